@@ -1,0 +1,14 @@
+//! tilework
+#![allow(dead_code, unused_imports)]
+pub mod dense;
+mod element;
+pub mod elementwise;
+mod error;
+pub mod primitives;
+pub mod program;
+pub mod reference;
+pub mod shader;
+mod shape;
+
+pub use element::{DType, Element};
+pub use error::{Error, ErrorKind, Result};

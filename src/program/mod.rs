@@ -1,0 +1,359 @@
+//! The waist of the house: what will run, and on what, as plain data.
+//!
+//! Op families turn a descriptor into a [`Program`] by looking at a [`DeviceProfile`]; executors turn
+//! a `Program` into work. Recording, reporting, warming up and translating are each a loop over a
+//! `Program`, and choice of variant is tested with hand-written profiles, without a device.
+//!
+//! ```
+//! use tilework::{Reduce, Sum};
+//! use tilework::program::{DeviceProfile, Op};
+//!
+//! let program = Op::<f32>::lower(&Reduce::new(Sum, 1 << 20), &DeviceProfile::h100())?;
+//! println!("{} because {}", program.variant, program.why);
+//! assert_eq!(program.dispatches.len(), 2);
+//! # Ok::<(), tilework::Error>(())
+//! ```
+
+mod profile;
+mod variant;
+
+pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits};
+pub(crate) use variant::choose;
+pub use variant::{OpInfo, Requires, Translation, Variant};
+
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::shader::{Expanded, Spec, Target, expand, expand_text};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Workgroups along x before a dispatch folds into y, and along y before it folds into z.
+///
+/// A constant, and not `num_workgroups`, which is 0 under indirect dispatch on one backend. The
+/// shader side is `shaders/workgroup/index.wgsl`.
+pub const FOLD: u32 = 32768;
+
+/// How a kernel uses an operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Only read.
+    Read,
+    /// Only written, every element.
+    Write,
+    /// Read and written in place.
+    ReadWrite,
+}
+
+/// A buffer that the caller gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operand {
+    /// Name, as in the documentation of the op.
+    pub name: &'static str,
+    /// Element type.
+    pub dtype: DType,
+    /// Elements.
+    pub len: usize,
+    /// Read, written or both.
+    pub access: Access,
+}
+
+impl Operand {
+    /// Bytes of the operand.
+    pub fn bytes(&self) -> u64 {
+        self.len as u64 * self.dtype.size() as u64
+    }
+}
+
+/// Where the text of a kernel comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// A file under `shaders/`, without its ending.
+    Library(&'static str),
+    /// Text made by a Rust function, or brought by a user, with the name it goes by in errors.
+    Text {
+        /// Name in errors.
+        name: Arc<str>,
+        /// WGSL.
+        text: Arc<str>,
+    },
+}
+
+/// A shader, specialised, and one of its entry points. Two equal kernels share one pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Kernel {
+    /// The text.
+    pub source: Source,
+    /// What is rewritten in it.
+    pub spec: Spec,
+    /// The entry point.
+    pub entry: &'static str,
+    /// Whether the text is ours and proven, so that it may run without runtime checks.
+    pub trusted: bool,
+}
+
+impl Kernel {
+    /// A kernel of the library.
+    pub fn library(name: &'static str, entry: &'static str, spec: Spec) -> Self {
+        let trusted = !spec.has_user_text();
+        Self {
+            source: Source::Library(name),
+            spec,
+            entry,
+            trusted,
+        }
+    }
+
+    /// The text for `target`.
+    ///
+    /// # Errors
+    /// As [`expand`](crate::shader::expand).
+    pub fn expand(&self, target: Target) -> Result<Expanded> {
+        match &self.source {
+            Source::Library(name) => expand(name, &self.spec, target),
+            Source::Text { name, text } => expand_text(name, text, &self.spec, target),
+        }
+    }
+
+    /// `family/file:entry`, for labels and reports.
+    pub fn label(&self) -> String {
+        match &self.source {
+            Source::Library(name) => format!("{name}:{}", self.entry),
+            Source::Text { name, .. } => format!("{name}:{}", self.entry),
+        }
+    }
+}
+
+/// What a binding shows to a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// One of the program's operands.
+    Operand(usize),
+    /// One of the program's scratch areas.
+    Scratch(usize),
+}
+
+/// A range of a resource, bound. Binding 0 is always the parameters; these follow from binding 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Binding {
+    /// What is bound.
+    pub resource: Resource,
+    /// Byte offset; a multiple of 256, the strictest alignment there is.
+    pub offset: u64,
+    /// Bytes; rounded up to a multiple of 4, and at least 4, when bound.
+    pub size: u64,
+}
+
+impl Binding {
+    /// The whole of `operands[index]`.
+    pub fn operand(index: usize, operands: &[Operand]) -> Self {
+        Self {
+            resource: Resource::Operand(index),
+            offset: 0,
+            size: operands[index].bytes(),
+        }
+    }
+}
+
+/// How many workgroups a dispatch has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Grid {
+    /// Known when planned.
+    Direct([u32; 3]),
+    /// Three `u32` at a byte offset of a resource, written by an earlier dispatch.
+    Indirect {
+        /// Where the counts are.
+        resource: Resource,
+        /// Byte offset of the first of them.
+        offset: u64,
+    },
+}
+
+impl Grid {
+    /// `workgroups` in all, folded over the three dimensions.
+    ///
+    /// ```
+    /// use tilework::program::Grid;
+    /// assert_eq!(Grid::fold(5), Grid::Direct([5, 1, 1]));
+    /// assert_eq!(Grid::fold(100_000), Grid::Direct([32768, 4, 1]));
+    /// ```
+    pub fn fold(workgroups: u64) -> Self {
+        let fold = u64::from(FOLD);
+        let (x, rows) = if workgroups <= fold {
+            (workgroups, 1)
+        } else {
+            (fold, workgroups.div_ceil(fold))
+        };
+        let (y, z) = if rows <= fold {
+            (rows, 1)
+        } else {
+            (fold, rows.div_ceil(fold))
+        };
+        // Above 2^45 workgroups z would overflow; every index is 32 bits long before that.
+        Grid::Direct([x as u32, y as u32, z.min(u64::from(FOLD)) as u32])
+    }
+}
+
+/// A field of a kernel's `Params`: name, byte offset, bytes.
+pub type Field = (&'static str, usize, usize);
+
+/// The `Params` of a kernel: a plain struct that knows its own layout, so that a test can hold it
+/// against the shader's.
+pub(crate) trait KernelParams: bytemuck::NoUninit {
+    /// Fields in order.
+    const FIELDS: &'static [Field];
+}
+
+/// Declares the Rust twin of a shader's `struct Params`.
+macro_rules! kernel_params {
+    ($(#[$meta:meta])* struct $name:ident { $($field:ident: $ty:ty),* $(,)? }) => {
+        $(#[$meta])*
+        #[repr(C)]
+        #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+        struct $name { $($field: $ty),* }
+
+        impl $crate::program::KernelParams for $name {
+            const FIELDS: &'static [$crate::program::Field] = &[
+                $((stringify!($field), std::mem::offset_of!($name, $field), size_of::<$ty>())),*
+            ];
+        }
+    };
+}
+pub(crate) use kernel_params;
+
+/// One launch of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dispatch {
+    /// Index into [`Program::kernels`].
+    pub kernel: usize,
+    /// Bytes of the kernel's `Params`, bound at 0.
+    pub params: Vec<u8>,
+    /// Where each field of `params` lies.
+    pub fields: &'static [Field],
+    /// Bound from 1 on.
+    pub bindings: Vec<Binding>,
+    /// Workgroups.
+    pub grid: Grid,
+}
+
+/// What the work costs at the least.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    /// Floating-point (or integer) operations.
+    pub flop: f64,
+    /// Mandatory bytes: each input read once, each output written once.
+    pub bytes: f64,
+}
+
+/// What can be said of the bits of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Determinism {
+    /// Same device, same inputs, same bits.
+    SameBits,
+    /// Rounding may differ from run to run, since the order of combination does.
+    RoundingVaries,
+}
+
+/// What will run: plain data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    /// Name of the op.
+    pub op: &'static str,
+    /// Name of the variant.
+    pub variant: &'static str,
+    /// Why this variant and this policy.
+    pub why: String,
+    /// Buffers of the caller, in the order of the call.
+    pub operands: Vec<Operand>,
+    /// Bytes of each scratch area.
+    pub scratch: Vec<u64>,
+    /// Kernels, each once.
+    pub kernels: Vec<Kernel>,
+    /// Launches, in order; each sees what those before it wrote.
+    pub dispatches: Vec<Dispatch>,
+    /// What the work costs at the least.
+    pub cost: Cost,
+    /// What can be said of the bits.
+    pub determinism: Determinism,
+}
+
+impl Program {
+    pub(crate) fn new(op: &'static str, variant: &'static str, why: String) -> Self {
+        Self {
+            op,
+            variant,
+            why,
+            operands: Vec::new(),
+            scratch: Vec::new(),
+            kernels: Vec::new(),
+            dispatches: Vec::new(),
+            cost: Cost::default(),
+            determinism: Determinism::SameBits,
+        }
+    }
+
+    /// Adds a kernel, once, and returns its index.
+    pub(crate) fn kernel(&mut self, kernel: Kernel) -> usize {
+        self.kernels
+            .iter()
+            .position(|k| *k == kernel)
+            .unwrap_or_else(|| {
+                self.kernels.push(kernel);
+                self.kernels.len() - 1
+            })
+    }
+
+    pub(crate) fn dispatch<P: KernelParams>(
+        &mut self,
+        kernel: usize,
+        params: &P,
+        bindings: Vec<Binding>,
+        grid: Grid,
+    ) {
+        let params = bytemuck::bytes_of(params).to_vec();
+        self.dispatches.push(Dispatch {
+            kernel,
+            params,
+            fields: P::FIELDS,
+            bindings,
+            grid,
+        });
+    }
+
+    /// Adds a scratch area of `bytes` and returns a binding of the whole of it.
+    pub(crate) fn scratch(&mut self, bytes: u64) -> Binding {
+        self.scratch.push(bytes);
+        Binding {
+            resource: Resource::Scratch(self.scratch.len() - 1),
+            offset: 0,
+            size: bytes,
+        }
+    }
+
+    /// Bytes of scratch in all.
+    pub fn scratch_bytes(&self) -> u64 {
+        self.scratch.iter().sum()
+    }
+}
+
+/// Marks an operand that is only read, in [`Op::Operands`].
+#[derive(Debug)]
+pub struct In<T>(PhantomData<T>);
+/// Marks an operand that is only written, in [`Op::Operands`].
+#[derive(Debug)]
+pub struct Out<T>(PhantomData<T>);
+/// Marks an operand that is read and written, in [`Op::Operands`].
+#[derive(Debug)]
+pub struct InOut<T>(PhantomData<T>);
+
+/// A descriptor that can be lowered for elements of type `T`.
+pub trait Op<T: Element> {
+    /// The typed operands, in the order of the call: a tuple of [`In`], [`Out`] and [`InOut`].
+    type Operands;
+
+    /// Checks shapes and limits, chooses variant and policy, and says what will run.
+    ///
+    /// # Errors
+    /// Those of the op: a shape it does not define, a limit of the device, a variant that the device
+    /// cannot run.
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program>;
+}

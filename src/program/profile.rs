@@ -1,0 +1,245 @@
+//! What a device is, as plain data.
+
+/// What kind of device runs the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DeviceClass {
+    /// A card with memory of its own.
+    Discrete,
+    /// A GPU that shares the processor's memory.
+    Integrated,
+    /// A GPU behind a virtual machine.
+    Virtual,
+    /// The processor, through a software driver. Kernels compile slowly there.
+    Cpu,
+    /// Not known.
+    Unknown,
+}
+
+/// The limits that kernels meet. Names follow WebGPU's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the largest buffer.
+    pub max_buffer_size: u64,
+    /// Bytes of the largest storage binding.
+    pub max_storage_binding: u64,
+    /// Bytes of the largest uniform binding.
+    pub max_uniform_binding: u64,
+    /// Storage buffers that one kernel can bind.
+    pub max_storage_buffers: u32,
+    /// Alignment of a storage binding's offset, in bytes.
+    pub storage_alignment: u32,
+    /// Alignment of a uniform binding's offset, in bytes.
+    pub uniform_alignment: u32,
+    /// Bytes of workgroup memory.
+    pub max_workgroup_bytes: u32,
+    /// Invocations of a workgroup.
+    pub max_invocations: u32,
+    /// Invocations of a workgroup along x, y and z.
+    pub max_workgroup_size: [u32; 3],
+    /// Workgroups of a dispatch along each dimension.
+    pub max_workgroups_per_dimension: u32,
+}
+
+impl Limits {
+    /// What every WebGPU device has.
+    pub const WEBGPU: Self = Self {
+        max_buffer_size: 256 << 20,
+        max_storage_binding: 128 << 20,
+        max_uniform_binding: 64 << 10,
+        max_storage_buffers: 8,
+        storage_alignment: 256,
+        uniform_alignment: 256,
+        max_workgroup_bytes: 16 << 10,
+        max_invocations: 256,
+        max_workgroup_size: [256, 256, 64],
+        max_workgroups_per_dimension: 65535,
+    };
+}
+
+/// Optional abilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Features {
+    /// Subgroup operations in compute shaders.
+    pub subgroups: bool,
+    /// 16-bit floats in shaders.
+    pub f16: bool,
+    /// 64-bit integers in shaders.
+    pub int64: bool,
+    /// Timestamps around a pass.
+    pub timestamps: bool,
+    /// Cooperative matrices.
+    pub cooperative_matrix: bool,
+    /// Compiled pipelines can be kept on disk.
+    pub pipeline_cache: bool,
+}
+
+/// A shape of cooperative matrix product that the device multiplies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CooperativeShape {
+    /// Rows of the result.
+    pub m: u32,
+    /// Columns of the result.
+    pub n: u32,
+    /// Inner extent.
+    pub k: u32,
+    /// Element type of the factors.
+    pub factors: String,
+    /// Element type of the result.
+    pub result: String,
+}
+
+/// What the device can do at the most, measured on it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ceilings {
+    /// Bytes read plus bytes written a second, by a large copy.
+    pub copy_bytes_per_second: f64,
+    /// f32 operations a second by fused multiply-adds, each counted as two.
+    pub fma_flop_per_second: f64,
+}
+
+/// What a device is: taken from an adapter, or written by hand.
+///
+/// ```
+/// use tilework::program::DeviceProfile;
+/// let strict = DeviceProfile::swiftshader();
+/// assert_eq!(strict.subgroup_sizes, (4, 4));
+/// assert!(!strict.features.f16);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceProfile {
+    /// Name of the adapter.
+    pub name: String,
+    /// Driver and its version.
+    pub driver: String,
+    /// `vulkan`, `metal`, `dx12`, `gl` or `webgpu`.
+    pub backend: String,
+    /// Card, integrated, software.
+    pub class: DeviceClass,
+    /// Limits.
+    pub limits: Limits,
+    /// Features.
+    pub features: Features,
+    /// Smallest and largest subgroup. Read, never assumed.
+    pub subgroup_sizes: (u32, u32),
+    /// Cooperative matrix shapes.
+    pub cooperative: Vec<CooperativeShape>,
+    /// Ceilings, where they have been measured.
+    pub ceilings: Option<Ceilings>,
+}
+
+impl DeviceProfile {
+    /// Whether the processor runs the shaders.
+    pub fn is_cpu(&self) -> bool {
+        self.class == DeviceClass::Cpu
+    }
+
+    /// WebGPU's default limits and no optional feature: the floor under every op.
+    pub fn webgpu_defaults() -> Self {
+        Self {
+            name: "WebGPU defaults".into(),
+            driver: String::new(),
+            backend: "webgpu".into(),
+            class: DeviceClass::Unknown,
+            limits: Limits::WEBGPU,
+            features: Features::default(),
+            subgroup_sizes: (4, 128),
+            cooperative: Vec::new(),
+            ceilings: None,
+        }
+    }
+
+    /// SwiftShader, the strictest of the software drivers.
+    pub fn swiftshader() -> Self {
+        Self {
+            name: "SwiftShader Device (Subzero)".into(),
+            driver: "SwiftShader 5.0.0".into(),
+            backend: "vulkan".into(),
+            class: DeviceClass::Cpu,
+            limits: Limits {
+                max_buffer_size: 1 << 30,
+                max_storage_binding: 1 << 30,
+                max_storage_buffers: 10,
+                ..Limits::WEBGPU
+            },
+            features: Features {
+                subgroups: true,
+                timestamps: true,
+                ..Features::default()
+            },
+            subgroup_sizes: (4, 4),
+            ..Self::webgpu_defaults()
+        }
+    }
+
+    /// Mesa 22.3's software Vulkan driver.
+    pub fn mesa() -> Self {
+        Self {
+            name: "llvmpipe (LLVM 15.0.6, 256 bits)".into(),
+            driver: "llvmpipe Mesa 22.3.6".into(),
+            backend: "vulkan".into(),
+            class: DeviceClass::Cpu,
+            limits: Limits {
+                max_buffer_size: (2 << 30) - 1,
+                max_storage_binding: 128 << 20,
+                max_storage_buffers: 16,
+                storage_alignment: 16,
+                uniform_alignment: 16,
+                max_workgroup_bytes: 32 << 10,
+                max_invocations: 1024,
+                max_workgroup_size: [1024, 1024, 1024],
+                ..Limits::WEBGPU
+            },
+            features: Features {
+                subgroups: true,
+                f16: true,
+                int64: true,
+                timestamps: true,
+                ..Features::default()
+            },
+            subgroup_sizes: (8, 8),
+            ..Self::webgpu_defaults()
+        }
+    }
+
+    /// An NVIDIA H100 through Vulkan.
+    pub fn h100() -> Self {
+        let shape = |result: &str| CooperativeShape {
+            m: 16,
+            n: 16,
+            k: 16,
+            factors: "f16".into(),
+            result: result.into(),
+        };
+        Self {
+            name: "NVIDIA H100 80GB HBM3".into(),
+            driver: "NVIDIA 580.159.04".into(),
+            backend: "vulkan".into(),
+            class: DeviceClass::Discrete,
+            limits: Limits {
+                max_buffer_size: 4_292_870_144,
+                max_storage_binding: 2_147_483_644,
+                max_storage_buffers: 1 << 20,
+                storage_alignment: 16,
+                uniform_alignment: 64,
+                max_workgroup_bytes: 48 << 10,
+                max_invocations: 1024,
+                max_workgroup_size: [1024, 1024, 64],
+                ..Limits::WEBGPU
+            },
+            features: Features {
+                subgroups: true,
+                f16: true,
+                int64: true,
+                timestamps: true,
+                cooperative_matrix: true,
+                pipeline_cache: true,
+            },
+            subgroup_sizes: (32, 32),
+            cooperative: vec![shape("f16"), shape("f32")],
+            ceilings: Some(Ceilings {
+                copy_bytes_per_second: 2.99e12,
+                fma_flop_per_second: 6.0e13,
+            }),
+        }
+    }
+}

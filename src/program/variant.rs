@@ -1,0 +1,139 @@
+//! What an op can be run as, and what each way asks of the device.
+
+use super::{DeviceProfile, Program};
+use crate::error::{Result, err};
+
+/// A compiler that a variant's shaders can be translated for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Translation {
+    /// Vulkan.
+    SpirV,
+    /// Metal.
+    Msl,
+    /// Direct3D 12.
+    Hlsl,
+    /// Browsers built on Dawn.
+    Tint,
+}
+
+impl Translation {
+    /// All of them: what every portable variant declares.
+    pub const ALL: &'static [Translation] = &[Self::SpirV, Self::Msl, Self::Hlsl, Self::Tint];
+}
+
+/// What a variant asks of a device, above WebGPU's default limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Requires {
+    /// Subgroup operations.
+    pub subgroups: bool,
+    /// 16-bit floats in shaders.
+    pub f16: bool,
+}
+
+impl Requires {
+    /// Nothing: runs on any WebGPU device.
+    pub const NOTHING: Self = Self {
+        subgroups: false,
+        f16: false,
+    };
+    /// Subgroup operations.
+    pub const SUBGROUPS: Self = Self {
+        subgroups: true,
+        f16: false,
+    };
+
+    /// What `profile` lacks, in words, or nothing.
+    pub fn missing(self, profile: &DeviceProfile) -> Option<&'static str> {
+        if self.subgroups && !profile.features.subgroups {
+            Some("subgroup operations (feature SUBGROUP)")
+        } else if self.f16 && !profile.features.f16 {
+            Some("16-bit floats in shaders (feature SHADER_F16)")
+        } else {
+            None
+        }
+    }
+}
+
+/// One way to run an op.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Variant {
+    /// Name, as selected by `.variant(name)`.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    /// What it asks of the device.
+    pub requires: Requires,
+    /// Where its shaders can be translated to.
+    pub translations: &'static [Translation],
+}
+
+impl Variant {
+    /// A variant that every WebGPU device can run.
+    pub const fn portable(name: &'static str, about: &'static str) -> Self {
+        Self {
+            name,
+            about,
+            requires: Requires::NOTHING,
+            translations: Translation::ALL,
+        }
+    }
+
+    /// A variant that needs subgroup operations.
+    pub const fn subgroups(name: &'static str, about: &'static str) -> Self {
+        Self {
+            name,
+            about,
+            requires: Requires::SUBGROUPS,
+            translations: Translation::ALL,
+        }
+    }
+}
+
+/// An op as the registry knows it: what tests, benches and the `op` example iterate.
+#[derive(Debug)]
+pub struct OpInfo {
+    /// Name, as on the command line of the `op` example.
+    pub name: &'static str,
+    /// The formula, in a line.
+    pub about: &'static str,
+    /// Inputs with their shapes, as the `op` example takes them.
+    pub inputs: &'static str,
+    /// Keys of the `op` example with their defaults.
+    pub keys: &'static str,
+    /// Every way to run it.
+    pub variants: fn() -> &'static [Variant],
+    /// Programs that together reach every shader of the variant in every form the device has: what
+    /// shader validation and translation run over.
+    pub samples: fn(&DeviceProfile, &'static str) -> Result<Vec<Program>>,
+}
+
+/// Resolves a variant by name: `auto` asks `policy`, any other must exist and fit the device.
+pub(crate) fn choose(
+    op: &str,
+    asked: &str,
+    variants: &'static [Variant],
+    profile: &DeviceProfile,
+    policy: impl FnOnce() -> (&'static str, String),
+) -> Result<(&'static Variant, String)> {
+    let (name, why) = if asked == "auto" {
+        policy()
+    } else {
+        (asked, "asked for by name".to_owned())
+    };
+    let variant = variants.iter().find(|v| v.name == name).ok_or_else(|| {
+        let names: Vec<_> = variants.iter().map(|v| v.name).collect();
+        err!(
+            InvalidArgument,
+            "{op}: no variant `{name}`; there are: auto, {}",
+            names.join(", ")
+        )
+    })?;
+    if let Some(missing) = variant.requires.missing(profile) {
+        return Err(err!(
+            Unsupported,
+            "{op}: the variant `{name}` needs {missing}, which {} does not have; use `auto`",
+            profile.name
+        ));
+    }
+    Ok((variant, why))
+}

@@ -1,0 +1,393 @@
+//! The expander: `#import`, `#if`, and the rewriting of declared constants and aliases.
+//!
+//! Module scope in WGSL does not depend on order, so a fragment may use `T`, `WORKGROUP_SIZE` or
+//! `op_combine` that its importer declares: generics without a template language.
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `#import op/add` | the text of `shaders/op/add.wgsl`, once per module |
+//! | `#import op/add as op` | the same, as the default of a slot that a [`Spec`] may fill otherwise |
+//! | `#if NAME`, `#if !NAME`, `#else`, `#endif` | keeps lines by a flag of the [`Spec`] |
+//! | `const NAME: u32 = 1u;` | rewritten where the [`Spec`] has a constant of that name |
+//! | `alias T = f32;` | rewritten where the [`Spec`] has an alias of that name |
+//! | `enable f16;` | moved to the top, once |
+
+use super::library;
+use super::spec::{Fragment, Spec};
+use crate::error::{Result, err};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// Which compiler will read the text. They disagree on the preamble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// naga, inside wgpu: subgroup operations need no `enable`.
+    Naga,
+    /// Tint, inside browsers: subgroup operations need `enable subgroups;`.
+    Tint,
+}
+
+/// Text ready for a WGSL compiler, with the origin of each of its lines.
+#[derive(Debug, Clone)]
+pub struct Expanded {
+    text: String,
+    files: Vec<String>,
+    /// For each line of `text`, the index of its file and its line there, from 1.
+    lines: Vec<(u32, u32)>,
+}
+
+impl Expanded {
+    /// The WGSL text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// File and line (both as a person would say them) of line `line` of the expanded text, from 1.
+    pub fn origin(&self, line: u32) -> (&str, u32) {
+        let (file, line) = self
+            .lines
+            .get((line as usize).saturating_sub(1))
+            .copied()
+            .unwrap_or((0, 1));
+        (
+            self.files.get(file as usize).map_or("?", |f| f.as_str()),
+            line,
+        )
+    }
+}
+
+/// Expands the embedded file `name`.
+///
+/// # Errors
+/// [`Shader`](crate::ErrorKind::Shader), with file and line: an unknown import, an unbalanced `#if`,
+/// an unknown directive, or a name of `spec` that nothing declares.
+pub fn expand(name: &str, spec: &Spec, target: Target) -> Result<Expanded> {
+    let text = library::source(name).ok_or_else(|| {
+        err!(
+            Shader,
+            "shaders/{name}.wgsl: no such file; the library has: {}",
+            list(library::names())
+        )
+    })?;
+    expand_text(&file_of(name), text, spec, target)
+}
+
+/// Expands `text`, which calls itself `name` in errors: generated kernels, and a user's own.
+///
+/// # Errors
+/// As [`expand`].
+pub fn expand_text(name: &str, text: &str, spec: &Spec, target: Target) -> Result<Expanded> {
+    let mut x = Expander {
+        spec,
+        out: String::with_capacity(2 * text.len()),
+        lines: Vec::new(),
+        files: Vec::new(),
+        enables: BTreeSet::new(),
+        done: BTreeSet::new(),
+        seen: BTreeSet::new(),
+    };
+    x.file(name, text)?;
+    x.check_all_used(name)?;
+    let mut preamble = String::new();
+    for enable in x
+        .enables
+        .iter()
+        .filter(|e| target == Target::Tint || e.as_str() != "subgroups")
+    {
+        let _ = writeln!(preamble, "enable {enable};");
+    }
+    let mut lines = vec![(0, 1); preamble.lines().count()];
+    lines.append(&mut x.lines);
+    Ok(Expanded {
+        text: preamble + &x.out,
+        files: x.files,
+        lines,
+    })
+}
+
+fn file_of(name: &str) -> String {
+    format!("shaders/{name}.wgsl")
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    names.join(", ")
+}
+
+struct Expander<'a> {
+    spec: &'a Spec,
+    out: String,
+    lines: Vec<(u32, u32)>,
+    files: Vec<String>,
+    enables: BTreeSet<String>,
+    /// Fragments already in the text.
+    done: BTreeSet<String>,
+    /// Names of the spec that the text declares or asks for, as `kind name`.
+    seen: BTreeSet<String>,
+}
+
+/// An open `#if`: the line it stands on, whether its current branch is kept, whether `#else` came.
+struct Branch {
+    line: usize,
+    keep: bool,
+    else_seen: bool,
+}
+
+impl Expander<'_> {
+    fn file(&mut self, file: &str, text: &str) -> Result<()> {
+        let id = self.files.len() as u32;
+        self.files.push(file.to_owned());
+        let mut branches: Vec<Branch> = Vec::new();
+        for (i, raw) in text.lines().enumerate() {
+            let line = i + 1;
+            let at = |what: String| err!(Shader, "{file}:{line}: {what}");
+            let trimmed = raw.trim();
+            if let Some(directive) = trimmed.strip_prefix('#') {
+                let (word, rest) = directive
+                    .split_once(char::is_whitespace)
+                    .unwrap_or((directive, ""));
+                let rest = rest.split("//").next().unwrap_or("").trim();
+                match word {
+                    "if" => {
+                        let (negated, flag) =
+                            rest.strip_prefix('!').map_or((false, rest), |f| (true, f));
+                        if flag.is_empty() || !is_name(flag) {
+                            return Err(at(format!("`#if` wants one flag name, not `{rest}`")));
+                        }
+                        self.seen.insert(format!("flag {flag}"));
+                        let on = self.spec.flags.get(flag).copied().unwrap_or(false);
+                        branches.push(Branch {
+                            line,
+                            keep: on != negated,
+                            else_seen: false,
+                        });
+                    }
+                    "else" => match branches.last_mut() {
+                        Some(b) if !b.else_seen => {
+                            b.keep = !b.keep;
+                            b.else_seen = true;
+                        }
+                        _ => return Err(at("`#else` without an open `#if`".into())),
+                    },
+                    "endif" => {
+                        branches
+                            .pop()
+                            .ok_or_else(|| at("`#endif` without an open `#if`".into()))?;
+                    }
+                    "import" => {
+                        if branches.iter().all(|b| b.keep) {
+                            self.import(rest, &at)?;
+                        }
+                    }
+                    _ => {
+                        return Err(at(format!(
+                            "unknown directive `#{word}`; there are #import, #if, #else, #endif"
+                        )));
+                    }
+                }
+                continue;
+            }
+            if !branches.iter().all(|b| b.keep) {
+                continue;
+            }
+            if let Some(enable) = trimmed.strip_prefix("enable ") {
+                let names = enable.split(';').next().unwrap_or("");
+                self.enables
+                    .extend(names.split(',').map(|n| n.trim().to_owned()));
+                continue;
+            }
+            let rewritten = self.rewrite(trimmed, &at)?;
+            self.out.push_str(rewritten.as_deref().unwrap_or(raw));
+            self.out.push('\n');
+            self.lines.push((id, line as u32));
+        }
+        match branches.first() {
+            Some(open) => Err(err!(
+                Shader,
+                "{file}:{}: `#if` is never closed by `#endif`",
+                open.line
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn import(&mut self, rest: &str, at: &dyn Fn(String) -> crate::Error) -> Result<()> {
+        let (default, slot) = match rest.split_once(" as ") {
+            Some((default, slot)) => (default.trim(), Some(slot.trim())),
+            None => (rest, None),
+        };
+        let mut name = default;
+        if let Some(slot) = slot {
+            self.seen.insert(format!("slot {slot}"));
+            match self.spec.slots.get(slot) {
+                Some(Fragment::Library(other)) => name = other,
+                Some(Fragment::User(text)) => {
+                    let file = format!("<user {slot}>");
+                    return if self.done.insert(file.clone()) {
+                        self.file(&file, text)
+                    } else {
+                        Ok(())
+                    };
+                }
+                None => {}
+            }
+        }
+        let text = library::source(name).ok_or_else(|| {
+            at(format!(
+                "unknown import `{name}`; the library has: {}",
+                list(library::names())
+            ))
+        })?;
+        if self.done.insert(name.to_owned()) {
+            self.file(&file_of(name), text)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The line with its value replaced, if it declares a constant or alias that the spec names.
+    fn rewrite(
+        &mut self,
+        line: &str,
+        at: &dyn Fn(String) -> crate::Error,
+    ) -> Result<Option<String>> {
+        let (keyword, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (kind, value): (_, &dyn Fn(&str) -> Option<String>) = match keyword {
+            "const" => ("constant", &|n| self.spec.constants.get(n).cloned()),
+            "alias" => ("alias", &|n| {
+                self.spec.aliases.get(n).map(|&v| v.to_owned())
+            }),
+            _ => return Ok(None),
+        };
+        let name: &str = rest
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .next()
+            .unwrap_or("");
+        let new = value(name);
+        self.seen.insert(format!("{kind} {name}"));
+        let Some(new) = new else { return Ok(None) };
+        match rest.split_once('=') {
+            Some((left, right)) if right.contains(';') => {
+                Ok(Some(format!("{keyword} {left}= {new};")))
+            }
+            _ => Err(at(format!(
+                "the declaration of `{name}` must stand on one line for a spec to rewrite it"
+            ))),
+        }
+    }
+
+    fn check_all_used(&self, file: &str) -> Result<()> {
+        let s = self.spec;
+        let named = (s.constants.keys().map(|n| ("constant", n)))
+            .chain(s.aliases.keys().map(|n| ("alias", n)))
+            .chain(s.flags.keys().map(|n| ("flag", n)))
+            .chain(s.slots.keys().map(|n| ("slot", n)));
+        for (kind, name) in named {
+            if !self.seen.contains(&format!("{kind} {name}")) {
+                return Err(err!(
+                    Shader,
+                    "{file}:1: the spec sets the {kind} `{name}`, which neither this file nor its imports declare; they have: {}",
+                    list(self.seen.iter().map(String::as_str))
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_name(s: &str) -> bool {
+    s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str, spec: &Spec) -> String {
+        expand_text("k.wgsl", text, spec, Target::Naga)
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn unknown_import_names_file_and_line() {
+        let m = message("// one\n#import op/nothing\n", &Spec::new());
+        assert!(
+            m.starts_with("k.wgsl:2: unknown import `op/nothing`"),
+            "{m}"
+        );
+        assert!(m.contains("op/add"), "{m}");
+    }
+
+    #[test]
+    fn undeclared_spec_name_names_file() {
+        for spec in [
+            Spec::new().constant("TILE", 1u32),
+            Spec::new().alias("TILE", "f32"),
+            Spec::new().flag("TILE", true),
+            Spec::new().slot("TILE", Fragment::Library("op/add")),
+        ] {
+            let m = message("const TILES: u32 = 1u;\n", &spec);
+            assert!(
+                m.starts_with("k.wgsl:1: the spec sets") && m.contains("`TILE`"),
+                "{m}"
+            );
+        }
+    }
+
+    #[test]
+    fn unbalanced_if_names_the_line_that_opened_it() {
+        assert!(
+            message("a\n#if X\nb\n", &Spec::new()).starts_with("k.wgsl:2: `#if` is never closed")
+        );
+        assert!(message("#endif\n", &Spec::new()).starts_with("k.wgsl:1: `#endif` without"));
+        assert!(
+            message("#if X\n#else\n#else\n#endif", &Spec::new())
+                .starts_with("k.wgsl:3: `#else` without")
+        );
+        assert!(message("#iff X\n", &Spec::new()).starts_with("k.wgsl:1: unknown directive"));
+    }
+
+    #[test]
+    fn branches_constants_and_aliases_follow_the_spec() {
+        let text = "enable f16;\nconst N: u32 = 1u; // items\nalias T = f32;\n#if X\n  #if !Y\nboth\n  #endif\n#else\nneither\n#endif\n";
+        let x = |spec: Spec, t| expand_text("k.wgsl", text, &spec, t).unwrap();
+        let off = x(Spec::new(), Target::Naga);
+        assert_eq!(
+            off.text(),
+            "enable f16;\nconst N: u32 = 1u; // items\nalias T = f32;\nneither\n"
+        );
+        assert_eq!(off.origin(4), ("k.wgsl", 9));
+        let on = x(
+            Spec::new()
+                .constant("N", 7u32)
+                .alias("T", "i32")
+                .flag("X", true),
+            Target::Naga,
+        );
+        assert_eq!(
+            on.text(),
+            "enable f16;\nconst N: u32 = 7u;\nalias T = i32;\nboth\n"
+        );
+    }
+
+    #[test]
+    fn subgroups_are_enabled_for_tint_only() {
+        let x =
+            |t| expand_text("k.wgsl", "enable subgroups;\nfn f() {}\n", &Spec::new(), t).unwrap();
+        assert_eq!(x(Target::Naga).text(), "fn f() {}\n");
+        assert_eq!(x(Target::Tint).text(), "enable subgroups;\nfn f() {}\n");
+        assert_eq!(x(Target::Tint).origin(2), ("k.wgsl", 2));
+    }
+
+    #[test]
+    fn a_slot_takes_a_library_fragment_or_a_users_text() {
+        let text = "#import op/add as op\n#import op/add as op\n";
+        let x = |spec: Spec| expand_text("k.wgsl", text, &spec, Target::Naga).unwrap();
+        assert_eq!(x(Spec::new()).text().matches("fn op_combine").count(), 1);
+        let user = x(Spec::new().slot("op", Fragment::User("fn mine() {}".into())));
+        assert_eq!(user.text(), "fn mine() {}\n");
+        assert_eq!(user.origin(1), ("<user op>", 1));
+    }
+}

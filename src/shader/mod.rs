@@ -1,0 +1,25 @@
+//! Shaders as text: the embedded sources, the expander that specialises them, naga's validation and
+//! reflection. No device here.
+//!
+//! A kernel is a `.wgsl` file under `shaders/`. [`expand`] resolves its `#import`s and `#if`s and
+//! rewrites the constants and aliases that a [`Spec`] names; [`Expanded::validate`] parses the text
+//! with naga, reports errors at the line of the *original* file, and gives a [`Module`] that can be
+//! reflected ([`Module::interface`]) and handed to a device.
+//!
+//! ```
+//! use tilework::shader::{Spec, Target, expand};
+//! let text = expand("primitives/reduce_tree", &Spec::new(), Target::Naga)?;
+//! let module = text.validate()?;
+//! assert_eq!(module.interface("reduce_tiles")?.bindings[0].name, "params");
+//! # Ok::<(), tilework::Error>(())
+//! ```
+
+mod expand;
+mod library;
+mod module;
+mod spec;
+
+pub use expand::{Expanded, Target, expand, expand_text};
+pub use library::{names, source};
+pub use module::{BindingInfo, BindingKind, Interface, Member, Module};
+pub use spec::{Constant, Fragment, Spec};

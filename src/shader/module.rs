@@ -1,0 +1,201 @@
+//! A validated module, and what can be read off it.
+
+use super::expand::Expanded;
+use crate::error::{Result, err};
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
+use naga::{AddressSpace, StorageAccess, TypeInner};
+
+/// What a binding is to the shader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BindingKind {
+    /// `var<uniform>`.
+    Uniform,
+    /// `var<storage, read>`.
+    Read,
+    /// `var<storage, read_write>`.
+    ReadWrite,
+}
+
+/// A member of a struct that is bound: name, byte offset, bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Name in the shader.
+    pub name: String,
+    /// Byte offset in the struct.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+}
+
+/// One binding of group 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BindingInfo {
+    /// Number of the binding.
+    pub index: u32,
+    /// Name of the variable.
+    pub name: String,
+    /// How it is bound.
+    pub kind: BindingKind,
+    /// Least bytes that a buffer bound here must have.
+    pub min_size: u64,
+    /// The members, where the type is a struct.
+    pub members: Vec<Member>,
+}
+
+/// What an entry point wants of its caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// Name of the entry point.
+    pub entry: String,
+    /// Invocations of a workgroup along x, y and z.
+    pub workgroup_size: [u32; 3],
+    /// Bytes of workgroup memory.
+    pub workgroup_bytes: u32,
+    /// Bindings of group 0 that the entry point uses, by number.
+    pub bindings: Vec<BindingInfo>,
+}
+
+/// A parsed and validated module.
+#[derive(Debug, Clone)]
+pub struct Module {
+    pub(crate) naga: naga::Module,
+    info: ModuleInfo,
+    name: String,
+}
+
+impl Expanded {
+    /// Parses and validates the text with naga, all optional capabilities allowed.
+    ///
+    /// # Errors
+    /// [`Shader`](crate::ErrorKind::Shader), with the line of the original file.
+    pub fn validate(&self) -> Result<Module> {
+        let at = |line: Option<u32>| {
+            let (file, line) = self.origin(line.unwrap_or(1));
+            format!("{file}:{line}")
+        };
+        let naga = naga::front::wgsl::parse_str(self.text()).map_err(|e| {
+            let place = at(e.location(self.text()).map(|l| l.line_number));
+            err!(Shader, "{place}: {}", e.message())
+        })?;
+        let info = Validator::new(ValidationFlags::all(), Capabilities::all())
+            .validate(&naga)
+            .map_err(|e| {
+                let place = at(e.location(self.text()).map(|l| l.line_number));
+                let mut text = e.as_inner().to_string();
+                let mut cause = std::error::Error::source(e.as_inner());
+                while let Some(c) = cause {
+                    text = format!("{text}: {c}");
+                    cause = c.source();
+                }
+                err!(Shader, "{place}: {text}")
+            })?;
+        Ok(Module {
+            naga,
+            info,
+            name: self.origin(self.text().lines().count() as u32).0.to_owned(),
+        })
+    }
+}
+
+impl Module {
+    /// The module and its validation, for a naga back end.
+    pub fn naga(&self) -> (&naga::Module, &ModuleInfo) {
+        (&self.naga, &self.info)
+    }
+
+    /// Names of the compute entry points.
+    pub fn entries(&self) -> Vec<&str> {
+        self.naga
+            .entry_points
+            .iter()
+            .map(|e| e.name.as_str())
+            .collect()
+    }
+
+    /// Reflects the entry point `entry`.
+    ///
+    /// # Errors
+    /// [`Shader`](crate::ErrorKind::Shader) if there is no such compute entry point, or if it uses
+    /// anything but buffers of group 0.
+    pub fn interface(&self, entry: &str) -> Result<Interface> {
+        let file = &self.name;
+        let index = self
+            .naga
+            .entry_points
+            .iter()
+            .position(|e| e.name == entry)
+            .ok_or_else(|| {
+                err!(
+                    Shader,
+                    "{file}: no entry point `{entry}`; there are: {}",
+                    self.entries().join(", ")
+                )
+            })?;
+        let point = &self.naga.entry_points[index];
+        if point.stage != naga::ShaderStage::Compute {
+            return Err(err!(
+                Shader,
+                "{file}: the entry point `{entry}` is not a @compute function"
+            ));
+        }
+        let info = self.info.get_entry_point(index);
+        let gctx = self.naga.to_ctx();
+        let mut bindings = Vec::new();
+        let mut workgroup_bytes = 0;
+        for (handle, var) in self.naga.global_variables.iter() {
+            if info[handle].is_empty() {
+                continue;
+            }
+            let name = var.name.clone().unwrap_or_default();
+            let ty = &self.naga.types[var.ty].inner;
+            let kind = match var.space {
+                AddressSpace::WorkGroup => {
+                    workgroup_bytes += ty.size(gctx);
+                    continue;
+                }
+                AddressSpace::Private => continue,
+                AddressSpace::Uniform => BindingKind::Uniform,
+                AddressSpace::Storage { access } if access.contains(StorageAccess::STORE) => {
+                    BindingKind::ReadWrite
+                }
+                AddressSpace::Storage { .. } => BindingKind::Read,
+                other => {
+                    return Err(err!(
+                        Shader,
+                        "{file}: `{name}` is in {other:?}; kernels bind buffers only"
+                    ));
+                }
+            };
+            let place = var.binding.as_ref().filter(|b| b.group == 0);
+            let Some(place) = place else {
+                return Err(err!(Shader, "{file}: `{name}` must be bound in @group(0)"));
+            };
+            let members = match ty {
+                TypeInner::Struct { members, .. } => members
+                    .iter()
+                    .map(|m| Member {
+                        name: m.name.clone().unwrap_or_default(),
+                        offset: m.offset,
+                        size: self.naga.types[m.ty].inner.size(gctx),
+                    })
+                    .collect(),
+                _ => Vec::new(),
+            };
+            let min_size = u64::from(ty.size(gctx));
+            bindings.push(BindingInfo {
+                index: place.binding,
+                name,
+                kind,
+                min_size,
+                members,
+            });
+        }
+        bindings.sort_by_key(|b| b.index);
+        Ok(Interface {
+            entry: entry.to_owned(),
+            workgroup_size: point.workgroup_size,
+            workgroup_bytes,
+            bindings,
+        })
+    }
+}
