@@ -11,11 +11,7 @@ fn collect(dir: &Path, prefix: &str, found: &mut Vec<(String, String)>) -> io::R
         let Some(stem) = path.file_stem().and_then(|s| s.to_str()) else {
             continue;
         };
-        let name = if prefix.is_empty() {
-            stem.to_owned()
-        } else {
-            format!("{prefix}/{stem}")
-        };
+        let name = if prefix.is_empty() { stem.to_owned() } else { format!("{prefix}/{stem}") };
         if path.is_dir() {
             collect(&path, &name, found)?;
         } else if path.extension().is_some_and(|e| e == "wgsl") {

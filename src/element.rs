@@ -66,9 +66,7 @@ mod sealed {
 /// A Rust type that a [`Buffer`](crate::Buffer) can hold.
 ///
 /// Implemented for `f32`, [`half::f16`], `i32`, `u32`, `u8`, `i8` and `u64`.
-pub trait Element:
-    bytemuck::Pod + Default + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed
-{
+pub trait Element: bytemuck::Pod + Default + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed {
     /// The type as a value.
     const DTYPE: DType;
 }

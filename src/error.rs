@@ -53,10 +53,7 @@ pub struct Error {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into().into_boxed_str(),
-        }
+        Self { kind, message: message.into().into_boxed_str() }
     }
 
     /// The class of the failure.

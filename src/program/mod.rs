@@ -95,12 +95,7 @@ impl Kernel {
     /// A kernel of the library.
     pub fn library(name: &'static str, entry: &'static str, spec: Spec) -> Self {
         let trusted = !spec.has_user_text();
-        Self {
-            source: Source::Library(name),
-            spec,
-            entry,
-            trusted,
-        }
+        Self { source: Source::Library(name), spec, entry, trusted }
     }
 
     /// The text for `target`.
@@ -146,11 +141,7 @@ pub struct Binding {
 impl Binding {
     /// The whole of `operands[index]`.
     pub fn operand(index: usize, operands: &[Operand]) -> Self {
-        Self {
-            resource: Resource::Operand(index),
-            offset: 0,
-            size: operands[index].bytes(),
-        }
+        Self { resource: Resource::Operand(index), offset: 0, size: operands[index].bytes() }
     }
 }
 
@@ -178,16 +169,8 @@ impl Grid {
     /// ```
     pub fn fold(workgroups: u64) -> Self {
         let fold = u64::from(FOLD);
-        let (x, rows) = if workgroups <= fold {
-            (workgroups, 1)
-        } else {
-            (fold, workgroups.div_ceil(fold))
-        };
-        let (y, z) = if rows <= fold {
-            (rows, 1)
-        } else {
-            (fold, rows.div_ceil(fold))
-        };
+        let (x, rows) = if workgroups <= fold { (workgroups, 1) } else { (fold, workgroups.div_ceil(fold)) };
+        let (y, z) = if rows <= fold { (rows, 1) } else { (fold, rows.div_ceil(fold)) };
         // Above 2^45 workgroups z would overflow; every index is 32 bits long before that.
         Grid::Direct([x as u32, y as u32, z.min(u64::from(FOLD)) as u32])
     }
@@ -293,13 +276,10 @@ impl Program {
 
     /// Adds a kernel, once, and returns its index.
     pub(crate) fn kernel(&mut self, kernel: Kernel) -> usize {
-        self.kernels
-            .iter()
-            .position(|k| *k == kernel)
-            .unwrap_or_else(|| {
-                self.kernels.push(kernel);
-                self.kernels.len() - 1
-            })
+        self.kernels.iter().position(|k| *k == kernel).unwrap_or_else(|| {
+            self.kernels.push(kernel);
+            self.kernels.len() - 1
+        })
     }
 
     pub(crate) fn dispatch<P: KernelParams>(
@@ -310,23 +290,13 @@ impl Program {
         grid: Grid,
     ) {
         let params = bytemuck::bytes_of(params).to_vec();
-        self.dispatches.push(Dispatch {
-            kernel,
-            params,
-            fields: P::FIELDS,
-            bindings,
-            grid,
-        });
+        self.dispatches.push(Dispatch { kernel, params, fields: P::FIELDS, bindings, grid });
     }
 
     /// Adds a scratch area of `bytes` and returns a binding of the whole of it.
     pub(crate) fn scratch(&mut self, bytes: u64) -> Binding {
         self.scratch.push(bytes);
-        Binding {
-            resource: Resource::Scratch(self.scratch.len() - 1),
-            offset: 0,
-            size: bytes,
-        }
+        Binding { resource: Resource::Scratch(self.scratch.len() - 1), offset: 0, size: bytes }
     }
 
     /// Bytes of scratch in all.

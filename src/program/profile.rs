@@ -161,11 +161,7 @@ impl DeviceProfile {
                 max_storage_buffers: 10,
                 ..Limits::WEBGPU
             },
-            features: Features {
-                subgroups: true,
-                timestamps: true,
-                ..Features::default()
-            },
+            features: Features { subgroups: true, timestamps: true, ..Features::default() },
             subgroup_sizes: (4, 4),
             ..Self::webgpu_defaults()
         }
@@ -236,10 +232,7 @@ impl DeviceProfile {
             },
             subgroup_sizes: (32, 32),
             cooperative: vec![shape("f16"), shape("f32")],
-            ceilings: Some(Ceilings {
-                copy_bytes_per_second: 2.99e12,
-                fma_flop_per_second: 6.0e13,
-            }),
+            ceilings: Some(Ceilings { copy_bytes_per_second: 2.99e12, fma_flop_per_second: 6.0e13 }),
         }
     }
 }

@@ -32,15 +32,9 @@ pub struct Requires {
 
 impl Requires {
     /// Nothing: runs on any WebGPU device.
-    pub const NOTHING: Self = Self {
-        subgroups: false,
-        f16: false,
-    };
+    pub const NOTHING: Self = Self { subgroups: false, f16: false };
     /// Subgroup operations.
-    pub const SUBGROUPS: Self = Self {
-        subgroups: true,
-        f16: false,
-    };
+    pub const SUBGROUPS: Self = Self { subgroups: true, f16: false };
 
     /// What `profile` lacks, in words, or nothing.
     pub fn missing(self, profile: &DeviceProfile) -> Option<&'static str> {
@@ -70,22 +64,12 @@ pub struct Variant {
 impl Variant {
     /// A variant that every WebGPU device can run.
     pub const fn portable(name: &'static str, about: &'static str) -> Self {
-        Self {
-            name,
-            about,
-            requires: Requires::NOTHING,
-            translations: Translation::ALL,
-        }
+        Self { name, about, requires: Requires::NOTHING, translations: Translation::ALL }
     }
 
     /// A variant that needs subgroup operations.
     pub const fn subgroups(name: &'static str, about: &'static str) -> Self {
-        Self {
-            name,
-            about,
-            requires: Requires::SUBGROUPS,
-            translations: Translation::ALL,
-        }
+        Self { name, about, requires: Requires::SUBGROUPS, translations: Translation::ALL }
     }
 }
 
@@ -115,18 +99,10 @@ pub(crate) fn choose(
     profile: &DeviceProfile,
     policy: impl FnOnce() -> (&'static str, String),
 ) -> Result<(&'static Variant, String)> {
-    let (name, why) = if asked == "auto" {
-        policy()
-    } else {
-        (asked, "asked for by name".to_owned())
-    };
+    let (name, why) = if asked == "auto" { policy() } else { (asked, "asked for by name".to_owned()) };
     let variant = variants.iter().find(|v| v.name == name).ok_or_else(|| {
         let names: Vec<_> = variants.iter().map(|v| v.name).collect();
-        err!(
-            InvalidArgument,
-            "{op}: no variant `{name}`; there are: auto, {}",
-            names.join(", ")
-        )
+        err!(InvalidArgument, "{op}: no variant `{name}`; there are: auto, {}", names.join(", "))
     })?;
     if let Some(missing) = variant.requires.missing(profile) {
         return Err(err!(

@@ -44,15 +44,8 @@ impl Expanded {
 
     /// File and line (both as a person would say them) of line `line` of the expanded text, from 1.
     pub fn origin(&self, line: u32) -> (&str, u32) {
-        let (file, line) = self
-            .lines
-            .get((line as usize).saturating_sub(1))
-            .copied()
-            .unwrap_or((0, 1));
-        (
-            self.files.get(file as usize).map_or("?", |f| f.as_str()),
-            line,
-        )
+        let (file, line) = self.lines.get((line as usize).saturating_sub(1)).copied().unwrap_or((0, 1));
+        (self.files.get(file as usize).map_or("?", |f| f.as_str()), line)
     }
 }
 
@@ -63,11 +56,7 @@ impl Expanded {
 /// an unknown directive, or a name of `spec` that nothing declares.
 pub fn expand(name: &str, spec: &Spec, target: Target) -> Result<Expanded> {
     let text = library::source(name).ok_or_else(|| {
-        err!(
-            Shader,
-            "shaders/{name}.wgsl: no such file; the library has: {}",
-            list(library::names())
-        )
+        err!(Shader, "shaders/{name}.wgsl: no such file; the library has: {}", list(library::names()))
     })?;
     expand_text(&file_of(name), text, spec, target)
 }
@@ -89,20 +78,12 @@ pub fn expand_text(name: &str, text: &str, spec: &Spec, target: Target) -> Resul
     x.file(name, text)?;
     x.check_all_used(name)?;
     let mut preamble = String::new();
-    for enable in x
-        .enables
-        .iter()
-        .filter(|e| target == Target::Tint || e.as_str() != "subgroups")
-    {
+    for enable in x.enables.iter().filter(|e| target == Target::Tint || e.as_str() != "subgroups") {
         let _ = writeln!(preamble, "enable {enable};");
     }
     let mut lines = vec![(0, 1); preamble.lines().count()];
     lines.append(&mut x.lines);
-    Ok(Expanded {
-        text: preamble + &x.out,
-        files: x.files,
-        lines,
-    })
+    Ok(Expanded { text: preamble + &x.out, files: x.files, lines })
 }
 
 fn file_of(name: &str) -> String {
@@ -144,24 +125,17 @@ impl Expander<'_> {
             let at = |what: String| err!(Shader, "{file}:{line}: {what}");
             let trimmed = raw.trim();
             if let Some(directive) = trimmed.strip_prefix('#') {
-                let (word, rest) = directive
-                    .split_once(char::is_whitespace)
-                    .unwrap_or((directive, ""));
+                let (word, rest) = directive.split_once(char::is_whitespace).unwrap_or((directive, ""));
                 let rest = rest.split("//").next().unwrap_or("").trim();
                 match word {
                     "if" => {
-                        let (negated, flag) =
-                            rest.strip_prefix('!').map_or((false, rest), |f| (true, f));
+                        let (negated, flag) = rest.strip_prefix('!').map_or((false, rest), |f| (true, f));
                         if flag.is_empty() || !is_name(flag) {
                             return Err(at(format!("`#if` wants one flag name, not `{rest}`")));
                         }
                         self.seen.insert(format!("flag {flag}"));
                         let on = self.spec.flags.get(flag).copied().unwrap_or(false);
-                        branches.push(Branch {
-                            line,
-                            keep: on != negated,
-                            else_seen: false,
-                        });
+                        branches.push(Branch { line, keep: on != negated, else_seen: false });
                     }
                     "else" => match branches.last_mut() {
                         Some(b) if !b.else_seen => {
@@ -171,9 +145,7 @@ impl Expander<'_> {
                         _ => return Err(at("`#else` without an open `#if`".into())),
                     },
                     "endif" => {
-                        branches
-                            .pop()
-                            .ok_or_else(|| at("`#endif` without an open `#if`".into()))?;
+                        branches.pop().ok_or_else(|| at("`#endif` without an open `#if`".into()))?;
                     }
                     "import" => {
                         if branches.iter().all(|b| b.keep) {
@@ -193,8 +165,7 @@ impl Expander<'_> {
             }
             if let Some(enable) = trimmed.strip_prefix("enable ") {
                 let names = enable.split(';').next().unwrap_or("");
-                self.enables
-                    .extend(names.split(',').map(|n| n.trim().to_owned()));
+                self.enables.extend(names.split(',').map(|n| n.trim().to_owned()));
                 continue;
             }
             let rewritten = self.rewrite(trimmed, &at)?;
@@ -203,11 +174,7 @@ impl Expander<'_> {
             self.lines.push((id, line as u32));
         }
         match branches.first() {
-            Some(open) => Err(err!(
-                Shader,
-                "{file}:{}: `#if` is never closed by `#endif`",
-                open.line
-            )),
+            Some(open) => Err(err!(Shader, "{file}:{}: `#if` is never closed by `#endif`", open.line)),
             None => Ok(()),
         }
     }
@@ -224,53 +191,31 @@ impl Expander<'_> {
                 Some(Fragment::Library(other)) => name = other,
                 Some(Fragment::User(text)) => {
                     let file = format!("<user {slot}>");
-                    return if self.done.insert(file.clone()) {
-                        self.file(&file, text)
-                    } else {
-                        Ok(())
-                    };
+                    return if self.done.insert(file.clone()) { self.file(&file, text) } else { Ok(()) };
                 }
                 None => {}
             }
         }
         let text = library::source(name).ok_or_else(|| {
-            at(format!(
-                "unknown import `{name}`; the library has: {}",
-                list(library::names())
-            ))
+            at(format!("unknown import `{name}`; the library has: {}", list(library::names())))
         })?;
-        if self.done.insert(name.to_owned()) {
-            self.file(&file_of(name), text)
-        } else {
-            Ok(())
-        }
+        if self.done.insert(name.to_owned()) { self.file(&file_of(name), text) } else { Ok(()) }
     }
 
     /// The line with its value replaced, if it declares a constant or alias that the spec names.
-    fn rewrite(
-        &mut self,
-        line: &str,
-        at: &dyn Fn(String) -> crate::Error,
-    ) -> Result<Option<String>> {
+    fn rewrite(&mut self, line: &str, at: &dyn Fn(String) -> crate::Error) -> Result<Option<String>> {
         let (keyword, rest) = line.split_once(' ').unwrap_or((line, ""));
         let (kind, value): (_, &dyn Fn(&str) -> Option<String>) = match keyword {
             "const" => ("constant", &|n| self.spec.constants.get(n).cloned()),
-            "alias" => ("alias", &|n| {
-                self.spec.aliases.get(n).map(|&v| v.to_owned())
-            }),
+            "alias" => ("alias", &|n| self.spec.aliases.get(n).map(|&v| v.to_owned())),
             _ => return Ok(None),
         };
-        let name: &str = rest
-            .split(|c: char| !c.is_alphanumeric() && c != '_')
-            .next()
-            .unwrap_or("");
+        let name: &str = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
         let new = value(name);
         self.seen.insert(format!("{kind} {name}"));
         let Some(new) = new else { return Ok(None) };
         match rest.split_once('=') {
-            Some((left, right)) if right.contains(';') => {
-                Ok(Some(format!("{keyword} {left}= {new};")))
-            }
+            Some((left, right)) if right.contains(';') => Ok(Some(format!("{keyword} {left}= {new};"))),
             _ => Err(at(format!(
                 "the declaration of `{name}` must stand on one line for a spec to rewrite it"
             ))),
@@ -305,18 +250,13 @@ mod tests {
     use super::*;
 
     fn message(text: &str, spec: &Spec) -> String {
-        expand_text("k.wgsl", text, spec, Target::Naga)
-            .unwrap_err()
-            .to_string()
+        expand_text("k.wgsl", text, spec, Target::Naga).unwrap_err().to_string()
     }
 
     #[test]
     fn unknown_import_names_file_and_line() {
         let m = message("// one\n#import op/nothing\n", &Spec::new());
-        assert!(
-            m.starts_with("k.wgsl:2: unknown import `op/nothing`"),
-            "{m}"
-        );
+        assert!(m.starts_with("k.wgsl:2: unknown import `op/nothing`"), "{m}");
         assert!(m.contains("op/add"), "{m}");
     }
 
@@ -329,22 +269,16 @@ mod tests {
             Spec::new().slot("TILE", Fragment::Library("op/add")),
         ] {
             let m = message("const TILES: u32 = 1u;\n", &spec);
-            assert!(
-                m.starts_with("k.wgsl:1: the spec sets") && m.contains("`TILE`"),
-                "{m}"
-            );
+            assert!(m.starts_with("k.wgsl:1: the spec sets") && m.contains("`TILE`"), "{m}");
         }
     }
 
     #[test]
     fn unbalanced_if_names_the_line_that_opened_it() {
-        assert!(
-            message("a\n#if X\nb\n", &Spec::new()).starts_with("k.wgsl:2: `#if` is never closed")
-        );
+        assert!(message("a\n#if X\nb\n", &Spec::new()).starts_with("k.wgsl:2: `#if` is never closed"));
         assert!(message("#endif\n", &Spec::new()).starts_with("k.wgsl:1: `#endif` without"));
         assert!(
-            message("#if X\n#else\n#else\n#endif", &Spec::new())
-                .starts_with("k.wgsl:3: `#else` without")
+            message("#if X\n#else\n#else\n#endif", &Spec::new()).starts_with("k.wgsl:3: `#else` without")
         );
         assert!(message("#iff X\n", &Spec::new()).starts_with("k.wgsl:1: unknown directive"));
     }
@@ -354,28 +288,15 @@ mod tests {
         let text = "enable f16;\nconst N: u32 = 1u; // items\nalias T = f32;\n#if X\n  #if !Y\nboth\n  #endif\n#else\nneither\n#endif\n";
         let x = |spec: Spec, t| expand_text("k.wgsl", text, &spec, t).unwrap();
         let off = x(Spec::new(), Target::Naga);
-        assert_eq!(
-            off.text(),
-            "enable f16;\nconst N: u32 = 1u; // items\nalias T = f32;\nneither\n"
-        );
+        assert_eq!(off.text(), "enable f16;\nconst N: u32 = 1u; // items\nalias T = f32;\nneither\n");
         assert_eq!(off.origin(4), ("k.wgsl", 9));
-        let on = x(
-            Spec::new()
-                .constant("N", 7u32)
-                .alias("T", "i32")
-                .flag("X", true),
-            Target::Naga,
-        );
-        assert_eq!(
-            on.text(),
-            "enable f16;\nconst N: u32 = 7u;\nalias T = i32;\nboth\n"
-        );
+        let on = x(Spec::new().constant("N", 7u32).alias("T", "i32").flag("X", true), Target::Naga);
+        assert_eq!(on.text(), "enable f16;\nconst N: u32 = 7u;\nalias T = i32;\nboth\n");
     }
 
     #[test]
     fn subgroups_are_enabled_for_tint_only() {
-        let x =
-            |t| expand_text("k.wgsl", "enable subgroups;\nfn f() {}\n", &Spec::new(), t).unwrap();
+        let x = |t| expand_text("k.wgsl", "enable subgroups;\nfn f() {}\n", &Spec::new(), t).unwrap();
         assert_eq!(x(Target::Naga).text(), "fn f() {}\n");
         assert_eq!(x(Target::Tint).text(), "enable subgroups;\nfn f() {}\n");
         assert_eq!(x(Target::Tint).origin(2), ("k.wgsl", 2));

@@ -9,8 +9,5 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Text of the file `name` as it stands under `shaders/`.
 pub fn source(name: &str) -> Option<&'static str> {
-    SOURCES
-        .binary_search_by_key(&name, |(n, _)| n)
-        .ok()
-        .map(|i| SOURCES[i].1)
+    SOURCES.binary_search_by_key(&name, |(n, _)| n).ok().map(|i| SOURCES[i].1)
 }

@@ -77,9 +77,8 @@ impl Expanded {
             let place = at(e.location(self.text()).map(|l| l.line_number));
             err!(Shader, "{place}: {}", e.message())
         })?;
-        let info = Validator::new(ValidationFlags::all(), Capabilities::all())
-            .validate(&naga)
-            .map_err(|e| {
+        let info =
+            Validator::new(ValidationFlags::all(), Capabilities::all()).validate(&naga).map_err(|e| {
                 let place = at(e.location(self.text()).map(|l| l.line_number));
                 let mut text = e.as_inner().to_string();
                 let mut cause = std::error::Error::source(e.as_inner());
@@ -89,11 +88,7 @@ impl Expanded {
                 }
                 err!(Shader, "{place}: {text}")
             })?;
-        Ok(Module {
-            naga,
-            info,
-            name: self.origin(self.text().lines().count() as u32).0.to_owned(),
-        })
+        Ok(Module { naga, info, name: self.origin(self.text().lines().count() as u32).0.to_owned() })
     }
 }
 
@@ -105,11 +100,7 @@ impl Module {
 
     /// Names of the compute entry points.
     pub fn entries(&self) -> Vec<&str> {
-        self.naga
-            .entry_points
-            .iter()
-            .map(|e| e.name.as_str())
-            .collect()
+        self.naga.entry_points.iter().map(|e| e.name.as_str()).collect()
     }
 
     /// Reflects the entry point `entry`.
@@ -119,24 +110,12 @@ impl Module {
     /// anything but buffers of group 0.
     pub fn interface(&self, entry: &str) -> Result<Interface> {
         let file = &self.name;
-        let index = self
-            .naga
-            .entry_points
-            .iter()
-            .position(|e| e.name == entry)
-            .ok_or_else(|| {
-                err!(
-                    Shader,
-                    "{file}: no entry point `{entry}`; there are: {}",
-                    self.entries().join(", ")
-                )
-            })?;
+        let index = self.naga.entry_points.iter().position(|e| e.name == entry).ok_or_else(|| {
+            err!(Shader, "{file}: no entry point `{entry}`; there are: {}", self.entries().join(", "))
+        })?;
         let point = &self.naga.entry_points[index];
         if point.stage != naga::ShaderStage::Compute {
-            return Err(err!(
-                Shader,
-                "{file}: the entry point `{entry}` is not a @compute function"
-            ));
+            return Err(err!(Shader, "{file}: the entry point `{entry}` is not a @compute function"));
         }
         let info = self.info.get_entry_point(index);
         let gctx = self.naga.to_ctx();
@@ -160,10 +139,7 @@ impl Module {
                 }
                 AddressSpace::Storage { .. } => BindingKind::Read,
                 other => {
-                    return Err(err!(
-                        Shader,
-                        "{file}: `{name}` is in {other:?}; kernels bind buffers only"
-                    ));
+                    return Err(err!(Shader, "{file}: `{name}` is in {other:?}; kernels bind buffers only"));
                 }
             };
             let place = var.binding.as_ref().filter(|b| b.group == 0);
@@ -182,13 +158,7 @@ impl Module {
                 _ => Vec::new(),
             };
             let min_size = u64::from(ty.size(gctx));
-            bindings.push(BindingInfo {
-                index: place.binding,
-                name,
-                kind,
-                min_size,
-                members,
-            });
+            bindings.push(BindingInfo { index: place.binding, name, kind, min_size, members });
         }
         bindings.sort_by_key(|b| b.index);
         Ok(Interface {

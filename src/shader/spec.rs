@@ -101,11 +101,7 @@ impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let constants = self.constants.iter().map(|(k, v)| format!("{k}={v}"));
         let aliases = self.aliases.iter().map(|(k, v)| format!("{k}={v}"));
-        let flags = self
-            .flags
-            .iter()
-            .filter(|(_, on)| **on)
-            .map(|(k, _)| (*k).to_owned());
+        let flags = self.flags.iter().filter(|(_, on)| **on).map(|(k, _)| (*k).to_owned());
         let slots = self.slots.iter().map(|(k, v)| match v {
             Fragment::Library(name) => format!("{k}={name}"),
             Fragment::User(_) => format!("{k}=user"),
