@@ -13,15 +13,25 @@ import { pathToFileURL } from 'node:url';
 
 const stop = (code, text) => { console.error(`tint: ${text}`); process.exit(code); };
 
-// Comments nest in WGSL; they become spaces so that no entry point is found inside one.
+// Comments nest in WGSL; they are cut so that no entry point is found inside one.
 function withoutComments(wgsl) {
   let depth = 0;
-  return wgsl.replace(/\/\*|\*\/|\/\/.*|[^/*]+|./g, (token) => {
-    if (token === '/*') depth += 1;
-    if (depth === 0) return token.startsWith('//') ? ' ' : token;
-    if (token === '*/') depth -= 1;
-    return ' ';
-  });
+  let code = '';
+  for (let i = 0; i < wgsl.length; i += 1) {
+    const pair = wgsl.slice(i, i + 2);
+    if (depth === 0 && pair === '//') {
+      const end = wgsl.indexOf('\n', i);
+      i = end < 0 ? wgsl.length : end;
+      code += ' ';
+    } else if (pair === '/*' || (depth > 0 && pair === '*/')) {
+      depth += pair === '/*' ? 1 : -1;
+      i += 1;
+      code += ' ';
+    } else if (depth === 0) {
+      code += wgsl[i];
+    }
+  }
+  return code;
 }
 const entryPoints = (wgsl) => [...withoutComments(wgsl).matchAll(/@compute\b[^{]*?\bfn\s+(\w+)/g)].map((m) => m[1]);
 
@@ -84,6 +94,7 @@ for (const file of files) {
   failed += ok ? 0 : 1;
   console.log(JSON.stringify({ file, ok, module, messages }));
 }
-console.error(`tint: ${files.length - failed} of ${files.length} shaders pass on ${adapter.info.description || backend} with ${requiredFeatures.join(', ') || 'no features'}`);
+const where = `${adapter.info.description || backend} with ${requiredFeatures.join(', ') || 'no features'}`;
+console.error(`tint: ${files.length - failed} of ${files.length} shaders pass on ${where}`);
 device.destroy();
 process.exitCode = failed ? 1 : 0;

@@ -1,9 +1,10 @@
 //! tilework
-#![allow(dead_code, unused_imports)]
 pub mod dense;
 mod element;
 pub mod elementwise;
 mod error;
+pub mod gpu;
+mod plan;
 pub mod primitives;
 pub mod program;
 pub mod reference;
@@ -12,3 +13,4 @@ mod shape;
 
 pub use element::{DType, Element};
 pub use error::{Error, ErrorKind, Result};
+pub use gpu::{Buffer, Gpu, GpuOptions};

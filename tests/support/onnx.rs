@@ -11,7 +11,7 @@ use prost::Message;
 
 /// One conformance case: a model, and inputs with the outputs that it must give.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub(crate) struct Case {
     /// The name of the case's folder, such as `test_softmax_axis_1`.
     pub name: String,
     /// The operators, in the order in which they run.
@@ -22,7 +22,7 @@ pub struct Case {
     pub graph_outputs: Vec<String>,
     /// Constants of the graph, by name.
     pub initializers: Vec<(String, Tensor)>,
-    /// The version of the operator set, which decides what an operator means.
+    /// The version of ONNX's operator set, which decides what an operator means; 0 when there is only another set.
     pub opset: i64,
     /// The data; empty when the case is unsupported.
     pub sets: Vec<DataSet>,
@@ -32,7 +32,7 @@ pub struct Case {
 
 /// One operator of a graph.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub(crate) struct Node {
     /// The operator's name, such as `ReduceSum`.
     pub op_type: String,
     /// Names of its operands; an empty name is an optional operand left out.
@@ -45,7 +45,7 @@ pub struct Node {
 
 impl Node {
     /// The attribute called `name`, if the node has it.
-    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+    pub(crate) fn attribute(&self, name: &str) -> Option<&Attribute> {
         let found = self.attributes.iter().find(|(n, _)| n == name);
         found.map(|(_, value)| value)
     }
@@ -53,7 +53,7 @@ impl Node {
 
 /// The value of an attribute.
 #[derive(Debug, Clone)]
-pub enum Attribute {
+pub(crate) enum Attribute {
     /// An integer.
     Int(i64),
     /// A float.
@@ -72,7 +72,7 @@ pub enum Attribute {
 
 /// Inputs, and the outputs expected of them.
 #[derive(Debug, Clone)]
-pub struct DataSet {
+pub(crate) struct DataSet {
     /// One tensor for each of the case's `graph_inputs`, in that order.
     pub inputs: Vec<Tensor>,
     /// One tensor for each of the case's `graph_outputs`, in that order.
@@ -81,7 +81,7 @@ pub struct DataSet {
 
 /// A dense row-major tensor.
 #[derive(Debug, Clone)]
-pub struct Tensor {
+pub(crate) struct Tensor {
     /// Its name in the graph.
     pub name: String,
     /// Its shape; empty for a scalar.
@@ -92,7 +92,7 @@ pub struct Tensor {
 
 /// The elements of a tensor.
 #[derive(Debug, Clone, PartialEq)]
-pub enum TensorData {
+pub(crate) enum TensorData {
     /// FLOAT.
     F32(Vec<f32>),
     /// FLOAT16.
@@ -119,7 +119,7 @@ pub enum TensorData {
 
 impl TensorData {
     /// The number of elements; `None` when they were not read.
-    pub fn len(&self) -> Option<usize> {
+    pub(crate) fn len(&self) -> Option<usize> {
         Some(match self {
             Self::F32(v) => v.len(),
             Self::F16(v) => v.len(),
@@ -137,7 +137,7 @@ impl TensorData {
 }
 
 /// Reads every case under `dir`, sorted by name. The first malformed file is the error, by its path.
-pub fn load_cases(dir: &Path) -> Result<Vec<Case>, String> {
+pub(crate) fn load_cases(dir: &Path) -> Result<Vec<Case>, String> {
     let mut folders = entries(dir)?;
     folders.retain(|folder| folder.join("model.onnx").is_file());
     folders.sort();
@@ -149,22 +149,28 @@ fn load_case(folder: &Path) -> Result<Case, String> {
     let in_model = |e: String| format!("{}: {e}", path.display());
     let model: ModelProto = decode(&path)?;
     let graph = model.graph.ok_or_else(|| in_model("no graph".into()))?;
-    let opset = model.opset_import.iter().find(|o| o.domain.is_empty() || o.domain == "ai.onnx");
-    let initializers = graph.initializer.into_iter().map(|proto| Ok((proto.name.clone(), tensor(proto)?)));
-    let initializers = initializers.collect::<Result<Vec<_>, String>>().map_err(in_model)?;
+    let is_default = |o: &&OperatorSetIdProto| o.domain.is_empty() || o.domain == "ai.onnx";
+    let opset = model.opset_import.iter().find(is_default);
+    let mut initializers = Vec::new();
+    for proto in graph.initializer {
+        initializers.push((proto.name.clone(), tensor(proto).map_err(in_model)?));
+    }
     // Old models list their initializers among the inputs too; no file gives those.
     let mut inputs = graph.input;
     inputs.retain(|input| initializers.iter().all(|(name, _)| *name != input.name));
 
-    let other = inputs.iter().chain(&graph.output).find(|value| !value.is_tensor());
+    let mut values = inputs.iter().chain(&graph.output);
+    let other = values.find(|value| !value.is_tensor());
+    let nodes: Result<_, _> = graph.node.into_iter().map(node).collect();
+    let name = folder.file_name().unwrap_or_default();
     let mut case = Case {
-        name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
-        nodes: graph.node.into_iter().map(node).collect::<Result<_, _>>().map_err(in_model)?,
+        name: name.to_string_lossy().into_owned(),
+        nodes: nodes.map_err(in_model)?,
         unsupported: other.map(|value| format!("`{}` is no dense tensor", value.name)),
         graph_inputs: inputs.into_iter().map(|value| value.name).collect(),
         graph_outputs: graph.output.into_iter().map(|value| value.name).collect(),
         initializers,
-        opset: opset.or(model.opset_import.first()).map_or(0, |o| o.version),
+        opset: opset.map_or(0, |o| o.version),
         sets: Vec::new(),
     };
     if case.unsupported.is_none() {
@@ -201,8 +207,8 @@ fn decode<M: Message + Default>(path: &Path) -> Result<M, String> {
 }
 
 fn node(proto: NodeProto) -> Result<Node, String> {
-    let attributes = proto.attribute.into_iter().map(attribute).collect::<Result<_, _>>()?;
-    Ok(Node { op_type: proto.op_type, inputs: proto.input, outputs: proto.output, attributes })
+    let attributes: Result<_, _> = proto.attribute.into_iter().map(attribute).collect();
+    Ok(Node { op_type: proto.op_type, inputs: proto.input, outputs: proto.output, attributes: attributes? })
 }
 
 fn attribute(proto: AttributeProto) -> Result<(String, Attribute), String> {
@@ -220,27 +226,34 @@ fn attribute(proto: AttributeProto) -> Result<(String, Attribute), String> {
 
 /// Elements lie either in `raw_data`, little-endian, or in the typed field that ONNX assigns to their type.
 fn tensor(p: TensorProto) -> Result<Tensor, String> {
-    let raw = p.raw_data.as_deref();
+    let (raw, ints, wide) = (p.raw_data.as_deref(), &p.int32_data, &p.uint64_data);
     let data = match p.data_type {
         1 => TensorData::F32(elements(raw, f32::from_le_bytes, &p.float_data, |x| x)?),
-        2 => TensorData::U8(elements(raw, u8::from_le_bytes, &p.int32_data, |x| x as u8)?),
-        3 => TensorData::I8(elements(raw, i8::from_le_bytes, &p.int32_data, |x| x as i8)?),
-        6 => TensorData::I32(elements(raw, i32::from_le_bytes, &p.int32_data, |x| x)?),
+        2 => TensorData::U8(elements(raw, u8::from_le_bytes, ints, |x| x as u8)?),
+        3 => TensorData::I8(elements(raw, i8::from_le_bytes, ints, |x| x as i8)?),
+        6 => TensorData::I32(elements(raw, i32::from_le_bytes, ints, |x| x)?),
         7 => TensorData::I64(elements(raw, i64::from_le_bytes, &p.int64_data, |x| x)?),
-        9 => TensorData::Bool(elements(raw, |[b]: [u8; 1]| b != 0, &p.int32_data, |x| x != 0)?),
-        10 => TensorData::F16(elements(raw, f16::from_le_bytes, &p.int32_data, |x| f16::from_bits(x as u16))?),
+        9 => TensorData::Bool(elements(raw, |[b]| b != 0, ints, |x| x != 0)?),
+        10 => {
+            let from_bits = |x| f16::from_bits(x as u16);
+            TensorData::F16(elements(raw, f16::from_le_bytes, ints, from_bits)?)
+        }
         11 => TensorData::F64(elements(raw, f64::from_le_bytes, &p.double_data, |x| x)?),
-        12 => TensorData::U32(elements(raw, u32::from_le_bytes, &p.uint64_data, |x| x as u32)?),
-        13 => TensorData::U64(elements(raw, u64::from_le_bytes, &p.uint64_data, |x| x)?),
+        12 => TensorData::U32(elements(raw, u32::from_le_bytes, wide, |x| x as u32)?),
+        13 => TensorData::U64(elements(raw, u64::from_le_bytes, wide, |x| x)?),
         other => TensorData::Other(other),
     };
-    let dims = p.dims.iter().map(|&d| usize::try_from(d)).collect::<Result<Vec<_>, _>>();
-    let dims = dims.map_err(|_| format!("tensor `{}` has a negative size in {:?}", p.name, p.dims))?;
-    let expected = dims.iter().try_fold(1usize, |product, &d| product.checked_mul(d));
+    let mut dims = Vec::new();
+    for &size in &p.dims {
+        let negative = |_| format!("tensor `{}` has the size {size}", p.name);
+        dims.push(usize::try_from(size).map_err(negative)?);
+    }
+    let product = |total: usize, &size: &usize| total.checked_mul(size);
     if let Some(found) = data.len()
-        && expected != Some(found)
+        && dims.iter().try_fold(1, product) != Some(found)
     {
-        return Err(format!("tensor `{}` of shape {dims:?} holds {found} elements", p.name));
+        let name = &p.name;
+        return Err(format!("tensor `{name}` of shape {dims:?} holds {found} elements"));
     }
     Ok(Tensor { name: p.name, dims, data })
 }
@@ -256,7 +269,8 @@ fn elements<const N: usize, T, U: Copy>(
     };
     let (chunks, rest) = raw.as_chunks::<N>();
     if !rest.is_empty() {
-        return Err(format!("{} bytes of raw data are no multiple of {N}", raw.len()));
+        let found = raw.len();
+        return Err(format!("{found} bytes of raw data are no multiple of {N}"));
     }
     Ok(chunks.iter().map(|&bytes| from_raw(bytes)).collect())
 }
@@ -371,8 +385,14 @@ mod tests {
 
     #[test]
     fn tensor_reads_raw_and_typed_fields_alike() {
-        let typed = TensorProto { dims: vec![2], data_type: 10, int32_data: vec![0x3c00, 0xc000], ..Default::default() };
-        let raw = TensorProto { int32_data: vec![], raw_data: Some(vec![0x00, 0x3c, 0x00, 0xc0]), ..typed.clone() };
+        let typed = TensorProto {
+            dims: vec![2],
+            data_type: 10,
+            int32_data: vec![0x3c00, 0xc000],
+            ..Default::default()
+        };
+        let raw =
+            TensorProto { int32_data: vec![], raw_data: Some(vec![0x00, 0x3c, 0x00, 0xc0]), ..typed.clone() };
         let expected = TensorData::F16(vec![f16::from_f32(1.0), f16::from_f32(-2.0)]);
         assert_eq!(tensor(typed).unwrap().data, expected);
         assert_eq!(tensor(raw).unwrap().data, expected);
@@ -380,9 +400,11 @@ mod tests {
 
     #[test]
     fn tensor_is_an_error_when_shape_and_data_disagree() {
-        let short = TensorProto { dims: vec![3], data_type: 1, float_data: vec![1.0, 2.0], ..Default::default() };
+        let short =
+            TensorProto { dims: vec![3], data_type: 1, float_data: vec![1.0, 2.0], ..Default::default() };
         assert!(tensor(short).unwrap_err().contains("holds 2 elements"));
-        let torn = TensorProto { dims: vec![1], data_type: 1, raw_data: Some(vec![0; 3]), ..Default::default() };
+        let torn =
+            TensorProto { dims: vec![1], data_type: 1, raw_data: Some(vec![0; 3]), ..Default::default() };
         assert!(tensor(torn).unwrap_err().contains("no multiple of 4"));
     }
 }

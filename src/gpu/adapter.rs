@@ -1,0 +1,244 @@
+//! Adapters: finding them, describing them, opening them.
+
+use super::Gpu;
+use crate::error::{Result, err};
+use crate::program::{CooperativeShape, DeviceClass, DeviceProfile, Features, Limits};
+use std::fmt;
+use std::sync::OnceLock;
+
+/// The one wgpu instance of this process: objects of two instances would alias silently.
+fn instance() -> &'static wgpu::Instance {
+    static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
+    INSTANCE.get_or_init(|| {
+        let mut desc = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
+        // Validating indirect counts costs a dispatch each; our own counts are clamped by the kernel
+        // that writes them.
+        desc.flags.remove(wgpu::InstanceFlags::VALIDATION_INDIRECT_CALL);
+        wgpu::Instance::new(desc)
+    })
+}
+
+/// An interface to the driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Backend {
+    /// Vulkan.
+    Vulkan,
+    /// Metal.
+    Metal,
+    /// Direct3D 12.
+    Dx12,
+    /// OpenGL (ES).
+    Gl,
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Backend::Vulkan => "vulkan",
+            Backend::Metal => "metal",
+            Backend::Dx12 => "dx12",
+            Backend::Gl => "gl",
+        })
+    }
+}
+
+/// Which adapter to take.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum AdapterFilter {
+    /// The best: a card before an integrated GPU before a software driver, OpenGL last.
+    #[default]
+    Best,
+    /// The best whose name or driver contains this text, upper and lower case alike.
+    Name(String),
+    /// The one at this place of [`Gpu::adapters`].
+    Index(usize),
+}
+
+/// How to open a device.
+///
+/// ```
+/// # use tilework::{Gpu, GpuOptions};
+/// # if Gpu::adapters().is_empty() { return Ok(()); }
+/// # pollster::block_on(async {
+/// // The floor that every op must pass on: no optional feature, WebGPU's default limits.
+/// let gpu = Gpu::request(GpuOptions { webgpu_defaults: true, ..Default::default() }).await?;
+/// assert!(!gpu.profile().features.subgroups);
+/// # Ok(()) })
+/// # as Result<(), tilework::Error>
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GpuOptions {
+    /// Which adapter.
+    pub adapter: AdapterFilter,
+    /// Only adapters of this backend.
+    pub backend: Option<Backend>,
+    /// Run tilework's own kernels with runtime checks too. Slower; finds accesses out of bounds.
+    pub checked: bool,
+    /// Ask for WebGPU's default limits and no optional feature, whatever the adapter has.
+    pub webgpu_defaults: bool,
+}
+
+/// The features we use where they are there.
+const WANTED: wgpu::Features = wgpu::Features::SUBGROUP
+    .union(wgpu::Features::SHADER_F16)
+    .union(wgpu::Features::SHADER_INT64)
+    .union(wgpu::Features::TIMESTAMP_QUERY)
+    .union(wgpu::Features::TIMESTAMP_QUERY_INSIDE_PASSES)
+    .union(wgpu::Features::PIPELINE_CACHE)
+    .union(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX);
+
+fn adapters() -> Vec<wgpu::Adapter> {
+    let mut found = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
+    let rank = |a: &wgpu::Adapter| {
+        let info = a.get_info();
+        let class = match info.device_type {
+            wgpu::DeviceType::DiscreteGpu => 0,
+            wgpu::DeviceType::IntegratedGpu => 1,
+            wgpu::DeviceType::VirtualGpu => 2,
+            wgpu::DeviceType::Cpu => 3,
+            wgpu::DeviceType::Other => 4,
+        };
+        (class, info.backend == wgpu::Backend::Gl)
+    };
+    found.retain(|a| a.limits().max_compute_invocations_per_workgroup > 0 && a.get_info().backend != wgpu::Backend::Noop);
+    found.sort_by_key(rank);
+    found
+}
+
+fn profile_of(adapter: &wgpu::Adapter) -> DeviceProfile {
+    let shapes = adapter.cooperative_matrix_properties();
+    profile(&adapter.get_info(), adapter.features(), &adapter.limits(), &shapes)
+}
+
+/// Describes a device or an adapter with these features and limits.
+pub(super) fn profile(
+    info: &wgpu::AdapterInfo,
+    features: wgpu::Features,
+    limits: &wgpu::Limits,
+    shapes: &[wgpu::CooperativeMatrixProperties],
+) -> DeviceProfile {
+    let subgroups = features.contains(wgpu::Features::SUBGROUP);
+    DeviceProfile {
+        name: info.name.clone(),
+        driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
+        backend: info.backend.to_string(),
+        class: match info.device_type {
+            wgpu::DeviceType::DiscreteGpu => DeviceClass::Discrete,
+            wgpu::DeviceType::IntegratedGpu => DeviceClass::Integrated,
+            wgpu::DeviceType::VirtualGpu => DeviceClass::Virtual,
+            wgpu::DeviceType::Cpu => DeviceClass::Cpu,
+            wgpu::DeviceType::Other => DeviceClass::Unknown,
+        },
+        limits: Limits {
+            max_buffer_size: limits.max_buffer_size,
+            max_storage_binding: limits.max_storage_buffer_binding_size,
+            max_uniform_binding: limits.max_uniform_buffer_binding_size,
+            max_storage_buffers: limits.max_storage_buffers_per_shader_stage,
+            storage_alignment: limits.min_storage_buffer_offset_alignment,
+            uniform_alignment: limits.min_uniform_buffer_offset_alignment,
+            max_workgroup_bytes: limits.max_compute_workgroup_storage_size,
+            max_invocations: limits.max_compute_invocations_per_workgroup,
+            max_workgroup_size: [
+                limits.max_compute_workgroup_size_x,
+                limits.max_compute_workgroup_size_y,
+                limits.max_compute_workgroup_size_z,
+            ],
+            max_workgroups_per_dimension: limits.max_compute_workgroups_per_dimension,
+        },
+        features: Features {
+            subgroups,
+            f16: features.contains(wgpu::Features::SHADER_F16),
+            int64: features.contains(wgpu::Features::SHADER_INT64),
+            timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
+            cooperative_matrix: features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX),
+            pipeline_cache: features.contains(wgpu::Features::PIPELINE_CACHE),
+        },
+        subgroup_sizes: (info.subgroup_min_size, info.subgroup_max_size),
+        cooperative: shapes
+            .iter()
+            .map(|s| CooperativeShape {
+                m: s.m_size,
+                n: s.n_size,
+                k: s.k_size,
+                factors: format!("{:?}", s.ab_type).to_lowercase(),
+                result: format!("{:?}", s.cr_type).to_lowercase(),
+            })
+            .collect(),
+        ceilings: None,
+    }
+}
+
+impl Gpu {
+    /// Every adapter of this machine that can run compute shaders, best first.
+    pub fn adapters() -> Vec<DeviceProfile> {
+        adapters().iter().map(profile_of).collect()
+    }
+
+    /// Opens the best adapter, with all the features and limits it has.
+    ///
+    /// # Errors
+    /// [`NoAdapter`](crate::ErrorKind::NoAdapter) if the machine has none.
+    pub fn new() -> Result<Self> {
+        pollster::block_on(Self::request(GpuOptions::default()))
+    }
+
+    /// Opens an adapter by name, backend or index, with all the features and limits it has.
+    ///
+    /// # Errors
+    /// [`NoAdapter`](crate::ErrorKind::NoAdapter) if none fits (the text lists those there are);
+    /// [`Validation`](crate::ErrorKind::Validation) if the driver refuses to open it.
+    pub async fn request(options: GpuOptions) -> Result<Self> {
+        let all = adapters();
+        let fits_backend = |a: &wgpu::Adapter| options.backend.is_none_or(|b| a.get_info().backend.to_string() == b.to_string());
+        let fits = |(i, a): &(usize, &wgpu::Adapter)| {
+            fits_backend(a)
+                && match &options.adapter {
+                    AdapterFilter::Best => true,
+                    AdapterFilter::Index(wanted) => i == wanted,
+                    AdapterFilter::Name(part) => {
+                        let p = profile_of(a);
+                        format!("{} {}", p.name, p.driver).to_lowercase().contains(&part.to_lowercase())
+                    }
+                }
+        };
+        let Some((_, adapter)) = all.iter().enumerate().find(fits) else {
+            let there: Vec<_> = all.iter().map(|a| format!("{} ({})", a.get_info().name, a.get_info().backend)).collect();
+            return Err(if there.is_empty() {
+                err!(
+                    NoAdapter,
+                    "no adapter: this machine has no Vulkan, Metal, Direct3D 12 or OpenGL driver that can run compute \
+                     shaders; on Debian or Ubuntu `apt install mesa-vulkan-drivers` brings a software one"
+                )
+            } else {
+                err!(NoAdapter, "no adapter fits {options:?}; there are: {}", there.join(", "))
+            });
+        };
+        let (features, limits) = if options.webgpu_defaults {
+            (wgpu::Features::empty(), wgpu::Limits::default())
+        } else {
+            (adapter.features() & WANTED, adapter.limits())
+        };
+        let experimental = if features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
+            // SAFETY: wgpu asks to be told that experimental features may have bugs. We use
+            // cooperative matrices only, in kernels of our own that the tests run on each driver.
+            unsafe { wgpu::ExperimentalFeatures::enabled() }
+        } else {
+            wgpu::ExperimentalFeatures::disabled()
+        };
+        let name = adapter.get_info().name;
+        let (device, queue) = adapter
+            .request_device(&wgpu::DeviceDescriptor {
+                label: Some("tilework"),
+                required_features: features,
+                required_limits: limits.clone(),
+                experimental_features: experimental,
+                memory_hints: wgpu::MemoryHints::Performance,
+                trace: wgpu::Trace::Off,
+            })
+            .await
+            .map_err(|e| err!(Validation, "opening {name}: {e}"))?;
+        let shapes = if options.webgpu_defaults { Vec::new() } else { adapter.cooperative_matrix_properties() };
+        let profile = profile(&adapter.get_info(), features, &limits, &shapes);
+        Ok(Self::assemble(device, queue, profile, options.checked, true))
+    }
+}

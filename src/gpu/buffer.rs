@@ -1,0 +1,219 @@
+//! Typed buffers and slices of them.
+
+use super::pool::Memory;
+use super::{Gpu, RawSlice};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+/// Elements of type `T` in device memory: one wgpu buffer, tagged with its [`Gpu`].
+///
+/// Cheap to clone; clones are the same memory. When the last clone is dropped the memory goes to the
+/// pool of its `Gpu`, once work that was recorded with it has been submitted.
+#[derive(Clone)]
+pub struct Buffer<T: Element> {
+    pub(super) gpu: Gpu,
+    pub(super) memory: Arc<Memory>,
+    len: usize,
+    element: PhantomData<T>,
+}
+
+/// A range of a [`Buffer`].
+///
+/// The byte offset must be a multiple of the adapter's storage alignment (16 to 256 bytes) where an op
+/// binds it: slices that start at a multiple of 256 bytes work everywhere.
+#[derive(Clone, Copy)]
+pub struct Slice<'a, T: Element> {
+    pub(super) buffer: &'a Buffer<T>,
+    pub(super) start: usize,
+    pub(super) len: usize,
+}
+
+impl<T: Element> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer<{}>({} elements on {})", T::DTYPE, self.len, self.gpu.profile().name)
+    }
+}
+
+impl<T: Element> fmt::Debug for Slice<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Slice<{}>({}..{})", T::DTYPE, self.start, self.start + self.len)
+    }
+}
+
+impl<'a, T: Element> From<&'a Buffer<T>> for Slice<'a, T> {
+    fn from(buffer: &'a Buffer<T>) -> Self {
+        Slice { buffer, start: 0, len: buffer.len }
+    }
+}
+
+impl<'a, T: Element> From<&Slice<'a, T>> for Slice<'a, T> {
+    fn from(slice: &Slice<'a, T>) -> Self {
+        *slice
+    }
+}
+
+impl Gpu {
+    /// Allocates `n` elements. What they hold is not defined: memory is reused. See
+    /// [`Gpu::alloc_zeroed`].
+    ///
+    /// `n` may be 0. `u64` needs a device with 64-bit integers.
+    ///
+    /// # Errors
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) above the device's largest buffer;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable;
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device without it.
+    pub fn alloc<T: Element>(&self, n: usize) -> Result<Buffer<T>> {
+        if T::DTYPE == DType::U64 && !self.profile().features.int64 {
+            return Err(err!(
+                Unsupported,
+                "alloc: {} has no 64-bit integers (feature SHADER_INT64); use two u32",
+                self.profile().name
+            ));
+        }
+        let bytes = (n as u64).checked_mul(T::DTYPE.size() as u64).filter(|b| *b <= self.profile().limits.max_buffer_size);
+        let Some(bytes) = bytes else {
+            return Err(err!(
+                TooLarge,
+                "alloc: {n} elements of {} are more than the {} bytes of the largest buffer of {}; split the data",
+                T::DTYPE,
+                self.profile().limits.max_buffer_size,
+                self.profile().name
+            ));
+        };
+        let memory = self.allocate(bytes)?;
+        Ok(Buffer { gpu: self.clone(), memory, len: n, element: PhantomData })
+    }
+
+    /// Allocates `n` elements that are all zero.
+    ///
+    /// # Errors
+    /// As [`Gpu::alloc`].
+    pub fn alloc_zeroed<T: Element>(&self, n: usize) -> Result<Buffer<T>> {
+        let buffer = self.alloc(n)?;
+        let mut rec = self.recorder();
+        rec.clear(&buffer)?;
+        rec.submit()?;
+        Ok(buffer)
+    }
+
+    /// Takes a wgpu buffer of the caller's. It must have been created by this device (that cannot be
+    /// checked: a foreign one fails inside wgpu) with usage `STORAGE`; reading it back, copying and
+    /// writing need `COPY_SRC` and `COPY_DST` as well.
+    ///
+    /// The length is as many whole elements as fit.
+    ///
+    /// # Errors
+    /// [`Buffer`](crate::ErrorKind::Buffer) if the usage lacks `STORAGE`, or the size is not a
+    /// non-zero multiple of 4 bytes.
+    pub fn wrap<T: Element>(&self, buffer: wgpu::Buffer) -> Result<Buffer<T>> {
+        let (size, usage) = (buffer.size(), buffer.usage());
+        if !usage.contains(wgpu::BufferUsages::STORAGE) {
+            return Err(err!(Buffer, "wrap: the buffer has usage {usage:?}; kernels need STORAGE"));
+        }
+        if size == 0 || size % 4 != 0 {
+            return Err(err!(Buffer, "wrap: the buffer has {size} bytes; bindings are non-zero multiples of 4 bytes"));
+        }
+        let len = (size / T::DTYPE.size() as u64) as usize;
+        Ok(Buffer { gpu: self.clone(), memory: self.adopt(buffer), len, element: PhantomData })
+    }
+}
+
+impl<T: Element> Buffer<T> {
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The `Gpu` that the buffer lives on.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// The wgpu buffer, for the caller's own work. It may be larger than the elements need.
+    pub fn raw(&self) -> &wgpu::Buffer {
+        &self.memory.raw.buffer
+    }
+
+    /// The elements of `range`.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the range is not within the buffer.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
+        Slice::from(self).slice(range)
+    }
+}
+
+impl<'a, T: Element> Slice<'a, T> {
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The elements of `range`, counted from the start of this slice.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the range is not within the slice.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'a, T>> {
+        let start = match range.start_bound() {
+            Bound::Included(&s) => Some(s),
+            Bound::Excluded(&s) => s.checked_add(1),
+            Bound::Unbounded => Some(0),
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&e) => e.checked_add(1),
+            Bound::Excluded(&e) => Some(e),
+            Bound::Unbounded => Some(self.len),
+        };
+        match (start, end) {
+            (Some(start), Some(end)) if start <= end && end <= self.len => {
+                Ok(Slice { buffer: self.buffer, start: self.start + start, len: end - start })
+            }
+            _ => Err(err!(
+                Shape,
+                "slice: the range {:?}..{:?} is not within a buffer of {} elements of {}",
+                range.start_bound(),
+                range.end_bound(),
+                self.len,
+                T::DTYPE
+            )),
+        }
+    }
+
+    /// Byte offset of the first element in the wgpu buffer.
+    pub(super) fn offset(&self) -> u64 {
+        (self.start * T::DTYPE.size()) as u64
+    }
+
+    /// The slice without its type.
+    pub fn untyped(&self) -> RawSlice<'a> {
+        RawSlice {
+            gpu: &self.buffer.gpu,
+            memory: &self.buffer.memory,
+            dtype: T::DTYPE,
+            offset: self.offset(),
+            len: self.len,
+        }
+    }
+
+    /// Byte range that a copy of the slice covers, in whole words; `None` if a word is shared with a
+    /// neighbour that the copy would touch.
+    pub(super) fn copy_range(&self) -> Option<(u64, u64)> {
+        let (start, bytes) = (self.offset(), (self.len * T::DTYPE.size()) as u64);
+        let at_end = self.start + self.len == self.buffer.len && start + bytes.next_multiple_of(4) <= self.buffer.memory.raw.size;
+        (start % 4 == 0 && (bytes % 4 == 0 || at_end)).then_some((start, bytes.next_multiple_of(4)))
+    }
+}

@@ -1,0 +1,27 @@
+//! Measures copy bandwidth and multiply-add rate with two small kernels.
+
+use super::{Gpu, RawSlice};
+use crate::element::DType;
+use crate::error::Result;
+use crate::program::{Ceilings, Program, probe};
+
+pub(super) fn measure(gpu: &Gpu) -> Result<Ceilings> {
+    let copy = probe::copy(gpu.profile());
+    let fma = probe::fma(gpu.profile());
+    let (bytes, flop) = (copy.cost.bytes, fma.cost.flop);
+    Ok(Ceilings { copy_bytes_per_second: bytes / run(gpu, copy)?, fma_flop_per_second: flop / run(gpu, fma)? })
+}
+
+/// Median seconds of the program on fresh buffers.
+fn run(gpu: &Gpu, program: Program) -> Result<f64> {
+    let memory = program.operands.iter().map(|o| gpu.allocate(o.bytes())).collect::<Result<Vec<_>>>()?;
+    let lens: Vec<(DType, usize)> = program.operands.iter().map(|o| (o.dtype, o.len)).collect();
+    let executable = gpu.prepare(program)?;
+    let operands: Vec<_> = memory
+        .iter()
+        .zip(lens)
+        .map(|(memory, (dtype, len))| RawSlice { gpu, memory, dtype, offset: 0, len })
+        .collect();
+    let runs = if gpu.profile().is_cpu() { 3 } else { 15 };
+    Ok(gpu.measure(runs, |rec| executable.record(rec, &operands))?.median())
+}

@@ -1,0 +1,200 @@
+//! A user's own WGSL: validated, reflected, and run with all checks.
+
+use super::executable::Params;
+use super::pipeline_cache::Pipeline;
+use super::recorder::{Encoder, Recorder};
+use super::{Gpu, Slice};
+use crate::element::Element;
+use crate::error::{Result, err};
+use crate::gpu::RawSlice;
+use crate::shader::{BindingKind, Interface, Spec, Target, expand_text};
+use crate::shape::round_up;
+use std::sync::Arc;
+
+/// A compute kernel of the user's own.
+///
+/// The text may `#import` tilework's fragments (`op/add`, `workgroup/index`, ...). It is validated by
+/// naga, its bindings are reflected and checked at every [`record`](OwnKernel::record), and it runs
+/// with all runtime checks.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let double = gpu.kernel("double.wgsl", "
+///     @group(0) @binding(0) var<storage, read_write> data: array<f32>;
+///     @compute @workgroup_size(64)
+///     fn double(@builtin(global_invocation_id) id: vec3<u32>) {
+///         if id.x < arrayLength(&data) { data[id.x] *= 2.0; }
+///     }", "double")?;
+/// let x = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?;
+/// let mut rec = gpu.recorder();
+/// double.record(&mut rec, &[Arg::from(&x)], [1, 1, 1])?;
+/// rec.submit()?;
+/// assert_eq!(x.read()?, [2.0, 4.0, 6.0, 8.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct OwnKernel {
+    gpu: Gpu,
+    name: String,
+    pipeline: Pipeline,
+}
+
+/// An argument of an [`OwnKernel`], for one of its bindings.
+#[derive(Debug, Clone, Copy)]
+pub enum Arg<'a> {
+    /// A storage buffer.
+    Storage(RawSlice<'a>),
+    /// The bytes of a uniform; copied, so that recording twice keeps both values.
+    Uniform(&'a [u8]),
+}
+
+impl<'a, T: Element> From<&'a super::Buffer<T>> for Arg<'a> {
+    fn from(buffer: &'a super::Buffer<T>) -> Self {
+        Arg::Storage(Slice::from(buffer).untyped())
+    }
+}
+
+impl<'a, T: Element> From<Slice<'a, T>> for Arg<'a> {
+    fn from(slice: Slice<'a, T>) -> Self {
+        Arg::Storage(slice.untyped())
+    }
+}
+
+impl<'a> Arg<'a> {
+    /// The bytes of `value`, laid out as the shader's uniform struct is.
+    pub fn uniform<P: bytemuck::NoUninit>(value: &'a P) -> Self {
+        Arg::Uniform(bytemuck::bytes_of(value))
+    }
+}
+
+impl Gpu {
+    /// Compiles the entry point `entry` of a user's WGSL. `name` is what errors call it.
+    ///
+    /// # Errors
+    /// [`Shader`](crate::ErrorKind::Shader) with file and line if it does not parse or validate;
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if it needs more than the device has.
+    pub fn kernel(&self, name: &str, text: &str, entry: &str) -> Result<OwnKernel> {
+        let module = expand_text(name, text, &Spec::new(), Target::Naga)?.validate()?;
+        let pipeline = self.compile(&format!("{name}:{entry}"), &module, entry, false)?;
+        Ok(OwnKernel { gpu: self.clone(), name: format!("{name}:{entry}"), pipeline })
+    }
+}
+
+impl OwnKernel {
+    /// What the kernel binds, and its workgroup size.
+    pub fn interface(&self) -> &Interface {
+        &self.pipeline.interface
+    }
+
+    /// Records a launch of `workgroups` (x, y, z) with one argument for each binding, in the order of
+    /// their numbers.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) for a wrong number, kind or size of arguments;
+    /// [`Aliasing`](crate::ErrorKind::Aliasing) if a buffer is bound twice and written;
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) for too many workgroups;
+    /// [`Buffer`](crate::ErrorKind::Buffer) for a buffer of another `Gpu` or a misaligned slice.
+    /// Nothing is recorded then.
+    pub fn record<E: Encoder>(&self, rec: &mut Recorder<E>, args: &[Arg<'_>], workgroups: [u32; 3]) -> Result<()> {
+        let name = &self.name;
+        self.gpu.alive()?;
+        rec.check_owner(name, &self.gpu)?;
+        let limit = self.gpu.profile().limits.max_workgroups_per_dimension;
+        if workgroups.iter().any(|n| *n > limit) {
+            return Err(err!(TooLarge, "{name}: {workgroups:?} workgroups; {limit} is the most along each dimension"));
+        }
+        let bindings = &self.interface().bindings;
+        if args.len() != bindings.len() {
+            let names: Vec<_> = bindings.iter().map(|b| b.name.as_str()).collect();
+            return Err(err!(Shape, "{name}: {} arguments given for {} bindings: {}", args.len(), names.len(), names.join(", ")));
+        }
+        let mut uniforms: Vec<Option<Arc<Params>>> = Vec::with_capacity(args.len());
+        for (arg, binding) in args.iter().zip(bindings) {
+            let what = &binding.name;
+            match (arg, binding.kind) {
+                (Arg::Uniform(bytes), BindingKind::Uniform) => {
+                    if (bytes.len() as u64) < binding.min_size {
+                        return Err(err!(Shape, "{name}: {what} has {} bytes, the shader's struct has {}", bytes.len(), binding.min_size));
+                    }
+                    let mut padded = bytes.to_vec();
+                    padded.resize(round_up(bytes.len() as u64, 16) as usize, 0);
+                    uniforms.push(Some(self.gpu.params(padded)?));
+                }
+                (Arg::Storage(slice), BindingKind::Read | BindingKind::ReadWrite) => {
+                    slice.check_bindable(name, what, &self.gpu)?;
+                    let bytes = round_up(slice.bytes(), 4);
+                    if bytes < binding.min_size || slice.offset + bytes > slice.memory.raw.size {
+                        return Err(err!(Shape, "{name}: {what} has {bytes} bytes, the shader wants at least {}", binding.min_size));
+                    }
+                    if bytes > self.gpu.profile().limits.max_storage_binding {
+                        return Err(err!(
+                            TooLarge,
+                            "{name}: {what} has {bytes} bytes, {} is the largest binding; bind slices",
+                            self.gpu.profile().limits.max_storage_binding
+                        ));
+                    }
+                    uniforms.push(None);
+                }
+                (_, kind) => return Err(err!(Shape, "{name}: {what} is bound as {kind:?}; give it an argument of that kind")),
+            }
+        }
+        self.check_aliasing(args)?;
+        let entries: Vec<_> = args
+            .iter()
+            .zip(bindings)
+            .zip(&uniforms)
+            .map(|((arg, binding), uniform)| {
+                let buffer = match (arg, uniform) {
+                    (Arg::Storage(s), _) => wgpu::BufferBinding {
+                        buffer: &s.memory.raw.buffer,
+                        offset: s.offset,
+                        size: std::num::NonZero::new(round_up(s.bytes(), 4).max(4)),
+                    },
+                    (Arg::Uniform(_), Some(p)) => p.buffer.as_entire_buffer_binding(),
+                    (Arg::Uniform(_), None) => return None,
+                };
+                Some(wgpu::BindGroupEntry { binding: binding.index, resource: wgpu::BindingResource::Buffer(buffer) })
+            })
+            .collect::<Option<_>>()
+            .unwrap_or_default();
+        let desc = wgpu::BindGroupDescriptor { label: Some(name), layout: &self.pipeline.layout, entries: &entries };
+        let group = self.gpu.scoped(&format!("{name}: binding buffers"), || self.gpu.inner.device.create_bind_group(&desc))?;
+        for arg in args {
+            if let Arg::Storage(slice) = arg {
+                rec.keep(slice.memory);
+            }
+        }
+        let (pass, last) = rec.pass();
+        *last = self.pipeline.id;
+        pass.set_pipeline(&self.pipeline.pipeline);
+        pass.set_bind_group(0, &group, &[]);
+        pass.dispatch_workgroups(workgroups[0], workgroups[1], workgroups[2]);
+        Ok(())
+    }
+
+    fn check_aliasing(&self, args: &[Arg<'_>]) -> Result<()> {
+        let storage: Vec<_> = args
+            .iter()
+            .zip(&self.interface().bindings)
+            .filter_map(|(arg, binding)| if let Arg::Storage(s) = arg { Some((s, binding)) } else { None })
+            .collect();
+        for (i, (a, ka)) in storage.iter().enumerate() {
+            for (b, kb) in &storage[i + 1..] {
+                let written = ka.kind == BindingKind::ReadWrite || kb.kind == BindingKind::ReadWrite;
+                if written && a.same_buffer(b) {
+                    return Err(err!(
+                        Aliasing,
+                        "{}: {} and {} lie in one wgpu buffer, and the kernel writes one of them; use two buffers",
+                        self.name,
+                        ka.name,
+                        kb.name
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}

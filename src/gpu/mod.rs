@@ -1,0 +1,240 @@
+//! The executor on wgpu: devices, buffers, recording, readback, timing.
+//!
+//! A [`Gpu`] is a device with what tilework keeps for it: compiled pipelines, a pool of memory,
+//! staging buffers, scratch. It is cheap to clone, `Send` and `Sync`. [`Gpu::new`] opens the best
+//! adapter; [`Gpu::request`] one by name, backend or index; [`Gpu::from_wgpu`] uses a device that the
+//! program already owns.
+//!
+//! Work is recorded into a [`Recorder`], with an encoder of its own ([`Gpu::recorder`]) or with the
+//! caller's ([`Gpu::recorder_in`]), and nothing waits until something is read.
+//!
+//! Only this module names wgpu.
+
+mod adapter;
+mod buffer;
+mod ceilings;
+mod executable;
+mod fence;
+mod kernel;
+mod pipeline_cache;
+mod pool;
+mod recorder;
+mod timer;
+mod transfer;
+
+pub use adapter::{AdapterFilter, Backend, GpuOptions};
+pub use buffer::{Buffer, Slice};
+pub use executable::{Executable, RawSlice};
+pub use kernel::{Arg, OwnKernel};
+pub use recorder::{Encoder, Recorder};
+pub use timer::{Clock, Measurement, Timing};
+
+use crate::error::{Error, ErrorKind, Result, err};
+use crate::program::{Ceilings, DeviceProfile};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A device and what tilework keeps for it.
+///
+/// Cheap to clone; clones share everything. Dropping the last clone, buffer and plan frees it.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::{Gpu, Sum};
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[1.0f32, 2.0, 3.0])?;
+/// assert_eq!(gpu.reduce(&x, Sum)?.read()?, [6.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Gpu {
+    inner: Arc<Inner>,
+}
+
+/// Everything behind a [`Gpu`].
+struct Inner {
+    id: u64,
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    profile: DeviceProfile,
+    /// Run our own kernels with naga's runtime checks too.
+    checked: bool,
+    health: fence::Health,
+    pipelines: pipeline_cache::PipelineCache,
+    pool: pool::Pool,
+    staging: pool::StagingPools,
+    params: executable::ParamsCache,
+    groups: executable::GroupRegistry,
+    scratch: Mutex<Vec<Option<pool::Raw>>>,
+    ceilings: OnceLock<Ceilings>,
+    poller: transfer::Poller,
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gpu").field("id", &self.inner.id).field("name", &self.inner.profile.name).finish()
+    }
+}
+
+impl PartialEq for Gpu {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+impl Eq for Gpu {}
+
+/// A number that no other object of this process has.
+fn unique() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Locks, also after a thread panicked while holding the lock: what is behind our locks is never
+/// left half-changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Gpu {
+    fn assemble(
+        device: wgpu::Device,
+        queue: wgpu::Queue,
+        profile: DeviceProfile,
+        checked: bool,
+        opened_by_us: bool,
+    ) -> Self {
+        let health = fence::Health::new(&device, opened_by_us);
+        Self {
+            inner: Arc::new(Inner {
+                id: unique(),
+                device,
+                queue,
+                profile,
+                checked,
+                health,
+                pipelines: Default::default(),
+                pool: Default::default(),
+                staging: Default::default(),
+                params: Default::default(),
+                groups: Default::default(),
+                scratch: Default::default(),
+                ceilings: OnceLock::new(),
+                poller: Default::default(),
+            }),
+        }
+    }
+
+    /// Uses a device and queue that the program already owns, with the features and limits it has.
+    ///
+    /// The device-lost callback and the error handler of the device are left alone; a lost device is
+    /// found by probing. Buffers of the program come in through [`Gpu::wrap`].
+    ///
+    /// # Errors
+    /// [`DeviceLost`](ErrorKind::DeviceLost) if the device is already gone;
+    /// [`Unsupported`](ErrorKind::Unsupported) if it cannot run compute shaders.
+    pub fn from_wgpu(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self> {
+        let profile = adapter::profile(&device.adapter_info(), device.features(), &device.limits(), &[]);
+        if profile.limits.max_invocations == 0 || profile.limits.max_storage_buffers == 0 {
+            return Err(err!(
+                Unsupported,
+                "from_wgpu: the device {} was created with limits of 0 for compute; request it with \
+                 wgpu::Limits::default() or higher",
+                profile.name
+            ));
+        }
+        let gpu = Self::assemble(device, queue, profile, false, false);
+        gpu.probe()?;
+        Ok(gpu)
+    }
+
+    /// What this device is.
+    pub fn profile(&self) -> &DeviceProfile {
+        &self.inner.profile
+    }
+
+    /// The wgpu device, for programs that mix their own work with ours.
+    pub fn device(&self) -> &wgpu::Device {
+        &self.inner.device
+    }
+
+    /// The wgpu queue.
+    pub fn queue(&self) -> &wgpu::Queue {
+        &self.inner.queue
+    }
+
+    /// Copy bandwidth and multiply-add rate of this device, measured the first time it is asked for
+    /// (some tens of milliseconds on a card).
+    ///
+    /// # Errors
+    /// Those of running two small kernels: out of memory, device lost.
+    pub fn ceilings(&self) -> Result<Ceilings> {
+        if let Some(c) = self.inner.ceilings.get() {
+            return Ok(*c);
+        }
+        let measured = ceilings::measure(self)?;
+        Ok(*self.inner.ceilings.get_or_init(|| measured))
+    }
+
+    /// Gives pooled memory, staging buffers, scratch and cached bind groups back to the driver.
+    /// What is in use stays.
+    pub fn trim(&self) {
+        self.inner.groups.clear();
+        self.inner.pool.clear();
+        self.inner.staging.clear();
+        self.inner.params.trim();
+        lock(&self.inner.scratch).clear();
+        // A poll lets wgpu drop what the GPU has finished with.
+        let _ = self.poll_once();
+    }
+
+    /// Bytes that the pool holds for reuse.
+    pub fn pooled_bytes(&self) -> u64 {
+        self.inner.pool.bytes()
+    }
+
+    /// Errs if the device is known to be lost.
+    pub(crate) fn alive(&self) -> Result<()> {
+        self.inner.health.check(&self.inner.profile.name)
+    }
+
+    /// A scratch buffer of at least `bytes`, for slot `slot`. All programs of a `Gpu` share it: the
+    /// one queue runs their passes one after another, and each initialises what it reads.
+    fn scratch(&self, slot: usize, bytes: u64) -> Result<pool::Raw> {
+        let mut slots = lock(&self.inner.scratch);
+        if slots.len() <= slot {
+            slots.resize_with(slot + 1, || None);
+        }
+        match &slots[slot] {
+            Some(raw) if raw.size >= bytes => Ok(raw.clone()),
+            _ => {
+                let limit = self.profile().limits.max_buffer_size;
+                let size = bytes.next_power_of_two().max(4096).min(limit.max(bytes));
+                let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::INDIRECT;
+                let raw = self.create_raw("tilework scratch", size, usage, false)?;
+                slots[slot] = Some(raw.clone());
+                Ok(raw)
+            }
+        }
+    }
+}
+
+/// The kind of an error that wgpu reported through a scope.
+fn from_wgpu_error(doing: &str, error: &wgpu::Error) -> Error {
+    let kind = match error {
+        wgpu::Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
+        wgpu::Error::Validation { description, .. } | wgpu::Error::Internal { description, .. }
+            if description.contains("lost") || description.contains("Lost") =>
+        {
+            ErrorKind::DeviceLost
+        }
+        _ => ErrorKind::Validation,
+    };
+    let remedy = match kind {
+        ErrorKind::OutOfMemory => "; free buffers, call Gpu::trim, or work in smaller pieces",
+        ErrorKind::DeviceLost => "; open a new Gpu",
+        _ => "",
+    };
+    Error::new(kind, format!("{doing}: {error}{remedy}"))
+}

@@ -1,0 +1,161 @@
+//! Compiled pipelines, each built once per device.
+
+use super::{Gpu, lock, unique};
+use crate::error::{Result, err};
+use crate::program::{Kernel, Program};
+use crate::shader::{BindingKind, Interface, Module, Target};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// A compiled entry point with what its bindings are.
+#[derive(Debug)]
+pub(super) struct Pipeline {
+    pub(super) pipeline: wgpu::ComputePipeline,
+    pub(super) layout: wgpu::BindGroupLayout,
+    pub(super) interface: Interface,
+    pub(super) id: u64,
+}
+
+/// One place a kernel; the lock of a place is held while it compiles, so that nobody does it twice.
+type Place = Arc<Mutex<Option<Arc<Pipeline>>>>;
+
+/// Pipelines in memory, by kernel. The `Gpu` they belong to adds device and checking to the key.
+#[derive(Debug, Default)]
+pub(super) struct PipelineCache {
+    places: Mutex<HashMap<Kernel, Place>>,
+}
+
+impl Gpu {
+    pub(super) fn pipeline(&self, kernel: &Kernel) -> Result<Arc<Pipeline>> {
+        let place = {
+            let mut places = lock(&self.inner.pipelines.places);
+            match places.get(kernel) {
+                Some(place) => place.clone(),
+                None => places.entry(kernel.clone()).or_default().clone(),
+            }
+        };
+        let mut place = lock(&place);
+        if let Some(pipeline) = &*place {
+            return Ok(pipeline.clone());
+        }
+        let module = kernel.expand(Target::Naga)?.validate()?;
+        let trusted = kernel.trusted && !self.inner.checked;
+        let pipeline = Arc::new(self.compile(&kernel.label(), &module, kernel.entry, trusted)?);
+        *place = Some(pipeline.clone());
+        Ok(pipeline)
+    }
+
+    /// Compiles an entry point. `trusted` drops naga's runtime checks and the zeroing of workgroup
+    /// memory.
+    pub(super) fn compile(&self, label: &str, module: &Module, entry: &str, trusted: bool) -> Result<Pipeline> {
+        let interface = module.interface(entry)?;
+        self.check_limits(label, &interface)?;
+        let device = &self.inner.device;
+        let source = || wgpu::ShaderModuleDescriptor {
+            label: Some(label),
+            source: wgpu::ShaderSource::Naga(std::borrow::Cow::Owned(module.naga.clone())),
+        };
+        let entries: Vec<_> = interface
+            .bindings
+            .iter()
+            .map(|b| wgpu::BindGroupLayoutEntry {
+                binding: b.index,
+                visibility: wgpu::ShaderStages::COMPUTE,
+                ty: wgpu::BindingType::Buffer {
+                    ty: match b.kind {
+                        BindingKind::Uniform => wgpu::BufferBindingType::Uniform,
+                        BindingKind::Read => wgpu::BufferBindingType::Storage { read_only: true },
+                        BindingKind::ReadWrite => wgpu::BufferBindingType::Storage { read_only: false },
+                    },
+                    has_dynamic_offset: false,
+                    min_binding_size: std::num::NonZero::new(b.min_size),
+                },
+                count: None,
+            })
+            .collect();
+        self.scoped(&format!("compiling {label}"), || {
+            let shader = if trusted {
+                // SAFETY: only kernels of this crate come here (`Kernel::trusted`). They bound every
+                // index by sizes that the plan checked, have no endless loop, and run in the tests with
+                // checks as well.
+                unsafe { device.create_shader_module_trusted(source(), wgpu::ShaderRuntimeChecks::unchecked()) }
+            } else {
+                device.create_shader_module(source())
+            };
+            let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries: &entries });
+            let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+                label: Some(label),
+                bind_group_layouts: &[Some(&layout)],
+                immediate_size: 0,
+            });
+            let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                label: Some(label),
+                layout: Some(&pipeline_layout),
+                module: &shader,
+                entry_point: Some(entry),
+                compilation_options: wgpu::PipelineCompilationOptions {
+                    zero_initialize_workgroup_memory: !trusted,
+                    ..Default::default()
+                },
+                cache: None,
+            });
+            Pipeline { pipeline, layout, interface: interface.clone(), id: unique() }
+        })
+    }
+
+    fn check_limits(&self, label: &str, interface: &Interface) -> Result<()> {
+        let (limits, name) = (&self.profile().limits, &self.profile().name);
+        let [x, y, z] = interface.workgroup_size;
+        let too_many = [x, y, z].iter().zip(limits.max_workgroup_size).any(|(s, max)| *s > max);
+        if too_many || u64::from(x) * u64::from(y) * u64::from(z) > u64::from(limits.max_invocations) {
+            return Err(err!(
+                Unsupported,
+                "{label}: a workgroup of {x} x {y} x {z} invocations is above the {} (at most {:?}) of {name}",
+                limits.max_invocations,
+                limits.max_workgroup_size
+            ));
+        }
+        if interface.workgroup_bytes > limits.max_workgroup_bytes {
+            return Err(err!(
+                Unsupported,
+                "{label}: {} bytes of workgroup memory are above the {} of {name}; take smaller tiles",
+                interface.workgroup_bytes,
+                limits.max_workgroup_bytes
+            ));
+        }
+        let storage = interface.bindings.iter().filter(|b| b.kind != BindingKind::Uniform).count();
+        if storage > limits.max_storage_buffers as usize {
+            return Err(err!(
+                Unsupported,
+                "{label}: {storage} storage buffers are above the {} of {name}",
+                limits.max_storage_buffers
+            ));
+        }
+        Ok(())
+    }
+
+    /// Compiles every kernel of `programs` ahead of use, in parallel.
+    ///
+    /// # Errors
+    /// The first failure, after all have been tried.
+    pub fn warm_up(&self, programs: &[&Program]) -> Result<()> {
+        let mut kernels: Vec<&Kernel> = Vec::new();
+        for kernel in programs.iter().flat_map(|p| &p.kernels) {
+            if !kernels.contains(&kernel) {
+                kernels.push(kernel);
+            }
+        }
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(kernels.len().max(1));
+        let results: Vec<Result<()>> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads)
+                .map(|t| {
+                    let mine: Vec<_> = kernels.iter().skip(t).step_by(threads).copied().collect();
+                    scope.spawn(move || mine.into_iter().try_for_each(|k| self.pipeline(k).map(drop)))
+                })
+                .collect();
+            let lost = || Err(err!(Shader, "warm_up: the driver's compiler panicked"));
+            workers.into_iter().map(|w| w.join().unwrap_or_else(|_| lost())).collect()
+        });
+        results.into_iter().collect()
+    }
+}

@@ -1,0 +1,179 @@
+//! Memory: raw buffers, the pool that reuses them, and staging buffers.
+
+use super::{Gpu, Inner, lock, unique};
+use crate::error::{ErrorKind, Result, err};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, Weak};
+
+/// A wgpu buffer with an identity that survives reuse.
+#[derive(Debug, Clone)]
+pub(super) struct Raw {
+    pub(super) buffer: wgpu::Buffer,
+    pub(super) id: u64,
+    pub(super) size: u64,
+}
+
+/// Owner of a raw buffer. Dropping it gives a pooled one back.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub(super) raw: Raw,
+    home: Weak<Inner>,
+    pooled: bool,
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.pooled
+            && let Some(gpu) = self.home.upgrade()
+        {
+            gpu.pool.put(self.raw.clone());
+        }
+    }
+}
+
+/// Free buffers by size, all with [`Gpu::USAGE`].
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    free: Mutex<BTreeMap<u64, Vec<Raw>>>,
+}
+
+/// Size that an allocation of `bytes` really gets: classes of an eighth of a power of two, so that at
+/// most an eighth is wasted and sizes meet again; whole binding words, so that every class is a
+/// multiple of 16.
+fn size_class(bytes: u64, limit: u64) -> u64 {
+    let bytes = bytes.max(256);
+    let step = (bytes.next_power_of_two() / 16).max(256);
+    let size = bytes.div_ceil(step) * step;
+    // The largest buffer may not be a multiple of the step.
+    if size > limit { bytes.div_ceil(16) * 16 } else { size }
+}
+
+impl Pool {
+    fn take(&self, size: u64) -> Option<Raw> {
+        let mut free = lock(&self.free);
+        let list = free.get_mut(&size)?;
+        let raw = list.pop();
+        if list.is_empty() {
+            free.remove(&size);
+        }
+        raw
+    }
+
+    fn put(&self, raw: Raw) {
+        lock(&self.free).entry(raw.size).or_default().push(raw);
+    }
+
+    pub(super) fn clear(&self) {
+        lock(&self.free).clear();
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        lock(&self.free).iter().map(|(size, list)| size * list.len() as u64).sum()
+    }
+}
+
+/// Which way a staging buffer carries data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Up,
+    Down,
+}
+
+/// Staging buffers that wait for work. Those of `up` are mapped, those of `down` are not.
+#[derive(Debug, Default)]
+pub(super) struct StagingPools {
+    up: Mutex<Vec<Raw>>,
+    down: Mutex<Vec<Raw>>,
+    /// Bytes of upload buffers that the GPU has not given back yet.
+    pub(super) in_flight: Mutex<u64>,
+}
+
+impl StagingPools {
+    fn list(&self, direction: Direction) -> &Mutex<Vec<Raw>> {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        }
+    }
+
+    pub(super) fn put(&self, direction: Direction, raw: Raw) {
+        /// Idle staging memory that is kept, each way.
+        const KEEP: u64 = 256 << 20;
+        let mut list = lock(self.list(direction));
+        if list.iter().map(|r| r.size).sum::<u64>() + raw.size <= KEEP {
+            list.push(raw);
+        }
+    }
+
+    pub(super) fn clear(&self) {
+        lock(&self.up).clear();
+        lock(&self.down).clear();
+    }
+}
+
+impl Gpu {
+    /// Usages of every buffer that we allocate.
+    pub(super) const USAGE: wgpu::BufferUsages = wgpu::BufferUsages::STORAGE
+        .union(wgpu::BufferUsages::COPY_SRC)
+        .union(wgpu::BufferUsages::COPY_DST)
+        .union(wgpu::BufferUsages::INDIRECT);
+
+    /// Creates a wgpu buffer; out of memory is an error, and nothing else is disturbed.
+    pub(super) fn create_raw(&self, label: &str, size: u64, usage: wgpu::BufferUsages, mapped: bool) -> Result<Raw> {
+        let limit = self.profile().limits.max_buffer_size;
+        if size > limit {
+            return Err(err!(
+                TooLarge,
+                "allocating {size} bytes: the largest buffer of {} has {limit} bytes; split the data",
+                self.profile().name
+            ));
+        }
+        let desc = wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: mapped };
+        let buffer = self.scoped(&format!("allocating {size} bytes"), || self.inner.device.create_buffer(&desc))?;
+        Ok(Raw { buffer, id: unique(), size })
+    }
+
+    /// Memory for `bytes`, from the pool if it has some.
+    pub(super) fn allocate(&self, bytes: u64) -> Result<Arc<Memory>> {
+        self.alive()?;
+        let size = size_class(bytes, self.profile().limits.max_buffer_size);
+        let raw = match self.inner.pool.take(size) {
+            Some(raw) => raw,
+            None => match self.create_raw("tilework buffer", size, Self::USAGE, false) {
+                // What the pool holds may be what is missing.
+                Err(e) if e.kind() == ErrorKind::OutOfMemory && self.inner.pool.bytes() > 0 => {
+                    self.trim();
+                    self.create_raw("tilework buffer", size, Self::USAGE, false)?
+                }
+                other => other?,
+            },
+        };
+        Ok(Arc::new(Memory { raw, home: Arc::downgrade(&self.inner), pooled: true }))
+    }
+
+    /// Memory that belongs to the caller.
+    pub(super) fn adopt(&self, buffer: wgpu::Buffer) -> Arc<Memory> {
+        let raw = Raw { size: buffer.size(), buffer, id: unique() };
+        Arc::new(Memory { raw, home: Weak::new(), pooled: false })
+    }
+
+    /// A staging buffer of at least `bytes`.
+    pub(super) fn staging(&self, direction: Direction, bytes: u64) -> Result<Raw> {
+        let fitting = |list: &[Raw]| {
+            let fits = |r: &Raw| r.size >= bytes && r.size <= (bytes * 4).max(1 << 16);
+            list.iter().enumerate().filter(|(_, r)| fits(r)).min_by_key(|(_, r)| r.size).map(|(i, _)| i)
+        };
+        {
+            let mut list = lock(self.inner.staging.list(direction));
+            if let Some(i) = fitting(&list) {
+                return Ok(list.swap_remove(i));
+            }
+        }
+        let size = bytes.next_power_of_two().max(4096).min(self.profile().limits.max_buffer_size);
+        let (label, usage) = match direction {
+            Direction::Up => ("tilework upload", wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC),
+            Direction::Down => ("tilework download", wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST),
+        };
+        self.create_raw(label, size, usage, direction == Direction::Up)
+    }
+}

@@ -1,0 +1,237 @@
+//! Recording work into an encoder: our own, or the caller's.
+
+use super::pool::Memory;
+use super::timer::PassClock;
+use super::{Gpu, Slice};
+use crate::element::Element;
+use crate::error::{Result, err};
+use std::sync::Arc;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for wgpu::CommandEncoder {}
+    impl Sealed for &mut wgpu::CommandEncoder {}
+}
+
+/// Where a [`Recorder`] writes: an encoder of its own, or the caller's by reference.
+pub trait Encoder: sealed::Sealed {
+    #[doc(hidden)]
+    fn encoder(&mut self) -> &mut wgpu::CommandEncoder;
+}
+
+impl Encoder for wgpu::CommandEncoder {
+    fn encoder(&mut self) -> &mut wgpu::CommandEncoder {
+        self
+    }
+}
+
+impl Encoder for &mut wgpu::CommandEncoder {
+    fn encoder(&mut self) -> &mut wgpu::CommandEncoder {
+        self
+    }
+}
+
+/// Collects work: many ops, one compute pass, one submission.
+///
+/// Ops see what ops recorded before them wrote. Nothing runs before [`submit`](Recorder::submit) (or,
+/// in the caller's encoder, before the caller submits it). Dropping a recorder of our own forgets what
+/// was recorded.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[1.0f32, 2.0, 3.0])?, gpu.upload(&[1.0f32; 3])?);
+/// let total = gpu.alloc::<f32>(1)?;
+/// let axpy = Axpy::new(3, 2.0).plan::<f32>(&gpu)?;
+/// let sum = Reduce::new(Sum, 3).plan::<f32>(&gpu)?;
+///
+/// let mut rec = gpu.recorder();
+/// axpy.record(&mut rec, &x, &y)?; // y = 2 x + y
+/// sum.record(&mut rec, &y, &total)?;
+/// rec.submit()?;
+/// assert_eq!(total.read()?, [15.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+pub struct Recorder<E: Encoder = wgpu::CommandEncoder> {
+    // Declared before the encoder: an open pass must end before its encoder does.
+    pass: Option<wgpu::ComputePass<'static>>,
+    encoder: E,
+    gpu: Gpu,
+    /// Memory that must not be reused before the work is submitted.
+    keep: Vec<Arc<Memory>>,
+    last_pipeline: u64,
+    clock: Option<PassClock>,
+}
+
+impl<E: Encoder> std::fmt::Debug for Recorder<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Recorder({:?})", self.gpu)
+    }
+}
+
+impl Gpu {
+    /// A recorder with an encoder of its own.
+    pub fn recorder(&self) -> Recorder {
+        let encoder = self.inner.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("tilework") });
+        self.record_into(encoder, None)
+    }
+
+    /// A recorder into the caller's encoder, which must belong to the same device and have no open
+    /// pass. [`Recorder::finish`] gives the encoder back; the caller submits it.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// # use tilework::prelude::*;
+    /// # let gpu = Gpu::new()?;
+    /// # let (device, queue) = (gpu.device().clone(), gpu.queue().clone());
+    /// let x = gpu.upload(&[3.0f32, 4.0])?;
+    /// let total = gpu.alloc::<f32>(1)?;
+    /// let mut encoder = device.create_command_encoder(&Default::default());
+    /// let mut rec = gpu.recorder_in(&mut encoder);
+    /// Reduce::new(Sum, 2).plan::<f32>(&gpu)?.record(&mut rec, &x, &total)?;
+    /// rec.finish();
+    /// queue.submit([encoder.finish()]);
+    /// assert_eq!(total.read()?, [7.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    pub fn recorder_in<'e>(&self, encoder: &'e mut wgpu::CommandEncoder) -> Recorder<&'e mut wgpu::CommandEncoder> {
+        self.record_into(encoder, None)
+    }
+
+    pub(super) fn record_into<E: Encoder>(&self, encoder: E, clock: Option<PassClock>) -> Recorder<E> {
+        Recorder { pass: None, encoder, gpu: self.clone(), keep: Vec::new(), last_pipeline: 0, clock }
+    }
+}
+
+impl<E: Encoder> Recorder<E> {
+    pub(super) fn check_owner(&self, op: &str, gpu: &Gpu) -> Result<()> {
+        if self.gpu == *gpu {
+            return Ok(());
+        }
+        Err(err!(
+            Buffer,
+            "{op}: the recorder belongs to another Gpu ({}) than the plan ({}); plan on the same one",
+            self.gpu.profile().name,
+            gpu.profile().name
+        ))
+    }
+
+    /// The open pass, opened if need be, and the pipeline that is set in it.
+    pub(super) fn pass(&mut self) -> (&mut wgpu::ComputePass<'static>, &mut u64) {
+        let pass = self.pass.get_or_insert_with(|| {
+            self.last_pipeline = 0;
+            let timestamp_writes = self.clock.as_mut().and_then(PassClock::next);
+            let desc = wgpu::ComputePassDescriptor { label: Some("tilework"), timestamp_writes };
+            self.encoder.encoder().begin_compute_pass(&desc).forget_lifetime()
+        });
+        (pass, &mut self.last_pipeline)
+    }
+
+    /// Ends the open pass, so that the next op starts another.
+    pub(super) fn end_pass(&mut self) {
+        self.pass = None;
+    }
+
+    pub(super) fn keep(&mut self, memory: &Arc<Memory>) {
+        // Most programs use the same few buffers again and again.
+        if !self.keep.iter().rev().take(4).any(|kept| Arc::ptr_eq(kept, memory)) {
+            self.keep.push(memory.clone());
+        }
+    }
+
+    /// Records a copy between device buffers.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ;
+    /// [`Aliasing`](crate::ErrorKind::Aliasing) if both lie in one buffer;
+    /// [`Buffer`](crate::ErrorKind::Buffer) if a usage is missing, a slice shares a 4-byte word with its neighbours,
+    /// or a buffer lives on another `Gpu`.
+    pub fn copy<'a, T: Element>(&mut self, from: impl Into<Slice<'a, T>>, to: impl Into<Slice<'a, T>>) -> Result<()> {
+        let (from, to) = (from.into(), to.into());
+        if from.len() != to.len() {
+            return Err(err!(Shape, "copy: {} elements into {}", from.len(), to.len()));
+        }
+        self.check_owner("copy", &from.buffer.gpu)?;
+        self.check_owner("copy", &to.buffer.gpu)?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        if from.untyped().same_buffer(&to.untyped()) {
+            return Err(err!(Aliasing, "copy: both slices lie in one buffer; copy through a third"));
+        }
+        let (Some((source, _)), Some((target, bytes))) = (from.copy_range(), to.copy_range()) else {
+            return Err(err!(Buffer, "copy: a slice does not cover whole 4-byte words; start and end at multiples of 4 bytes"));
+        };
+        let (a, b) = (&from.buffer.memory, &to.buffer.memory);
+        if !a.raw.buffer.usage().contains(wgpu::BufferUsages::COPY_SRC)
+            || !b.raw.buffer.usage().contains(wgpu::BufferUsages::COPY_DST)
+        {
+            return Err(err!(Buffer, "copy: the source needs usage COPY_SRC and the target COPY_DST"));
+        }
+        self.end_pass();
+        self.encoder.encoder().copy_buffer_to_buffer(&a.raw.buffer, source, &b.raw.buffer, target, bytes);
+        self.keep(a);
+        self.keep(b);
+        Ok(())
+    }
+
+    /// Records setting every element to zero.
+    ///
+    /// # Errors
+    /// [`Buffer`](crate::ErrorKind::Buffer) if the usage lacks `COPY_DST`, the slice shares a 4-byte word with its
+    /// neighbours, or the buffer lives on another `Gpu`.
+    pub fn clear<'a, T: Element>(&mut self, slice: impl Into<Slice<'a, T>>) -> Result<()> {
+        let slice = slice.into();
+        self.check_owner("clear", &slice.buffer.gpu)?;
+        if slice.is_empty() {
+            return Ok(());
+        }
+        let memory = &slice.buffer.memory;
+        if !memory.raw.buffer.usage().contains(wgpu::BufferUsages::COPY_DST) {
+            return Err(err!(Buffer, "clear: the buffer needs usage COPY_DST"));
+        }
+        let Some((start, bytes)) = slice.copy_range() else {
+            return Err(err!(Buffer, "clear: the slice does not cover whole 4-byte words"));
+        };
+        self.end_pass();
+        self.encoder.encoder().clear_buffer(&memory.raw.buffer, start, Some(bytes));
+        self.keep(memory);
+        Ok(())
+    }
+}
+
+impl Recorder<wgpu::CommandEncoder> {
+    /// Hands the work to the device and returns at once. [`Gpu::wait`] or a `read` waits.
+    ///
+    /// # Errors
+    /// Device lost, or what wgpu says against the work.
+    pub fn submit(mut self) -> Result<()> {
+        self.end_pass();
+        let Self { encoder, gpu, keep, .. } = self;
+        gpu.scoped("submitting", || gpu.inner.queue.submit([encoder.finish()]))?;
+        // Submitted: the queue runs whatever uses this memory next after this work.
+        drop(keep);
+        Ok(())
+    }
+
+    /// The pieces, for a submission that does more than ours: see the timer.
+    pub(super) fn into_parts(mut self) -> (wgpu::CommandEncoder, Option<PassClock>, Vec<Arc<Memory>>) {
+        self.end_pass();
+        let Self { encoder, clock, keep, .. } = self;
+        (encoder, clock, keep)
+    }
+}
+
+impl Recorder<&mut wgpu::CommandEncoder> {
+    /// Ends our part of the caller's encoder. Buffers used in it are not reused before that encoder has
+    /// been submitted and is done, or has been dropped.
+    pub fn finish(mut self) {
+        self.end_pass();
+        let keep = std::mem::take(&mut self.keep);
+        if !keep.is_empty() {
+            self.encoder.on_submitted_work_done(move || drop(keep));
+        }
+    }
+}

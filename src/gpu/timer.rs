@@ -1,0 +1,190 @@
+//! Timing on the device, by timestamps around passes.
+
+use super::{Gpu, Recorder};
+use crate::error::{Result, err};
+use std::time::Instant;
+
+/// What a time was taken with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Clock {
+    /// Timestamps written by the device around the work.
+    Device,
+    /// The host's clock around submission and wait, since the device has no timestamps. Includes the
+    /// cost of submitting.
+    Wall,
+}
+
+impl std::fmt::Display for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Clock::Device => "device",
+            Clock::Wall => "wall clock",
+        })
+    }
+}
+
+/// How long recorded work took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Timing {
+    /// Seconds.
+    pub seconds: f64,
+    /// What they were taken with.
+    pub clock: Clock,
+}
+
+/// Times of repeated runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    /// Seconds of each run, sorted.
+    pub seconds: Vec<f64>,
+    /// What they were taken with.
+    pub clock: Clock,
+}
+
+impl Measurement {
+    /// Seconds of the fastest run.
+    pub fn min(&self) -> f64 {
+        self.seconds.first().copied().unwrap_or(f64::NAN)
+    }
+
+    /// Seconds of the run in the middle.
+    pub fn median(&self) -> f64 {
+        self.seconds.get(self.seconds.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Seconds of the slowest run.
+    pub fn max(&self) -> f64 {
+        self.seconds.last().copied().unwrap_or(f64::NAN)
+    }
+}
+
+/// Gives each pass of a recorder a pair of timestamps.
+#[derive(Debug)]
+pub(super) struct PassClock {
+    queries: wgpu::QuerySet,
+    capacity: u32,
+    used: u32,
+}
+
+impl PassClock {
+    pub(super) fn next(&mut self) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
+        if self.used + 2 > self.capacity {
+            return None;
+        }
+        let first = self.used;
+        self.used += 2;
+        Some(wgpu::ComputePassTimestampWrites {
+            query_set: &self.queries,
+            beginning_of_pass_write_index: Some(first),
+            end_of_pass_write_index: Some(first + 1),
+        })
+    }
+}
+
+/// Most timed passes in one submission.
+const MAX_PASSES: u32 = 2048;
+
+impl Gpu {
+    /// Submits what `record` records and waits; the time is the device's own where it has timestamps.
+    ///
+    /// # Errors
+    /// Those of `record`; device lost.
+    pub fn time(&self, record: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<Timing> {
+        let mut record = Some(record);
+        let m = self.passes(1, &mut |rec| record.take().map_or(Ok(()), |r| r(rec)))?;
+        Ok(Timing { seconds: m.seconds.iter().sum(), clock: m.clock })
+    }
+
+    /// Measures `runs` runs of what `record` records, after at least 50 ms of the same work: cards drop
+    /// their clocks in a pause, and a short kernel then runs at half speed.
+    ///
+    /// # Errors
+    /// Those of `record`; device lost.
+    pub fn measure(&self, runs: usize, mut record: impl FnMut(&mut Recorder) -> Result<()>) -> Result<Measurement> {
+        let runs = runs.clamp(1, MAX_PASSES as usize);
+        let start = Instant::now();
+        let mut repeat = |times: usize| -> Result<()> {
+            let mut rec = self.recorder();
+            for _ in 0..times {
+                record(&mut rec)?;
+                rec.end_pass();
+            }
+            rec.submit()?;
+            self.wait()
+        };
+        repeat(1)?;
+        let once = Instant::now();
+        repeat(1)?;
+        let each = once.elapsed().as_secs_f64().max(1e-6);
+        // Software drivers need no warm clocks.
+        let warm = if self.profile().is_cpu() { 0.0 } else { 0.05 };
+        while start.elapsed().as_secs_f64() < warm {
+            repeat(((0.01 / each) as usize).clamp(1, 256))?;
+        }
+        self.passes(runs, &mut record)
+    }
+
+    /// Runs `record` in `runs` passes of one submission and times each.
+    fn passes(&self, runs: usize, record: &mut dyn FnMut(&mut Recorder) -> Result<()>) -> Result<Measurement> {
+        if !self.profile().features.timestamps {
+            return self.passes_by_wall_clock(runs, record);
+        }
+        let capacity = if runs == 1 { 64 } else { 2 * runs as u32 };
+        let (queries, resolved) = self.scoped("timing", || {
+            let queries = self.inner.device.create_query_set(&wgpu::QuerySetDescriptor {
+                label: Some("tilework timer"),
+                ty: wgpu::QueryType::Timestamp,
+                count: capacity,
+            });
+            let resolved = self.inner.device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("tilework timer"),
+                size: u64::from(capacity) * 8,
+                usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::STORAGE,
+                mapped_at_creation: false,
+            });
+            (queries, resolved)
+        })?;
+        let clock = PassClock { queries: queries.clone(), capacity, used: 0 };
+        let encoder = self.inner.device.create_command_encoder(&Default::default());
+        let mut rec = self.record_into(encoder, Some(clock));
+        for _ in 0..runs {
+            record(&mut rec)?;
+            rec.end_pass();
+        }
+        let (mut encoder, clock, keep) = rec.into_parts();
+        let used = clock.map_or(0, |c| c.used);
+        if used == 0 {
+            return Ok(Measurement { seconds: vec![0.0; runs], clock: Clock::Device });
+        }
+        self.scoped("timing", || {
+            encoder.resolve_query_set(&queries, 0..used, &resolved, 0);
+            self.inner.queue.submit([encoder.finish()]);
+        })?;
+        drop(keep);
+        let words = self.wrap::<u32>(resolved)?.slice(..2 * used as usize)?.read()?;
+        let ticks: Vec<u64> = words.chunks_exact(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
+        let period = f64::from(self.inner.queue.get_timestamp_period()) * 1e-9;
+        let mut seconds: Vec<f64> =
+            ticks.chunks_exact(2).map(|t| t[1].saturating_sub(t[0]) as f64 * period).collect();
+        seconds.sort_by(f64::total_cmp);
+        Ok(Measurement { seconds, clock: Clock::Device })
+    }
+
+    fn passes_by_wall_clock(
+        &self,
+        runs: usize,
+        record: &mut dyn FnMut(&mut Recorder) -> Result<()>,
+    ) -> Result<Measurement> {
+        let mut seconds = Vec::with_capacity(runs);
+        for _ in 0..runs {
+            let mut rec = self.recorder();
+            record(&mut rec)?;
+            let start = Instant::now();
+            rec.submit()?;
+            self.wait()?;
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+        seconds.sort_by(f64::total_cmp);
+        if seconds.is_empty() { Err(err!(InvalidArgument, "measure: no runs asked for")) } else { Ok(Measurement { seconds, clock: Clock::Wall }) }
+    }
+}

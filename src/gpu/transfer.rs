@@ -1,0 +1,301 @@
+//! Uploads and readback, through pooled staging buffers.
+
+use super::pool::{Direction, Raw};
+use super::{Buffer, Gpu, Slice, lock};
+use crate::element::Element;
+use crate::error::{Result, err};
+use futures_intrusive::channel::shared::oneshot_channel;
+use std::sync::{Arc, Condvar, Mutex, Weak};
+
+/// Bytes carried by one staging buffer; longer transfers take several.
+const CHUNK: u64 = 32 << 20;
+/// Upload bytes under way before an upload waits for the GPU.
+const MAX_IN_FLIGHT: u64 = 256 << 20;
+
+impl Gpu {
+    /// Copies `data` into a new buffer.
+    ///
+    /// # Errors
+    /// Those of [`Gpu::alloc`].
+    pub fn upload<T: Element>(&self, data: &[T]) -> Result<Buffer<T>> {
+        let buffer = self.alloc(data.len())?;
+        buffer.write(data)?;
+        Ok(buffer)
+    }
+}
+
+fn word_error<T: Element>(op: &str, slice: &Slice<'_, T>) -> crate::Error {
+    err!(
+        Buffer,
+        "{op}: the slice {}..{} of {} elements of {} does not cover whole 4-byte words; start at a multiple of {} and \
+         end at one, or at the end of the buffer",
+        slice.start,
+        slice.start + slice.len,
+        slice.buffer.len(),
+        T::DTYPE,
+        4usize.div_ceil(T::DTYPE.size())
+    )
+}
+
+impl<T: Element> Buffer<T> {
+    /// Writes `data` over the whole buffer. Takes effect before work that is submitted later.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; [`Buffer`](crate::ErrorKind::Buffer)
+    /// if the wgpu buffer lacks `COPY_DST`; out of memory; device lost.
+    pub fn write(&self, data: &[T]) -> Result<()> {
+        Slice::from(self).write(data)
+    }
+
+    /// Waits for submitted work and copies the elements to the host.
+    ///
+    /// # Errors
+    /// [`Buffer`](crate::ErrorKind::Buffer) if the wgpu buffer lacks `COPY_SRC`; out of memory; device
+    /// lost.
+    pub fn read(&self) -> Result<Vec<T>> {
+        Slice::from(self).read()
+    }
+
+    /// As [`read`](Self::read), without blocking the thread.
+    ///
+    /// The copy is submitted at once; the future resolves when the data is there. Any executor will do:
+    /// a helper thread of the `Gpu` drives the device meanwhile.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn read_async(&self) -> Result<Vec<T>> {
+        Slice::from(self).read_async().await
+    }
+}
+
+impl<T: Element> Slice<'_, T> {
+    /// Writes `data` over the slice. Takes effect before work that is submitted later.
+    ///
+    /// # Errors
+    /// As [`Buffer::write`]; [`Buffer`](crate::ErrorKind::Buffer) also if the slice shares a 4-byte word with its
+    /// neighbours.
+    pub fn write(&self, data: &[T]) -> Result<()> {
+        let gpu = &self.buffer.gpu;
+        if data.len() != self.len {
+            return Err(err!(Shape, "write: {} elements given for a slice of {}", data.len(), self.len));
+        }
+        if data.is_empty() {
+            return gpu.alive();
+        }
+        let (start, _) = self.copy_range().ok_or_else(|| word_error("write", self))?;
+        check_usage("write", self.buffer, wgpu::BufferUsages::COPY_DST)?;
+        let bytes: &[u8] = bytemuck::cast_slice(data);
+        gpu.poll_once()?;
+        for (i, chunk) in bytes.chunks(CHUNK as usize).enumerate() {
+            gpu.send(chunk, &self.buffer.memory.raw.buffer, start + i as u64 * CHUNK)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for submitted work and copies the elements to the host.
+    ///
+    /// # Errors
+    /// As [`Buffer::read`].
+    pub fn read(&self) -> Result<Vec<T>> {
+        let gpu = &self.buffer.gpu;
+        let mut out: Vec<T> = Vec::with_capacity(self.len);
+        for part in self.parts()? {
+            let pending = Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?;
+            gpu.wait_for(Some(pending.submission.clone()), None)?;
+            pending.finish(&mut out)?;
+        }
+        Ok(out)
+    }
+
+    /// As [`Buffer::read_async`].
+    ///
+    /// # Errors
+    /// As [`Buffer::read`].
+    pub async fn read_async(&self) -> Result<Vec<T>> {
+        let gpu = &self.buffer.gpu;
+        let mut out: Vec<T> = Vec::with_capacity(self.len);
+        for part in self.parts()? {
+            let pending = Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?;
+            let _driven = gpu.inner.poller.drive(gpu);
+            pending.mapped.receive().await;
+            gpu.alive()?;
+            pending.finish(&mut out)?;
+        }
+        Ok(out)
+    }
+
+    /// The slice in pieces that one staging buffer carries: byte offset and bytes that are wanted.
+    fn parts(&self) -> Result<Vec<(u64, u64)>> {
+        self.buffer.gpu.alive()?;
+        if self.len == 0 {
+            return Ok(Vec::new());
+        }
+        check_usage("read", self.buffer, wgpu::BufferUsages::COPY_SRC)?;
+        let start = self.offset();
+        if start % 4 != 0 {
+            return Err(word_error("read", self));
+        }
+        let bytes = (self.len * T::DTYPE.size()) as u64;
+        Ok((0..bytes.div_ceil(CHUNK)).map(|i| (start + i * CHUNK, CHUNK.min(bytes - i * CHUNK))).collect())
+    }
+}
+
+fn check_usage<T: Element>(op: &str, buffer: &Buffer<T>, needed: wgpu::BufferUsages) -> Result<()> {
+    let usage = buffer.memory.raw.buffer.usage();
+    if usage.contains(needed) {
+        return Ok(());
+    }
+    Err(err!(Buffer, "{op}: the buffer has usage {usage:?} and needs {needed:?}; create it with that"))
+}
+
+impl Gpu {
+    /// Copies `bytes` (padded to whole words) to `offset` of `target` through a staging buffer.
+    fn send(&self, bytes: &[u8], target: &wgpu::Buffer, offset: u64) -> Result<()> {
+        let size = (bytes.len() as u64).next_multiple_of(4);
+        if *lock(&self.inner.staging.in_flight) > MAX_IN_FLIGHT {
+            self.wait()?;
+        }
+        let raw = self.staging(Direction::Up, size)?;
+        self.scoped("uploading", || {
+            let mut view = raw.buffer.slice(..size).get_mapped_range_mut().map_err(|e| err!(DeviceLost, "uploading: {e}"))?;
+            view.slice(..bytes.len()).copy_from_slice(bytes);
+            drop(view);
+            raw.buffer.unmap();
+            let mut encoder = self.inner.device.create_command_encoder(&Default::default());
+            encoder.copy_buffer_to_buffer(&raw.buffer, 0, target, offset, size);
+            self.inner.queue.submit([encoder.finish()]);
+            self.recycle_upload(raw);
+            Ok(())
+        })?
+    }
+
+    /// Maps an upload buffer again once the GPU has read it, and puts it into the pool.
+    fn recycle_upload(&self, raw: Raw) {
+        *lock(&self.inner.staging.in_flight) += raw.size;
+        let home: Weak<_> = Arc::downgrade(&self.inner);
+        let buffer = raw.buffer.clone();
+        buffer.slice(..).map_async(wgpu::MapMode::Write, move |mapped| {
+            if let Some(gpu) = home.upgrade() {
+                *lock(&gpu.staging.in_flight) -= raw.size;
+                if mapped.is_ok() {
+                    gpu.staging.put(Direction::Up, raw);
+                }
+            }
+        });
+    }
+}
+
+/// A readback under way.
+struct Pending {
+    gpu: Gpu,
+    raw: Raw,
+    bytes: u64,
+    submission: wgpu::SubmissionIndex,
+    mapped: futures_intrusive::channel::shared::OneshotReceiver<bool>,
+}
+
+impl Pending {
+    fn start(gpu: &Gpu, source: &wgpu::Buffer, (offset, bytes): (u64, u64)) -> Result<Self> {
+        let size = bytes.next_multiple_of(4);
+        let raw = gpu.staging(Direction::Down, size)?;
+        let (sender, mapped) = oneshot_channel();
+        let submission = gpu.scoped("reading back", || {
+            let mut encoder = gpu.inner.device.create_command_encoder(&Default::default());
+            encoder.copy_buffer_to_buffer(source, offset, &raw.buffer, 0, size);
+            let submission = gpu.inner.queue.submit([encoder.finish()]);
+            raw.buffer.slice(..size).map_async(wgpu::MapMode::Read, move |result| {
+                // The receiver is gone if the future was dropped; nobody wants the data then.
+                let _ = sender.send(result.is_ok());
+            });
+            submission
+        })?;
+        Ok(Self { gpu: gpu.clone(), raw, bytes, submission, mapped })
+    }
+
+    /// Appends the data. The mapping must be done.
+    fn finish<T: Element>(self, out: &mut Vec<T>) -> Result<()> {
+        let size = self.bytes.next_multiple_of(4);
+        let view = self.raw.buffer.slice(..size).get_mapped_range().map_err(|e| {
+            err!(DeviceLost, "reading back: the staging buffer could not be mapped ({e}); open a new Gpu")
+        })?;
+        let count = (self.bytes as usize) / T::DTYPE.size();
+        let at = out.len();
+        out.resize(at + count, T::default());
+        bytemuck::cast_slice_mut::<T, u8>(&mut out[at..]).copy_from_slice(&view[..self.bytes as usize]);
+        drop(view);
+        self.raw.buffer.unmap();
+        self.gpu.inner.staging.put(Direction::Down, self.raw.clone());
+        Ok(())
+    }
+}
+
+/// Drives the device from a thread of its own while somebody awaits a readback.
+#[derive(Debug, Default)]
+pub(super) struct Poller {
+    shared: Arc<(Mutex<PollerState>, Condvar)>,
+}
+
+#[derive(Debug, Default)]
+struct PollerState {
+    waiting: usize,
+    running: bool,
+    closed: bool,
+}
+
+impl Drop for Poller {
+    fn drop(&mut self) {
+        lock(&self.shared.0).closed = true;
+        self.shared.1.notify_all();
+    }
+}
+
+/// While it lives, the device is driven.
+struct Driven(Arc<(Mutex<PollerState>, Condvar)>);
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        lock(&self.0.0).waiting -= 1;
+    }
+}
+
+impl Poller {
+    fn drive(&self, gpu: &Gpu) -> Driven {
+        let mut state = lock(&self.shared.0);
+        state.waiting += 1;
+        if !state.running {
+            let (shared, home) = (self.shared.clone(), Arc::downgrade(&gpu.inner));
+            // If no thread can be had, the caller's own waits and reads still drive the device.
+            state.running = std::thread::Builder::new()
+                .name("tilework poller".into())
+                .spawn(move || run_poller(&shared, &home))
+                .is_ok();
+        }
+        drop(state);
+        self.shared.1.notify_all();
+        Driven(self.shared.clone())
+    }
+}
+
+fn run_poller(shared: &(Mutex<PollerState>, Condvar), home: &Weak<super::Inner>) {
+    loop {
+        let mut state = lock(&shared.0);
+        while state.waiting == 0 && !state.closed {
+            state = shared.1.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        if state.closed {
+            return;
+        }
+        drop(state);
+        let Some(inner) = home.upgrade() else { return };
+        let gpu = Gpu { inner };
+        // A bounded wait, so that work submitted meanwhile is seen.
+        match gpu.wait_timeout(std::time::Duration::from_millis(50)) {
+            Ok(()) => std::thread::yield_now(),
+            Err(e) if e.kind() == crate::ErrorKind::Timeout => {}
+            Err(_) => {
+                lock(&shared.0).running = false;
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Plans and reports: a lowered op with the resources of a device, and what it says of itself.
+
+mod calls;
+
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::gpu::{Encoder, Executable, Gpu, Recorder, Slice};
+use crate::program::{Ceilings, Cost, Determinism, DeviceProfile, In, InOut, Op, Out, Program};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// An op that is ready to be recorded, as often as wanted, with any buffers of the right sizes.
+///
+/// Made by [`Plannable::plan`]. `S` is the op's operands: `record` takes one argument for each.
+///
+/// # Errors of `record`
+/// Nothing is recorded when it errs.
+/// - [`Shape`](crate::ErrorKind::Shape): an operand has another number of elements than planned.
+/// - [`Buffer`](crate::ErrorKind::Buffer): an operand lives on another `Gpu`, or starts at an offset that
+///   the device cannot bind.
+/// - [`Aliasing`](crate::ErrorKind::Aliasing): an operand that is written shares its wgpu buffer with another.
+/// - [`DeviceLost`](crate::ErrorKind::DeviceLost), [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+#[derive(Debug)]
+pub struct Plan<S> {
+    executable: Executable,
+    operands: PhantomData<S>,
+}
+
+/// Gives every descriptor its `plan` method.
+pub trait Plannable {
+    /// Lowers the descriptor for elements of type `T` on this device, and builds or finds its pipelines
+    /// and parameters. Planning an op that was planned before takes microseconds.
+    ///
+    /// # Errors
+    /// Those of the op's `lower` (shapes, limits, variants), and of compiling its kernels.
+    fn plan<T: Element>(&self, gpu: &Gpu) -> Result<Plan<<Self as Op<T>>::Operands>>
+    where
+        Self: Op<T>;
+}
+
+impl<D> Plannable for D {
+    fn plan<T: Element>(&self, gpu: &Gpu) -> Result<Plan<<Self as Op<T>>::Operands>>
+    where
+        Self: Op<T>,
+    {
+        let executable = gpu.prepare(self.lower(gpu.profile())?)?;
+        Ok(Plan { executable, operands: PhantomData })
+    }
+}
+
+impl<S> Plan<S> {
+    /// What will run, as plain data.
+    pub fn program(&self) -> &Program {
+        self.executable.program()
+    }
+
+    /// What the plan says of itself, with the time predicted from this device's measured ceilings
+    /// (measured now, if they have not been yet).
+    pub fn report(&self) -> Report {
+        let gpu = self.executable.gpu();
+        Report::new(self.program(), gpu.profile(), gpu.ceilings().ok())
+    }
+}
+
+/// Implements `record` for plans with these operands.
+macro_rules! record {
+    ($($name:ident: $mark:ident<$t:ident>),+) => {
+        impl<$($t: Element),+> Plan<($($mark<$t>,)+)> {
+            /// Records the op; see the errors at [`Plan`].
+            ///
+            /// # Errors
+            /// See [`Plan`].
+            pub fn record<'a, Enc: Encoder>(
+                &self,
+                rec: &mut Recorder<Enc>,
+                $($name: impl Into<Slice<'a, $t>>),+
+            ) -> Result<()> {
+                self.executable.record(rec, &[$($name.into().untyped()),+])
+            }
+        }
+    };
+}
+record!(x: InOut<A>);
+record!(input: In<A>, output: Out<B>);
+record!(input: In<A>, output: InOut<B>);
+record!(x: In<A>, y: In<B>, output: Out<C>);
+record!(a: In<A>, b: In<B>, c: InOut<C>);
+record!(a: In<A>, b: In<B>, bias: In<C>, c: InOut<D>);
+
+/// What a plan says of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// Name of the op.
+    pub op: &'static str,
+    /// Name of the adapter.
+    pub adapter: String,
+    /// Name of the variant.
+    pub variant: &'static str,
+    /// Why this variant and policy.
+    pub why: String,
+    /// Operations and mandatory bytes.
+    pub cost: Cost,
+    /// Bytes of scratch.
+    pub scratch: u64,
+    /// Label and workgroups of each dispatch.
+    pub dispatches: Vec<(String, String)>,
+    /// What can be said of the bits.
+    pub determinism: Determinism,
+    /// Ceilings of the device, if they could be measured.
+    pub ceilings: Option<Ceilings>,
+    /// Name, type and elements of each operand.
+    pub operands: Vec<(&'static str, DType, usize)>,
+}
+
+impl Report {
+    fn new(program: &Program, profile: &DeviceProfile, ceilings: Option<Ceilings>) -> Self {
+        let dispatches = program.dispatches.iter().map(|d| {
+            let grid = match d.grid {
+                crate::program::Grid::Direct([x, y, z]) => format!("{x} x {y} x {z}"),
+                crate::program::Grid::Indirect { .. } => "indirect".into(),
+            };
+            (program.kernels[d.kernel].label(), grid)
+        });
+        Self {
+            op: program.op,
+            adapter: profile.name.clone(),
+            variant: program.variant,
+            why: program.why.clone(),
+            cost: program.cost,
+            scratch: program.scratch_bytes(),
+            dispatches: dispatches.collect(),
+            determinism: program.determinism,
+            ceilings: ceilings.or(profile.ceilings),
+            operands: program.operands.iter().map(|o| (o.name, o.dtype, o.len)).collect(),
+        }
+    }
+
+    /// Seconds that the work takes at the least on this device: the larger of bytes over copy bandwidth
+    /// and operations over the multiply-add rate.
+    pub fn predicted_seconds(&self) -> Option<f64> {
+        self.ceilings
+            .map(|c| (self.cost.bytes / c.copy_bytes_per_second).max(self.cost.flop / c.fma_flop_per_second))
+    }
+
+    /// What bounds the work: memory or arithmetic.
+    pub fn bound(&self) -> Option<&'static str> {
+        self.ceilings.map(|c| {
+            let memory = self.cost.bytes / c.copy_bytes_per_second;
+            if memory >= self.cost.flop / c.fma_flop_per_second { "memory" } else { "arithmetic" }
+        })
+    }
+
+    /// Percent of the roofline that a run of `seconds` reached.
+    pub fn percent_of_roofline(&self, seconds: f64) -> Option<f64> {
+        self.predicted_seconds().map(|p| 100.0 * p / seconds)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operands: Vec<_> = self.operands.iter().map(|(name, t, n)| format!("{name} {t}[{n}]")).collect();
+        writeln!(f, "{} on {}", self.op, self.adapter)?;
+        writeln!(f, "  operands    {}", operands.join(", "))?;
+        writeln!(f, "  variant     {} ({})", self.variant, self.why)?;
+        writeln!(f, "  work        {:.3e} operations, {:.3e} bytes at the least", self.cost.flop, self.cost.bytes)?;
+        writeln!(f, "  scratch     {} bytes", self.scratch)?;
+        for (i, (label, grid)) in self.dispatches.iter().enumerate() {
+            let head = if i == 0 { "dispatches" } else { "" };
+            writeln!(f, "  {head:<11} {label}, {grid} workgroups")?;
+        }
+        let bits = match self.determinism {
+            Determinism::SameBits => "same device, same bits",
+            Determinism::RoundingVaries => "rounding varies from run to run",
+        };
+        writeln!(f, "  determinism {bits}")?;
+        match (self.predicted_seconds(), self.bound(), self.ceilings) {
+            (Some(s), Some(bound), Some(c)) => write!(
+                f,
+                "  predicted   {:.3} us at the least, bound by {bound} (ceilings: {:.0} GB/s, {:.0} GFLOP/s)",
+                s * 1e6,
+                c.copy_bytes_per_second * 1e-9,
+                c.fma_flop_per_second * 1e-9
+            ),
+            _ => write!(f, "  predicted   unknown: the ceilings could not be measured"),
+        }
+    }
+}

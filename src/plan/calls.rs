@@ -1,0 +1,1 @@
+//! One-line forms: allocate, plan, record, submit.
