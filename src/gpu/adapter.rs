@@ -87,22 +87,27 @@ const WANTED: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::PIPELINE_CACHE)
     .union(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX);
 
-fn adapters() -> Vec<wgpu::Adapter> {
-    let mut found = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
-    let rank = |a: &wgpu::Adapter| {
-        let info = a.get_info();
-        let class = match info.device_type {
-            wgpu::DeviceType::DiscreteGpu => 0,
-            wgpu::DeviceType::IntegratedGpu => 1,
-            wgpu::DeviceType::VirtualGpu => 2,
-            wgpu::DeviceType::Cpu => 3,
-            wgpu::DeviceType::Other => 4,
+/// Every adapter that can run compute shaders, best first. Asked for once: asking is slow, and some
+/// drivers write to standard error each time.
+fn adapters() -> &'static [wgpu::Adapter] {
+    static ADAPTERS: OnceLock<Vec<wgpu::Adapter>> = OnceLock::new();
+    ADAPTERS.get_or_init(|| {
+        let mut found = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
+        let rank = |a: &wgpu::Adapter| {
+            let info = a.get_info();
+            let class = match info.device_type {
+                wgpu::DeviceType::DiscreteGpu => 0,
+                wgpu::DeviceType::IntegratedGpu => 1,
+                wgpu::DeviceType::VirtualGpu => 2,
+                wgpu::DeviceType::Cpu => 3,
+                wgpu::DeviceType::Other => 4,
+            };
+            (class, info.backend == wgpu::Backend::Gl)
         };
-        (class, info.backend == wgpu::Backend::Gl)
-    };
-    found.retain(|a| a.limits().max_compute_invocations_per_workgroup > 0 && a.get_info().backend != wgpu::Backend::Noop);
-    found.sort_by_key(rank);
-    found
+        found.retain(|a| a.limits().max_compute_invocations_per_workgroup > 0);
+        found.sort_by_key(rank);
+        found
+    })
 }
 
 fn profile_of(adapter: &wgpu::Adapter) -> DeviceProfile {

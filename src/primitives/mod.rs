@@ -1,1 +1,18 @@
-//! Primitives.
+//! Device-wide primitives: what CUB is to CUDA.
+//!
+//! | want | take |
+//! |---|---|
+//! | one number from many, or one a row | [`Reduce`] with [`Sum`], [`Prod`], [`Min`], [`Max`] |
+//! | where the extreme is | [`Reduce`] with [`ArgMin`], [`ArgMax`] |
+//! | another associative operator | [`Reduce`] with [`CustomOp`] |
+
+mod operator;
+mod reduce;
+
+pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, Sum};
+pub use reduce::Reduce;
+
+use crate::program::OpInfo;
+
+/// The ops of this family.
+pub const OPS: &[OpInfo] = &[reduce::INFO];

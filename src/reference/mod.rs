@@ -1,1 +1,8 @@
-//! References.
+//! Sequential twins of the ops, short enough to be checked by eye: floats are computed in `f64` and
+//! rounded once at the end, integers exactly and wrapped at the end.
+
+mod number;
+mod reduce;
+
+pub use number::Number;
+pub use reduce::{reduce, reduce_bound, reduce_with};

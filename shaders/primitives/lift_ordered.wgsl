@@ -1,0 +1,15 @@
+// Reductions of floats by order: as keys whose unsigned order is that of the floats, NaN beyond all.
+// NAN_KEY is 0 for a minimum and 2^32 - 1 for a maximum: NaN wins either way, and no number has either.
+const NAN_KEY: u32 = 0u;
+alias Acc = u32;
+
+fn lift(x: T, index: u32) -> Acc {
+    let bits = bitcast<u32>(x);
+    let key = select(bits | 0x80000000u, ~bits, (bits & 0x80000000u) != 0u);
+    return select(key, NAN_KEY, is_nan(x));
+}
+
+fn finish(total: Acc) -> T {
+    let bits = select(~total, total & 0x7fffffffu, (total & 0x80000000u) != 0u);
+    return bitcast<T>(select(bits, 0x7fc00000u, total == NAN_KEY));
+}

@@ -1,0 +1,62 @@
+// Reduction whose workgroups combine their totals by an atomic on one word a row: for comparison.
+// Three dispatches: the totals are set to the identity, combined into, and turned into results.
+#import element/f32 as element
+#import primitives/lift_value as lift
+#import op/add as op
+#import workgroup/index
+#import workgroup/reduce_sequential
+#import workgroup/atomic_combine
+
+const WORKGROUP_SIZE: u32 = 256u;
+const ITEMS_PER_THREAD: u32 = 2u;
+
+struct Params {
+    rows: u32,       // rows of the piece
+    row_stride: u32, // elements from one row to the next
+    len: u32,        // elements of each row in the piece
+    origin: u32,     // where the piece begins in the binding
+    parts: u32,      // workgroups that share a row
+    first: u32,      // total of the first row
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> totals: array<atomic<u32>>;
+@group(0) @binding(2) var<storage, read> input: array<u32>;
+@group(0) @binding(2) var<storage, read_write> output: array<u32>;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn set_identity(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let row = workgroup_index(group) * WORKGROUP_SIZE + lane;
+    if row < params.rows {
+        atomicStore(&totals[row], bitcast<u32>(op_identity()));
+    }
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn reduce_into_totals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let tile = workgroup_index(group);
+    let row = tile / params.parts;
+    let part = tile % params.parts;
+    if row >= params.rows {
+        return;
+    }
+    var acc = op_identity();
+    for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
+        let column = (part * ITEMS_PER_THREAD + i) * WORKGROUP_SIZE + lane;
+        if column < params.len {
+            let at = params.origin + row * params.row_stride + column;
+            acc = op_combine(acc, lift(decode(input[at / PACK], at % PACK), column));
+        }
+    }
+    let total = workgroup_reduce(acc, lane);
+    if lane == 0u {
+        atomic_combine(params.first + row, total);
+    }
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn finish_totals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let row = workgroup_index(group) * WORKGROUP_SIZE + lane;
+    if row < params.rows {
+        output[row] = bitcast<u32>(finish(bitcast<Acc>(atomicLoad(&totals[row]))));
+    }
+}

@@ -1,0 +1,144 @@
+// Reduction at the speed of memory: LANES_PER_ROW invocations walk a part of a row in steps of four
+// vec4, with four loads in flight, then a tree joins them. Many short rows share a workgroup.
+// Rows may begin anywhere: the elements beside whole vec4 are taken one by one.
+// ORDERED keeps the order of operands, for operators that do not commute: each lane walks its own range.
+#import primitives/reduce_params
+#if TWO_STAGE
+#import workgroup/reduce_two_stage
+#endif
+
+const LANES_PER_ROW: u32 = 256u;
+const ROWS: u32 = WORKGROUP_SIZE / LANES_PER_ROW;
+
+#if VECTORS
+// The input again, as vec4 words.
+@group(0) @binding(3) var<storage, read> vectors: array<vec4<u32>>;
+const VECTOR: u32 = 4u * PACK;
+const UNROLL: u32 = 4u;
+
+fn word(acc: Acc, bits: u32, column: u32) -> Acc {
+    var total = acc;
+    for (var i = 0u; i < PACK; i++) {
+        total = op_combine(total, lift(decode(bits, i), column + i));
+    }
+    return total;
+}
+
+fn vector(acc: Acc, v: vec4<u32>, column: u32) -> Acc {
+    let xy = word(word(acc, v.x, column), v.y, column + PACK);
+    return word(word(xy, v.z, column + 2u * PACK), v.w, column + 3u * PACK);
+}
+#endif
+
+/// The elements `begin .. end` of the binding that fall to `lane`; `column` is that of element 0.
+fn walk(begin: u32, end: u32, column: u32, part: u32, lane: u32) -> Acc {
+    var acc = op_identity();
+#if ORDERED
+    let share = (end - begin + LANES_PER_ROW - 1u) / LANES_PER_ROW;
+    let from = min(begin + lane * share, end);
+    let to = min(from + share, end);
+    for (var at = from; at < to; at++) {
+        acc = op_combine(acc, load(at, column + at));
+    }
+#else
+#if VECTORS
+    let whole = (begin + VECTOR - 1u) / VECTOR;
+    let whole_end = max(end / VECTOR, whole);
+    var b = op_identity();
+    var c = op_identity();
+    var d = op_identity();
+    let step = LANES_PER_ROW * UNROLL;
+    var base = whole + part * step + lane;
+    while base + 3u * LANES_PER_ROW < whole_end {
+        let v0 = vectors[base];
+        let v1 = vectors[base + LANES_PER_ROW];
+        let v2 = vectors[base + 2u * LANES_PER_ROW];
+        let v3 = vectors[base + 3u * LANES_PER_ROW];
+        acc = vector(acc, v0, column + base * VECTOR);
+        b = vector(b, v1, column + (base + LANES_PER_ROW) * VECTOR);
+        c = vector(c, v2, column + (base + 2u * LANES_PER_ROW) * VECTOR);
+        d = vector(d, v3, column + (base + 3u * LANES_PER_ROW) * VECTOR);
+        base += step * params.parts;
+    }
+    for (var i = 0u; i < UNROLL && base + i * LANES_PER_ROW < whole_end; i++) {
+        acc = vector(acc, vectors[base + i * LANES_PER_ROW], column + (base + i * LANES_PER_ROW) * VECTOR);
+    }
+    acc = op_combine(op_combine(acc, b), op_combine(c, d));
+    if part == 0u {
+        for (var at = begin + lane; at < min(whole * VECTOR, end); at += LANES_PER_ROW) {
+            acc = op_combine(acc, load(at, column + at));
+        }
+        for (var at = whole_end * VECTOR + lane; at < end; at += LANES_PER_ROW) {
+            acc = op_combine(acc, load(at, column + at));
+        }
+    }
+#else
+    for (var at = begin + part * LANES_PER_ROW + lane; at < end; at += LANES_PER_ROW * params.parts) {
+        acc = op_combine(acc, load(at, column + at));
+    }
+#endif
+#endif
+    return acc;
+}
+
+#if TWO_STAGE
+#else
+var<workgroup> wg_acc: array<Acc, WORKGROUP_SIZE>;
+#endif
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn reduce_rows(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) invocation: u32,
+#if TWO_STAGE
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32,
+    @builtin(num_subgroups) sub_count: u32,
+#endif
+) {
+    let tile = workgroup_index(group);
+    let first_row = (tile / params.parts) * ROWS;
+    let part = tile % params.parts;
+    if first_row >= params.rows {
+        return;
+    }
+    let lane = invocation % LANES_PER_ROW;
+    let row = first_row + invocation / LANES_PER_ROW;
+    var acc = op_identity();
+    if row < params.rows {
+        let row_origin = params.origin + row * params.row_stride;
+        let column = params.column - row_origin;
+#if ORDERED
+        let begin = row_origin + min(part * params.part_len, params.len);
+        let end = row_origin + min((part + 1u) * params.part_len, params.len);
+        acc = walk(begin, end, column, part, lane);
+#else
+        acc = walk(row_origin, row_origin + params.len, column, part, lane);
+#endif
+    }
+#if TWO_STAGE
+    let total = workgroup_reduce(acc, invocation, sub_lane, sub_size, sub_id, sub_count);
+#else
+    wg_acc[invocation] = acc;
+#if ORDERED
+    for (var stride = 1u; stride < LANES_PER_ROW; stride *= 2u) {
+        workgroupBarrier();
+        if lane % (2u * stride) == 0u {
+            wg_acc[invocation] = op_combine(wg_acc[invocation], wg_acc[invocation + stride]);
+        }
+    }
+#else
+    for (var stride = LANES_PER_ROW / 2u; stride > 0u; stride /= 2u) {
+        workgroupBarrier();
+        if lane < stride {
+            wg_acc[invocation] = op_combine(wg_acc[invocation], wg_acc[invocation + stride]);
+        }
+    }
+#endif
+    let total = wg_acc[invocation];
+#endif
+    if lane == 0u && row < params.rows {
+        store(params.first + row * params.part_stride + part, total);
+    }
+}

@@ -1,0 +1,26 @@
+// Combines a value into `totals[at]`, an array of atomic words: by the device's own atomic for sums of
+// integers and order of unsigned keys, otherwise by a compare-exchange loop on the bits, which serves
+// any 32-bit monoid. The order of combination is the device's.
+fn atomic_combine(at: u32, x: Acc) {
+#if NATIVE_ADD
+    atomicAdd(&totals[at], bitcast<u32>(x));
+#else
+#if NATIVE_MIN
+    atomicMin(&totals[at], bitcast<u32>(x));
+#else
+#if NATIVE_MAX
+    atomicMax(&totals[at], bitcast<u32>(x));
+#else
+    var old = atomicLoad(&totals[at]);
+    loop {
+        let combined = bitcast<u32>(op_combine(bitcast<Acc>(old), x));
+        let swapped = atomicCompareExchangeWeak(&totals[at], old, combined);
+        if swapped.exchanged {
+            break;
+        }
+        old = swapped.old_value;
+    }
+#endif
+#endif
+#endif
+}

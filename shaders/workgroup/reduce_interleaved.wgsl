@@ -1,0 +1,14 @@
+// Tree over a workgroup, strides 1, 2, 4, ...: neighbours first, so the order of operands is kept; the
+// active invocations thin out within every subgroup (divergent). The total is lane 0's.
+var<workgroup> wg_acc: array<Acc, WORKGROUP_SIZE>;
+
+fn workgroup_reduce(x: Acc, lane: u32) -> Acc {
+    wg_acc[lane] = x;
+    for (var stride = 1u; stride < WORKGROUP_SIZE; stride *= 2u) {
+        workgroupBarrier();
+        if lane % (2u * stride) == 0u {
+            wg_acc[lane] = op_combine(wg_acc[lane], wg_acc[lane + stride]);
+        }
+    }
+    return wg_acc[lane];
+}

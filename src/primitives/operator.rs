@@ -1,0 +1,234 @@
+//! The operators that reductions and scans combine elements with.
+
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::shader::{Fragment, Spec};
+use half::f16;
+use std::sync::Arc;
+
+/// Sum. Integers wrap modulo 2^32; bytes sum to 32 bits; f16 is summed in f32 and rounded at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Sum;
+/// Product. Integers wrap modulo 2^32; bytes multiply to 32 bits; f16 is multiplied in f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Prod;
+/// Minimum. NaN if any element is NaN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Min;
+/// Maximum. NaN if any element is NaN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Max;
+/// First position of the minimum; of the first NaN if there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ArgMin;
+/// First position of the maximum; of the first NaN if there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ArgMax;
+
+/// An associative operator of the user's own, in WGSL.
+///
+/// The text defines `fn op_identity() -> T` and `fn op_combine(a: T, b: T) -> T`, where `T` is `f32`
+/// (also for f16 elements), `i32` or `u32`. It need not commute. It is validated and runs with all
+/// runtime checks.
+///
+/// ```
+/// use tilework::{CustomOp, Reduce};
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let greatest_size = CustomOp::new(
+///     "fn op_identity() -> T { return T(0); }
+///      fn op_combine(a: T, b: T) -> T { return max(abs(a), abs(b)); }",
+/// ).commutative();
+/// let program = Op::<f32>::lower(&Reduce::new(greatest_size, 1000), &DeviceProfile::h100())?;
+/// assert!(!program.kernels[0].trusted);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CustomOp {
+    wgsl: Arc<str>,
+    commutative: bool,
+}
+
+impl CustomOp {
+    /// An operator that keeps the order of its operands.
+    pub fn new(wgsl: &str) -> Self {
+        Self { wgsl: wgsl.into(), commutative: false }
+    }
+
+    /// Promises that `op_combine(a, b)` is `op_combine(b, a)`: faster kernels may be used.
+    #[must_use]
+    pub fn commutative(mut self) -> Self {
+        self.commutative = true;
+        self
+    }
+}
+
+/// An operator, as a value.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Operator {
+    /// [`Sum`].
+    Sum,
+    /// [`Prod`].
+    Prod,
+    /// [`Min`].
+    Min,
+    /// [`Max`].
+    Max,
+    /// [`ArgMin`].
+    ArgMin,
+    /// [`ArgMax`].
+    ArgMax,
+    /// [`CustomOp`].
+    Custom(CustomOp),
+}
+
+/// Operators that reduce elements of type `T`, with the type of the result.
+pub trait Reducer<T: Element> {
+    /// Element type of the result.
+    type Output: Element;
+    /// The operator as a value.
+    fn operator(&self) -> Operator;
+}
+
+macro_rules! reducer {
+    ($op:ident: $($t:ty => $out:ty),*) => {$(
+        impl Reducer<$t> for $op {
+            type Output = $out;
+            fn operator(&self) -> Operator {
+                Operator::$op
+            }
+        }
+    )*};
+}
+reducer!(Sum: f32 => f32, f16 => f16, i32 => i32, u32 => u32, u8 => u32, i8 => i32);
+reducer!(Prod: f32 => f32, f16 => f16, i32 => i32, u32 => u32, u8 => u32, i8 => i32);
+reducer!(Min: f32 => f32, f16 => f16, i32 => i32, u32 => u32, u8 => u8, i8 => i8);
+reducer!(Max: f32 => f32, f16 => f16, i32 => i32, u32 => u32, u8 => u8, i8 => i8);
+reducer!(ArgMin: f32 => u32, f16 => u32, i32 => u32, u32 => u32, u8 => u32, i8 => u32);
+reducer!(ArgMax: f32 => u32, f16 => u32, i32 => u32, u32 => u32, u8 => u32, i8 => u32);
+
+macro_rules! custom_reducer {
+    ($($t:ty),*) => {$(
+        impl Reducer<$t> for CustomOp {
+            type Output = $t;
+            fn operator(&self) -> Operator {
+                Operator::Custom(self.clone())
+            }
+        }
+    )*};
+}
+custom_reducer!(f32, f16, i32, u32);
+
+/// What an accumulator is in the shader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accumulator {
+    /// One 32-bit word: a number or an ordered key.
+    Word,
+    /// A key and an index.
+    Pair,
+}
+
+impl Accumulator {
+    pub(crate) const fn bytes(self) -> u64 {
+        match self {
+            Accumulator::Word => 4,
+            Accumulator::Pair => 8,
+        }
+    }
+}
+
+impl Operator {
+    /// Name, as in `op reduce --op NAME`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operator::Sum => "sum",
+            Operator::Prod => "prod",
+            Operator::Min => "min",
+            Operator::Max => "max",
+            Operator::ArgMin => "argmin",
+            Operator::ArgMax => "argmax",
+            Operator::Custom(_) => "custom",
+        }
+    }
+
+    /// Whether operands may change places.
+    pub fn commutes(&self) -> bool {
+        !matches!(self, Operator::Custom(CustomOp { commutative: false, .. }))
+    }
+
+    /// Whether the operator has a value for no elements at all.
+    pub fn has_identity(&self) -> bool {
+        matches!(self, Operator::Sum | Operator::Prod | Operator::Custom(_))
+    }
+
+    /// Whether different orders of combination may round differently.
+    pub(crate) fn rounds(&self, input: DType) -> bool {
+        matches!(self, Operator::Custom(_)) || (input.is_float() && matches!(self, Operator::Sum | Operator::Prod))
+    }
+
+    /// Element type of the result of reducing elements of type `input`.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that the operator does not take.
+    pub fn output(&self, input: DType) -> Result<DType> {
+        use DType::{F16, F32, I8, I32, U8, U32};
+        match (self, input) {
+            (Operator::ArgMin | Operator::ArgMax, F32 | F16 | I32 | U32 | U8 | I8) => Ok(U32),
+            (Operator::Sum | Operator::Prod, U8) => Ok(U32),
+            (Operator::Sum | Operator::Prod, I8) => Ok(I32),
+            (Operator::Min | Operator::Max, U8 | I8) | (_, F32 | F16 | I32 | U32) => Ok(input),
+            _ => Err(err!(
+                Unsupported,
+                "the operator {} does not take elements of {input}; convert them to f32, f16, i32 or u32 first",
+                self.name()
+            )),
+        }
+    }
+
+    pub(crate) fn accumulator(&self) -> Accumulator {
+        match self {
+            Operator::ArgMin | Operator::ArgMax => Accumulator::Pair,
+            _ => Accumulator::Word,
+        }
+    }
+
+    /// Fills the slots `element`, `lift` and `op` for elements of type `input`.
+    pub(crate) fn specialise(&self, spec: Spec, input: DType) -> Spec {
+        let spec = spec.slot("element", Fragment::Library(element_fragment(input)));
+        let signed = matches!(input, DType::I32 | DType::I8);
+        let extreme = |spec: Spec, fragment, unsigned: &'static str, of_signed: &'static str| {
+            let identity = if signed { of_signed } else { unsigned };
+            let spec = spec.slot("op", Fragment::Library(fragment)).constant("IDENTITY", identity);
+            if input.is_float() { spec.slot("lift", Fragment::Library("primitives/lift_ordered")) } else { spec }
+        };
+        let position = |spec: Spec| {
+            spec.slot("op", Fragment::Library("op/first_min"))
+                .slot("lift", Fragment::Library("primitives/lift_arg"))
+                .flag("FLOAT", input.is_float())
+                .flag("SIGNED", signed)
+        };
+        match self {
+            Operator::Sum => spec,
+            Operator::Prod => spec.slot("op", Fragment::Library("op/mul")),
+            Operator::Min => extreme(spec, "op/min", "4294967295u", "2147483647"),
+            Operator::Max if input.is_float() => extreme(spec, "op/max", "0u", "").constant("NAN_KEY", u32::MAX),
+            Operator::Max => extreme(spec, "op/max", "0u", "-2147483648"),
+            Operator::ArgMin => position(spec),
+            Operator::ArgMax => position(spec).constant("LARGEST", true),
+            Operator::Custom(op) => spec.slot("op", Fragment::User(op.wgsl.clone())),
+        }
+    }
+}
+
+/// The fragment that reads and writes elements of this type in 32-bit words.
+pub(crate) fn element_fragment(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "element/f32",
+        DType::F16 => "element/f16",
+        DType::I32 => "element/i32",
+        DType::U8 => "element/u8",
+        DType::I8 => "element/i8",
+        // u64 has no ops yet; every descriptor refuses it before a fragment is asked for.
+        DType::U32 | DType::U64 => "element/u32",
+    }
+}

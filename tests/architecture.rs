@@ -1,0 +1,158 @@
+//! The import rule of the house: a module may use what stands left of it, and wgpu has one home.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Layers from left to right. A module may use modules of lower layers, and of its own where allowed.
+fn layer(module: &str) -> Option<u32> {
+    Some(match module {
+        "error" | "element" | "shape" => 0,
+        "io" | "analysis" | "shader" => 1,
+        "program" => 2,
+        "elementwise" | "primitives" => 3,
+        "dense" | "sparse" => 4,
+        "conv" | "quantize" => 5,
+        "image" | "nn" | "attention" => 6,
+        "reference" | "gpu" | "sim" | "cuda" => 7,
+        "plan" | "tune" => 8,
+        "lib" => 9,
+        _ => return None,
+    })
+}
+
+fn sources() -> Vec<(PathBuf, String)> {
+    fn walk(dir: &Path, found: &mut Vec<(PathBuf, String)>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    found
+}
+
+fn module_of(path: &Path) -> String {
+    let inside = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
+    let first = inside.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// Code without comments and without the tests at its end.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]").next().unwrap_or("");
+    text.lines().map(|l| l.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
+}
+
+/// Modules named right after `crate::`, also inside `use crate::{..}`.
+fn used(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        let name = |s: &str| s.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+        match rest.strip_prefix('{') {
+            None => found.push(name(rest)),
+            Some(list) => {
+                let mut depth = 0;
+                let mut start = true;
+                for (i, c) in list.char_indices() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' if depth == 0 => break,
+                        '}' => depth -= 1,
+                        ',' if depth == 0 => start = true,
+                        c if start && !c.is_whitespace() => {
+                            found.push(name(&list[i..]));
+                            start = false;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn modules_import_only_from_their_left() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        let module = module_of(&path);
+        let own = layer(&module).unwrap_or_else(|| panic!("src/{module} is not in the house; see the design"));
+        for target in used(&code(&text)) {
+            // A name that is no module is an item of the facade: only the facade's own layer may use it.
+            let other = layer(&target).unwrap_or(9);
+            let facade_type = ["Error", "ErrorKind", "Result", "DType", "Element"].contains(&target.as_str());
+            let executors = own == 7 && other == 7 && target != module;
+            if !facade_type && target != module && (other >= own && !(other == own && own == 0) || executors) {
+                wrong.push(format!("{} uses crate::{target}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "against the import rule:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn executors_do_not_know_the_families() {
+    for (path, text) in sources() {
+        if ["gpu", "sim"].contains(&module_of(&path).as_str()) {
+            for target in used(&code(&text)) {
+                assert!(!layer(&target).is_some_and(|l| (3..=6).contains(&l)), "{} uses crate::{target}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn wgpu_is_named_in_gpu_only() {
+    for (path, text) in sources() {
+        if module_of(&path) != "gpu" {
+            assert!(!code(&text).contains("wgpu::"), "{} names wgpu", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_top_level_is_the_one_agreed_on() {
+    let allowed = [
+        "shaders", "src", "benches", "tests", "examples", "README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE",
+        "Cargo.toml", "Cargo.lock", "build.rs", "clippy.toml", "rustfmt.toml", "target",
+    ];
+    for entry in fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(name.starts_with('.') || allowed.contains(&name.as_str()), "{name} stands at the top level");
+    }
+}
+
+#[test]
+fn every_op_is_one_name_in_five_places() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut families = BTreeMap::new();
+    for (path, _) in sources() {
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        families.insert(stem, module_of(&path));
+    }
+    for op in tilework::ops() {
+        let name = op.name;
+        let family = root.join("src");
+        let home = fs::read_dir(family)
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .find(|dir| dir.join(format!("{name}.rs")).exists() && !dir.ends_with("reference"))
+            .unwrap_or_else(|| panic!("no src/<family>/{name}.rs"));
+        let family = home.file_name().unwrap().to_string_lossy().into_owned();
+        let shaders = fs::read_dir(root.join("shaders").join(&family)).unwrap();
+        let has_shader = shaders.map(|e| e.unwrap().file_name()).any(|f| f.to_string_lossy().starts_with(name));
+        assert!(has_shader, "no shaders/{family}/{name}*.wgsl");
+        for place in [format!("src/reference/{name}.rs"), format!("tests/{family}/{name}.rs"), format!("benches/{family}.rs")] {
+            assert!(root.join(&place).exists(), "{name}: no {place}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! All tests that need the whole crate, in one binary so that they share devices and pipelines.
+
+mod architecture;
+mod primitives {
+    mod reduce;
+}
+mod runtime;
+mod shaders;
+mod support;
