@@ -41,8 +41,8 @@ pub enum ErrorKind {
 /// Why a call failed.
 ///
 /// ```
-/// use tilework::{Reduce, ErrorKind, program::{DeviceProfile, Op}};
-/// let refused: tilework::Result<_> = Op::<f32>::lower(&Reduce::min(0), &DeviceProfile::webgpu_defaults());
+/// use tilework::{ErrorKind, Min, Reduce, program::{DeviceProfile, Op}};
+/// let refused: tilework::Result<_> = Op::<f32>::lower(&Reduce::new(Min, 0), &DeviceProfile::webgpu_defaults());
 /// assert_eq!(refused.unwrap_err().kind(), ErrorKind::Shape);
 /// ```
 #[derive(Clone, PartialEq, Eq)]
