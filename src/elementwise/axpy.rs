@@ -31,9 +31,10 @@ kernel_params! {
 /// be a value of the type.
 ///
 /// # Precision and determinism
-/// One or two roundings in `f32`, since a device may fuse the multiplication with the addition; `f16`
-/// is computed in `f32` and rounded to nearest, ties to even. Integers wrap modulo 2^32. Devices may
-/// take subnormal `f32` numbers for 0. Same device, same inputs, same bits.
+/// One or two roundings in `f32`, since a device may fuse the multiplication with the addition; where it
+/// does not, `alpha x` may overflow by itself. `f16` is computed in `f32` and rounded to nearest, ties to
+/// even. Integers wrap modulo 2^32. Devices may take subnormal `f32` numbers for 0. Same device, same
+/// inputs, same bits.
 ///
 /// # Cost
 /// `2 n` flop; `3 n` elements moved; no scratch; one dispatch for each piece of at most the device's

@@ -125,8 +125,9 @@ impl Sweep<'_> {
         let Self { op, dtype, n, .. } = self;
         let auto = || ("vec4", "16-byte loads and stores come closest to the memory's speed".to_owned());
         let (variant, why) = choose(op, self.variant, VARIANTS, profile, auto)?;
+        let element = element(op, dtype)?;
         let bytes = self.operand_bytes(profile)?;
-        let spec = self.spec.slot("element", element(op, dtype)?);
+        let spec = self.spec.slot("element", element);
 
         let mut program = Program::new(op, variant.name, why);
         program.operands =
@@ -135,7 +136,7 @@ impl Sweep<'_> {
             self.operands.iter().map(|(_, a)| if *a == Access::ReadWrite { 2 } else { 1 }).sum();
         program.cost = Cost { flop: self.flop_per_element * n as f64, bytes: (passes as u64 * bytes) as f64 };
 
-        let chunk = profile.limits.max_storage_binding.min(MAX_PIECE) / CUT * CUT;
+        let chunk = (profile.limits.max_storage_binding.min(MAX_PIECE) / CUT * CUT).max(CUT);
         let mut sweep = |walk: Walk, offset: u64, size: u64| {
             let kernel = Kernel::library(self.shader, walk.entry(), walk.specialise(spec.clone(), profile));
             let kernel = program.kernel(kernel);
@@ -172,7 +173,8 @@ impl Sweep<'_> {
         let Self { op, dtype, n, .. } = self;
         let limit = profile.limits.max_buffer_size;
         let bytes = (*n as u64).checked_mul(dtype.size() as u64);
-        bytes.filter(|b| b.next_multiple_of(4) <= limit).ok_or_else(|| {
+        // A buffer is a whole number of words.
+        bytes.filter(|&b| b <= limit / 4 * 4).ok_or_else(|| {
             err!(
                 TooLarge,
                 "{op}: {n} elements of {dtype} for each of {} are above the largest buffer of {}, {limit} bytes; \
@@ -313,6 +315,7 @@ mod tests {
         for n in [(64 << 20) + 1, usize::MAX] {
             assert_eq!(kind::<f32>(&Zip::new(ZipFn::Add, n)), ErrorKind::TooLarge);
         }
+        assert_eq!(kind::<u8>(&Zip::new(ZipFn::Add, usize::MAX)), ErrorKind::Unsupported);
         let error = Op::<f32>::lower(&Zip::new(ZipFn::Add, 1 << 30), &DeviceProfile::webgpu_defaults());
         assert_eq!(
             error.unwrap_err().to_string(),

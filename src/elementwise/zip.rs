@@ -37,8 +37,9 @@ pub enum ZipFn {
     /// WGSL text that defines `fn zip(x: T, y: T) -> T`, and whatever that calls.
     ///
     /// `T` is `f32`, `i32` or `u32`; it is `f32` for buffers of `f16`, which are decoded and encoded
-    /// around the function. `is_nan(x)` may be called. The text is checked when the op is planned,
-    /// and the kernel runs with all runtime checks.
+    /// around the function. `is_nan(x)` may be called; the names of the kernel's own functions and
+    /// variables are taken. The text is checked when the op is planned, and the kernel runs with all
+    /// runtime checks.
     Custom(Arc<str>),
 }
 
