@@ -12,6 +12,7 @@ pub mod shader;
 mod shape;
 
 pub use element::{DType, Element};
+pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use plan::{Plan, Plannable, Report};
@@ -19,12 +20,13 @@ pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Sum};
 
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
-    pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
-    pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Sum};
     pub use crate::gpu::Arg;
+    pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Sum};
+    pub use crate::{Axpy, Map, MapFn, Zip, ZipFn};
+    pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
 }
 
 /// Every op, by family: the registry that tests, benches and the `op` example iterate.
 pub fn ops() -> impl Iterator<Item = &'static program::OpInfo> {
-    primitives::OPS.iter()
+    elementwise::OPS.iter().chain(primitives::OPS)
 }

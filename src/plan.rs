@@ -162,7 +162,11 @@ impl fmt::Display for Report {
         writeln!(f, "{} on {}", self.op, self.adapter)?;
         writeln!(f, "  operands    {}", operands.join(", "))?;
         writeln!(f, "  variant     {} ({})", self.variant, self.why)?;
-        writeln!(f, "  work        {:.3e} operations, {:.3e} bytes at the least", self.cost.flop, self.cost.bytes)?;
+        writeln!(
+            f,
+            "  work        {:.3e} operations, {:.3e} bytes at the least",
+            self.cost.flop, self.cost.bytes
+        )?;
         writeln!(f, "  scratch     {} bytes", self.scratch)?;
         for (i, (label, grid)) in self.dispatches.iter().enumerate() {
             let head = if i == 0 { "dispatches" } else { "" };

@@ -85,13 +85,15 @@ fn modules_import_only_from_their_left() {
     let mut wrong = Vec::new();
     for (path, text) in sources() {
         let module = module_of(&path);
-        let own = layer(&module).unwrap_or_else(|| panic!("src/{module} is not in the house; see the design"));
+        let own =
+            layer(&module).unwrap_or_else(|| panic!("src/{module} is not in the house; see the design"));
         for target in used(&code(&text)) {
             // A name that is no module is an item of the facade: only the facade's own layer may use it.
             let other = layer(&target).unwrap_or(9);
             let facade_type = ["Error", "ErrorKind", "Result", "DType", "Element"].contains(&target.as_str());
             let executors = own == 7 && other == 7 && target != module;
-            if !facade_type && target != module && (other >= own && !(other == own && own == 0) || executors) {
+            if !facade_type && target != module && (other >= own && !(other == own && own == 0) || executors)
+            {
                 wrong.push(format!("{} uses crate::{target}", path.display()));
             }
         }
@@ -104,7 +106,11 @@ fn executors_do_not_know_the_families() {
     for (path, text) in sources() {
         if ["gpu", "sim"].contains(&module_of(&path).as_str()) {
             for target in used(&code(&text)) {
-                assert!(!layer(&target).is_some_and(|l| (3..=6).contains(&l)), "{} uses crate::{target}", path.display());
+                assert!(
+                    !layer(&target).is_some_and(|l| (3..=6).contains(&l)),
+                    "{} uses crate::{target}",
+                    path.display()
+                );
             }
         }
     }
@@ -122,8 +128,21 @@ fn wgpu_is_named_in_gpu_only() {
 #[test]
 fn the_top_level_is_the_one_agreed_on() {
     let allowed = [
-        "shaders", "src", "benches", "tests", "examples", "README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE",
-        "Cargo.toml", "Cargo.lock", "build.rs", "clippy.toml", "rustfmt.toml", "target",
+        "shaders",
+        "src",
+        "benches",
+        "tests",
+        "examples",
+        "README.md",
+        "CHANGELOG.md",
+        "LICENSE-MIT",
+        "LICENSE-APACHE",
+        "Cargo.toml",
+        "Cargo.lock",
+        "build.rs",
+        "clippy.toml",
+        "rustfmt.toml",
+        "target",
     ];
     for entry in fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
@@ -149,9 +168,14 @@ fn every_op_is_one_name_in_five_places() {
             .unwrap_or_else(|| panic!("no src/<family>/{name}.rs"));
         let family = home.file_name().unwrap().to_string_lossy().into_owned();
         let shaders = fs::read_dir(root.join("shaders").join(&family)).unwrap();
-        let has_shader = shaders.map(|e| e.unwrap().file_name()).any(|f| f.to_string_lossy().starts_with(name));
+        let has_shader =
+            shaders.map(|e| e.unwrap().file_name()).any(|f| f.to_string_lossy().starts_with(name));
         assert!(has_shader, "no shaders/{family}/{name}*.wgsl");
-        for place in [format!("src/reference/{name}.rs"), format!("tests/{family}/{name}.rs"), format!("benches/{family}.rs")] {
+        for place in [
+            format!("src/reference/{name}.rs"),
+            format!("tests/{family}/{name}.rs"),
+            format!("benches/{family}.rs"),
+        ] {
             assert!(root.join(&place).exists(), "{name}: no {place}");
         }
     }

@@ -4,6 +4,5 @@ mod architecture;
 mod primitives {
     mod reduce;
 }
-mod runtime;
 mod shaders;
 mod support;

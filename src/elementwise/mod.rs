@@ -1,1 +1,404 @@
-//! Elementwise.
+//! Ops that treat every element alike: one function of one operand ([`Map`]), of two ([`Zip`]), and
+//! BLAS's `y = alpha x + y` ([`Axpy`]).
+//!
+//! Each moves as many bytes as it must and computes next to nothing, so only the memory's speed
+//! counts. A function of your own is a line of WGSL ([`MapFn::Custom`], [`ZipFn::Custom`]): fusing a
+//! chain of maps into one such function saves a trip through memory for every link.
+//!
+//! Three ways to walk over the data, the same for the three ops:
+//!
+//! | variant | one invocation |
+//! |---|---|
+//! | `vec4` | loads 16 bytes of each input at once; the fastest, and what `auto` takes |
+//! | `plain` | one 32-bit word: the baseline |
+//! | `grid-stride` | many words, a fixed distance apart, in a fixed number of workgroups |
+//!
+//! Operands above the device's largest binding are processed in several dispatches.
+
+mod axpy;
+mod map;
+mod zip;
+
+pub use axpy::Axpy;
+pub use map::{Map, MapFn, MapInPlace};
+pub use zip::{Zip, ZipFn};
+
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, KernelParams, OpInfo, Operand, Program, Resource,
+    Variant, choose, element_fragment,
+};
+use crate::shader::{Fragment, Spec};
+
+/// The ops of this family.
+pub const OPS: &[OpInfo] = &[map::INFO, zip::INFO, axpy::INFO];
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("plain", "one 32-bit word an invocation"),
+    Variant::portable("grid-stride", "a fixed number of workgroups, each invocation strides over the words"),
+    Variant::portable("vec4", "four words an invocation, loaded and stored as 16 bytes"),
+];
+
+/// The element types of these ops.
+const DTYPES: [DType; 4] = [DType::F32, DType::F16, DType::I32, DType::U32];
+
+const WORKGROUP_SIZE: u32 = 256;
+
+/// Offsets of bindings are multiples of this, so every cut through the data is one too.
+const CUT: u64 = 256;
+
+/// Largest piece of an operand that one dispatch covers, so that word indices stay far below 2^32.
+const MAX_PIECE: u64 = 1 << 31;
+
+/// Workgroups of the `grid-stride` variant: several for each core of the largest device, and few
+/// enough on a processor that each still has work.
+fn grid_stride_workgroups(profile: &DeviceProfile) -> u32 {
+    if profile.is_cpu() { 64 } else { 4096 }
+}
+
+/// How a kernel walks over the words of its operands: a file beside the kernel's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Walk {
+    Plain,
+    GridStride,
+    Vec4,
+}
+
+impl Walk {
+    fn entry(self) -> &'static str {
+        match self {
+            Walk::Plain => "compute_words",
+            Walk::GridStride => "stride_words",
+            Walk::Vec4 => "compute_vec4s",
+        }
+    }
+
+    fn specialise(self, spec: Spec, profile: &DeviceProfile) -> Spec {
+        let spec = spec.constant("WORKGROUP_SIZE", WORKGROUP_SIZE);
+        match self {
+            Walk::Plain => spec.slot("walk", Fragment::Library("elementwise/plain")),
+            Walk::GridStride => spec
+                .slot("walk", Fragment::Library("elementwise/grid_stride"))
+                .constant("WORKGROUPS", grid_stride_workgroups(profile)),
+            Walk::Vec4 => spec.slot("walk", Fragment::Library("elementwise/vec4")).flag("VEC4", true),
+        }
+    }
+
+    fn workgroups(self, bytes: u64, profile: &DeviceProfile) -> u64 {
+        let of_words = bytes.div_ceil(4 * u64::from(WORKGROUP_SIZE));
+        match self {
+            Walk::Plain => of_words,
+            Walk::GridStride => of_words.min(grid_stride_workgroups(profile).into()),
+            Walk::Vec4 => bytes.div_ceil(16 * u64::from(WORKGROUP_SIZE)),
+        }
+    }
+}
+
+/// A kernel over operands that all have the same length and type: what the three ops lower to.
+struct Sweep<'a> {
+    op: &'static str,
+    shader: &'static str,
+    variant: &'a str,
+    dtype: DType,
+    n: usize,
+    operands: &'a [(&'static str, Access)],
+    /// Without the slots and constants of the walk and the element type.
+    spec: Spec,
+    flop_per_element: f64,
+}
+
+impl Sweep<'_> {
+    /// `params` makes the parameters of a dispatch over that many elements.
+    fn lower<P: KernelParams>(self, profile: &DeviceProfile, params: impl Fn(u32) -> P) -> Result<Program> {
+        let Self { op, dtype, n, .. } = self;
+        let auto = || ("vec4", "16-byte loads and stores come closest to the memory's speed".to_owned());
+        let (variant, why) = choose(op, self.variant, VARIANTS, profile, auto)?;
+        if !DTYPES.contains(&dtype) {
+            return Err(err!(Unsupported, "{op}: no kernel for {dtype}; there are f32, f16, i32 and u32"));
+        }
+        let bytes = self.operand_bytes(profile)?;
+        let spec = self.spec.slot("element", element_fragment(dtype));
+
+        let mut program = Program::new(op, variant.name, why);
+        program.operands =
+            self.operands.iter().map(|&(name, access)| Operand { name, dtype, len: n, access }).collect();
+        let passes: usize =
+            self.operands.iter().map(|(_, a)| if *a == Access::ReadWrite { 2 } else { 1 }).sum();
+        program.cost = Cost { flop: self.flop_per_element * n as f64, bytes: (passes as u64 * bytes) as f64 };
+
+        let chunk = (profile.limits.max_storage_binding.min(MAX_PIECE) / CUT * CUT).max(CUT);
+        let mut sweep = |walk: Walk, offset: u64, size: u64| {
+            let kernel = Kernel::library(self.shader, walk.entry(), walk.specialise(spec.clone(), profile));
+            let kernel = program.kernel(kernel);
+            let bindings = (0..self.operands.len())
+                .map(|i| Binding { resource: Resource::Operand(i), offset, size })
+                .collect();
+            let elements = (size / dtype.size() as u64) as u32;
+            program.dispatch(kernel, &params(elements), bindings, Grid::fold(walk.workgroups(size, profile)));
+        };
+        let mut offset = 0;
+        while offset < bytes {
+            let size = chunk.min(bytes - offset);
+            match variant.name {
+                "plain" => sweep(Walk::Plain, offset, size),
+                "grid-stride" => sweep(Walk::GridStride, offset, size),
+                _ => {
+                    // What is left over starts at a multiple of CUT, where a binding may start.
+                    let body = size / CUT * CUT;
+                    if body > 0 {
+                        sweep(Walk::Vec4, offset, body);
+                    }
+                    if body < size {
+                        sweep(Walk::Plain, offset + body, size - body);
+                    }
+                }
+            }
+            offset += size;
+        }
+        Ok(program)
+    }
+
+    /// Bytes of one operand, if the device can hold it.
+    fn operand_bytes(&self, profile: &DeviceProfile) -> Result<u64> {
+        let Self { op, dtype, n, .. } = self;
+        let limit = profile.limits.max_buffer_size;
+        let bytes = (*n as u64).checked_mul(dtype.size() as u64);
+        // A buffer is a whole number of words.
+        bytes.filter(|&b| b <= limit / 4 * 4).ok_or_else(|| {
+            err!(
+                TooLarge,
+                "{op}: {n} elements of {dtype} for each of {} are above the largest buffer of {}, {limit} bytes; \
+                 split the work into smaller calls",
+                self.operands.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
+                profile.name
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use crate::element::Element;
+    use crate::program::Op;
+    use crate::shader::{BindingKind, Target, expand_text};
+    use half::f16;
+    use std::collections::HashSet;
+
+    fn profiles() -> [DeviceProfile; 4] {
+        [
+            DeviceProfile::webgpu_defaults(),
+            DeviceProfile::swiftshader(),
+            DeviceProfile::mesa(),
+            DeviceProfile::h100(),
+        ]
+    }
+
+    fn lower<T: Element>(op: &impl Op<T>, profile: &DeviceProfile) -> Program {
+        op.lower(profile).unwrap()
+    }
+
+    fn kind<T: Element>(op: &impl Op<T>) -> ErrorKind {
+        op.lower(&DeviceProfile::webgpu_defaults()).unwrap_err().kind()
+    }
+
+    /// The dispatches follow each other without gap or overlap, within the limits, and their
+    /// workgroups are as many as their elements need.
+    fn check_coverage(program: &Program, profile: &DeviceProfile) {
+        let operand = &program.operands[0];
+        let mut next = 0;
+        for d in &program.dispatches {
+            let kernel = &program.kernels[d.kernel];
+            let [binding, ..] = d.bindings[..] else { panic!("nothing bound") };
+            let Binding { offset, size, .. } = binding;
+            assert_eq!(d.bindings.len(), program.operands.len());
+            for (i, b) in d.bindings.iter().enumerate() {
+                assert_eq!(*b, Binding { resource: Resource::Operand(i), offset, size });
+            }
+            assert_eq!(offset, next);
+            assert_eq!(offset % 256, 0);
+            assert!(size > 0 && size.next_multiple_of(4) <= profile.limits.max_storage_binding);
+            let n = u32::from_ne_bytes(d.params[..4].try_into().unwrap());
+            assert_eq!(u64::from(n) * operand.dtype.size() as u64, size);
+            let Grid::Direct([x, y, z]) = d.grid else { panic!("indirect") };
+            assert!([x, y, z].iter().all(|&d| d > 0 && d <= profile.limits.max_workgroups_per_dimension));
+            let words = u64::from(x) * u64::from(y) * u64::from(z) * u64::from(WORKGROUP_SIZE);
+            match kernel.entry {
+                "compute_words" => assert!(words >= size.div_ceil(4)),
+                "compute_vec4s" => assert!(size % 16 == 0 && words >= size / 16),
+                _ => assert!(words >= size.div_ceil(4) || x == grid_stride_workgroups(profile)),
+            }
+            next += size;
+        }
+        assert_eq!(next, operand.bytes());
+    }
+
+    #[test]
+    fn lowered_dispatches_cover_every_element_once_at_any_size() {
+        for profile in profiles() {
+            let chunk = (profile.limits.max_storage_binding / 256 * 256) as usize;
+            for variant in Map::variants() {
+                let map = |n| Map::new(MapFn::Neg, n).variant(variant.name);
+                let fits = |n: &usize| 4 * *n as u64 <= profile.limits.max_buffer_size;
+                let sizes = [1, 3, 4, 63, 64, 65, 255, 256, 257, 1001, 33_000_000, chunk / 4, chunk / 4 + 1];
+                for n in sizes.into_iter().filter(fits) {
+                    check_coverage(&lower::<f32>(&map(n), &profile), &profile);
+                    check_coverage(&lower::<f32>(&map(n).in_place(), &profile), &profile);
+                    check_coverage(&lower::<f16>(&map(n), &profile), &profile);
+                    let zip = Zip::new(ZipFn::Add, n).variant(variant.name);
+                    check_coverage(&lower::<u32>(&zip, &profile), &profile);
+                    let axpy = Axpy::new(n, 2.0).variant(variant.name);
+                    check_coverage(&lower::<i32>(&axpy, &profile), &profile);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn vec4_leaves_the_rest_of_256_bytes_to_one_workgroup_of_plain() {
+        let profile = DeviceProfile::h100();
+        let entries = |n| -> Vec<_> {
+            let program = lower::<f32>(&Zip::new(ZipFn::Add, n), &profile);
+            let of = |d: &crate::program::Dispatch| (program.kernels[d.kernel].entry, d.grid);
+            program.dispatches.iter().map(of).collect()
+        };
+        let one = Grid::Direct([1, 1, 1]);
+        assert_eq!(entries(63), [("compute_words", one)]);
+        assert_eq!(entries(64), [("compute_vec4s", one)]);
+        assert_eq!(entries(65), [("compute_vec4s", one), ("compute_words", one)]);
+        assert_eq!(entries(1 << 20), [("compute_vec4s", Grid::Direct([1024, 1, 1]))]);
+        assert_eq!(entries(0), []);
+    }
+
+    #[test]
+    fn an_operand_above_the_largest_binding_is_cut() {
+        let profile = DeviceProfile::webgpu_defaults();
+        let n = 50 << 20; // 200 MiB
+        let program = lower::<f32>(&Axpy::new(n, 1.0), &profile);
+        let ranges: Vec<_> =
+            program.dispatches.iter().map(|d| (d.bindings[1].offset, d.bindings[1].size)).collect();
+        assert_eq!(ranges, [(0, 128 << 20), (128 << 20, 72 << 20)]);
+        assert_eq!(program.cost, Cost { flop: 2.0 * n as f64, bytes: 12.0 * n as f64 });
+
+        // A limit that is no multiple of 256, and a rest.
+        let n = (3 << 30) / 4 + 1;
+        let program = lower::<f32>(&Axpy::new(n, 1.0), &DeviceProfile::h100());
+        assert_eq!(program.dispatches.len(), 3);
+        check_coverage(&program, &DeviceProfile::h100());
+    }
+
+    #[test]
+    fn requests_that_no_kernel_serves_are_refused() {
+        let map = |f| Map::new(f, 8);
+        assert_eq!(kind::<u8>(&map(MapFn::Neg)), ErrorKind::Unsupported);
+        assert_eq!(kind::<i32>(&map(MapFn::Exp)), ErrorKind::Unsupported);
+        assert_eq!(kind::<u32>(&map(MapFn::Relu).in_place()), ErrorKind::Unsupported);
+        assert_eq!(kind::<u64>(&Zip::new(ZipFn::Add, 8)), ErrorKind::Unsupported);
+        assert_eq!(kind::<i8>(&Axpy::new(8, 1.0)), ErrorKind::Unsupported);
+        assert_eq!(kind::<f32>(&map(MapFn::Neg).variant("vec8")), ErrorKind::InvalidArgument);
+        assert_eq!(kind::<f32>(&map(MapFn::Neg).variant("")), ErrorKind::InvalidArgument);
+        for alpha in [0.5, -2_147_483_649.0, 2_147_483_648.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(kind::<i32>(&Axpy::new(8, alpha)), ErrorKind::InvalidArgument, "{alpha}");
+        }
+        assert_eq!(kind::<u32>(&Axpy::new(8, -1.0)), ErrorKind::InvalidArgument);
+        for n in [(64 << 20) + 1, usize::MAX] {
+            assert_eq!(kind::<f32>(&Zip::new(ZipFn::Add, n)), ErrorKind::TooLarge);
+        }
+        assert_eq!(kind::<u8>(&Zip::new(ZipFn::Add, usize::MAX)), ErrorKind::Unsupported);
+        let error = Op::<f32>::lower(&Zip::new(ZipFn::Add, 1 << 30), &DeviceProfile::webgpu_defaults());
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "zip: 1073741824 elements of f32 for each of x, y, z are above the largest buffer of WebGPU \
+             defaults, 268435456 bytes; split the work into smaller calls"
+        );
+    }
+
+    #[test]
+    fn alpha_reaches_the_kernel_as_the_bits_of_its_type() {
+        fn bits<T: Element>(alpha: f64) -> [u8; 4] {
+            let program = lower::<T>(&Axpy::new(1, alpha), &DeviceProfile::mesa());
+            program.dispatches[0].params[4..].try_into().unwrap()
+        }
+        assert_eq!(bits::<f32>(0.1), 0.1f32.to_ne_bytes());
+        assert_eq!(bits::<f16>(-1.5), (-1.5f32).to_ne_bytes());
+        assert_eq!(bits::<i32>(-7.0), (-7i32).to_ne_bytes());
+        assert_eq!(bits::<u32>(4_294_967_295.0), u32::MAX.to_ne_bytes());
+    }
+
+    #[test]
+    fn every_sample_validates_and_agrees_with_its_shader() {
+        let mut seen = HashSet::new();
+        for profile in profiles() {
+            for op in OPS {
+                for variant in (op.variants)() {
+                    for program in (op.samples)(&profile, variant.name).unwrap() {
+                        assert_eq!((program.op, program.variant), (op.name, variant.name));
+                        check_coverage(&program, &profile);
+                        for d in &program.dispatches {
+                            let kernel = &program.kernels[d.kernel];
+                            if seen.insert((kernel.clone(), d.fields)) {
+                                check_interface(&program, d, &profile);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn check_interface(program: &Program, d: &crate::program::Dispatch, profile: &DeviceProfile) {
+        let kernel = &program.kernels[d.kernel];
+        let module = kernel.expand(Target::Naga).unwrap().validate().unwrap();
+        let interface = module.interface(kernel.entry).unwrap();
+        assert!(interface.workgroup_size.iter().product::<u32>() <= profile.limits.max_invocations);
+        assert_eq!(interface.bindings.len(), 1 + d.bindings.len(), "{}", kernel.label());
+        let members = &interface.bindings[0].members;
+        let fields: Vec<_> = members.iter().map(|m| (&*m.name, m.offset as usize, m.size as usize)).collect();
+        assert_eq!(fields, d.fields, "{}", kernel.label());
+        for (info, operand) in interface.bindings[1..].iter().zip(&program.operands) {
+            let read_only = operand.access == Access::Read;
+            let expected = if read_only { BindingKind::Read } else { BindingKind::ReadWrite };
+            assert_eq!(info.kind, expected, "{}: {}", kernel.label(), info.name);
+        }
+    }
+
+    #[test]
+    fn element_fragments_for_inputs_only_validate() {
+        for (file, ty) in [("element/u8", "u32"), ("element/i8", "i32")] {
+            let text = "#import element/f32 as element\n\
+                        fn first(word: u32) -> T { return select(decode(word, 0u), T(0), is_nan(T(0))); }\n\
+                        const LANES: u32 = PACK;\n";
+            let spec = Spec::new().slot("element", Fragment::Library(file));
+            let expanded = expand_text("k.wgsl", text, &spec, Target::Naga).unwrap();
+            assert!(expanded.text().contains(&format!("alias T = {ty};")));
+            expanded.validate().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_users_function_runs_checked_and_its_errors_name_its_line() {
+        let profile = DeviceProfile::mesa();
+        let kernel = |text: &str| lower::<f32>(&Map::new(MapFn::custom(text), 1), &profile).kernels.remove(0);
+        let good = kernel("fn map(x: T) -> T { return twice(x); }\nfn twice(x: T) -> T { return x + x; }");
+        assert!(!good.trusted);
+        good.expand(Target::Naga).unwrap().validate().unwrap();
+        let bad = kernel("fn map(x: T) -> T {\n    return y;\n}");
+        let error = bad.expand(Target::Naga).unwrap().validate().unwrap_err();
+        assert!(error.to_string().starts_with("<user function>:2:"), "{error}");
+        assert!(lower::<f32>(&Map::new(MapFn::Exp, 1), &profile).kernels[0].trusted);
+    }
+
+    #[test]
+    fn functions_are_read_by_the_names_they_print() {
+        for f in MapFn::BUILT_IN {
+            assert_eq!(f.to_string().parse::<MapFn>().unwrap(), f);
+        }
+        for f in ZipFn::BUILT_IN {
+            assert_eq!(f.to_string().parse::<ZipFn>().unwrap(), f);
+        }
+        assert_eq!("cosh".parse::<MapFn>().unwrap_err().kind(), ErrorKind::InvalidArgument);
+        assert_eq!("custom".parse::<ZipFn>().unwrap_err().kind(), ErrorKind::InvalidArgument);
+    }
+}

@@ -194,7 +194,9 @@ impl Gpu {
     /// [`Validation`](crate::ErrorKind::Validation) if the driver refuses to open it.
     pub async fn request(options: GpuOptions) -> Result<Self> {
         let all = adapters();
-        let fits_backend = |a: &wgpu::Adapter| options.backend.is_none_or(|b| a.get_info().backend.to_string() == b.to_string());
+        let fits_backend = |a: &wgpu::Adapter| {
+            options.backend.is_none_or(|b| a.get_info().backend.to_string() == b.to_string())
+        };
         let fits = |(i, a): &(usize, &wgpu::Adapter)| {
             fits_backend(a)
                 && match &options.adapter {
@@ -207,7 +209,8 @@ impl Gpu {
                 }
         };
         let Some((_, adapter)) = all.iter().enumerate().find(fits) else {
-            let there: Vec<_> = all.iter().map(|a| format!("{} ({})", a.get_info().name, a.get_info().backend)).collect();
+            let there: Vec<_> =
+                all.iter().map(|a| format!("{} ({})", a.get_info().name, a.get_info().backend)).collect();
             return Err(if there.is_empty() {
                 err!(
                     NoAdapter,
@@ -242,7 +245,8 @@ impl Gpu {
             })
             .await
             .map_err(|e| err!(Validation, "opening {name}: {e}"))?;
-        let shapes = if options.webgpu_defaults { Vec::new() } else { adapter.cooperative_matrix_properties() };
+        let shapes =
+            if options.webgpu_defaults { Vec::new() } else { adapter.cooperative_matrix_properties() };
         let profile = profile(&adapter.get_info(), features, &limits, &shapes);
         Ok(Self::assemble(device, queue, profile, options.checked, true))
     }

@@ -74,7 +74,9 @@ impl Gpu {
                 self.profile().name
             ));
         }
-        let bytes = (n as u64).checked_mul(T::DTYPE.size() as u64).filter(|b| *b <= self.profile().limits.max_buffer_size);
+        let bytes = (n as u64)
+            .checked_mul(T::DTYPE.size() as u64)
+            .filter(|b| *b <= self.profile().limits.max_buffer_size);
         let Some(bytes) = bytes else {
             return Err(err!(
                 TooLarge,
@@ -115,7 +117,10 @@ impl Gpu {
             return Err(err!(Buffer, "wrap: the buffer has usage {usage:?}; kernels need STORAGE"));
         }
         if size == 0 || size % 4 != 0 {
-            return Err(err!(Buffer, "wrap: the buffer has {size} bytes; bindings are non-zero multiples of 4 bytes"));
+            return Err(err!(
+                Buffer,
+                "wrap: the buffer has {size} bytes; bindings are non-zero multiples of 4 bytes"
+            ));
         }
         let len = (size / T::DTYPE.size() as u64) as usize;
         Ok(Buffer { gpu: self.clone(), memory: self.adopt(buffer), len, element: PhantomData })
@@ -213,7 +218,8 @@ impl<'a, T: Element> Slice<'a, T> {
     /// neighbour that the copy would touch.
     pub(super) fn copy_range(&self) -> Option<(u64, u64)> {
         let (start, bytes) = (self.offset(), (self.len * T::DTYPE.size()) as u64);
-        let at_end = self.start + self.len == self.buffer.len && start + bytes.next_multiple_of(4) <= self.buffer.memory.raw.size;
+        let at_end = self.start + self.len == self.buffer.len
+            && start + bytes.next_multiple_of(4) <= self.buffer.memory.raw.size;
         (start % 4 == 0 && (bytes % 4 == 0 || at_end)).then_some((start, bytes.next_multiple_of(4)))
     }
 }

@@ -9,7 +9,10 @@ pub(super) fn measure(gpu: &Gpu) -> Result<Ceilings> {
     let copy = probe::copy(gpu.profile());
     let fma = probe::fma(gpu.profile());
     let (bytes, flop) = (copy.cost.bytes, fma.cost.flop);
-    Ok(Ceilings { copy_bytes_per_second: bytes / run(gpu, copy)?, fma_flop_per_second: flop / run(gpu, fma)? })
+    Ok(Ceilings {
+        copy_bytes_per_second: bytes / run(gpu, copy)?,
+        fma_flop_per_second: flop / run(gpu, fma)?,
+    })
 }
 
 /// Median seconds of the program on fresh buffers.

@@ -163,9 +163,14 @@ impl Gpu {
         if cache.len() >= KEEP {
             cache.retain(|_, params| Arc::strong_count(params) > 1);
         }
-        let raw = self.create_raw("tilework params", bytes.len() as u64, wgpu::BufferUsages::UNIFORM, true)?;
+        let raw =
+            self.create_raw("tilework params", bytes.len() as u64, wgpu::BufferUsages::UNIFORM, true)?;
         {
-            let mut view = raw.buffer.slice(..).get_mapped_range_mut().map_err(|e| err!(DeviceLost, "parameters: {e}"))?;
+            let mut view = raw
+                .buffer
+                .slice(..)
+                .get_mapped_range_mut()
+                .map_err(|e| err!(DeviceLost, "parameters: {e}"))?;
             view.slice(..).copy_from_slice(&bytes);
         }
         raw.buffer.unmap();
@@ -210,7 +215,10 @@ impl Executable {
             match dispatch.grid {
                 Grid::Direct([x, y, z]) => pass.dispatch_workgroups(x, y, z),
                 Grid::Indirect { resource: Resource::Operand(i), offset } => {
-                    pass.dispatch_workgroups_indirect(&operands[i].memory.raw.buffer, operands[i].offset + offset);
+                    pass.dispatch_workgroups_indirect(
+                        &operands[i].memory.raw.buffer,
+                        operands[i].offset + offset,
+                    );
                 }
                 Grid::Indirect { resource: Resource::Scratch(i), offset } => {
                     pass.dispatch_workgroups_indirect(&groups.1[i].buffer, offset);
@@ -231,7 +239,12 @@ impl Executable {
         for (given, want) in operands.iter().zip(wanted) {
             let name = want.name;
             if given.dtype != want.dtype {
-                return Err(err!(Shape, "{op}: {name} holds {}, the plan is for {}", given.dtype, want.dtype));
+                return Err(err!(
+                    Shape,
+                    "{op}: {name} holds {}, the plan is for {}",
+                    given.dtype,
+                    want.dtype
+                ));
             }
             if given.len != want.len {
                 return Err(err!(
@@ -280,20 +293,23 @@ impl Executable {
             sets[..=i].rotate_right(1);
             return Ok((sets[0].groups.clone(), sets[0].scratch.clone()));
         }
-        let groups: Arc<[wgpu::BindGroup]> = self
-            .gpu
-            .scoped(&format!("{}: binding buffers", self.program.op), || {
+        let groups: Arc<[wgpu::BindGroup]> =
+            self.gpu.scoped(&format!("{}: binding buffers", self.program.op), || {
                 (0..self.program.dispatches.len()).map(|i| self.bind(i, operands, &scratch)).collect()
             })?;
         sets.truncate(REMEMBERED - 1);
-        sets.insert(0, GroupSet { key: places().collect(), groups: groups.clone(), scratch: scratch.clone() });
+        sets.insert(
+            0,
+            GroupSet { key: places().collect(), groups: groups.clone(), scratch: scratch.clone() },
+        );
         Ok((groups, scratch))
     }
 
     fn bind(&self, index: usize, operands: &[RawSlice<'_>], scratch: &[Raw]) -> wgpu::BindGroup {
         let dispatch = &self.program.dispatches[index];
         let pipeline = &self.pipelines[dispatch.kernel];
-        let range = |buffer, offset, size| wgpu::BufferBinding { buffer, offset, size: std::num::NonZero::new(size) };
+        let range =
+            |buffer, offset, size| wgpu::BufferBinding { buffer, offset, size: std::num::NonZero::new(size) };
         let params = self.params.iter().filter(|_| !dispatch.params.is_empty()).map(|p| {
             let size = round_up(dispatch.params.len() as u64, 16);
             (0, range(&p.buffer, self.params_offsets[index], size))

@@ -35,7 +35,10 @@ impl Health {
             return Ok(());
         }
         let reason = lock(&self.reason).clone();
-        Err(err!(DeviceLost, "the device {name} is lost ({reason}); open a new Gpu, everything on the old one is gone"))
+        Err(err!(
+            DeviceLost,
+            "the device {name} is lost ({reason}); open a new Gpu, everything on the old one is gone"
+        ))
     }
 }
 
@@ -45,8 +48,9 @@ impl Gpu {
     pub(super) fn scoped<R>(&self, doing: &str, create: impl FnOnce() -> R) -> Result<R> {
         self.alive()?;
         let device = &self.inner.device;
-        let scopes = [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]
-            .map(|filter| device.push_error_scope(filter));
+        let scopes =
+            [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]
+                .map(|filter| device.push_error_scope(filter));
         let result = create();
         let mut failure = None;
         for scope in scopes.into_iter().rev() {
@@ -70,7 +74,11 @@ impl Gpu {
     ///
     /// wgpu's `poll` panics on a lost device, so it runs under `catch_unwind` here; wgpu's state is
     /// not used again after such a panic, since the device is marked as lost.
-    pub(super) fn wait_for(&self, submission: Option<wgpu::SubmissionIndex>, timeout: Option<Duration>) -> Result<()> {
+    pub(super) fn wait_for(
+        &self,
+        submission: Option<wgpu::SubmissionIndex>,
+        timeout: Option<Duration>,
+    ) -> Result<()> {
         self.alive()?;
         self.poll(wgpu::PollType::Wait { submission_index: submission, timeout })
     }
@@ -85,9 +93,10 @@ impl Gpu {
         let name = &self.inner.profile.name;
         match catch_unwind(AssertUnwindSafe(|| self.inner.device.poll(how))) {
             Ok(Ok(_)) => self.alive(),
-            Ok(Err(wgpu::PollError::Timeout)) => {
-                Err(err!(Timeout, "waiting for {name}: the work is not done within the time given; wait again or give it more"))
-            }
+            Ok(Err(wgpu::PollError::Timeout)) => Err(err!(
+                Timeout,
+                "waiting for {name}: the work is not done within the time given; wait again or give it more"
+            )),
             Ok(Err(e)) => Err(err!(Validation, "waiting for {name}: {e}")),
             Err(_) => {
                 self.inner.health.mark("wgpu panicked while waiting for it");

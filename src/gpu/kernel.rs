@@ -98,18 +98,32 @@ impl OwnKernel {
     /// [`TooLarge`](crate::ErrorKind::TooLarge) for too many workgroups;
     /// [`Buffer`](crate::ErrorKind::Buffer) for a buffer of another `Gpu` or a misaligned slice.
     /// Nothing is recorded then.
-    pub fn record<E: Encoder>(&self, rec: &mut Recorder<E>, args: &[Arg<'_>], workgroups: [u32; 3]) -> Result<()> {
+    pub fn record<E: Encoder>(
+        &self,
+        rec: &mut Recorder<E>,
+        args: &[Arg<'_>],
+        workgroups: [u32; 3],
+    ) -> Result<()> {
         let name = &self.name;
         self.gpu.alive()?;
         rec.check_owner(name, &self.gpu)?;
         let limit = self.gpu.profile().limits.max_workgroups_per_dimension;
         if workgroups.iter().any(|n| *n > limit) {
-            return Err(err!(TooLarge, "{name}: {workgroups:?} workgroups; {limit} is the most along each dimension"));
+            return Err(err!(
+                TooLarge,
+                "{name}: {workgroups:?} workgroups; {limit} is the most along each dimension"
+            ));
         }
         let bindings = &self.interface().bindings;
         if args.len() != bindings.len() {
             let names: Vec<_> = bindings.iter().map(|b| b.name.as_str()).collect();
-            return Err(err!(Shape, "{name}: {} arguments given for {} bindings: {}", args.len(), names.len(), names.join(", ")));
+            return Err(err!(
+                Shape,
+                "{name}: {} arguments given for {} bindings: {}",
+                args.len(),
+                names.len(),
+                names.join(", ")
+            ));
         }
         let mut uniforms: Vec<Option<Arc<Params>>> = Vec::with_capacity(args.len());
         for (arg, binding) in args.iter().zip(bindings) {
@@ -117,7 +131,12 @@ impl OwnKernel {
             match (arg, binding.kind) {
                 (Arg::Uniform(bytes), BindingKind::Uniform) => {
                     if (bytes.len() as u64) < binding.min_size {
-                        return Err(err!(Shape, "{name}: {what} has {} bytes, the shader's struct has {}", bytes.len(), binding.min_size));
+                        return Err(err!(
+                            Shape,
+                            "{name}: {what} has {} bytes, the shader's struct has {}",
+                            bytes.len(),
+                            binding.min_size
+                        ));
                     }
                     let mut padded = bytes.to_vec();
                     padded.resize(round_up(bytes.len() as u64, 16) as usize, 0);
@@ -127,7 +146,11 @@ impl OwnKernel {
                     slice.check_bindable(name, what, &self.gpu)?;
                     let bytes = round_up(slice.bytes(), 4);
                     if bytes < binding.min_size || slice.offset + bytes > slice.memory.raw.size {
-                        return Err(err!(Shape, "{name}: {what} has {bytes} bytes, the shader wants at least {}", binding.min_size));
+                        return Err(err!(
+                            Shape,
+                            "{name}: {what} has {bytes} bytes, the shader wants at least {}",
+                            binding.min_size
+                        ));
                     }
                     if bytes > self.gpu.profile().limits.max_storage_binding {
                         return Err(err!(
@@ -138,7 +161,12 @@ impl OwnKernel {
                     }
                     uniforms.push(None);
                 }
-                (_, kind) => return Err(err!(Shape, "{name}: {what} is bound as {kind:?}; give it an argument of that kind")),
+                (_, kind) => {
+                    return Err(err!(
+                        Shape,
+                        "{name}: {what} is bound as {kind:?}; give it an argument of that kind"
+                    ));
+                }
             }
         }
         self.check_aliasing(args)?;
@@ -156,12 +184,18 @@ impl OwnKernel {
                     (Arg::Uniform(_), Some(p)) => p.buffer.as_entire_buffer_binding(),
                     (Arg::Uniform(_), None) => return None,
                 };
-                Some(wgpu::BindGroupEntry { binding: binding.index, resource: wgpu::BindingResource::Buffer(buffer) })
+                Some(wgpu::BindGroupEntry {
+                    binding: binding.index,
+                    resource: wgpu::BindingResource::Buffer(buffer),
+                })
             })
             .collect::<Option<_>>()
             .unwrap_or_default();
-        let desc = wgpu::BindGroupDescriptor { label: Some(name), layout: &self.pipeline.layout, entries: &entries };
-        let group = self.gpu.scoped(&format!("{name}: binding buffers"), || self.gpu.inner.device.create_bind_group(&desc))?;
+        let desc =
+            wgpu::BindGroupDescriptor { label: Some(name), layout: &self.pipeline.layout, entries: &entries };
+        let group = self
+            .gpu
+            .scoped(&format!("{name}: binding buffers"), || self.gpu.inner.device.create_bind_group(&desc))?;
         for arg in args {
             if let Arg::Storage(slice) = arg {
                 rec.keep(slice.memory);

@@ -211,7 +211,8 @@ impl Gpu {
             _ => {
                 let limit = self.profile().limits.max_buffer_size;
                 let size = bytes.next_power_of_two().max(4096).min(limit.max(bytes));
-                let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::INDIRECT;
+                let usage =
+                    wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::INDIRECT;
                 let raw = self.create_raw("tilework scratch", size, usage, false)?;
                 slots[slot] = Some(raw.clone());
                 Ok(raw)

@@ -47,7 +47,13 @@ impl Gpu {
 
     /// Compiles an entry point. `trusted` drops naga's runtime checks and the zeroing of workgroup
     /// memory.
-    pub(super) fn compile(&self, label: &str, module: &Module, entry: &str, trusted: bool) -> Result<Pipeline> {
+    pub(super) fn compile(
+        &self,
+        label: &str,
+        module: &Module,
+        entry: &str,
+        trusted: bool,
+    ) -> Result<Pipeline> {
         let interface = module.interface(entry)?;
         self.check_limits(label, &interface)?;
         let device = &self.inner.device;
@@ -78,11 +84,16 @@ impl Gpu {
                 // SAFETY: only kernels of this crate come here (`Kernel::trusted`). They bound every
                 // index by sizes that the plan checked, have no endless loop, and run in the tests with
                 // checks as well.
-                unsafe { device.create_shader_module_trusted(source(), wgpu::ShaderRuntimeChecks::unchecked()) }
+                unsafe {
+                    device.create_shader_module_trusted(source(), wgpu::ShaderRuntimeChecks::unchecked())
+                }
             } else {
                 device.create_shader_module(source())
             };
-            let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries: &entries });
+            let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+                label: Some(label),
+                entries: &entries,
+            });
             let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
                 label: Some(label),
                 bind_group_layouts: &[Some(&layout)],

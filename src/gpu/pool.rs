@@ -119,7 +119,13 @@ impl Gpu {
         .union(wgpu::BufferUsages::INDIRECT);
 
     /// Creates a wgpu buffer; out of memory is an error, and nothing else is disturbed.
-    pub(super) fn create_raw(&self, label: &str, size: u64, usage: wgpu::BufferUsages, mapped: bool) -> Result<Raw> {
+    pub(super) fn create_raw(
+        &self,
+        label: &str,
+        size: u64,
+        usage: wgpu::BufferUsages,
+        mapped: bool,
+    ) -> Result<Raw> {
         let limit = self.profile().limits.max_buffer_size;
         if size > limit {
             return Err(err!(
@@ -129,7 +135,8 @@ impl Gpu {
             ));
         }
         let desc = wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: mapped };
-        let buffer = self.scoped(&format!("allocating {size} bytes"), || self.inner.device.create_buffer(&desc))?;
+        let buffer =
+            self.scoped(&format!("allocating {size} bytes"), || self.inner.device.create_buffer(&desc))?;
         Ok(Raw { buffer, id: unique(), size })
     }
 
@@ -171,8 +178,12 @@ impl Gpu {
         }
         let size = bytes.next_power_of_two().max(4096).min(self.profile().limits.max_buffer_size);
         let (label, usage) = match direction {
-            Direction::Up => ("tilework upload", wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC),
-            Direction::Down => ("tilework download", wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST),
+            Direction::Up => {
+                ("tilework upload", wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC)
+            }
+            Direction::Down => {
+                ("tilework download", wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)
+            }
         };
         self.create_raw(label, size, usage, direction == Direction::Up)
     }

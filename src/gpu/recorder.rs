@@ -74,7 +74,10 @@ impl<E: Encoder> std::fmt::Debug for Recorder<E> {
 impl Gpu {
     /// A recorder with an encoder of its own.
     pub fn recorder(&self) -> Recorder {
-        let encoder = self.inner.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("tilework") });
+        let encoder = self
+            .inner
+            .device
+            .create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("tilework") });
         self.record_into(encoder, None)
     }
 
@@ -96,7 +99,10 @@ impl Gpu {
     /// assert_eq!(total.read()?, [7.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn recorder_in<'e>(&self, encoder: &'e mut wgpu::CommandEncoder) -> Recorder<&'e mut wgpu::CommandEncoder> {
+    pub fn recorder_in<'e>(
+        &self,
+        encoder: &'e mut wgpu::CommandEncoder,
+    ) -> Recorder<&'e mut wgpu::CommandEncoder> {
         self.record_into(encoder, None)
     }
 
@@ -148,7 +154,11 @@ impl<E: Encoder> Recorder<E> {
     /// [`Aliasing`](crate::ErrorKind::Aliasing) if both lie in one buffer;
     /// [`Buffer`](crate::ErrorKind::Buffer) if a usage is missing, a slice shares a 4-byte word with its neighbours,
     /// or a buffer lives on another `Gpu`.
-    pub fn copy<'a, T: Element>(&mut self, from: impl Into<Slice<'a, T>>, to: impl Into<Slice<'a, T>>) -> Result<()> {
+    pub fn copy<'a, T: Element>(
+        &mut self,
+        from: impl Into<Slice<'a, T>>,
+        to: impl Into<Slice<'a, T>>,
+    ) -> Result<()> {
         let (from, to) = (from.into(), to.into());
         if from.len() != to.len() {
             return Err(err!(Shape, "copy: {} elements into {}", from.len(), to.len()));
@@ -162,7 +172,10 @@ impl<E: Encoder> Recorder<E> {
             return Err(err!(Aliasing, "copy: both slices lie in one buffer; copy through a third"));
         }
         let (Some((source, _)), Some((target, bytes))) = (from.copy_range(), to.copy_range()) else {
-            return Err(err!(Buffer, "copy: a slice does not cover whole 4-byte words; start and end at multiples of 4 bytes"));
+            return Err(err!(
+                Buffer,
+                "copy: a slice does not cover whole 4-byte words; start and end at multiples of 4 bytes"
+            ));
         };
         let (a, b) = (&from.buffer.memory, &to.buffer.memory);
         if !a.raw.buffer.usage().contains(wgpu::BufferUsages::COPY_SRC)

@@ -100,7 +100,11 @@ impl Gpu {
     ///
     /// # Errors
     /// Those of `record`; device lost.
-    pub fn measure(&self, runs: usize, mut record: impl FnMut(&mut Recorder) -> Result<()>) -> Result<Measurement> {
+    pub fn measure(
+        &self,
+        runs: usize,
+        mut record: impl FnMut(&mut Recorder) -> Result<()>,
+    ) -> Result<Measurement> {
         let runs = runs.clamp(1, MAX_PASSES as usize);
         let start = Instant::now();
         let mut repeat = |times: usize| -> Result<()> {
@@ -125,7 +129,11 @@ impl Gpu {
     }
 
     /// Runs `record` in `runs` passes of one submission and times each.
-    fn passes(&self, runs: usize, record: &mut dyn FnMut(&mut Recorder) -> Result<()>) -> Result<Measurement> {
+    fn passes(
+        &self,
+        runs: usize,
+        record: &mut dyn FnMut(&mut Recorder) -> Result<()>,
+    ) -> Result<Measurement> {
         if !self.profile().features.timestamps {
             return self.passes_by_wall_clock(runs, record);
         }
@@ -139,7 +147,9 @@ impl Gpu {
             let resolved = self.inner.device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some("tilework timer"),
                 size: u64::from(capacity) * 8,
-                usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::STORAGE,
+                usage: wgpu::BufferUsages::QUERY_RESOLVE
+                    | wgpu::BufferUsages::COPY_SRC
+                    | wgpu::BufferUsages::STORAGE,
                 mapped_at_creation: false,
             });
             (queries, resolved)
@@ -162,7 +172,8 @@ impl Gpu {
         })?;
         drop(keep);
         let words = self.wrap::<u32>(resolved)?.slice(..2 * used as usize)?.read()?;
-        let ticks: Vec<u64> = words.chunks_exact(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
+        let ticks: Vec<u64> =
+            words.chunks_exact(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
         let period = f64::from(self.inner.queue.get_timestamp_period()) * 1e-9;
         let mut seconds: Vec<f64> =
             ticks.chunks_exact(2).map(|t| t[1].saturating_sub(t[0]) as f64 * period).collect();
@@ -185,6 +196,10 @@ impl Gpu {
             seconds.push(start.elapsed().as_secs_f64());
         }
         seconds.sort_by(f64::total_cmp);
-        if seconds.is_empty() { Err(err!(InvalidArgument, "measure: no runs asked for")) } else { Ok(Measurement { seconds, clock: Clock::Wall }) }
+        if seconds.is_empty() {
+            Err(err!(InvalidArgument, "measure: no runs asked for"))
+        } else {
+            Ok(Measurement { seconds, clock: Clock::Wall })
+        }
     }
 }

@@ -157,7 +157,11 @@ impl Gpu {
         }
         let raw = self.staging(Direction::Up, size)?;
         self.scoped("uploading", || {
-            let mut view = raw.buffer.slice(..size).get_mapped_range_mut().map_err(|e| err!(DeviceLost, "uploading: {e}"))?;
+            let mut view = raw
+                .buffer
+                .slice(..size)
+                .get_mapped_range_mut()
+                .map_err(|e| err!(DeviceLost, "uploading: {e}"))?;
             view.slice(..bytes.len()).copy_from_slice(bytes);
             drop(view);
             raw.buffer.unmap();

@@ -2,6 +2,7 @@
 
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::element_fragment;
 use crate::shader::{Fragment, Spec};
 use half::f16;
 use std::sync::Arc;
@@ -163,7 +164,8 @@ impl Operator {
 
     /// Whether different orders of combination may round differently.
     pub(crate) fn rounds(&self, input: DType) -> bool {
-        matches!(self, Operator::Custom(_)) || (input.is_float() && matches!(self, Operator::Sum | Operator::Prod))
+        matches!(self, Operator::Custom(_))
+            || (input.is_float() && matches!(self, Operator::Sum | Operator::Prod))
     }
 
     /// Element type of the result of reducing elements of type `input`.
@@ -194,12 +196,16 @@ impl Operator {
 
     /// Fills the slots `element`, `lift` and `op` for elements of type `input`.
     pub(crate) fn specialise(&self, spec: Spec, input: DType) -> Spec {
-        let spec = spec.slot("element", Fragment::Library(element_fragment(input)));
+        let spec = spec.slot("element", element_fragment(input));
         let signed = matches!(input, DType::I32 | DType::I8);
         let extreme = |spec: Spec, fragment, unsigned: &'static str, of_signed: &'static str| {
             let identity = if signed { of_signed } else { unsigned };
             let spec = spec.slot("op", Fragment::Library(fragment)).constant("IDENTITY", identity);
-            if input.is_float() { spec.slot("lift", Fragment::Library("primitives/lift_ordered")) } else { spec }
+            if input.is_float() {
+                spec.slot("lift", Fragment::Library("primitives/lift_ordered"))
+            } else {
+                spec
+            }
         };
         let position = |spec: Spec| {
             spec.slot("op", Fragment::Library("op/first_min"))
@@ -211,24 +217,13 @@ impl Operator {
             Operator::Sum => spec,
             Operator::Prod => spec.slot("op", Fragment::Library("op/mul")),
             Operator::Min => extreme(spec, "op/min", "4294967295u", "2147483647"),
-            Operator::Max if input.is_float() => extreme(spec, "op/max", "0u", "").constant("NAN_KEY", u32::MAX),
+            Operator::Max if input.is_float() => {
+                extreme(spec, "op/max", "0u", "").constant("NAN_KEY", u32::MAX)
+            }
             Operator::Max => extreme(spec, "op/max", "0u", "-2147483648"),
             Operator::ArgMin => position(spec),
             Operator::ArgMax => position(spec).constant("LARGEST", true),
             Operator::Custom(op) => spec.slot("op", Fragment::User(op.wgsl.clone())),
         }
-    }
-}
-
-/// The fragment that reads and writes elements of this type in 32-bit words.
-pub(crate) fn element_fragment(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "element/f32",
-        DType::F16 => "element/f16",
-        DType::I32 => "element/i32",
-        DType::U8 => "element/u8",
-        DType::I8 => "element/i8",
-        // u64 has no ops yet; every descriptor refuses it before a fragment is asked for.
-        DType::U32 | DType::U64 => "element/u32",
     }
 }

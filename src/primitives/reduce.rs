@@ -5,8 +5,8 @@ use super::{ArgMax, ArgMin, CustomOp, Max, Min, Prod};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, Determinism, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
-    Variant, choose, kernel_params,
+    Access, Binding, Cost, Determinism, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program,
+    Resource, Variant, choose, element_fragment, kernel_params,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -92,12 +92,24 @@ impl Reduce {
     /// Every way to run a reduction: the ladder, and `coarsened`, which is the fast one.
     pub fn variants() -> &'static [Variant] {
         const VARIANTS: &[Variant] = &[
-            Variant::portable("interleaved", "tree with strides 1, 2, 4, ...: divergent, keeps the order of operands"),
-            Variant::portable("sequential", "tree with strides n/2, n/4, ...: active invocations stay together"),
+            Variant::portable(
+                "interleaved",
+                "tree with strides 1, 2, 4, ...: divergent, keeps the order of operands",
+            ),
+            Variant::portable(
+                "sequential",
+                "tree with strides n/2, n/4, ...: active invocations stay together",
+            ),
             Variant::portable("shared", "each invocation adds two elements on loading, then the tree"),
             Variant::subgroups("subgroup", "the tree's last steps are shuffles in a subgroup"),
-            Variant::subgroups("two-stage-subgroup", "subgroups reduce by shuffles, then their totals: one barrier"),
-            Variant::portable("coarsened", "a bounded number of workgroups walks the input by vec4; two passes"),
+            Variant::subgroups(
+                "two-stage-subgroup",
+                "subgroups reduce by shuffles, then their totals: one barrier",
+            ),
+            Variant::portable(
+                "coarsened",
+                "a bounded number of workgroups walks the input by vec4; two passes",
+            ),
             Variant::portable("atomic", "workgroups combine their totals by an atomic; for comparison"),
         ];
         VARIANTS
@@ -269,7 +281,7 @@ impl<'a> Lowering<'a> {
         }
         if narrow {
             let spec = Spec::new()
-                .slot("element", Fragment::Library(super::operator::element_fragment(self.output)))
+                .slot("element", element_fragment(self.output))
                 .flag("FLOAT", self.output.is_float());
             let kernel = self.program.kernel(Kernel::library("primitives/reduce_pack", "pack_results", spec));
             let bindings = vec![words, self.whole(1)];
@@ -449,7 +461,12 @@ impl<'a> Lowering<'a> {
                 part_stride: 1,
                 first: 0,
             };
-            self.program.dispatch(k, &params, vec![target, words], Grid::fold(rows.div_ceil(WORKGROUP_SIZE / lanes)));
+            self.program.dispatch(
+                k,
+                &params,
+                vec![target, words],
+                Grid::fold(rows.div_ceil(WORKGROUP_SIZE / lanes)),
+            );
         }
         Ok(())
     }
@@ -465,10 +482,12 @@ impl<'a> Lowering<'a> {
             _ => None,
         };
         let spec = native.into_iter().fold(self.spec(), |spec, flag| spec.flag(flag, true));
-        let mut kernel = |entry| self.program.kernel(Kernel::library("primitives/reduce_atomic", entry, spec.clone()));
+        let mut kernel =
+            |entry| self.program.kernel(Kernel::library("primitives/reduce_atomic", entry, spec.clone()));
         let [begin, combine, end] = ["set_identity", "reduce_into_totals", "finish_totals"].map(&mut kernel);
         let totals = self.partials(self.rows)?;
-        let all = AtomicParams { rows: self.rows as u32, row_stride: 0, len: 0, origin: 0, parts: 1, first: 0 };
+        let all =
+            AtomicParams { rows: self.rows as u32, row_stride: 0, len: 0, origin: 0, parts: 1, first: 0 };
         let by_row = Grid::fold(self.rows.div_ceil(WORKGROUP_SIZE));
         self.program.dispatch(begin, &all, vec![totals], by_row);
         for piece in self.pieces.clone() {
@@ -529,7 +548,9 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
-    let custom = CustomOp::new("fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }");
+    let custom = CustomOp::new(
+        "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",
+    );
     // All in one piece and in two passes; by short rows; by long rows; too short for a vec4.
     for (rows, n) in [(1, 1 << 20), (5000, 40), (3, 70_000), (1, 1)] {
         macro_rules! lower {
@@ -567,9 +588,13 @@ mod tests {
 
     #[test]
     fn pieces_cover_every_element_once() {
-        for (rows, n, element, binding) in
-            [(1, 1000, 4, 1 << 20), (7, 300, 4, 1024), (3, 5000, 4, 2048), (1, 100_000, 1, 4096), (5, 0, 4, 1024)]
-        {
+        for (rows, n, element, binding) in [
+            (1, 1000, 4, 1 << 20),
+            (7, 300, 4, 1024),
+            (3, 5000, 4, 2048),
+            (1, 100_000, 1, 4096),
+            (5, 0, 4, 1024),
+        ] {
             let pieces = split(rows, n, element, binding);
             let mut seen = 0;
             for p in &pieces {
@@ -587,7 +612,13 @@ mod tests {
         let profile = DeviceProfile::webgpu_defaults();
         let program = lower(&Reduce::new(Sum, 50_000_000), &profile).unwrap();
         assert_eq!(program.dispatches.len(), 3);
-        assert!(program.dispatches.iter().flat_map(|d| &d.bindings).all(|b| b.size <= profile.limits.max_storage_binding));
+        assert!(
+            program
+                .dispatches
+                .iter()
+                .flat_map(|d| &d.bindings)
+                .all(|b| b.size <= profile.limits.max_storage_binding)
+        );
         assert_eq!(lower(&Reduce::new(Sum, 100_000_000), &profile).unwrap_err().kind(), ErrorKind::TooLarge);
     }
 

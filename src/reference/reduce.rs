@@ -43,7 +43,13 @@ fn extreme(row: impl Iterator<Item = f64>, better: fn(f64, f64) -> bool) -> (usi
 }
 
 /// Each row combined from left to right by an operator of the user's own.
-pub fn reduce_with<T: Copy>(rows: usize, n: usize, input: &[T], identity: T, combine: impl Fn(T, T) -> T) -> Vec<T> {
+pub fn reduce_with<T: Copy>(
+    rows: usize,
+    n: usize,
+    input: &[T],
+    identity: T,
+    combine: impl Fn(T, T) -> T,
+) -> Vec<T> {
     (0..rows).map(|r| input[r * n..(r + 1) * n].iter().fold(identity, |a, &x| combine(a, x))).collect()
 }
 

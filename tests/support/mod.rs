@@ -40,7 +40,10 @@ pub(crate) fn devices() -> &'static [Device] {
             }
         }
         if devices.is_empty() {
-            assert!(std::env::var_os("REQUIRE_GPU").is_none(), "REQUIRE_GPU is set and no adapter fits `{wanted}`");
+            assert!(
+                std::env::var_os("REQUIRE_GPU").is_none(),
+                "REQUIRE_GPU is set and no adapter fits `{wanted}`"
+            );
             eprintln!("skipped: no adapter on this machine; tests that need one do nothing");
         }
         devices

@@ -1,0 +1,34 @@
+// Axpy: output = alpha * x + output, element by element, in place.
+// A word of 32 bits is loaded from each, decoded, combined, encoded and stored, whatever the type.
+// What one invocation and one workgroup compute is said by the fragment in the slot `walk`.
+#import element/f32 as element
+#import elementwise/plain as walk
+
+struct Params {
+    n: u32, // elements
+    alpha: T,
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<Word>;
+@group(0) @binding(2) var<storage, read_write> output: array<Word>;
+
+fn axpy(x: T, y: T) -> T {
+    return params.alpha * x + y;
+}
+
+// With one element in a word the second argument is the first, and encode drops it.
+fn axpy_word(a: u32, b: u32) -> u32 {
+    let last = PACK - 1u;
+    return encode(axpy(decode(a, 0u), decode(b, 0u)), axpy(decode(a, last), decode(b, last)));
+}
+
+fn compute(i: u32) -> Word {
+    let a = x[i];
+    let b = output[i];
+#if VEC4
+    return Word(axpy_word(a.x, b.x), axpy_word(a.y, b.y), axpy_word(a.z, b.z), axpy_word(a.w, b.w));
+#else
+    return axpy_word(a, b);
+#endif
+}

@@ -1,0 +1,14 @@
+// Walk `plain`: one invocation computes one word, one workgroup WORKGROUP_SIZE words in a row.
+// The importer gives `output` (an array of Word) and `compute(i)`, the word i of it.
+#import workgroup/index
+#import elementwise/word
+const WORKGROUP_SIZE: u32 = 256u;
+alias Word = u32;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn compute_words(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let i = workgroup_index(group) * WORKGROUP_SIZE + local;
+    if (i < word_count()) {
+        store_word(i, compute(i));
+    }
+}

@@ -1,0 +1,260 @@
+//! One function applied to every element.
+
+use super::{DTYPES, Sweep, VARIANTS};
+use crate::element::{DType, Element};
+use crate::error::{Error, Result, err};
+use crate::program::{Access, DeviceProfile, In, InOut, Op, OpInfo, Out, Program, Variant, kernel_params};
+use crate::shader::{Fragment, Spec};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "map",
+    about: "y = f(x), element by element",
+    inputs: "x",
+    keys: "fn neg/abs/exp/sqrt/relu/sigmoid/tanh",
+    variants: Map::variants,
+    samples,
+};
+
+/// A function of one element, for [`Map`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MapFn {
+    /// `-x`; integers wrap.
+    Neg,
+    /// `|x|`; the smallest `i32` stays what it is.
+    Abs,
+    /// `e^x`.
+    Exp,
+    /// The square root; NaN below 0.
+    Sqrt,
+    /// `x` where it is positive or NaN, else 0.
+    Relu,
+    /// `1 / (1 + e^-x)`.
+    Sigmoid,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// WGSL text that defines `fn map(x: T) -> T`, and whatever that calls.
+    ///
+    /// `T` is `f32`, `i32` or `u32`; it is `f32` for buffers of `f16`, which are decoded and encoded
+    /// around the function. `is_nan(x)` may be called; the names of the kernel's own functions and
+    /// variables are taken. The text is checked when the op is planned, and the kernel runs with all
+    /// runtime checks.
+    Custom(Arc<str>),
+}
+
+impl MapFn {
+    /// All but [`Custom`](Self::Custom).
+    pub const BUILT_IN: [MapFn; 7] =
+        [Self::Neg, Self::Abs, Self::Exp, Self::Sqrt, Self::Relu, Self::Sigmoid, Self::Tanh];
+
+    /// A function of your own, from the text of [`Custom`](Self::Custom).
+    pub fn custom(wgsl: &str) -> Self {
+        Self::Custom(wgsl.into())
+    }
+
+    /// The name that [`FromStr`] reads; `custom` for a function of your own.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Neg => "neg",
+            Self::Abs => "abs",
+            Self::Exp => "exp",
+            Self::Sqrt => "sqrt",
+            Self::Relu => "relu",
+            Self::Sigmoid => "sigmoid",
+            Self::Tanh => "tanh",
+            Self::Custom(_) => "custom",
+        }
+    }
+
+    /// Whether the function is defined on elements of type `dtype`.
+    pub fn supports(&self, dtype: DType) -> bool {
+        match dtype {
+            DType::F32 | DType::F16 => true,
+            DType::I32 => matches!(self, Self::Neg | Self::Abs | Self::Relu | Self::Custom(_)),
+            DType::U32 => matches!(self, Self::Custom(_)),
+            _ => false,
+        }
+    }
+
+    fn specialise(&self, spec: Spec) -> Spec {
+        match self {
+            Self::Neg => spec.flag("NEG", true),
+            Self::Abs => spec.flag("ABS", true),
+            Self::Exp => spec.flag("EXP", true),
+            Self::Sqrt => spec.flag("SQRT", true),
+            Self::Relu => spec.flag("RELU", true),
+            Self::Sigmoid => spec.flag("SIGMOID", true),
+            Self::Tanh => spec.flag("TANH", true),
+            Self::Custom(text) => spec.slot("function", Fragment::User(text.clone())),
+        }
+    }
+}
+
+impl fmt::Display for MapFn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for MapFn {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::BUILT_IN.into_iter().find(|f| f.name() == name).ok_or_else(|| {
+            let names = Self::BUILT_IN.map(|f| f.name()).join(", ");
+            err!(InvalidArgument, "map: no function `{name}`; there are: {names}")
+        })
+    }
+}
+
+kernel_params! {
+    struct Params { n: u32 }
+}
+
+/// Applies a function to every element: `y[i] = f(x[i])`.
+///
+/// # Shapes
+/// Operands `x` (in) and `y` (out), `n` elements each; `n` may be 0. They must lie in different wgpu
+/// buffers; [`in_place`](Self::in_place) gives the form with one operand.
+///
+/// # Types
+/// `f32` and `f16` with every function; `i32` with [`Neg`](MapFn::Neg), [`Abs`](MapFn::Abs),
+/// [`Relu`](MapFn::Relu) and [`Custom`](MapFn::Custom); `u32` with `Custom`.
+///
+/// # Precision and determinism
+/// `neg`, `abs` and `relu` are exact. `exp` and `sqrt` are the device's (WGSL promises `3 + 2 |x|` ULP
+/// for the former); `sigmoid` is exactly 0 and 1 far from 0, and `tanh` has a small relative error near
+/// 0 too. NaN gives NaN, in every function. `f16` is computed in `f32` and rounded to nearest, ties to
+/// even. Devices may take subnormal `f32` numbers for 0. Same device, same inputs, same bits.
+///
+/// # Cost
+/// `n` operations; `2 n` elements moved; no scratch; one dispatch for each piece of at most the
+/// device's largest binding, and one of one workgroup for the rest that is no multiple of 256 bytes.
+///
+/// # Errors
+/// From `lower`: [`Unsupported`](crate::ErrorKind::Unsupported) for another element type, or a function
+/// that is not defined on it; [`TooLarge`](crate::ErrorKind::TooLarge) above the device's largest
+/// buffer; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a variant that does not exist.
+///
+/// # Algorithm
+/// `shaders/elementwise/map.wgsl`, with the walk of the variant and the function imported.
+///
+/// # Example
+/// ```
+/// use tilework::elementwise::{Map, MapFn};
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let profile = DeviceProfile::webgpu_defaults();
+/// let program = Op::<f32>::lower(&Map::new(MapFn::Sigmoid, 1 << 20), &profile)?;
+/// assert_eq!((program.variant, program.dispatches.len()), ("vec4", 1));
+///
+/// let cube = Map::new(MapFn::custom("fn map(x: T) -> T { return x * x * x; }"), 1000).variant("plain");
+/// assert_eq!(Op::<u32>::lower(&cube, &profile)?.cost.bytes, 8000.0);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Map {
+    function: MapFn,
+    n: usize,
+    variant: String,
+}
+
+impl Map {
+    /// `function` over `n` elements.
+    pub fn new(function: MapFn, n: usize) -> Self {
+        Self { function, n, variant: "auto".to_owned() }
+    }
+
+    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// The same with one operand, which is overwritten.
+    pub fn in_place(self) -> MapInPlace {
+        MapInPlace(self)
+    }
+
+    /// Every way to run the op.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn lower_as(&self, dtype: DType, in_place: bool, profile: &DeviceProfile) -> Result<Program> {
+        let Self { function, n, variant } = self;
+        if !function.supports(dtype) {
+            return Err(err!(
+                Unsupported,
+                "map: `{function}` is not defined on {dtype}; floats have every function, i32 neg, abs, relu \
+                 and custom, u32 custom"
+            ));
+        }
+        Sweep {
+            op: "map",
+            shader: "elementwise/map",
+            variant,
+            dtype,
+            n: *n,
+            operands: if in_place {
+                &[("x", Access::ReadWrite)]
+            } else {
+                &[("x", Access::Read), ("y", Access::Write)]
+            },
+            spec: function.specialise(Spec::new().flag("IN_PLACE", in_place)),
+            flop_per_element: 1.0,
+        }
+        .lower(profile, |n| Params { n })
+    }
+}
+
+impl<T: Element> Op<T> for Map {
+    type Operands = (In<T>, Out<T>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.lower_as(T::DTYPE, false, profile)
+    }
+}
+
+/// Applies a function to every element, in place: `x[i] = f(x[i])`. Made by [`Map::in_place`].
+///
+/// As [`Map`] in every respect, with the one operand `x` (in and out).
+///
+/// ```
+/// use tilework::elementwise::{Map, MapFn};
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let relu = Map::new(MapFn::Relu, 1 << 20).in_place();
+/// let program = Op::<f32>::lower(&relu, &DeviceProfile::webgpu_defaults())?;
+/// assert_eq!(program.operands.len(), 1);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MapInPlace(Map);
+
+impl<T: Element> Op<T> for MapInPlace {
+    type Operands = (InOut<T>,);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.0.lower_as(T::DTYPE, true, profile)
+    }
+}
+
+/// 1001 elements: the `vec4` variant then has a rest, and `f16` a word filled in half.
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut functions = Vec::from(MapFn::BUILT_IN);
+    functions.push(MapFn::custom("fn map(x: T) -> T { return x * x + T(1); }"));
+    let mut programs = Vec::new();
+    for dtype in DTYPES {
+        for function in functions.iter().filter(|f| f.supports(dtype)) {
+            let map = Map::new(function.clone(), 1001).variant(variant);
+            programs.push(map.lower_as(dtype, false, profile)?);
+            programs.push(map.lower_as(dtype, true, profile)?);
+        }
+    }
+    Ok(programs)
+}

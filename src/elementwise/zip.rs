@@ -1,0 +1,202 @@
+//! One function applied to every pair of elements.
+
+use super::{DTYPES, Sweep, VARIANTS};
+use crate::element::{DType, Element};
+use crate::error::{Error, Result, err};
+use crate::program::{Access, DeviceProfile, In, Op, OpInfo, Out, Program, Variant, kernel_params};
+use crate::shader::{Fragment, Spec};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "zip",
+    about: "z = f(x, y), element by element",
+    inputs: "x, y",
+    keys: "fn add/sub/mul/div/min/max",
+    variants: Zip::variants,
+    samples,
+};
+
+/// A function of two elements, for [`Zip`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ZipFn {
+    /// `x + y`; integers wrap.
+    Add,
+    /// `x - y`; integers wrap.
+    Sub,
+    /// `x y`; integers wrap.
+    Mul,
+    /// `x / y`. Integers round towards zero, `x / 0` is `x`, and the smallest `i32` over -1 is itself.
+    Div,
+    /// The smaller one; NaN if either is NaN. Of `-0` and `+0`, `x`.
+    Min,
+    /// The larger one; NaN if either is NaN. Of `-0` and `+0`, `x`.
+    Max,
+    /// WGSL text that defines `fn zip(x: T, y: T) -> T`, and whatever that calls.
+    ///
+    /// `T` is `f32`, `i32` or `u32`; it is `f32` for buffers of `f16`, which are decoded and encoded
+    /// around the function. `is_nan(x)` may be called; the names of the kernel's own functions and
+    /// variables are taken. The text is checked when the op is planned, and the kernel runs with all
+    /// runtime checks.
+    Custom(Arc<str>),
+}
+
+impl ZipFn {
+    /// All but [`Custom`](Self::Custom).
+    pub const BUILT_IN: [ZipFn; 6] = [Self::Add, Self::Sub, Self::Mul, Self::Div, Self::Min, Self::Max];
+
+    /// A function of your own, from the text of [`Custom`](Self::Custom).
+    pub fn custom(wgsl: &str) -> Self {
+        Self::Custom(wgsl.into())
+    }
+
+    /// The name that [`FromStr`] reads; `custom` for a function of your own.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Sub => "sub",
+            Self::Mul => "mul",
+            Self::Div => "div",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Custom(_) => "custom",
+        }
+    }
+
+    fn specialise(&self, spec: Spec) -> Spec {
+        match self {
+            Self::Add => spec.flag("ADD", true),
+            Self::Sub => spec.flag("SUB", true),
+            Self::Mul => spec.flag("MUL", true),
+            Self::Div => spec.flag("DIV", true),
+            Self::Min => spec.flag("MIN", true),
+            Self::Max => spec.flag("MAX", true),
+            Self::Custom(text) => spec.slot("function", Fragment::User(text.clone())),
+        }
+    }
+}
+
+impl fmt::Display for ZipFn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for ZipFn {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::BUILT_IN.into_iter().find(|f| f.name() == name).ok_or_else(|| {
+            let names = Self::BUILT_IN.map(|f| f.name()).join(", ");
+            err!(InvalidArgument, "zip: no function `{name}`; there are: {names}")
+        })
+    }
+}
+
+kernel_params! {
+    struct Params { n: u32 }
+}
+
+/// Applies a function to every pair of elements: `z[i] = f(x[i], y[i])`.
+///
+/// # Shapes
+/// Operands `x`, `y` (in) and `z` (out), `n` elements each; `n` may be 0. `z` must lie in a wgpu buffer
+/// of its own; `x` and `y` may be the same.
+///
+/// # Types
+/// `f32`, `f16`, `i32` and `u32`, with every function.
+///
+/// # Precision and determinism
+/// `add`, `sub` and `mul` round once, `min` and `max` are exact, `div` is the device's (WGSL promises
+/// 2.5 ULP while `|y|` lies between 2^-126 and 2^126). Integers wrap modulo 2^32. `f16` is computed in
+/// `f32` and rounded to nearest, ties to even. Devices may take subnormal `f32` numbers for 0. Same
+/// device, same inputs, same bits.
+///
+/// # Cost
+/// `n` operations; `3 n` elements moved; no scratch; one dispatch for each piece of at most the
+/// device's largest binding, and one of one workgroup for the rest that is no multiple of 256 bytes.
+///
+/// # Errors
+/// From `lower`: [`Unsupported`](crate::ErrorKind::Unsupported) for another element type;
+/// [`TooLarge`](crate::ErrorKind::TooLarge) above the device's largest buffer;
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a variant that does not exist.
+///
+/// # Algorithm
+/// `shaders/elementwise/zip.wgsl`, with the walk of the variant and the function imported.
+///
+/// # Example
+/// ```
+/// use tilework::elementwise::{Zip, ZipFn};
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let profile = DeviceProfile::webgpu_defaults();
+/// let program = Op::<i32>::lower(&Zip::new(ZipFn::Max, 1000), &profile)?;
+/// assert_eq!(program.cost.bytes, 12_000.0);
+///
+/// let hypot = ZipFn::custom("fn zip(x: T, y: T) -> T { return sqrt(x * x + y * y); }");
+/// let program = Op::<f32>::lower(&Zip::new(hypot, 1000), &profile)?;
+/// assert!(!program.kernels[0].trusted);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zip {
+    function: ZipFn,
+    n: usize,
+    variant: String,
+}
+
+impl Zip {
+    /// `function` over `n` pairs.
+    pub fn new(function: ZipFn, n: usize) -> Self {
+        Self { function, n, variant: "auto".to_owned() }
+    }
+
+    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run the op.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        Sweep {
+            op: "zip",
+            shader: "elementwise/zip",
+            variant: &self.variant,
+            dtype,
+            n: self.n,
+            operands: &[("x", Access::Read), ("y", Access::Read), ("z", Access::Write)],
+            spec: self.function.specialise(Spec::new()),
+            flop_per_element: 1.0,
+        }
+        .lower(profile, |n| Params { n })
+    }
+}
+
+impl<T: Element> Op<T> for Zip {
+    type Operands = (In<T>, In<T>, Out<T>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.lower_as(T::DTYPE, profile)
+    }
+}
+
+/// 1001 elements: the `vec4` variant then has a rest, and `f16` a word filled in half.
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut functions = Vec::from(ZipFn::BUILT_IN);
+    functions.push(ZipFn::custom("fn zip(x: T, y: T) -> T { return x * x + y; }"));
+    let mut programs = Vec::new();
+    for dtype in DTYPES {
+        for function in &functions {
+            programs.push(Zip::new(function.clone(), 1001).variant(variant).lower_as(dtype, profile)?);
+        }
+    }
+    Ok(programs)
+}

@@ -1,0 +1,264 @@
+//! Shaders without a device: every file is reached, every variant validates and translates to each target
+//! it declares, and every kernel's `Params` is the Rust struct.
+
+use crate::support::profiles;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use tilework::program::{DeviceProfile, Kernel, OpInfo, Program, Requires, Source, Translation};
+use tilework::shader::{self, BindingKind, Module, Target};
+
+/// One kernel of one variant, with the profile it was lowered for.
+struct Case {
+    what: String,
+    kernel: Kernel,
+    translations: &'static [Translation],
+    requires: Requires,
+}
+
+fn programs_of(
+    op: &'static OpInfo,
+    profile: &DeviceProfile,
+) -> Vec<(String, Program, &'static [Translation], Requires)> {
+    let fitting = (op.variants)().iter().filter(|v| v.requires.missing(profile).is_none());
+    fitting
+        .flat_map(|v| {
+            let samples =
+                (op.samples)(profile, v.name).unwrap_or_else(|e| panic!("{} {}: {e}", op.name, v.name));
+            assert!(!samples.is_empty(), "{} {} has no samples", op.name, v.name);
+            let what = format!("{} {} for {}", op.name, v.name, profile.name);
+            samples.into_iter().map(move |p| (what.clone(), p, v.translations, v.requires))
+        })
+        .collect()
+}
+
+fn programs() -> Vec<(String, Program, &'static [Translation], Requires)> {
+    profiles().iter().flat_map(|profile| tilework::ops().flat_map(|op| programs_of(op, profile))).collect()
+}
+
+/// Every distinct kernel of every variant, and the probes.
+fn cases() -> Vec<Case> {
+    let mut seen = BTreeSet::new();
+    let mut cases = Vec::new();
+    for (what, program, translations, requires) in programs() {
+        for kernel in &program.kernels {
+            if seen.insert(format!("{kernel:?}")) {
+                let what = format!("{what}: {} [{}]", kernel.label(), kernel.spec);
+                cases.push(Case { what, kernel: kernel.clone(), translations, requires });
+            }
+        }
+    }
+    for (file, entry) in [("probe/copy", "copy"), ("probe/fma", "multiply_add")] {
+        let kernel = Kernel::library(file, entry, shader::Spec::new());
+        cases.push(Case {
+            what: file.into(),
+            kernel,
+            translations: Translation::ALL,
+            requires: Requires::NOTHING,
+        });
+    }
+    cases
+}
+
+fn module(case: &Case) -> Module {
+    let text = case.kernel.expand(Target::Naga).unwrap_or_else(|e| panic!("{}: {e}", case.what));
+    text.validate().unwrap_or_else(|e| panic!("{}: {e}", case.what))
+}
+
+#[test]
+fn every_file_is_reached_by_some_variant() {
+    let mut reached = BTreeSet::new();
+    for case in cases() {
+        let text = case.kernel.expand(Target::Naga).unwrap();
+        for line in 1..=text.text().lines().count() as u32 {
+            reached.insert(text.origin(line).0.to_owned());
+        }
+    }
+    let missed: Vec<_> =
+        shader::names().filter(|n| !reached.contains(&format!("shaders/{n}.wgsl"))).collect();
+    assert!(missed.is_empty(), "no variant reaches {missed:?}");
+}
+
+#[test]
+fn every_kernel_translates_to_each_target_it_declares() {
+    for case in cases() {
+        let module = module(&case);
+        for target in case.translations {
+            let done = match target {
+                Translation::SpirV => spirv(&module, case.kernel.entry),
+                Translation::Msl => msl(&module),
+                Translation::Hlsl => hlsl(&module),
+                Translation::Tint => continue, // in a test of its own: it needs Node
+            };
+            done.unwrap_or_else(|e| panic!("{}: {target:?}: {e}", case.what));
+        }
+    }
+}
+
+fn spirv(module: &Module, entry: &str) -> Result<(), String> {
+    let (module, info) = module.naga();
+    let options = naga::back::spv::Options { lang_version: (1, 3), ..Default::default() };
+    let pipeline = naga::back::spv::PipelineOptions {
+        shader_stage: naga::ShaderStage::Compute,
+        entry_point: entry.into(),
+    };
+    naga::back::spv::write_vec(module, info, &options, Some(&pipeline)).map(drop).map_err(|e| e.to_string())
+}
+
+fn msl(module: &Module) -> Result<(), String> {
+    let (module, info) = module.naga();
+    let options =
+        naga::back::msl::Options { lang_version: (2, 4), fake_missing_bindings: true, ..Default::default() };
+    naga::back::msl::write_string(module, info, &options, &Default::default())
+        .map(drop)
+        .map_err(|e| e.to_string())
+}
+
+fn hlsl(module: &Module) -> Result<(), String> {
+    let (module, info) = module.naga();
+    let options = naga::back::hlsl::Options {
+        shader_model: naga::back::hlsl::ShaderModel::V6_4,
+        fake_missing_bindings: true,
+        ..Default::default()
+    };
+    let mut text = String::new();
+    let pipeline = Default::default();
+    naga::back::hlsl::Writer::new(&mut text, &options, &pipeline)
+        .write(module, info, None)
+        .map(drop)
+        .map_err(|e| e.to_string())
+}
+
+#[test]
+fn params_and_bindings_agree_with_rust() {
+    for (what, program, ..) in programs() {
+        for dispatch in &program.dispatches {
+            let kernel = &program.kernels[dispatch.kernel];
+            let interface =
+                kernel.expand(Target::Naga).unwrap().validate().unwrap().interface(kernel.entry).unwrap();
+            let what = format!("{what}: {}", kernel.label());
+            let params = &interface.bindings[0];
+            assert_eq!((params.index, params.kind), (0, BindingKind::Uniform), "{what}");
+            let shader: Vec<_> = params
+                .members
+                .iter()
+                .map(|m| (m.name.as_str(), m.offset as usize, m.size as usize))
+                .collect();
+            assert_eq!(shader, dispatch.fields, "{what}: struct Params");
+            assert_eq!(params.min_size as usize, dispatch.params.len(), "{what}: size of Params");
+            let indices: Vec<_> = interface.bindings.iter().skip(1).map(|b| b.index).collect();
+            let wanted: Vec<_> = (1..=dispatch.bindings.len() as u32).collect();
+            assert_eq!(indices, wanted, "{what}: bindings");
+            for (binding, info) in dispatch.bindings.iter().zip(&interface.bindings[1..]) {
+                assert!(
+                    binding.size.next_multiple_of(4).max(4) >= info.min_size,
+                    "{what}: {} is too small",
+                    info.name
+                );
+                assert_eq!(binding.offset % 256, 0, "{what}: {}", info.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_stay_within_the_limits_of_their_device() {
+    for profile in profiles() {
+        for op in tilework::ops() {
+            for (what, program, ..) in programs_of(op, &profile) {
+                for dispatch in &program.dispatches {
+                    if let tilework::program::Grid::Direct(grid) = dispatch.grid {
+                        assert!(
+                            grid.iter().all(|n| *n <= profile.limits.max_workgroups_per_dimension),
+                            "{what}: {grid:?}"
+                        );
+                    }
+                    assert!(dispatch.bindings.len() <= profile.limits.max_storage_buffers as usize, "{what}");
+                    for b in &dispatch.bindings {
+                        assert!(
+                            b.size <= profile.limits.max_storage_binding,
+                            "{what}: a binding of {} bytes",
+                            b.size
+                        );
+                    }
+                }
+                for kernel in &program.kernels {
+                    let i = kernel
+                        .expand(Target::Naga)
+                        .unwrap()
+                        .validate()
+                        .unwrap()
+                        .interface(kernel.entry)
+                        .unwrap();
+                    assert!(
+                        i.workgroup_bytes <= profile.limits.max_workgroup_bytes,
+                        "{what}: {}",
+                        kernel.label()
+                    );
+                    let invocations: u32 = i.workgroup_size.iter().product();
+                    assert!(invocations <= profile.limits.max_invocations, "{what}: {}", kernel.label());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_of_naga_point_at_the_original_line() {
+    let text = "#import workgroup/index\nfn f() -> u32 { return workgroup_index(vec3<u32>()); }\nfn g() -> u32 { return nothing; }\n";
+    let expanded = shader::expand_text("mine.wgsl", text, &shader::Spec::new(), Target::Naga).unwrap();
+    let e = expanded.validate().unwrap_err();
+    assert!(e.to_string().starts_with("mine.wgsl:3: "), "{e}");
+    let late = "@group(0) @binding(0) var<storage, read> x: array<u32>;\n@compute @workgroup_size(1)\nfn f() { x[0] = 1u; }\n";
+    let e = shader::expand_text("late.wgsl", late, &shader::Spec::new(), Target::Naga)
+        .unwrap()
+        .validate()
+        .unwrap_err();
+    assert!(e.to_string().starts_with("late.wgsl:"), "{e}");
+}
+
+/// Tint, the browsers' compiler, through Dawn in Node: rejects what naga lets through.
+#[test]
+fn every_portable_kernel_passes_tint() {
+    let Some(tint) = std::env::var_os("TILEWORK_TINT") else {
+        eprintln!("skipped: TILEWORK_TINT is not set, so shaders do not go through Tint (.ci/run does it)");
+        return;
+    };
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tint");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    let mut names = BTreeMap::new();
+    for case in cases().into_iter().filter(|c| c.translations.contains(&Translation::Tint)) {
+        let text = case.kernel.expand(Target::Tint).unwrap();
+        let file = format!("{:04}.wgsl", names.len());
+        std::fs::write(dir.join(&file), text.text()).unwrap();
+        names.insert(file, (case, text));
+    }
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(".ci/tint.mjs");
+    let output = std::process::Command::new("node")
+        .arg(script)
+        .arg(&dir)
+        .env("TILEWORK_TINT", tint)
+        .output()
+        .expect("node runs");
+    let report = String::from_utf8_lossy(&output.stdout);
+    let mut judged = 0;
+    let mut failures = Vec::new();
+    for line in report.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let (case, text) = &names[row["file"].as_str().unwrap()];
+        judged += 1;
+        if row["ok"] != true {
+            let source = match &case.kernel.source {
+                Source::Library(name) => (*name).to_owned(),
+                Source::Text { name, .. } => name.to_string(),
+            };
+            for m in row["messages"].as_array().into_iter().flatten() {
+                let at = m["line"].as_u64().filter(|l| *l > 0).map(|l| text.origin(l as u32));
+                failures.push(format!("{} ({source}) {at:?}: {}", case.what, m["message"]));
+            }
+        }
+        let _ = case.requires;
+    }
+    assert_eq!(judged, names.len(), "Tint judged {judged}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(failures.is_empty(), "Tint rejects:\n{}", failures.join("\n"));
+}
