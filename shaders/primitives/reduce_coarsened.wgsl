@@ -35,9 +35,9 @@ fn walk(begin: u32, end: u32, column: u32, part: u32, lane: u32) -> Acc {
     var acc = op_identity();
 #if ORDERED
     let share = (end - begin + LANES_PER_ROW - 1u) / LANES_PER_ROW;
-    let from = min(begin + lane * share, end);
-    let to = min(from + share, end);
-    for (var at = from; at < to; at++) {
+    let start = min(begin + lane * share, end);
+    let stop = min(start + share, end);
+    for (var at = start; at < stop; at++) {
         acc = op_combine(acc, load(at, column + at));
     }
 #else

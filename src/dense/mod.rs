@@ -1,1 +1,18 @@
-//! Dense.
+//! Dense linear algebra: the matrix product.
+//!
+//! [`Gemm`] computes `C = activation(alpha op(A) op(B) + beta C + bias)` for matrices of any shape, row-major,
+//! of `f32` or [`f16`](half::f16). It covers the plain product, the fused multiply-add of matrices (`beta`
+//! = 1), transposed factors, parts of larger matrices (leading dimensions) and a fully connected layer
+//! ([`Gemm::with_bias`] and an [`Activation`]).
+
+mod activation;
+mod gemm;
+
+pub use activation::Activation;
+pub(crate) use gemm::Layout;
+pub use gemm::{Gemm, GemmBias};
+
+use crate::program::OpInfo;
+
+/// The ops of this family.
+pub const OPS: &[OpInfo] = &[gemm::INFO];

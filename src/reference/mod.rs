@@ -1,13 +1,18 @@
 //! Sequential twins of the ops, short enough to be checked by eye: floats are computed in `f64` and
-//! rounded once at the end, integers exactly and wrapped at the end.
+//! rounded once at the end, integers exactly and wrapped at the end. What tests hold every variant
+//! against, with the error that arithmetic in f32 may bring.
 
+mod activation;
 mod axpy;
+mod gemm;
 mod map;
 mod number;
 mod reduce;
 mod zip;
 
+pub use activation::activate;
 pub use axpy::axpy;
+pub use gemm::{gemm, gemm_bound};
 pub use map::map;
 pub use number::Number;
 pub use reduce::{reduce, reduce_bound, reduce_with};

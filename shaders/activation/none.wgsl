@@ -1,0 +1,4 @@
+// No activation.
+fn activate(x: f32) -> f32 {
+    return x;
+}

@@ -1,0 +1,44 @@
+// The end of a matrix product: C = activate(alpha * sum + beta * C + bias).
+// With CARRY, k is cut into slices, a dispatch each: all but the last leave their sum in `partial`.
+#import dense/gemm_params
+#import activation/none as activation
+
+const BIAS_BINDING: u32 = 3u;
+const C_BINDING: u32 = 3u;
+const PARTIAL_BINDING: u32 = 4u;
+
+#if BIAS
+@group(0) @binding(BIAS_BINDING) var<storage, read> bias: array<T>;
+#endif
+@group(0) @binding(C_BINDING) var<storage, read_write> c: array<T>;
+#if CARRY
+@group(0) @binding(PARTIAL_BINDING) var<storage, read_write> partial: array<f32>;
+#endif
+
+// What the sum of an element of C begins with.
+fn begin_sum(row: u32, col: u32) -> f32 {
+#if CARRY
+    if params.first_k > 0u {
+        return partial[row * params.n + col];
+    }
+#endif
+    return 0.0;
+}
+
+fn finish(row: u32, col: u32, sum: f32) {
+#if CARRY
+    if params.end_k < params.k {
+        partial[row * params.n + col] = sum;
+        return;
+    }
+#endif
+    let at = row * params.ldc + col;
+    var value = params.alpha * sum;
+    if params.read_c != 0u {
+        value += params.beta * f32(c[at]);
+    }
+#if BIAS
+    value += f32(bias[col]);
+#endif
+    c[at] = T(activate(value));
+}

@@ -1,0 +1,37 @@
+// What every kernel of the matrix product knows of the work. A dispatch computes the tiles of C from
+// first_tile on, `tiles` of them, counted along rows of tiles; and of k the slice first_k to end_k.
+#import workgroup/index
+#if F16
+enable f16;
+#endif
+
+alias T = f32;
+
+// Sides of the tile of C that one workgroup computes.
+const TILE_M: u32 = 16u;
+const TILE_N: u32 = 16u;
+
+struct Params {
+    m: u32,
+    n: u32,
+    k: u32,
+    lda: u32,
+    ldb: u32,
+    ldc: u32,
+    first_tile: u32,
+    tiles: u32,
+    tiles_n: u32,
+    first_k: u32,
+    end_k: u32,
+    // Whether C is read; false for beta = 0, so that a NaN in C does not reach the result.
+    read_c: u32,
+    alpha: f32,
+    beta: f32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+
+// Row and column of C where the tile of workgroup number `index` of this dispatch begins.
+fn tile_origin(index: u32) -> vec2<u32> {
+    let tile = params.first_tile + index;
+    return vec2(tile / params.tiles_n * TILE_M, tile % params.tiles_n * TILE_N);
+}

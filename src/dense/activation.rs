@@ -1,0 +1,59 @@
+//! The functions that dense ops apply to each element of their result.
+
+/// A function applied to each element of a result before it is stored.
+///
+/// It is evaluated in f32. A NaN stays a NaN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Activation {
+    /// The element itself.
+    #[default]
+    None,
+    /// `max(x, 0)`.
+    Relu,
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// `x Phi(x)` with the normal distribution `Phi(x) = (1 + erf(x / sqrt 2)) / 2`: the exact form of
+    /// GELU, with the limits 0 at minus infinity and infinity at infinity.
+    Gelu,
+}
+
+impl Activation {
+    /// All of them.
+    pub const ALL: [Activation; 5] = [Self::None, Self::Relu, Self::Sigmoid, Self::Tanh, Self::Gelu];
+
+    /// Name, as on the command line of the `op` example.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Relu => "relu",
+            Self::Sigmoid => "sigmoid",
+            Self::Tanh => "tanh",
+            Self::Gelu => "gelu",
+        }
+    }
+
+    /// The activation of that name.
+    ///
+    /// ```
+    /// use tilework::dense::Activation;
+    /// assert_eq!(Activation::from_name("gelu"), Some(Activation::Gelu));
+    /// assert_eq!(Activation::from_name("swish"), None);
+    /// ```
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|a| a.name() == name)
+    }
+
+    /// The fragment that defines `activate`.
+    pub(crate) const fn fragment(self) -> &'static str {
+        match self {
+            Self::None => "activation/none",
+            Self::Relu => "activation/relu",
+            Self::Sigmoid => "activation/sigmoid",
+            Self::Tanh => "activation/tanh",
+            Self::Gelu => "activation/gelu",
+        }
+    }
+}

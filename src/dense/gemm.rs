@@ -1,0 +1,855 @@
+//! The matrix product and its epilogue.
+
+use super::Activation;
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Program,
+    Requires, Variant, choose, kernel_params,
+};
+use crate::shader::{Fragment, Spec};
+use crate::shape::{elements, index_u32, round_up};
+use half::f16;
+
+/// Matrix product with a fused end: `C = activation(alpha op(A) op(B) + beta C + bias)`.
+///
+/// # Shapes
+/// `op(A)` is m x k, `op(B)` is k x n, C is m x n, all row-major; `a` is stored k x m with
+/// [`trans_a`](Self::trans_a), `b` n x k with [`trans_b`](Self::trans_b). Elements are `f32` or
+/// [`f16`](half::f16). Operands are `a`, `b`, `c`, in this order; [`with_bias`](Self::with_bias) adds
+/// `bias`, n elements, one for each column of C, before `c`. A leading dimension (`lda`, `ldb`, `ldc`)
+/// is the number of elements from one stored row to the next; an operand of `rows` rows then has
+/// `(rows - 1) * ld + row length` elements. Elements of `c` between its rows are left as they are. `c` must
+/// not overlap the others.
+///
+/// Any extent may be 0. With `beta` = 0 (the default) `c` is not read, so what it holds, NaN too, does not
+/// matter. With `alpha` = 0 or k = 0 the result is `activation(beta C + bias)` and `a` and `b` are not read.
+///
+/// # Precision and determinism
+/// Products are summed in f32, in the order of k, for both element types; the end is computed in f32 and
+/// rounded once to the element type. The error before the activation is at most
+/// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)` with `gamma(j) = j u / (1 - j u)`, u = 2^-24
+/// ([`reference::gemm_bound`](crate::reference::gemm_bound)). NaN and infinities go through as IEEE
+/// arithmetic has them. Same device, same inputs, same variant and tile: same bits.
+///
+/// # Cost
+/// 2 m n k flop; a, b and bias read once, C written once, and read once if `beta` is not 0. Work above a
+/// fixed number of flop a dispatch is cut into several, so that none takes long enough for a watchdog. No
+/// scratch, but for k above 2^20: 4 m n bytes.
+///
+/// # Variants
+/// `naive`, `tiled`; `auto` (the default) chooses by shape and device. [`tile`](Self::tile) sets the
+/// sides of the tiles.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length, a tile
+/// side of 0, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above 2^32 - 1
+/// elements, or above the largest binding or buffer of the device; a tile above its workgroup limits.
+/// [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16.
+///
+/// # Algorithm
+/// `shaders/dense/gemm_naive.wgsl`: the definition. `shaders/dense/gemm_tiled.wgsl`: tiles in workgroup
+/// memory (Kirk and Hwu, *Programming Massively Parallel Processors*).
+///
+/// # Example
+/// ```
+/// use tilework::dense::{Activation, Gemm};
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// // A fully connected layer: 64 samples of 784 features, weights stored 128 x 784.
+/// let layer = Gemm::new(64, 128, 784).trans_b(true).activation(Activation::Relu).with_bias();
+/// let program = Op::<f32>::lower(&layer, &DeviceProfile::webgpu_defaults())?;
+/// assert_eq!(program.operands[1].len, 128 * 784);
+/// assert_eq!(program.cost.flop, 2.0 * 64.0 * 128.0 * 784.0);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gemm {
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    pub(crate) alpha: f32,
+    pub(crate) beta: f32,
+    pub(crate) trans_a: bool,
+    pub(crate) trans_b: bool,
+    pub(crate) activation: Activation,
+    lda: Option<usize>,
+    ldb: Option<usize>,
+    ldc: Option<usize>,
+    tile: Option<Tile>,
+    variant: String,
+}
+
+/// [`Gemm`] with a bias for each column of C: operands `a`, `b`, `bias`, `c`.
+///
+/// Made by [`Gemm::with_bias`]; all that [`Gemm`] says holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GemmBias {
+    gemm: Gemm,
+}
+
+impl GemmBias {
+    /// The product without the bias.
+    pub fn gemm(&self) -> &Gemm {
+        &self.gemm
+    }
+}
+
+/// Sides of the tiles: `m` x `n` of C, `k` of the inner extent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tile {
+    m: u32,
+    n: u32,
+    k: u32,
+}
+
+/// What every WebGPU device runs.
+const DEFAULT_TILE: Tile = Tile { m: 16, n: 16, k: 16 };
+
+/// Where a matrix lies in its operand: stored rows, their length, and the distance between them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) ld: usize,
+}
+
+kernel_params! {
+    /// Of every kernel of the product.
+    struct Params {
+        m: u32,
+        n: u32,
+        k: u32,
+        lda: u32,
+        ldb: u32,
+        ldc: u32,
+        first_tile: u32,
+        tiles: u32,
+        tiles_n: u32,
+        first_k: u32,
+        end_k: u32,
+        read_c: u32,
+        alpha: f32,
+        beta: f32,
+    }
+}
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "one invocation reads a row of A and a column of B for one element of C"),
+    Variant::portable(
+        "tiled",
+        "a workgroup shares tiles of A and B through workgroup memory; sides are free (tile)",
+    ),
+];
+
+/// Products m n k up to which a GPU is not even filled.
+const TINY: usize = 1 << 15;
+
+/// The longest slice of k in one dispatch. An invocation walks through it alone, at about a
+/// microsecond a tile of 16 at worst on a GPU: some 0.1 s.
+const SLICE_K: usize = 1 << 20;
+
+/// The most flop of one dispatch: a small part of a second, where watchdogs wait for two or more.
+fn dispatch_flop(class: DeviceClass) -> u64 {
+    match class {
+        DeviceClass::Discrete => 1 << 38,
+        DeviceClass::Integrated => 1 << 35,
+        DeviceClass::Virtual | DeviceClass::Cpu | DeviceClass::Unknown => 1 << 33,
+    }
+}
+
+impl Gemm {
+    /// The product of an m x k and a k x n matrix.
+    pub fn new(m: usize, n: usize, k: usize) -> Self {
+        Self {
+            m,
+            n,
+            k,
+            alpha: 1.0,
+            beta: 0.0,
+            trans_a: false,
+            trans_b: false,
+            activation: Activation::None,
+            lda: None,
+            ldb: None,
+            ldc: None,
+            tile: None,
+            variant: "auto".into(),
+        }
+    }
+
+    /// Factor of the product; 1 by default. With 0, `a` and `b` are not read.
+    #[must_use]
+    pub fn alpha(mut self, alpha: f32) -> Self {
+        self.alpha = alpha;
+        self
+    }
+
+    /// Factor of what `c` holds before; 0 by default, and `c` is then not read.
+    #[must_use]
+    pub fn beta(mut self, beta: f32) -> Self {
+        self.beta = beta;
+        self
+    }
+
+    /// Whether `a` is stored transposed, k x m; false by default.
+    #[must_use]
+    pub fn trans_a(mut self, trans: bool) -> Self {
+        self.trans_a = trans;
+        self
+    }
+
+    /// Whether `b` is stored transposed, n x k; false by default.
+    #[must_use]
+    pub fn trans_b(mut self, trans: bool) -> Self {
+        self.trans_b = trans;
+        self
+    }
+
+    /// The function applied last; [`Activation::None`] by default.
+    #[must_use]
+    pub fn activation(mut self, activation: Activation) -> Self {
+        self.activation = activation;
+        self
+    }
+
+    /// Elements from one stored row of `a` to the next; its row length by default.
+    #[must_use]
+    pub fn lda(mut self, lda: usize) -> Self {
+        self.lda = Some(lda);
+        self
+    }
+
+    /// Elements from one stored row of `b` to the next; its row length by default.
+    #[must_use]
+    pub fn ldb(mut self, ldb: usize) -> Self {
+        self.ldb = Some(ldb);
+        self
+    }
+
+    /// Elements from one row of `c` to the next; n by default.
+    #[must_use]
+    pub fn ldc(mut self, ldc: usize) -> Self {
+        self.ldc = Some(ldc);
+        self
+    }
+
+    /// Sides of the tiles in workgroup memory: `tile_m` x `tile_n` of C, one invocation for each element,
+    /// and `tile_k` of k; 16, 16, 16 by default. Asking for a tile makes `auto` choose `tiled`; `naive` takes
+    /// the shape of its workgroup from the first two.
+    ///
+    /// Free within the device's limits: `tile_m * tile_n` invocations, and
+    /// `4 * tile_k * (tile_m + tile_n)` bytes of workgroup memory (with `trans_b` an even `tile_n` counts one
+    /// more).
+    #[must_use]
+    pub fn tile(mut self, tile_m: u32, tile_n: u32, tile_k: u32) -> Self {
+        self.tile = Some(Tile { m: tile_m, n: tile_n, k: tile_k });
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// The same with a bias for each column of C; `bias` becomes the third operand. Call it last.
+    #[must_use]
+    pub fn with_bias(self) -> GemmBias {
+        GemmBias { gemm: self }
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// Where `a` is stored.
+    pub(crate) fn layout_a(&self) -> Layout {
+        let (rows, cols) = if self.trans_a { (self.k, self.m) } else { (self.m, self.k) };
+        Layout { rows, cols, ld: self.lda.unwrap_or(cols) }
+    }
+
+    /// Where `b` is stored.
+    pub(crate) fn layout_b(&self) -> Layout {
+        let (rows, cols) = if self.trans_b { (self.n, self.k) } else { (self.k, self.n) };
+        Layout { rows, cols, ld: self.ldb.unwrap_or(cols) }
+    }
+
+    /// Where `c` is stored.
+    pub(crate) fn layout_c(&self) -> Layout {
+        Layout { rows: self.m, cols: self.n, ld: self.ldc.unwrap_or(self.n) }
+    }
+
+    /// The shape, for texts.
+    fn name(&self) -> String {
+        format!("gemm {} x {} x {}", self.m, self.n, self.k)
+    }
+
+    fn lower_as(&self, dtype: DType, bias: bool, profile: &DeviceProfile) -> Result<Program> {
+        let name = self.name();
+        let f16 = dtype == DType::F16;
+        if let Some(missing) = (Requires { f16, ..Requires::NOTHING }).missing(profile) {
+            return Err(err!(
+                Unsupported,
+                "{name}: elements of f16 need {missing}, which {} does not have; convert them to f32",
+                profile.name
+            ));
+        }
+        let mut operands = vec![
+            self.matrix("a", self.layout_a(), dtype, Access::Read)?,
+            self.matrix("b", self.layout_b(), dtype, Access::Read)?,
+        ];
+        if bias {
+            operands.push(Operand { name: "bias", dtype, len: self.n, access: Access::Read });
+        }
+        operands.push(self.matrix("c", self.layout_c(), dtype, Access::ReadWrite)?);
+        for operand in &operands {
+            check_operand(&name, operand, profile)?;
+        }
+        let (variant, mut why) = choose("gemm", &self.variant, VARIANTS, profile, || self.policy(profile))?;
+        let tile = self.tile.unwrap_or(DEFAULT_TILE);
+        self.check_tile(tile, variant.name == "tiled", profile)?;
+
+        let product = self.k > 0 && self.alpha != 0.0;
+        if !product {
+            let zero = if self.k == 0 { "k" } else { "alpha" };
+            why = format!("{why}; {zero} is 0, so A and B are not read");
+        }
+        let mut program = Program::new("gemm", variant.name, why);
+        program.cost = self.cost(dtype, bias, product);
+        program.operands = operands;
+        if self.m > 0 && self.n > 0 {
+            self.dispatches(&mut program, tile, bias, product, profile)?;
+        }
+        Ok(program)
+    }
+
+    /// Which variant, and why.
+    fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
+        let products = self.m.saturating_mul(self.n).saturating_mul(self.k);
+        let (name, why) = if self.tile.is_some() {
+            ("tiled", "a tile was asked for".to_owned())
+        } else if profile.is_cpu() {
+            // Measured at 64 to 512 cubed and on flat shapes, every transpose: tiled takes 1.7 to 4 times as
+            // long on Mesa 22.3 and 1.5 to 3.5 times on SwiftShader.
+            ("naive", "on a processor the caches hold what tiles would, and barriers are dear".to_owned())
+        } else if self.k < DEFAULT_TILE.k as usize {
+            // The one tile of k would be part zeros, and nothing hides its two barriers.
+            ("naive", format!("k = {} does not fill a tile", self.k))
+        } else if products <= TINY {
+            // The launch is all the time there is; this is the smaller kernel.
+            ("naive", format!("{products} products are too few for tiles to pay"))
+        } else {
+            // Each element is read from storage once in 16 uses, not in each.
+            ("tiled", "tiles in workgroup memory save 15 of 16 reads".to_owned())
+        };
+        (name, why)
+    }
+
+    /// The operand that holds a matrix.
+    fn matrix(&self, operand: &'static str, at: Layout, dtype: DType, access: Access) -> Result<Operand> {
+        let Layout { rows, cols, ld } = at;
+        let name = self.name();
+        if ld < cols {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: ld{operand} = {ld} is below {cols}, the length of a row of {operand} ({rows} x {cols} \
+                 as stored); a leading dimension counts the elements from one row to the next"
+            ));
+        }
+        let len = if rows == 0 || cols == 0 {
+            0
+        } else {
+            // All rows but the last have their full distance: what is behind the last one is not touched.
+            elements(&name, operand, &[rows, ld])? - (ld - cols)
+        };
+        Ok(Operand { name: operand, dtype, len, access })
+    }
+
+    fn check_tile(&self, tile: Tile, tiled: bool, profile: &DeviceProfile) -> Result<()> {
+        let Tile { m, n, k } = tile;
+        let name = format!("{}: the tile {m} x {n} x {k}", self.name());
+        if m == 0 || n == 0 || k == 0 {
+            return Err(err!(InvalidArgument, "{name} has a side of 0; sides are at least 1"));
+        }
+        let limits = &profile.limits;
+        let invocations = u64::from(m) * u64::from(n);
+        let [max_x, max_y, _] = limits.max_workgroup_size;
+        if invocations > u64::from(limits.max_invocations) || n > max_x || m > max_y {
+            return Err(err!(
+                TooLarge,
+                "{name} wants a workgroup of {n} x {m} = {invocations} invocations; {} allows {} in all, {max_x} \
+                 along x and {max_y} along y; take smaller sides",
+                profile.name,
+                limits.max_invocations
+            ));
+        }
+        // Invocations are few by now: this cannot overflow.
+        let pitch_b = if self.trans_b { n | 1 } else { n };
+        let bytes = 4 * u64::from(k) * (u64::from(m) + u64::from(pitch_b));
+        if tiled && bytes > u64::from(limits.max_workgroup_bytes) {
+            return Err(err!(
+                TooLarge,
+                "{name} wants {bytes} bytes of workgroup memory; {} has {}; take smaller sides",
+                profile.name,
+                limits.max_workgroup_bytes
+            ));
+        }
+        Ok(())
+    }
+
+    fn cost(&self, dtype: DType, bias: bool, product: bool) -> Cost {
+        let [m, n, k] = [self.m as f64, self.n as f64, if product { self.k as f64 } else { 0.0 }];
+        let read_c = if self.beta == 0.0 { 0.0 } else { m * n };
+        let bias = if bias && self.m > 0 { n } else { 0.0 };
+        let factors = if self.m > 0 && self.n > 0 { m * k + k * n } else { 0.0 };
+        Cost { flop: 2.0 * m * n * k, bytes: (factors + read_c + bias + m * n) * dtype.size() as f64 }
+    }
+
+    /// The launches for a C that is not empty: slices of k, and in each of them bands of tiles.
+    fn dispatches(
+        &self,
+        program: &mut Program,
+        tile: Tile,
+        bias: bool,
+        product: bool,
+        profile: &DeviceProfile,
+    ) -> Result<()> {
+        let k = if product { self.k } else { 0 };
+        let carry = k > SLICE_K;
+        let name = self.name();
+        let tiles_n = tiles(&name, "n", self.n, tile.n)?;
+        let tiles_m = tiles(&name, "m", self.m, tile.m)?;
+        tiles(&name, "k", k, tile.k)?;
+        let slice = k.min(SLICE_K);
+        let flop_per_tile = 2 * u64::from(tile.m) * u64::from(tile.n) * slice.max(1) as u64;
+        // At most 2^31 workgroups: the index of one in a folded grid stays below 2^32.
+        let band = (dispatch_flop(profile.class) / flop_per_tile).clamp(1, 1 << 31);
+        // No more tiles than elements of C: the count fits.
+        let all_tiles = u64::from(tiles_m) * u64::from(tiles_n);
+
+        let kernel = program.kernel(self.kernel(program, tile, bias, product, carry));
+        let first = if product { 0 } else { 2 };
+        let mut bindings: Vec<_> =
+            (first..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
+        if carry {
+            // Of m and n below 2^12 here, since a and b have at most 2^32 elements.
+            bindings.push(program.scratch(4 * self.m as u64 * self.n as u64));
+        }
+        let ld = |what, at: Layout| index_u32(&name, what, at.ld);
+        let params = Params {
+            m: self.m as u32,
+            n: self.n as u32,
+            k: k as u32,
+            lda: ld("lda", self.layout_a())?,
+            ldb: ld("ldb", self.layout_b())?,
+            ldc: ld("ldc", self.layout_c())?,
+            first_tile: 0,
+            tiles: 0,
+            tiles_n,
+            first_k: 0,
+            end_k: 0,
+            read_c: u32::from(self.beta != 0.0),
+            alpha: if product { self.alpha } else { 0.0 },
+            beta: self.beta,
+        };
+        for first_k in (0..k.max(1)).step_by(SLICE_K) {
+            let end_k = k.min(first_k + SLICE_K);
+            for first_tile in (0..all_tiles).step_by(band as usize) {
+                let count = band.min(all_tiles - first_tile);
+                let params = Params {
+                    first_tile: first_tile as u32,
+                    tiles: count as u32,
+                    first_k: first_k as u32,
+                    end_k: end_k as u32,
+                    ..params
+                };
+                program.dispatch(kernel, &params, bindings.clone(), Grid::fold(count));
+            }
+        }
+        Ok(())
+    }
+
+    fn kernel(&self, program: &Program, tile: Tile, bias: bool, product: bool, carry: bool) -> Kernel {
+        let f16 = program.operands[0].dtype == DType::F16;
+        // Bindings follow each other: the parameters, a and b where they are read, bias, c, partial.
+        let bias_binding = if product { 3 } else { 1 };
+        let c_binding = bias_binding + u32::from(bias);
+        let mut spec = Spec::new()
+            .alias("T", if f16 { "f16" } else { "f32" })
+            .flag("F16", f16)
+            .flag("BIAS", bias)
+            .flag("CARRY", carry)
+            .constant("BIAS_BINDING", bias_binding)
+            .constant("C_BINDING", c_binding)
+            .constant("PARTIAL_BINDING", c_binding + 1)
+            .slot("activation", Fragment::Library(self.activation.fragment()))
+            .constant("TILE_M", tile.m)
+            .constant("TILE_N", tile.n);
+        if !product {
+            return Kernel::library("dense/gemm_scale", "gemm_scale", spec);
+        }
+        spec = spec.flag("TRANS_A", self.trans_a).flag("TRANS_B", self.trans_b);
+        if program.variant == "naive" {
+            Kernel::library("dense/gemm_naive", "gemm_naive", spec)
+        } else {
+            Kernel::library("dense/gemm_tiled", "gemm_tiled", spec.constant("TILE_K", tile.k))
+        }
+    }
+}
+
+/// Tiles of `side` along an extent. A kernel counts to the end of the last one, which must be an index.
+fn tiles(name: &str, what: &str, extent: usize, side: u32) -> Result<u32> {
+    let end = round_up(extent as u64, u64::from(side));
+    if end > u64::from(u32::MAX) {
+        return Err(err!(
+            TooLarge,
+            "{name}: {what} = {extent}, {end} in whole tiles of {side}, is above 2^32 - 1, the largest index a \
+             kernel has; split the work into smaller calls"
+        ));
+    }
+    Ok((end / u64::from(side)) as u32)
+}
+
+/// Whether the device can hold and bind the whole operand, and a kernel index it.
+fn check_operand(name: &str, operand: &Operand, profile: &DeviceProfile) -> Result<()> {
+    index_u32(name, &format!("the number of elements of {}", operand.name), operand.len)?;
+    let bytes = round_up(operand.bytes(), 4);
+    let limits = &profile.limits;
+    let limit = limits.max_buffer_size.min(limits.max_storage_binding);
+    if bytes <= limit {
+        return Ok(());
+    }
+    let what = if limit == limits.max_buffer_size { "buffer" } else { "storage binding" };
+    Err(err!(
+        TooLarge,
+        "{name}: {} has {} elements of {}, {bytes} bytes, above the {limit} bytes of the largest {what} of {}; \
+         compute C in blocks of rows and columns, a call each",
+        operand.name,
+        operand.len,
+        operand.dtype,
+        profile.name
+    ))
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for Gemm {
+            type Operands = (In<$t>, In<$t>, InOut<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.lower_as(<$t>::DTYPE, false, profile)
+            }
+        }
+
+        impl Op<$t> for GemmBias {
+            type Operands = (In<$t>, In<$t>, In<$t>, InOut<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.gemm.lower_as(<$t>::DTYPE, true, profile)
+            }
+        }
+    )*};
+}
+op!(f32, f16);
+
+/// What the registry knows of [`Gemm`].
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "gemm",
+    about: "C = activation(alpha op(A) op(B) + beta C + bias)",
+    inputs: "a (m,k), b (k,n), [c (m,n)], f32 or f16",
+    keys: "alpha 1, beta 0, trans-a, trans-b, bias FILE (n), activation none/relu/sigmoid/tanh/gelu",
+    variants: Gemm::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let new = |k| Gemm::new(33, 21, k).variant(variant);
+    let mut samples = Vec::new();
+    for (trans_a, trans_b) in [(false, false), (false, true), (true, false), (true, true)] {
+        samples.push((new(40).trans_a(trans_a).trans_b(trans_b), false));
+        samples.push((new(40).trans_a(trans_a).trans_b(trans_b).tile(8, 12, 5), true));
+    }
+    for activation in Activation::ALL {
+        samples.push((new(40).activation(activation).beta(1.0), true));
+    }
+    for bias in [false, true] {
+        samples.push((new(0).beta(1.0), bias));
+        samples.push((Gemm::new(3, 2, SLICE_K + 1).variant(variant), bias));
+    }
+    let types: &[DType] = if profile.features.f16 { &[DType::F32, DType::F16] } else { &[DType::F32] };
+    types
+        .iter()
+        .flat_map(|&t| samples.iter().map(move |(gemm, bias)| gemm.lower_as(t, *bias, profile)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::program::{Limits, Resource};
+    use crate::shader::{BindingKind, Target};
+
+    fn lower(gemm: &Gemm, profile: &DeviceProfile) -> Result<Program> {
+        Op::<f32>::lower(gemm, profile)
+    }
+
+    fn refusal(gemm: &Gemm, profile: &DeviceProfile) -> (ErrorKind, String) {
+        let e = lower(gemm, profile).unwrap_err();
+        (e.kind(), e.to_string())
+    }
+
+    /// The field `name` of a dispatch's parameters, as an index.
+    fn param(program: &Program, dispatch: usize, name: &str) -> u64 {
+        let d = &program.dispatches[dispatch];
+        let at = d.fields.iter().find(|f| f.0 == name).unwrap().1;
+        u64::from(*bytemuck::from_bytes::<u32>(&d.params[at..at + 4]))
+    }
+
+    /// A device with more memory than any, so that only the width of an index is in the way.
+    fn boundless() -> DeviceProfile {
+        let limits = Limits { max_buffer_size: 1 << 50, max_storage_binding: 1 << 50, ..Limits::WEBGPU };
+        DeviceProfile { limits, ..DeviceProfile::h100() }
+    }
+
+    #[test]
+    fn every_sample_validates_and_agrees_with_its_program() {
+        for profile in [DeviceProfile::webgpu_defaults(), DeviceProfile::mesa()] {
+            for variant in VARIANTS {
+                for program in samples(&profile, variant.name).unwrap() {
+                    for dispatch in &program.dispatches {
+                        let kernel = &program.kernels[dispatch.kernel];
+                        let module = kernel.expand(Target::Naga).unwrap().validate().unwrap();
+                        let interface = module.interface(kernel.entry).unwrap();
+                        let fields: Vec<_> = interface.bindings[0]
+                            .members
+                            .iter()
+                            .map(|m| (m.name.as_str(), m.offset as usize, m.size as usize))
+                            .collect();
+                        assert_eq!(fields, dispatch.fields, "{}", kernel.label());
+                        assert_eq!(interface.bindings[0].min_size, dispatch.params.len() as u64);
+
+                        let shown: Vec<_> =
+                            interface.bindings[1..].iter().map(|b| (b.name.as_str(), b.kind)).collect();
+                        let bound: Vec<_> = dispatch
+                            .bindings
+                            .iter()
+                            .map(|b| match b.resource {
+                                Resource::Operand(i) => match program.operands[i].access {
+                                    Access::Read => (program.operands[i].name, BindingKind::Read),
+                                    _ => (program.operands[i].name, BindingKind::ReadWrite),
+                                },
+                                Resource::Scratch(_) => ("partial", BindingKind::ReadWrite),
+                            })
+                            .collect();
+                        assert_eq!(shown, bound, "{}", kernel.label());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn workgroup_memory_is_what_the_check_counts() {
+        for (tile, trans_b, bytes) in [
+            ((16, 16, 16), false, 2048),
+            ((16, 16, 16), true, 2112),
+            ((4, 32, 8), true, 1184),
+            ((3, 5, 7), true, 224),
+            ((64, 4, 50), false, 13600),
+        ] {
+            let gemm = Gemm::new(9, 9, 99).tile(tile.0, tile.1, tile.2).trans_b(trans_b);
+            let program = lower(&gemm, &DeviceProfile::webgpu_defaults()).unwrap();
+            let module = program.kernels[0].expand(Target::Naga).unwrap().validate().unwrap();
+            let interface = module.interface("gemm_tiled").unwrap();
+            assert_eq!(interface.workgroup_bytes, bytes);
+            assert_eq!(interface.workgroup_size, [tile.1, tile.0, 1]);
+            let mut profile = DeviceProfile::webgpu_defaults();
+            profile.limits.max_workgroup_bytes = bytes;
+            assert!(lower(&gemm, &profile).is_ok());
+            profile.limits.max_workgroup_bytes = bytes - 1;
+            let (kind, text) = refusal(&gemm, &profile);
+            assert_eq!(kind, ErrorKind::TooLarge);
+            assert!(text.contains(&format!("{bytes} bytes of workgroup memory")), "{text}");
+        }
+    }
+
+    #[test]
+    fn auto_follows_device_and_shape() {
+        let variant = |gemm: Gemm, profile: &DeviceProfile| lower(&gemm, profile).unwrap().variant;
+        let square = Gemm::new(512, 512, 512);
+        assert_eq!(variant(square.clone(), &DeviceProfile::h100()), "tiled");
+        assert_eq!(variant(square.clone(), &DeviceProfile::webgpu_defaults()), "tiled");
+        assert_eq!(variant(square.clone(), &DeviceProfile::mesa()), "naive");
+        assert_eq!(variant(square.clone(), &DeviceProfile::swiftshader()), "naive");
+        assert_eq!(variant(Gemm::new(4096, 4096, 15), &DeviceProfile::h100()), "naive");
+        assert_eq!(variant(Gemm::new(32, 32, 32), &DeviceProfile::h100()), "naive");
+        assert_eq!(variant(square.clone().tile(8, 8, 8), &DeviceProfile::mesa()), "tiled");
+        assert_eq!(variant(square.variant("naive"), &DeviceProfile::h100()), "naive");
+    }
+
+    #[test]
+    fn operands_have_the_stored_shape() {
+        let lens = |gemm: &Gemm| -> Vec<_> {
+            let program = lower(gemm, &DeviceProfile::webgpu_defaults()).unwrap();
+            program.operands.iter().map(|o| (o.name, o.len)).collect()
+        };
+        let gemm = Gemm::new(3, 5, 7);
+        assert_eq!(lens(&gemm), [("a", 21), ("b", 35), ("c", 15)]);
+        let apart = gemm.clone().lda(10).ldb(11).ldc(12);
+        assert_eq!(lens(&apart), [("a", 27), ("b", 71), ("c", 29)]);
+        let transposed = apart.trans_a(true).trans_b(true);
+        assert_eq!(lens(&transposed), [("a", 63), ("b", 51), ("c", 29)]);
+        let program = Op::<f16>::lower(&transposed.with_bias(), &DeviceProfile::h100()).unwrap();
+        assert_eq!(program.operands[2].len, 5);
+        assert!(program.operands.iter().all(|o| o.dtype == DType::F16));
+    }
+
+    #[test]
+    fn an_empty_result_needs_no_dispatch() {
+        for (m, n) in [(0, 5), (5, 0), (0, 0)] {
+            for variant in ["auto", "naive", "tiled"] {
+                let gemm = Gemm::new(m, n, 7).variant(variant);
+                let program = Op::<f32>::lower(&gemm.with_bias(), &DeviceProfile::mesa()).unwrap();
+                assert!(program.dispatches.is_empty() && program.kernels.is_empty());
+                assert_eq!(program.cost.flop, 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn factors_are_not_bound_when_they_do_not_matter() {
+        for gemm in
+            [Gemm::new(40, 50, 0), Gemm::new(40, 50, 60).alpha(0.0), Gemm::new(40, 50, 60).alpha(-0.0)]
+        {
+            for variant in ["naive", "tiled"] {
+                let gemm = gemm.clone().variant(variant).beta(2.0).alpha(gemm.alpha);
+                let program = lower(&gemm, &DeviceProfile::webgpu_defaults()).unwrap();
+                let bound: Vec<_> = program.dispatches[0].bindings.iter().map(|b| b.resource).collect();
+                assert_eq!(bound, [Resource::Operand(2)]);
+                assert_eq!(program.cost, Cost { flop: 0.0, bytes: 2.0 * 4.0 * 2000.0 });
+                assert!(program.why.contains("A and B are not read"), "{}", program.why);
+            }
+        }
+    }
+
+    #[test]
+    fn c_is_read_only_where_beta_is_not_0() {
+        for (beta, reads) in [(0.0, 0), (-0.0, 0), (1.0, 1), (f32::NAN, 1)] {
+            let program = lower(&Gemm::new(9, 9, 9).beta(beta), &DeviceProfile::h100()).unwrap();
+            assert_eq!(param(&program, 0, "read_c"), reads);
+            assert_eq!(program.cost.bytes, 4.0 * 81.0 * (3.0 + reads as f64));
+        }
+    }
+
+    #[test]
+    fn long_work_is_cut_into_bands_that_cover_every_tile_once() {
+        for (profile, gemm, dispatches) in [
+            (DeviceProfile::h100(), Gemm::new(4096, 4096, 4096), 1),
+            (DeviceProfile::h100(), Gemm::new(8192, 8192, 8192), 4),
+            (DeviceProfile::mesa(), Gemm::new(2048, 2048, 2048), 2),
+            (DeviceProfile::webgpu_defaults(), Gemm::new(2048, 2048, 2049).tile(10, 20, 3), 3),
+        ] {
+            let program = lower(&gemm, &profile).unwrap();
+            assert_eq!(program.dispatches.len(), dispatches);
+            let tile = gemm.tile.unwrap_or(DEFAULT_TILE);
+            let mut next = 0;
+            for i in 0..program.dispatches.len() {
+                assert_eq!(param(&program, i, "first_tile"), next);
+                let tiles = param(&program, i, "tiles");
+                assert_eq!(program.dispatches[i].grid, Grid::fold(tiles));
+                let flop = 2 * tiles * u64::from(tile.m * tile.n) * gemm.k as u64;
+                assert!(flop <= dispatch_flop(profile.class));
+                next += tiles;
+            }
+            let all = gemm.m.div_ceil(tile.m as usize) * gemm.n.div_ceil(tile.n as usize);
+            assert_eq!(next, all as u64);
+        }
+    }
+
+    #[test]
+    fn a_long_k_is_cut_into_slices_that_carry_their_sums() {
+        let k = 2 * SLICE_K + 5;
+        let program = lower(&Gemm::new(3, 5, k), &DeviceProfile::h100()).unwrap();
+        assert_eq!(program.scratch, [4 * 15]);
+        let slices: Vec<_> =
+            (0..3).map(|i| (param(&program, i, "first_k"), param(&program, i, "end_k"))).collect();
+        let s = SLICE_K as u64;
+        assert_eq!(slices, [(0, s), (s, 2 * s), (2 * s, 2 * s + 5)]);
+        assert_eq!(program.dispatches.len(), 3);
+        assert!(lower(&Gemm::new(3, 5, SLICE_K), &DeviceProfile::h100()).unwrap().scratch.is_empty());
+    }
+
+    #[test]
+    fn a_leading_dimension_below_the_row_length_is_refused() {
+        let h100 = DeviceProfile::h100();
+        let gemm = Gemm::new(3, 5, 7);
+        for (gemm, text) in [
+            (gemm.clone().lda(6), "lda = 6 is below 7"),
+            (gemm.clone().trans_a(true).lda(2), "lda = 2 is below 3"),
+            (gemm.clone().ldb(4), "ldb = 4 is below 5"),
+            (gemm.clone().trans_b(true).ldb(6), "ldb = 6 is below 7"),
+            (gemm.clone().ldc(4), "ldc = 4 is below 5"),
+        ] {
+            let (kind, message) = refusal(&gemm, &h100);
+            assert_eq!(kind, ErrorKind::InvalidArgument);
+            assert!(message.starts_with("gemm 3 x 5 x 7: ") && message.contains(text), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_tile_above_the_limits_is_refused_with_the_numbers() {
+        let webgpu = DeviceProfile::webgpu_defaults();
+        let gemm = Gemm::new(100, 100, 100);
+        let (kind, text) = refusal(&gemm.clone().tile(32, 16, 8), &webgpu);
+        assert!(kind == ErrorKind::TooLarge && text.contains("512 invocations"), "{text}");
+        assert!(text.contains("256 in all"), "{text}");
+        assert!(lower(&gemm.clone().tile(32, 16, 8), &DeviceProfile::h100()).is_ok());
+        let (kind, text) = refusal(&gemm.clone().tile(16, 16, 129), &webgpu);
+        assert!(kind == ErrorKind::TooLarge && text.contains("16512 bytes"), "{text}");
+        for tile in [(0, 16, 16), (16, 0, 16), (16, 16, 0)] {
+            let (kind, _) = refusal(&gemm.clone().tile(tile.0, tile.1, tile.2), &webgpu);
+            assert_eq!(kind, ErrorKind::InvalidArgument);
+        }
+        let most = u32::MAX;
+        assert_eq!(refusal(&gemm.tile(most, most, most), &webgpu).0, ErrorKind::TooLarge);
+    }
+
+    #[test]
+    fn operands_above_the_limits_are_refused_with_the_numbers() {
+        let (kind, text) = refusal(&Gemm::new(8192, 8192, 8192), &DeviceProfile::mesa());
+        assert_eq!(kind, ErrorKind::TooLarge);
+        assert!(text.contains("268435456 bytes") && text.contains("134217728 bytes"), "{text}");
+        assert!(text.contains("storage binding"), "{text}");
+        let (kind, text) = refusal(&Gemm::new(1 << 15, 1, 1 << 15), &DeviceProfile::swiftshader());
+        assert!(kind == ErrorKind::TooLarge && text.contains("largest buffer"), "{text}");
+
+        let many = 1 << 33;
+        for gemm in [Gemm::new(many, 1, 1), Gemm::new(1, many, 1), Gemm::new(1, 1, many)] {
+            let (kind, text) = refusal(&gemm, &boundless());
+            assert!(kind == ErrorKind::TooLarge && text.contains("2^32 - 1"), "{text}");
+        }
+        // The elements can be counted, but not the last tile.
+        let (kind, text) = refusal(&Gemm::new(1, 1, u32::MAX as usize).variant("tiled"), &boundless());
+        assert!(kind == ErrorKind::TooLarge && text.contains("whole tiles of 16"), "{text}");
+        let (kind, _) = refusal(&Gemm::new(usize::MAX, 2, 2), &boundless());
+        assert_eq!(kind, ErrorKind::TooLarge);
+    }
+
+    #[test]
+    fn f16_is_refused_where_shaders_have_none() {
+        let e = Op::<f16>::lower(&Gemm::new(4, 4, 4), &DeviceProfile::swiftshader()).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::Unsupported);
+        assert!(e.to_string().contains("SHADER_F16"), "{e}");
+        assert!(Op::<f16>::lower(&Gemm::new(4, 4, 4), &DeviceProfile::mesa()).is_ok());
+    }
+
+    #[test]
+    fn an_unknown_variant_is_refused_with_the_names() {
+        let (kind, text) = refusal(&Gemm::new(4, 4, 4).variant("fast"), &DeviceProfile::h100());
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, naive, tiled"), "{text}");
+    }
+}

@@ -1,0 +1,206 @@
+//! The matrix product, element by element in f64.
+
+use super::activate;
+use crate::dense::{Activation, Gemm, Layout};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+
+/// What `c` holds after `op`: `activation(alpha op(A) op(B) + beta C + bias)`, not rounded to `T`.
+///
+/// `c` is what it holds before; elements between its rows come back as they are.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` says.
+pub fn gemm<T: Element + Into<f64>>(
+    op: &Gemm,
+    a: &[T],
+    b: &[T],
+    bias: Option<&[T]>,
+    c: &[T],
+) -> Result<Vec<f64>> {
+    each_element(op, a, b, bias, c, |_, sums| activate(op.activation, sums.value))
+}
+
+/// How far from [`gemm`] each element of `c` may be after `op` ran in f32 and rounded to `T`.
+///
+/// With u = 2^-24 and `gamma(j) = j u / (1 - j u)` (Higham, *Accuracy and Stability of Numerical
+/// Algorithms*, section 3.1), a sum of k products in any order, scaled, with two terms added, errs by at most
+/// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)`. The steepest slope of the activation scales that;
+/// its own error and the rounding to `T` come on top. 0 for elements between the rows; no number where the
+/// result is none.
+///
+/// # Errors
+/// As [`gemm`].
+pub fn gemm_bound<T: Element + Into<f64>>(
+    op: &Gemm,
+    a: &[T],
+    b: &[T],
+    bias: Option<&[T]>,
+    c: &[T],
+) -> Result<Vec<f64>> {
+    let u = 2f64.powi(-24);
+    let terms = if op.alpha == 0.0 { 4.0 } else { op.k as f64 + 4.0 };
+    // Beyond 1 / u terms nothing can be said.
+    let gamma = if terms * u < 1.0 { terms * u / (1.0 - terms * u) } else { f64::INFINITY };
+    let (slope, own) = match op.activation {
+        Activation::None | Activation::Relu => (1.0, 0.0),
+        Activation::Sigmoid => (0.25, 16.0 * u),
+        Activation::Tanh => (1.0, 16.0 * u),
+        // The slope of x Phi(x) is steepest at the square root of 2.
+        Activation::Gelu => (1.13, 16.0 * u),
+    };
+    // WGSL lets a conversion to f16 take either neighbour, and a device flush what is subnormal.
+    let (round, flush) = match T::DTYPE {
+        DType::F16 => (2f64.powi(-10), 2f64.powi(-14)),
+        _ => (0.0, terms * 2f64.powi(-126)),
+    };
+    let mut bound = vec![0.0; c.len()];
+    each_element(op, a, b, bias, c, |at, sums| {
+        let y = activate(op.activation, sums.value);
+        let error = slope * gamma * sums.magnitude + own * (1.0 + y.abs());
+        bound[at] = if y.is_finite() { error + round * (y.abs() + error) + flush } else { f64::NAN };
+        y
+    })?;
+    Ok(bound)
+}
+
+/// An element before the activation, and the same with every term made positive.
+struct Sums {
+    value: f64,
+    magnitude: f64,
+}
+
+fn each_element<T: Element + Into<f64>>(
+    op: &Gemm,
+    a: &[T],
+    b: &[T],
+    bias: Option<&[T]>,
+    c: &[T],
+    mut result: impl FnMut(usize, Sums) -> f64,
+) -> Result<Vec<f64>> {
+    let (at_a, at_b, at_c) = (op.layout_a(), op.layout_b(), op.layout_c());
+    let operands = [("a", a.len(), at_a), ("b", b.len(), at_b), ("c", c.len(), at_c)];
+    for (name, len, Layout { rows, cols, ld }) in operands {
+        if rows > 0 && cols > 0 && len < (rows - 1) * ld + cols {
+            return Err(err!(
+                Shape,
+                "reference gemm: {name} has {len} elements; {rows} rows of {cols} that are {ld} apart need more"
+            ));
+        }
+    }
+    if bias.is_some_and(|bias| bias.len() < op.n) {
+        return Err(err!(Shape, "reference gemm: bias has fewer than n = {} elements", op.n));
+    }
+    let (alpha, beta) = (f64::from(op.alpha), f64::from(op.beta));
+    let mut out: Vec<f64> = c.iter().map(|&x| x.into()).collect();
+    for row in 0..op.m {
+        for col in 0..op.n {
+            let at = row * at_c.ld + col;
+            let mut sums = Sums { value: 0.0, magnitude: 0.0 };
+            let mut add = |term: f64| {
+                sums.value += term;
+                sums.magnitude += term.abs();
+            };
+            if op.alpha != 0.0 {
+                for i in 0..op.k {
+                    let x: f64 = a[if op.trans_a { i * at_a.ld + row } else { row * at_a.ld + i }].into();
+                    let y: f64 = b[if op.trans_b { col * at_b.ld + i } else { i * at_b.ld + col }].into();
+                    add(alpha * (x * y));
+                }
+            }
+            if op.beta != 0.0 {
+                add(beta * c[at].into());
+            }
+            if let Some(bias) = bias {
+                add(bias[col].into());
+            }
+            out[at] = result(at, sums);
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use half::f16;
+
+    const A: [f32; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    const B: [f32; 6] = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0];
+    /// (1 2 3; 4 5 6) (7 8; 9 10; 11 12).
+    const AB: [f64; 4] = [58.0, 64.0, 139.0, 154.0];
+
+    #[test]
+    fn product_of_2x3_and_3x2_is_known() {
+        assert_eq!(gemm(&Gemm::new(2, 2, 3), &A, &B, None, &[0.0; 4]).unwrap(), AB);
+    }
+
+    #[test]
+    fn transposed_factors_give_the_same_product() {
+        let at = [1.0, 4.0, 2.0, 5.0, 3.0, 6.0f32];
+        let bt = [7.0, 9.0, 11.0, 8.0, 10.0, 12.0f32];
+        let op = Gemm::new(2, 2, 3);
+        assert_eq!(gemm(&op.clone().trans_a(true), &at, &B, None, &[0.0; 4]).unwrap(), AB);
+        assert_eq!(gemm(&op.clone().trans_b(true), &A, &bt, None, &[0.0; 4]).unwrap(), AB);
+        assert_eq!(gemm(&op.trans_a(true).trans_b(true), &at, &bt, None, &[0.0; 4]).unwrap(), AB);
+    }
+
+    #[test]
+    fn alpha_beta_bias_and_activation_follow_the_formula() {
+        let op = Gemm::new(2, 2, 3).alpha(2.0).beta(-1.0).activation(Activation::Relu);
+        let c = [100.0, 200.0, 300.0, 400.0];
+        let got = gemm(&op, &A, &B, Some(&[5.0, -50.0]), &c).unwrap();
+        assert_eq!(got, [116.0 - 100.0 + 5.0, 0.0, 0.0, 0.0]);
+        let sigmoid = Gemm::new(1, 1, 1).activation(Activation::Sigmoid);
+        assert_eq!(gemm(&sigmoid, &[0.0f32], &[3.0], None, &[0.0]).unwrap(), [0.5]);
+    }
+
+    #[test]
+    fn what_has_factor_0_is_not_read() {
+        let nan = [f32::NAN; 6];
+        let op = Gemm::new(2, 2, 3);
+        assert_eq!(gemm(&op, &A, &B, None, &nan[..4]).unwrap(), AB);
+        let c = [1.0, 2.0, 3.0, 4.0f32];
+        let scaled = [3.0, 6.0, 9.0, 12.0];
+        assert_eq!(gemm(&op.alpha(0.0).beta(3.0), &nan, &nan, None, &c).unwrap(), scaled);
+        assert_eq!(gemm(&Gemm::new(2, 2, 0).beta(3.0), &[], &[], None, &c).unwrap(), scaled);
+    }
+
+    #[test]
+    fn nan_and_infinities_pass_through_the_product() {
+        let a = [f32::INFINITY, 1.0, f32::NAN, 1.0];
+        let got = gemm(&Gemm::new(2, 2, 2), &a, &[1.0, 0.0, 1.0, 1.0], None, &[0.0; 4]).unwrap();
+        assert_eq!(got[0], f64::INFINITY);
+        assert!(got[1].is_nan() && got[2].is_nan() && got[3].is_nan());
+    }
+
+    #[test]
+    fn leading_dimensions_skip_what_lies_between_rows() {
+        let a = [1.0, 2.0, 3.0, -9.0, 4.0, 5.0, 6.0f32];
+        let b = [7.0, 8.0, -9.0, -9.0, 9.0, 10.0, -9.0, -9.0, 11.0, 12.0];
+        let c = [0.0, 0.0, 77.0, 0.0, 0.0];
+        let op = Gemm::new(2, 2, 3).lda(4).ldb(4).ldc(3);
+        assert_eq!(gemm(&op, &a, &b, None, &c).unwrap(), [58.0, 64.0, 77.0, 139.0, 154.0]);
+        let bound = gemm_bound(&op, &a, &b, None, &c).unwrap();
+        assert!(bound[2] == 0.0 && bound[0] > 0.0);
+        assert!(gemm(&op, &a[..6], &b, None, &c).is_err());
+    }
+
+    #[test]
+    fn bound_covers_the_same_sum_in_f32_and_f16() {
+        let k = 1000;
+        let a: Vec<f32> = (0..k).map(|i| (i as f32 * 0.37).sin()).collect();
+        let b: Vec<f32> = (0..k).map(|i| (i as f32 * 0.91).cos()).collect();
+        let single: f32 = a.iter().zip(&b).map(|(x, y)| x * y).sum();
+        let op = Gemm::new(1, 1, k);
+        let exact = gemm(&op, &a, &b, None, &[0.0]).unwrap()[0];
+        let bound = gemm_bound(&op, &a, &b, None, &[0.0]).unwrap()[0];
+        assert!((f64::from(single) - exact).abs() <= bound && bound < 0.05, "{single} {exact} {bound}");
+
+        let half = |x: &[f32]| x.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>();
+        let (a, b, c) = (half(&a), half(&b), [f16::ZERO]);
+        let exact = gemm(&op, &a, &b, None, &c).unwrap()[0];
+        let bound = gemm_bound(&op, &a, &b, None, &c).unwrap()[0];
+        assert!((f64::from(f16::from_f64(exact)) - exact).abs() <= bound && bound < 0.1, "{exact} {bound}");
+    }
+}
