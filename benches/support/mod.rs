@@ -1,0 +1,157 @@
+//! What the benchmarks share: a device, one way to measure on it, and the result file.
+//!
+//! `cargo bench` measures device time (see `Gpu::measure`) under criterion. With `TILEWORK_RESULTS=FILE`
+//! it takes the median of 25 runs of each case instead and writes the rows as JSON.
+
+#![allow(dead_code)] // each benchmark uses its part
+
+use criterion::Criterion;
+use std::time::{Duration, Instant, SystemTime};
+use tilework::gpu::AdapterFilter;
+use tilework::prelude::*;
+use tilework::program::Cost;
+use tilework::{Element, Result};
+
+/// A device to measure on and the rows measured so far.
+pub(crate) struct Bench {
+    pub(crate) gpu: Gpu,
+    criterion: Criterion,
+    results: Option<String>,
+    rows: Vec<serde_json::Value>,
+}
+
+/// What is measured.
+pub(crate) struct Case<'a> {
+    pub(crate) op: &'a str,
+    pub(crate) variant: &'a str,
+    pub(crate) dtype: &'a str,
+    pub(crate) size: String,
+    pub(crate) cost: Cost,
+}
+
+impl Bench {
+    /// The adapter that TILEWORK_ADAPTER names, or the best. `None`, with a line, if there is none.
+    pub(crate) fn open() -> Option<Self> {
+        let name = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
+        let adapter = if name.is_empty() { AdapterFilter::Best } else { AdapterFilter::Name(name) };
+        let gpu = pollster::block_on(Gpu::request(GpuOptions { adapter, ..Default::default() }));
+        match gpu {
+            Ok(gpu) => {
+                println!("{} ({})", gpu.profile().name, gpu.profile().driver);
+                let criterion = Criterion::default()
+                    .configure_from_args()
+                    .sample_size(10)
+                    .warm_up_time(Duration::from_millis(100))
+                    .measurement_time(Duration::from_millis(500));
+                let results = std::env::var("TILEWORK_RESULTS").ok();
+                Some(Self { gpu, criterion, results, rows: Vec::new() })
+            }
+            Err(e) => {
+                println!("skipped: {e}");
+                None
+            }
+        }
+    }
+
+    /// `large` on a card, `small` on a software adapter.
+    pub(crate) fn scale<T>(&self, large: T, small: T) -> T {
+        if self.gpu.profile().is_cpu() { small } else { large }
+    }
+
+    /// Measures what `record` records on the device.
+    pub(crate) fn device(&mut self, case: &Case<'_>, mut record: impl FnMut(&mut Recorder) -> Result<()>) {
+        let Case { op, variant, dtype, size, cost } = case;
+        let gpu = self.gpu.clone();
+        if self.results.is_none() {
+            let mut group = self.criterion.benchmark_group(*op);
+            group.bench_function(format!("{variant}/{dtype}/{size}"), |b| {
+                b.iter_custom(|runs| {
+                    let measured = gpu.measure(runs as usize, &mut record).expect("the case runs");
+                    // measure() bounds the number of runs; criterion wants the time of all of them.
+                    let mean = measured.seconds.iter().sum::<f64>() / measured.seconds.len() as f64;
+                    Duration::from_secs_f64(mean * runs as f64)
+                });
+            });
+            group.finish();
+            return;
+        }
+        let measured = gpu.measure(self.scale(25, 5), &mut record).expect("the case runs");
+        let seconds = measured.median();
+        let (gbps, gflops) = (cost.bytes / seconds * 1e-9, cost.flop / seconds * 1e-9);
+        println!(
+            "{op:<8} {variant:<20} {dtype:<4} {size:<24} {:>11.2} us {gbps:>9.1} GB/s {gflops:>10.1} GFLOP/s",
+            seconds * 1e6
+        );
+        self.rows.push(serde_json::json!({
+            "op": op, "variant": variant, "dtype": dtype, "size": size, "seconds": seconds, "gbps": gbps,
+            "gflops": gflops, "clock": measured.clock.to_string(), "min_seconds": measured.min(),
+        }));
+    }
+
+    /// Measures a host-side routine.
+    pub(crate) fn host(&mut self, name: &str, mut routine: impl FnMut()) {
+        if self.results.is_none() {
+            self.criterion.bench_function(name, |b| b.iter(&mut routine));
+            return;
+        }
+        let mut seconds = Vec::new();
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(500) {
+            let one = Instant::now();
+            routine();
+            seconds.push(one.elapsed().as_secs_f64());
+        }
+        seconds.sort_by(f64::total_cmp);
+        let median = seconds[seconds.len() / 2];
+        println!("{name:<40} {:>11.2} us on the host", median * 1e6);
+        self.rows.push(
+            serde_json::json!({ "op": "runtime", "variant": name, "seconds": median, "clock": "host" }),
+        );
+    }
+
+    /// Writes the rows, each with the adapter, driver, date and version, if a file was asked for. Rows of
+    /// earlier benchmarks in the same file stay.
+    pub(crate) fn finish(self) {
+        let Some(path) = self.results else { return };
+        let profile = self.gpu.profile();
+        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let mut all: Vec<serde_json::Value> = std::fs::read_to_string(&path)
+            .ok()
+            .and_then(|t| serde_json::from_str(&t).ok())
+            .unwrap_or_default();
+        for mut row in self.rows {
+            row["adapter"] = profile.name.clone().into();
+            row["driver"] = profile.driver.clone().into();
+            row["date"] = now.split('T').next().into();
+            row["version"] = env!("CARGO_PKG_VERSION").into();
+            all.push(row);
+        }
+        let text = serde_json::to_string_pretty(&all).expect("rows are plain data");
+        std::fs::write(&path, text + "\n").unwrap_or_else(|e| println!("{path}: {e}"));
+    }
+}
+
+/// A buffer of pseudo-random numbers, made of repeated uploads so that large ones take no host memory.
+pub(crate) fn random<T: Element>(gpu: &Gpu, n: usize, value: impl Fn(u32) -> T) -> Result<Buffer<T>> {
+    const CHUNK: usize = 1 << 22;
+    let buffer = gpu.alloc::<T>(n)?;
+    let mut state = 0x2545_f491u32;
+    for start in (0..n).step_by(CHUNK) {
+        let len = CHUNK.min(n - start);
+        let part: Vec<T> = (0..len)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 17;
+                state ^= state << 5;
+                value(state)
+            })
+            .collect();
+        buffer.slice(start..start + len)?.write(&part)?;
+    }
+    Ok(buffer)
+}
+
+/// Uniform in [-0.5, 0.5).
+pub(crate) fn centred(bits: u32) -> f32 {
+    (bits >> 8) as f32 / 16_777_216.0 - 0.5
+}
