@@ -22,11 +22,13 @@ fn main() -> Result<()> {
 
     let plan = desc.plan::<f32>(&gpu)?;
     let record = || -> Result<()> {
-        let mut rec = gpu.recorder();
+        let mut encoder = gpu.device().create_command_encoder(&Default::default());
+        let mut rec = gpu.recorder_in(&mut encoder);
         for _ in 0..DISPATCHES {
             plan.record(&mut rec, &x, &y, &z)?;
         }
-        drop(rec);
+        rec.finish();
+        drop(encoder.finish());
         Ok(())
     };
     bench.host("record/tilework", || record().expect("records"));
@@ -103,5 +105,7 @@ impl Bare {
             let [x, y, z] = self.workgroups;
             pass.dispatch_workgroups(x, y, z);
         }
+        drop(pass);
+        drop(encoder.finish());
     }
 }

@@ -84,13 +84,22 @@ impl ParamsCache {
 /// Bind groups of one plan, most recently used first.
 type Groups = Mutex<Vec<GroupSet>>;
 
-/// Bind groups, one a dispatch, for one choice of buffers.
+/// Bind groups, one a dispatch, for one choice of buffers that passed all checks.
 #[derive(Debug)]
 struct GroupSet {
-    /// Identity and offset of each operand, then of each scratch area.
-    key: Vec<(u64, u64)>,
-    groups: Arc<[wgpu::BindGroup]>,
+    operands: Vec<Place>,
     scratch: Vec<Raw>,
+    groups: Vec<wgpu::BindGroup>,
+}
+
+/// What decides whether an operand passes the checks, and what is bound: a buffer's identity belongs to
+/// one `Gpu`.
+type Place = (u64, u64, usize, DType);
+
+impl RawSlice<'_> {
+    fn place(&self) -> Place {
+        (self.memory.raw.id, self.offset, self.len, self.dtype)
+    }
 }
 
 /// All plans' bind groups, so that [`Gpu::trim`] can drop them: they keep memory alive.
@@ -196,16 +205,38 @@ impl Executable {
     /// # Errors
     /// See [`Plan`](crate::Plan). Nothing is recorded then.
     pub fn record<E: Encoder>(&self, rec: &mut Recorder<E>, operands: &[RawSlice<'_>]) -> Result<()> {
-        self.check(rec, operands)?;
+        self.gpu.alive()?;
+        rec.check_owner(self.program.op, &self.gpu)?;
+        let scratch = (self.program.scratch.iter().enumerate())
+            .map(|(slot, &bytes)| self.gpu.scratch(slot, bytes))
+            .collect::<Result<Vec<_>>>()?;
+        // Held while recording: what is in the list has passed the checks, and is used in place.
+        let mut sets = lock(&self.groups);
+        let known = sets.iter().position(|set| {
+            set.operands.len() == operands.len()
+                && set.operands.iter().zip(operands).all(|(place, o)| *place == o.place())
+                && set.scratch.iter().zip(&scratch).all(|(a, b)| a.id == b.id)
+        });
+        match known {
+            Some(0) => {}
+            Some(i) => sets[..=i].rotate_right(1),
+            None => {
+                self.check(operands)?;
+                let groups = self.bind_all(operands, &scratch)?;
+                sets.truncate(REMEMBERED - 1);
+                let operands = operands.iter().map(RawSlice::place).collect();
+                sets.insert(0, GroupSet { operands, scratch, groups });
+            }
+        }
+        let set = &sets[0];
         if self.program.dispatches.is_empty() {
             return Ok(());
         }
-        let groups = self.groups(operands)?;
         for operand in operands {
             rec.keep(operand.memory);
         }
         let (pass, last) = rec.pass();
-        for (dispatch, group) in self.program.dispatches.iter().zip(groups.0.iter()) {
+        for (dispatch, group) in self.program.dispatches.iter().zip(&set.groups) {
             let pipeline = &self.pipelines[dispatch.kernel];
             if *last != pipeline.id {
                 pass.set_pipeline(&pipeline.pipeline);
@@ -221,17 +252,15 @@ impl Executable {
                     );
                 }
                 Grid::Indirect { resource: Resource::Scratch(i), offset } => {
-                    pass.dispatch_workgroups_indirect(&groups.1[i].buffer, offset);
+                    pass.dispatch_workgroups_indirect(&set.scratch[i].buffer, offset);
                 }
             }
         }
         Ok(())
     }
 
-    fn check<E: Encoder>(&self, rec: &Recorder<E>, operands: &[RawSlice<'_>]) -> Result<()> {
+    fn check(&self, operands: &[RawSlice<'_>]) -> Result<()> {
         let op = self.program.op;
-        self.gpu.alive()?;
-        rec.check_owner(op, &self.gpu)?;
         let wanted = &self.program.operands;
         if operands.len() != wanted.len() {
             return Err(err!(Shape, "{op}: {} operands given, {} wanted", operands.len(), wanted.len()));
@@ -280,29 +309,11 @@ impl Executable {
         Ok(())
     }
 
-    /// Bind groups and scratch for these operands: remembered, or made in one error scope.
-    fn groups(&self, operands: &[RawSlice<'_>]) -> Result<(Arc<[wgpu::BindGroup]>, Vec<Raw>)> {
-        let scratch = (self.program.scratch.iter().enumerate())
-            .map(|(slot, &bytes)| self.gpu.scratch(slot, bytes))
-            .collect::<Result<Vec<_>>>()?;
-        let places = || {
-            (operands.iter().map(|o| (o.memory.raw.id, o.offset))).chain(scratch.iter().map(|s| (s.id, 0)))
-        };
-        let mut sets = lock(&self.groups);
-        if let Some(i) = sets.iter().position(|set| set.key.iter().copied().eq(places())) {
-            sets[..=i].rotate_right(1);
-            return Ok((sets[0].groups.clone(), sets[0].scratch.clone()));
-        }
-        let groups: Arc<[wgpu::BindGroup]> =
-            self.gpu.scoped(&format!("{}: binding buffers", self.program.op), || {
-                (0..self.program.dispatches.len()).map(|i| self.bind(i, operands, &scratch)).collect()
-            })?;
-        sets.truncate(REMEMBERED - 1);
-        sets.insert(
-            0,
-            GroupSet { key: places().collect(), groups: groups.clone(), scratch: scratch.clone() },
-        );
-        Ok((groups, scratch))
+    /// Makes the bind groups of all dispatches, in one error scope.
+    fn bind_all(&self, operands: &[RawSlice<'_>], scratch: &[Raw]) -> Result<Vec<wgpu::BindGroup>> {
+        self.gpu.scoped(&format!("{}: binding buffers", self.program.op), || {
+            (0..self.program.dispatches.len()).map(|i| self.bind(i, operands, scratch)).collect()
+        })
     }
 
     fn bind(&self, index: usize, operands: &[RawSlice<'_>], scratch: &[Raw]) -> wgpu::BindGroup {
