@@ -13,3 +13,6 @@ fn finish(total: Acc) -> T {
     let bits = select(~total, total & 0x7fffffffu, (total & 0x80000000u) != 0u);
     return bitcast<T>(select(bits, 0x7fc00000u, total == NAN_KEY));
 }
+
+// An element that follows all of those in `total`.
+fn accumulate(total: Acc, x: Acc) -> Acc { return op_combine(total, x); }

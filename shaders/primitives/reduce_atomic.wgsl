@@ -1,5 +1,6 @@
 // Reduction whose workgroups combine their totals by an atomic on one word a row: for comparison.
-// Three dispatches: the totals are set to the identity, combined into, and turned into results.
+// Three dispatches: the totals are set to the identity, combined into, and turned into results. A bounded
+// number of workgroups shares a row, or the atomics on one word would take longer than all the rest.
 #import element/f32 as element
 #import primitives/lift_value as lift
 #import op/add as op
@@ -8,7 +9,6 @@
 #import workgroup/atomic_combine
 
 const WORKGROUP_SIZE: u32 = 256u;
-const ITEMS_PER_THREAD: u32 = 2u;
 
 struct Params {
     rows: u32,       // rows of the piece
@@ -40,12 +40,9 @@ fn reduce_into_totals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
         return;
     }
     var acc = op_identity();
-    for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
-        let column = (part * ITEMS_PER_THREAD + i) * WORKGROUP_SIZE + lane;
-        if column < params.len {
-            let at = params.origin + row * params.row_stride + column;
-            acc = op_combine(acc, lift(decode(input[at / PACK], at % PACK), column));
-        }
+    for (var column = part * WORKGROUP_SIZE + lane; column < params.len; column += params.parts * WORKGROUP_SIZE) {
+        let at = params.origin + row * params.row_stride + column;
+        acc = op_combine(acc, lift(decode(input[at / PACK], at % PACK), column));
     }
     let total = workgroup_reduce(acc, lane);
     if lane == 0u {

@@ -1,6 +1,6 @@
 // Reduction at the speed of memory: LANES_PER_ROW invocations walk a part of a row in steps of four
 // vec4, with four loads in flight, then a tree joins them. Many short rows share a workgroup.
-// Rows may begin anywhere: the elements beside whole vec4 are taken one by one.
+// Rows may begin and end anywhere: of the vec4 at either end, only the row's own elements count.
 // ORDERED keeps the order of operands, for operators that do not commute: each lane walks its own range.
 #import primitives/reduce_params
 #if TWO_STAGE
@@ -19,18 +19,29 @@ const UNROLL: u32 = 4u;
 fn word(acc: Acc, bits: u32, column: u32) -> Acc {
     var total = acc;
     for (var i = 0u; i < PACK; i++) {
-        total = op_combine(total, lift(decode(bits, i), column + i));
+        total = accumulate(total, lift(decode(bits, i), column + i));
     }
     return total;
 }
 
-fn vector(acc: Acc, v: vec4<u32>, column: u32) -> Acc {
-    let xy = word(word(acc, v.x, column), v.y, column + PACK);
-    return word(word(xy, v.z, column + 2u * PACK), v.w, column + 3u * PACK);
+// Those elements of the vec4 at element `at` that lie in `begin .. end`.
+fn vector(acc: Acc, v: vec4<u32>, at: u32, begin: u32, end: u32, column: u32) -> Acc {
+    if at >= begin && at + VECTOR <= end {
+        let xy = word(word(acc, v.x, column + at), v.y, column + at + PACK);
+        return word(word(xy, v.z, column + at + 2u * PACK), v.w, column + at + 3u * PACK);
+    }
+    var total = acc;
+    var words = v;
+    for (var i = 0u; i < VECTOR; i++) {
+        if at + i >= begin && at + i < end {
+            total = accumulate(total, lift(decode(words[i / PACK], i % PACK), column + at + i));
+        }
+    }
+    return total;
 }
 #endif
 
-/// The elements `begin .. end` of the binding that fall to `lane`; `column` is that of element 0.
+// The elements `begin .. end` of the binding that fall to `lane`; `column` is that of element 0.
 fn walk(begin: u32, end: u32, column: u32, part: u32, lane: u32) -> Acc {
     var acc = op_identity();
 #if ORDERED
@@ -42,33 +53,42 @@ fn walk(begin: u32, end: u32, column: u32, part: u32, lane: u32) -> Acc {
     }
 #else
 #if VECTORS
-    let whole = (begin + VECTOR - 1u) / VECTOR;
-    let whole_end = max(end / VECTOR, whole);
+    let stop = min((end + VECTOR - 1u) / VECTOR, arrayLength(&vectors));
     var b = op_identity();
     var c = op_identity();
     var d = op_identity();
     let step = LANES_PER_ROW * UNROLL;
-    var base = whole + part * step + lane;
-    while base + 3u * LANES_PER_ROW < whole_end {
-        let v0 = vectors[base];
-        let v1 = vectors[base + LANES_PER_ROW];
-        let v2 = vectors[base + 2u * LANES_PER_ROW];
-        let v3 = vectors[base + 3u * LANES_PER_ROW];
-        acc = vector(acc, v0, column + base * VECTOR);
-        b = vector(b, v1, column + (base + LANES_PER_ROW) * VECTOR);
-        c = vector(c, v2, column + (base + 2u * LANES_PER_ROW) * VECTOR);
-        d = vector(d, v3, column + (base + 3u * LANES_PER_ROW) * VECTOR);
-        base += step * params.parts;
+    var v = begin / VECTOR + part * step + lane;
+    while v + 3u * LANES_PER_ROW < stop {
+        let v0 = vectors[v];
+        let v1 = vectors[v + LANES_PER_ROW];
+        let v2 = vectors[v + 2u * LANES_PER_ROW];
+        let v3 = vectors[v + 3u * LANES_PER_ROW];
+        acc = vector(acc, v0, v * VECTOR, begin, end, column);
+        b = vector(b, v1, (v + LANES_PER_ROW) * VECTOR, begin, end, column);
+        c = vector(c, v2, (v + 2u * LANES_PER_ROW) * VECTOR, begin, end, column);
+        d = vector(d, v3, (v + 3u * LANES_PER_ROW) * VECTOR, begin, end, column);
+        v += step * params.parts;
     }
-    for (var i = 0u; i < UNROLL && base + i * LANES_PER_ROW < whole_end; i++) {
-        acc = vector(acc, vectors[base + i * LANES_PER_ROW], column + (base + i * LANES_PER_ROW) * VECTOR);
+    if v < stop {
+        // The last step, with its loads in flight together: what lies beyond is loaded from the last vec4
+        // and does not count.
+        let last = stop - 1u;
+        let v0 = vectors[v];
+        let v1 = vectors[min(v + LANES_PER_ROW, last)];
+        let v2 = vectors[min(v + 2u * LANES_PER_ROW, last)];
+        acc = vector(acc, v0, v * VECTOR, begin, end, column);
+        if v + LANES_PER_ROW < stop {
+            b = vector(b, v1, (v + LANES_PER_ROW) * VECTOR, begin, end, column);
+        }
+        if v + 2u * LANES_PER_ROW < stop {
+            c = vector(c, v2, (v + 2u * LANES_PER_ROW) * VECTOR, begin, end, column);
+        }
     }
     acc = op_combine(op_combine(acc, b), op_combine(c, d));
     if part == 0u {
-        for (var at = begin + lane; at < min(whole * VECTOR, end); at += LANES_PER_ROW) {
-            acc = op_combine(acc, load(at, column + at));
-        }
-        for (var at = whole_end * VECTOR + lane; at < end; at += LANES_PER_ROW) {
+        // A binding that ends within a vec4 leaves up to VECTOR - 1 elements of its last row.
+        for (var at = max(stop * VECTOR, begin) + lane; at < end; at += LANES_PER_ROW) {
             acc = op_combine(acc, load(at, column + at));
         }
     }

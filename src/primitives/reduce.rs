@@ -486,13 +486,14 @@ impl<'a> Lowering<'a> {
             |entry| self.program.kernel(Kernel::library("primitives/reduce_atomic", entry, spec.clone()));
         let [begin, combine, end] = ["set_identity", "reduce_into_totals", "finish_totals"].map(&mut kernel);
         let totals = self.partials(self.rows)?;
+        let workgroups = policy(self.profile).workgroups;
         let all =
             AtomicParams { rows: self.rows as u32, row_stride: 0, len: 0, origin: 0, parts: 1, first: 0 };
         let by_row = Grid::fold(self.rows.div_ceil(WORKGROUP_SIZE));
         self.program.dispatch(begin, &all, vec![totals], by_row);
         for piece in self.pieces.clone() {
             let (input, origin) = self.bind(piece);
-            let parts = piece.len.div_ceil(2 * WORKGROUP_SIZE);
+            let parts = piece.len.div_ceil(2 * WORKGROUP_SIZE).min((workgroups / self.rows).max(1));
             let params = AtomicParams {
                 rows: piece.rows as u32,
                 row_stride: if piece.rows == 1 { 0 } else { self.n as u32 },
@@ -510,9 +511,9 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Lanes that share a row of `vectors` vec4: enough that each takes about four, all 256 for few rows.
+/// Lanes that share a row of `vectors` vec4: as many as have four each to keep in flight, all 256 for one row.
 fn lanes_per_row(rows: u64, vectors: u64) -> u64 {
-    if rows == 1 { WORKGROUP_SIZE } else { (vectors / 4).next_power_of_two().clamp(8, WORKGROUP_SIZE) }
+    if rows == 1 { WORKGROUP_SIZE } else { (vectors / 4).next_power_of_two().min(WORKGROUP_SIZE) }
 }
 
 /// Cuts the input into pieces that one binding holds each.
