@@ -1,5 +1,7 @@
 //! What tests share: devices, random data, comparison.
 
+pub(crate) mod onnx;
+
 use half::f16;
 use std::sync::OnceLock;
 use tilework::gpu::AdapterFilter;

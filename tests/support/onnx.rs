@@ -134,6 +134,28 @@ impl TensorData {
             Self::Other(_) => return None,
         })
     }
+
+    /// The name of the elements' type, as Rust has it where it has one.
+    pub(crate) fn type_name(&self) -> String {
+        let name = match self {
+            Self::F32(_) => "f32",
+            Self::F16(_) => "f16",
+            Self::F64(_) => "f64",
+            Self::I32(_) => "i32",
+            Self::I64(_) => "i64",
+            Self::U32(_) => "u32",
+            Self::U64(_) => "u64",
+            Self::I8(_) => "i8",
+            Self::U8(_) => "u8",
+            Self::Bool(_) => "bool",
+            Self::Other(4) => "u16",
+            Self::Other(5) => "i16",
+            Self::Other(8) => "string",
+            Self::Other(16) => "bf16",
+            Self::Other(number) => return format!("type {number}"),
+        };
+        name.into()
+    }
 }
 
 /// Reads every case under `dir`, sorted by name. The first malformed file is the error, by its path.

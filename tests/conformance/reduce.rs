@@ -1,0 +1,198 @@
+//! Reductions along any axes: those to reduce are brought to the end, where they are a row.
+
+use super::array::Array;
+use super::elementwise::{self, Function, apply, elements, numbers, scale};
+use super::{Call, Stop};
+use half::f16;
+use tilework::DType;
+use tilework::prelude::*;
+use tilework::primitives::Reducer;
+use tilework::reference::{Number, reduce_bound};
+
+/// The operand as `rows` rows of `n` elements.
+struct Rows {
+    dtype: DType,
+    x: Array,
+    rows: usize,
+    n: usize,
+    /// Shape of the result.
+    dims: Vec<usize>,
+}
+
+impl Rows {
+    fn new(call: &Call, axes: &[i64]) -> Result<Self, Stop> {
+        let (dtype, x) = call.operand(0)?;
+        let rank = x.dims.len();
+        let reduced =
+            |axis: &usize| axes.iter().any(|&a| a == *axis as i64 || a + rank as i64 == *axis as i64);
+        let (last, first): (Vec<_>, Vec<_>) = (0..rank).partition(reduced);
+        let extent = |axes: &[usize]| axes.iter().map(|&axis| x.dims[axis]).product();
+        let dims = if call.int("keepdims", 1) != 0 {
+            (0..rank).map(|axis| if reduced(&axis) { 1 } else { x.dims[axis] }).collect()
+        } else {
+            first.iter().map(|&axis| x.dims[axis]).collect()
+        };
+        let (rows, n) = (extent(&first), extent(&last));
+        Ok(Self { dtype, x: x.permuted(&[first, last].concat()), rows, n, dims })
+    }
+
+    /// Of the operators that take several axes: by default all of them, or none.
+    fn of(call: &Call) -> Result<Self, Stop> {
+        let axes = call.ints(1, "axes");
+        if axes.is_empty() && call.int("noop_with_empty_axes", 0) == 0 {
+            let rank = call.operand(0)?.1.dims.len() as i64;
+            return Self::new(call, &(0..rank).collect::<Vec<_>>());
+        }
+        Self::new(call, &axes)
+    }
+}
+
+/// Each row of `x`, which is shaped as in `rows`.
+fn reduce<T: Number, O: Reducer<T>>(gpu: &Gpu, op: O, rows: &Rows, x: &Array) -> Result<Array, Stop>
+where
+    O::Output: Number,
+{
+    let operator = op.operator();
+    let input = elements::<T>(x);
+    let buffer = gpu.upload(&input)?;
+    let output = gpu.alloc::<O::Output>(rows.rows)?;
+    let mut rec = gpu.recorder();
+    Reduce::rows(op, rows.rows, rows.n).plan::<T>(gpu)?.record(&mut rec, &buffer, &output)?;
+    rec.submit()?;
+    let values = numbers(&output.read()?);
+    let mut bound = reduce_bound(&operator, rows.rows, rows.n, &input);
+    for (row, bound) in bound.iter_mut().enumerate() {
+        *bound += x.bound[row * rows.n..][..rows.n].iter().sum::<f64>();
+    }
+    Ok(Array { dims: rows.dims.clone(), values, bound })
+}
+
+/// Sums and products; those of bytes are wider than bytes, which ONNX does not ask for.
+fn accumulate<O>(call: &Call, op: O) -> Result<Array, Stop>
+where
+    O: Reducer<f32, Output = f32> + Reducer<f16, Output = f16>,
+    O: Reducer<i32, Output = i32> + Reducer<u32, Output = u32>,
+{
+    let rows = Rows::of(call)?;
+    match rows.dtype {
+        DType::F32 => reduce::<f32, O>(call.gpu, op, &rows, &rows.x),
+        DType::F16 => reduce::<f16, O>(call.gpu, op, &rows, &rows.x),
+        DType::I32 => reduce::<i32, O>(call.gpu, op, &rows, &rows.x),
+        DType::U32 => reduce::<u32, O>(call.gpu, op, &rows, &rows.x),
+        other => Err(Stop::out_of_scope("reduce has no sum of type", other)),
+    }
+}
+
+/// Extremes and their positions.
+fn choose<O>(call: &Call, op: O, rows: &Rows) -> Result<Array, Stop>
+where
+    O: Reducer<f32, Output: Number> + Reducer<f16, Output: Number> + Reducer<i32, Output: Number>,
+    O: Reducer<u32, Output: Number> + Reducer<u8, Output: Number> + Reducer<i8, Output: Number>,
+{
+    if rows.n == 0 && rows.rows > 0 {
+        return Err(Stop::out_of_scope("reduce refuses extremes of nothing", "empty set"));
+    }
+    match rows.dtype {
+        DType::F32 => reduce::<f32, O>(call.gpu, op, rows, &rows.x),
+        DType::F16 => reduce::<f16, O>(call.gpu, op, rows, &rows.x),
+        DType::I32 => reduce::<i32, O>(call.gpu, op, rows, &rows.x),
+        DType::U32 => reduce::<u32, O>(call.gpu, op, rows, &rows.x),
+        DType::U8 => reduce::<u8, O>(call.gpu, op, rows, &rows.x),
+        DType::I8 => reduce::<i8, O>(call.gpu, op, rows, &rows.x),
+        other => Err(Stop::out_of_scope("reduce does not take", other)),
+    }
+}
+
+fn position<O>(call: &Call, op: O) -> Result<Array, Stop>
+where
+    O: Reducer<f32, Output = u32> + Reducer<f16, Output = u32> + Reducer<i32, Output = u32>,
+    O: Reducer<u32, Output = u32> + Reducer<u8, Output = u32> + Reducer<i8, Output = u32>,
+{
+    let rows = Rows::new(call, &[call.int("axis", 0)])?;
+    if call.int("select_last_index", 0) != 0 {
+        return Err(Stop::out_of_scope("reduce gives the first position", "select_last_index"));
+    }
+    choose(call, op, &rows)
+}
+
+pub(super) fn sum(call: &Call) -> Result<Array, Stop> {
+    accumulate(call, Sum)
+}
+
+pub(super) fn prod(call: &Call) -> Result<Array, Stop> {
+    accumulate(call, Prod)
+}
+
+pub(super) fn min(call: &Call) -> Result<Array, Stop> {
+    choose(call, Min, &Rows::of(call)?)
+}
+
+pub(super) fn max(call: &Call) -> Result<Array, Stop> {
+    choose(call, Max, &Rows::of(call)?)
+}
+
+pub(super) fn arg_min(call: &Call) -> Result<Array, Stop> {
+    position(call, ArgMin)
+}
+
+pub(super) fn arg_max(call: &Call) -> Result<Array, Stop> {
+    position(call, ArgMax)
+}
+
+/// A sum between a function of each element and a function of the result.
+fn composed(call: &Call, before: Option<Function>, after: Option<Function>) -> Result<Array, Stop> {
+    let rows = Rows::of(call)?;
+    match rows.dtype {
+        DType::F32 => composed_as::<f32>(call.gpu, &rows, before, after),
+        DType::F16 => composed_as::<f16>(call.gpu, &rows, before, after),
+        other => Err(Stop::out_of_scope("composed of functions of floats, not of", other)),
+    }
+}
+
+fn composed_as<T: Number>(
+    gpu: &Gpu,
+    rows: &Rows,
+    before: Option<Function>,
+    after: Option<Function>,
+) -> Result<Array, Stop>
+where
+    Sum: Reducer<T, Output = T>,
+{
+    let mapped = before.map(|f| apply::<T>(gpu, &f, &rows.x)).transpose()?;
+    let sums = reduce::<T, Sum>(gpu, Sum, rows, mapped.as_ref().unwrap_or(&rows.x))?;
+    match after {
+        Some(f) => apply::<T>(gpu, &f, &sums),
+        None => Ok(sums),
+    }
+}
+
+pub(super) fn l1(call: &Call) -> Result<Array, Stop> {
+    composed(call, Some(elementwise::abs()), None)
+}
+
+pub(super) fn l2(call: &Call) -> Result<Array, Stop> {
+    composed(call, Some(elementwise::square()), Some(elementwise::sqrt()))
+}
+
+pub(super) fn sum_square(call: &Call) -> Result<Array, Stop> {
+    composed(call, Some(elementwise::square()), None)
+}
+
+pub(super) fn log_sum(call: &Call) -> Result<Array, Stop> {
+    composed(call, None, Some(elementwise::log()))
+}
+
+/// By the definition, without the shift by the maximum that keeps large elements from overflowing.
+pub(super) fn log_sum_exp(call: &Call) -> Result<Array, Stop> {
+    composed(call, Some(elementwise::exp()), Some(elementwise::log()))
+}
+
+pub(super) fn mean(call: &Call) -> Result<Array, Stop> {
+    let rows = Rows::of(call)?;
+    let share = 1.0 / rows.n as f64;
+    match rows.dtype {
+        DType::F32 => scale::<f32>(call.gpu, share, &reduce::<f32, Sum>(call.gpu, Sum, &rows, &rows.x)?),
+        DType::F16 => scale::<f16>(call.gpu, share, &reduce::<f16, Sum>(call.gpu, Sum, &rows, &rows.x)?),
+        other => Err(Stop::out_of_scope("integers have no mean", other)),
+    }
+}
