@@ -95,8 +95,9 @@ impl Gpu {
         Ok(Timing { seconds: m.seconds.iter().sum(), clock: m.clock })
     }
 
-    /// Measures `runs` runs of what `record` records, after at least 50 ms of the same work: cards drop
-    /// their clocks in a pause, and a short kernel then runs at half speed.
+    /// Measures `runs` runs of what `record` records, after at least 50 ms of the same work and until its
+    /// speed holds (at most a second): cards drop their clocks in a pause, and a kernel then runs at half
+    /// speed or less.
     ///
     /// # Errors
     /// Those of `record`; device lost.
@@ -117,13 +118,23 @@ impl Gpu {
             self.wait()
         };
         repeat(1)?;
-        let once = Instant::now();
-        repeat(1)?;
-        let each = once.elapsed().as_secs_f64().max(1e-6);
-        // Software drivers need no warm clocks.
-        let warm = if self.profile().is_cpu() { 0.0 } else { 0.05 };
-        while start.elapsed().as_secs_f64() < warm {
-            repeat(((0.01 / each) as usize).clamp(1, 256))?;
+        // Software drivers have no clocks to warm.
+        if !self.profile().is_cpu() {
+            let mut seconds = |times: usize| -> Result<f64> {
+                let start = Instant::now();
+                repeat(times)?;
+                Ok(start.elapsed().as_secs_f64().max(1e-6) / times as f64)
+            };
+            let mut last = seconds(1)?;
+            loop {
+                let now = seconds(((0.02 / last) as usize).clamp(1, 1024))?;
+                let steady = (now - last).abs() < 0.02 * last;
+                let warm = start.elapsed().as_secs_f64();
+                if (steady && warm > 0.05) || warm > 1.0 {
+                    break;
+                }
+                last = now;
+            }
         }
         self.passes(runs, &mut record)
     }
