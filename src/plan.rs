@@ -5,7 +5,7 @@ mod calls;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::gpu::{Encoder, Executable, Gpu, Recorder, Slice};
-use crate::program::{Ceilings, Cost, Determinism, DeviceProfile, In, InOut, Op, Out, Program};
+use crate::program::{Ceilings, Cost, Determinism, In, InOut, Op, Out, Program};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -57,8 +57,7 @@ impl<S> Plan<S> {
     /// What the plan says of itself, with the time predicted from this device's measured ceilings
     /// (measured now, if they have not been yet).
     pub fn report(&self) -> Report {
-        let gpu = self.executable.gpu();
-        Report::new(self.program(), gpu.profile(), gpu.ceilings().ok())
+        Report::of(&self.executable)
     }
 }
 
@@ -113,7 +112,10 @@ pub struct Report {
 }
 
 impl Report {
-    fn new(program: &Program, profile: &DeviceProfile, ceilings: Option<Ceilings>) -> Self {
+    /// What a program that was made ready by [`Gpu::prepare`] says of itself: as [`Plan::report`].
+    pub fn of(executable: &Executable) -> Self {
+        let (program, profile) = (executable.program(), executable.gpu().profile());
+        let ceilings = executable.gpu().ceilings().ok();
         let dispatches = program.dispatches.iter().map(|d| {
             let grid = match d.grid {
                 crate::program::Grid::Direct([x, y, z]) => format!("{x} x {y} x {z}"),

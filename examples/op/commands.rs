@@ -1,0 +1,304 @@
+//! Op names to descriptors: the one place that knows what each op takes on the command line.
+
+use crate::array::{Array, shape_text, with_type};
+use crate::{Failure, npy, refuse};
+use half::f16;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+use tilework::dense::{Activation, Gemm};
+use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
+use tilework::primitives::Reducer;
+use tilework::program::{DeviceProfile, Op, Program};
+use tilework::{ArgMax, ArgMin, DType, Element, Max, Min, Prod, Reduce, Sum};
+
+/// Every op, as the command line has it.
+const COMMANDS: &[Command] = &[
+    Command { name: "axpy", inputs: 2..=2, keys: &[value("alpha")], job: axpy },
+    Command { name: "map", inputs: 1..=1, keys: &[value("fn")], job: map },
+    Command { name: "zip", inputs: 2..=2, keys: &[value("fn")], job: zip },
+    Command { name: "reduce", inputs: 1..=1, keys: &[value("op"), value("axis")], job: reduce },
+    Command {
+        name: "gemm",
+        inputs: 2..=3,
+        keys: &[
+            value("alpha"),
+            value("beta"),
+            flag("trans-a"),
+            flag("trans-b"),
+            value("bias"),
+            value("activation"),
+            value("precision"),
+        ],
+        job: gemm,
+    },
+];
+
+/// An op on the command line.
+pub(crate) struct Command {
+    pub(crate) name: &'static str,
+    /// How many input files it takes.
+    pub(crate) inputs: RangeInclusive<usize>,
+    keys: &'static [Key],
+    /// Checks inputs and keys and says what to run.
+    pub(crate) job: fn(Call<'_>) -> Result<Job, Failure>,
+}
+
+/// A key of an op.
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) takes_value: bool,
+}
+
+const fn value(name: &'static str) -> Key {
+    Key { name, takes_value: true }
+}
+
+const fn flag(name: &'static str) -> Key {
+    Key { name, takes_value: false }
+}
+
+impl Command {
+    pub(crate) fn find(name: &str) -> Result<&'static Self, Failure> {
+        COMMANDS.iter().find(|c| c.name == name).ok_or_else(|| {
+            let names: Vec<_> = COMMANDS.iter().map(|c| c.name).collect();
+            refuse!("no op `{name}`; there are: {}", names.join(", "))
+        })
+    }
+
+    pub(crate) fn key(&self, name: &str) -> Option<Key> {
+        self.keys.iter().copied().find(|k| k.name == name)
+    }
+
+    pub(crate) fn key_names(&self) -> String {
+        self.keys.iter().map(|k| format!("--{}", k.name)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What was asked of an op.
+pub(crate) struct Call<'a> {
+    pub(crate) inputs: Vec<Array>,
+    pub(crate) keys: &'a Keys,
+    pub(crate) variant: &'a str,
+}
+
+/// What to run, and on what.
+pub(crate) struct Job {
+    pub(crate) lower: Box<dyn Fn(&DeviceProfile) -> tilework::Result<Program>>,
+    /// One for each of the program's operands.
+    pub(crate) operands: Vec<Operand>,
+}
+
+/// Where an operand comes from and goes to.
+pub(crate) enum Operand {
+    /// An input.
+    Given(Array),
+    /// An input that is overwritten with an output.
+    Updated(Array),
+    /// An output of this shape.
+    Result(Vec<usize>),
+}
+
+/// Keys that were given, with their values; none for flags.
+#[derive(Default)]
+pub(crate) struct Keys(Vec<(&'static str, Option<OsString>)>);
+
+impl Keys {
+    pub(crate) fn add(&mut self, name: &'static str, value: Option<OsString>) -> Result<(), Failure> {
+        if self.flag(name) {
+            return Err(refuse!("--{name} is given twice"));
+        }
+        self.0.push((name, value));
+        Ok(())
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.0.iter().any(|(n, _)| *n == name)
+    }
+
+    fn get(&self, name: &str) -> Option<&OsString> {
+        self.0.iter().find(|(n, _)| *n == name)?.1.as_ref()
+    }
+
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(PathBuf::from)
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        self.get(name).map(|v| v.to_string_lossy().into_owned())
+    }
+
+    fn number<T: FromStr<Err: Display>>(&self, name: &str, default: T) -> Result<T, Failure> {
+        match self.text(name) {
+            None => Ok(default),
+            Some(text) => text.parse().map_err(|e| refuse!("--{name} {text}: {e}")),
+        }
+    }
+
+    /// One of `choices`; the first if the key is not given.
+    fn choice(&self, name: &str, choices: &[&'static str]) -> Result<&'static str, Failure> {
+        let Some(text) = self.text(name) else { return Ok(choices[0]) };
+        let found = choices.iter().find(|c| **c == text);
+        found.copied().ok_or_else(|| refuse!("--{name} {text}: must be one of {}", choices.join(", ")))
+    }
+}
+
+impl Call<'_> {
+    /// The inputs, if there are `N` of them.
+    fn take<const N: usize>(&mut self) -> Result<[Array; N], Failure> {
+        let given = self.inputs.len();
+        std::mem::take(&mut self.inputs)
+            .try_into()
+            .map_err(|_| refuse!("{given} input files given, {N} wanted"))
+    }
+}
+
+fn same_type(op: &str, (name_x, x): (&str, &Array), (name_y, y): (&str, &Array)) -> Result<(), Failure> {
+    if x.data.dtype() == y.data.dtype() {
+        return Ok(());
+    }
+    Err(refuse!("{op}: {name_x} is {}, {name_y} is {}; their types must agree", x.describe(), y.describe()))
+}
+
+fn same_shape(op: &str, x: &Array, y: &Array) -> Result<(), Failure> {
+    if x.shape == y.shape {
+        return same_type(op, ("x", x), ("y", y));
+    }
+    Err(refuse!("{op}: x is {}, y is {}; their shapes must agree", x.describe(), y.describe()))
+}
+
+fn job<T: Element>(op: impl Op<T> + 'static, operands: Vec<Operand>) -> Job {
+    Job { lower: Box::new(move |profile| op.lower(profile)), operands }
+}
+
+fn axpy(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, y] = call.take()?;
+    let [n] = x.dims("axpy: x")?;
+    same_shape("axpy", &x, &y)?;
+    let op = Axpy::new(n, call.keys.number("alpha", 1.0)?).variant(call.variant);
+    Ok(with_type!(x.data, job(op, vec![Operand::Given(x), Operand::Updated(y)])))
+}
+
+fn map(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let function: MapFn = call.keys.text("fn").as_deref().unwrap_or("neg").parse()?;
+    let op = Map::new(function, x.data.len()).variant(call.variant);
+    let y = Operand::Result(x.shape.clone());
+    Ok(with_type!(x.data, job(op, vec![Operand::Given(x), y])))
+}
+
+fn zip(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, y] = call.take()?;
+    same_shape("zip", &x, &y)?;
+    let function: ZipFn = call.keys.text("fn").as_deref().unwrap_or("add").parse()?;
+    let op = Zip::new(function, x.data.len()).variant(call.variant);
+    let z = Operand::Result(x.shape.clone());
+    Ok(with_type!(x.data, job(op, vec![Operand::Given(x), Operand::Given(y), z])))
+}
+
+fn reduce(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let op = call.keys.choice("op", &["sum", "prod", "min", "max", "argmin", "argmax"])?;
+    let (rows, n, shape) = match (call.keys.choice("axis", &["all", "last"])?, x.shape.split_last()) {
+        ("all", _) => (1, x.data.len(), Vec::new()),
+        (_, Some((&n, rest))) => (rest.iter().product(), n, rest.to_vec()),
+        (_, None) => return Err(refuse!("reduce: x is {}; it has no last axis", x.describe())),
+    };
+    Ok(with_type!(
+        x.data,
+        reduce_as(op, rows, n, call.variant, vec![Operand::Given(x), Operand::Result(shape)])
+    ))
+}
+
+fn reduce_as<T: Element>(op: &str, rows: usize, n: usize, variant: &str, operands: Vec<Operand>) -> Job
+where
+    Sum: Reducer<T>,
+    Prod: Reducer<T>,
+    Min: Reducer<T>,
+    Max: Reducer<T>,
+    ArgMin: Reducer<T>,
+    ArgMax: Reducer<T>,
+{
+    match op {
+        "sum" => job::<T>(Reduce::rows(Sum, rows, n).variant(variant), operands),
+        "prod" => job::<T>(Reduce::rows(Prod, rows, n).variant(variant), operands),
+        "min" => job::<T>(Reduce::rows(Min, rows, n).variant(variant), operands),
+        "max" => job::<T>(Reduce::rows(Max, rows, n).variant(variant), operands),
+        "argmin" => job::<T>(Reduce::rows(ArgMin, rows, n).variant(variant), operands),
+        _ => job::<T>(Reduce::rows(ArgMax, rows, n).variant(variant), operands),
+    }
+}
+
+fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {
+    let c = if call.inputs.len() == 3 { call.inputs.pop() } else { None };
+    let [a, b] = call.take()?;
+    let keys = call.keys;
+    let precision = keys.choice("precision", &["strict", "fast", "tensor"])?;
+    if precision != "strict" {
+        return Err(refuse!(
+            "gemm: --precision {precision} comes with the tensor-core variants, which are not there yet; strict is"
+        ));
+    }
+    let (trans_a, trans_b) = (keys.flag("trans-a"), keys.flag("trans-b"));
+    let mut dims_a = a.dims::<2>("gemm: a")?;
+    let mut dims_b = b.dims::<2>("gemm: b")?;
+    if trans_a {
+        dims_a.reverse();
+    }
+    if trans_b {
+        dims_b.reverse();
+    }
+    let ([m, k], [k_b, n]) = (dims_a, dims_b);
+    if k != k_b {
+        return Err(refuse!(
+            "gemm: op(a) is {}, op(b) is {}; the columns of the first must be the rows of the second",
+            shape_text(&dims_a),
+            shape_text(&dims_b)
+        ));
+    }
+    same_type("gemm", ("a", &a), ("b", &b))?;
+    let beta = keys.number("beta", 0f32)?;
+    let mut op = Gemm::new(m, n, k)
+        .alpha(keys.number("alpha", 1f32)?)
+        .beta(beta)
+        .trans_a(trans_a)
+        .trans_b(trans_b)
+        .variant(call.variant);
+    let activation = keys.choice("activation", &Activation::ALL.map(Activation::name))?;
+    if let Some(activation) = Activation::from_name(activation) {
+        op = op.activation(activation);
+    }
+    let bias = keys.path("bias").map(|path| npy::read(&path)).transpose()?;
+    if let Some(bias) = &bias {
+        same_type("gemm", ("a", &a), ("bias", bias))?;
+        if bias.shape != [n] {
+            return Err(refuse!("gemm: bias is {}; it must be {}", bias.describe(), shape_text(&[n])));
+        }
+    }
+    let updated = match c {
+        Some(c) if c.shape != [m, n] => {
+            return Err(refuse!("gemm: c is {}; it must be {}", c.describe(), shape_text(&[m, n])));
+        }
+        Some(c) => {
+            same_type("gemm", ("a", &a), ("c", &c))?;
+            Operand::Updated(c)
+        }
+        None if beta != 0.0 => return Err(refuse!("gemm: --beta {beta} needs c, the third input")),
+        None => Operand::Result(vec![m, n]),
+    };
+    let floats = a.data.dtype();
+    let mut operands = vec![Operand::Given(a), Operand::Given(b)];
+    let with_bias = bias.is_some();
+    operands.extend(bias.map(Operand::Given));
+    operands.push(updated);
+    match (floats, with_bias) {
+        (DType::F32, false) => Ok(job::<f32>(op, operands)),
+        (DType::F32, true) => Ok(job::<f32>(op.with_bias(), operands)),
+        (DType::F16, false) => Ok(job::<f16>(op, operands)),
+        (DType::F16, true) => Ok(job::<f16>(op.with_bias(), operands)),
+        (other, _) => Err(refuse!("gemm: the matrices are of {other}; the product takes f32 or f16")),
+    }
+}
