@@ -1,6 +1,14 @@
 //! All tests that need the whole crate, in one binary so that they share devices and pipelines.
 
 mod architecture;
+mod dense {
+    mod gemm;
+}
+mod elementwise {
+    mod axpy;
+    mod map;
+    mod zip;
+}
 mod primitives {
     mod reduce;
 }
