@@ -2,6 +2,14 @@
 
 mod architecture;
 mod conformance;
+mod dense {
+    mod gemm;
+}
+mod elementwise {
+    mod axpy;
+    mod map;
+    mod zip;
+}
 mod primitives {
     mod reduce;
 }

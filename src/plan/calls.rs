@@ -1,12 +1,126 @@
 //! One-line forms: allocate the output, plan, record, submit. For programs that have no GPU code.
 
 use super::Plannable;
+use crate::dense::Gemm;
 use crate::element::Element;
+use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use crate::error::Result;
-use crate::gpu::{Buffer, Gpu, Slice};
+use crate::gpu::{Buffer, Gpu, Recorder, Slice};
 use crate::primitives::{Reduce, Reducer};
+use crate::program::{In, InOut, Op};
 
 impl Gpu {
+    /// `function` of every element of `x`, in a new buffer: [`Map`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, MapFn};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[-1.0f32, 0.0, 4.0])?;
+    /// assert_eq!(gpu.map(&x, MapFn::Relu)?.read()?, [0.0, 0.0, 4.0]);
+    /// let f = MapFn::custom("fn map(x: T) -> T { return 2.0 * x + 1.0; }");
+    /// assert_eq!(gpu.map(&x, f)?.read()?, [-1.0, 1.0, 9.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Map`] and of [`Gpu::alloc`].
+    pub fn map<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>, function: MapFn) -> Result<Buffer<T>> {
+        let x = x.into();
+        let plan = Map::new(function, x.len()).plan::<T>(self)?;
+        let y = self.alloc(x.len())?;
+        self.run(|rec| plan.record(rec, x, &y))?;
+        Ok(y)
+    }
+
+    /// `function` of every pair of elements of `x` and `y`, in a new buffer: [`Zip`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, ZipFn};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, y) = (gpu.upload(&[1, 2, 3])?, gpu.upload(&[10, 20, 30])?);
+    /// assert_eq!(gpu.zip(&x, &y, ZipFn::Add)?.read()?, [11, 22, 33]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Zip`] and of [`Gpu::alloc`].
+    pub fn zip<'a, T: Element>(
+        &self,
+        x: impl Into<Slice<'a, T>>,
+        y: impl Into<Slice<'a, T>>,
+        function: ZipFn,
+    ) -> Result<Buffer<T>> {
+        let (x, y) = (x.into(), y.into());
+        let plan = Zip::new(function, x.len()).plan::<T>(self)?;
+        let z = self.alloc(x.len())?;
+        self.run(|rec| plan.record(rec, x, y, &z))?;
+        Ok(z)
+    }
+
+    /// `y = alpha x + y`, in place: [`Axpy`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, y) = (gpu.upload(&[1.0f32, 2.0, 3.0])?, gpu.upload(&[0.5f32; 3])?);
+    /// gpu.axpy(2.0, &x, &y)?;
+    /// assert_eq!(y.read()?, [2.5, 4.5, 6.5]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ;
+    /// [`Aliasing`](crate::ErrorKind::Aliasing) if both lie in one buffer; those of [`Axpy`].
+    pub fn axpy<'a, T: Element>(
+        &self,
+        alpha: f64,
+        x: impl Into<Slice<'a, T>>,
+        y: impl Into<Slice<'a, T>>,
+    ) -> Result<()> {
+        let x = x.into();
+        let plan = Axpy::new(x.len(), alpha).plan::<T>(self)?;
+        self.run(|rec| plan.record(rec, x, y))
+    }
+
+    /// The product of `a`, m x k, and `b`, k x n, both row-major and of `f32` or `f16`, in a new buffer:
+    /// [`Gemm`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let a = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?; // 2 x 2
+    /// let b = gpu.upload(&[1.0f32, 0.0, 5.0, 0.0, 1.0, 6.0])?; // 2 x 3
+    /// let c = gpu.gemm(&a, &b, 2, 3, 2)?;
+    /// assert_eq!(c.read()?, [1.0, 2.0, 17.0, 3.0, 4.0, 39.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `b` has another length; those of [`Gemm`] and of
+    /// [`Gpu::alloc`].
+    pub fn gemm<'a, T: Element>(
+        &self,
+        a: impl Into<Slice<'a, T>>,
+        b: impl Into<Slice<'a, T>>,
+        m: usize,
+        n: usize,
+        k: usize,
+    ) -> Result<Buffer<T>>
+    where
+        Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    {
+        let (a, b) = (a.into(), b.into());
+        // Planning refuses extents whose product overflows.
+        let plan = Gemm::new(m, n, k).plan::<T>(self)?;
+        let c = self.alloc(m * n)?;
+        self.run(|rec| plan.record(rec, a, b, &c))?;
+        Ok(c)
+    }
+
     /// All of `input` to one value: [`Reduce`].
     ///
     /// # Errors
@@ -41,9 +155,14 @@ impl Gpu {
         }
         let output = self.alloc(rows)?;
         let plan = Reduce::rows(op, rows, n).plan::<T>(self)?;
-        let mut rec = self.recorder();
-        plan.record(&mut rec, input, &output)?;
-        rec.submit()?;
+        self.run(|rec| plan.record(rec, input, &output))?;
         Ok(output)
+    }
+
+    /// Submits what `record` records.
+    fn run(&self, record: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<()> {
+        let mut rec = self.recorder();
+        record(&mut rec)?;
+        rec.submit()
     }
 }

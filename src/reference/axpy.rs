@@ -1,6 +1,7 @@
 //! `y[i] = alpha x[i] + y[i]`.
 
 use super::Number;
+use super::number::{readings, rounding, spread};
 use crate::error::{Result, err};
 
 /// Adds `alpha` times `x` to `y`; `alpha` is first made the number that a kernel gets.
@@ -21,6 +22,41 @@ pub fn axpy<T: Number>(alpha: f64, x: &[T], y: &mut [T]) -> Result<()> {
         *y = T::narrow(alpha * x.widen() + y.widen());
     }
     Ok(())
+}
+
+/// How far from [`axpy`] each element may be after the op ran, for `y` before it.
+///
+/// The product and the sum are each one of the two f32 around the exact one; nothing is promised where the
+/// product alone overflows. Subnormal numbers may be taken for 0. Halves are rounded to nearest after all that.
+/// Integers are exact.
+///
+/// # Errors
+/// As [`axpy`].
+pub fn axpy_bound<T: Number>(alpha: f64, x: &[T], y: &[T]) -> Result<Vec<f64>> {
+    let mut want = y.to_vec();
+    axpy(alpha, x, &mut want)?;
+    if !T::DTYPE.is_float() {
+        return Ok(vec![0.0; x.len()]);
+    }
+    let bound = |((x, y), want): ((&T, &T), T)| {
+        let mut bound = 0.0f64;
+        for alpha in readings(f32::scalar(alpha)) {
+            for x in readings(x.to_f64()) {
+                let exact = alpha * x;
+                if exact.is_finite() && (exact as f32).is_infinite() {
+                    return f64::INFINITY;
+                }
+                for product in readings(exact) {
+                    for y in readings(y.to_f64()) {
+                        let sum = product + y;
+                        bound = bound.max(spread(want, sum, rounding(exact) + rounding(sum)));
+                    }
+                }
+            }
+        }
+        bound
+    };
+    Ok(x.iter().zip(y).zip(want).map(bound).collect())
 }
 
 #[cfg(test)]
@@ -48,5 +84,17 @@ mod tests {
     #[test]
     fn lengths_that_differ_are_refused() {
         assert_eq!(axpy(1.0, &[1.0f32], &mut []).unwrap_err().kind(), ErrorKind::Shape);
+    }
+
+    #[test]
+    fn bounds_count_one_rounding_for_the_product_and_one_for_the_sum() {
+        let u = 2f64.powi(-23);
+        let of = |alpha, x: f32, y: f32| axpy_bound(alpha, &[x], &[y]).unwrap()[0];
+        assert_eq!(of(0.5, 3.0, 0.25), 0.0);
+        let third = f64::from(1.0f32 / 3.0);
+        assert_eq!(of(third, 3.0, 0.0), 2.0 * u);
+        assert_eq!(of(1.0, 1e-10, 1.0), u);
+        assert_eq!(of(3e38, 3e38, -1.0), f64::INFINITY);
+        assert_eq!(axpy_bound(-3.0, &[2], &[1]).unwrap(), [0.0]);
     }
 }

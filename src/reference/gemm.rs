@@ -4,6 +4,7 @@ use super::activate;
 use crate::dense::{Activation, Gemm, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use half::f16;
 
 /// What `c` holds after `op`: `activation(alpha op(A) op(B) + beta C + bias)`, not rounded to `T`.
 ///
@@ -26,8 +27,8 @@ pub fn gemm<T: Element + Into<f64>>(
 /// With u = 2^-24 and `gamma(j) = j u / (1 - j u)` (Higham, *Accuracy and Stability of Numerical
 /// Algorithms*, section 3.1), a sum of k products in any order, scaled, with two terms added, errs by at most
 /// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)`. The steepest slope of the activation scales that;
-/// its own error and the rounding to `T` come on top. 0 for elements between the rows; no number where the
-/// result is none.
+/// its own error and the rounding to `T` come on top. 0 for elements between the rows; infinite where a sum
+/// or the result may overflow; no number where the result is infinite or none.
 ///
 /// # Errors
 /// As [`gemm`].
@@ -50,24 +51,40 @@ pub fn gemm_bound<T: Element + Into<f64>>(
         Activation::Gelu => (1.13, 16.0 * u),
     };
     // WGSL lets a conversion to f16 take either neighbour, and a device flush what is subnormal.
-    let (round, flush) = match T::DTYPE {
-        DType::F16 => (2f64.powi(-10), 2f64.powi(-14)),
-        _ => (0.0, terms * 2f64.powi(-126)),
+    let (round, flush, largest) = match T::DTYPE {
+        DType::F16 => (2f64.powi(-10), 2f64.powi(-14), f16::MAX.to_f64()),
+        _ => (0.0, terms * 2f64.powi(-126), f64::from(f32::MAX)),
     };
     let mut bound = vec![0.0; c.len()];
     each_element(op, a, b, bias, c, |at, sums| {
         let y = activate(op.activation, sums.value);
         let error = slope * gamma * sums.magnitude + own * (1.0 + y.abs());
-        bound[at] = if y.is_finite() { error + round * (y.abs() + error) + flush } else { f64::NAN };
+        let error = error + round * (y.abs() + error) + flush;
+        bound[at] = match y.is_finite() {
+            true if sums.largest > f64::from(f32::MAX) || y.abs() + error > largest => f64::INFINITY,
+            true => error,
+            false => f64::NAN,
+        };
         y
     })?;
     Ok(bound)
 }
 
-/// An element before the activation, and the same with every term made positive.
+/// An element before the activation.
 struct Sums {
     value: f64,
+    /// The same with every term made positive.
     magnitude: f64,
+    /// The most that a sum on the way may come to.
+    largest: f64,
+}
+
+impl Sums {
+    fn add(&mut self, term: f64, size: f64) {
+        self.value += term;
+        self.magnitude += size;
+        self.largest = self.largest.max(self.magnitude);
+    }
 }
 
 fn each_element<T: Element + Into<f64>>(
@@ -96,23 +113,26 @@ fn each_element<T: Element + Into<f64>>(
     for row in 0..op.m {
         for col in 0..op.n {
             let at = row * at_c.ld + col;
-            let mut sums = Sums { value: 0.0, magnitude: 0.0 };
-            let mut add = |term: f64| {
-                sums.value += term;
-                sums.magnitude += term.abs();
-            };
-            if op.alpha != 0.0 {
-                for i in 0..op.k {
-                    let x: f64 = a[if op.trans_a { i * at_a.ld + row } else { row * at_a.ld + i }].into();
-                    let y: f64 = b[if op.trans_b { col * at_b.ld + i } else { i * at_b.ld + col }].into();
-                    add(alpha * (x * y));
-                }
+            // op(A) op(B), and the same with every term made positive.
+            let (mut product, mut size) = (0.0, 0.0);
+            let terms = if op.alpha == 0.0 { 0 } else { op.k };
+            for i in 0..terms {
+                let x: f64 = a[if op.trans_a { i * at_a.ld + row } else { row * at_a.ld + i }].into();
+                let y: f64 = b[if op.trans_b { col * at_b.ld + i } else { i * at_b.ld + col }].into();
+                product += x * y;
+                size += (x * y).abs();
+            }
+            let mut sums = Sums { value: 0.0, magnitude: 0.0, largest: size };
+            if terms > 0 {
+                sums.add(alpha * product, alpha.abs() * size);
             }
             if op.beta != 0.0 {
-                add(beta * c[at].into());
+                let term = beta * c[at].into();
+                sums.add(term, term.abs());
             }
             if let Some(bias) = bias {
-                add(bias[col].into());
+                let term = bias[col].into();
+                sums.add(term, term.abs());
             }
             out[at] = result(at, sums);
         }
@@ -123,7 +143,6 @@ fn each_element<T: Element + Into<f64>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use half::f16;
 
     const A: [f32; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
     const B: [f32; 6] = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0];
@@ -184,6 +203,19 @@ mod tests {
         let bound = gemm_bound(&op, &a, &b, None, &c).unwrap();
         assert!(bound[2] == 0.0 && bound[0] > 0.0);
         assert!(gemm(&op, &a[..6], &b, None, &c).is_err());
+    }
+
+    #[test]
+    fn nothing_is_promised_where_a_sum_may_overflow() {
+        let bound = |a: &[f32], op: Gemm| gemm_bound(&op, a, &[1.0, 1.0], None, &[0.0]).unwrap()[0];
+        let op = Gemm::new(1, 1, 2);
+        assert_eq!(bound(&[f32::MAX, -f32::MAX], op.clone()), f64::INFINITY);
+        assert_eq!(bound(&[f32::MAX, f32::MAX], op.clone().alpha(0.25)), f64::INFINITY);
+        assert_eq!(bound(&[1e38, 1e38], op.clone().alpha(4.0)), f64::INFINITY);
+        assert!(bound(&[1e38, 1e38], op.clone()) < 1e33);
+        let (large, one) = (f16::from_f32(40_000.0), f16::ONE);
+        let halves = gemm_bound(&op, &[large, large], &[one, one], None, &[f16::ZERO]).unwrap();
+        assert_eq!(halves, [f64::INFINITY]);
     }
 
     #[test]

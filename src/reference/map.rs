@@ -1,6 +1,7 @@
 //! `y[i] = f(x[i])`.
 
 use super::Number;
+use super::number::{readings, spread};
 use crate::elementwise::MapFn;
 use crate::error::{Result, err};
 
@@ -16,18 +17,73 @@ pub fn map<T: Number>(function: &MapFn, x: &[T]) -> Result<Vec<T>> {
     Ok(x.iter().map(|&x| apply(function, x)).collect())
 }
 
+/// How far from [`map`] each element may be after the op ran, by the errors that WGSL allows.
+///
+/// With u = 2^-23, relative to the result: `exp` errs by `3 + 2 |x|` ULP, `sqrt`, which is
+/// `1 / inverseSqrt(x)`, by 2 and 2.5, and an addition and a division by 1 and 2.5. Through the form of the
+/// kernels `sigmoid` y then errs by `((1 - y) (3 + 2 |x|) + 3.5) u`, and `tanh` y by
+/// `((1 - y) (3.5 + (1 + y) (3 + 4 |x|) / 2) + 1) u / y` from 0.625 on, by 3 u below. Subnormal numbers may be taken
+/// for 0. Halves are rounded to nearest after all that. Integers are exact.
+///
+/// # Errors
+/// As [`map`].
+pub fn map_bound<T: Number>(function: &MapFn, x: &[T]) -> Result<Vec<f64>> {
+    let want = map(function, x)?;
+    if !T::DTYPE.is_float() {
+        return Ok(vec![0.0; x.len()]);
+    }
+    let bound = |(x, want): (&T, T)| {
+        let of = |x: f64| {
+            let exact = match function {
+                MapFn::Neg => -x,
+                MapFn::Abs => x.abs(),
+                MapFn::Relu => x.max(0.0),
+                _ => smooth(function, x),
+            };
+            spread(want, exact, error(function, x, exact))
+        };
+        readings(x.to_f64()).map(of).into_iter().fold(0.0, f64::max)
+    };
+    Ok(x.iter().zip(want).map(bound).collect())
+}
+
 fn apply<T: Number>(function: &MapFn, x: T) -> T {
     let zero = T::Wide::default();
     let wide = x.widen();
     match function {
         MapFn::Neg => T::narrow(-wide),
+        // Of -0 too.
+        MapFn::Abs | MapFn::Relu if wide == zero => T::narrow(zero),
         MapFn::Abs if wide < zero => T::narrow(-wide),
         MapFn::Relu if wide < zero => T::narrow(zero),
-        MapFn::Exp => T::from_f64(x.to_f64().exp()),
-        MapFn::Sqrt => T::from_f64(x.to_f64().sqrt()),
-        MapFn::Sigmoid => T::from_f64(1.0 / (1.0 + (-x.to_f64()).exp())),
-        MapFn::Tanh => T::from_f64(x.to_f64().tanh()),
+        MapFn::Exp | MapFn::Sqrt | MapFn::Sigmoid | MapFn::Tanh => T::from_f64(smooth(function, x.to_f64())),
         MapFn::Abs | MapFn::Relu | MapFn::Custom(_) => x,
+    }
+}
+
+/// The functions whose results are rounded.
+fn smooth(function: &MapFn, x: f64) -> f64 {
+    match function {
+        MapFn::Exp => x.exp(),
+        MapFn::Sqrt => x.sqrt(),
+        MapFn::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+        MapFn::Tanh => x.tanh(),
+        _ => x,
+    }
+}
+
+/// How far the f32 that a kernel computes for `function` of `x` may be from `y`: see [`map_bound`].
+fn error(function: &MapFn, x: f64, y: f64) -> f64 {
+    let u = 2f64.powi(-23);
+    let (a, size) = (x.abs(), y.abs());
+    match function {
+        _ if a.is_infinite() => 0.0,
+        MapFn::Exp => (3.0 + 2.0 * a) * u * size,
+        MapFn::Sqrt => 4.5 * u * size,
+        MapFn::Sigmoid => ((1.0 - y) * (3.0 + 2.0 * a) + 3.5) * u * size,
+        MapFn::Tanh if a < 0.625 => 3.0 * u * size,
+        MapFn::Tanh => ((1.0 - size) * (3.5 + (1.0 + size) * (3.0 + 4.0 * a) / 2.0) + 1.0) * u,
+        _ => 0.0,
     }
 }
 
@@ -44,6 +100,9 @@ mod tests {
         assert_eq!(map(&MapFn::Neg, &x).unwrap(), [2.0, 0.5, 0.0, -3.0, inf, -inf]);
         assert_eq!(map(&MapFn::Abs, &x).unwrap(), [2.0, 0.5, 0.0, 3.0, inf, inf]);
         assert_eq!(map(&MapFn::Relu, &x).unwrap(), [0.0, 0.0, 0.0, 3.0, 0.0, inf]);
+        for f in [MapFn::Abs, MapFn::Relu] {
+            assert!(map(&f, &[-0.0f32]).unwrap()[0].is_sign_positive());
+        }
         assert_eq!(map(&MapFn::Sqrt, &[4.0f32, 2.25, 0.0]).unwrap(), [2.0, 1.5, 0.0]);
         assert_eq!(
             map(&MapFn::Exp, &[0.0f32, 1.0, -inf, 100.0]).unwrap(),
@@ -82,5 +141,25 @@ mod tests {
         assert_eq!(map(&custom, &[1.0f32]).unwrap_err().kind(), ErrorKind::Unsupported);
         assert_eq!(map(&MapFn::Exp, &[1]).unwrap_err().kind(), ErrorKind::Unsupported);
         assert_eq!(map(&MapFn::Neg, &[1u32]).unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn bounds_are_those_of_wgsl() {
+        let u = 2f64.powi(-23);
+        assert_eq!(map_bound(&MapFn::Neg, &[1.5f32, -3e38, 0.0]).unwrap(), [0.0; 3]);
+        assert_eq!(map_bound(&MapFn::Neg, &[3, i32::MIN]).unwrap(), [0.0; 2]);
+        assert_eq!(map_bound(&MapFn::Exp, &[0.0f32]).unwrap(), [3.0 * u]);
+        let [far] = map_bound(&MapFn::Exp, &[50.0f32]).unwrap()[..] else { panic!() };
+        assert!((far / 50f64.exp() - 103.0 * u).abs() <= u);
+        // What may be taken for 0.
+        assert_eq!(map_bound(&MapFn::Abs, &[-1e-40f32]).unwrap(), [f64::from(1e-40f32)]);
+        let [root] = map_bound(&MapFn::Sqrt, &[1e-40f32]).unwrap()[..] else { panic!() };
+        assert!((root - 1e-20).abs() < 1e-25);
+        // Halves are far apart: all but a few results are certain.
+        assert_eq!(map_bound(&MapFn::Tanh, &[f16::from_f32(0.3)]).unwrap(), [0.0]);
+        // What both allow at the ends: all of a result below the normal numbers, and one step at 1.
+        assert_eq!(map_bound(&MapFn::Sigmoid, &[-100.0f32]).unwrap(), [f64::from((-100f32).exp())]);
+        assert!(map_bound(&MapFn::Tanh, &[10.0f32]).unwrap()[0] <= u);
+        assert_eq!(map_bound(&MapFn::Sigmoid, &[f32::INFINITY, f32::NEG_INFINITY]).unwrap(), [0.0; 2]);
     }
 }

@@ -11,9 +11,9 @@ mod reduce;
 mod zip;
 
 pub use activation::activate;
-pub use axpy::axpy;
+pub use axpy::{axpy, axpy_bound};
 pub use gemm::{gemm, gemm_bound};
-pub use map::map;
+pub use map::{map, map_bound};
 pub use number::Number;
 pub use reduce::{reduce, reduce_bound, reduce_with};
-pub use zip::zip;
+pub use zip::{zip, zip_bound};

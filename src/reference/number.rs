@@ -55,7 +55,17 @@ macro_rules! float {
     };
 }
 float!(f32, f64::from, |wide| wide as f32);
-float!(f16, f16::to_f64, f16::from_f64);
+float!(f16, f16::to_f64, nearest_half);
+
+/// The nearest half. `f16::from_f64` rounds twice, or drops the last bits.
+fn nearest_half(x: f64) -> f16 {
+    // To f32 by rounding to odd: towards 0, with the last bit set where anything was cut off. No cut makes
+    // a tie of a number that is none, so the rounding that follows is the only one.
+    let near = x as f32;
+    let cut = if f64::from(near).abs() > x.abs() { near.to_bits() - 1 } else { near.to_bits() };
+    let inexact = u32::from(f64::from(f32::from_bits(cut)) != x && !x.is_nan());
+    f16::from_f32(f32::from_bits(cut | inexact))
+}
 
 macro_rules! integer {
     ($($t:ty),*) => {$(
@@ -81,6 +91,41 @@ macro_rules! integer {
 }
 integer!(i32, u32, u8, i8);
 
+/// The least normal f32: WGSL lets a device take what is smaller, read or computed, for 0.
+const LEAST_NORMAL: f64 = f32::MIN_POSITIVE as f64;
+
+/// WGSL's ULP: the distance of the two f32 around `x`.
+pub(super) fn ulp(x: f64) -> f64 {
+    // The exponent that f64 stores; f32 has 23 bits below it, and no step smaller than 2^-149.
+    let exponent = ((x.abs().to_bits() >> 52) as i32 - 1023).max(-126);
+    2f64.powi(exponent - 23)
+}
+
+/// How far a correctly rounded f32 may be from `exact`: WGSL leaves the direction open.
+pub(super) fn rounding(exact: f64) -> f64 {
+    if f64::from(exact as f32) == exact { 0.0 } else { ulp(exact) }
+}
+
+/// The values for which a device may take `x`.
+pub(super) fn readings(x: f64) -> [f64; 2] {
+    [x, if x.abs() < LEAST_NORMAL { 0.0 } else { x }]
+}
+
+/// How far a `T` may be from `want` that was rounded from an f32 which is within `error` of `exact`.
+pub(super) fn spread<T: Number>(want: T, exact: f64, error: f64) -> f64 {
+    if !exact.is_finite() {
+        return 0.0;
+    }
+    // Rounding keeps order, so the ends of the interval give the ends of the results.
+    let flushed = if exact.abs() - error < LEAST_NORMAL { 0.0 } else { exact };
+    let want = want.to_f64();
+    let distance = |end: f64| {
+        let end = T::from_f64(end).to_f64();
+        if end == want { 0.0 } else { (end - want).abs() }
+    };
+    [exact - error, exact + error, flushed].map(distance).into_iter().fold(0.0, f64::max)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,9 +135,43 @@ mod tests {
         assert_eq!(f32::narrow(1.0 + 2f64.powi(-25)), 1.0);
         assert_eq!(f16::narrow(65520.0), f16::INFINITY);
         assert_eq!(f16::narrow(1.0 + 2f64.powi(-11)), f16::ONE);
+        let next = f16::from_bits(f16::ONE.to_bits() + 1);
+        assert_eq!(f16::narrow(1.0 + 2f64.powi(-11) + 2f64.powi(-50)), next);
+        assert_eq!(f16::narrow(-1.0 - 3.0 * 2f64.powi(-11) + 2f64.powi(-50)), -next);
+        assert_eq!(f16::narrow(65520.0 - 1e-9), f16::MAX);
+        assert_eq!(f16::narrow(1e300), f16::INFINITY);
+        assert_eq!(f16::narrow(f64::NEG_INFINITY), f16::NEG_INFINITY);
+        assert!(f16::narrow(f64::NAN).is_nan());
+        assert_eq!(f16::narrow(-0.0).to_bits(), 0x8000);
+        assert_eq!(f16::narrow(2f64.powi(-25)).to_bits(), 0);
+        assert_eq!(f16::narrow(2f64.powi(-25) + 2f64.powi(-70)).to_bits(), 1);
         assert_eq!(i32::narrow(1 << 31), i32::MIN);
         assert_eq!(u32::narrow(-1), u32::MAX);
         assert_eq!(f32::scalar(0.1), f64::from(0.1f32));
         assert_eq!(i32::scalar(-3.0), -3);
+    }
+
+    #[test]
+    fn an_ulp_is_the_distance_of_neighbours() {
+        for x in [1.0f32, 1.5, -2.0, 3e38, 1e-38, f32::MIN_POSITIVE] {
+            let next = f32::from_bits(x.to_bits() + 1);
+            assert_eq!(ulp(f64::from(x)), f64::from((next - x).abs()), "{x}");
+        }
+        assert_eq!(ulp(0.0), 2f64.powi(-149));
+        assert_eq!(rounding(0.75), 0.0);
+        assert_eq!(rounding(0.1), 2f64.powi(-27));
+    }
+
+    #[test]
+    fn spread_is_counted_after_rounding() {
+        assert_eq!(spread(1.0f32, 1.0, 0.0), 0.0);
+        assert_eq!(spread(1.0f32, 1.0, 2f64.powi(-23)), 2f64.powi(-23));
+        // Far from the middle between two halves both round alike; at the middle they do not.
+        assert_eq!(spread(f16::ONE, 1.0001, 2f64.powi(-23)), 0.0);
+        assert_eq!(spread(f16::ONE, 1.0 + 2f64.powi(-11), 2f64.powi(-23)), 2f64.powi(-10));
+        // A subnormal f32 may be 0, and what nearly overflows may be infinite.
+        assert_eq!(spread(1e-40f32, f64::from(1e-40f32), 0.0), f64::from(1e-40f32));
+        assert_eq!(spread(f32::MAX, f64::from(f32::MAX), ulp(3e38)), f64::INFINITY);
+        assert_eq!(spread(f32::INFINITY, 1e60, 1e40), 0.0);
     }
 }

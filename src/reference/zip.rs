@@ -1,6 +1,7 @@
 //! `z[i] = f(x[i], y[i])`.
 
 use super::Number;
+use super::number::{readings, rounding, spread, ulp};
 use crate::elementwise::ZipFn;
 use crate::error::{Result, err};
 
@@ -14,36 +15,67 @@ pub fn zip<T: Number>(function: &ZipFn, x: &[T], y: &[T]) -> Result<Vec<T>> {
     if x.len() != y.len() {
         return Err(err!(Shape, "reference zip: x has {} elements, y {}; they must agree", x.len(), y.len()));
     }
-    x.iter().zip(y).map(|(&x, &y)| apply(function, x, y)).collect()
+    if let ZipFn::Custom(_) = function {
+        return Err(err!(Unsupported, "reference zip: no `custom` on {}", T::DTYPE));
+    }
+    Ok(x.iter().zip(y).map(|(x, y)| T::narrow(apply::<T>(function, x.widen(), y.widen()))).collect())
 }
 
-fn apply<T: Number>(function: &ZipFn, x: T, y: T) -> Result<T> {
-    let (a, b) = (x.widen(), y.widen());
-    let is_nan = |v: T| v.partial_cmp(&v).is_none();
-    Ok(match function {
-        ZipFn::Add => T::narrow(a + b),
-        ZipFn::Sub => T::narrow(a - b),
-        ZipFn::Mul => T::narrow(a * b),
-        ZipFn::Div if !T::DTYPE.is_float() && b == T::Wide::default() => x,
-        ZipFn::Div => T::narrow(a / b),
-        ZipFn::Min | ZipFn::Max if is_nan(x) => x,
-        ZipFn::Min | ZipFn::Max if is_nan(y) => y,
-        ZipFn::Min => {
-            if a <= b {
-                x
-            } else {
-                y
+/// How far from [`zip`] each element may be after the op ran, by the errors that WGSL allows.
+///
+/// A result of `add`, `sub` and `mul` is one of the two f32 around the exact one. `div` errs by 2.5 ULP
+/// where `|y|` is 0, infinite or from 2^-126 to 2^126, and elsewhere without bound. Subnormal numbers may be
+/// taken for 0, also where two of them are compared. Halves are rounded to nearest after all that. Integers are exact.
+///
+/// # Errors
+/// As [`zip`].
+pub fn zip_bound<T: Number>(function: &ZipFn, x: &[T], y: &[T]) -> Result<Vec<f64>> {
+    let want = zip(function, x, y)?;
+    if !T::DTYPE.is_float() {
+        return Ok(vec![0.0; x.len()]);
+    }
+    let of = |x: f64, y: f64, want: T| {
+        let mut bound = 0.0f64;
+        for x in readings(x) {
+            for y in readings(y) {
+                let exact = apply::<f32>(function, x, y);
+                let error = match function {
+                    ZipFn::Add | ZipFn::Sub | ZipFn::Mul => rounding(exact),
+                    ZipFn::Div => 2.5 * ulp(exact),
+                    _ => 0.0,
+                };
+                bound = bound.max(spread(want, exact, error));
             }
         }
-        ZipFn::Max => {
-            if a >= b {
-                x
-            } else {
-                y
+        bound
+    };
+    let certain = 2f64.powi(-126)..=2f64.powi(126);
+    let bound = |((x, y), want): ((&T, &T), T)| {
+        let (x, y) = (x.to_f64(), y.to_f64());
+        match function {
+            ZipFn::Div if y != 0.0 && y.is_finite() && !certain.contains(&y.abs()) => f64::INFINITY,
+            // Taken for 0 they are equal, and either may come.
+            ZipFn::Min | ZipFn::Max if readings(x)[1] == 0.0 && readings(y)[1] == 0.0 => {
+                of(x, y, want).max((x - y).abs())
             }
+            _ => of(x, y, want),
         }
-        ZipFn::Custom(_) => return Err(err!(Unsupported, "reference zip: no `custom` on {}", T::DTYPE)),
-    })
+    };
+    Ok(x.iter().zip(y).zip(want).map(bound).collect())
+}
+
+fn apply<T: Number>(function: &ZipFn, a: T::Wide, b: T::Wide) -> T::Wide {
+    let is_nan = |v: T::Wide| v.partial_cmp(&v).is_none();
+    match function {
+        ZipFn::Add => a + b,
+        ZipFn::Sub => a - b,
+        ZipFn::Mul => a * b,
+        ZipFn::Div if !T::DTYPE.is_float() && b == T::Wide::default() => a,
+        ZipFn::Div => a / b,
+        ZipFn::Min if is_nan(a) || (a <= b && !is_nan(b)) => a,
+        ZipFn::Max if is_nan(a) || (a >= b && !is_nan(b)) => a,
+        ZipFn::Min | ZipFn::Max | ZipFn::Custom(_) => b,
+    }
 }
 
 #[cfg(test)]
@@ -107,5 +139,21 @@ mod tests {
         assert_eq!(kind(ZipFn::Add, &[]), ErrorKind::Shape);
         let custom = ZipFn::custom("fn zip(x: T, y: T) -> T { return x; }");
         assert_eq!(kind(custom, &[1.0]), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn bounds_are_those_of_wgsl() {
+        let u = 2f64.powi(-23);
+        let of = |f, x: f32, y: f32| zip_bound(&f, &[x], &[y]).unwrap()[0];
+        assert_eq!(of(ZipFn::Add, 0.5, 0.25), 0.0);
+        assert_eq!(of(ZipFn::Add, 1.0, 1e-10), u);
+        assert_eq!(of(ZipFn::Mul, 1e-30, 1e-10), f64::from(1e-30f32 * 1e-10));
+        assert_eq!(of(ZipFn::Div, 4.0, 4.0), 2.5 * u);
+        assert_eq!(of(ZipFn::Div, 1.0, 1e-40), f64::INFINITY);
+        assert_eq!(of(ZipFn::Min, 3.0, 1.0), 0.0);
+        assert_eq!(of(ZipFn::Max, 1e-40, 2e-40), f64::from(2e-40f32));
+        assert_eq!(zip_bound(&ZipFn::Div, &[7], &[0]).unwrap(), [0.0]);
+        let [x, y] = [1.5, 1.125].map(f16::from_f32);
+        assert_eq!(zip_bound(&ZipFn::Mul, &[x], &[y]).unwrap(), [0.0]);
     }
 }

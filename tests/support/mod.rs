@@ -92,42 +92,87 @@ impl Random {
     pub(crate) fn elements<T: Sample>(&mut self, n: usize) -> Vec<T> {
         (0..n).map(|_| T::sample(self)).collect()
     }
+
+    /// `n` elements of any bits.
+    pub(crate) fn any<T: Sample>(&mut self, n: usize) -> Vec<T> {
+        (0..n).map(|_| T::any(self)).collect()
+    }
 }
 
 /// Types that random data can be drawn of.
 pub(crate) trait Sample: Element + Number {
+    /// Floats uniform in [-1, 1), integers over their whole range.
     fn sample(random: &mut Random) -> Self;
+
+    /// Any bits: floats of every size, and now and then none.
+    fn any(random: &mut Random) -> Self;
+
+    /// Where arithmetic goes wrong first.
+    fn extremes() -> Vec<Self>;
 }
 
-impl Sample for f32 {
-    fn sample(random: &mut Random) -> Self {
-        random.unit() as f32
-    }
-}
+macro_rules! sample_float {
+    ($t:ident, $bits:ty, $special:expr) => {
+        impl Sample for $t {
+            fn sample(random: &mut Random) -> Self {
+                $t::from_f64(random.unit())
+            }
 
-impl Sample for f16 {
-    fn sample(random: &mut Random) -> Self {
-        f16::from_f64(random.unit())
-    }
+            fn any(random: &mut Random) -> Self {
+                $t::from_bits(random.next() as $bits)
+            }
+
+            fn extremes() -> Vec<Self> {
+                let (min, step) = ($t::MIN_POSITIVE, $t::EPSILON);
+                let subnormal = $t::from_bits(min.to_bits() / 2);
+                let odd = $t::from_bits(min.to_bits() - 1);
+                let one = $t::from_f64(1.0);
+                let sized = [one, one + step, one - step, min, subnormal, odd, $t::from_bits(1), $t::MAX];
+                let special = $special.map($t::from_f64);
+                let both = [sized.as_slice(), &special, &[$t::INFINITY, $t::NAN]].concat();
+                both.into_iter().flat_map(|x| [x, -x]).collect()
+            }
+        }
+    };
 }
+// Ends of the exponential's range, the middle of two pieces of tanh, integers that are the last to be exact.
+sample_float!(
+    f32,
+    u32,
+    [0.0, 0.5, 0.6249, 0.6251, 20.0, 88.5, 89.0, 103.9, 2f64.powi(24), 1e20, 2f64.powi(126)]
+);
+sample_float!(f16, u16, [0.0, 0.5, 0.6245, 0.6255, 11.08, 11.1, 17.4, 2048.0, 255.9, 256.1]);
 
 macro_rules! sample_bits {
-    ($($t:ty),*) => {$(
+    ($($t:ident),*) => {$(
         impl Sample for $t {
             fn sample(random: &mut Random) -> Self {
                 random.next() as $t
+            }
+
+            fn any(random: &mut Random) -> Self {
+                Self::sample(random)
+            }
+
+            fn extremes() -> Vec<Self> {
+                // The root of what overflows, and its neighbour.
+                let root = $t::MAX.isqrt();
+                let ends = [$t::MIN, $t::MIN + 1, $t::MAX, $t::MAX - 1];
+                [ends.as_slice(), &[0, 1, 2, 7, root, root + 1, (0 as $t).wrapping_sub(1)]].concat()
             }
         }
     )*};
 }
 sample_bits!(i32, u32, u8, i8);
 
-/// Asserts that each element is within its bound of what is wanted; NaN is wanted where NaN is.
+/// Asserts that each element is within its bound of what is wanted; NaN is wanted where NaN is, and anything
+/// will do where the bound is infinite.
 #[track_caller]
 pub(crate) fn assert_close(what: &str, got: &[f64], want: &[f64], bound: &[f64]) {
     assert_eq!(got.len(), want.len(), "{what}: length");
     for (i, ((g, w), b)) in got.iter().zip(want).zip(bound).enumerate() {
-        let close = if w.is_nan() { g.is_nan() } else { g == w || (g - w).abs() <= *b };
+        let near = || g == w || (g - w).abs() <= *b || *b == f64::INFINITY;
+        let close = if w.is_nan() { g.is_nan() } else { near() };
         assert!(close, "{what}: element {i} is {g}, wanted {w} within {b}");
     }
 }

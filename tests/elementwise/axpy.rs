@@ -1,0 +1,114 @@
+//! Every variant of `Axpy` against the reference.
+
+use crate::support::{Random, Sample, assert_close, devices, gpu, numbers};
+use half::f16;
+use tilework::prelude::*;
+use tilework::reference::{axpy, axpy_bound};
+use tilework::{Element, ErrorKind, Result};
+
+fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(Axpy::variants().iter().map(|v| v.name))
+}
+
+fn run<T: Element>(gpu: &Gpu, op: &Axpy, x: &[T], y: &[T]) -> Result<Vec<T>> {
+    let (x, y) = (gpu.upload(x)?, gpu.upload(y)?);
+    let mut rec = gpu.recorder();
+    op.plan::<T>(gpu)?.record(&mut rec, &x, &y)?;
+    rec.submit()?;
+    y.read()
+}
+
+/// Every pair of extremes, then any bits, then numbers in [-1, 1), with each factor.
+fn check_factors<T: Sample>(seed: u64, factors: &[f64]) {
+    let mut random = Random::new(seed);
+    let extremes = T::extremes();
+    let mut x: Vec<T> = extremes.iter().flat_map(|&x| vec![x; extremes.len()]).collect();
+    let mut y = extremes.repeat(extremes.len());
+    for side in [&mut x, &mut y] {
+        side.extend(random.any::<T>(5_000));
+        side.extend(random.elements::<T>(5_001));
+    }
+    for &alpha in factors {
+        let mut want = y.clone();
+        axpy(alpha, &x, &mut want).unwrap();
+        let bound = axpy_bound(alpha, &x, &y).unwrap();
+        for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
+            let what = format!("{}: {alpha} x + y of {} {}, {variant}", device.label, x.len(), T::DTYPE);
+            let got = run(&device.gpu, &Axpy::new(x.len(), alpha).variant(variant), &x, &y).unwrap();
+            assert_close(&what, &numbers(&got), &numbers(&want), &bound);
+        }
+    }
+}
+
+#[test]
+fn floats_match_reference_within_two_roundings() {
+    let factors = [1.0, 0.1, -2.5, 0.0, 3e20, 1e-40, f64::INFINITY, f64::NAN];
+    check_factors::<f32>(1, &factors);
+    check_factors::<f16>(2, &factors);
+}
+
+#[test]
+fn integers_match_reference_and_wrap() {
+    check_factors::<i32>(3, &[1.0, -3.0, 0.0, 65_537.0, f64::from(i32::MIN)]);
+    check_factors::<u32>(4, &[1.0, 3.0, 0.0, 65_537.0, f64::from(u32::MAX)]);
+}
+
+#[test]
+fn every_length_matches_reference_and_neighbours_stay() {
+    let lengths = [0, 1, 2, 3, 7, 8, 9, 127, 128, 129, 131, 511, 512, 513, 2047, 2048, 2049, 40_001];
+    for device in devices() {
+        let gpu = &device.gpu;
+        let mut random = Random::new(5);
+        let (a, around) = (random.elements::<f16>(40_001), random.elements::<f16>(128 + 40_001 + 3));
+        let x = gpu.upload(&a).unwrap();
+        let lengths = if device.main { &lengths[..] } else { &lengths[1..11] };
+        for (&n, variant) in lengths.iter().flat_map(|n| names().map(move |v| (n, v))) {
+            let what = format!("{}: {n} f16, {variant}", device.label);
+            let y = gpu.upload(&around).unwrap();
+            let inside = 128..128 + n;
+            let mut rec = gpu.recorder();
+            let plan = Axpy::new(n, 0.5).variant(variant).plan::<f16>(gpu).unwrap();
+            plan.record(&mut rec, x.slice(..n).unwrap(), y.slice(inside.clone()).unwrap()).unwrap();
+            rec.submit().unwrap();
+            let (mut want, mut bound) = (around.clone(), vec![0.0; around.len()]);
+            axpy(0.5, &a[..n], &mut want[inside.clone()]).unwrap();
+            bound[inside.clone()].copy_from_slice(&axpy_bound(0.5, &a[..n], &around[inside]).unwrap());
+            assert_close(&what, &numbers(&y.read().unwrap()), &numbers(&want), &bound);
+        }
+    }
+}
+
+#[test]
+fn operands_above_one_binding_are_taken_in_pieces() {
+    // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer.
+    let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else { return };
+    let gpu = &device.gpu;
+    let n = (128 << 20) / 4 + 64;
+    let y = gpu.upload(&vec![5u32; n]).unwrap();
+    {
+        let x = gpu.upload(&(0..n as u32).collect::<Vec<_>>()).unwrap();
+        gpu.axpy(3.0, &x, &y).unwrap();
+    }
+    assert!((0u32..).zip(y.read().unwrap()).all(|(i, y)| y == i.wrapping_mul(3) + 5));
+    drop(y);
+    gpu.trim();
+}
+
+#[test]
+fn buffers_and_factors_that_do_not_fit_are_refused() {
+    let Some(gpu) = gpu() else { return };
+    let (x, y) = (gpu.upload(&[1, 2, 3]).unwrap(), gpu.upload(&[1, 2]).unwrap());
+    assert_eq!(gpu.axpy(2.0, &x, &y).unwrap_err().kind(), ErrorKind::Shape);
+    assert_eq!(gpu.axpy(2.0, &x, &x).unwrap_err().kind(), ErrorKind::Aliasing);
+    assert_eq!(gpu.axpy(0.5, &x, &x).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn one_line_adds_in_place() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        let (x, y) = (gpu.upload(&[1.0f32, -2.0]).unwrap(), gpu.upload(&[10.0f32, 10.0]).unwrap());
+        gpu.axpy(0.25, &x, &y).unwrap();
+        assert_eq!(y.read().unwrap(), [10.25, 9.5]);
+    }
+}

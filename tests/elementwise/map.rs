@@ -1,0 +1,238 @@
+//! Every variant of `Map` against the reference.
+
+use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
+use half::f16;
+use tilework::prelude::*;
+use tilework::reference::{map, map_bound};
+use tilework::{Element, ErrorKind, Result};
+
+fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(Map::variants().iter().map(|v| v.name))
+}
+
+fn run<T: Element>(gpu: &Gpu, op: &Map, x: &[T]) -> Result<Vec<T>> {
+    let (x, y) = (gpu.upload(x)?, gpu.alloc(x.len())?);
+    let mut rec = gpu.recorder();
+    op.plan::<T>(gpu)?.record(&mut rec, &x, &y)?;
+    rec.submit()?;
+    y.read()
+}
+
+fn run_in_place<T: Element>(gpu: &Gpu, op: &Map, x: &[T]) -> Result<Vec<T>> {
+    let x = gpu.upload(x)?;
+    let mut rec = gpu.recorder();
+    op.clone().in_place().plan::<T>(gpu)?.record(&mut rec, &x)?;
+    rec.submit()?;
+    x.read()
+}
+
+/// Every function that is defined on `T`, in every variant, of `x`; in place too on the main device.
+fn check_functions<T: Sample>(x: &[T]) {
+    for function in MapFn::BUILT_IN.into_iter().filter(|f| f.supports(T::DTYPE)) {
+        let (want, bound) = (map(&function, x).unwrap(), map_bound(&function, x).unwrap());
+        for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
+            let what = format!("{}: {function} of {} {}, {variant}", device.label, x.len(), T::DTYPE);
+            let op = Map::new(function.clone(), x.len()).variant(variant);
+            let got = run(&device.gpu, &op, x).unwrap();
+            assert_close(&what, &numbers(&got), &numbers(&want), &bound);
+            if device.main {
+                let again = run_in_place(&device.gpu, &op, x).unwrap();
+                assert_close(&format!("{what}, in place"), &numbers(&again), &numbers(&want), &bound);
+            }
+        }
+    }
+}
+
+#[test]
+fn f32_matches_reference_within_wgsls_errors() {
+    let mut random = Random::new(1);
+    let near_zero = random.elements::<f32>(5000).into_iter().map(|x| 20.0 * x);
+    let x: Vec<f32> = f32::extremes().into_iter().chain(near_zero).chain(random.any(20_001)).collect();
+    check_functions(&x);
+}
+
+#[test]
+fn f16_matches_reference_at_every_value() {
+    let x: Vec<f16> = (0..=u16::MAX).chain([0x3c00]).map(f16::from_bits).collect();
+    check_functions(&x);
+}
+
+#[test]
+fn i32_matches_reference_and_wraps() {
+    let x: Vec<i32> = i32::extremes().into_iter().chain(Random::new(2).any(2_000)).collect();
+    check_functions(&x);
+}
+
+#[test]
+fn signs_of_zero_are_those_of_ieee() {
+    for device in devices() {
+        for (function, want) in [(MapFn::Neg, [1 << 31, 0]), (MapFn::Abs, [0, 0]), (MapFn::Relu, [0, 0])] {
+            let got = run(&device.gpu, &Map::new(function.clone(), 2), &[0.0f32, -0.0]).unwrap();
+            assert_eq!(
+                got.iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
+                want,
+                "{}: {function}",
+                device.label
+            );
+        }
+    }
+}
+
+/// One length after another, each a slice in the middle of a buffer: what lies around it stays.
+fn check_lengths<T: Sample>(device: &Device, function: &MapFn, lengths: &[usize]) {
+    let gpu = &device.gpu;
+    let begin = 256 / size_of::<T>();
+    let most = lengths.iter().max().unwrap();
+    let mut random = Random::new(3);
+    let (source, around) = (random.any::<T>(*most), random.any::<T>(begin + most + 3));
+    let input = gpu.upload(&source).unwrap();
+    for (&n, variant) in lengths.iter().flat_map(|n| names().map(move |v| (n, v))) {
+        let what = format!("{}: {function} of {n} {}, {variant}", device.label, T::DTYPE);
+        let op = Map::new(function.clone(), n).variant(variant);
+        let (output, both) = (gpu.upload(&around).unwrap(), gpu.upload(&around).unwrap());
+        let inside = begin..begin + n;
+        let mut rec = gpu.recorder();
+        let plan = op.plan::<T>(gpu).unwrap();
+        plan.record(&mut rec, input.slice(..n).unwrap(), output.slice(inside.clone()).unwrap()).unwrap();
+        let plan = op.in_place().plan::<T>(gpu).unwrap();
+        plan.record(&mut rec, both.slice(inside.clone()).unwrap()).unwrap();
+        rec.submit().unwrap();
+        for (form, got, from) in [("", output, &source[..n]), (", in place", both, &around[inside.clone()])] {
+            let mut want = around.clone();
+            want[inside.clone()].copy_from_slice(&map(function, from).unwrap());
+            let mut bound = vec![0.0; want.len()];
+            bound[inside.clone()].copy_from_slice(&map_bound(function, from).unwrap());
+            assert_close(&format!("{what}{form}"), &numbers(&got.read().unwrap()), &numbers(&want), &bound);
+        }
+    }
+}
+
+#[test]
+fn every_length_matches_reference_and_neighbours_stay() {
+    // Around a word, 16 and 256 bytes, a workgroup of either kind, and what all workgroups of
+    // `grid-stride` cover in one step on a processor.
+    let words =
+        [0, 1, 2, 3, 4, 5, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 16_385, 40_001];
+    let halves: Vec<usize> = words.iter().flat_map(|n| [2 * n, 2 * n + 1]).collect();
+    for device in devices() {
+        let (words, halves) =
+            if device.main { (&words[..], &halves[..]) } else { (&words[3..9], &halves[1..20]) };
+        check_lengths::<f32>(device, &MapFn::Neg, words);
+        check_lengths::<f16>(device, &MapFn::Abs, halves);
+    }
+}
+
+#[test]
+fn more_workgroups_than_a_dimension_has_are_folded() {
+    let Some(gpu) = gpu() else { return };
+    let x: Vec<i32> = (0..256 * 65_536 + 1).collect();
+    let got = run_in_place(gpu, &Map::new(MapFn::Neg, x.len()).variant("plain"), &x).unwrap();
+    assert!(got.iter().zip(&x).all(|(y, x)| *y == -x));
+    gpu.trim();
+}
+
+#[test]
+fn operands_above_one_binding_are_taken_in_pieces() {
+    // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer. The second piece has a rest.
+    let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else { return };
+    let x: Vec<i32> = (0..(128 << 20) / 4 + 1001).collect();
+    let got = run_in_place(&device.gpu, &Map::new(MapFn::Neg, x.len()), &x).unwrap();
+    assert!(got.iter().zip(&x).all(|(y, x)| *y == -x));
+    device.gpu.trim();
+}
+
+#[test]
+fn own_functions_run_on_every_type() {
+    let chain = MapFn::custom(
+        "fn map(x: T) -> T { return shift(clip(x)); }
+         fn clip(x: T) -> T { return clamp(x, T(1), T(4)); }
+         const OFFSET = 3;
+         fn shift(x: T) -> T { return T(2) * x + T(OFFSET); }",
+    );
+    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
+        let what = format!("{}: {variant}", device.label);
+        fn check<T: Sample>(device: &Device, function: &MapFn, variant: &str, what: &str) {
+            // More than 256 bytes and no multiple of them, so that `vec4` has a rest.
+            let x: Vec<T> = (0..203).map(|i| T::from_f64(f64::from(i % 7))).collect();
+            let want: Vec<f64> = numbers(&x).into_iter().map(|x| 2.0 * x.clamp(1.0, 4.0) + 3.0).collect();
+            let op = Map::new(function.clone(), x.len()).variant(variant);
+            let got = [run(&device.gpu, &op, &x).unwrap(), run_in_place(&device.gpu, &op, &x).unwrap()];
+            assert!(got.iter().all(|got| numbers(got) == want), "{what} of {}: {got:?}", T::DTYPE);
+        }
+        check::<f32>(device, &chain, variant, &what);
+        check::<f16>(device, &chain, variant, &what);
+        check::<i32>(device, &chain, variant, &what);
+        check::<u32>(device, &chain, variant, &what);
+    }
+}
+
+#[test]
+fn own_functions_may_ask_for_nan_and_divide_by_zero() {
+    let fill = MapFn::custom("fn map(x: T) -> T { if is_nan(x) { return T(7); } return x; }");
+    let over = MapFn::custom("fn map(x: T) -> T { return 100 / x + 100 % x; }");
+    for device in devices() {
+        let x = [1.0, f32::NAN, f32::INFINITY, -f32::NAN];
+        let got = device.gpu.map(&device.gpu.upload(&x).unwrap(), fill.clone()).unwrap().read().unwrap();
+        assert_eq!(got, [1.0, 7.0, f32::INFINITY, 7.0], "{}", device.label);
+        // WGSL's rule: x / 0 = x and x % 0 = 0.
+        let got = run(&device.gpu, &Map::new(over.clone(), 3), &[7, 0, -100]).unwrap();
+        assert_eq!(got, [14 + 2, 100, -1], "{}", device.label);
+    }
+}
+
+#[test]
+fn bad_functions_are_reported_at_their_own_line() {
+    let Some(gpu) = gpu() else { return };
+    let error = |text: &str| {
+        let e = Map::new(MapFn::custom(text), 100).plan::<f32>(gpu).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::Shader, "{text}: {e}");
+        e.to_string()
+    };
+    for (text, place) in [
+        ("fn map(x: T) -> T {\n    return x +;\n}", "<user function>:2:"),
+        ("fn map(x: T) -> T {\n    return unknown(x);\n}", "<user function>:2:"),
+        ("\n\nfn map(x: T) -> T { return vec2(x, x); }", "<user function>:3:"),
+        ("#if FAST\nfn map(x: T) -> T { return x; }", "<user function>:1:"),
+        ("#include <math.h>\nfn map(x: T) -> T { return x; }", "<user function>:1:"),
+        // The names of the kernel are taken; that of a function is found where it is defined again.
+        ("fn compute(i: u32) -> Word { return 0u; }\nfn map(x: T) -> T { return x; }", "compute"),
+        ("alias T = f32;\nfn map(x: T) -> T { return x; }", "`T`"),
+        ("fn other(x: T) -> T { return x; }", "map"),
+        ("", "map"),
+    ] {
+        let e = error(text);
+        assert!(e.contains(place), "{text}: {e}");
+    }
+    // A buffer of their own is not bound.
+    let e = error(
+        "@group(0) @binding(7) var<storage, read> table: array<f32>;\nfn map(x: T) -> T { return table[0]; }",
+    );
+    assert!(e.contains("table"), "{e}");
+}
+
+#[test]
+fn buffers_that_do_not_fit_are_refused() {
+    let Some(gpu) = gpu() else { return };
+    let (x, y) = (gpu.upload(&[1.0f32; 200]).unwrap(), gpu.alloc::<f32>(100).unwrap());
+    let plan = Map::new(MapFn::Exp, 100).plan::<f32>(gpu).unwrap();
+    let mut rec = gpu.recorder();
+    let mut kind = |x: Slice<'_, f32>, y: Slice<'_, f32>| plan.record(&mut rec, x, y).unwrap_err().kind();
+    assert_eq!(kind((&x).into(), (&y).into()), ErrorKind::Shape);
+    assert_eq!(kind(x.slice(..100).unwrap(), x.slice(..100).unwrap()), ErrorKind::Aliasing);
+    assert_eq!(kind(x.slice(1..101).unwrap(), (&y).into()), ErrorKind::Buffer);
+    // Nothing was recorded.
+    rec.submit().unwrap();
+    assert_eq!(x.read().unwrap(), [1.0; 200]);
+}
+
+#[test]
+fn one_line_maps_a_slice() {
+    for device in devices() {
+        let x = device.gpu.upload(&(0..200).collect::<Vec<i32>>()).unwrap();
+        let y = device.gpu.map(x.slice(64..67).unwrap(), MapFn::Neg).unwrap();
+        assert_eq!(y.read().unwrap(), [-64, -65, -66]);
+        assert!(device.gpu.map(x.slice(0..0).unwrap(), MapFn::Neg).unwrap().is_empty());
+        let e = device.gpu.map(&x, MapFn::Tanh).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::Unsupported);
+    }
+}
