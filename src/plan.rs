@@ -43,7 +43,7 @@ impl<D> Plannable for D {
     where
         Self: Op<T>,
     {
-        let executable = gpu.prepare(self.lower(gpu.profile())?)?;
+        let executable = gpu.prepare_lowered(self.lower(gpu.profile())?)?;
         Ok(Plan { executable, operands: PhantomData })
     }
 }

@@ -13,5 +13,6 @@ mod elementwise {
 mod primitives {
     mod reduce;
 }
+mod runtime;
 mod shaders;
 mod support;

@@ -57,6 +57,17 @@ impl<'a, T: Element> From<&Slice<'a, T>> for Slice<'a, T> {
 }
 
 impl Gpu {
+    fn check_element<T: Element>(&self, op: &str) -> Result<()> {
+        if T::DTYPE == DType::U64 && !self.profile().features.int64 {
+            return Err(err!(
+                Unsupported,
+                "{op}: {} has no 64-bit integers (feature SHADER_INT64); use two u32",
+                self.profile().name
+            ));
+        }
+        Ok(())
+    }
+
     /// Allocates `n` elements. What they hold is not defined: memory is reused. See
     /// [`Gpu::alloc_zeroed`].
     ///
@@ -67,13 +78,7 @@ impl Gpu {
     /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device without it.
     pub fn alloc<T: Element>(&self, n: usize) -> Result<Buffer<T>> {
-        if T::DTYPE == DType::U64 && !self.profile().features.int64 {
-            return Err(err!(
-                Unsupported,
-                "alloc: {} has no 64-bit integers (feature SHADER_INT64); use two u32",
-                self.profile().name
-            ));
-        }
+        self.check_element::<T>("alloc")?;
         let bytes = (n as u64)
             .checked_mul(T::DTYPE.size() as u64)
             .filter(|b| *b <= self.profile().limits.max_buffer_size);
@@ -106,12 +111,16 @@ impl Gpu {
     /// checked: a foreign one fails inside wgpu) with usage `STORAGE`; reading it back, copying and
     /// writing need `COPY_SRC` and `COPY_DST` as well.
     ///
-    /// The length is as many whole elements as fit.
+    /// The length is as many whole elements as fit. Nothing of it is kept once the last clone is
+    /// dropped.
     ///
     /// # Errors
     /// [`Buffer`](crate::ErrorKind::Buffer) if the usage lacks `STORAGE`, or the size is not a
-    /// non-zero multiple of 4 bytes.
+    /// non-zero multiple of 4 bytes; [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device
+    /// without it; device lost.
     pub fn wrap<T: Element>(&self, buffer: wgpu::Buffer) -> Result<Buffer<T>> {
+        self.probe()?;
+        self.check_element::<T>("wrap")?;
         let (size, usage) = (buffer.size(), buffer.usage());
         if !usage.contains(wgpu::BufferUsages::STORAGE) {
             return Err(err!(Buffer, "wrap: the buffer has usage {usage:?}; kernels need STORAGE"));
@@ -143,7 +152,9 @@ impl<T: Element> Buffer<T> {
         &self.gpu
     }
 
-    /// The wgpu buffer, for the caller's own work. It may be larger than the elements need.
+    /// The wgpu buffer, for the caller's own work. It may be larger than the elements need. Work on it
+    /// that is not yet submitted needs a clone of this `Buffer` to live until it is; `destroy` must not be
+    /// called on it, since its memory is used again.
     pub fn raw(&self) -> &wgpu::Buffer {
         &self.memory.raw.buffer
     }
@@ -187,14 +198,15 @@ impl<'a, T: Element> Slice<'a, T> {
             (Some(start), Some(end)) if start <= end && end <= self.len => {
                 Ok(Slice { buffer: self.buffer, start: self.start + start, len: end - start })
             }
-            _ => Err(err!(
-                Shape,
-                "slice: the range {:?}..{:?} is not within a buffer of {} elements of {}",
-                range.start_bound(),
-                range.end_bound(),
-                self.len,
-                T::DTYPE
-            )),
+            _ => {
+                let (start, end) = (range.start_bound().cloned(), range.end_bound().cloned());
+                Err(err!(
+                    Shape,
+                    "slice: the range from {start:?} to {end:?} is not within {} elements of {}",
+                    self.len,
+                    T::DTYPE
+                ))
+            }
         }
     }
 
@@ -211,6 +223,8 @@ impl<'a, T: Element> Slice<'a, T> {
             dtype: T::DTYPE,
             offset: self.offset(),
             len: self.len,
+            whole_words: (self.len * T::DTYPE.size()).is_multiple_of(4)
+                || self.start + self.len == self.buffer.len,
         }
     }
 

@@ -19,11 +19,11 @@ pub(super) fn measure(gpu: &Gpu) -> Result<Ceilings> {
 fn run(gpu: &Gpu, program: Program) -> Result<f64> {
     let memory = program.operands.iter().map(|o| gpu.allocate(o.bytes())).collect::<Result<Vec<_>>>()?;
     let lens: Vec<(DType, usize)> = program.operands.iter().map(|o| (o.dtype, o.len)).collect();
-    let executable = gpu.prepare(program)?;
+    let executable = gpu.prepare_lowered(program)?;
     let operands: Vec<_> = memory
         .iter()
         .zip(lens)
-        .map(|(memory, (dtype, len))| RawSlice { gpu, memory, dtype, offset: 0, len })
+        .map(|(memory, (dtype, len))| RawSlice { gpu, memory, dtype, offset: 0, len, whole_words: true })
         .collect();
     let runs = if gpu.profile().is_cpu() { 3 } else { 15 };
     Ok(gpu.measure(runs, |rec| executable.record(rec, &operands))?.median())

@@ -6,7 +6,8 @@ use super::recorder::{Encoder, Recorder};
 use super::{Gpu, lock};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Access, Grid, Program, Resource};
+use crate::program::{Access, Dispatch, Grid, Program, Resource};
+use crate::shader::BindingKind;
 use crate::shape::round_up;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -19,6 +20,8 @@ pub struct RawSlice<'a> {
     pub(super) dtype: DType,
     pub(super) offset: u64,
     pub(super) len: usize,
+    /// Whether its last 4-byte word is its own, so that a kernel may write it.
+    pub(super) whole_words: bool,
 }
 
 impl std::fmt::Debug for RawSlice<'_> {
@@ -30,6 +33,26 @@ impl std::fmt::Debug for RawSlice<'_> {
 impl RawSlice<'_> {
     pub(super) fn bytes(&self) -> u64 {
         (self.len * self.dtype.size()) as u64
+    }
+
+    /// Byte offset that is bound. What has no elements may lie anywhere.
+    pub(super) fn start(&self) -> u64 {
+        if self.len == 0 { 0 } else { self.offset }
+    }
+
+    /// Refuses a slice to be written whose last word a neighbour shares.
+    pub(super) fn check_writable(&self, op: &str, name: &str) -> Result<()> {
+        if self.whole_words {
+            return Ok(());
+        }
+        Err(err!(
+            Buffer,
+            "{op}: {name}, {} elements of {}, is written and shares its last 4-byte word with the elements behind it; \
+             end the slice at a multiple of {} elements or at the end of the buffer",
+            self.len,
+            self.dtype,
+            4 / self.dtype.size()
+        ))
     }
 
     /// Whether both lie in one wgpu buffer: usage is tracked per whole buffer.
@@ -48,7 +71,7 @@ impl RawSlice<'_> {
             ));
         }
         let alignment = u64::from(gpu.profile().limits.storage_alignment);
-        if self.offset % alignment != 0 {
+        if self.start() % alignment != 0 {
             return Err(err!(
                 Buffer,
                 "{op}: {name} starts at byte {}, which is not a multiple of {alignment}, the alignment of bindings on {}; \
@@ -92,13 +115,21 @@ struct GroupSet {
     groups: Vec<wgpu::BindGroup>,
 }
 
-/// What decides whether an operand passes the checks, and what is bound: a buffer's identity belongs to
-/// one `Gpu`.
-type Place = (u64, u64, usize, DType);
+/// What decides whether an operand passes the checks, and what is bound.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    /// A buffer's identity belongs to one `Gpu`.
+    buffer: u64,
+    start: u64,
+    len: usize,
+    dtype: DType,
+    whole_words: bool,
+}
 
 impl RawSlice<'_> {
     fn place(&self) -> Place {
-        (self.memory.raw.id, self.offset, self.len, self.dtype)
+        let (start, len) = (self.start(), self.len);
+        Place { buffer: self.memory.raw.id, start, len, dtype: self.dtype, whole_words: self.whole_words }
     }
 }
 
@@ -122,6 +153,13 @@ impl GroupRegistry {
             lock(&plan).clear();
         }
     }
+
+    /// Drops the bind groups that keep the buffer with this identity alive.
+    pub(super) fn forget(&self, id: u64) {
+        for plan in lock(&self.plans).iter().filter_map(Weak::upgrade) {
+            lock(&plan).retain(|set| set.operands.iter().all(|place| place.buffer != id));
+        }
+    }
 }
 
 /// Choices of buffers whose bind groups a plan remembers.
@@ -136,17 +174,52 @@ pub struct Executable {
     params: Option<Arc<Params>>,
     params_offsets: Vec<u64>,
     groups: Arc<Groups>,
+    /// Whether some dispatch binds the operand.
+    bound: Vec<bool>,
+    /// Operands that counts of workgroups are taken from.
+    counts: Vec<usize>,
 }
 
 impl Gpu {
-    /// Makes `program` ready: pipelines built or found, parameters uploaded.
+    /// Makes a program ready that was written by hand, or lowered and changed: pipelines built or found,
+    /// parameters uploaded.
+    ///
+    /// Nobody has proven its indices, so all its kernels run with runtime checks, those of the library
+    /// too. [`Plannable::plan`](crate::Plannable::plan) is the way to their full speed.
     ///
     /// # Errors
     /// [`Shader`](crate::ErrorKind::Shader) or [`Unsupported`](crate::ErrorKind::Unsupported) if a
-    /// kernel does not compile here; out of memory; device lost.
-    pub fn prepare(&self, program: Program) -> Result<Executable> {
-        self.alive()?;
+    /// kernel does not compile here; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the program
+    /// contradicts itself or its shaders; [`TooLarge`](crate::ErrorKind::TooLarge) for a binding or a grid
+    /// above the device's limits; out of memory; device lost.
+    pub fn prepare(&self, mut program: Program) -> Result<Executable> {
+        for kernel in &mut program.kernels {
+            kernel.trusted = false;
+        }
+        self.prepare_lowered(program)
+    }
+
+    /// As [`Gpu::prepare`], for a program as an op lowered it.
+    pub(crate) fn prepare_lowered(&self, program: Program) -> Result<Executable> {
+        self.probe()?;
         let pipelines = program.kernels.iter().map(|k| self.pipeline(k)).collect::<Result<Vec<_>>>()?;
+        for (i, dispatch) in program.dispatches.iter().enumerate() {
+            self.check_dispatch(&program, dispatch, &pipelines)
+                .map_err(|e| e.context(&format!("{}: dispatch {i}", program.op)))?;
+        }
+        let bound = (0..program.operands.len())
+            .map(|o| {
+                program
+                    .dispatches
+                    .iter()
+                    .any(|d| d.bindings.iter().any(|b| b.resource == Resource::Operand(o)))
+            })
+            .collect();
+        let counts = program.dispatches.iter().filter_map(|d| match d.grid {
+            Grid::Indirect { resource: Resource::Operand(o), .. } => Some(o),
+            _ => None,
+        });
+        let counts = counts.collect();
         let stride = u64::from(self.profile().limits.uniform_alignment.max(16));
         let mut bytes: Vec<u8> = Vec::new();
         let mut params_offsets = Vec::with_capacity(program.dispatches.len());
@@ -158,7 +231,142 @@ impl Gpu {
         let params = if bytes.is_empty() { None } else { Some(self.params(bytes)?) };
         let groups = Arc::new(Groups::default());
         self.inner.groups.add(&groups);
-        Ok(Executable { gpu: self.clone(), program, pipelines, params, params_offsets, groups })
+        Ok(Executable {
+            gpu: self.clone(),
+            program,
+            pipelines,
+            params,
+            params_offsets,
+            groups,
+            bound,
+            counts,
+        })
+    }
+
+    /// Holds a dispatch against its shader, its program and the limits, so that recording it cannot fail
+    /// inside wgpu, where the error would surface in a caller's encoder.
+    fn check_dispatch(
+        &self,
+        program: &Program,
+        dispatch: &Dispatch,
+        pipelines: &[Arc<Pipeline>],
+    ) -> Result<()> {
+        let limits = &self.profile().limits;
+        let Some(pipeline) = pipelines.get(dispatch.kernel) else {
+            return Err(err!(InvalidArgument, "kernel {} of {}", dispatch.kernel, pipelines.len()));
+        };
+        let kernel = program.kernels[dispatch.kernel].label();
+        let wanted = &pipeline.interface.bindings;
+        let params = u32::from(!dispatch.params.is_empty());
+        let given = dispatch.bindings.len() + params as usize;
+        if wanted.len() != given || wanted.iter().zip(1 - params..).any(|(w, number)| w.index != number) {
+            let names: Vec<_> = wanted.iter().map(|w| format!("{} at {}", w.name, w.index)).collect();
+            return Err(err!(
+                InvalidArgument,
+                "{given} bindings are given (from {} on) and {kernel} wants {}",
+                1 - params,
+                names.join(", ")
+            ));
+        }
+        let (uniform, storage) = wanted.split_at(params as usize);
+        for w in uniform {
+            let bytes = round_up(dispatch.params.len() as u64, 16);
+            if w.kind != BindingKind::Uniform || bytes < w.min_size || bytes > limits.max_uniform_binding {
+                return Err(err!(
+                    InvalidArgument,
+                    "{bytes} bytes of parameters are given, and {kernel} binds {} of {} bytes as {:?} (at most {})",
+                    w.name,
+                    w.min_size,
+                    w.kind,
+                    limits.max_uniform_binding
+                ));
+            }
+        }
+        // Bytes that are there to be bound.
+        let there = |resource| match resource {
+            Resource::Operand(o) => {
+                program.operands.get(o).map(|o| o.bytes().max(4).saturating_add(3) / 4 * 4)
+            }
+            Resource::Scratch(s) => {
+                program.scratch.get(s).map(|bytes| bytes.max(&4).saturating_add(3) / 4 * 4)
+            }
+        };
+        for (b, w) in dispatch.bindings.iter().zip(storage) {
+            let (name, size) = (&w.name, b.size.max(4).saturating_add(3) / 4 * 4);
+            if size > limits.max_storage_binding {
+                return Err(err!(
+                    TooLarge,
+                    "{name} of {kernel} binds {size} bytes; the largest binding of {} has {}; work in pieces",
+                    self.profile().name,
+                    limits.max_storage_binding
+                ));
+            }
+            let fits = there(b.resource)
+                .is_some_and(|bytes| b.offset.checked_add(size).is_some_and(|end| end <= bytes));
+            let aligned = b.offset % u64::from(limits.storage_alignment) == 0;
+            if !fits || !aligned || size < w.min_size || w.kind == BindingKind::Uniform {
+                return Err(err!(
+                    InvalidArgument,
+                    "{name} of {kernel} binds {size} bytes at {} of {:?} ({:?} bytes); it is {:?} of at least {} bytes, at \
+                     multiples of {}",
+                    b.offset,
+                    b.resource,
+                    there(b.resource).unwrap_or(0),
+                    w.kind,
+                    w.min_size,
+                    limits.storage_alignment
+                ));
+            }
+        }
+        let writes = |resource| {
+            (dispatch.bindings.iter().zip(storage))
+                .any(|(b, w)| b.resource == resource && w.kind == BindingKind::ReadWrite)
+        };
+        for (b, w) in dispatch.bindings.iter().zip(storage) {
+            if w.kind == BindingKind::Read && writes(b.resource) {
+                return Err(err!(
+                    InvalidArgument,
+                    "{kernel} reads {} from {:?} and writes to the same; use two buffers",
+                    w.name,
+                    b.resource
+                ));
+            }
+            if let Resource::Operand(o) = b.resource
+                && w.kind == BindingKind::ReadWrite
+                && program.operands[o].access == Access::Read
+            {
+                return Err(err!(
+                    InvalidArgument,
+                    "{kernel} may write to {}, which is declared as only read",
+                    program.operands[o].name
+                ));
+            }
+        }
+        match dispatch.grid {
+            Grid::Direct(workgroups) => {
+                let limit = limits.max_workgroups_per_dimension;
+                if workgroups.iter().any(|n| *n > limit) {
+                    return Err(err!(
+                        TooLarge,
+                        "{kernel} takes {workgroups:?} workgroups; the most of {} along each dimension are {limit}; work in \
+                         pieces",
+                        self.profile().name
+                    ));
+                }
+            }
+            Grid::Indirect { resource, offset } => {
+                let fits = there(resource)
+                    .is_some_and(|bytes| offset.checked_add(12).is_some_and(|end| end <= bytes));
+                if !fits || offset % 4 != 0 || writes(resource) {
+                    return Err(err!(
+                        InvalidArgument,
+                        "the counts of {kernel} lie at byte {offset} of {resource:?}: they are three u32 at a multiple of 4 \
+                         bytes, and it must not write there itself"
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The uniform buffer with these bytes.
@@ -174,15 +382,17 @@ impl Gpu {
         }
         let raw =
             self.create_raw("tilework params", bytes.len() as u64, wgpu::BufferUsages::UNIFORM, true)?;
-        {
+        self.scoped("writing parameters", || {
             let mut view = raw
                 .buffer
                 .slice(..)
                 .get_mapped_range_mut()
                 .map_err(|e| err!(DeviceLost, "parameters: {e}"))?;
             view.slice(..).copy_from_slice(&bytes);
-        }
-        raw.buffer.unmap();
+            drop(view);
+            raw.buffer.unmap();
+            Ok(())
+        })??;
         let params = Arc::new(Params { buffer: raw.buffer });
         cache.insert(bytes, params.clone());
         Ok(params)
@@ -205,7 +415,7 @@ impl Executable {
     /// # Errors
     /// See [`Plan`](crate::Plan). Nothing is recorded then.
     pub fn record<E: Encoder>(&self, rec: &mut Recorder<E>, operands: &[RawSlice<'_>]) -> Result<()> {
-        self.gpu.alive()?;
+        rec.check_alive()?;
         rec.check_owner(self.program.op, &self.gpu)?;
         let scratch = (self.program.scratch.iter().enumerate())
             .map(|(slot, &bytes)| self.gpu.scratch(slot, bytes))
@@ -232,9 +442,7 @@ impl Executable {
         if self.program.dispatches.is_empty() {
             return Ok(());
         }
-        for operand in operands {
-            rec.keep(operand.memory);
-        }
+        rec.keep(operands.iter().map(|o| o.memory));
         let (pass, last) = rec.pass();
         for (dispatch, group) in self.program.dispatches.iter().zip(&set.groups) {
             let pipeline = &self.pipelines[dispatch.kernel];
@@ -248,7 +456,7 @@ impl Executable {
                 Grid::Indirect { resource: Resource::Operand(i), offset } => {
                     pass.dispatch_workgroups_indirect(
                         &operands[i].memory.raw.buffer,
-                        operands[i].offset + offset,
+                        operands[i].start() + offset,
                     );
                 }
                 Grid::Indirect { resource: Resource::Scratch(i), offset } => {
@@ -284,7 +492,10 @@ impl Executable {
                 ));
             }
             given.check_bindable(op, name, &self.gpu)?;
-            if given.offset + round_up(given.bytes(), 4) > given.memory.raw.size {
+            if want.access != Access::Read {
+                given.check_writable(op, name)?;
+            }
+            if given.start() + round_up(given.bytes(), 4) > given.memory.raw.size {
                 return Err(err!(
                     Buffer,
                     "{op}: {name} ends within a 4-byte word at the end of its buffer of {} bytes; make the buffer larger",
@@ -292,10 +503,22 @@ impl Executable {
                 ));
             }
         }
+        for (given, want) in self.counts.iter().map(|&i| (&operands[i], &wanted[i])) {
+            let usage = given.memory.raw.buffer.usage();
+            if !usage.contains(wgpu::BufferUsages::INDIRECT) {
+                return Err(err!(
+                    Buffer,
+                    "{op}: {} has usage {usage:?}; counts of workgroups need INDIRECT",
+                    want.name
+                ));
+            }
+        }
         for (i, (a, want_a)) in operands.iter().zip(wanted).enumerate() {
-            for (b, want_b) in operands.iter().zip(wanted).skip(i + 1) {
+            for (j, (b, want_b)) in operands.iter().zip(wanted).enumerate().skip(i + 1) {
                 let written = want_a.access != Access::Read || want_b.access != Access::Read;
-                if written && a.same_buffer(b) && a.len > 0 && b.len > 0 {
+                // Operands of no elements matter only where they are bound nevertheless.
+                let meet = a.len > 0 && b.len > 0 || self.bound[i] && self.bound[j];
+                if written && meet && a.same_buffer(b) {
                     return Err(err!(
                         Aliasing,
                         "{op}: {} and {} lie in one wgpu buffer, and one of them is written; WebGPU tracks use per whole \
@@ -327,7 +550,7 @@ impl Executable {
         });
         let buffers = dispatch.bindings.iter().enumerate().map(|(i, b)| {
             let (raw, base) = match b.resource {
-                Resource::Operand(o) => (&operands[o].memory.raw, operands[o].offset),
+                Resource::Operand(o) => (&operands[o].memory.raw, operands[o].start()),
                 Resource::Scratch(s) => (&scratch[s], 0),
             };
             (i as u32 + 1, range(&raw.buffer, base + b.offset, round_up(b.size, 4).max(4)))

@@ -2,16 +2,22 @@
 
 use super::{Gpu, from_wgpu_error, lock};
 use crate::error::{Result, err};
+use futures_intrusive::channel::shared::OneshotSender;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
+
+/// Tells a readback that somebody awaits whether its buffer was mapped.
+pub(super) type Notice = Arc<OneshotSender<bool>>;
 
 /// Whether the device is known to be lost, and why.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Health {
     lost: Arc<AtomicBool>,
     reason: Arc<Mutex<String>>,
+    /// Readbacks under way: a lost device may never call back for them.
+    awaited: Arc<Mutex<Vec<Weak<OneshotSender<bool>>>>>,
 }
 
 impl Health {
@@ -26,8 +32,29 @@ impl Health {
     }
 
     fn mark(&self, reason: &str) {
-        *lock(&self.reason) = reason.trim().to_owned();
-        self.lost.store(true, Ordering::Release);
+        let mut first = lock(&self.reason);
+        if !self.lost.load(Ordering::Acquire) {
+            *first = reason.trim().to_owned();
+            self.lost.store(true, Ordering::Release);
+        }
+        drop(first);
+        for notice in lock(&self.awaited).drain(..).filter_map(|n| n.upgrade()) {
+            // Sent already if wgpu has called back.
+            let _ = notice.send(false);
+        }
+    }
+
+    /// Sends `false` to `notice` when the device is lost.
+    pub(super) fn watch(&self, notice: &Notice) {
+        let mut awaited = lock(&self.awaited);
+        if awaited.len() == awaited.capacity() {
+            awaited.retain(|n| n.strong_count() > 0);
+        }
+        awaited.push(Arc::downgrade(notice));
+        drop(awaited);
+        if self.lost.load(Ordering::Acquire) {
+            let _ = notice.send(false);
+        }
     }
 
     pub(super) fn check(&self, name: &str) -> Result<()> {
@@ -45,6 +72,8 @@ impl Health {
 impl Gpu {
     /// Runs `create` inside error scopes, so that no wgpu error reaches the default handler, which
     /// panics. The scopes belong to this thread and are closed before this returns.
+    ///
+    /// On a lost device wgpu reports nothing, so a sign of life is asked for afterwards.
     pub(super) fn scoped<R>(&self, doing: &str, create: impl FnOnce() -> R) -> Result<R> {
         self.alive()?;
         let device = &self.inner.device;
@@ -57,51 +86,41 @@ impl Gpu {
             // Ready at once outside of browsers.
             failure = pollster::block_on(scope.pop()).or(failure);
         }
-        match failure {
-            None => Ok(result),
-            Some(error) => {
-                let error = from_wgpu_error(doing, &error);
-                // Validation errors are how wgpu reports objects of a device that is gone.
-                if error.kind() == crate::ErrorKind::DeviceLost {
-                    self.inner.health.mark(doing);
-                }
-                Err(error)
-            }
-        }
+        self.probe()?;
+        failure.map_or(Ok(result), |error| Err(from_wgpu_error(doing, &error)))
     }
 
     /// The one place that waits for the device.
-    ///
-    /// wgpu's `poll` panics on a lost device, so it runs under `catch_unwind` here; wgpu's state is
-    /// not used again after such a panic, since the device is marked as lost.
     pub(super) fn wait_for(
         &self,
         submission: Option<wgpu::SubmissionIndex>,
         timeout: Option<Duration>,
     ) -> Result<()> {
-        self.alive()?;
         self.poll(wgpu::PollType::Wait { submission_index: submission, timeout })
     }
 
     /// Lets wgpu run callbacks of work that is done, without waiting.
     pub(super) fn poll_once(&self) -> Result<()> {
-        self.alive()?;
         self.poll(wgpu::PollType::Poll)
     }
 
+    /// wgpu's `poll` panics on a device that is lost while it waits, so it runs under `catch_unwind`
+    /// here; wgpu's state is not used again after such a panic, since the device is marked as lost.
     fn poll(&self, how: wgpu::PollType) -> Result<()> {
+        self.probe()?;
         let name = &self.inner.profile.name;
-        match catch_unwind(AssertUnwindSafe(|| self.inner.device.poll(how))) {
-            Ok(Ok(_)) => self.alive(),
+        let polled = catch_unwind(AssertUnwindSafe(|| self.inner.device.poll(how)));
+        if polled.is_err() {
+            self.inner.health.mark("wgpu panicked while waiting for it");
+        }
+        self.probe()?;
+        match polled {
             Ok(Err(wgpu::PollError::Timeout)) => Err(err!(
                 Timeout,
                 "waiting for {name}: the work is not done within the time given; wait again or give it more"
             )),
             Ok(Err(e)) => Err(err!(Validation, "waiting for {name}: {e}")),
-            Err(_) => {
-                self.inner.health.mark("wgpu panicked while waiting for it");
-                self.alive()
-            }
+            _ => Ok(()),
         }
     }
 
@@ -122,27 +141,30 @@ impl Gpu {
         self.wait_for(None, Some(timeout))
     }
 
-    /// Asks the device for a sign of life: a mapped buffer cannot be created on a lost one. Finds the
-    /// loss of a caller's device, whose callback we leave alone.
+    /// Asks the device for a sign of life, in half a microsecond. Finds the loss of a caller's device,
+    /// whose callback we leave alone, and of one that was destroyed.
     ///
     /// # Errors
-    /// [`DeviceLost`](crate::ErrorKind::DeviceLost), or out of memory.
+    /// [`DeviceLost`](crate::ErrorKind::DeviceLost).
     pub fn probe(&self) -> Result<()> {
-        let desc = wgpu::BufferDescriptor {
-            label: Some("tilework probe"),
-            size: 16,
-            usage: wgpu::BufferUsages::COPY_SRC,
-            mapped_at_creation: true,
+        self.alive()?;
+        // WebGPU reports no errors on a lost device: one that lets an impossible buffer pass is suspect.
+        let buffer = |usage, mapped_at_creation| {
+            let desc =
+                wgpu::BufferDescriptor { label: Some("tilework probe"), size: 16, usage, mapped_at_creation };
+            let scope = self.inner.device.push_error_scope(wgpu::ErrorFilter::Validation);
+            let buffer = catch_unwind(AssertUnwindSafe(|| self.inner.device.create_buffer(&desc))).ok();
+            (buffer, pollster::block_on(scope.pop()).is_some())
         };
-        let buffer = self.scoped("asking the device for a sign of life", || {
-            catch_unwind(AssertUnwindSafe(|| self.inner.device.create_buffer(&desc))).ok()
-        })?;
-        match buffer.filter(|b| b.slice(..).get_mapped_range().is_ok()) {
-            Some(_) => Ok(()),
-            None => {
-                self.inner.health.mark("a probe could not be mapped");
-                self.alive()
-            }
+        let (_, refused) = buffer(wgpu::BufferUsages::empty(), false);
+        if refused {
+            return Ok(());
         }
+        // A buffer that is created mapped cannot be had from a lost device.
+        let (possible, _) = buffer(wgpu::BufferUsages::COPY_SRC, true);
+        if possible.is_none_or(|b| b.slice(..).get_mapped_range().is_err()) {
+            self.inner.health.mark("it answers no more; it was destroyed, or its driver gave up");
+        }
+        self.alive()
     }
 }

@@ -9,6 +9,7 @@ use crate::error::{Result, err};
 use crate::gpu::RawSlice;
 use crate::shader::{BindingKind, Interface, Spec, Target, expand_text};
 use crate::shape::round_up;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A compute kernel of the user's own.
@@ -75,9 +76,14 @@ impl Gpu {
     ///
     /// # Errors
     /// [`Shader`](crate::ErrorKind::Shader) with file and line if it does not parse or validate;
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if it needs more than the device has.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if it needs more than the device has; device lost.
     pub fn kernel(&self, name: &str, text: &str, entry: &str) -> Result<OwnKernel> {
-        let module = expand_text(name, text, &Spec::new(), Target::Naga)?.validate()?;
+        self.probe()?;
+        // The text is anything at all, and compilers have panicked at less.
+        let parse = || expand_text(name, text, &Spec::new(), Target::Naga)?.validate();
+        let module = catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|_| {
+            Err(err!(Shader, "{name}: the WGSL compiler panicked; please report the text to naga's authors"))
+        })?;
         let pipeline = self.compile(&format!("{name}:{entry}"), &module, entry, false)?;
         Ok(OwnKernel { gpu: self.clone(), name: format!("{name}:{entry}"), pipeline })
     }
@@ -105,9 +111,10 @@ impl OwnKernel {
         workgroups: [u32; 3],
     ) -> Result<()> {
         let name = &self.name;
-        self.gpu.alive()?;
+        rec.check_alive()?;
         rec.check_owner(name, &self.gpu)?;
-        let limit = self.gpu.profile().limits.max_workgroups_per_dimension;
+        let limits = &self.gpu.profile().limits;
+        let limit = limits.max_workgroups_per_dimension;
         if workgroups.iter().any(|n| *n > limit) {
             return Err(err!(
                 TooLarge,
@@ -140,23 +147,34 @@ impl OwnKernel {
                     }
                     let mut padded = bytes.to_vec();
                     padded.resize(round_up(bytes.len() as u64, 16) as usize, 0);
+                    if padded.len() as u64 > limits.max_uniform_binding {
+                        return Err(err!(
+                            TooLarge,
+                            "{name}: {what} has {} bytes, {} is the largest uniform; use a storage buffer",
+                            bytes.len(),
+                            limits.max_uniform_binding
+                        ));
+                    }
                     uniforms.push(Some(self.gpu.params(padded)?));
                 }
                 (Arg::Storage(slice), BindingKind::Read | BindingKind::ReadWrite) => {
                     slice.check_bindable(name, what, &self.gpu)?;
+                    if binding.kind == BindingKind::ReadWrite {
+                        slice.check_writable(name, what)?;
+                    }
                     let bytes = round_up(slice.bytes(), 4);
-                    if bytes < binding.min_size || slice.offset + bytes > slice.memory.raw.size {
+                    if bytes < binding.min_size || slice.start() + bytes > slice.memory.raw.size {
                         return Err(err!(
                             Shape,
                             "{name}: {what} has {bytes} bytes, the shader wants at least {}",
                             binding.min_size
                         ));
                     }
-                    if bytes > self.gpu.profile().limits.max_storage_binding {
+                    if bytes > limits.max_storage_binding {
                         return Err(err!(
                             TooLarge,
                             "{name}: {what} has {bytes} bytes, {} is the largest binding; bind slices",
-                            self.gpu.profile().limits.max_storage_binding
+                            limits.max_storage_binding
                         ));
                     }
                     uniforms.push(None);
@@ -178,7 +196,7 @@ impl OwnKernel {
                 let buffer = match (arg, uniform) {
                     (Arg::Storage(s), _) => wgpu::BufferBinding {
                         buffer: &s.memory.raw.buffer,
-                        offset: s.offset,
+                        offset: s.start(),
                         size: std::num::NonZero::new(round_up(s.bytes(), 4).max(4)),
                     },
                     (Arg::Uniform(_), Some(p)) => p.buffer.as_entire_buffer_binding(),
@@ -196,11 +214,10 @@ impl OwnKernel {
         let group = self
             .gpu
             .scoped(&format!("{name}: binding buffers"), || self.gpu.inner.device.create_bind_group(&desc))?;
-        for arg in args {
-            if let Arg::Storage(slice) = arg {
-                rec.keep(slice.memory);
-            }
-        }
+        rec.keep(
+            args.iter()
+                .filter_map(|arg| if let Arg::Storage(slice) = arg { Some(slice.memory) } else { None }),
+        );
         let (pass, last) = rec.pass();
         *last = self.pipeline.id;
         pass.set_pipeline(&self.pipeline.pipeline);

@@ -210,7 +210,7 @@ impl Gpu {
             Some(raw) if raw.size >= bytes => Ok(raw.clone()),
             _ => {
                 let limit = self.profile().limits.max_buffer_size;
-                let size = bytes.next_power_of_two().max(4096).min(limit.max(bytes));
+                let size = bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096).min(limit.max(bytes));
                 let usage =
                     wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::INDIRECT;
                 let raw = self.create_raw("tilework scratch", size, usage, false)?;
@@ -225,16 +225,11 @@ impl Gpu {
 fn from_wgpu_error(doing: &str, error: &wgpu::Error) -> Error {
     let kind = match error {
         wgpu::Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
-        wgpu::Error::Validation { description, .. } | wgpu::Error::Internal { description, .. }
-            if description.contains("lost") || description.contains("Lost") =>
-        {
-            ErrorKind::DeviceLost
-        }
+        // A lost device reports nothing: see `Gpu::probe`.
         _ => ErrorKind::Validation,
     };
     let remedy = match kind {
         ErrorKind::OutOfMemory => "; free buffers, call Gpu::trim, or work in smaller pieces",
-        ErrorKind::DeviceLost => "; open a new Gpu",
         _ => "",
     };
     Error::new(kind, format!("{doing}: {error}{remedy}"))

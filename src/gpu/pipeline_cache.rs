@@ -5,6 +5,7 @@ use crate::error::{Result, err};
 use crate::program::{Kernel, Program};
 use crate::shader::{BindingKind, Interface, Module, Target};
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 /// A compiled entry point with what its bindings are.
@@ -79,7 +80,7 @@ impl Gpu {
                 count: None,
             })
             .collect();
-        self.scoped(&format!("compiling {label}"), || {
+        let build = || {
             let shader = if trusted {
                 // SAFETY: only kernels of this crate come here (`Kernel::trusted`). They bound every
                 // index by sizes that the plan checked, have no endless loop, and run in the tests with
@@ -111,7 +112,10 @@ impl Gpu {
                 cache: None,
             });
             Pipeline { pipeline, layout, interface: interface.clone(), id: unique() }
-        })
+        };
+        // Some valid shaders make a back end of naga panic.
+        let built = self.scoped(&format!("compiling {label}"), || catch_unwind(AssertUnwindSafe(build)))?;
+        built.map_err(|_| err!(Shader, "{label}: the shader compiler panicked; write it in another way"))
     }
 
     fn check_limits(&self, label: &str, interface: &Interface) -> Result<()> {
@@ -150,6 +154,7 @@ impl Gpu {
     /// # Errors
     /// The first failure, after all have been tried.
     pub fn warm_up(&self, programs: &[&Program]) -> Result<()> {
+        self.probe()?;
         let mut kernels: Vec<&Kernel> = Vec::new();
         for kernel in programs.iter().flat_map(|p| &p.kernels) {
             if !kernels.contains(&kernel) {
@@ -157,16 +162,19 @@ impl Gpu {
             }
         }
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(kernels.len().max(1));
-        let results: Vec<Result<()>> = std::thread::scope(|scope| {
+        let mut results: Vec<(usize, Result<()>)> = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
                 .map(|t| {
-                    let mine: Vec<_> = kernels.iter().skip(t).step_by(threads).copied().collect();
-                    scope.spawn(move || mine.into_iter().try_for_each(|k| self.pipeline(k).map(drop)))
+                    let mine: Vec<_> = kernels.iter().enumerate().skip(t).step_by(threads).collect();
+                    scope.spawn(move || {
+                        mine.into_iter().map(|(i, k)| (i, self.pipeline(k).map(drop))).collect::<Vec<_>>()
+                    })
                 })
                 .collect();
-            let lost = || Err(err!(Shader, "warm_up: the driver's compiler panicked"));
-            workers.into_iter().map(|w| w.join().unwrap_or_else(|_| lost())).collect()
+            let panicked = || vec![(usize::MAX, Err(err!(Shader, "warm_up: a shader compiler panicked")))];
+            workers.into_iter().flat_map(|w| w.join().unwrap_or_else(|_| panicked())).collect()
         });
-        results.into_iter().collect()
+        results.sort_by_key(|(i, _)| *i);
+        results.into_iter().try_for_each(|(_, result)| result)
     }
 }

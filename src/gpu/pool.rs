@@ -13,7 +13,7 @@ pub(super) struct Raw {
     pub(super) size: u64,
 }
 
-/// Owner of a raw buffer. Dropping it gives a pooled one back.
+/// Owner of a raw buffer. Dropping it gives a pooled one back, and makes plans forget a caller's.
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) raw: Raw,
@@ -23,10 +23,11 @@ pub(super) struct Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        if self.pooled
-            && let Some(gpu) = self.home.upgrade()
-        {
+        let Some(gpu) = self.home.upgrade() else { return };
+        if self.pooled {
             gpu.pool.put(self.raw.clone());
+        } else {
+            gpu.groups.forget(self.raw.id);
         }
     }
 }
@@ -38,14 +39,13 @@ pub(super) struct Pool {
 }
 
 /// Size that an allocation of `bytes` really gets: classes of an eighth of a power of two, so that at
-/// most an eighth is wasted and sizes meet again; whole binding words, so that every class is a
-/// multiple of 16.
+/// most an eighth is wasted and sizes meet again.
 fn size_class(bytes: u64, limit: u64) -> u64 {
-    let bytes = bytes.max(256);
-    let step = (bytes.next_power_of_two() / 16).max(256);
-    let size = bytes.div_ceil(step) * step;
-    // The largest buffer may not be a multiple of the step.
-    if size > limit { bytes.div_ceil(16) * 16 } else { size }
+    let roomy = bytes.max(256);
+    let step = (roomy.next_power_of_two() / 16).max(256);
+    let size = roomy.div_ceil(step) * step;
+    // The largest buffer may not be a multiple of the step; bindings are whole words.
+    if size > limit { bytes.max(4).next_multiple_of(4) } else { size }
 }
 
 impl Pool {
@@ -142,13 +142,14 @@ impl Gpu {
 
     /// Memory for `bytes`, from the pool if it has some.
     pub(super) fn allocate(&self, bytes: u64) -> Result<Arc<Memory>> {
-        self.alive()?;
+        self.probe()?;
         let size = size_class(bytes, self.profile().limits.max_buffer_size);
         let raw = match self.inner.pool.take(size) {
             Some(raw) => raw,
             None => match self.create_raw("tilework buffer", size, Self::USAGE, false) {
-                // What the pool holds may be what is missing.
-                Err(e) if e.kind() == ErrorKind::OutOfMemory && self.inner.pool.bytes() > 0 => {
+                // What the pool and staging hold, or the GPU still uses, may be what is missing.
+                Err(e) if e.kind() == ErrorKind::OutOfMemory => {
+                    self.wait()?;
                     self.trim();
                     self.create_raw("tilework buffer", size, Self::USAGE, false)?
                 }
@@ -161,7 +162,7 @@ impl Gpu {
     /// Memory that belongs to the caller.
     pub(super) fn adopt(&self, buffer: wgpu::Buffer) -> Arc<Memory> {
         let raw = Raw { size: buffer.size(), buffer, id: unique() };
-        Arc::new(Memory { raw, home: Weak::new(), pooled: false })
+        Arc::new(Memory { raw, home: Arc::downgrade(&self.inner), pooled: false })
     }
 
     /// A staging buffer of at least `bytes`.
@@ -176,7 +177,9 @@ impl Gpu {
                 return Ok(list.swap_remove(i));
             }
         }
-        let size = bytes.next_power_of_two().max(4096).min(self.profile().limits.max_buffer_size);
+        // Mapping wants whole words; a limit need not be one.
+        let limit = self.profile().limits.max_buffer_size / 4 * 4;
+        let size = bytes.next_power_of_two().max(4096).min(limit.max(bytes));
         let (label, usage) = match direction {
             Direction::Up => {
                 ("tilework upload", wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC)

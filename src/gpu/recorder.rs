@@ -2,10 +2,10 @@
 
 use super::pool::Memory;
 use super::timer::PassClock;
-use super::{Gpu, Slice};
+use super::{Gpu, Slice, lock};
 use crate::element::Element;
 use crate::error::{Result, err};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 mod sealed {
     pub trait Sealed {}
@@ -30,6 +30,10 @@ impl Encoder for &mut wgpu::CommandEncoder {
         self
     }
 }
+
+/// Memory that must not be reused before the work is submitted. Shared with the caller's encoder, which
+/// may be submitted long after its recorder is gone.
+pub(super) type Keep = Arc<Mutex<Vec<Arc<Memory>>>>;
 
 /// Collects work: many ops, one compute pass, one submission.
 ///
@@ -59,8 +63,7 @@ pub struct Recorder<E: Encoder = wgpu::CommandEncoder> {
     pass: Option<wgpu::ComputePass<'static>>,
     encoder: E,
     gpu: Gpu,
-    /// Memory that must not be reused before the work is submitted.
-    keep: Vec<Arc<Memory>>,
+    keep: Keep,
     last_pipeline: u64,
     clock: Option<PassClock>,
 }
@@ -74,15 +77,15 @@ impl<E: Encoder> std::fmt::Debug for Recorder<E> {
 impl Gpu {
     /// A recorder with an encoder of its own.
     pub fn recorder(&self) -> Recorder {
-        let encoder = self
-            .inner
-            .device
-            .create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("tilework") });
-        self.record_into(encoder, None)
+        self.record_into(self.encoder(), None)
     }
 
-    /// A recorder into the caller's encoder, which must belong to the same device and have no open
-    /// pass. [`Recorder::finish`] gives the encoder back; the caller submits it.
+    /// A recorder into the caller's encoder. [`Recorder::finish`] gives the encoder back; the caller
+    /// submits it. A refused op leaves it as it was.
+    ///
+    /// The encoder must belong to the same device and have no open pass. Neither can be seen from here:
+    /// wgpu makes such an encoder invalid and says so to the device's error handler, which is the caller's
+    /// (by default it panics).
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -103,22 +106,44 @@ impl Gpu {
         &self,
         encoder: &'e mut wgpu::CommandEncoder,
     ) -> Recorder<&'e mut wgpu::CommandEncoder> {
-        self.record_into(encoder, None)
+        let rec = self.record_into(encoder, None);
+        let keep = rec.keep.clone();
+        // Runs when the work is done, and is dropped with an encoder that is never submitted.
+        rec.encoder.on_submitted_work_done(move || drop(keep));
+        rec
     }
 
     pub(super) fn record_into<E: Encoder>(&self, encoder: E, clock: Option<PassClock>) -> Recorder<E> {
-        Recorder { pass: None, encoder, gpu: self.clone(), keep: Vec::new(), last_pipeline: 0, clock }
+        Recorder { pass: None, encoder, gpu: self.clone(), keep: Keep::default(), last_pipeline: 0, clock }
+    }
+
+    /// An encoder of our own. On a lost device it is one that nothing can be recorded into.
+    pub(super) fn encoder(&self) -> wgpu::CommandEncoder {
+        let desc = wgpu::CommandEncoderDescriptor { label: Some("tilework") };
+        let scopes = [wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]
+            .map(|filter| self.inner.device.push_error_scope(filter));
+        let encoder = self.inner.device.create_command_encoder(&desc);
+        for scope in scopes.into_iter().rev() {
+            // Submitting says that the encoder is not valid.
+            drop(scope.pop());
+        }
+        encoder
     }
 }
 
 impl<E: Encoder> Recorder<E> {
+    /// Errs if the device is known to be lost. It is asked once a pass; between, submitting finds out.
+    pub(super) fn check_alive(&self) -> Result<()> {
+        if self.pass.is_none() { self.gpu.probe() } else { self.gpu.alive() }
+    }
+
     pub(super) fn check_owner(&self, op: &str, gpu: &Gpu) -> Result<()> {
         if self.gpu == *gpu {
             return Ok(());
         }
         Err(err!(
             Buffer,
-            "{op}: the recorder belongs to another Gpu ({}) than the plan ({}); plan on the same one",
+            "{op}: the recorder belongs to another Gpu ({}) than the plan or buffer ({}); use one Gpu for all",
             self.gpu.profile().name,
             gpu.profile().name
         ))
@@ -140,10 +165,37 @@ impl<E: Encoder> Recorder<E> {
         self.pass = None;
     }
 
-    pub(super) fn keep(&mut self, memory: &Arc<Memory>) {
-        // Most programs use the same few buffers again and again.
-        if !self.keep.iter().rev().take(4).any(|kept| Arc::ptr_eq(kept, memory)) {
-            self.keep.push(memory.clone());
+    pub(super) fn keep<'m>(&mut self, memory: impl Iterator<Item = &'m Arc<Memory>>) {
+        let mut keep = lock(&self.keep);
+        for memory in memory {
+            // Most programs use the same few buffers again and again.
+            if !keep.iter().rev().take(4).any(|kept| Arc::ptr_eq(kept, memory)) {
+                keep.push(memory.clone());
+            }
+        }
+    }
+
+    /// The encoder, for a command outside of passes.
+    fn outside_passes(&mut self) -> &mut wgpu::CommandEncoder {
+        if self.clock.as_ref().is_some_and(|c| !c.running()) {
+            // A copy has no timestamps of its own: those of empty passes before and after it serve.
+            self.pass();
+        }
+        self.end_pass();
+        if let Some(clock) = &mut self.clock {
+            clock.unstamped = true;
+        }
+        self.encoder.encoder()
+    }
+
+    /// Ends what is timed as one run.
+    pub(super) fn end_run(&mut self) {
+        if self.clock.as_ref().is_some_and(|c| c.unstamped) {
+            self.pass();
+        }
+        self.end_pass();
+        if let Some(clock) = &mut self.clock {
+            clock.end_run();
         }
     }
 
@@ -160,6 +212,7 @@ impl<E: Encoder> Recorder<E> {
         to: impl Into<Slice<'a, T>>,
     ) -> Result<()> {
         let (from, to) = (from.into(), to.into());
+        self.gpu.probe()?;
         if from.len() != to.len() {
             return Err(err!(Shape, "copy: {} elements into {}", from.len(), to.len()));
         }
@@ -183,10 +236,8 @@ impl<E: Encoder> Recorder<E> {
         {
             return Err(err!(Buffer, "copy: the source needs usage COPY_SRC and the target COPY_DST"));
         }
-        self.end_pass();
-        self.encoder.encoder().copy_buffer_to_buffer(&a.raw.buffer, source, &b.raw.buffer, target, bytes);
-        self.keep(a);
-        self.keep(b);
+        self.outside_passes().copy_buffer_to_buffer(&a.raw.buffer, source, &b.raw.buffer, target, bytes);
+        self.keep([a, b].into_iter());
         Ok(())
     }
 
@@ -197,6 +248,7 @@ impl<E: Encoder> Recorder<E> {
     /// neighbours, or the buffer lives on another `Gpu`.
     pub fn clear<'a, T: Element>(&mut self, slice: impl Into<Slice<'a, T>>) -> Result<()> {
         let slice = slice.into();
+        self.gpu.probe()?;
         self.check_owner("clear", &slice.buffer.gpu)?;
         if slice.is_empty() {
             return Ok(());
@@ -208,9 +260,8 @@ impl<E: Encoder> Recorder<E> {
         let Some((start, bytes)) = slice.copy_range() else {
             return Err(err!(Buffer, "clear: the slice does not cover whole 4-byte words"));
         };
-        self.end_pass();
-        self.encoder.encoder().clear_buffer(&memory.raw.buffer, start, Some(bytes));
-        self.keep(memory);
+        self.outside_passes().clear_buffer(&memory.raw.buffer, start, Some(bytes));
+        self.keep([memory].into_iter());
         Ok(())
     }
 }
@@ -230,7 +281,7 @@ impl Recorder<wgpu::CommandEncoder> {
     }
 
     /// The pieces, for a submission that does more than ours: see the timer.
-    pub(super) fn into_parts(mut self) -> (wgpu::CommandEncoder, Option<PassClock>, Vec<Arc<Memory>>) {
+    pub(super) fn into_parts(mut self) -> (wgpu::CommandEncoder, Option<PassClock>, Keep) {
         self.end_pass();
         let Self { encoder, clock, keep, .. } = self;
         (encoder, clock, keep)
@@ -238,13 +289,9 @@ impl Recorder<wgpu::CommandEncoder> {
 }
 
 impl Recorder<&mut wgpu::CommandEncoder> {
-    /// Ends our part of the caller's encoder. Buffers used in it are not reused before that encoder has
-    /// been submitted and is done, or has been dropped.
+    /// Ends our part of the caller's encoder, as dropping the recorder does. Buffers used in it are not
+    /// reused before that encoder has been submitted and is done, or has been dropped.
     pub fn finish(mut self) {
         self.end_pass();
-        let keep = std::mem::take(&mut self.keep);
-        if !keep.is_empty() {
-            self.encoder.on_submitted_work_done(move || drop(keep));
-        }
     }
 }

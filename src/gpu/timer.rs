@@ -1,7 +1,7 @@
 //! Timing on the device, by timestamps around passes.
 
 use super::{Gpu, Recorder};
-use crate::error::{Result, err};
+use crate::error::Result;
 use std::time::Instant;
 
 /// What a time was taken with.
@@ -58,34 +58,53 @@ impl Measurement {
     }
 }
 
-/// Gives each pass of a recorder a pair of timestamps.
+/// Gives each run of a recorder a pair of timestamps: at the beginning of its first pass, and at the end
+/// of its last.
 #[derive(Debug)]
 pub(super) struct PassClock {
     queries: wgpu::QuerySet,
     capacity: u32,
     used: u32,
+    running: bool,
+    /// Whether something was recorded after the last pass.
+    pub(super) unstamped: bool,
 }
 
 impl PassClock {
+    /// Timestamps for the pass that is opened now.
     pub(super) fn next(&mut self) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
-        if self.used + 2 > self.capacity {
+        if !self.running && self.used < self.capacity {
+            self.used += 2;
+        } else if !self.running {
             return None;
         }
-        let first = self.used;
-        self.used += 2;
+        let beginning = Some(self.used - 2).filter(|_| !self.running);
+        self.running = true;
+        self.unstamped = false;
         Some(wgpu::ComputePassTimestampWrites {
             query_set: &self.queries,
-            beginning_of_pass_write_index: Some(first),
-            end_of_pass_write_index: Some(first + 1),
+            beginning_of_pass_write_index: beginning,
+            // Each pass of the run writes here; the last one's time stays.
+            end_of_pass_write_index: Some(self.used - 1),
         })
+    }
+
+    /// Whether the run has begun.
+    pub(super) fn running(&self) -> bool {
+        self.running
+    }
+
+    pub(super) fn end_run(&mut self) {
+        (self.running, self.unstamped) = (false, false);
     }
 }
 
-/// Most timed passes in one submission.
-const MAX_PASSES: u32 = 2048;
+/// Most timed runs in one submission: WebGPU's query sets have 4096 entries.
+const MAX_RUNS: u32 = 2048;
 
 impl Gpu {
-    /// Submits what `record` records and waits; the time is the device's own where it has timestamps.
+    /// Submits what `record` records and waits; the time is the device's own where it has timestamps, from
+    /// the beginning of the first op to the end of the last.
     ///
     /// # Errors
     /// Those of `record`; device lost.
@@ -95,9 +114,9 @@ impl Gpu {
         Ok(Timing { seconds: m.seconds.iter().sum(), clock: m.clock })
     }
 
-    /// Measures `runs` runs of what `record` records, after at least 50 ms of the same work and until its
-    /// speed holds (at most a second): cards drop their clocks in a pause, and a kernel then runs at half
-    /// speed or less.
+    /// Measures `runs` runs (1 to 2048) of what `record` records, after at least 50 ms of the same work and
+    /// until its speed holds (at most a second): cards drop their clocks in a pause, and a kernel then runs
+    /// at half speed or less.
     ///
     /// # Errors
     /// Those of `record`; device lost.
@@ -106,13 +125,13 @@ impl Gpu {
         runs: usize,
         mut record: impl FnMut(&mut Recorder) -> Result<()>,
     ) -> Result<Measurement> {
-        let runs = runs.clamp(1, MAX_PASSES as usize);
+        let runs = runs.clamp(1, MAX_RUNS as usize);
         let start = Instant::now();
         let mut repeat = |times: usize| -> Result<()> {
             let mut rec = self.recorder();
             for _ in 0..times {
                 record(&mut rec)?;
-                rec.end_pass();
+                rec.end_run();
             }
             rec.submit()?;
             self.wait()
@@ -139,7 +158,7 @@ impl Gpu {
         self.passes(runs, &mut record)
     }
 
-    /// Runs `record` in `runs` passes of one submission and times each.
+    /// Does `record` in `runs` runs of one submission and times each.
     fn passes(
         &self,
         runs: usize,
@@ -148,7 +167,7 @@ impl Gpu {
         if !self.profile().features.timestamps {
             return self.passes_by_wall_clock(runs, record);
         }
-        let capacity = if runs == 1 { 64 } else { 2 * runs as u32 };
+        let capacity = 2 * runs as u32;
         let (queries, resolved) = self.scoped("timing", || {
             let queries = self.inner.device.create_query_set(&wgpu::QuerySetDescriptor {
                 label: Some("tilework timer"),
@@ -165,12 +184,12 @@ impl Gpu {
             });
             (queries, resolved)
         })?;
-        let clock = PassClock { queries: queries.clone(), capacity, used: 0 };
-        let encoder = self.inner.device.create_command_encoder(&Default::default());
-        let mut rec = self.record_into(encoder, Some(clock));
+        let clock =
+            PassClock { queries: queries.clone(), capacity, used: 0, running: false, unstamped: false };
+        let mut rec = self.record_into(self.encoder(), Some(clock));
         for _ in 0..runs {
             record(&mut rec)?;
-            rec.end_pass();
+            rec.end_run();
         }
         let (mut encoder, clock, keep) = rec.into_parts();
         let used = clock.map_or(0, |c| c.used);
@@ -188,6 +207,8 @@ impl Gpu {
         let period = f64::from(self.inner.queue.get_timestamp_period()) * 1e-9;
         let mut seconds: Vec<f64> =
             ticks.chunks_exact(2).map(|t| t[1].saturating_sub(t[0]) as f64 * period).collect();
+        // Runs that recorded nothing.
+        seconds.resize(runs, 0.0);
         seconds.sort_by(f64::total_cmp);
         Ok(Measurement { seconds, clock: Clock::Device })
     }
@@ -201,16 +222,13 @@ impl Gpu {
         for _ in 0..runs {
             let mut rec = self.recorder();
             record(&mut rec)?;
+            self.wait()?;
             let start = Instant::now();
             rec.submit()?;
             self.wait()?;
             seconds.push(start.elapsed().as_secs_f64());
         }
         seconds.sort_by(f64::total_cmp);
-        if seconds.is_empty() {
-            Err(err!(InvalidArgument, "measure: no runs asked for"))
-        } else {
-            Ok(Measurement { seconds, clock: Clock::Wall })
-        }
+        Ok(Measurement { seconds, clock: Clock::Wall })
     }
 }

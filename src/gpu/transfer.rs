@@ -1,10 +1,11 @@
 //! Uploads and readback, through pooled staging buffers.
 
+use super::fence::Notice;
 use super::pool::{Direction, Raw};
 use super::{Buffer, Gpu, Slice, lock};
 use crate::element::Element;
 use crate::error::{Result, err};
-use futures_intrusive::channel::shared::oneshot_channel;
+use futures_intrusive::channel::shared::{OneshotReceiver, oneshot_channel};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 
 /// Bytes carried by one staging buffer; longer transfers take several.
@@ -58,8 +59,8 @@ impl<T: Element> Buffer<T> {
 
     /// As [`read`](Self::read), without blocking the thread.
     ///
-    /// The copy is submitted at once; the future resolves when the data is there. Any executor will do:
-    /// a helper thread of the `Gpu` drives the device meanwhile.
+    /// The copy is submitted when the future is first polled; it resolves when the data is there, or the
+    /// device is lost. Any executor will do: a helper thread of the `Gpu` drives the device meanwhile.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -80,7 +81,7 @@ impl<T: Element> Slice<'_, T> {
             return Err(err!(Shape, "write: {} elements given for a slice of {}", data.len(), self.len));
         }
         if data.is_empty() {
-            return gpu.alive();
+            return gpu.probe();
         }
         let (start, _) = self.copy_range().ok_or_else(|| word_error("write", self))?;
         check_usage("write", self.buffer, wgpu::BufferUsages::COPY_DST)?;
@@ -100,7 +101,7 @@ impl<T: Element> Slice<'_, T> {
         let gpu = &self.buffer.gpu;
         let mut out: Vec<T> = Vec::with_capacity(self.len);
         for part in self.parts()? {
-            let pending = Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?;
+            let pending = Pending::start(gpu, &self.buffer.memory.raw.buffer, part, None)?;
             gpu.wait_for(Some(pending.submission.clone()), None)?;
             pending.finish(&mut out)?;
         }
@@ -115,10 +116,13 @@ impl<T: Element> Slice<'_, T> {
         let gpu = &self.buffer.gpu;
         let mut out: Vec<T> = Vec::with_capacity(self.len);
         for part in self.parts()? {
-            let pending = Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?;
-            let _driven = gpu.inner.poller.drive(gpu);
+            let driven = gpu.inner.poller.drive(gpu);
+            let nobody_drives = driven.is_none();
+            let pending = Pending::start(gpu, &self.buffer.memory.raw.buffer, part, driven)?;
+            if nobody_drives {
+                gpu.wait_for(Some(pending.submission.clone()), None)?;
+            }
             pending.mapped.receive().await;
-            gpu.alive()?;
             pending.finish(&mut out)?;
         }
         Ok(out)
@@ -126,7 +130,7 @@ impl<T: Element> Slice<'_, T> {
 
     /// The slice in pieces that one staging buffer carries: byte offset and bytes that are wanted.
     fn parts(&self) -> Result<Vec<(u64, u64)>> {
-        self.buffer.gpu.alive()?;
+        self.buffer.gpu.probe()?;
         if self.len == 0 {
             return Ok(Vec::new());
         }
@@ -195,21 +199,30 @@ struct Pending {
     raw: Raw,
     bytes: u64,
     submission: wgpu::SubmissionIndex,
-    mapped: futures_intrusive::channel::shared::OneshotReceiver<bool>,
+    /// Resolves when the buffer is mapped, and when that will never be.
+    mapped: OneshotReceiver<bool>,
 }
 
 impl Pending {
-    fn start(gpu: &Gpu, source: &wgpu::Buffer, (offset, bytes): (u64, u64)) -> Result<Self> {
+    fn start(
+        gpu: &Gpu,
+        source: &wgpu::Buffer,
+        (offset, bytes): (u64, u64),
+        driven: Option<Driven>,
+    ) -> Result<Self> {
         let size = bytes.next_multiple_of(4);
         let raw = gpu.staging(Direction::Down, size)?;
         let (sender, mapped) = oneshot_channel();
+        let notice: Notice = Arc::new(sender);
+        gpu.inner.health.watch(&notice);
         let submission = gpu.scoped("reading back", || {
             let mut encoder = gpu.inner.device.create_command_encoder(&Default::default());
             encoder.copy_buffer_to_buffer(source, offset, &raw.buffer, 0, size);
             let submission = gpu.inner.queue.submit([encoder.finish()]);
             raw.buffer.slice(..size).map_async(wgpu::MapMode::Read, move |result| {
-                // The receiver is gone if the future was dropped; nobody wants the data then.
-                let _ = sender.send(result.is_ok());
+                // Told already if the device was lost meanwhile.
+                let _ = notice.send(result.is_ok());
+                drop(driven);
             });
             submission
         })?;
@@ -219,16 +232,19 @@ impl Pending {
     /// Appends the data. The mapping must be done.
     fn finish<T: Element>(self, out: &mut Vec<T>) -> Result<()> {
         let size = self.bytes.next_multiple_of(4);
-        let view = self.raw.buffer.slice(..size).get_mapped_range().map_err(|e| {
-            err!(DeviceLost, "reading back: the staging buffer could not be mapped ({e}); open a new Gpu")
-        })?;
-        let count = (self.bytes as usize) / T::DTYPE.size();
-        let at = out.len();
-        out.resize(at + count, T::default());
-        bytemuck::cast_slice_mut::<T, u8>(&mut out[at..]).copy_from_slice(&view[..self.bytes as usize]);
-        drop(view);
-        self.raw.buffer.unmap();
-        self.gpu.inner.staging.put(Direction::Down, self.raw.clone());
+        self.gpu.scoped("reading back", || {
+            let view = self.raw.buffer.slice(..size).get_mapped_range().map_err(|e| {
+                err!(DeviceLost, "reading back: the staging buffer could not be mapped ({e}); open a new Gpu")
+            })?;
+            let count = (self.bytes as usize) / T::DTYPE.size();
+            let at = out.len();
+            out.resize(at + count, T::default());
+            bytemuck::cast_slice_mut::<T, u8>(&mut out[at..]).copy_from_slice(&view[..self.bytes as usize]);
+            drop(view);
+            self.raw.buffer.unmap();
+            Ok(())
+        })??;
+        self.gpu.inner.staging.put(Direction::Down, self.raw);
         Ok(())
     }
 }
@@ -253,7 +269,8 @@ impl Drop for Poller {
     }
 }
 
-/// While it lives, the device is driven.
+/// While it lives, the device is driven. A mapping callback owns it, so that no future that lies
+/// about unpolled keeps the thread busy.
 struct Driven(Arc<(Mutex<PollerState>, Condvar)>);
 
 impl Drop for Driven {
@@ -263,20 +280,19 @@ impl Drop for Driven {
 }
 
 impl Poller {
-    fn drive(&self, gpu: &Gpu) -> Driven {
+    /// Nothing if no thread can be had; the caller must wait for itself then.
+    fn drive(&self, gpu: &Gpu) -> Option<Driven> {
         let mut state = lock(&self.shared.0);
-        state.waiting += 1;
         if !state.running {
             let (shared, home) = (self.shared.clone(), Arc::downgrade(&gpu.inner));
-            // If no thread can be had, the caller's own waits and reads still drive the device.
-            state.running = std::thread::Builder::new()
-                .name("tilework poller".into())
-                .spawn(move || run_poller(&shared, &home))
-                .is_ok();
+            let thread = std::thread::Builder::new().name("tilework poller".into());
+            thread.spawn(move || run_poller(&shared, &home)).ok()?;
+            state.running = true;
         }
+        state.waiting += 1;
         drop(state);
         self.shared.1.notify_all();
-        Driven(self.shared.clone())
+        Some(Driven(self.shared.clone()))
     }
 }
 

@@ -74,7 +74,7 @@ pub struct Operand {
 impl Operand {
     /// Bytes of the operand.
     pub fn bytes(&self) -> u64 {
-        self.len as u64 * self.dtype.size() as u64
+        (self.len as u64).saturating_mul(self.dtype.size() as u64)
     }
 }
 
@@ -164,7 +164,9 @@ impl Binding {
 pub enum Grid {
     /// Known when planned.
     Direct([u32; 3]),
-    /// Three `u32` at a byte offset of a resource, written by an earlier dispatch.
+    /// Three `u32` at a byte offset of a resource, written by an earlier dispatch. Each must be at most
+    /// the device's `max_workgroups_per_dimension`, which the kernel that writes them sees to: drivers
+    /// define nothing for more.
     Indirect {
         /// Where the counts are.
         resource: Resource,

@@ -1,0 +1,92 @@
+//! The runtime: the rules it keeps, and the wrong input it refuses.
+
+mod buffers;
+mod devices;
+mod kernels;
+mod loss;
+mod memory;
+mod programs;
+mod recording;
+mod threads;
+mod timing;
+
+use crate::support;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::Duration;
+use tilework::gpu::AdapterFilter;
+use tilework::{Error, ErrorKind, Gpu, GpuOptions};
+
+/// Asserts that a call was refused, with this kind and a text that has all these words.
+#[track_caller]
+fn refused<T>(result: Result<T, Error>, kind: ErrorKind, words: &[&str]) {
+    let Err(e) = result else { panic!("accepted, and {kind:?} was wanted") };
+    assert_eq!(e.kind(), kind, "{e}");
+    for word in words {
+        assert!(e.to_string().contains(word), "`{word}` is not in: {e}");
+    }
+}
+
+/// A device of its own on the first adapter, for tests that break it or count what is on it.
+fn open(webgpu_defaults: bool) -> Option<Gpu> {
+    let name = support::gpu()?.profile().name.clone();
+    let options = GpuOptions { adapter: AdapterFilter::Name(name), webgpu_defaults, ..GpuOptions::default() };
+    Some(pollster::block_on(Gpu::request(options)).expect("the adapter opens a second device"))
+}
+
+/// A program that owns its device, and hears of every error and of the loss.
+struct Caller {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    /// Errors that reached its handler.
+    errors: Arc<AtomicUsize>,
+    /// Calls of its device-lost callback.
+    losses: Arc<AtomicUsize>,
+}
+
+impl Caller {
+    fn new(limits: wgpu::Limits) -> Option<Self> {
+        static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
+        let profile = support::gpu()?.profile();
+        let instance = INSTANCE.get_or_init(|| {
+            let mut desc = wgpu::InstanceDescriptor::new_without_display_handle();
+            desc.backends = wgpu::Backends::from_comma_list(&profile.backend);
+            wgpu::Instance::new(desc)
+        });
+        let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
+        let adapter = adapters.into_iter().find(|a| a.get_info().name == profile.name)?;
+        let desc = wgpu::DeviceDescriptor { required_limits: limits, ..wgpu::DeviceDescriptor::default() };
+        let (device, queue) = pollster::block_on(adapter.request_device(&desc)).expect("a caller's device");
+        let (errors, losses) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (seen, lost) = (errors.clone(), losses.clone());
+        device.on_uncaptured_error(Arc::new(move |e| {
+            eprintln!("the caller's handler got: {e}");
+            seen.fetch_add(1, Ordering::SeqCst);
+        }));
+        device.set_device_lost_callback(move |_, _| {
+            lost.fetch_add(1, Ordering::SeqCst);
+        });
+        Some(Self { device, queue, errors, losses })
+    }
+
+    fn gpu(&self) -> Gpu {
+        Gpu::from_wgpu(self.device.clone(), self.queue.clone()).expect("a caller's device")
+    }
+
+    fn errors(&self) -> usize {
+        self.errors.load(Ordering::SeqCst)
+    }
+}
+
+/// Fails, rather than hangs, if `work` takes longer than it ever should.
+fn in_time<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    let (sender, receiver) = mpsc::channel();
+    let worker = std::thread::spawn(move || sender.send(work()).is_ok());
+    match receiver.recv_timeout(Duration::from_secs(60)) {
+        Ok(result) => result,
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("it hangs"),
+        Err(mpsc::RecvTimeoutError::Disconnected) => {
+            std::panic::resume_unwind(worker.join().expect_err("a worker that sent nothing has panicked"))
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Buffers and slices: ranges, lengths, bits, limits, a caller's own.
+
+use super::{Caller, refused};
+use crate::support::{Random, devices, gpu};
+use half::f16;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use tilework::ErrorKind::{Aliasing, Buffer as Wrong, OutOfMemory, Shape, TooLarge, Unsupported};
+use tilework::{Element, Gpu, Plannable, Reduce, Sum};
+
+fn raw(gpu: &Gpu, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
+    gpu.device().create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size,
+        usage,
+        mapped_at_creation: false,
+    })
+}
+
+#[test]
+fn a_slice_out_of_range_is_refused() {
+    let Some(gpu) = gpu() else { return };
+    let x = gpu.upload(&[0u32, 1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
+    let max = usize::MAX;
+    refused(x.slice(..11), Shape, &["slice", "11", "10 elements of u32"]);
+    refused(x.slice(..=10), Shape, &[]);
+    refused(x.slice(..=max), Shape, &[]);
+    refused(x.slice(..max), Shape, &[]);
+    refused(x.slice(11..), Shape, &[]);
+    refused(x.slice(max..), Shape, &[]);
+    refused(x.slice(max..max), Shape, &[]);
+    refused(x.slice(max..=max), Shape, &[]);
+    refused(x.slice((Excluded(max), Unbounded)), Shape, &[]);
+    refused(x.slice((Excluded(9), Excluded(9))), Shape, &[]);
+    refused(x.slice((Excluded(10), Unbounded)), Shape, &[]);
+    #[expect(clippy::reversed_empty_ranges)]
+    {
+        refused(x.slice(5..3), Shape, &["5", "3"]);
+    }
+    let part = x.slice(2..6).unwrap();
+    refused(part.slice(..5), Shape, &["4 elements"]);
+    refused(part.slice(5..), Shape, &[]);
+    assert_eq!(part.slice(..).unwrap().read().unwrap(), [2, 3, 4, 5]);
+    assert_eq!(part.slice(1..=2).unwrap().read().unwrap(), [3, 4]);
+    assert_eq!(x.slice((Excluded(0), Included(3))).unwrap().read().unwrap(), [1, 2, 3]);
+    assert_eq!(x.slice(10..).unwrap().len(), 0);
+    assert_eq!(x.slice(4..4).unwrap().read().unwrap(), [0u32; 0]);
+}
+
+#[test]
+fn nothing_is_uploaded_read_and_copied_like_anything_else() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let nothing = gpu.alloc::<f32>(0).unwrap();
+        assert!(nothing.is_empty() && nothing.read().unwrap().is_empty());
+        assert!(gpu.upload::<u8>(&[]).unwrap().read().unwrap().is_empty());
+        assert!(pollster::block_on(nothing.read_async()).unwrap().is_empty());
+        assert!(gpu.alloc_zeroed::<f16>(0).unwrap().read().unwrap().is_empty());
+        nothing.write(&[]).unwrap();
+        refused(nothing.write(&[1.0]), Shape, &["1 elements", "slice of 0"]);
+        let bytes = gpu.upload(&[1u8, 2, 3, 4, 5]).unwrap();
+        bytes.slice(3..3).unwrap().write(&[]).unwrap();
+        let mut rec = gpu.recorder();
+        rec.clear(&nothing).unwrap();
+        rec.copy(&nothing, &gpu.alloc(0).unwrap()).unwrap();
+        rec.clear(bytes.slice(1..1).unwrap()).unwrap();
+        rec.submit().unwrap();
+        gpu.recorder().submit().unwrap();
+        assert_eq!(bytes.read().unwrap(), [1, 2, 3, 4, 5], "{}", d.label);
+    }
+}
+
+#[test]
+fn a_reduction_of_nothing_is_the_identity_wherever_the_nothing_lies() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let x = gpu.upload(&[7.0f32; 64]).unwrap();
+        let total = gpu.upload(&[7.0f32; 64]).unwrap();
+        let plan = Reduce::new(Sum, 0).plan::<f32>(gpu).unwrap();
+        // The last is at the very end of the memory.
+        for at in [0, 1, 3, 64] {
+            total.slice(..1).unwrap().write(&[9.0]).unwrap();
+            let mut rec = gpu.recorder();
+            plan.record(&mut rec, x.slice(at..at).unwrap(), total.slice(..1).unwrap()).unwrap();
+            rec.submit().unwrap();
+            assert_eq!(total.slice(..2).unwrap().read().unwrap(), [0.0, 7.0], "{} at {at}", d.label);
+        }
+        // In the buffer that is written: whatever it does, it is no error of wgpu.
+        let mut rec = gpu.recorder();
+        match plan.record(&mut rec, total.slice(..0).unwrap(), total.slice(..1).unwrap()) {
+            Ok(()) => {}
+            Err(e) => assert_eq!(e.kind(), Aliasing),
+        }
+        rec.submit().unwrap();
+    }
+}
+
+#[test]
+fn every_bit_pattern_survives_upload_and_readback() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let mut random = Random::new(1);
+        let special = [
+            0x7fc0_0000u32,
+            0xffc0_0000,
+            0x7f80_0001,
+            0xff80_0001,
+            0x7fff_ffff,
+            0xffff_ffff,
+            0x7f80_0000,
+            0xff80_0000,
+            0x8000_0000,
+            0,
+            1,
+            0x8000_0001,
+            0x007f_ffff,
+        ];
+        let bits: Vec<u32> = special.into_iter().chain((0..1000).map(|_| random.next() as u32)).collect();
+        let floats: Vec<f32> = bits.iter().map(|b| f32::from_bits(*b)).collect();
+        let got = gpu.upload(&floats).unwrap().read().unwrap();
+        assert_eq!(got.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), bits, "{}", d.label);
+        let halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
+        let got = pollster::block_on(gpu.upload(&halves).unwrap().read_async()).unwrap();
+        assert!(got.iter().map(|x| x.to_bits()).eq(0..=u16::MAX), "{}", d.label);
+        // A copy on the device moves bits too.
+        let (from, to) = (gpu.upload(&floats).unwrap(), gpu.alloc::<f32>(floats.len()).unwrap());
+        let mut rec = gpu.recorder();
+        rec.copy(&from, &to).unwrap();
+        rec.submit().unwrap();
+        assert_eq!(to.read().unwrap().iter().map(|x| x.to_bits()).collect::<Vec<_>>(), bits, "{}", d.label);
+    }
+}
+
+#[test]
+fn odd_lengths_of_small_elements_round_trip() {
+    fn check<T: Element>(gpu: &Gpu, element: impl Fn(usize) -> T) {
+        for n in (1..=9).chain([255, 256, 257, 1023, 70_001]) {
+            let data: Vec<T> = (0..n).map(&element).collect();
+            let x = gpu.upload(&data).unwrap();
+            assert_eq!(x.read().unwrap(), data, "{n} elements of {}", T::DTYPE);
+            assert_eq!(pollster::block_on(x.read_async()).unwrap(), data);
+            assert_eq!(gpu.alloc_zeroed::<T>(n).unwrap().read().unwrap(), vec![T::default(); n]);
+        }
+    }
+    for d in devices() {
+        check(&d.gpu, |i| i as u8);
+        check(&d.gpu, |i| i as i8);
+        check(&d.gpu, |i| f16::from_f32((i % 2000) as f32));
+    }
+}
+
+#[test]
+fn a_slice_that_shares_a_word_is_refused_and_its_neighbours_stay() {
+    let Some(gpu) = gpu() else { return };
+    let data: Vec<u8> = (0..11).collect();
+    let x = gpu.upload(&data).unwrap();
+    assert_eq!(x.slice(4..7).unwrap().read().unwrap(), [4, 5, 6]);
+    refused(x.slice(1..5).unwrap().read(), Wrong, &["read", "1..5", "u8", "4-byte words", "multiple of 4"]);
+    refused(pollster::block_on(x.slice(2..4).unwrap().read_async()), Wrong, &[]);
+    refused(x.slice(4..7).unwrap().write(&[0, 0, 0]), Wrong, &["write", "4..7"]);
+    refused(x.slice(3..7).unwrap().write(&[0, 0, 0, 0]), Wrong, &[]);
+    assert_eq!(x.read().unwrap(), data);
+    x.slice(4..8).unwrap().write(&[40, 50, 60, 70]).unwrap();
+    x.slice(8..).unwrap().write(&[80, 90, 100]).unwrap();
+    assert_eq!(x.read().unwrap(), [0, 1, 2, 3, 40, 50, 60, 70, 80, 90, 100]);
+
+    let y = gpu.upload(&data).unwrap();
+    let mut rec = gpu.recorder();
+    refused(rec.clear(y.slice(4..7).unwrap()), Wrong, &["clear"]);
+    refused(rec.clear(y.slice(1..4).unwrap()), Wrong, &[]);
+    refused(rec.copy(x.slice(0..3).unwrap(), y.slice(0..3).unwrap()), Wrong, &["copy"]);
+    refused(rec.copy(x.slice(1..5).unwrap(), y.slice(0..4).unwrap()), Wrong, &[]);
+    rec.copy(x.slice(4..8).unwrap(), y.slice(0..4).unwrap()).unwrap();
+    rec.copy(x.slice(8..).unwrap(), y.slice(8..).unwrap()).unwrap();
+    rec.clear(y.slice(4..8).unwrap()).unwrap();
+    rec.submit().unwrap();
+    assert_eq!(y.read().unwrap(), [40, 50, 60, 70, 0, 0, 0, 0, 80, 90, 100]);
+
+    let halves: Vec<f16> = (0..7).map(|i| f16::from_f32(i as f32)).collect();
+    let h = gpu.upload(&halves).unwrap();
+    refused(h.slice(0..1).unwrap().write(&halves[..1]), Wrong, &["multiple of 2"]);
+    let mut rec = gpu.recorder();
+    rec.clear(h.slice(6..).unwrap()).unwrap();
+    rec.submit().unwrap();
+    assert_eq!(h.slice(4..).unwrap().read().unwrap(), [halves[4], halves[5], f16::ZERO]);
+}
+
+#[test]
+fn an_output_that_shares_a_word_is_refused() {
+    let Some(gpu) = gpu() else { return };
+    let x = gpu.upload(&[3u8; 12]).unwrap();
+    let out = gpu.upload(&[9u8; 8]).unwrap();
+    let plan = Reduce::rows(tilework::Max, 3, 4).plan::<u8>(gpu).unwrap();
+    let mut rec = gpu.recorder();
+    refused(
+        plan.record(&mut rec, &x, out.slice(0..3).unwrap()),
+        Wrong,
+        &["reduce", "output", "3 elements of u8", "4-byte word", "multiple of 4"],
+    );
+    let own = gpu.alloc::<u8>(3).unwrap();
+    plan.record(&mut rec, &x, &own).unwrap();
+    rec.submit().unwrap();
+    assert_eq!((own.read().unwrap(), out.read().unwrap()), (vec![3; 3], vec![9; 8]));
+}
+
+#[test]
+fn more_than_the_largest_buffer_is_refused_and_nothing_else_suffers() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let x = gpu.upload(&[1.0f32, 2.0]).unwrap();
+        let limit = gpu.profile().limits.max_buffer_size;
+        let above = usize::try_from(limit / 4 + 1).unwrap();
+        refused(
+            gpu.alloc::<f32>(above),
+            TooLarge,
+            &["alloc", &above.to_string(), &limit.to_string(), "split"],
+        );
+        refused(gpu.alloc_zeroed::<f32>(above), TooLarge, &[]);
+        refused(gpu.alloc::<u8>(usize::MAX), TooLarge, &[]);
+        refused(gpu.alloc::<f32>(usize::MAX), TooLarge, &[]);
+        refused(gpu.alloc::<f16>(usize::MAX / 2 + 1), TooLarge, &[]);
+        // The largest there is. Its memory is never touched.
+        match gpu.alloc::<f32>(usize::try_from(limit / 4).unwrap()) {
+            Ok(largest) => assert_eq!(largest.len() as u64, limit / 4),
+            Err(e) => assert_eq!(e.kind(), OutOfMemory, "{e}"),
+        }
+        gpu.trim();
+        assert_eq!(gpu.reduce(&x, Sum).unwrap().read().unwrap(), [3.0], "{}", d.label);
+    }
+}
+
+#[test]
+fn u64_needs_a_device_that_has_it() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let data = [0, 1, u64::MAX, 1 << 32];
+        let foreign = || raw(gpu, 20, wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC);
+        if gpu.profile().features.int64 {
+            assert_eq!(gpu.upload(&data).unwrap().read().unwrap(), data);
+            assert_eq!(gpu.wrap::<u64>(foreign()).unwrap().len(), 2);
+        } else {
+            refused(gpu.alloc::<u64>(1), Unsupported, &["alloc", "64-bit", "two u32"]);
+            refused(gpu.upload(&data), Unsupported, &[]);
+            refused(gpu.wrap::<u64>(foreign()), Unsupported, &["wrap"]);
+        }
+    }
+}
+
+#[test]
+fn a_write_of_another_length_is_refused() {
+    let Some(gpu) = gpu() else { return };
+    let x = gpu.upload(&[1u32, 2, 3]).unwrap();
+    refused(x.write(&[1, 2]), Shape, &["write", "2 elements", "slice of 3"]);
+    refused(x.slice(1..).unwrap().write(&[1, 2, 3]), Shape, &[]);
+    assert_eq!(x.read().unwrap(), [1, 2, 3]);
+}
+
+#[test]
+fn a_callers_buffer_is_checked_for_size_and_usage() {
+    use wgpu::BufferUsages as U;
+    let Some(gpu) = gpu() else { return };
+    refused(gpu.wrap::<f32>(raw(gpu, 64, U::COPY_SRC | U::COPY_DST)), Wrong, &["wrap", "STORAGE"]);
+    refused(gpu.wrap::<f32>(raw(gpu, 6, U::STORAGE)), Wrong, &["6 bytes", "multiples of 4"]);
+    refused(gpu.wrap::<f32>(raw(gpu, 0, U::STORAGE)), Wrong, &["0 bytes"]);
+
+    let storage_only = gpu.wrap::<f32>(raw(gpu, 64, U::STORAGE)).unwrap();
+    let full = gpu.upload(&[1.0f32; 16]).unwrap();
+    refused(storage_only.read(), Wrong, &["read", "COPY_SRC"]);
+    refused(pollster::block_on(storage_only.read_async()), Wrong, &["COPY_SRC"]);
+    refused(storage_only.write(&[0.0; 16]), Wrong, &["write", "COPY_DST"]);
+    let mut rec = gpu.recorder();
+    refused(rec.clear(&storage_only), Wrong, &["clear", "COPY_DST"]);
+    refused(rec.copy(&storage_only, &full), Wrong, &["copy", "COPY_SRC"]);
+    refused(rec.copy(&full, &storage_only), Wrong, &["copy", "COPY_DST"]);
+    // It is good enough for kernels.
+    let plan = Reduce::new(Sum, 16).plan::<f32>(gpu).unwrap();
+    let total = gpu.wrap::<f32>(raw(gpu, 4, U::STORAGE | U::COPY_SRC)).unwrap();
+    plan.record(&mut rec, &full, &total).unwrap();
+    plan.record(&mut rec, &storage_only, gpu.alloc::<f32>(1).as_ref().unwrap()).unwrap();
+    rec.submit().unwrap();
+    assert_eq!(total.read().unwrap(), [16.0]);
+}
+
+#[test]
+fn one_wgpu_buffer_wrapped_twice_is_still_one() {
+    use wgpu::BufferUsages as U;
+    let Some(gpu) = gpu() else { return };
+    let shared = raw(gpu, 4096, U::STORAGE | U::COPY_SRC | U::COPY_DST);
+    let (a, b) = (gpu.wrap::<f32>(shared.clone()).unwrap(), gpu.wrap::<f32>(shared).unwrap());
+    let plan = Reduce::new(Sum, 64).plan::<f32>(gpu).unwrap();
+    let mut rec = gpu.recorder();
+    let (front, back) = (a.slice(..64).unwrap(), b.slice(512..513).unwrap());
+    refused(
+        plan.record(&mut rec, front, back),
+        Aliasing,
+        &["input and output", "one wgpu buffer", "two buffers"],
+    );
+    refused(rec.copy(front, b.slice(512..576).unwrap()), Aliasing, &["copy"]);
+    // So is the buffer behind one of ours.
+    let ours = gpu.upload(&[1.0f32; 64]).unwrap();
+    let again = gpu.wrap::<f32>(ours.raw().clone()).unwrap();
+    refused(plan.record(&mut rec, &ours, again.slice(..1).unwrap()), Aliasing, &[]);
+    rec.submit().unwrap();
+}
+
+#[test]
+fn a_callers_buffer_is_let_go_when_it_is_dropped() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let gpu = caller.gpu();
+    let plan = Reduce::new(Sum, 1 << 20).plan::<f32>(&gpu).unwrap();
+    let total = gpu.alloc::<f32>(1).unwrap();
+    let named = |caller: &Caller| {
+        let report = caller.device.generate_allocator_report();
+        report.map(|r| r.allocations.iter().filter(|a| a.name.contains("the caller's")).count())
+    };
+    let desc = wgpu::BufferDescriptor {
+        label: Some("the caller's"),
+        size: 4 << 20,
+        usage: wgpu::BufferUsages::STORAGE,
+        mapped_at_creation: false,
+    };
+    let x = gpu.wrap::<f32>(caller.device.create_buffer(&desc)).unwrap();
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &x, &total).unwrap();
+    rec.submit().unwrap();
+    let before = named(&caller);
+    drop(x);
+    gpu.wait().unwrap();
+    gpu.wait().unwrap();
+    if before.is_some() {
+        assert_eq!((before, named(&caller)), (Some(1), Some(0)), "the plan keeps a dropped buffer alive");
+    }
+    assert_eq!(caller.errors(), 0);
+}

@@ -1,0 +1,213 @@
+//! A user's own WGSL: whatever it is, and however it is called.
+
+use super::{Caller, open, refused};
+use crate::support::{devices, gpu};
+use tilework::ErrorKind::{Aliasing, Buffer as Wrong, Shader, Shape, TooLarge, Unsupported};
+use tilework::gpu::Arg;
+
+const SCALE: &str = "
+struct Scale { factor: f32, offset: f32 }
+@group(0) @binding(0) var<uniform> scale: Scale;
+@group(0) @binding(1) var<storage, read> input: array<f32>;
+@group(0) @binding(2) var<storage, read_write> output: array<f32>;
+@compute @workgroup_size(64) fn apply(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < arrayLength(&output) { output[id.x] = scale.factor * input[id.x] + scale.offset; }
+}";
+
+#[test]
+fn bad_wgsl_is_told_by_file_and_line() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let gpu = caller.gpu();
+    let whole = |body: &str| format!("// one\n@compute @workgroup_size(1) fn k() {{\n{body}\n}}\n");
+    let cases: &[(String, &[&str])] = &[
+        (whole("let x = ;"), &["mine.wgsl:3"]),
+        (whole("let x = y;"), &["mine.wgsl:3", "y"]),
+        (whole("let x: u32 = 1.5f;"), &["mine.wgsl:3"]),
+        (whole("#include nothing"), &["mine.wgsl:3", "#include"]),
+        (whole("") + "#import op/none\n", &["mine.wgsl:5", "op/none", "op/add"]),
+        (whole("") + "var<storage, read_write> x: array<f32>;", &["mine.wgsl"]),
+        (String::new(), &["mine.wgsl", "`k`"]),
+        ("}{".into(), &["mine.wgsl:1"]),
+        ("\u{0}\u{fffd}🦀".into(), &["mine.wgsl:1"]),
+        (whole("").replace("fn k", "fn other"), &["`k`", "other"]),
+        ("@fragment fn k() {}".into(), &["@compute"]),
+        (
+            "@group(1) @binding(0) var<storage, read_write> far: array<u32>;\n".to_owned()
+                + &whole("far[0] = 1u;"),
+            &["far", "@group(0)"],
+        ),
+        ("@group(0) @binding(0) var t: texture_2d<f32>;\n".to_owned() + &whole("_ = t;"), &["buffers only"]),
+    ];
+    for (text, words) in cases {
+        refused(gpu.kernel("mine.wgsl", text, "k"), Shader, words);
+    }
+    assert_eq!(caller.errors(), 0);
+}
+
+#[test]
+fn a_kernel_above_the_limits_is_refused() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let gpu = caller.gpu();
+    let bindings: String = (0..9)
+        .map(|i| format!("@group(0) @binding({i}) var<storage, read_write> x{i}: array<u32>;\n"))
+        .collect();
+    let uses: String = (0..9).map(|i| format!("x{i}[0] = 1u;")).collect();
+    let many = format!("{bindings}@compute @workgroup_size(1) fn k() {{ {uses} }}");
+    refused(gpu.kernel("many.wgsl", &many, "k"), Unsupported, &["9 storage buffers", "8"]);
+    let wide = "@compute @workgroup_size(16, 16, 2) fn k() {}";
+    refused(gpu.kernel("wide.wgsl", wide, "k"), Unsupported, &["16 x 16 x 2", "256"]);
+    let fat = "var<workgroup> wg_x: array<u32, 5000>; @compute @workgroup_size(1) fn k() { wg_x[0] = 1u; }";
+    refused(gpu.kernel("fat.wgsl", fat, "k"), Unsupported, &["20000 bytes", "16384"]);
+    // What only wgpu can tell, whatever it is called, is no reason to give the device up.
+    let far = "@group(0) @binding(70000) var<storage, read_write> x: array<u32>;
+        @compute @workgroup_size(1) fn k() { x[0] = 1u; }";
+    let error = gpu.kernel("the lost ark.wgsl", far, "k").unwrap_err();
+    assert_ne!(error.kind(), tilework::ErrorKind::DeviceLost, "{error}");
+    gpu.probe().unwrap();
+    assert_eq!(caller.errors(), 0);
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    let (Some(gpu), Some(other)) = (gpu(), open(true)) else { return };
+    let kernel = gpu.kernel("scale.wgsl", SCALE, "apply").unwrap();
+    let (x, y) = (gpu.upload(&[1.0f32; 128]).unwrap(), gpu.upload(&[5.0f32; 128]).unwrap());
+    let scale = [2.0f32, 1.0];
+    let (s, a, b) = (Arg::uniform(&scale), Arg::from(&x), Arg::from(&y));
+    let mut rec = gpu.recorder();
+    let one = [1, 1, 1];
+    refused(
+        kernel.record(&mut rec, &[s, a], one),
+        Shape,
+        &["apply", "2 arguments", "3 bindings", "scale, input, output"],
+    );
+    refused(kernel.record(&mut rec, &[s, a, b, b], one), Shape, &["4 arguments"]);
+    refused(kernel.record(&mut rec, &[], one), Shape, &[]);
+    refused(kernel.record(&mut rec, &[a, s, b], one), Shape, &["scale", "Uniform"]);
+    refused(kernel.record(&mut rec, &[s, s, b], one), Shape, &["input", "Read"]);
+    refused(kernel.record(&mut rec, &[Arg::uniform(&1.0f32), a, b], one), Shape, &["scale", "4 bytes", "8"]);
+    refused(kernel.record(&mut rec, &[Arg::Uniform(&[]), a, b], one), Shape, &["0 bytes"]);
+    let nothing = gpu.alloc::<f32>(0).unwrap();
+    refused(
+        kernel.record(&mut rec, &[s, a, (&nothing).into()], one),
+        Shape,
+        &["output", "0 bytes", "at least 4"],
+    );
+    refused(kernel.record(&mut rec, &[s, a, a], one), Aliasing, &["input", "output", "two buffers"]);
+    let (front, back) = (x.slice(..64).unwrap(), x.slice(64..).unwrap());
+    refused(kernel.record(&mut rec, &[s, front.into(), back.into()], one), Aliasing, &[]);
+    refused(
+        kernel.record(&mut rec, &[s, x.slice(1..2).unwrap().into(), b], one),
+        Wrong,
+        &["byte 4", "multiple"],
+    );
+    let foreign = other.upload(&[1.0f32; 128]).unwrap();
+    refused(kernel.record(&mut rec, &[s, (&foreign).into(), b], one), Wrong, &["another Gpu"]);
+    refused(kernel.record(&mut other.recorder(), &[s, a, b], one), Wrong, &["another Gpu"]);
+    let bytes = gpu.upload(&[1u8; 12]).unwrap();
+    refused(kernel.record(&mut rec, &[s, a, bytes.slice(..5).unwrap().into()], one), Wrong, &["4-byte word"]);
+    let limit = gpu.profile().limits.max_workgroups_per_dimension;
+    for workgroups in [[limit + 1, 1, 1], [1, u32::MAX, 1], [1, 1, limit + 1]] {
+        refused(
+            kernel.record(&mut rec, &[s, a, b], workgroups),
+            TooLarge,
+            &["workgroups", &limit.to_string()],
+        );
+    }
+    let huge = vec![0u8; gpu.profile().limits.max_uniform_binding as usize + 16];
+    refused(
+        kernel.record(&mut rec, &[Arg::Uniform(&huge), a, b], one),
+        TooLarge,
+        &["scale", "largest uniform"],
+    );
+    // No workgroups at all is nothing to do.
+    kernel.record(&mut rec, &[s, a, b], [0, 1, 1]).unwrap();
+    rec.submit().unwrap();
+    assert_eq!(y.read().unwrap(), [5.0; 128]);
+    let mut rec = gpu.recorder();
+    kernel.record(&mut rec, &[s, a, b], [2, 1, 1]).unwrap();
+    rec.submit().unwrap();
+    assert_eq!(y.read().unwrap(), [3.0; 128]);
+}
+
+#[test]
+fn uniforms_of_one_submission_keep_their_values() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let kernel = gpu.kernel("scale.wgsl", SCALE, "apply").unwrap();
+        let x = gpu.upload(&[1.0f32; 64]).unwrap();
+        let outputs: Vec<_> = (0..5).map(|_| gpu.alloc::<f32>(64).unwrap()).collect();
+        let mut rec = gpu.recorder();
+        for (i, y) in outputs.iter().enumerate() {
+            let scale = [i as f32, 0.5];
+            kernel.record(&mut rec, &[Arg::uniform(&scale), (&x).into(), y.into()], [1, 1, 1]).unwrap();
+        }
+        rec.submit().unwrap();
+        for (i, y) in outputs.iter().enumerate() {
+            assert_eq!(y.read().unwrap(), [i as f32 + 0.5; 64], "{}", d.label);
+        }
+    }
+}
+
+#[test]
+fn an_index_out_of_bounds_does_no_harm() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let wild = "
+            struct Params { far: u32 }
+            @group(0) @binding(0) var<uniform> params: Params;
+            @group(0) @binding(1) var<storage, read_write> data: array<u32>;
+            var<workgroup> wg_few: array<u32, 8>;
+            @compute @workgroup_size(64) fn wild(@builtin(local_invocation_index) i: u32) {
+                wg_few[i + params.far] = i;
+                workgroupBarrier();
+                data[i * params.far] = data[i + params.far] + wg_few[i * params.far] / (params.far - params.far);
+            }";
+        let kernel = gpu.kernel("wild.wgsl", wild, "wild").unwrap();
+        let data = gpu.upload(&[0u32; 16]).unwrap();
+        let neighbours: Vec<_> = (0..8).map(|_| gpu.upload(&[9u32; 64]).unwrap()).collect();
+        for far in [1u32, 7, 1 << 20, u32::MAX / 64] {
+            let mut rec = gpu.recorder();
+            kernel.record(&mut rec, &[Arg::uniform(&far), (&data).into()], [1, 1, 1]).unwrap();
+            rec.submit().unwrap();
+            gpu.wait().unwrap();
+        }
+        for n in &neighbours {
+            assert_eq!(n.read().unwrap(), [9; 64], "{}", d.label);
+        }
+        assert_eq!(data.read().unwrap().len(), 16);
+    }
+}
+
+#[test]
+fn a_slice_is_all_that_a_kernel_sees() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let fill = "
+            @group(0) @binding(0) var<storage, read_write> data: array<u32>;
+            @compute @workgroup_size(64) fn fill(@builtin(local_invocation_index) i: u32) {
+                if i < arrayLength(&data) { data[i] = arrayLength(&data); }
+            }";
+        let kernel = gpu.kernel("fill.wgsl", fill, "fill").unwrap();
+        let data = gpu.upload(&[0u32; 192]).unwrap();
+        let mut rec = gpu.recorder();
+        kernel.record(&mut rec, &[data.slice(64..74).unwrap().into()], [1, 1, 1]).unwrap();
+        rec.submit().unwrap();
+        let want: Vec<u32> = (0..192).map(|i| if (64..74).contains(&i) { 10 } else { 0 }).collect();
+        assert_eq!(data.read().unwrap(), want, "{}", d.label);
+    }
+}
+
+#[test]
+fn a_kernel_says_what_it_binds() {
+    let Some(gpu) = gpu() else { return };
+    let kernel = gpu.kernel("scale.wgsl", SCALE, "apply").unwrap();
+    let interface = kernel.interface();
+    assert_eq!((interface.entry.as_str(), interface.workgroup_size), ("apply", [64, 1, 1]));
+    let bound: Vec<_> = interface.bindings.iter().map(|b| (b.index, b.name.as_str(), b.min_size)).collect();
+    assert_eq!(bound, [(0, "scale", 8), (1, "input", 4), (2, "output", 4)]);
+    let imported = "#import workgroup/index
+        @group(0) @binding(0) var<storage, read_write> x: array<u32>;
+        @compute @workgroup_size(1) fn k(@builtin(workgroup_id) id: vec3<u32>) { x[workgroup_index(id)] = 1u; }";
+    gpu.kernel("imports.wgsl", imported, "k").unwrap();
+}

@@ -1,0 +1,253 @@
+//! What is kept, what is given back, and what happens when there is no more.
+
+use super::{Caller, open, refused};
+use crate::support::gpu;
+use std::process::Command;
+use tilework::ErrorKind::OutOfMemory;
+use tilework::program::DeviceClass;
+use tilework::{Gpu, Plannable, Reduce, Sum};
+
+/// Runs the ignored test `name` of this file in a process of its own, where nothing else runs. With
+/// `limit`, the process gets so many KiB of address space.
+fn alone(name: &str, limit: Option<u64>) {
+    if gpu().is_none() {
+        return;
+    }
+    let me = std::env::current_exe().unwrap();
+    let test = format!("runtime::memory::{name}");
+    let mut command = match limit {
+        None => Command::new(&me),
+        Some(kib) => {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("ulimit -v {kib}; exec \"$0\" \"$@\"")]).arg(&me);
+            shell
+        }
+    };
+    let output =
+        command.args([&test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{test} alone:\n{text}");
+}
+
+/// Bytes of this process that are in memory.
+fn resident() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    Some(4096 * statm.split_whitespace().nth(1)?.parse::<u64>().ok()?)
+}
+
+#[test]
+fn dropped_buffers_are_used_again() {
+    let Some(gpu) = open(false) else { return };
+    assert_eq!(gpu.pooled_bytes(), 0);
+    let x = gpu.alloc::<f32>(10_000).unwrap();
+    let memory = x.raw().clone();
+    let clone = x.clone();
+    drop(x);
+    assert_eq!(gpu.pooled_bytes(), 0, "a clone still uses it");
+    drop(clone);
+    assert_eq!(gpu.pooled_bytes(), memory.size());
+    // Any length of the same class, of any type.
+    let y = gpu.alloc::<u8>(39_999).unwrap();
+    assert_eq!(y.raw(), &memory);
+    assert_eq!(gpu.pooled_bytes(), 0);
+    let z = gpu.alloc::<u8>(39_999).unwrap();
+    assert_ne!(z.raw(), &memory);
+}
+
+#[test]
+fn trim_gives_everything_back_and_all_goes_on() {
+    let Some(gpu) = open(false) else { return };
+    let n = 1 << 20;
+    let plan = Reduce::new(Sum, n).plan::<f32>(&gpu).unwrap();
+    let allocated = || gpu.device().generate_allocator_report().map(|r| r.total_allocated_bytes);
+    for _ in 0..3 {
+        let buffers: Vec<_> = (0..4).map(|_| gpu.upload(&vec![1.0f32; n]).unwrap()).collect();
+        let total = gpu.alloc::<f32>(1).unwrap();
+        let mut rec = gpu.recorder();
+        buffers.iter().for_each(|b| plan.record(&mut rec, b, &total).unwrap());
+        rec.submit().unwrap();
+        assert_eq!(total.read().unwrap(), [n as f32]);
+        let kept = buffers[0].clone();
+        drop(buffers);
+        gpu.wait().unwrap();
+        assert!(gpu.pooled_bytes() >= 12 << 20);
+        let before = allocated();
+        gpu.trim();
+        gpu.wait().unwrap();
+        assert_eq!(gpu.pooled_bytes(), 0);
+        if let (Some(before), Some(after)) = (before, allocated()) {
+            assert!(
+                after + (24 << 20) <= before,
+                "{before} bytes before, {after} after, of which 16 MiB were pooled"
+            );
+        }
+        // What is in use stays.
+        assert_eq!(gpu.reduce(&kept, Sum).unwrap().read().unwrap(), [n as f32]);
+    }
+}
+
+#[test]
+fn uploads_and_readbacks_reuse_their_staging() {
+    let Some(gpu) = open(false) else { return };
+    let x = gpu.alloc::<u32>(10_000).unwrap();
+    let staged = || {
+        let report = gpu.device().generate_allocator_report();
+        report.map(|r| r.allocations.iter().filter(|a| a.name.contains("load")).count())
+    };
+    for i in 0..200u32 {
+        let data = vec![i; 10_000];
+        x.write(&data).unwrap();
+        assert_eq!(x.read().unwrap(), data);
+    }
+    assert!(staged().is_none_or(|n| (1..=4).contains(&n)), "{:?} staging buffers", staged());
+    // Longer than one staging buffer carries, in both directions.
+    let long: Vec<u32> = (0..9_000_001).collect();
+    let y = gpu.upload(&long).unwrap();
+    assert!(y.read().unwrap() == long);
+    assert!(pollster::block_on(y.read_async()).unwrap() == long);
+    assert!(y.slice(8_388_600..8_388_620).unwrap().read().unwrap() == long[8_388_600..8_388_620]);
+}
+
+/// Records and submits a small op over and over. Growth is measured after the first tenth.
+fn cycles(gpu: &Gpu, count: usize) -> (u64, u64) {
+    let x = gpu.upload(&[1.0f32; 256]).unwrap();
+    let total = gpu.alloc::<f32>(1).unwrap();
+    let plan = Reduce::new(Sum, 256).plan::<f32>(gpu).unwrap();
+    let mut before = 0;
+    for i in 0..count {
+        let mut rec = gpu.recorder();
+        plan.record(&mut rec, &x, &total).unwrap();
+        rec.submit().unwrap();
+        if i == count / 10 {
+            gpu.wait().unwrap();
+            before = resident().unwrap_or(0);
+        }
+    }
+    gpu.wait().unwrap();
+    assert_eq!(total.read().unwrap(), [256.0]);
+    (before, resident().unwrap_or(0))
+}
+
+#[test]
+fn memory_does_not_grow_over_cycles() {
+    alone("five_thousand_cycles", None);
+}
+
+#[test]
+#[ignore = "run by `memory_does_not_grow_over_cycles`, alone"]
+fn five_thousand_cycles() {
+    let Some(gpu) = open(false) else { return };
+    let report =
+        || gpu.device().generate_allocator_report().map(|r| (r.allocations.len(), r.total_allocated_bytes));
+    cycles(&gpu, 500);
+    let allocated = report();
+    let (before, after) = cycles(&gpu, 5000);
+    eprintln!("{before} bytes resident, then {after}; allocations {allocated:?}, then {:?}", report());
+    assert!(after < before + (8 << 20), "{before} bytes resident grew to {after}");
+    assert_eq!(allocated, report());
+
+    // All kinds of objects, while plans, buffers, uniforms and callers' encoders come and go.
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let gpu = caller.gpu();
+    let kernel = gpu
+        .kernel(
+            "k.wgsl",
+            "struct P { a: u32 } @group(0) @binding(0) var<uniform> p: P;
+             @group(0) @binding(1) var<storage, read_write> x: array<u32>;
+             @compute @workgroup_size(1) fn k() { x[0] = p.a; }",
+            "k",
+        )
+        .unwrap();
+    let round = |i: u32| {
+        let x = gpu.upload(&vec![i; 1 + (i % 7) as usize * 100]).unwrap();
+        let sum = gpu.reduce(&x, Sum).unwrap();
+        let mut encoder = caller.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut rec = gpu.recorder_in(&mut encoder);
+        kernel.record(&mut rec, &[tilework::gpu::Arg::uniform(&i), (&x).into()], [1, 1, 1]).unwrap();
+        rec.finish();
+        caller.queue.submit([encoder.finish()]);
+        assert_eq!(pollster::block_on(sum.read_async()).unwrap(), [i.wrapping_mul(x.len() as u32)]);
+        assert_eq!(x.slice(..1).unwrap().read().unwrap(), [i]);
+    };
+    // Long enough that the cache of parameters has begun to forget.
+    (0..1500).for_each(round);
+    let before = (resident(), caller.device.generate_allocator_report().map(|r| r.allocations.len()));
+    (1500..4000).for_each(round);
+    let after = (resident(), caller.device.generate_allocator_report().map(|r| r.allocations.len()));
+    eprintln!("resident and allocations: {before:?}, then {after:?}");
+    if let (Some(before), Some(after)) = (before.0, after.0) {
+        assert!(after < before + (8 << 20), "{before} bytes resident grew to {after}");
+    }
+    if let (Some(before), Some(after)) = (before.1, after.1) {
+        assert!(after < before + 1100, "{before} allocations grew to {after}");
+    }
+    assert_eq!(caller.errors(), 0);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn a_hundred_thousand_cycles() {
+    let Some(gpu) = open(false) else { return };
+    let report =
+        || gpu.device().generate_allocator_report().map(|r| (r.allocations.len(), r.total_allocated_bytes));
+    cycles(&gpu, 1000);
+    let allocated = report();
+    let began = std::time::Instant::now();
+    let (before, after) = cycles(&gpu, 100_000);
+    eprintln!(
+        "{:?} a cycle; {before} bytes resident, then {after}; allocations {allocated:?}, then {:?}",
+        began.elapsed() / 100_000,
+        report()
+    );
+    assert!(after < before + (8 << 20), "{before} bytes resident grew to {after}");
+    assert_eq!(allocated, report());
+}
+
+/// Allocates until there is no more.
+fn exhaust(gpu: &Gpu, most: usize) {
+    let x = gpu.upload(&vec![1.0f32; 100_000]).unwrap();
+    assert_eq!(gpu.reduce(&x, Sum).unwrap().read().unwrap(), [100_000.0]);
+    // A gigabyte at a time; none of it is touched.
+    let mut hoard = Vec::new();
+    let full = loop {
+        match gpu.alloc::<f32>(1 << 28) {
+            Ok(buffer) => hoard.push(buffer),
+            Err(e) => break e,
+        }
+        assert!(hoard.len() < most, "{most} GiB were granted");
+    };
+    refused(Err::<(), _>(full), OutOfMemory, &["allocating", "bytes", "Gpu::trim"]);
+    // All that there was before stays usable, and the rest comes back.
+    assert_eq!(x.read().unwrap(), vec![1.0; 100_000]);
+    drop(hoard);
+    gpu.trim();
+    let again = gpu.alloc::<f32>(1 << 28).unwrap();
+    drop(again);
+    assert_eq!(gpu.reduce(&x, Sum).unwrap().read().unwrap(), [100_000.0]);
+    gpu.probe().unwrap();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn out_of_memory_is_an_error_and_all_goes_on() {
+    if gpu().is_some_and(|g| g.profile().class == DeviceClass::Cpu) {
+        alone("out_of_memory_under_a_limit", Some(6 << 20));
+    }
+}
+
+#[test]
+#[ignore = "run by `out_of_memory_is_an_error_and_all_goes_on`, with little memory"]
+fn out_of_memory_under_a_limit() {
+    if let Some(gpu) = open(false) {
+        exhaust(&gpu, 8);
+    }
+}
+
+#[test]
+fn a_full_card_is_an_error_and_all_goes_on() {
+    // Only a card: elsewhere the memory is everybody's.
+    if let Some(gpu) = gpu().filter(|g| g.profile().class == DeviceClass::Discrete).and_then(|_| open(false))
+    {
+        exhaust(&gpu, 1000);
+    }
+}

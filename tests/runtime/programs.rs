@@ -1,0 +1,255 @@
+//! Programs written by hand, plans and their reports.
+
+use super::{Caller, open, refused};
+use crate::support::{devices, gpu};
+use tilework::ErrorKind::{Aliasing, Buffer as Wrong, InvalidArgument, Shader, TooLarge};
+use tilework::program::{
+    Access, Binding, Cost, Determinism, Dispatch, Grid, Kernel, Op, Operand, Program, Resource, Source,
+};
+use tilework::shader::Spec;
+use tilework::{DType, Plannable, Reduce, Slice, Sum};
+
+fn kernel(text: &str, entry: &'static str) -> Kernel {
+    let source = Source::Text { name: "hand.wgsl".into(), text: text.into() };
+    Kernel { source, spec: Spec::new(), entry, trusted: true }
+}
+
+fn operand(name: &'static str, len: usize, access: Access) -> Operand {
+    Operand { name, dtype: DType::U32, len, access }
+}
+
+fn program(operands: Vec<Operand>, kernels: Vec<Kernel>, dispatches: Vec<Dispatch>) -> Program {
+    Program {
+        op: "hand",
+        variant: "only",
+        why: "written by hand".into(),
+        operands,
+        scratch: vec![64],
+        kernels,
+        dispatches,
+        cost: Cost::default(),
+        determinism: Determinism::SameBits,
+    }
+}
+
+fn dispatch(kernel: usize, params: &[u32], bindings: Vec<Binding>, grid: Grid) -> Dispatch {
+    Dispatch { kernel, params: bytemuck::cast_slice(params).to_vec(), fields: &[], bindings, grid }
+}
+
+fn bind(resource: Resource, offset: u64, size: u64) -> Binding {
+    Binding { resource, offset, size }
+}
+
+/// Writes the counts that the next dispatch runs with, to an operand or to scratch.
+const COUNT: &str = "
+    struct Params { x: u32, y: u32 }
+    @group(0) @binding(0) var<uniform> params: Params;
+    @group(0) @binding(1) var<storage, read_write> counts: array<u32>;
+    @compute @workgroup_size(1) fn count() { counts[1] = params.x; counts[2] = params.y; counts[3] = 1u; }";
+/// Marks each workgroup that runs.
+const MARK: &str = "
+    @group(0) @binding(1) var<storage, read_write> output: array<u32>;
+    @compute @workgroup_size(1) fn mark(@builtin(workgroup_id) id: vec3<u32>) { output[id.x + 8u * id.y] = 1u; }";
+
+fn indirect(counts: Resource) -> Program {
+    let operands = vec![operand("counts", 4, Access::ReadWrite), operand("output", 64, Access::Write)];
+    let grid = Grid::Indirect { resource: counts, offset: 4 };
+    let bytes = 16;
+    program(
+        operands,
+        vec![kernel(COUNT, "count"), kernel(MARK, "mark")],
+        vec![
+            dispatch(0, &[3, 2], vec![bind(counts, 0, bytes)], Grid::Direct([1, 1, 1])),
+            dispatch(1, &[], vec![bind(Resource::Operand(1), 0, 256)], grid),
+        ],
+    )
+}
+
+#[test]
+fn counts_are_taken_from_a_buffer() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        for counts in [Resource::Operand(0), Resource::Scratch(0)] {
+            let executable = gpu.prepare(indirect(counts)).unwrap();
+            let (c, out) = (gpu.alloc_zeroed::<u32>(4).unwrap(), gpu.alloc_zeroed::<u32>(64).unwrap());
+            let mut rec = gpu.recorder();
+            executable.record(&mut rec, &[Slice::from(&c).untyped(), Slice::from(&out).untyped()]).unwrap();
+            rec.submit().unwrap();
+            let want: Vec<u32> = (0..64).map(|i| u32::from(i % 8 < 3 && i / 8 < 2)).collect();
+            assert_eq!(out.read().unwrap(), want, "{} from {counts:?}", d.label);
+        }
+    }
+}
+
+#[test]
+fn counts_in_a_callers_buffer_need_its_usage() {
+    let Some(gpu) = gpu() else { return };
+    let executable = gpu.prepare(indirect(Resource::Operand(0))).unwrap();
+    let usage = wgpu::BufferUsages::STORAGE;
+    let desc = wgpu::BufferDescriptor { label: None, size: 16, usage, mapped_at_creation: false };
+    let c = gpu.wrap::<u32>(gpu.device().create_buffer(&desc)).unwrap();
+    let out = gpu.alloc::<u32>(64).unwrap();
+    let mut rec = gpu.recorder();
+    let operands = [Slice::from(&c).untyped(), Slice::from(&out).untyped()];
+    refused(executable.record(&mut rec, &operands), Wrong, &["counts", "INDIRECT"]);
+    let both = gpu.alloc::<u32>(512).unwrap();
+    let operands = [both.slice(..4).unwrap().untyped(), both.slice(64..128).unwrap().untyped()];
+    refused(executable.record(&mut rec, &operands), Aliasing, &["counts", "output"]);
+    rec.submit().unwrap();
+}
+
+#[test]
+fn a_program_that_contradicts_itself_is_refused() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let gpu = caller.gpu();
+    let out = Resource::Operand(1);
+    let good = || indirect(Resource::Operand(0));
+    let bad = |change: &dyn Fn(&mut Program)| {
+        let mut p = good();
+        change(&mut p);
+        gpu.prepare(p)
+    };
+    gpu.prepare(good()).unwrap();
+    refused(bad(&|p| p.dispatches[1].kernel = 2), InvalidArgument, &["hand: dispatch 1", "kernel 2 of 2"]);
+    refused(bad(&|p| p.dispatches[1].bindings.clear()), InvalidArgument, &["0 bindings", "output at 1"]);
+    refused(bad(&|p| p.dispatches[1].params = vec![0; 4]), InvalidArgument, &["2 bindings"]);
+    refused(bad(&|p| p.dispatches[0].params.clear()), InvalidArgument, &["1 bindings", "params at 0"]);
+    refused(bad(&|p| p.dispatches[0].params = vec![0; 1 << 20]), InvalidArgument, &["parameters"]);
+    for resource in [Resource::Operand(2), Resource::Scratch(1), Resource::Scratch(usize::MAX)] {
+        refused(bad(&|p| p.dispatches[1].bindings[0].resource = resource), InvalidArgument, &["output"]);
+        let grid = Grid::Indirect { resource, offset: 0 };
+        refused(bad(&|p| p.dispatches[1].grid = grid), InvalidArgument, &["counts of hand.wgsl:mark"]);
+    }
+    for binding in [bind(out, 0, 260), bind(out, 256, 4), bind(out, 4, 16), bind(out, u64::MAX - 255, 256)] {
+        refused(bad(&|p| p.dispatches[1].bindings[0] = binding), InvalidArgument, &["output"]);
+    }
+    refused(bad(&|p| p.dispatches[1].bindings[0].size = u64::MAX), TooLarge, &["largest binding"]);
+    for (resource, offset) in
+        [(Resource::Operand(0), 8), (Resource::Operand(0), 2), (out, 0), (out, u64::MAX)]
+    {
+        refused(
+            bad(&|p| p.dispatches[1].grid = Grid::Indirect { resource, offset }),
+            InvalidArgument,
+            &["three u32"],
+        );
+    }
+    refused(bad(&|p| p.dispatches[1].grid = Grid::Direct([1, 65536, 1])), TooLarge, &["65536", "65535"]);
+    refused(bad(&|p| p.operands[1].access = Access::Read), InvalidArgument, &["output", "only read"]);
+    assert_eq!(caller.errors(), 0);
+}
+
+#[test]
+fn a_kernel_that_reads_and_writes_one_scratch_by_two_bindings_is_refused() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let gpu = caller.gpu();
+    let text = "
+        @group(0) @binding(1) var<storage, read> input: array<u32>;
+        @group(0) @binding(2) var<storage, read_write> output: array<u32>;
+        @compute @workgroup_size(1) fn k() { output[0] = input[0]; }";
+    let s = bind(Resource::Scratch(0), 0, 64);
+    let p =
+        program(vec![], vec![kernel(text, "k")], vec![dispatch(0, &[], vec![s, s], Grid::Direct([1, 1, 1]))]);
+    refused(gpu.prepare(p), InvalidArgument, &["reads input", "two buffers"]);
+    assert_eq!(caller.errors(), 0);
+}
+
+#[test]
+fn a_lowered_program_that_was_changed_does_no_harm() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let mut p = Op::<f32>::lower(&Reduce::new(Sum, 1000), gpu.profile()).unwrap();
+        assert!(p.kernels[0].trusted);
+        for dispatch in &mut p.dispatches {
+            // Every size that the kernel trusts is now beyond its buffers.
+            dispatch.params.fill(0xff);
+            dispatch.grid = Grid::Direct([64, 1, 1]);
+        }
+        let executable = gpu.prepare(p).unwrap();
+        assert!(executable.program().kernels.iter().all(|k| !k.trusted));
+        let (x, y) = (gpu.upload(&[1.0f32; 1000]).unwrap(), gpu.alloc::<f32>(1).unwrap());
+        if gpu.profile().is_cpu() {
+            // Loops of 2^32 steps take too long there; the kernel is what matters.
+            continue;
+        }
+        let mut rec = gpu.recorder();
+        executable.record(&mut rec, &[Slice::from(&x).untyped(), Slice::from(&y).untyped()]).unwrap();
+        rec.submit().unwrap();
+        gpu.wait().unwrap();
+        assert_eq!(x.read().unwrap(), [1.0; 1000], "{}", d.label);
+    }
+}
+
+#[test]
+fn warming_up_compiles_every_kernel_and_reports_the_first_failure() {
+    let Some(gpu) = open(false) else { return };
+    let lower =
+        |variant: &str| Op::<f32>::lower(&Reduce::new(Sum, 100_000).variant(variant), gpu.profile()).unwrap();
+    let good: Vec<_> = ["interleaved", "sequential", "shared", "coarsened"].map(lower).into();
+    gpu.warm_up(&good.iter().collect::<Vec<_>>()).unwrap();
+    gpu.warm_up(&[]).unwrap();
+    let broken = |text: &str, name: &str| {
+        let source = Source::Text { name: name.into(), text: text.into() };
+        let k = Kernel { source, spec: Spec::new(), entry: "k", trusted: false };
+        program(vec![], vec![k], vec![])
+    };
+    // Failures before and after good ones, so that every thread meets one.
+    let last = Op::<i32>::lower(&Reduce::new(Sum, 50), gpu.profile()).unwrap();
+    let programs = [
+        &good[0],
+        &broken("fn k( {}", "first.wgsl"),
+        &broken("oops", "second.wgsl"),
+        &broken("oh", "third.wgsl"),
+        &last,
+    ];
+    refused(gpu.warm_up(&programs), Shader, &["first.wgsl:1"]);
+    let began = std::time::Instant::now();
+    Reduce::new(Sum, 50).plan::<i32>(&gpu).unwrap();
+    assert!(began.elapsed().as_millis() < 50, "the program after the broken ones was not compiled ahead");
+}
+
+#[test]
+fn a_report_says_what_runs_and_why() {
+    let Some(gpu) = gpu() else { return };
+    let report = Reduce::new(Sum, 1 << 20).plan::<f32>(gpu).unwrap().report();
+    assert_eq!((report.op, report.variant), ("reduce", "coarsened"));
+    assert!(!report.why.is_empty() && report.adapter == gpu.profile().name);
+    assert_eq!(report.cost, Cost { flop: ((1 << 20) - 1) as f64, bytes: (4 * ((1 << 20) + 1)) as f64 });
+    assert!(report.scratch > 0 && report.dispatches.len() == 2);
+    let seconds = report.predicted_seconds().unwrap();
+    assert!(seconds > 0.0 && seconds < 1.0, "{seconds}");
+    assert_eq!(report.bound(), Some("memory"));
+    assert!((report.percent_of_roofline(seconds).unwrap() - 100.0).abs() < 1e-9);
+    let text = report.to_string();
+    for part in [
+        "reduce on",
+        "variant     coarsened (",
+        "operations",
+        "bytes at the least",
+        "scratch",
+        "dispatches",
+        "primitives/reduce_coarsened",
+        "workgroups",
+        "predicted",
+        "GB/s",
+        "GFLOP/s",
+        "same device, same bits",
+        "input f32[1048576]",
+        "output f32[1]",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+    // Measured once.
+    assert_eq!(gpu.ceilings().unwrap(), gpu.ceilings().unwrap());
+}
+
+#[test]
+fn planning_again_finds_what_is_there() {
+    let Some(gpu) = gpu() else { return };
+    Reduce::new(Sum, 777).plan::<f32>(gpu).unwrap();
+    let began = std::time::Instant::now();
+    for _ in 0..1000 {
+        Reduce::new(Sum, 777).plan::<f32>(gpu).unwrap();
+    }
+    // 20 us each are promised; the margin is for a busy machine.
+    assert!(began.elapsed().as_micros() < 1000 * 200, "{:?} for 1000 plans", began.elapsed());
+}

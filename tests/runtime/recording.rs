@@ -1,0 +1,313 @@
+//! Recording: what is refused, what is kept alive, what is not overwritten.
+
+use super::{Caller, open, refused};
+use crate::support::{devices, gpu};
+use tilework::ErrorKind::{Aliasing, Buffer as Wrong, Shape};
+use tilework::{Buffer, Gpu, Min, Plannable, Reduce, Sum};
+
+fn ones(gpu: &Gpu, n: usize) -> Buffer<f32> {
+    gpu.upload(&vec![1.0; n]).unwrap()
+}
+
+#[test]
+fn wrong_operand_sizes_are_refused() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let (x, y) = (ones(gpu, 100), gpu.upload(&[5.0f32; 2]).unwrap());
+        let plan = Reduce::rows(Sum, 2, 50).plan::<f32>(gpu).unwrap();
+        let mut rec = gpu.recorder();
+        let short = x.slice(..99).unwrap();
+        refused(plan.record(&mut rec, short, &y), Shape, &["reduce", "input", "99 elements", "100"]);
+        refused(plan.record(&mut rec, &x, y.slice(..1).unwrap()), Shape, &["output", "1 elements", "2"]);
+        refused(plan.record(&mut rec, x.slice(..0).unwrap(), &y), Shape, &[]);
+        refused(gpu.reduce_rows(&x, Sum, 3), Shape, &["100 elements", "3 equal rows"]);
+        refused(gpu.reduce_rows(&x, Sum, 0), Shape, &[]);
+        refused(Reduce::rows(Min, 2, 0).plan::<f32>(gpu), Shape, &["min", "0 elements"]);
+        rec.submit().unwrap();
+        assert_eq!(y.read().unwrap(), [5.0, 5.0], "a refused op was recorded on {}", d.label);
+    }
+}
+
+#[test]
+fn untyped_operands_of_another_type_or_number_are_refused() {
+    use tilework::program::Op;
+    let Some(gpu) = gpu() else { return };
+    let executable = gpu.prepare(Op::<f32>::lower(&Reduce::new(Sum, 4), gpu.profile()).unwrap()).unwrap();
+    let (x, i, y) = (ones(gpu, 4), gpu.upload(&[1i32; 4]).unwrap(), gpu.alloc::<f32>(1).unwrap());
+    fn raw(b: &tilework::Buffer<f32>) -> tilework::gpu::RawSlice<'_> {
+        tilework::Slice::from(b).untyped()
+    }
+    let mut rec = gpu.recorder();
+    let ints = tilework::Slice::from(&i).untyped();
+    refused(executable.record(&mut rec, &[ints, raw(&y)]), Shape, &["input holds i32", "f32"]);
+    refused(executable.record(&mut rec, &[raw(&x)]), Shape, &["1 operands", "2"]);
+    refused(executable.record(&mut rec, &[raw(&x), raw(&y), raw(&y)]), Shape, &["3 operands"]);
+    refused(executable.record(&mut rec, &[]), Shape, &[]);
+    executable.record(&mut rec, &[raw(&x), raw(&y)]).unwrap();
+    rec.submit().unwrap();
+    assert_eq!(y.read().unwrap(), [4.0]);
+}
+
+#[test]
+fn one_buffer_as_input_and_output_is_refused() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let x = ones(gpu, 1024);
+        let plan = Reduce::new(Sum, 256).plan::<f32>(gpu).unwrap();
+        let mut rec = gpu.recorder();
+        let at = |from, to| x.slice(from..to).unwrap();
+        // The same place, overlapping, apart: usage is tracked per buffer.
+        for (input, output) in
+            [(at(0, 256), at(0, 1)), (at(0, 256), at(192, 193)), (at(0, 256), at(512, 513))]
+        {
+            refused(
+                plan.record(&mut rec, input, output),
+                Aliasing,
+                &["reduce", "input", "output", "two buffers"],
+            );
+        }
+        refused(rec.copy(at(0, 64), at(32, 96)), Aliasing, &["copy", "through a third"]);
+        refused(rec.copy(at(0, 64), at(512, 576)), Aliasing, &[]);
+        rec.submit().unwrap();
+        assert_eq!(x.read().unwrap(), vec![1.0; 1024], "{}", d.label);
+    }
+}
+
+#[test]
+fn a_misaligned_slice_is_refused_and_an_aligned_one_is_not() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let alignment = gpu.profile().limits.storage_alignment as usize / 4;
+        let x = gpu.upload(&(0..1024).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
+        let total = gpu.alloc::<f32>(1).unwrap();
+        let plan = Reduce::new(Sum, 8).plan::<f32>(gpu).unwrap();
+        let mut rec = gpu.recorder();
+        for start in [1, alignment - 1, alignment + 1] {
+            let slice = x.slice(start..start + 8).unwrap();
+            let byte = format!("byte {}", start * 4);
+            let multiple = format!("multiples of {alignment} elements");
+            refused(plan.record(&mut rec, slice, &total), Wrong, &["input", &byte, &multiple]);
+        }
+        plan.record(&mut rec, x.slice(alignment..alignment + 8).unwrap(), &total).unwrap();
+        rec.submit().unwrap();
+        assert_eq!(total.read().unwrap(), [(8 * alignment + 28) as f32], "{}", d.label);
+    }
+}
+
+#[test]
+fn another_gpus_buffers_and_recorders_are_refused() {
+    let (Some(here), Some(there)) = (gpu(), open(false)) else { return };
+    let plan = Reduce::new(Sum, 4).plan::<f32>(here).unwrap();
+    let (x, y) = (ones(here, 4), here.alloc::<f32>(1).unwrap());
+    let (other_x, other_y) = (ones(&there, 4), there.alloc::<f32>(1).unwrap());
+    let mut rec = here.recorder();
+    refused(plan.record(&mut rec, &other_x, &y), Wrong, &["input", "another Gpu", "upload it there"]);
+    refused(plan.record(&mut rec, &x, &other_y), Wrong, &["output", "another Gpu"]);
+    refused(rec.copy(&other_x, &x), Wrong, &["copy", "another Gpu"]);
+    refused(rec.copy(&x, &other_x), Wrong, &["copy", "another Gpu"]);
+    refused(rec.clear(&other_x), Wrong, &["clear", "another Gpu"]);
+    refused(there.reduce(&x, Sum), Wrong, &["another Gpu"]);
+    let mut other_rec = there.recorder();
+    refused(plan.record(&mut other_rec, &x, &y), Wrong, &["recorder", "another Gpu"]);
+    plan.record(&mut rec, &x, &y).unwrap();
+    rec.submit().unwrap();
+    other_rec.submit().unwrap();
+    assert_eq!(y.read().unwrap(), [4.0]);
+}
+
+#[test]
+fn an_error_leaves_the_callers_encoder_valid() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let gpu = caller.gpu();
+    let (x, total) = (ones(&gpu, 1024), gpu.alloc::<f32>(1).unwrap());
+    let plan = Reduce::new(Sum, 256).plan::<f32>(&gpu).unwrap();
+    let kernel = gpu
+        .kernel(
+            "k.wgsl",
+            "@group(0) @binding(0) var<storage, read_write> x: array<u32, 4>;
+        @compute @workgroup_size(1) fn k() { x[0] = 1u; }",
+            "k",
+        )
+        .unwrap();
+    let mut encoder = caller.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    // The caller's own work before and after ours.
+    encoder.clear_buffer(total.raw(), 0, Some(4));
+    let mut rec = gpu.recorder_in(&mut encoder);
+    let front = || x.slice(..256).unwrap();
+    refused(plan.record(&mut rec, &x, &total), Shape, &[]);
+    refused(plan.record(&mut rec, front(), x.slice(512..513).unwrap()), Aliasing, &[]);
+    refused(plan.record(&mut rec, x.slice(1..257).unwrap(), &total), Wrong, &[]);
+    refused(rec.copy(&x, &total), Shape, &[]);
+    refused(kernel.record(&mut rec, &[], [1, 1, 1]), Shape, &[]);
+    refused(kernel.record(&mut rec, &[(&total).into()], [1, 1, 1]), Shape, &[]);
+    plan.record(&mut rec, front(), &total).unwrap();
+    refused(rec.clear(gpu.upload(&[1u8; 8]).unwrap().slice(1..2).unwrap()), Wrong, &[]);
+    rec.finish();
+    let copy = gpu.alloc::<f32>(1).unwrap();
+    encoder.copy_buffer_to_buffer(total.raw(), 0, copy.raw(), 0, 4);
+    caller.queue.submit([encoder.finish()]);
+    assert_eq!(copy.read().unwrap(), [256.0]);
+    assert_eq!(caller.errors(), 0);
+}
+
+/// Records a sum of ones that are dropped before submission, and uploads other data meanwhile.
+fn memory_is_kept(gpu: &Gpu, record_and_submit: impl FnOnce(Buffer<f32>, &Buffer<f32>, &mut dyn FnMut())) {
+    const N: usize = 5000;
+    let total = gpu.alloc::<f32>(1).unwrap();
+    gpu.trim();
+    let mut others = Vec::new();
+    let mut between = || others.extend((0..4).map(|_| gpu.upload(&vec![100.0f32; N]).unwrap()));
+    record_and_submit(ones(gpu, N), &total, &mut between);
+    assert_eq!(total.read().unwrap(), [N as f32]);
+    assert!(others.iter().all(|o| o.read().unwrap() == vec![100.0; N]));
+    // Done: now the memory is used again.
+    gpu.wait().unwrap();
+    gpu.wait().unwrap();
+    assert!(gpu.pooled_bytes() >= 4 * N as u64, "{} bytes are pooled", gpu.pooled_bytes());
+}
+
+#[test]
+fn buffers_dropped_before_submission_are_not_reused() {
+    let Some(gpu) = open(false) else { return };
+    let plan = Reduce::new(Sum, 5000).plan::<f32>(&gpu).unwrap();
+    memory_is_kept(&gpu, |x, total, between| {
+        let mut rec = gpu.recorder();
+        plan.record(&mut rec, &x, total).unwrap();
+        drop(x);
+        between();
+        rec.submit().unwrap();
+    });
+}
+
+#[test]
+fn buffers_dropped_before_the_caller_submits_are_not_reused() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let gpu = caller.gpu();
+    let plan = Reduce::new(Sum, 5000).plan::<f32>(&gpu).unwrap();
+    for finished in [true, false] {
+        memory_is_kept(&gpu, |x, total, between| {
+            let mut encoder =
+                caller.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            let mut rec = gpu.recorder_in(&mut encoder);
+            plan.record(&mut rec, &x, total).unwrap();
+            // Dropping the recorder, as an early return does, must do as well.
+            if finished {
+                rec.finish()
+            } else {
+                drop(rec)
+            }
+            drop(x);
+            between();
+            let commands = encoder.finish();
+            between();
+            caller.queue.submit([commands]);
+        });
+    }
+    assert_eq!(caller.errors(), 0);
+}
+
+#[test]
+fn an_encoder_that_is_never_submitted_gives_its_memory_back() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let gpu = caller.gpu();
+    let plan = Reduce::new(Sum, 5000).plan::<f32>(&gpu).unwrap();
+    let (x, total) = (ones(&gpu, 5000), gpu.alloc::<f32>(1).unwrap());
+    let before = gpu.pooled_bytes();
+    let mut encoder = caller.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    let mut rec = gpu.recorder_in(&mut encoder);
+    plan.record(&mut rec, &x, &total).unwrap();
+    rec.finish();
+    drop(x);
+    assert_eq!(gpu.pooled_bytes(), before);
+    drop(encoder);
+    assert!(gpu.pooled_bytes() >= before + 20_000);
+    assert_eq!(caller.errors(), 0);
+}
+
+#[test]
+fn a_recorder_dropped_without_submission_does_nothing() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let (x, total) = (ones(gpu, 1000), gpu.upload(&[7.0f32]).unwrap());
+        let plan = Reduce::new(Sum, 1000).plan::<f32>(gpu).unwrap();
+        let mut rec = gpu.recorder();
+        plan.record(&mut rec, &x, &total).unwrap();
+        rec.clear(&x).unwrap();
+        plan.record(&mut rec, &x, &total).unwrap();
+        drop(rec);
+        gpu.wait().unwrap();
+        assert_eq!(total.read().unwrap(), [7.0], "{}", d.label);
+        let mut rec = gpu.recorder();
+        plan.record(&mut rec, &x, &total).unwrap();
+        rec.submit().unwrap();
+        assert_eq!(total.read().unwrap(), [1000.0], "{}", d.label);
+    }
+}
+
+#[test]
+fn one_plan_recorded_with_many_buffers_keeps_them_apart() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        // More sets of buffers than a plan remembers, and scratch that they share.
+        let n = 3000;
+        let plan = Reduce::new(Sum, n).variant("coarsened").plan::<f32>(gpu).unwrap();
+        let inputs: Vec<_> = (0..20).map(|i| gpu.upload(&vec![i as f32; n]).unwrap()).collect();
+        let totals = gpu.alloc_zeroed::<f32>(64 * inputs.len()).unwrap();
+        for round in 0..3 {
+            let mut rec = gpu.recorder();
+            for i in 0..inputs.len() {
+                let i = (i * 7 + round) % inputs.len();
+                plan.record(&mut rec, &inputs[i], totals.slice(64 * i..64 * i + 1).unwrap()).unwrap();
+            }
+            rec.submit().unwrap();
+            let got: Vec<f32> = totals.read().unwrap().into_iter().step_by(64).collect();
+            let want: Vec<f32> = (0..inputs.len()).map(|i| (i * n) as f32).collect();
+            assert_eq!(got, want, "{}", d.label);
+        }
+    }
+}
+
+#[test]
+fn plans_of_one_submission_keep_their_parameters() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let x = ones(gpu, 4096);
+        let lengths = [1, 2, 3, 255, 256, 257, 1000, 4096];
+        let totals = gpu.alloc::<f32>(64 * lengths.len()).unwrap();
+        let mut rec = gpu.recorder();
+        for (i, n) in lengths.into_iter().enumerate() {
+            // The plan is dropped before its work runs.
+            let plan = Reduce::new(Sum, n).plan::<f32>(gpu).unwrap();
+            plan.record(&mut rec, x.slice(..n).unwrap(), totals.slice(64 * i..64 * i + 1).unwrap()).unwrap();
+        }
+        rec.submit().unwrap();
+        let got: Vec<f32> = totals.read().unwrap().into_iter().step_by(64).collect();
+        assert_eq!(got, lengths.map(|n| n as f32), "{}", d.label);
+    }
+}
+
+#[test]
+fn ops_see_what_ops_before_them_wrote() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let (x, y) = (ones(gpu, 4096), gpu.alloc::<f32>(64).unwrap());
+        let (z, w) = (gpu.alloc::<f32>(1).unwrap(), gpu.alloc::<f32>(64).unwrap());
+        let rows = Reduce::rows(Sum, 64, 64).plan::<f32>(gpu).unwrap();
+        let all = Reduce::new(Sum, 64).plan::<f32>(gpu).unwrap();
+        let mut rec = gpu.recorder();
+        rows.record(&mut rec, &x, &y).unwrap();
+        all.record(&mut rec, &y, &z).unwrap();
+        rec.copy(&y, &w).unwrap();
+        rec.clear(&y).unwrap();
+        rec.submit().unwrap();
+        assert_eq!(z.read().unwrap(), [4096.0], "{}", d.label);
+        assert_eq!((w.read().unwrap(), y.read().unwrap()), (vec![64.0; 64], vec![0.0; 64]), "{}", d.label);
+    }
+}
+
+#[test]
+fn a_copy_of_other_lengths_is_refused() {
+    let Some(gpu) = gpu() else { return };
+    let (x, y) = (ones(gpu, 8), ones(gpu, 9));
+    refused(gpu.recorder().copy(&x, &y), Shape, &["copy", "8 elements into 9"]);
+}
