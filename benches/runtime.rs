@@ -1,5 +1,7 @@
 //! What the runtime costs the host: planning, recording, submitting.
 
+#![allow(clippy::expect_used, reason = "a benchmark that cannot run has nothing better to do")]
+
 mod support;
 
 use support::Bench;

@@ -1,5 +1,7 @@
 //! All tests that need the whole crate, in one binary so that they share devices and pipelines.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod architecture;
 mod conformance;
 mod dense {

@@ -4,6 +4,7 @@
 //! it takes the median of 25 runs of each case instead and writes the rows as JSON.
 
 #![allow(dead_code)] // each benchmark uses its part
+#![allow(clippy::expect_used, reason = "a benchmark that cannot run has nothing better to do")]
 
 use criterion::Criterion;
 use std::time::{Duration, Instant, SystemTime};

@@ -20,7 +20,7 @@ pub struct RawSlice<'a> {
     pub(super) dtype: DType,
     pub(super) offset: u64,
     pub(super) len: usize,
-    /// Whether its last 4-byte word is its own, so that a kernel may write it.
+    /// Whether its last 4-byte word is its own. Our kernels leave the rest of it; an own kernel may not.
     pub(super) whole_words: bool,
 }
 
@@ -71,7 +71,7 @@ impl RawSlice<'_> {
             ));
         }
         let alignment = u64::from(gpu.profile().limits.storage_alignment);
-        if self.start() % alignment != 0 {
+        if !self.start().is_multiple_of(alignment) {
             return Err(err!(
                 Buffer,
                 "{op}: {name} starts at byte {}, which is not a multiple of {alignment}, the alignment of bindings on {}; \
@@ -123,13 +123,11 @@ struct Place {
     start: u64,
     len: usize,
     dtype: DType,
-    whole_words: bool,
 }
 
 impl RawSlice<'_> {
     fn place(&self) -> Place {
-        let (start, len) = (self.start(), self.len);
-        Place { buffer: self.memory.raw.id, start, len, dtype: self.dtype, whole_words: self.whole_words }
+        Place { buffer: self.memory.raw.id, start: self.start(), len: self.len, dtype: self.dtype }
     }
 }
 
@@ -492,9 +490,6 @@ impl Executable {
                 ));
             }
             given.check_bindable(op, name, &self.gpu)?;
-            if want.access != Access::Read {
-                given.check_writable(op, name)?;
-            }
             if given.start() + round_up(given.bytes(), 4) > given.memory.raw.size {
                 return Err(err!(
                     Buffer,

@@ -9,6 +9,7 @@ use crate::error::{Result, err};
 use crate::gpu::RawSlice;
 use crate::shader::{BindingKind, Interface, Spec, Target, expand_text};
 use crate::shape::round_up;
+use naga::valid::Capabilities;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use std::sync::Arc;
 ///
 /// The text may `#import` tilework's fragments (`op/add`, `workgroup/index`, ...). It is validated by
 /// naga, its bindings are reflected and checked at every [`record`](OwnKernel::record), and it runs
-/// with all runtime checks.
+/// with all runtime checks. On OpenGL those are the driver's own: naga's GLSL leaves indices and divisions
+/// as they are.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -84,6 +86,17 @@ impl Gpu {
         let module = catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|_| {
             Err(err!(Shader, "{name}: the WGSL compiler panicked; please report the text to naga's authors"))
         })?;
+        let has = &self.profile().features;
+        let missing = [
+            (has.f16, Capabilities::SHADER_FLOAT16),
+            (has.int64, Capabilities::SHADER_INT64),
+            (has.subgroups, Capabilities::SUBGROUP | Capabilities::SUBGROUP_BARRIER),
+            (has.cooperative_matrix, Capabilities::COOPERATIVE_MATRIX),
+        ];
+        let missing = missing.into_iter().filter(|(has, _)| !has).map(|(_, capability)| capability).collect();
+        module
+            .check_without(missing)
+            .map_err(|e| e.context(&format!("{} cannot run this", self.profile().name)))?;
         let pipeline = self.compile(&format!("{name}:{entry}"), &module, entry, false)?;
         Ok(OwnKernel { gpu: self.clone(), name: format!("{name}:{entry}"), pipeline })
     }

@@ -136,7 +136,7 @@ impl<T: Element> Slice<'_, T> {
         }
         check_usage("read", self.buffer, wgpu::BufferUsages::COPY_SRC)?;
         let start = self.offset();
-        if start % 4 != 0 {
+        if !start.is_multiple_of(4) {
             return Err(word_error("read", self));
         }
         let bytes = (self.len * T::DTYPE.size()) as u64;

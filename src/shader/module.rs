@@ -79,20 +79,30 @@ impl Expanded {
         })?;
         let info =
             Validator::new(ValidationFlags::all(), Capabilities::all()).validate(&naga).map_err(|e| {
-                let place = at(e.location(self.text()).map(|l| l.line_number));
-                let mut text = e.as_inner().to_string();
-                let mut cause = std::error::Error::source(e.as_inner());
-                while let Some(c) = cause {
-                    text = format!("{text}: {c}");
-                    cause = c.source();
-                }
-                err!(Shader, "{place}: {text}")
+                // Spans go from the function down to the expression that is at fault.
+                let spans = e.spans().filter_map(|(span, _)| span.to_range().map(|r| (r.len(), span)));
+                let narrowest = spans.min_by_key(|(len, _)| *len);
+                let place = at(narrowest.map(|(_, span)| span.location(self.text()).line_number));
+                err!(Shader, "{place}: {}", with_causes(e.as_inner()))
             })?;
         Ok(Module { naga, info, name: self.origin(self.text().lines().count() as u32).0.to_owned() })
     }
 }
 
+/// The text of an error and of what caused it.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |e| e.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 impl Module {
+    /// Errs if the module uses what `missing` names.
+    pub(crate) fn check_without(&self, missing: Capabilities) -> Result<()> {
+        let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all() - missing);
+        let checked = validator.validate(&self.naga);
+        checked.map_err(|e| err!(Unsupported, "{}: {}", self.name, with_causes(e.as_inner()))).map(drop)
+    }
+
     /// The module and its validation, for a naga back end.
     pub fn naga(&self) -> (&naga::Module, &ModuleInfo) {
         (&self.naga, &self.info)

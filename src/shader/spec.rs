@@ -34,7 +34,7 @@ pub struct Spec {
 }
 
 /// A Rust value that can stand as the initialiser of a WGSL `const`.
-pub trait Constant {
+pub trait Constant: Copy {
     /// The value as WGSL text.
     fn wgsl(&self) -> String;
 }

@@ -174,9 +174,11 @@ fn own_functions_may_ask_for_nan_and_divide_by_zero() {
         let x = [1.0, f32::NAN, f32::INFINITY, -f32::NAN];
         let got = device.gpu.map(&device.gpu.upload(&x).unwrap(), fill.clone()).unwrap().read().unwrap();
         assert_eq!(got, [1.0, 7.0, f32::INFINITY, 7.0], "{}", device.label);
-        // WGSL's rule: x / 0 = x and x % 0 = 0.
-        let got = run(&device.gpu, &Map::new(over.clone(), 3), &[7, 0, -100]).unwrap();
-        assert_eq!(got, [14 + 2, 100, -1], "{}", device.label);
+        // WGSL's rule: x / 0 = x and x % 0 = 0. naga's translation to GLSL does not keep it.
+        if device.gpu.profile().backend != "gl" {
+            let got = run(&device.gpu, &Map::new(over.clone(), 3), &[7, 0, -100]).unwrap();
+            assert_eq!(got, [14 + 2, 100, -1], "{}", device.label);
+        }
     }
 }
 
@@ -204,10 +206,10 @@ fn bad_functions_are_reported_at_their_own_line() {
         assert!(e.contains(place), "{text}: {e}");
     }
     // A buffer of their own is not bound.
-    let e = error(
-        "@group(0) @binding(7) var<storage, read> table: array<f32>;\nfn map(x: T) -> T { return table[0]; }",
-    );
-    assert!(e.contains("table"), "{e}");
+    let text =
+        "@group(0) @binding(7) var<storage, read> table: array<f32>;\nfn map(x: T) -> T { return table[0]; }";
+    let e = Map::new(MapFn::custom(text), 100).plan::<f32>(gpu).unwrap_err();
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("table at 7"), "{e}");
 }
 
 #[test]

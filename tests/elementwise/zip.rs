@@ -142,7 +142,10 @@ fn bad_functions_are_reported_at_their_own_line() {
     let Some(gpu) = gpu() else { return };
     for (text, place) in [
         ("fn zip(x: T, y: T) -> T {\n    return x + ;\n}", "<user function>:2:"),
-        ("fn zip(x: T, y: T) -> T {\n    return bool(x);\n}", "<user function>:2:"),
+        (
+            "fn zip(x: T, y: T) -> T {\n    let z = vec2(x, y);\n    return z * bool(x);\n}",
+            "<user function>:3:",
+        ),
         ("fn map(x: T) -> T { return x; }", "zip"),
     ] {
         let e = Zip::new(ZipFn::custom(text), 100).plan::<f32>(gpu).unwrap_err();

@@ -198,7 +198,7 @@ fn own_operators_keep_order_unless_they_commute() {
         for (rows, n) in [(1, 1), (1, 1000), (3, 100_003), (40, 70)] {
             let mut random = Random::new(9);
             let sparse: Vec<u32> = (0..rows * n)
-                .map(|_| if random.next() % 50 == 0 { random.next() as u32 } else { 0 })
+                .map(|_| if random.next().is_multiple_of(50) { random.next() as u32 } else { 0 })
                 .collect();
             let want = reduce_with(rows, n, &sparse, 0, |a, b| if b == 0 { a } else { b });
             for variant in ["auto", "interleaved", "coarsened"] {

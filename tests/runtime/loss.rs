@@ -118,8 +118,15 @@ fn every_call_on_a_destroyed_device_of_a_caller_says_that_it_is_lost() {
         let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
         let (gpu, device) = (caller.gpu(), caller.device.clone());
         in_time(move || call_on_lost(&gpu, || device.destroy(), call));
-        // wgpu tells of a destroyed device when it is next polled; their callback is still theirs.
-        let _ = caller.device.poll(wgpu::PollType::Poll);
+        // wgpu tells of a destroyed device when it is polled after the last work is done; their callback is
+        // still theirs.
+        for _ in 0..500 {
+            let _ = caller.device.poll(wgpu::PollType::Poll);
+            if caller.losses.load(Ordering::SeqCst) > 0 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
         assert_eq!(
             caller.losses.load(Ordering::SeqCst),
             1,

@@ -77,8 +77,8 @@ fn trim_gives_everything_back_and_all_goes_on() {
         assert_eq!(gpu.pooled_bytes(), 0);
         if let (Some(before), Some(after)) = (before, allocated()) {
             assert!(
-                after + (24 << 20) <= before,
-                "{before} bytes before, {after} after, of which 16 MiB were pooled"
+                after + (12 << 20) <= before,
+                "{before} bytes before, {after} after, and 12 MiB were pooled"
             );
         }
         // What is in use stays.

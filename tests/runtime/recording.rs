@@ -192,9 +192,9 @@ fn buffers_dropped_before_the_caller_submits_are_not_reused() {
             plan.record(&mut rec, &x, total).unwrap();
             // Dropping the recorder, as an early return does, must do as well.
             if finished {
-                rec.finish()
+                rec.finish();
             } else {
-                drop(rec)
+                drop(rec);
             }
             drop(x);
             between();
