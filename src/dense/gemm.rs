@@ -35,7 +35,7 @@ use half::f16;
 /// # Cost
 /// 2 m n k flop; a, b and bias read once, C written once, and read once if `beta` is not 0. Work above a
 /// fixed number of flop a dispatch is cut into several, so that none takes long enough for a watchdog. No
-/// scratch, but for k above 2^20: 4 m n bytes.
+/// scratch, but for k above 2^20 (2^13 on processors): 4 m n bytes.
 ///
 /// # Variants
 /// `naive`, `tiled`; `auto` (the default) chooses by shape and device. [`tile`](Self::tile) sets the
@@ -147,7 +147,11 @@ const TINY: usize = 1 << 15;
 
 /// The longest slice of k in one dispatch. An invocation walks through it alone, at about a
 /// microsecond a tile of 16 at worst on a GPU: some 0.1 s.
-const SLICE_K: usize = 1 << 20;
+fn slice_k(profile: &DeviceProfile) -> usize {
+    // Mesa's software driver ends all loops of an invocation after 65535 rounds together, without a word.
+    // Tiles take up to 4 rounds for each step of k (a tile of 1 x 1 x 64 is the worst).
+    if profile.is_cpu() { 1 << 13 } else { 1 << 20 }
+}
 
 /// The most flop of one dispatch: a small part of a second, where watchdogs wait for two or more.
 fn dispatch_flop(class: DeviceClass) -> u64 {
@@ -418,12 +422,13 @@ impl Gemm {
         profile: &DeviceProfile,
     ) -> Result<()> {
         let k = if product { self.k } else { 0 };
-        let carry = k > SLICE_K;
+        let slice_k = slice_k(profile);
+        let carry = k > slice_k;
         let name = self.name();
         let tiles_n = tiles(&name, "n", self.n, tile.n)?;
         let tiles_m = tiles(&name, "m", self.m, tile.m)?;
         tiles(&name, "k", k, tile.k)?;
-        let slice = k.min(SLICE_K);
+        let slice = k.min(slice_k);
         let flop_per_tile = 2 * u64::from(tile.m) * u64::from(tile.n) * slice.max(1) as u64;
         // At most 2^31 workgroups: the index of one in a folded grid stays below 2^32.
         let band = (dispatch_flop(profile.class) / flop_per_tile).clamp(1, 1 << 31);
@@ -435,8 +440,18 @@ impl Gemm {
         let mut bindings: Vec<_> =
             (first..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
         if carry {
-            // Of m and n below 2^12 here, since a and b have at most 2^32 elements.
-            bindings.push(program.scratch(4 * self.m as u64 * self.n as u64));
+            // Sums that wait for the next slice, in f32: twice an f16 C.
+            let bytes = 4 * self.m as u64 * self.n as u64;
+            if bytes > profile.limits.max_storage_binding {
+                return Err(err!(
+                    TooLarge,
+                    "{name}: the sums of its slices of k need {bytes} bytes of scratch, above the {} bytes of the \
+                     largest storage binding of {}; compute C in blocks of rows and columns, a call each",
+                    profile.limits.max_storage_binding,
+                    profile.name
+                ));
+            }
+            bindings.push(program.scratch(bytes));
         }
         let ld = |what, at: Layout| index_u32(&name, what, at.ld);
         let params = Params {
@@ -455,8 +470,8 @@ impl Gemm {
             alpha: if product { self.alpha } else { 0.0 },
             beta: self.beta,
         };
-        for first_k in (0..k.max(1)).step_by(SLICE_K) {
-            let end_k = k.min(first_k + SLICE_K);
+        for first_k in (0..k.max(1)).step_by(slice_k) {
+            let end_k = k.min(first_k + slice_k);
             for first_tile in (0..all_tiles).step_by(band as usize) {
                 let count = band.min(all_tiles - first_tile);
                 let params = Params {
@@ -577,7 +592,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     }
     for bias in [false, true] {
         samples.push((new(0).beta(1.0), bias));
-        samples.push((Gemm::new(3, 2, SLICE_K + 1).variant(variant), bias));
+        samples.push((Gemm::new(3, 2, slice_k(profile) + 1).variant(variant), bias));
     }
     let types: &[DType] = if profile.features.f16 { &[DType::F32, DType::F16] } else { &[DType::F32] };
     types
@@ -772,15 +787,16 @@ mod tests {
 
     #[test]
     fn a_long_k_is_cut_into_slices_that_carry_their_sums() {
-        let k = 2 * SLICE_K + 5;
-        let program = lower(&Gemm::new(3, 5, k), &DeviceProfile::h100()).unwrap();
+        let h100 = DeviceProfile::h100();
+        let s = slice_k(&h100);
+        let program = lower(&Gemm::new(3, 5, 2 * s + 5), &h100).unwrap();
         assert_eq!(program.scratch, [4 * 15]);
         let slices: Vec<_> =
             (0..3).map(|i| (param(&program, i, "first_k"), param(&program, i, "end_k"))).collect();
-        let s = SLICE_K as u64;
+        assert!(lower(&Gemm::new(3, 5, s), &h100).unwrap().scratch.is_empty());
+        let s = s as u64;
         assert_eq!(slices, [(0, s), (s, 2 * s), (2 * s, 2 * s + 5)]);
         assert_eq!(program.dispatches.len(), 3);
-        assert!(lower(&Gemm::new(3, 5, SLICE_K), &DeviceProfile::h100()).unwrap().scratch.is_empty());
     }
 
     #[test]

@@ -113,8 +113,10 @@ pub(super) fn readings(x: f64) -> [f64; 2] {
 
 /// How far a `T` may be from `want` that was rounded from an f32 which is within `error` of `exact`.
 pub(super) fn spread<T: Number>(want: T, exact: f64, error: f64) -> f64 {
-    if !exact.is_finite() {
-        return 0.0;
+    let same = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
+    if !exact.is_finite() || want.to_f64().is_nan() {
+        // Another reading of the operands is another kind of result: anything may come.
+        return if same(exact, want.to_f64()) { 0.0 } else { f64::INFINITY };
     }
     // Rounding keeps order, so the ends of the interval give the ends of the results.
     let flushed = if exact.abs() - error < LEAST_NORMAL { 0.0 } else { exact };
@@ -173,5 +175,9 @@ mod tests {
         assert_eq!(spread(1e-40f32, f64::from(1e-40f32), 0.0), f64::from(1e-40f32));
         assert_eq!(spread(f32::MAX, f64::from(f32::MAX), ulp(3e38)), f64::INFINITY);
         assert_eq!(spread(f32::INFINITY, 1e60, 1e40), 0.0);
+        // 0 times infinity, where a subnormal is taken for 0.
+        assert_eq!(spread(f32::INFINITY, f64::NAN, 0.0), f64::INFINITY);
+        assert_eq!(spread(f32::NAN, 0.0, 0.0), f64::INFINITY);
+        assert_eq!(spread(f32::NAN, f64::NAN, 0.0), 0.0);
     }
 }
