@@ -85,9 +85,12 @@ pub(crate) struct Call<'a> {
     pub(crate) variant: &'a str,
 }
 
+/// Lowers an op whose element type is no longer known.
+type Lower = Box<dyn Fn(&DeviceProfile) -> tilework::Result<Program>>;
+
 /// What to run, and on what.
 pub(crate) struct Job {
-    pub(crate) lower: Box<dyn Fn(&DeviceProfile) -> tilework::Result<Program>>,
+    pub(crate) lower: Lower,
     /// One for each of the program's operands.
     pub(crate) operands: Vec<Operand>,
 }

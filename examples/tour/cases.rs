@@ -1,29 +1,49 @@
-//! What the tour runs: a line in [`CASES`] and a function for each op.
+//! What the tour runs: a line in [`CASES`] for each row of its table, and a function for each op.
 
 use crate::material::Material;
+use half::f16;
+use std::ops::Range;
+use std::thread;
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
+use tilework::program::{In, InOut, Op};
 use tilework::reference::{self, Number};
-use tilework::{DType, Report, Result};
+use tilework::{DType, Element, Report, Result};
 
 /// Rows of the table, for every adapter.
 pub(crate) const CASES: &[Case] = &[
-    Case { op: "map", form: "relu", dtype: DType::F32, run: map_relu },
-    Case { op: "zip", form: "mul", dtype: DType::F32, run: zip_mul },
-    Case { op: "axpy", form: "", dtype: DType::F32, run: axpy },
-    Case { op: "reduce", form: "sum", dtype: DType::F32, run: reduce_sum },
-    Case { op: "reduce", form: "sum", dtype: DType::U8, run: reduce_sum_of_bytes },
-    Case { op: "reduce", form: "max, rows", dtype: DType::F32, run: reduce_max_of_rows },
-    Case { op: "reduce", form: "argmin", dtype: DType::U8, run: reduce_argmin_of_bytes },
-    Case { op: "gemm", form: "", dtype: DType::F32, run: gemm },
+    Case { op: "map relu", dtype: DType::F32, run: |gpu, m| map(gpu, &MapFn::Relu, &m.floats) },
+    Case { op: "map tanh", dtype: DType::F32, run: |gpu, m| map(gpu, &MapFn::Tanh, &m.floats) },
+    Case { op: "zip mul", dtype: DType::F32, run: |gpu, m| zip(gpu, &ZipFn::Mul, &m.floats) },
+    Case { op: "axpy", dtype: DType::F32, run: |gpu, m| axpy(gpu, 0.7, &m.floats) },
+    Case { op: "reduce sum", dtype: DType::F32, run: |gpu, m| reduce(gpu, Sum, 1, &m.floats) },
+    Case { op: "reduce sum", dtype: DType::U8, run: |gpu, m| reduce(gpu, Sum, 1, &m.bytes) },
+    Case { op: "reduce min", dtype: DType::F32, run: |gpu, m| reduce(gpu, Min, 1, &m.floats) },
+    Case { op: "reduce argmax", dtype: DType::U8, run: |gpu, m| reduce(gpu, ArgMax, 1, &m.bytes) },
+    Case { op: "reduce rows prod", dtype: DType::F32, run: reduce_products_of_rows },
+    Case { op: "reduce rows max", dtype: DType::F32, run: |gpu, m| reduce(gpu, Max, rows(m), &m.floats) },
+    Case {
+        op: "reduce rows argmin",
+        dtype: DType::F32,
+        run: |gpu, m| reduce(gpu, ArgMin, rows(m), &m.floats),
+    },
+    Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, m.side, &m.floats) },
+    Case { op: "gemm", dtype: DType::F16, run: gemm_of_halves },
+    Case { op: "gemm bias gelu", dtype: DType::F32, run: gemm_with_bias_and_gelu },
 ];
 
 /// A row of the table: an op in one of its forms.
 pub(crate) struct Case {
     pub(crate) op: &'static str,
-    pub(crate) form: &'static str,
     pub(crate) dtype: DType,
     pub(crate) run: fn(&Gpu, &Material) -> Result<Outcome>,
+}
+
+impl Case {
+    /// What the device lacks for this case, if anything.
+    pub(crate) fn missing(&self, gpu: &Gpu) -> Option<&'static str> {
+        (self.dtype == DType::F16 && !gpu.profile().features.f16).then_some("no 16-bit floats in shaders")
+    }
 }
 
 /// How an op did.
@@ -31,10 +51,7 @@ pub(crate) struct Outcome {
     pub(crate) size: String,
     pub(crate) report: Report,
     pub(crate) seconds: f64,
-    /// The largest difference from the reference; relative to results above 1.
-    pub(crate) error: f64,
-    /// Whether every difference is within its bound.
-    pub(crate) passed: bool,
+    pub(crate) check: Check,
 }
 
 impl Outcome {
@@ -52,39 +69,58 @@ impl Outcome {
 }
 
 /// How far results are from the reference.
-struct Check {
-    error: f64,
-    passed: bool,
+#[derive(Clone, Copy)]
+pub(crate) struct Check {
+    /// The largest difference; relative to results above 1.
+    pub(crate) error: f64,
+    /// Whether every difference is within its bound.
+    pub(crate) passed: bool,
 }
 
 impl Check {
-    fn add(&mut self, other: Check) {
-        // A NaN fails, and stays visible.
-        if !(other.error <= self.error) {
-            self.error = other.error;
+    const PERFECT: Self = Self { error: 0.0, passed: true };
+    const FAILED: Self = Self { error: f64::NAN, passed: false };
+
+    /// Both together.
+    fn and(self, other: Self) -> Self {
+        // A NaN stays visible.
+        let worse = other.error.is_nan() || other.error > self.error;
+        let error = if worse { other.error } else { self.error };
+        Self { error, passed: self.passed && other.passed }
+    }
+
+    /// Compares what was got with what is wanted, within a bound for each.
+    fn compare<G: Number, W: Copy + Into<f64>>(got: &[G], want: &[W], bounds: &[f64]) -> Self {
+        if got.len() != want.len() || got.len() != bounds.len() {
+            return Self::FAILED;
         }
-        self.passed &= other.passed;
+        let each = got.iter().zip(want).zip(bounds).map(|((got, &want), bound)| {
+            let (got, want) = (got.to_f64(), want.into());
+            let same = got == want || (got.is_nan() && want.is_nan());
+            let difference = if same { 0.0 } else { (got - want).abs() };
+            Self { error: difference / want.abs().max(1.0), passed: difference <= *bound }
+        });
+        each.fold(Self::PERFECT, Self::and)
     }
 }
 
-/// Compares what was got with what is wanted, within a bound each.
-fn compare(results: impl Iterator<Item = (f64, f64, f64)>) -> Check {
-    let mut check = Check { error: 0.0, passed: true };
-    for (got, want, bound) in results {
-        let difference =
-            if got == want || (got.is_nan() && want.is_nan()) { 0.0 } else { (got - want).abs() };
-        check.add(Check { error: difference / want.abs().max(1.0), passed: difference <= bound });
-    }
-    check
+/// Checks `count` results, a share of them on each core.
+fn check_on_all_cores(count: usize, check: impl Fn(Range<usize>) -> Result<Check> + Sync) -> Result<Check> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let share = count.div_ceil(cores).max(1);
+    let check = &check;
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..count)
+            .step_by(share)
+            .map(|start| scope.spawn(move || check(start..(start + share).min(count))))
+            .collect();
+        // A thread that panicked has checked nothing.
+        let checks = threads.into_iter().map(|t| t.join().unwrap_or(Ok(Check::FAILED)));
+        checks.collect::<Result<Vec<_>>>().map(|all| all.into_iter().fold(Check::PERFECT, Check::and))
+    })
 }
 
-/// As [`compare`], for ops that are exact on the bytes at hand.
-fn compare_exactly<T: Number>(got: &[T], want: &[T]) -> Check {
-    let check = compare(got.iter().zip(want).map(|(g, w)| (g.to_f64(), w.to_f64(), 0.0)));
-    Check { passed: check.passed && got.len() == want.len(), ..check }
-}
-
-/// Runs once.
+/// Runs once, for the results.
 fn run(gpu: &Gpu, record: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<()> {
     let mut rec = gpu.recorder();
     record(&mut rec)?;
@@ -101,37 +137,46 @@ fn outcome(
 ) -> Result<Outcome> {
     let runs = if gpu.profile().is_cpu() { 5 } else { 15 };
     let seconds = gpu.measure(runs, record)?.median();
-    Ok(Outcome { size, report, seconds, error: check.error, passed: check.passed })
+    Ok(Outcome { size, report, seconds, check })
 }
 
-fn map_relu(gpu: &Gpu, material: &Material) -> Result<Outcome> {
-    let x = &material.floats;
+fn map(gpu: &Gpu, function: &MapFn, x: &[f32]) -> Result<Outcome> {
     let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f32>(x.len())?);
-    let plan = Map::new(MapFn::Relu, x.len()).plan::<f32>(gpu)?;
+    let plan = Map::new(function.clone(), x.len()).plan::<f32>(gpu)?;
     run(gpu, |rec| plan.record(rec, &dx, &dy))?;
-    let check = compare_exactly(&dy.read()?, &reference::map(&MapFn::Relu, x)?);
+    let got = dy.read()?;
+    let check = check_on_all_cores(x.len(), |part| {
+        let (got, x) = (&got[part.clone()], &x[part]);
+        Ok(Check::compare(got, &reference::map(function, x)?, &reference::map_bound(function, x)?))
+    })?;
     outcome(gpu, x.len().to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
 }
 
-fn zip_mul(gpu: &Gpu, material: &Material) -> Result<Outcome> {
-    let (x, y) = halves(&material.floats);
+fn zip(gpu: &Gpu, function: &ZipFn, floats: &[f32]) -> Result<Outcome> {
+    let (x, y) = halves(floats);
     let (dx, dy, dz) = (gpu.upload(x)?, gpu.upload(y)?, gpu.alloc::<f32>(x.len())?);
-    let plan = Zip::new(ZipFn::Mul, x.len()).plan::<f32>(gpu)?;
+    let plan = Zip::new(function.clone(), x.len()).plan::<f32>(gpu)?;
     run(gpu, |rec| plan.record(rec, &dx, &dy, &dz))?;
-    let check = compare_exactly(&dz.read()?, &reference::zip(&ZipFn::Mul, x, y)?);
+    let got = dz.read()?;
+    let check = check_on_all_cores(x.len(), |part| {
+        let (got, x, y) = (&got[part.clone()], &x[part.clone()], &y[part]);
+        Ok(Check::compare(got, &reference::zip(function, x, y)?, &reference::zip_bound(function, x, y)?))
+    })?;
     outcome(gpu, x.len().to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dy, &dz))
 }
 
-fn axpy(gpu: &Gpu, material: &Material) -> Result<Outcome> {
-    // Half a multiple of 1/128, plus another, is exact.
-    let alpha = 0.5;
-    let (x, y) = halves(&material.floats);
+fn axpy(gpu: &Gpu, alpha: f64, floats: &[f32]) -> Result<Outcome> {
+    let (x, y) = halves(floats);
     let (dx, dy) = (gpu.upload(x)?, gpu.upload(y)?);
     let plan = Axpy::new(x.len(), alpha).plan::<f32>(gpu)?;
     run(gpu, |rec| plan.record(rec, &dx, &dy))?;
-    let mut want = y.to_vec();
-    reference::axpy(alpha, x, &mut want)?;
-    let check = compare_exactly(&dy.read()?, &want);
+    let got = dy.read()?;
+    let check = check_on_all_cores(x.len(), |part| {
+        let (got, x, y) = (&got[part.clone()], &x[part.clone()], &y[part]);
+        let mut want = y.to_vec();
+        reference::axpy(alpha, x, &mut want)?;
+        Ok(Check::compare(got, &want, &reference::axpy_bound(alpha, x, y)?))
+    })?;
     outcome(gpu, x.len().to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
 }
 
@@ -141,21 +186,15 @@ fn halves(floats: &[f32]) -> (&[f32], &[f32]) {
     (&floats[..n], &floats[n..2 * n])
 }
 
-fn reduce_sum(gpu: &Gpu, material: &Material) -> Result<Outcome> {
-    reduce(gpu, Sum, 1, &material.floats)
+/// So many rows that they are of no round length.
+fn rows(material: &Material) -> usize {
+    material.floats.len() / 1000
 }
 
-fn reduce_sum_of_bytes(gpu: &Gpu, material: &Material) -> Result<Outcome> {
-    reduce(gpu, Sum, 1, &material.bytes)
-}
-
-fn reduce_max_of_rows(gpu: &Gpu, material: &Material) -> Result<Outcome> {
-    // Rows of no round length.
-    reduce(gpu, Max, material.floats.len() / 1000, &material.floats)
-}
-
-fn reduce_argmin_of_bytes(gpu: &Gpu, material: &Material) -> Result<Outcome> {
-    reduce(gpu, ArgMin, 1, &material.bytes)
+/// Numbers so near to 1 that the product of a row is of the same order.
+fn reduce_products_of_rows(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let factors: Vec<f32> = material.floats.iter().map(|x| 1.0 + x / 1024.0).collect();
+    reduce(gpu, Prod, rows(material), &factors)
 }
 
 /// Reduces `rows` rows of equal length; a remainder is left out.
@@ -169,59 +208,76 @@ where
     let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<O::Output>(rows)?);
     let plan = Reduce::rows(op, rows, n).plan::<T>(gpu)?;
     run(gpu, |rec| plan.record(rec, &dx, &dy))?;
-    // There is a reference for every operator but a user's own.
-    let want = reference::reduce(&operator, rows, n, x).unwrap_or_default();
-    let bound = reference::reduce_bound(&operator, rows, n, x);
     let got = dy.read()?;
-    let mut check = compare(got.iter().zip(want.iter().zip(&bound)).map(|(g, (w, b))| (g.to_f64(), *w, *b)));
-    check.passed &= want.len() == rows;
+    let check = check_on_all_cores(rows, |part| {
+        let (got, x) = (&got[part.clone()], &x[part.start * n..part.end * n]);
+        // There is a reference for every operator but a user's own.
+        let want = reference::reduce(&operator, part.len(), n, x).unwrap_or_default();
+        Ok(Check::compare(got, &want, &reference::reduce_bound(&operator, part.len(), n, x)))
+    })?;
     let size = if rows == 1 { n.to_string() } else { format!("{rows}x{n}") };
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &dy))
 }
 
-/// Multiply-adds that the reference of the product may take.
+fn gemm<T>(gpu: &Gpu, n: usize, numbers: &[T]) -> Result<Outcome>
+where
+    T: Number + Into<f64>,
+    Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+{
+    let (a, b) = (&numbers[..n * n], &numbers[n * n..2 * n * n]);
+    let (da, db, dc) = (gpu.upload(a)?, gpu.upload(b)?, gpu.alloc::<T>(n * n)?);
+    let plan = Gemm::new(n, n, n).plan::<T>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &da, &db, &dc))?;
+    let check = check_product(&Gemm::new(1, n, n), n, a, b, None, &dc.read()?)?;
+    outcome(gpu, format!("{n}x{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &db, &dc))
+}
+
+fn gemm_of_halves(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let n = material.side;
+    let numbers: Vec<f16> = material.floats[..2 * n * n].iter().map(|&x| f16::from_f32(x)).collect();
+    gemm(gpu, n, &numbers)
+}
+
+fn gemm_with_bias_and_gelu(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let n = material.side;
+    let (a, rest) = material.floats.split_at(n * n);
+    let (b, rest) = rest.split_at(n * n);
+    let bias = &rest[..n];
+    // As the layers of a network: weights so small that sums stay of order 1.
+    let op = |rows| Gemm::new(rows, n, n).alpha(1.0 / n as f32).activation(Activation::Gelu);
+    let (da, db, dbias) = (gpu.upload(a)?, gpu.upload(b)?, gpu.upload(bias)?);
+    let dc = gpu.alloc::<f32>(n * n)?;
+    let plan = op(n).with_bias().plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &da, &db, &dbias, &dc))?;
+    let check = check_product(&op(1), n, a, b, Some(bias), &dc.read()?)?;
+    let size = format!("{n}x{n}x{n}");
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &da, &db, &dbias, &dc))
+}
+
+/// Multiply-adds that the reference of a product may take.
 const CHECKED_PRODUCTS: usize = 1 << 30;
 
-fn gemm(gpu: &Gpu, material: &Material) -> Result<Outcome> {
-    let n = material.side;
-    let (a, b) = (&material.floats[..n * n], &material.floats[n * n..2 * n * n]);
-    let (da, db, dc) = (gpu.upload(a)?, gpu.upload(b)?, gpu.alloc::<f32>(n * n)?);
-    let plan = Gemm::new(n, n, n).plan::<f32>(gpu)?;
-    run(gpu, |rec| plan.record(rec, &da, &db, &dc))?;
-    let got = dc.read()?;
-
-    // All rows of the result, or so many, evenly spread, that the reference takes seconds. A row of the result is
-    // the product of a row of A with B, so the reference is asked for rows, on every core.
+/// Checks rows of an n x n product: all, or so many, evenly spread, that the reference takes seconds. A row of
+/// the result is the product of a row of A with B, which `one_row` describes.
+fn check_product<T: Element + Number + Into<f64>>(
+    one_row: &Gemm,
+    n: usize,
+    a: &[T],
+    b: &[T],
+    bias: Option<&[T]>,
+    got: &[T],
+) -> Result<Check> {
     let step = (n * n * n).div_ceil(CHECKED_PRODUCTS).min(n);
     let rows: Vec<usize> = (0..n).step_by(step).collect();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let one_row = Gemm::new(1, n, n);
-    let check_rows = |rows: &[usize]| -> Result<Check> {
-        let mut all = Check { error: 0.0, passed: true };
-        for &row in rows {
+    let c = vec![T::default(); n];
+    check_on_all_cores(rows.len(), |part| {
+        let mut all = Check::PERFECT;
+        for &row in &rows[part] {
             let (a, got) = (&a[row * n..][..n], &got[row * n..][..n]);
-            let zeros = vec![0.0; n];
-            let want = reference::gemm(&one_row, a, b, None, &zeros)?;
-            let bound = reference::gemm_bound(&one_row, a, b, None, &zeros)?;
-            let check =
-                compare(got.iter().zip(want.iter().zip(&bound)).map(|(g, (w, b))| (f64::from(*g), *w, *b)));
-            all.add(check);
+            let want = reference::gemm(one_row, a, b, bias, &c)?;
+            let bounds = reference::gemm_bound(one_row, a, b, bias, &c)?;
+            all = all.and(Check::compare(got, &want, &bounds));
         }
         Ok(all)
-    };
-    let checks: Vec<Result<Check>> = std::thread::scope(|scope| {
-        let shares = rows.chunks(rows.len().div_ceil(cores));
-        let threads: Vec<_> = shares.map(|share| scope.spawn(|| check_rows(share))).collect();
-        // A thread that panicked has checked nothing.
-        threads
-            .into_iter()
-            .map(|t| t.join().unwrap_or(Ok(Check { error: f64::NAN, passed: false })))
-            .collect()
-    });
-    let mut check = Check { error: 0.0, passed: true };
-    for part in checks {
-        check.add(part?);
-    }
-    let size = format!("{n}x{n}x{n}");
-    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &da, &db, &dc))
+    })
 }

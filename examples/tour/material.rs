@@ -1,10 +1,14 @@
 //! The bytes that the tour works on.
 
 use std::error::Error;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use tilework::program::{DeviceClass, DeviceProfile};
 use tilework::shader;
+
+/// Bytes that suit a card: more than its cache holds. No source is read further.
+const MOST: usize = 256 << 20;
 
 /// Bytes, and where they come from.
 pub(crate) struct Source {
@@ -15,45 +19,53 @@ pub(crate) struct Source {
 impl Source {
     /// The bytes of `files`, or, if there are none, of this crate's own sources.
     pub(crate) fn read(files: &[PathBuf]) -> Result<Self, Box<dyn Error>> {
-        let mut bytes = Vec::new();
-        let from;
         if files.is_empty() {
-            let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-            let mut paths = Vec::new();
-            for folder in ["src", "shaders"] {
-                // Where the sources have gone, those in the program will do.
-                let _ = collect(&root.join(folder), &mut paths);
-            }
-            paths.sort();
-            for path in &paths {
-                bytes.extend(fs::read(path).unwrap_or_default());
-            }
-            if bytes.is_empty() {
-                bytes.extend(shader::names().filter_map(shader::source).flat_map(str::bytes));
-            }
-            from = "its own sources".to_owned();
-        } else {
-            for path in files {
-                bytes.extend(fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?);
-            }
-            from = match files {
-                [one] => one.display().to_string(),
-                _ => format!("{} files", files.len()),
-            };
+            return Ok(Self { bytes: own_sources(), from: "its own sources".to_owned() });
         }
-        if bytes.is_empty() {
-            return Err(format!("{from}: no bytes to work on").into());
+        let mut bytes = Vec::new();
+        for path in files {
+            let before = bytes.len();
+            let name = path.display();
+            // A pipe or a device may never end.
+            File::open(path)
+                .and_then(|file| file.take((MOST - before) as u64).read_to_end(&mut bytes))
+                .map_err(|e| format!("{name}: {e}"))?;
+            if bytes.len() == before && before < MOST {
+                return Err(format!("{name}: is empty; there are no bytes to work on").into());
+            }
         }
+        let from = match files {
+            [one] => one.display().to_string(),
+            _ => format!("{} files", files.len()),
+        };
         Ok(Self { bytes, from })
     }
 
     pub(crate) fn describe(&self) -> String {
-        format!("{} bytes of {}", self.bytes.len(), self.from)
+        let first = if self.bytes.len() == MOST { "the first " } else { "" };
+        let plural = if self.bytes.len() == 1 { "" } else { "s" };
+        format!("{first}{} byte{plural} of {}", self.bytes.len(), self.from)
     }
 }
 
+/// The files of this crate; where they have gone, the shaders in the program.
+fn own_sources() -> Vec<u8> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut paths = Vec::new();
+    for folder in ["src", "shaders"] {
+        // What cannot be listed is left out.
+        let _ = collect(&root.join(folder), &mut paths);
+    }
+    paths.sort();
+    let bytes: Vec<u8> = paths.iter().flat_map(|path| fs::read(path).unwrap_or_default()).collect();
+    if bytes.is_empty() {
+        return shader::names().filter_map(shader::source).flat_map(str::bytes).collect();
+    }
+    bytes
+}
+
 /// Every file below `folder`.
-fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> std::io::Result<()> {
+fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
@@ -68,7 +80,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> std::io::Result<()> {
 /// The bytes of a source in the amount that suits an adapter.
 pub(crate) struct Material {
     pub(crate) bytes: Vec<u8>,
-    /// A quarter as many numbers: each byte as a multiple of 1/128 in [-1, 1).
+    /// A number in [-1, 1] for each byte of the first quarter: as many bytes of memory.
     pub(crate) floats: Vec<f32>,
     /// Rows and columns of square matrices.
     pub(crate) side: usize,
@@ -77,22 +89,22 @@ pub(crate) struct Material {
 
 impl Material {
     /// More than the caches hold, and work for some milliseconds; on a processor, little enough that all ops
-    /// take seconds. Shorter sources are repeated, longer ones taken up to 4 times that amount.
+    /// take seconds. Short sources are repeated, of long ones the beginning is taken.
     pub(crate) fn new(source: &Source, profile: &DeviceProfile) -> Self {
         let (amount, side) = match profile.class {
-            DeviceClass::Discrete => (256 << 20, 4096),
+            DeviceClass::Discrete => (MOST, 4096),
             DeviceClass::Cpu => (16 << 20, 512),
             DeviceClass::Integrated | DeviceClass::Virtual | DeviceClass::Unknown => (64 << 20, 1024),
         };
-        let most = usize::try_from(profile.limits.max_buffer_size).unwrap_or(usize::MAX);
-        let length = source.bytes.len().clamp(amount, 4 * amount).min(most);
+        let length = amount.min(usize::try_from(profile.limits.max_buffer_size).unwrap_or(amount));
         let bytes: Vec<u8> = source.bytes.iter().copied().cycle().take(length).collect();
-        let floats = bytes[..length / 4].iter().map(|&b| (f32::from(b) - 128.0) / 128.0).collect();
+        // Nearly no quotient is exact, so that sums and products have to round.
+        let floats = bytes[..length / 4].iter().map(|&b| (f32::from(b) - 127.5) / 127.5).collect();
         Self { repeated: length > source.bytes.len(), bytes, floats, side }
     }
 
     pub(crate) fn describe(&self) -> String {
-        let how = if self.repeated { "repeated to" } else { "taken:" };
-        format!("input {how} {} MiB, as u8, and as f32 in [-1, 1)", self.bytes.len() >> 20)
+        let mib = self.bytes.len() >> 20;
+        if self.repeated { format!("input repeated to {mib} MiB") } else { format!("{mib} MiB of the input") }
     }
 }
