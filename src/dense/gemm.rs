@@ -575,7 +575,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     name: "gemm",
     about: "C = activation(alpha op(A) op(B) + beta C + bias)",
     inputs: "a (m,k), b (k,n), [c (m,n)], f32 or f16",
-    keys: "alpha 1, beta 0, trans-a, trans-b, bias FILE (n), activation none/relu/sigmoid/tanh/gelu",
+    keys: "alpha 1, beta 0, trans-a, trans-b, bias FILE (n), activation none/relu/sigmoid/tanh/gelu, precision strict",
     variants: Gemm::variants,
     samples,
 };

@@ -101,7 +101,7 @@ impl Axpy {
         } else {
             Err(err!(
                 InvalidArgument,
-                "axpy: alpha = {alpha} is no {dtype}; give a whole number in its range"
+                "axpy: alpha = {alpha:?} is no {dtype}; give a whole number in its range"
             ))
         }
     }

@@ -54,6 +54,16 @@ pub enum AdapterFilter {
     Index(usize),
 }
 
+impl std::fmt::Display for AdapterFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Best => f.write_str("what was asked for"),
+            Self::Name(name) => write!(f, "\"{name}\""),
+            Self::Index(index) => write!(f, "number {index}"),
+        }
+    }
+}
+
 /// How to open a device.
 ///
 /// ```
@@ -218,7 +228,13 @@ impl Gpu {
                      shaders; on Debian or Ubuntu `apt install mesa-vulkan-drivers` brings a software one"
                 )
             } else {
-                err!(NoAdapter, "no adapter fits {options:?}; there are: {}", there.join(", "))
+                let backend = options.backend.map_or(String::new(), |b| format!(" on {b}"));
+                err!(
+                    NoAdapter,
+                    "no adapter fits {}{backend}; there are: {}",
+                    options.adapter,
+                    there.join(", ")
+                )
             });
         };
         let (features, limits) = if options.webgpu_defaults {
