@@ -1,7 +1,8 @@
 //! What the benchmarks share: a device, one way to measure on it, and the result file.
 //!
 //! `cargo bench` measures device time (see `Gpu::measure`) under criterion. With `TILEWORK_RESULTS=FILE`
-//! it takes the median of 25 runs of each case instead and writes the rows as JSON.
+//! it takes the median of 25 runs of each case instead and writes the rows as JSON. With `TILEWORK_PEERS=FILE`,
+//! written by `benches/peers/cuda.cu` on the same card, a row has its peer's time beside ours.
 
 #![allow(dead_code)] // each benchmark uses its part
 #![allow(clippy::expect_used, reason = "a benchmark that cannot run has nothing better to do")]
@@ -18,6 +19,7 @@ pub(crate) struct Bench {
     pub(crate) gpu: Gpu,
     criterion: Criterion,
     results: Option<String>,
+    peers: Vec<serde_json::Value>,
     rows: Vec<serde_json::Value>,
 }
 
@@ -45,7 +47,11 @@ impl Bench {
                     .warm_up_time(Duration::from_millis(100))
                     .measurement_time(Duration::from_millis(500));
                 let results = std::env::var("TILEWORK_RESULTS").ok();
-                Some(Self { gpu, criterion, results, rows: Vec::new() })
+                let peers = std::env::var("TILEWORK_PEERS").map(|path| {
+                    let text = std::fs::read_to_string(&path).expect("TILEWORK_PEERS names a file");
+                    serde_json::from_str(&text).expect("it is what benches/peers/cuda.cu prints")
+                });
+                Some(Self { gpu, criterion, results, peers: peers.unwrap_or_default(), rows: Vec::new() })
             }
             Err(e) => {
                 println!("skipped: {e}");
@@ -83,9 +89,11 @@ impl Bench {
             "{op:<8} {variant:<20} {dtype:<4} {size:<24} {:>11.2} us {gbps:>9.1} GB/s {gflops:>10.1} GFLOP/s",
             seconds * 1e6
         );
+        let peer = self.peers.iter().find(|p| p["op"] == *op && p["dtype"] == *dtype && p["size"] == **size);
         self.rows.push(serde_json::json!({
             "op": op, "variant": variant, "dtype": dtype, "size": size, "seconds": seconds, "gbps": gbps,
             "gflops": gflops, "clock": measured.clock.to_string(), "min_seconds": measured.min(),
+            "peer": peer.map(|p| &p["peer"]), "peer_seconds": peer.map(|p| &p["seconds"]),
         }));
     }
 

@@ -24,27 +24,20 @@ fn word(acc: Acc, bits: u32, column: u32) -> Acc {
     return total;
 }
 
-fn vector(acc: Acc, v: vec4<u32>, column: u32) -> Acc {
-    let xy = word(word(acc, v.x, column), v.y, column + PACK);
-    return word(word(xy, v.z, column + 2u * PACK), v.w, column + 3u * PACK);
-}
-
-// Those elements of the word at element `at` that lie in `begin .. end`.
-fn word_within(acc: Acc, bits: u32, at: u32, begin: u32, end: u32, column: u32) -> Acc {
+// Those elements of the vec4 at element `at` that lie in `begin .. end`.
+fn vector(acc: Acc, v: vec4<u32>, at: u32, begin: u32, end: u32, column: u32) -> Acc {
+    if at >= begin && at + VECTOR <= end {
+        let xy = word(word(acc, v.x, column + at), v.y, column + at + PACK);
+        return word(word(xy, v.z, column + at + 2u * PACK), v.w, column + at + 3u * PACK);
+    }
     var total = acc;
-    for (var i = 0u; i < PACK; i++) {
+    var words = v;
+    for (var i = 0u; i < VECTOR; i++) {
         if at + i >= begin && at + i < end {
-            total = accumulate(total, lift(decode(bits, i), column + at + i));
+            total = accumulate(total, lift(decode(words[i / PACK], i % PACK), column + at + i));
         }
     }
     return total;
-}
-
-fn vector_within(acc: Acc, v: vec4<u32>, at: u32, begin: u32, end: u32, column: u32) -> Acc {
-    let x = word_within(acc, v.x, at, begin, end, column);
-    let xy = word_within(x, v.y, at + PACK, begin, end, column);
-    let xyz = word_within(xy, v.z, at + 2u * PACK, begin, end, column);
-    return word_within(xyz, v.w, at + 3u * PACK, begin, end, column);
 }
 #endif
 
@@ -60,65 +53,45 @@ fn walk(begin: u32, end: u32, column: u32, part: u32, lane: u32) -> Acc {
     }
 #else
 #if VECTORS
-    let whole = (begin + VECTOR - 1u) / VECTOR;
-    let stop = max(end / VECTOR, whole);
-    // The vec4 at either end of which the row has a part. Loaded first, used last.
-    var head = vec4<u32>();
-    var tail = vec4<u32>();
-    let count = arrayLength(&vectors);
-    let has_head = part == 0u && lane == 0u && whole * VECTOR > begin && whole <= count;
-    let has_tail = part == 0u && lane == 0u && stop * VECTOR < end && stop < count;
-    if has_head {
-        head = vectors[whole - 1u];
-    }
-    if has_tail {
-        tail = vectors[stop];
-    }
+    let stop = min((end + VECTOR - 1u) / VECTOR, arrayLength(&vectors));
     var b = op_identity();
     var c = op_identity();
     var d = op_identity();
     let step = LANES_PER_ROW * UNROLL;
-    var v = whole + part * step + lane;
+    var v = begin / VECTOR + part * step + lane;
     while v + 3u * LANES_PER_ROW < stop {
         let v0 = vectors[v];
         let v1 = vectors[v + LANES_PER_ROW];
         let v2 = vectors[v + 2u * LANES_PER_ROW];
         let v3 = vectors[v + 3u * LANES_PER_ROW];
-        acc = vector(acc, v0, column + v * VECTOR);
-        b = vector(b, v1, column + (v + LANES_PER_ROW) * VECTOR);
-        c = vector(c, v2, column + (v + 2u * LANES_PER_ROW) * VECTOR);
-        d = vector(d, v3, column + (v + 3u * LANES_PER_ROW) * VECTOR);
+        acc = vector(acc, v0, v * VECTOR, begin, end, column);
+        b = vector(b, v1, (v + LANES_PER_ROW) * VECTOR, begin, end, column);
+        c = vector(c, v2, (v + 2u * LANES_PER_ROW) * VECTOR, begin, end, column);
+        d = vector(d, v3, (v + 3u * LANES_PER_ROW) * VECTOR, begin, end, column);
         v += step * params.parts;
     }
     if v < stop {
         // The last step, with its loads in flight together: what lies beyond is loaded from the last vec4
         // and does not count.
+        let last = stop - 1u;
         let v0 = vectors[v];
-        let v1 = vectors[min(v + LANES_PER_ROW, stop - 1u)];
-        let v2 = vectors[min(v + 2u * LANES_PER_ROW, stop - 1u)];
-        acc = vector(acc, v0, column + v * VECTOR);
+        let v1 = vectors[min(v + LANES_PER_ROW, last)];
+        let v2 = vectors[min(v + 2u * LANES_PER_ROW, last)];
+        acc = vector(acc, v0, v * VECTOR, begin, end, column);
         if v + LANES_PER_ROW < stop {
-            b = vector(b, v1, column + (v + LANES_PER_ROW) * VECTOR);
+            b = vector(b, v1, (v + LANES_PER_ROW) * VECTOR, begin, end, column);
         }
         if v + 2u * LANES_PER_ROW < stop {
-            c = vector(c, v2, column + (v + 2u * LANES_PER_ROW) * VECTOR);
+            c = vector(c, v2, (v + 2u * LANES_PER_ROW) * VECTOR, begin, end, column);
         }
     }
     acc = op_combine(op_combine(acc, b), op_combine(c, d));
-    var edges = op_identity();
-    if has_head {
-        edges = vector_within(edges, head, (whole - 1u) * VECTOR, begin, end, column);
-    }
-    if has_tail {
-        edges = vector_within(edges, tail, stop * VECTOR, begin, end, column);
-    }
     if part == 0u {
         // A binding that ends within a vec4 leaves up to VECTOR - 1 elements of its last row.
-        for (var at = max(count * VECTOR, begin) + lane; at < end; at += LANES_PER_ROW) {
-            edges = op_combine(edges, load(at, column + at));
+        for (var at = max(stop * VECTOR, begin) + lane; at < end; at += LANES_PER_ROW) {
+            acc = op_combine(acc, load(at, column + at));
         }
     }
-    acc = op_combine(acc, edges);
 #else
     for (var at = begin + part * LANES_PER_ROW + lane; at < end; at += LANES_PER_ROW * params.parts) {
         acc = op_combine(acc, load(at, column + at));

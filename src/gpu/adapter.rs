@@ -114,10 +114,21 @@ fn adapters() -> &'static [wgpu::Adapter] {
             };
             (class, info.backend == wgpu::Backend::Gl)
         };
-        found.retain(|a| a.limits().max_compute_invocations_per_workgroup > 0);
+        found.retain(|a| {
+            a.limits().max_compute_invocations_per_workgroup > 0 && speaks_compute(&a.get_info())
+        });
         found.sort_by_key(rank);
         found
     })
+}
+
+/// Whether naga can write compute shaders for the adapter. NVIDIA opens desktop OpenGL as 3.3 with the
+/// extension; naga needs the language of 4.3, and all pipelines would fail.
+fn speaks_compute(info: &wgpu::AdapterInfo) -> bool {
+    // OpenGL ES and WebGL begin with their names.
+    let mut numbers = info.driver_info.split(['.', ' ']).map_while(|n| n.parse::<u32>().ok());
+    let version = (numbers.next(), numbers.next());
+    info.backend != wgpu::Backend::Gl || version.0.is_none() || version >= (Some(4), Some(3))
 }
 
 fn profile_of(adapter: &wgpu::Adapter) -> DeviceProfile {

@@ -2,7 +2,7 @@
 
 use super::{Gpu, Recorder};
 use crate::error::Result;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a time was taken with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -102,6 +102,9 @@ impl PassClock {
 /// Most timed runs in one submission: WebGPU's query sets have 4096 entries.
 const MAX_RUNS: u32 = 2048;
 
+/// Work before a measurement on a card.
+const WARM_UP: Duration = Duration::from_millis(500);
+
 impl Gpu {
     /// Submits what `record` records and waits; the time is the device's own where it has timestamps, from
     /// the beginning of the first op to the end of the last.
@@ -114,9 +117,8 @@ impl Gpu {
         Ok(Timing { seconds: m.seconds.iter().sum(), clock: m.clock })
     }
 
-    /// Measures `runs` runs (1 to 2048) of what `record` records, after at least 50 ms of the same work and
-    /// until its speed holds (at most a second): cards drop their clocks in a pause, and a kernel then runs
-    /// at half speed or less.
+    /// Measures `runs` runs (1 to 2048) of what `record` records, after half a second of the same work on a
+    /// card: an idle one drops its clocks, by five times on an H100, and takes 0.4 s of work to raise them.
     ///
     /// # Errors
     /// Those of `record`; device lost.
@@ -137,22 +139,15 @@ impl Gpu {
             self.wait()
         };
         repeat(1)?;
-        // Software drivers have no clocks to warm.
+        // Software drivers have no clocks to raise.
         if !self.profile().is_cpu() {
-            let mut seconds = |times: usize| -> Result<f64> {
-                let start = Instant::now();
+            let mut times = 1;
+            while start.elapsed() < WARM_UP {
+                let begin = Instant::now();
                 repeat(times)?;
-                Ok(start.elapsed().as_secs_f64().max(1e-6) / times as f64)
-            };
-            let mut last = seconds(1)?;
-            loop {
-                let now = seconds(((0.02 / last) as usize).clamp(1, 1024))?;
-                let steady = (now - last).abs() < 0.02 * last;
-                let warm = start.elapsed().as_secs_f64();
-                if (steady && warm > 0.05) || warm > 1.0 {
-                    break;
-                }
-                last = now;
+                // Batches of 20 ms, so that the card never waits long for the next.
+                let each = begin.elapsed().as_secs_f64().max(1e-6) / times as f64;
+                times = ((0.02 / each) as usize).clamp(1, 1024);
             }
         }
         self.passes(runs, &mut record)

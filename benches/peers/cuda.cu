@@ -1,0 +1,141 @@
+// What CUDA's libraries need for the cases of our benchmarks, on the same card, as JSON on standard output:
+//   nvcc -O3 -std=c++17 --extended-lambda -arch=native benches/peers/cuda.cu -lcublas -o peers && ./peers > peers.json
+//   TILEWORK_PEERS=peers.json TILEWORK_RESULTS=results.json cargo bench
+#include <cub/cub.cuh>
+#include <cublas_v2.h>
+#include <cuda_fp16.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#define CHECK(call)                                                             \
+    do {                                                                        \
+        auto status = (call);                                                   \
+        if (status != 0) {                                                      \
+            fprintf(stderr, "line %d: error %d\n", __LINE__, int(status));     \
+            exit(1);                                                            \
+        }                                                                       \
+    } while (0)
+
+bool first = true;
+
+// Median of 25 runs after half a second of the same work, as our own cases are measured.
+template <class F>
+void peer(const char* library, const char* op, const char* dtype, std::string size, F work) {
+    cudaEvent_t begin, end;
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
+    auto time = [&] {
+        CHECK(cudaEventRecord(begin));
+        work();
+        CHECK(cudaEventRecord(end));
+        CHECK(cudaEventSynchronize(end));
+        float ms;
+        CHECK(cudaEventElapsedTime(&ms, begin, end));
+        return ms;
+    };
+    for (float warm = 0; warm < 500;) warm += std::max(time(), 0.01f);
+    std::vector<float> ms;
+    for (int i = 0; i < 25; i++) ms.push_back(time());
+    CHECK(cudaGetLastError());
+    std::sort(ms.begin(), ms.end());
+    printf("%s{\"peer\": \"%s\", \"op\": \"%s\", \"dtype\": \"%s\", \"size\": \"%s\", \"seconds\": %.4e}",
+           first ? "[\n" : ",\n", library, op, dtype, size.c_str(), ms[12] * 1e-3);
+    first = false;
+}
+
+__device__ unsigned hash(unsigned x) {
+    x = (x ^ (x >> 16)) * 0x7feb352du;
+    x = (x ^ (x >> 15)) * 0x846ca68bu;
+    return x ^ (x >> 16);
+}
+
+template <class T>
+__global__ void fill(T* x, size_t n, float scale) {
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i < n) x[i] = T((float(hash(unsigned(i)) >> 8) / 16777216.0f - (scale < 2 ? 0.5f : 0.0f)) * scale);
+}
+
+template <class T>
+T* random(size_t n, float scale) {
+    T* x;
+    CHECK(cudaMalloc(&x, n * sizeof(T)));
+    fill<<<unsigned((n + 255) / 256), 256>>>(x, n, scale);
+    CHECK(cudaGetLastError());
+    return x;
+}
+
+struct Row {
+    int length;
+    __host__ __device__ int operator()(int row) const { return row * length; }
+};
+
+struct Widen {
+    __host__ __device__ float operator()(__half x) const { return __half2float(x); }
+};
+
+struct Bytes {
+    __host__ __device__ unsigned operator()(uint8_t x) const { return x; }
+};
+
+int main() {
+    const size_t largest = size_t(1) << 28;
+    float *x = random<float>(largest, 1), *y = random<float>(largest, 1);
+    void *scratch, *out;
+    size_t bytes = size_t(1) << 28, limit = bytes;
+    CHECK(cudaMalloc(&scratch, bytes));
+    CHECK(cudaMalloc(&out, size_t(64) << 20));
+
+    for (size_t n : {1 << 16, 1 << 20, 1 << 24, 1 << 28})
+        peer("CUB", "reduce", "f32", "sum " + std::to_string(n),
+             [&] { bytes = limit; CHECK(cub::DeviceReduce::Sum(scratch, bytes, x, (float*)out, int(n))); });
+    for (auto [rows, n] : {std::pair{1 << 4, 1 << 24}, {1 << 10, 1 << 18}, {1 << 14, 1 << 14}, {1 << 18, 1 << 10},
+                           {1 << 20, 1 << 8}, {1 << 22, 1 << 6}, {268000, 1001}}) {
+        auto offsets = thrust::make_transform_iterator(thrust::make_counting_iterator(0), Row{n});
+        peer("CUB", "reduce", "f32", "sum " + std::to_string(rows) + "x" + std::to_string(n), [&, rows = rows] {
+            bytes = limit;
+            CHECK(cub::DeviceSegmentedReduce::Sum(scratch, bytes, x, (float*)out, rows, offsets, offsets + 1));
+        });
+    }
+    const int all = int(largest);
+    std::string last = std::to_string(largest);
+    peer("CUB", "reduce", "f32", "min " + last,
+         [&] { bytes = limit; CHECK(cub::DeviceReduce::Min(scratch, bytes, x, (float*)out, all)); });
+    peer("CUB", "reduce", "f32", "argmax " + last, [&] {
+        bytes = limit;
+        CHECK(cub::DeviceReduce::ArgMax(scratch, bytes, x, (float*)out, (int64_t*)out + 1, int64_t(all)));
+    });
+    for (size_t n : {1 << 16, 1 << 20, 1 << 28})
+        peer("cudaMemcpy", "map", "f32", std::to_string(n),
+             [&] { CHECK(cudaMemcpyAsync(y, x, n * 4, cudaMemcpyDeviceToDevice)); });
+    cublasHandle_t blas;
+    CHECK(cublasCreate(&blas));
+    float alpha = 1e-3f, one = 1, zero = 0;
+    for (size_t n : {1 << 16, 1 << 20, 1 << 28})
+        peer("cuBLAS", "axpy", "f32", std::to_string(n), [&] { CHECK(cublasSaxpy(blas, int(n), &alpha, x, 1, y, 1)); });
+    for (int side : {256, 1024, 4096}) {
+        std::string size = std::to_string(side), cube = size + "x" + size + "x" + size;
+        peer("cuBLAS", "gemm", "f32", cube, [&] {
+            CHECK(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, x, side, y, side, &zero,
+                              y + (size_t(1) << 27), side));
+        });
+    }
+    CHECK(cudaFree(x));
+    CHECK(cudaFree(y));
+    __half* half = random<__half>(largest, 1);
+    auto halves = thrust::make_transform_iterator(half, Widen());
+    peer("CUB", "reduce", "f16", "sum " + last,
+         [&] { bytes = limit; CHECK(cub::DeviceReduce::Sum(scratch, bytes, halves, (float*)out, all)); });
+    CHECK(cudaFree(half));
+    uint8_t* byte = random<uint8_t>(largest, 256);
+    auto words = thrust::make_transform_iterator(byte, Bytes());
+    peer("CUB", "reduce", "u8", "sum " + last,
+         [&] { bytes = limit; CHECK(cub::DeviceReduce::Sum(scratch, bytes, words, (unsigned*)out, all)); });
+    printf("\n]\n");
+}
