@@ -1,4 +1,80 @@
-//! tilework
+//! CUB and BLAS for every GPU: tiled WGSL kernels on wgpu, planned once and recorded into your encoder or ours.
+//!
+//! # A first program
+//!
+//! ```
+//! # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+//! use tilework::prelude::*;
+//!
+//! let gpu = Gpu::new()?;
+//! let x = gpu.upload(&[1.0f32, -2.0, 3.0, -4.0])?;
+//! let y = gpu.map(&x, MapFn::Abs)?; // one line: plan, allocate, record, submit
+//! let total = gpu.reduce(&y, Sum)?;
+//! assert_eq!(total.read()?, [10.0]); // only reading waits
+//! # Ok::<(), tilework::Error>(())
+//! ```
+//!
+//! One-line calls allocate their result each time. A program that does the same work often plans it once and
+//! records it into one submission:
+//!
+//! ```
+//! # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+//! use tilework::prelude::*;
+//!
+//! let gpu = Gpu::new()?;
+//! let (x, y) = (gpu.upload(&vec![1.0f32; 1000])?, gpu.alloc_zeroed::<f32>(1000)?);
+//! let total = gpu.alloc::<f32>(1)?;
+//! let axpy = Axpy::new(1000, 0.5).plan::<f32>(&gpu)?;
+//! let sum = Reduce::new(Sum, 1000).plan::<f32>(&gpu)?;
+//!
+//! let mut rec = gpu.recorder();
+//! for _ in 0..10 {
+//!     axpy.record(&mut rec, &x, &y)?; // y = 0.5 x + y
+//! }
+//! sum.record(&mut rec, &y, &total)?;
+//! rec.submit()?;
+//! assert_eq!(total.read()?, [5000.0]);
+//! # Ok::<(), tilework::Error>(())
+//! ```
+//!
+//! # What to use when
+//!
+//! | you want | take |
+//! |---|---|
+//! | a function of every element, or of two | [`Map`], [`Zip`], [`Axpy`]; your own function is a line of WGSL ([`elementwise`]) |
+//! | a sum, an extreme, its place; of all or by rows | [`Reduce`] ([`primitives`]) |
+//! | products of matrices, layers of networks | [`Gemm`] ([`dense`]) |
+//! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
+//! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
+//! | to know what a plan will do | [`Plan::report`]: variant and why, bytes, flop, scratch, predicted time |
+//! | time on the device | [`Gpu::time`], [`Gpu::measure`] |
+//! | what a machine has | [`Gpu::adapters`], and the `device` example |
+//! | results to check against | [`mod@reference`], with error bounds |
+//!
+//! # The way of a call
+//!
+//! A descriptor (`Reduce::new(Sum, n)`) is plain data. Planning lowers it for one device to a
+//! [`Program`](program::Program), plain data too: which kernels run, specialised how, on what grids, and why. Kernels
+//! are WGSL files put together by [`shader`], compiled once a device. Recording binds buffers, checks them, and
+//! appends dispatches to an open compute pass. Nothing blocks until something is read.
+//!
+//! # Errors
+//!
+//! Whatever a program can get wrong comes back as an [`Error`] with an [`ErrorKind`] and a text that names operation,
+//! operands, sizes, limit and remedy: no panic, and no wgpu error that reaches the device's handler. A refused op
+//! leaves the recorder as it was. On a lost device every call says so.
+//!
+//! # Precision
+//!
+//! Each op's page states what is rounded where, its error bound, and whether the same input gives the same bits again.
+//! WGSL lets devices flush subnormal numbers and err by a few units in the last place in functions such as `exp`;
+//! the bounds count that in.
+//!
+//! # Features of the device
+//!
+//! Every op has a variant that needs only WebGPU's default limits and no optional feature. Subgroups, f16, 64-bit
+//! integers and timestamps are used where they are there; `auto`, the default variant, chooses, and says why.
+
 pub mod dense;
 mod element;
 pub mod elementwise;
@@ -31,3 +107,7 @@ pub mod prelude {
 pub fn ops() -> impl Iterator<Item = &'static program::OpInfo> {
     elementwise::OPS.iter().chain(primitives::OPS).chain(dense::OPS)
 }
+
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

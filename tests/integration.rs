@@ -15,6 +15,7 @@ mod elementwise {
 mod primitives {
     mod reduce;
 }
+mod readme;
 mod runtime;
 mod shaders;
 mod support;

@@ -115,7 +115,7 @@ impl Kernel {
     /// The text for `target`.
     ///
     /// # Errors
-    /// As [`expand`](crate::shader::expand).
+    /// As [`expand`].
     pub fn expand(&self, target: Target) -> Result<Expanded> {
         match &self.source {
             Source::Library(name) => expand(name, &self.spec, target),
