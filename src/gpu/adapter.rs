@@ -73,8 +73,8 @@ impl std::fmt::Display for AdapterFilter {
 /// // The floor that every op must pass on: no optional feature, WebGPU's default limits.
 /// let gpu = Gpu::request(GpuOptions { webgpu_defaults: true, ..Default::default() }).await?;
 /// assert!(!gpu.profile().features.subgroups);
-/// # Ok(()) })
-/// # as Result<(), tilework::Error>
+/// # Ok::<(), tilework::Error>(()) })?;
+/// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GpuOptions {

@@ -23,6 +23,8 @@ fn alone(name: &str, limit: Option<u64>) {
             shell
         }
     };
+    // Threads of glibc take arenas of their own, each of which grows to its working size.
+    command.env("MALLOC_ARENA_MAX", "1");
     let output =
         command.args([&test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
@@ -108,7 +110,8 @@ fn uploads_and_readbacks_reuse_their_staging() {
     assert!(y.slice(8_388_600..8_388_620).unwrap().read().unwrap() == long[8_388_600..8_388_620]);
 }
 
-/// Records and submits a small op over and over. Growth is measured after the first tenth.
+/// Records and submits a small op over and over. Growth is measured over the second half: a driver keeps
+/// what its busiest moment took.
 fn cycles(gpu: &Gpu, count: usize) -> (u64, u64) {
     let x = gpu.upload(&[1.0f32; 256]).unwrap();
     let total = gpu.alloc::<f32>(1).unwrap();
@@ -122,7 +125,7 @@ fn cycles(gpu: &Gpu, count: usize) -> (u64, u64) {
         if i % 100 == 0 {
             gpu.wait().unwrap();
         }
-        if i == count / 10 {
+        if i == count / 2 {
             gpu.wait().unwrap();
             before = resident().unwrap_or(0);
         }
@@ -189,7 +192,7 @@ fn five_thousand_cycles() {
 }
 
 #[test]
-#[ignore = "minutes"]
+#[ignore = "up to minutes"]
 fn a_hundred_thousand_cycles() {
     let Some(gpu) = open(false) else { return };
     let report =

@@ -160,15 +160,15 @@ fn a_lowered_program_that_was_changed_does_no_harm() {
         let mut p = Op::<f32>::lower(&Reduce::new(Sum, 1000), gpu.profile()).unwrap();
         assert!(p.kernels[0].trusted);
         for dispatch in &mut p.dispatches {
-            // Every size that the kernel trusts is now beyond its buffers.
-            dispatch.params.fill(0xff);
+            // Every size that the kernel trusts is now beyond its buffers, and its loops still end soon.
+            dispatch.params.chunks_exact_mut(4).for_each(|p| p.copy_from_slice(&100_000u32.to_le_bytes()));
             dispatch.grid = Grid::Direct([64, 1, 1]);
         }
         let executable = gpu.prepare(p).unwrap();
         assert!(executable.program().kernels.iter().all(|k| !k.trusted));
         let (x, y) = (gpu.upload(&[1.0f32; 1000]).unwrap(), gpu.alloc::<f32>(1).unwrap());
-        if gpu.profile().is_cpu() {
-            // Loops of 2^32 steps take too long there; the kernel is what matters.
+        if gpu.profile().backend == "gl" {
+            // naga's GLSL has no checks to ask for.
             continue;
         }
         let mut rec = gpu.recorder();
