@@ -1,7 +1,7 @@
 //! Time on the device and off it, and waits that end.
 
 use super::{in_time, refused};
-use crate::support::{devices, gpu};
+use crate::support::devices;
 use std::time::{Duration, Instant};
 use tilework::ErrorKind::{Shape, Timeout};
 use tilework::gpu::Clock;
