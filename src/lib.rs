@@ -94,6 +94,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use plan::{Plan, Plannable, Report};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Sum};
+pub use primitives::{Partition, PartitionIf, Predicate, RunLength, Select, SelectIf, Unique};
 
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
@@ -101,6 +102,7 @@ pub mod prelude {
     pub use crate::{Activation, Axpy, Gemm, GemmBias, Map, MapFn, Zip, ZipFn};
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Sum};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
+    pub use crate::{Partition, Predicate, RunLength, Select, Unique};
 }
 
 /// Every op, by family: the registry that tests, benches and the `op` example iterate.

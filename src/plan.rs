@@ -84,6 +84,9 @@ record!(input: In<A>, output: Out<B>);
 record!(input: In<A>, output: InOut<B>);
 record!(x: In<A>, y: In<B>, output: Out<C>);
 record!(a: In<A>, b: In<B>, c: InOut<C>);
+record!(input: In<A>, output: Out<B>, count: Out<C>);
+record!(input: In<A>, flags: In<B>, output: Out<C>, count: Out<D>);
+record!(input: In<A>, values: Out<B>, counts: Out<C>, count: Out<D>);
 record!(a: In<A>, b: In<B>, bias: In<C>, c: InOut<D>);
 
 /// What a plan says of itself.

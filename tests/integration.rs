@@ -13,7 +13,11 @@ mod elementwise {
     mod zip;
 }
 mod primitives {
+    mod partition;
     mod reduce;
+    mod run_length;
+    mod select;
+    mod unique;
 }
 mod readme;
 mod runtime;

@@ -5,14 +5,26 @@
 //! | one number from many, or one a row | [`Reduce`] with [`Sum`], [`Prod`], [`Min`], [`Max`] |
 //! | where the extreme is | [`Reduce`] with [`ArgMin`], [`ArgMax`] |
 //! | another associative operator | [`Reduce`] with [`CustomOp`] |
+//! | some of the elements, close together | [`Select`]; [`Partition`] keeps the others behind them |
+//! | runs of equal neighbours | [`Unique`]; with their lengths [`RunLength`] |
 
+mod compact;
 mod operator;
+mod partition;
 mod reduce;
+mod run_length;
+mod select;
+mod unique;
 
+pub use compact::Predicate;
 pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, Sum};
+pub use partition::{Partition, PartitionIf};
 pub use reduce::Reduce;
+pub use run_length::RunLength;
+pub use select::{Select, SelectIf};
+pub use unique::Unique;
 
 use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[reduce::INFO];
+pub const OPS: &[OpInfo] = &[reduce::INFO, select::INFO, partition::INFO, unique::INFO, run_length::INFO];

@@ -1,0 +1,136 @@
+// What the kernels of stable compaction share: a tile of 16 elements an invocation, which of them are kept,
+// and how many kept elements of the tile lie before each. `keep4` says it of four elements at once.
+// A subgroup (with SUBGROUPS) or the workgroup owns a run of the tile; lanes stride over it, so that loads
+// coalesce. Ranks come from ballots, or from bit masks in workgroup memory.
+#import element/u32 as element
+#import primitives/keep_flagged as keep
+#import workgroup/index
+
+const WORKGROUP_SIZE: u32 = 256u;
+const ITEMS: u32 = 16u;
+const TILE: u32 = WORKGROUP_SIZE * ITEMS;
+
+struct Params {
+    n: u32,     // elements
+    tiles: u32, // of TILE elements, the last one partly filled
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> input: array<u32>;
+
+// The elements of an invocation: item j is element `first + j * stride`.
+struct Items {
+    first: u32,
+    stride: u32,
+    kept: u32, // bit j: item j is kept
+    bits: array<vec4<u32>, 4>,
+}
+
+fn places(items: Items, quad: u32) -> vec4<u32> {
+    return items.first + items.stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * quad);
+}
+
+fn load4(at: vec4<u32>) -> vec4<u32> {
+    let there = min(at, vec4<u32>(params.n - 1u));
+    return vec4<u32>(input[there.x], input[there.y], input[there.z], input[there.w]);
+}
+
+fn kept4(at: vec4<u32>, bits: vec4<u32>) -> u32 {
+    let there = min(at, vec4<u32>(params.n - 1u));
+    let kept = keep4(there, bits) & (at < vec4<u32>(params.n));
+    return dot(select(vec4<u32>(0u), vec4<u32>(1u, 2u, 4u, 8u), kept), vec4<u32>(1u));
+}
+
+fn load_items(first: u32, stride: u32) -> Items {
+    var items = Items(first, stride, 0u, array<vec4<u32>, 4>());
+    let at0 = places(items, 0u);
+    let at1 = places(items, 1u);
+    let at2 = places(items, 2u);
+    let at3 = places(items, 3u);
+    items.bits = array<vec4<u32>, 4>(load4(at0), load4(at1), load4(at2), load4(at3));
+    items.kept = kept4(at0, items.bits[0]) | (kept4(at1, items.bits[1]) << 4u) | (kept4(at2, items.bits[2]) << 8u)
+        | (kept4(at3, items.bits[3]) << 12u);
+    return items;
+}
+
+#if SUBGROUPS
+enable subgroups;
+
+fn load_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32) -> Items {
+    return load_items(tile * TILE + sub_id * sub_size * ITEMS + sub_lane, sub_size);
+}
+
+fn ones(mask: vec4<u32>) -> u32 { return dot(countOneBits(mask), vec4<u32>(1u)); }
+
+// Lanes below this one.
+fn below(sub_lane: u32) -> vec4<u32> {
+    let bits = clamp(vec4<i32>(i32(sub_lane)) - vec4<i32>(0, 32, 64, 96), vec4<i32>(0), vec4<i32>(32));
+    let some = (vec4<u32>(1u) << (vec4<u32>(bits) & vec4<u32>(31u))) - vec4<u32>(1u);
+    return select(some, vec4<u32>(0xffffffffu), bits == vec4<i32>(32));
+}
+
+var<workgroup> wg_counts: array<u32, WORKGROUP_SIZE>;
+
+// Kept elements before the subgroup's run, and of the whole tile.
+fn count_tile(items: Items, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> vec2<u32> {
+    let own = subgroupAdd(countOneBits(items.kept));
+    if sub_lane == 0u {
+        wg_counts[sub_id] = own;
+    }
+    workgroupBarrier();
+    var before = 0u;
+    var all = 0u;
+    for (var i = sub_lane; i < sub_count; i += sub_size) {
+        let count = wg_counts[i];
+        all += count;
+        before += select(0u, count, i < sub_id);
+    }
+    return vec2<u32>(subgroupAdd(before), subgroupAdd(all));
+}
+#else
+fn load_tile(tile: u32, lane: u32) -> Items {
+    return load_items(tile * TILE + lane, WORKGROUP_SIZE);
+}
+
+const WORDS: u32 = TILE / 32u;
+// Bit e % 32 of word e / 32: element e of the tile is kept.
+var<workgroup> wg_masks: array<atomic<u32>, WORDS>;
+// Kept elements in the words up to each.
+var<workgroup> wg_counts: array<u32, WORDS>;
+
+// Fills both and gives the kept elements of the tile.
+fn count_tile(items: Items, lane: u32) -> u32 {
+    if lane < WORDS {
+        atomicStore(&wg_masks[lane], 0u);
+    }
+    workgroupBarrier();
+    for (var j = 0u; j < ITEMS; j++) {
+        let e = j * WORKGROUP_SIZE + lane;
+        atomicOr(&wg_masks[e / 32u], ((items.kept >> j) & 1u) << (e % 32u));
+    }
+    workgroupBarrier();
+    var sum = 0u;
+    if lane < WORDS {
+        sum = countOneBits(atomicLoad(&wg_masks[lane]));
+        wg_counts[lane] = sum;
+    }
+    for (var step = 1u; step < WORDS; step *= 2u) {
+        workgroupBarrier();
+        if lane < WORDS && lane >= step {
+            sum += wg_counts[lane - step];
+        }
+        workgroupBarrier();
+        if lane < WORDS {
+            wg_counts[lane] = sum;
+        }
+    }
+    workgroupBarrier();
+    return wg_counts[WORDS - 1u];
+}
+
+// Kept elements before element e of the tile.
+fn rank_in_tile(e: u32) -> u32 {
+    let mask = atomicLoad(&wg_masks[e / 32u]);
+    let before = countOneBits(mask & ((1u << (e % 32u)) - 1u));
+    return before + wg_counts[e / 32u] - countOneBits(mask);
+}
+#endif

@@ -1,0 +1,185 @@
+//! What select, partition, unique and run-length share: elements that are kept move to the front, in order.
+
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Variant, choose, element_fragment,
+    kernel_params,
+};
+use crate::shader::{Fragment, Spec};
+use crate::shape::index_u32;
+use std::sync::Arc;
+
+pub(super) const VARIANTS: &[Variant] = &[
+    Variant::portable("hierarchical", "count, scan, scatter; ranks from bit masks in workgroup memory"),
+    Variant::subgroups("subgroup", "count, scan, scatter; ranks from ballots of subgroups"),
+];
+
+/// Which elements are kept, as a value of the element decides it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Predicate {
+    /// Elements that are not 0; NaN is not.
+    NonZero,
+    /// The user's own: WGSL that defines `fn keep(x: T) -> bool`, where `T` is the element type. It is
+    /// validated and runs with all runtime checks.
+    Custom(Arc<str>),
+}
+
+impl Predicate {
+    /// The user's own.
+    pub fn custom(wgsl: &str) -> Self {
+        Self::Custom(wgsl.into())
+    }
+}
+
+/// How it is decided which elements are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Those whose flag is not 0: the second operand.
+    Flagged,
+    Where(Predicate),
+    /// Those that differ from the one before.
+    Heads,
+}
+
+kernel_params! {
+    struct TileParams { n: u32, tiles: u32 }
+}
+
+kernel_params! {
+    struct ScanParams { len: u32, blocks: u32 }
+}
+
+/// Elements of a tile: 16 for each of 256 invocations.
+const TILE: u64 = 4096;
+
+/// Tile counts that one workgroup scans.
+const BLOCK: u64 = 2048;
+
+/// A compaction of `n` elements of `dtype`.
+pub(super) struct Compaction<'a> {
+    pub(super) op: &'static str,
+    /// The kernel that puts elements in their places.
+    pub(super) scatter: &'static str,
+    pub(super) keep: &'a Keep,
+    pub(super) variant: &'a str,
+    pub(super) n: usize,
+    pub(super) dtype: DType,
+    /// What is written for each kept element, or each element.
+    pub(super) outputs: &'a [(&'static str, DType)],
+}
+
+/// What the last steps of an op need to know of the program.
+pub(super) struct Compacted {
+    pub(super) program: Program,
+    /// The number of kept elements.
+    pub(super) total: Binding,
+    /// The kernel that scatters, its first bindings, and the number of the next one.
+    pub(super) spec: Spec,
+    pub(super) bindings: Vec<Binding>,
+    grid: Grid,
+    params: TileParams,
+    scatter: &'static str,
+}
+
+impl Compaction<'_> {
+    /// Operands, and the steps up to the one that moves elements.
+    pub(super) fn lower(self, profile: &DeviceProfile) -> Result<Compacted> {
+        let Self { op, n, dtype, .. } = self;
+        if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) {
+            return Err(err!(Unsupported, "{op}: no kernel for {dtype}; there are f32, i32 and u32"));
+        }
+        let (variant, why) = choose(op, self.variant, VARIANTS, profile, || {
+            if profile.features.subgroups && !profile.is_cpu() {
+                ("subgroup", "ballots rank 32 or more elements at once".into())
+            } else {
+                ("hierarchical", "bit masks in workgroup memory need no subgroups".into())
+            }
+        })?;
+        let n32 = index_u32(op, "n", n)?;
+        let mut program = Program::new(op, variant.name, why);
+        let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
+        program.operands.push(operand("input", dtype, n, Access::Read));
+        let flagged = *self.keep == Keep::Flagged;
+        if flagged {
+            program.operands.push(operand("flags", DType::U32, n, Access::Read));
+        }
+        for &(name, dtype) in self.outputs {
+            program.operands.push(operand(name, dtype, n, Access::Write));
+        }
+        program.operands.push(operand("count", DType::U32, 1, Access::Write));
+        let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
+        if let Some(o) = program.operands.iter().find(|o| o.bytes() > limit) {
+            return Err(err!(
+                TooLarge,
+                "{op}: {} of {} elements has {} bytes; the largest binding of {} has {limit}; work in pieces",
+                o.name,
+                o.len,
+                o.bytes(),
+                profile.name
+            ));
+        }
+        program.cost =
+            Cost { flop: n as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        let total = Binding::operand(program.operands.len() - 1, &program.operands);
+
+        let inputs = 1 + u32::from(flagged);
+        let spec = Spec::new()
+            .slot("element", element_fragment(dtype))
+            .flag("SUBGROUPS", variant.name == "subgroup")
+            .constant("COUNTS_BINDING", inputs + 1);
+        let spec = match self.keep {
+            Keep::Flagged => spec.slot("keep", Fragment::Library("primitives/keep_flagged")),
+            Keep::Heads => {
+                spec.slot("keep", Fragment::Library("primitives/unique")).flag("FLOAT", dtype.is_float())
+            }
+            Keep::Where(Predicate::NonZero) => spec.slot("keep", Fragment::Library("primitives/keep_where")),
+            Keep::Where(Predicate::Custom(text)) => spec
+                .slot("keep", Fragment::Library("primitives/keep_where"))
+                .slot("predicate", Fragment::User(text.clone())),
+        };
+        let tiles = (n as u64).div_ceil(TILE);
+        let blocks = tiles.div_ceil(BLOCK);
+        let counts = program.scratch(4 * tiles);
+        let sums = program.scratch(4 * blocks);
+        let mut bindings: Vec<_> =
+            (0..inputs as usize).map(|i| Binding::operand(i, &program.operands)).collect();
+        let params = TileParams { n: n32, tiles: tiles as u32 };
+        let grid = Grid::fold(tiles);
+        bindings.push(counts);
+        let scan = |entry| Kernel::library("primitives/compact_scan", entry, Spec::new());
+        if n > 0 {
+            let count = Kernel::library("primitives/compact_count", "count_kept", spec.clone());
+            let count = program.kernel(count);
+            program.dispatch(count, &params, bindings.clone(), grid);
+            let scan_blocks = program.kernel(scan("scan_blocks"));
+            let each = ScanParams { len: tiles as u32, blocks: blocks as u32 };
+            program.dispatch(scan_blocks, &each, vec![counts, sums], Grid::fold(blocks));
+        }
+        let scan_sums = program.kernel(scan("scan_sums"));
+        let all = ScanParams { len: blocks as u32, blocks: 1 };
+        program.dispatch(scan_sums, &all, vec![sums, total], Grid::fold(1));
+        bindings.push(sums);
+        let spec = spec.constant("OUTPUT_BINDING", inputs + 3);
+        Ok(Compacted { program, total, spec, bindings, grid, params, scatter: self.scatter })
+    }
+}
+
+impl Compacted {
+    /// The binding of the operand `name`.
+    pub(super) fn operand(&self, name: &str) -> Option<Binding> {
+        let index = self.program.operands.iter().position(|o| o.name == name)?;
+        Some(Binding::operand(index, &self.program.operands))
+    }
+
+    /// Dispatches the kernel that moves elements; `outputs` are its last bindings.
+    pub(super) fn scatter(&mut self, outputs: impl IntoIterator<Item = Binding>) {
+        if self.params.n == 0 {
+            return;
+        }
+        let kernel = self.program.kernel(Kernel::library(self.scatter, "scatter_kept", self.spec.clone()));
+        let bindings = self.bindings.iter().copied().chain(outputs).collect();
+        self.program.dispatch(kernel, &self.params, bindings, self.grid);
+    }
+}

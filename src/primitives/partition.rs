@@ -1,0 +1,143 @@
+//! Stable partition.
+
+use super::compact::{Compaction, Keep, Predicate, VARIANTS};
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+
+/// The elements that are kept, in order, then the others, in order.
+///
+/// # Shapes
+/// Operands `input`, `flags` (`u32`), `output` with `n` elements each, and `count`, one `u32`.
+/// [`by`](Self::by) has no `flags`.  The count stays on the device: read it, or bind it as the
+/// length of what follows. `output` and `count` must not share a buffer with the others. `n` may be 0.
+///
+/// # Precision and determinism
+/// Elements move as bits. Same inputs, same result, in every variant: the order is kept.
+///
+/// # Cost
+/// Inputs are read twice, outputs written once; `4 n / 4096` bytes of scratch; four dispatches.
+///
+/// # Errors
+/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `i32` and `u32`, or a variant
+/// that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
+/// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// [`Shader`](crate::ErrorKind::Shader): a predicate that does not compile.
+///
+/// # Algorithm
+/// Count, scan, scatter (G. E. Blelloch, *Prefix Sums and Their Applications*, 1990):
+/// `shaders/primitives/compact_count.wgsl`, `compact_scan.wgsl`, `partition.wgsl`.
+///
+/// # Example
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, flags) = (gpu.upload(&[1, 2, 3, 4])?, gpu.upload(&[0u32, 1, 0, 1])?);
+/// let (parted, count) = (gpu.alloc::<i32>(4)?, gpu.alloc::<u32>(1)?);
+/// let plan = Partition::new(4).plan::<i32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &flags, &parted, &count)?;
+/// rec.submit()?;
+/// assert_eq!((parted.read()?, count.read()?), (vec![2, 4, 1, 3], vec![2]));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partition {
+    n: usize,
+    variant: String,
+}
+
+/// [`Partition`] by a function of the elements instead of flags: operands `input`, `output`, `count`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionIf {
+    n: usize,
+    keep: Keep,
+    variant: String,
+}
+
+impl Partition {
+    /// Parts `n` elements by flags: those whose flag is not 0 are kept.
+    pub fn new(n: usize) -> Self {
+        Self { n, variant: "auto".to_owned() }
+    }
+
+    /// Parts `n` elements by what `predicate` says of them.
+    pub fn by(n: usize, predicate: Predicate) -> PartitionIf {
+        PartitionIf { n, keep: Keep::Where(predicate), variant: "auto".to_owned() }
+    }
+
+    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run the op.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+}
+
+impl PartitionIf {
+    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+}
+
+fn lower(n: usize, keep: &Keep, variant: &str, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+    let outputs = &[("output", dtype)];
+    let compaction =
+        Compaction { op: "partition", scatter: "primitives/partition", keep, variant, n, dtype, outputs };
+    let mut c = compaction.lower(profile)?;
+    let output = c.operand("output");
+    let total = c.total;
+    c.scatter(output.into_iter().chain([total]));
+    Ok(c.program)
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for Partition {
+            type Operands = (In<$t>, In<u32>, Out<$t>, Out<u32>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                lower(self.n, &Keep::Flagged, &self.variant, <$t>::DTYPE, profile)
+            }
+        }
+
+        impl Op<$t> for PartitionIf {
+            type Operands = (In<$t>, Out<$t>, Out<u32>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                lower(self.n, &self.keep, &self.variant, <$t>::DTYPE, profile)
+            }
+        }
+    )*};
+}
+op!(f32, i32, u32);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "partition",
+    about: "the elements whose flag is not 0, then the others, both in order",
+    inputs: "x (n), flags u32 (n)",
+    keys: "",
+    variants: Partition::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let odd = Predicate::custom("fn keep(x: T) -> bool { return x > T(1); }");
+    let by = |predicate| Partition::by(10_000, predicate).variant(variant);
+    Ok(vec![
+        Op::<u32>::lower(&Partition::new(10_000).variant(variant), profile)?,
+        Op::<f32>::lower(&by(Predicate::NonZero), profile)?,
+        Op::<i32>::lower(&by(odd.clone()), profile)?,
+        Op::<f32>::lower(&by(odd), profile)?,
+    ])
+}

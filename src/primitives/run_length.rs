@@ -1,0 +1,133 @@
+//! Runs of equal neighbours with their lengths.
+
+use super::compact::{Compaction, Keep, VARIANTS};
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{Grid, Kernel, kernel_params};
+use crate::shader::Spec;
+
+kernel_params! {
+    struct CountParams { n: u32 }
+}
+
+/// The first element of each run of equal neighbours, and how many elements the run has.
+///
+/// # Shapes
+/// Operands `input`, `values` and `counts` (`u32`), `n` elements each, and `count`, one `u32`, the number of runs.
+/// `values` and `counts` are left as they are behind the runs. Operands must not share a buffer. `n` may be 0.
+///
+/// # Precision and determinism
+/// Floats are compared by value: -0 equals +0, and NaN equals nothing, so that each is a run of its own; a run
+/// has the bits of its first element. Integers are compared by bits. Same inputs, same result, in every variant.
+///
+/// # Cost
+/// The input is read twice, `values` and `counts` written once; 4 n bytes of scratch and a little; five dispatches.
+///
+/// # Errors
+/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `i32` and `u32`, or a variant
+/// that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
+/// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// Count, scan, scatter of the heads of runs (G. E. Blelloch, *Prefix Sums and Their Applications*, 1990):
+/// `shaders/primitives/unique.wgsl` finds them.
+///
+/// # Example
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[7u32, 7, 3, 3, 3, 7])?;
+/// let (values, counts) = (gpu.alloc::<u32>(6)?, gpu.alloc::<u32>(6)?);
+/// let runs = gpu.alloc::<u32>(1)?;
+/// let plan = RunLength::new(6).plan::<u32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &values, &counts, &runs)?;
+/// rec.submit()?;
+/// let n = runs.read()?[0] as usize;
+/// assert_eq!(values.slice(..n)?.read()?, [7, 3, 7]);
+/// assert_eq!(counts.slice(..n)?.read()?, [2, 3, 1]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLength {
+    n: usize,
+    variant: String,
+}
+
+impl RunLength {
+    /// Of `n` elements.
+    pub fn new(n: usize) -> Self {
+        Self { n, variant: "auto".to_owned() }
+    }
+
+    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run the op.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let (keep, outputs) = (&Keep::Heads, &[("values", dtype), ("counts", DType::U32)]);
+        let (n, variant) = (self.n, self.variant.as_str());
+        let compaction = Compaction {
+            op: "run-length",
+            scatter: "primitives/run_length",
+            keep,
+            variant,
+            n,
+            dtype,
+            outputs,
+        };
+        let mut c = compaction.lower(profile)?;
+        let starts = c.program.scratch(4 * n as u64);
+        let values = c.operand("values");
+        c.scatter(values.into_iter().chain([starts]));
+        if n > 0 {
+            // As many as fill a card; on a processor more than its cores gain nothing.
+            let workgroups = if profile.is_cpu() { 64 } else { 1024 };
+            let spec = Spec::new().constant("WORKGROUPS", workgroups);
+            let kernel =
+                c.program.kernel(Kernel::library("primitives/run_length_counts", "count_runs", spec));
+            let bindings = [Some(starts), Some(c.total), c.operand("counts")].into_iter().flatten().collect();
+            let params = CountParams { n: n as u32 };
+            c.program.dispatch(kernel, &params, bindings, Grid::fold(u64::from(workgroups)));
+        }
+        Ok(c.program)
+    }
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for RunLength {
+            type Operands = (In<$t>, Out<$t>, Out<u32>, Out<u32>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.lower_as(<$t>::DTYPE, profile)
+            }
+        }
+    )*};
+}
+op!(f32, i32, u32);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "run-length",
+    about: "the first of each run of equal neighbours, and its length",
+    inputs: "x (n)",
+    keys: "",
+    variants: RunLength::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let op = RunLength::new(10_000).variant(variant);
+    Ok(vec![Op::<f32>::lower(&op, profile)?, Op::<u32>::lower(&op, profile)?])
+}

@@ -1,0 +1,144 @@
+//! Stable selection.
+
+use super::compact::{Compaction, Keep, Predicate, VARIANTS};
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+
+/// The elements that are kept, in order, close together.
+///
+/// # Shapes
+/// Operands `input`, `flags` (`u32`), `output` with `n` elements each, and `count`, one `u32`.
+/// [`by`](Self::by) has no `flags`. `output` is left as it is behind the kept elements. The count stays on the device: read it, or bind it as the
+/// length of what follows. `output` and `count` must not share a buffer with the others. `n` may be 0.
+///
+/// # Precision and determinism
+/// Elements move as bits. Same inputs, same result, in every variant: the order is kept.
+///
+/// # Cost
+/// Inputs are read twice, outputs written once; `4 n / 4096` bytes of scratch; four dispatches.
+///
+/// # Errors
+/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `i32` and `u32`, or a variant
+/// that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
+/// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// [`Shader`](crate::ErrorKind::Shader): a predicate that does not compile.
+///
+/// # Algorithm
+/// Count, scan, scatter (G. E. Blelloch, *Prefix Sums and Their Applications*, 1990):
+/// `shaders/primitives/compact_count.wgsl`, `compact_scan.wgsl`, `select.wgsl`.
+///
+/// # Example
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[3.0f32, -1.0, 4.0, -1.5])?;
+/// let (kept, count) = (gpu.alloc::<f32>(4)?, gpu.alloc::<u32>(1)?);
+/// let positive = Predicate::custom("fn keep(x: T) -> bool { return x > 0.0; }");
+/// let plan = Select::by(4, positive).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &kept, &count)?;
+/// rec.submit()?;
+/// let n = count.read()?[0] as usize;
+/// assert_eq!(kept.slice(..n)?.read()?, [3.0, 4.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Select {
+    n: usize,
+    variant: String,
+}
+
+/// [`Select`] by a function of the elements instead of flags: operands `input`, `output`, `count`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectIf {
+    n: usize,
+    keep: Keep,
+    variant: String,
+}
+
+impl Select {
+    /// Selects from `n` elements by flags: those whose flag is not 0 are kept.
+    pub fn new(n: usize) -> Self {
+        Self { n, variant: "auto".to_owned() }
+    }
+
+    /// Selects from `n` elements by what `predicate` says of them.
+    pub fn by(n: usize, predicate: Predicate) -> SelectIf {
+        SelectIf { n, keep: Keep::Where(predicate), variant: "auto".to_owned() }
+    }
+
+    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run the op.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+}
+
+impl SelectIf {
+    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+}
+
+fn lower(n: usize, keep: &Keep, variant: &str, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+    let outputs = &[("output", dtype)];
+    let compaction =
+        Compaction { op: "select", scatter: "primitives/select", keep, variant, n, dtype, outputs };
+    let mut c = compaction.lower(profile)?;
+    let output = c.operand("output");
+    c.scatter(output);
+    Ok(c.program)
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for Select {
+            type Operands = (In<$t>, In<u32>, Out<$t>, Out<u32>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                lower(self.n, &Keep::Flagged, &self.variant, <$t>::DTYPE, profile)
+            }
+        }
+
+        impl Op<$t> for SelectIf {
+            type Operands = (In<$t>, Out<$t>, Out<u32>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                lower(self.n, &self.keep, &self.variant, <$t>::DTYPE, profile)
+            }
+        }
+    )*};
+}
+op!(f32, i32, u32);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "select",
+    about: "the elements whose flag is not 0, in order",
+    inputs: "x (n), flags u32 (n)",
+    keys: "",
+    variants: Select::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let odd = Predicate::custom("fn keep(x: T) -> bool { return x > T(1); }");
+    let by = |predicate| Select::by(10_000, predicate).variant(variant);
+    Ok(vec![
+        Op::<u32>::lower(&Select::new(10_000).variant(variant), profile)?,
+        Op::<f32>::lower(&by(Predicate::NonZero), profile)?,
+        Op::<i32>::lower(&by(odd.clone()), profile)?,
+        Op::<f32>::lower(&by(odd), profile)?,
+    ])
+}

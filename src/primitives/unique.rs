@@ -1,0 +1,107 @@
+//! Runs of equal neighbours, one element each.
+
+use super::compact::{Compaction, Keep, VARIANTS};
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+
+/// The first element of each run of equal neighbours, in order.
+///
+/// # Shapes
+/// Operands `input` and `output`, `n` elements each, and `count`, one `u32`, the number of runs. `output` is left as
+/// it is behind the runs. Operands must not share a buffer. `n` may be 0. Sorted input gives each value once.
+///
+/// # Precision and determinism
+/// Floats are compared by value: -0 equals +0, and NaN equals nothing, so that each is a run of its own; a run
+/// has the bits of its first element. Integers are compared by bits. Same inputs, same result, in every variant.
+///
+/// # Cost
+/// The input is read twice, outputs written once; `4 n / 4096` bytes of scratch; four dispatches.
+///
+/// # Errors
+/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `i32` and `u32`, or a variant
+/// that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
+/// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// Count, scan, scatter of the heads of runs (G. E. Blelloch, *Prefix Sums and Their Applications*, 1990):
+/// `shaders/primitives/unique.wgsl` finds them.
+///
+/// # Example
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[7u32, 7, 3, 3, 3, 7])?;
+/// let (heads, count) = (gpu.alloc::<u32>(6)?, gpu.alloc::<u32>(1)?);
+/// let plan = Unique::new(6).plan::<u32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &heads, &count)?;
+/// rec.submit()?;
+/// let n = count.read()?[0] as usize;
+/// assert_eq!(heads.slice(..n)?.read()?, [7, 3, 7]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unique {
+    n: usize,
+    variant: String,
+}
+
+impl Unique {
+    /// Of `n` elements.
+    pub fn new(n: usize) -> Self {
+        Self { n, variant: "auto".to_owned() }
+    }
+
+    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run the op.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let (keep, outputs) = (&Keep::Heads, &[("output", dtype)]);
+        let (n, variant) = (self.n, self.variant.as_str());
+        let compaction =
+            Compaction { op: "unique", scatter: "primitives/select", keep, variant, n, dtype, outputs };
+        let mut c = compaction.lower(profile)?;
+        let output = c.operand("output");
+        c.scatter(output);
+        Ok(c.program)
+    }
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for Unique {
+            type Operands = (In<$t>, Out<$t>, Out<u32>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.lower_as(<$t>::DTYPE, profile)
+            }
+        }
+    )*};
+}
+op!(f32, i32, u32);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "unique",
+    about: "the first of each run of equal neighbours",
+    inputs: "x (n)",
+    keys: "",
+    variants: Unique::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let op = Unique::new(10_000).variant(variant);
+    Ok(vec![Op::<f32>::lower(&op, profile)?, Op::<u32>::lower(&op, profile)?])
+}

@@ -1,0 +1,23 @@
+//! The elements that are kept, then the others, both in order.
+
+use super::select;
+
+/// The elements of `input` whose flag is not 0, then those whose flag is, and how many come first.
+pub fn partition<T: Copy>(input: &[T], flags: &[u32]) -> (Vec<T>, usize) {
+    let mut kept = select(input, flags);
+    let count = kept.len();
+    let others: Vec<u32> = flags.iter().map(|flag| u32::from(*flag == 0)).collect();
+    kept.extend(select(input, &others));
+    (kept, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_keep_their_order() {
+        assert_eq!(partition(&[1, 2, 3, 4, 5], &[0, 1, 0, 7, 0]), (vec![2, 4, 1, 3, 5], 2));
+        assert_eq!(partition::<f32>(&[], &[]), (vec![], 0));
+    }
+}

@@ -1,0 +1,28 @@
+//! Runs of equal neighbours with their lengths.
+
+/// The first element of each run and how many it has; equal is what `==` says.
+pub fn run_length<T: Copy + PartialEq>(input: &[T]) -> (Vec<T>, Vec<u32>) {
+    let (mut values, mut counts) = (Vec::new(), Vec::<u32>::new());
+    for (i, &x) in input.iter().enumerate() {
+        match counts.last_mut() {
+            Some(count) if x == input[i - 1] => *count += 1,
+            _ => {
+                values.push(x);
+                counts.push(1);
+            }
+        }
+    }
+    (values, counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_give_their_first_element_and_length() {
+        assert_eq!(run_length(&[7, 7, 3, 3, 3, 7]), (vec![7, 3, 7], vec![2, 3, 1]));
+        assert_eq!(run_length::<u32>(&[]), (vec![], vec![]));
+        assert_eq!(run_length(&[f32::NAN, f32::NAN]).1, [1, 1]);
+    }
+}

@@ -1,0 +1,21 @@
+//! One element of each run of equal neighbours.
+
+/// The first element of each run, in order. Equal is what `==` says: -0 equals +0, NaN nothing.
+pub fn unique<T: Copy + PartialEq>(input: &[T]) -> Vec<T> {
+    let head = |i: &usize| *i == 0 || input[*i] != input[i - 1];
+    (0..input.len()).filter(head).map(|i| input[i]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_give_their_first_element() {
+        assert_eq!(unique(&[7, 7, 3, 3, 3, 7]), [7, 3, 7]);
+        assert_eq!(unique::<u32>(&[]), [0; 0]);
+        let bits: Vec<u32> = unique(&[-0.0f32, 0.0, 1.0]).iter().map(|x| x.to_bits()).collect();
+        assert_eq!(bits, [(-0.0f32).to_bits(), 1f32.to_bits()]);
+        assert_eq!(unique(&[f32::NAN, f32::NAN]).len(), 2);
+    }
+}

@@ -1,0 +1,120 @@
+//! Every variant of `Select` against the reference.
+
+use crate::support::{Random, devices, gpu};
+use tilework::prelude::*;
+use tilework::reference::select;
+use tilework::{Element, ErrorKind, Result};
+
+/// Around every width the kernels have: words, subgroups, tiles, blocks of tiles.
+pub(crate) const LENGTHS: [usize; 12] = [0, 1, 2, 31, 33, 255, 257, 4095, 4096, 4097, 70_001, 300_000];
+
+/// `auto` and all others.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(Select::variants().iter().map(|v| v.name))
+}
+
+/// Flags of which about one in `every` is set, with any bit.
+pub(crate) fn flags(random: &mut Random, n: usize, every: u64) -> Vec<u32> {
+    (0..n).map(|_| if random.next().is_multiple_of(every) { 1 << (random.next() % 32) } else { 0 }).collect()
+}
+
+/// The elements in front, which are what the count says, and those behind, which must be as they were.
+pub(crate) fn read_counted<T: Element + PartialEq>(
+    output: &Buffer<T>,
+    count: &Buffer<u32>,
+    before: T,
+) -> Result<Vec<T>> {
+    let (mut all, count) = (output.read()?, count.read()?[0] as usize);
+    assert!(all[count..].iter().all(|x| *x == before), "elements behind the count were written");
+    all.truncate(count);
+    Ok(all)
+}
+
+#[test]
+fn flags_keep_what_the_reference_keeps_at_every_length() {
+    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
+        let gpu = &device.gpu;
+        let lengths = if device.main { &LENGTHS[..] } else { &LENGTHS[5..11] };
+        for (i, &n) in lengths.iter().enumerate() {
+            let mut random = Random::new(i as u64);
+            let (x, f) = (random.any::<u32>(n), flags(&mut random, n, [2, 1, 50, u64::MAX][i % 4]));
+            let plan = match Select::new(n).variant(variant).plan::<u32>(gpu) {
+                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                other => other.unwrap(),
+            };
+            let (input, flags) = (gpu.upload(&x).unwrap(), gpu.upload(&f).unwrap());
+            let (output, count) = (gpu.upload(&vec![77u32; n]).unwrap(), gpu.upload(&[99u32]).unwrap());
+            let mut rec = gpu.recorder();
+            plan.record(&mut rec, &input, &flags, &output, &count).unwrap();
+            rec.submit().unwrap();
+            let got = read_counted(&output, &count, 77).unwrap();
+            assert!(got == select(&x, &f), "{}: {n} by {variant}", device.label);
+        }
+    }
+}
+
+#[test]
+fn predicates_see_the_elements() {
+    let small = Predicate::custom("fn keep(x: T) -> bool { return x < T(10); }");
+    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
+        let gpu = &device.gpu;
+        let run = |x: &[f32], predicate: &Predicate| -> Option<Vec<f32>> {
+            let plan = Select::by(x.len(), predicate.clone()).variant(variant).plan::<f32>(gpu).ok()?;
+            let (input, output) = (gpu.upload(x).unwrap(), gpu.upload(&vec![-5.0f32; x.len()]).unwrap());
+            let count = gpu.alloc::<u32>(1).unwrap();
+            let mut rec = gpu.recorder();
+            plan.record(&mut rec, &input, &output, &count).unwrap();
+            rec.submit().unwrap();
+            Some(read_counted(&output, &count, -5.0).unwrap())
+        };
+        let x: Vec<f32> = (0..20_000).map(|i| (i % 23) as f32).collect();
+        let Some(got) = run(&x, &small) else { continue };
+        let want: Vec<f32> = x.iter().copied().filter(|x| *x < 10.0).collect();
+        assert!(got == want, "{}: {variant}", device.label);
+        let got = run(&[0.0, -0.0, 3.0, f32::INFINITY, -2.0], &Predicate::NonZero);
+        assert_eq!(got, Some(vec![3.0, f32::INFINITY, -2.0]), "{}: {variant}", device.label);
+    }
+}
+
+#[test]
+fn the_count_stays_on_the_device_for_what_follows() {
+    // Selecting twice in one submission, with nothing read between.
+    for device in devices() {
+        let gpu = &device.gpu;
+        let x: Vec<u32> = (0..10_000).collect();
+        let input = gpu.upload(&x).unwrap();
+        let (once, twice) =
+            (gpu.alloc_zeroed::<u32>(10_000).unwrap(), gpu.alloc_zeroed::<u32>(10_000).unwrap());
+        let (first, second) = (gpu.alloc::<u32>(1).unwrap(), gpu.alloc::<u32>(1).unwrap());
+        let by = |text: &str| Select::by(10_000, Predicate::custom(text)).plan::<u32>(gpu).unwrap();
+        let even = by("fn keep(x: T) -> bool { return x % 2u == 0u; }");
+        let thirds = by("fn keep(x: T) -> bool { return x % 3u == 0u && x > 0u; }");
+        let mut rec = gpu.recorder();
+        even.record(&mut rec, &input, &once, &first).unwrap();
+        thirds.record(&mut rec, &once, &twice, &second).unwrap();
+        rec.submit().unwrap();
+        assert_eq!((first.read().unwrap()[0], second.read().unwrap()[0]), (5000, 1666), "{}", device.label);
+        let want: Vec<u32> = (1..1667).map(|i| 6 * i).collect();
+        assert_eq!(twice.slice(..1666).unwrap().read().unwrap(), want, "{}", device.label);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let Some(gpu) = gpu() else { return };
+    let buffer = |n: usize| gpu.upload(&vec![1u32; n]).unwrap();
+    let plan = Select::new(10).plan::<u32>(gpu).unwrap();
+    let mut rec = gpu.recorder();
+    let e = plan.record(&mut rec, &buffer(10), &buffer(9), &buffer(10), &buffer(1)).unwrap_err();
+    assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("flags has 9"), "{e}");
+    let x = buffer(10);
+    let e = plan.record(&mut rec, &x, &buffer(10), &x, &buffer(1)).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Aliasing);
+    let e = Select::new(10).variant("magic").plan::<u32>(gpu).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::InvalidArgument);
+    let e = Select::new(usize::MAX / 8).plan::<f32>(gpu).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::TooLarge);
+    let bad = Predicate::custom("\nfn keep(x: T) -> bool { return x +; }");
+    let e = Select::by(10, bad).plan::<f32>(gpu).unwrap_err();
+    assert!(e.kind() == ErrorKind::Shader && e.to_string().contains("<user predicate>:2"), "{e}");
+}

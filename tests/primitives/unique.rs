@@ -1,0 +1,69 @@
+//! Every variant of `Unique` against the reference.
+
+use super::select::{LENGTHS, names, read_counted};
+use crate::support::{Random, Sample, devices};
+use tilework::prelude::*;
+use tilework::program::{In, Op, Out};
+use tilework::reference::unique;
+use tilework::{ErrorKind, Gpu};
+
+/// Values in runs of one to `longest`.
+pub(crate) fn runs<T: Sample>(random: &mut Random, n: usize, longest: u64) -> Vec<T> {
+    let mut x = Vec::with_capacity(n);
+    while x.len() < n {
+        let value = T::from_f64((random.next() % 4) as f64);
+        let length = 1 + (random.next() % longest) as usize;
+        x.extend(std::iter::repeat_n(value, length.min(n - x.len())));
+    }
+    x
+}
+
+/// The runs, or nothing if the device lacks the variant. Compared by bits, so that -0 and NaN count.
+fn run<T: Sample + PartialEq>(gpu: &Gpu, variant: &str, x: &[T]) -> Option<Vec<T>>
+where
+    Unique: Op<T, Operands = (In<T>, Out<T>, Out<u32>)>,
+{
+    let plan = match Unique::new(x.len()).variant(variant).plan::<T>(gpu) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => return None,
+        other => other.unwrap(),
+    };
+    let before = T::from_f64(9.0);
+    let (input, output) = (gpu.upload(x).unwrap(), gpu.upload(&vec![before; x.len()]).unwrap());
+    let count = gpu.upload(&[99u32]).unwrap();
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &input, &output, &count).unwrap();
+    rec.submit().unwrap();
+    Some(read_counted(&output, &count, before).unwrap())
+}
+
+#[test]
+fn runs_match_reference_at_every_length() {
+    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
+        let lengths = if device.main { &LENGTHS[..] } else { &LENGTHS[5..10] };
+        for (i, &n) in lengths.iter().enumerate() {
+            let mut random = Random::new(i as u64);
+            let longest = [3, 1, 5000, 40][i % 4];
+            let x = runs::<u32>(&mut random, n, longest);
+            let Some(got) = run(&device.gpu, variant, &x) else { continue };
+            assert!(got == unique(&x), "{}: {n} u32 by {variant}", device.label);
+            let x = runs::<f32>(&mut random, n, longest);
+            assert!(
+                run(&device.gpu, variant, &x) == Some(unique(&x)),
+                "{}: {n} f32 by {variant}",
+                device.label
+            );
+        }
+    }
+}
+
+#[test]
+fn floats_are_compared_by_value_and_keep_their_bits() {
+    let nan = f32::NAN;
+    let tiny = f32::from_bits(1);
+    let x = [0.0, -0.0, 0.0, nan, nan, 1.0, 1.0, -0.0, 0.0, tiny, 0.0, -tiny, f32::INFINITY, f32::INFINITY];
+    let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
+        let Some(got) = run(&device.gpu, variant, &x) else { continue };
+        assert_eq!(bits(&got), bits(&unique(&x)), "{}: {variant}", device.label);
+    }
+}
