@@ -6,11 +6,13 @@ use half::f16;
 use support::{Bench, Case, centred, random};
 use tilework::prelude::*;
 use tilework::primitives::Reducer;
+use tilework::program::Cost;
 use tilework::{Element, Result};
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
     reduce(&mut bench)?;
+    compact(&mut bench)?;
     bench.finish();
     Ok(())
 }
@@ -46,6 +48,48 @@ fn reduce(bench: &mut Bench) -> Result<()> {
     drop(half);
     let bytes = random(&gpu, largest, |b| b as u8)?;
     one(bench, Sum, "coarsened", &bytes, 1, largest)
+}
+
+/// Half of the elements kept, at random; runs of three values.
+fn compact(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let largest = bench.scale(1 << 28, 1 << 20);
+    let x = random(&gpu, largest, |b| b)?;
+    let flags = random(&gpu, largest, |b| (b >> 7) & 1)?;
+    let (output, count) = (gpu.alloc::<u32>(largest)?, gpu.alloc::<u32>(1)?);
+    let odd = Predicate::custom("fn keep(x: T) -> bool { return (x & 64u) != 0u; }");
+    for n in bench.scale(vec![1 << 16, 1 << 20, 1 << 28], vec![1 << 20]) {
+        let cost = |bytes: f64| Cost { flop: n as f64, bytes: bytes * n as f64 };
+        let (x, flags, y) = (x.slice(..n)?, flags.slice(..n)?, output.slice(..n)?);
+        for variant in Select::variants().iter().map(|v| v.name) {
+            let case = |op, cost| Case { op, variant, dtype: "u32", size: n.to_string(), cost };
+            let by_flags = Select::new(n).variant(variant).plan::<u32>(&gpu)?;
+            let c = case("select", cost(10.0));
+            bench.device(&c, |rec| by_flags.record(rec, x, flags, y, &count));
+            let by_value = Select::by(n, odd.clone()).variant(variant).plan::<u32>(&gpu)?;
+            let c = case("select-if", cost(6.0));
+            bench.device(&c, |rec| by_value.record(rec, x, y, &count));
+            let partition = Partition::new(n).variant(variant).plan::<u32>(&gpu)?;
+            let c = case("partition", cost(12.0));
+            bench.device(&c, |rec| partition.record(rec, x, flags, y, &count));
+        }
+    }
+    drop((x, flags));
+    let n = bench.scale(1 << 26, 1 << 20);
+    let (x, lengths) = (random(&gpu, n, |b| b % 4)?, gpu.alloc::<u32>(n)?);
+    let y = output.slice(..n)?;
+    for variant in Unique::variants().iter().map(|v| v.name) {
+        // Three of four elements begin a run.
+        let case = |op, bytes: f64| {
+            let cost = Cost { flop: n as f64, bytes: bytes * n as f64 };
+            Case { op, variant, dtype: "u32", size: n.to_string(), cost }
+        };
+        let unique = Unique::new(n).variant(variant).plan::<u32>(&gpu)?;
+        bench.device(&case("unique", 7.0), |rec| unique.record(rec, &x, y, &count));
+        let runs = RunLength::new(n).variant(variant).plan::<u32>(&gpu)?;
+        bench.device(&case("run-length", 10.0), |rec| runs.record(rec, &x, y, &lengths, &count));
+    }
+    Ok(())
 }
 
 /// Measures one reduction, if the device has the variant.

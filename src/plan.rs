@@ -54,6 +54,11 @@ impl<S> Plan<S> {
         self.executable.program()
     }
 
+    /// The plan without the types of its operands, for programs that know them only when they run.
+    pub fn into_executable(self) -> Executable {
+        self.executable
+    }
+
     /// What the plan says of itself, with the time predicted from this device's measured ceilings
     /// (measured now, if they have not been yet).
     pub fn report(&self) -> Report {

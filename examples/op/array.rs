@@ -67,6 +67,20 @@ impl Data {
         with_data!(self, v => v.len())
     }
 
+    /// The first so many elements.
+    pub(crate) fn front(mut self, count: usize) -> Self {
+        with_data!(&mut self, v => v.truncate(count));
+        self
+    }
+
+    /// The first element of a `u32` array, as a count.
+    pub(crate) fn first_count(&self) -> usize {
+        match self {
+            Data::U32(v) => v.first().map_or(0, |n| *n as usize),
+            _ => 0,
+        }
+    }
+
     pub(crate) fn dtype(&self) -> DType {
         const fn of<T: Element>() -> DType {
             T::DTYPE

@@ -10,9 +10,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use tilework::dense::{Activation, Gemm};
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
+use tilework::gpu::Executable;
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
-use tilework::{ArgMax, ArgMin, DType, Element, Max, Min, Prod, Reduce, Sum};
+use tilework::{ArgMax, ArgMin, DType, Element, Gpu, Max, Min, Prod, Reduce, Sum};
+use tilework::{Partition, Plannable, RunLength, Select, Unique};
 
 /// Every op, as the command line has it.
 const COMMANDS: &[Command] = &[
@@ -20,6 +22,10 @@ const COMMANDS: &[Command] = &[
     Command { name: "map", inputs: 1..=1, keys: &[value("fn")], job: map },
     Command { name: "zip", inputs: 2..=2, keys: &[value("fn")], job: zip },
     Command { name: "reduce", inputs: 1..=1, keys: &[value("op"), value("axis")], job: reduce },
+    Command { name: "select", inputs: 2..=2, keys: &[], job: select },
+    Command { name: "partition", inputs: 2..=2, keys: &[], job: partition },
+    Command { name: "unique", inputs: 1..=1, keys: &[], job: unique },
+    Command { name: "run-length", inputs: 1..=1, keys: &[], job: run_length },
     Command {
         name: "gemm",
         inputs: 2..=3,
@@ -88,9 +94,13 @@ pub(crate) struct Call<'a> {
 /// Lowers an op whose element type is no longer known.
 type Lower = Box<dyn Fn(&DeviceProfile) -> tilework::Result<Program>>;
 
+/// Plans it for a device.
+type Prepare = Box<dyn Fn(&Gpu) -> tilework::Result<Executable>>;
+
 /// What to run, and on what.
 pub(crate) struct Job {
     pub(crate) lower: Lower,
+    pub(crate) plan: Prepare,
     /// One for each of the program's operands.
     pub(crate) operands: Vec<Operand>,
 }
@@ -103,6 +113,10 @@ pub(crate) enum Operand {
     Updated(Array),
     /// An output of this shape.
     Result(Vec<usize>),
+    /// An output of which only the front is wanted, as much as the last operand says.
+    Counted,
+    /// The number that says so, which is no output itself.
+    Count,
 }
 
 /// Keys that were given, with their values; none for flags.
@@ -173,8 +187,66 @@ fn same_shape(op: &str, x: &Array, y: &Array) -> Result<(), Failure> {
     Err(refuse!("{op}: x is {}, y is {}; their shapes must agree", x.describe(), y.describe()))
 }
 
-fn job<T: Element>(op: impl Op<T> + 'static, operands: Vec<Operand>) -> Job {
-    Job { lower: Box::new(move |profile| op.lower(profile)), operands }
+fn job<T: Element>(op: impl Op<T> + Clone + 'static, operands: Vec<Operand>) -> Job {
+    let twin = op.clone();
+    Job {
+        lower: Box::new(move |profile| op.lower(profile)),
+        plan: Box::new(move |gpu| Ok(twin.plan::<T>(gpu)?.into_executable())),
+        operands,
+    }
+}
+
+/// A job of an op on words, whatever else the type may be.
+macro_rules! job_on_words {
+    ($x:ident, $op:expr, $operands:expr) => {
+        match $x.data.dtype() {
+            DType::F32 => Ok(job::<f32>($op, $operands)),
+            DType::I32 => Ok(job::<i32>($op, $operands)),
+            DType::U32 => Ok(job::<u32>($op, $operands)),
+            other => Err(refuse!("the input is of {other}; the op takes f32, i32 and u32")),
+        }
+    };
+}
+
+/// Elements and the flags that belong to them.
+fn flagged(op: &str, call: &mut Call<'_>) -> Result<(usize, Array, Array), Failure> {
+    let [x, flags] = call.take()?;
+    let [n] = x.dims(&format!("{op}: x"))?;
+    if flags.shape != x.shape || flags.data.dtype() != DType::U32 {
+        return Err(refuse!(
+            "{op}: flags is {}; it must be {} of u32",
+            flags.describe(),
+            shape_text(&x.shape)
+        ));
+    }
+    Ok((n, x, flags))
+}
+
+fn select(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (n, x, flags) = flagged("select", &mut call)?;
+    let op = Select::new(n).variant(call.variant);
+    job_on_words!(x, op, vec![Operand::Given(x), Operand::Given(flags), Operand::Counted, Operand::Count])
+}
+
+fn partition(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (n, x, flags) = flagged("partition", &mut call)?;
+    let op = Partition::new(n).variant(call.variant);
+    let parted = Operand::Result(vec![n]);
+    job_on_words!(x, op, vec![Operand::Given(x), Operand::Given(flags), parted, Operand::Count])
+}
+
+fn unique(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let [n] = x.dims("unique: x")?;
+    let op = Unique::new(n).variant(call.variant);
+    job_on_words!(x, op, vec![Operand::Given(x), Operand::Counted, Operand::Count])
+}
+
+fn run_length(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let [n] = x.dims("run-length: x")?;
+    let op = RunLength::new(n).variant(call.variant);
+    job_on_words!(x, op, vec![Operand::Given(x), Operand::Counted, Operand::Counted, Operand::Count])
 }
 
 fn axpy(mut call: Call<'_>) -> Result<Job, Failure> {

@@ -224,7 +224,7 @@ fn run(request: &Request) -> Result<(), Failure> {
 
 /// Where the outputs go.
 fn places(request: &Request, job: &Job) -> Result<Vec<npy::Place>, Failure> {
-    let results = job.operands.iter().filter(|o| !matches!(o, Operand::Given(_))).count();
+    let results = job.operands.iter().filter(|o| !matches!(o, Operand::Given(_) | Operand::Count)).count();
     if request.outputs.len() != results {
         let name = request.command.name;
         return Err(refuse!(
@@ -242,12 +242,14 @@ fn places(request: &Request, job: &Job) -> Result<Vec<npy::Place>, Failure> {
 
 /// Runs the job once for its results, and then again to measure it if that was asked for.
 fn execute(gpu: &Gpu, job: Job, request: &Request) -> Result<Vec<Array>, Failure> {
-    let executable = gpu.prepare((job.lower)(gpu.profile())?)?;
+    let executable = (job.plan)(gpu)?;
     let mut buffers: Vec<Box<dyn DeviceArray>> = Vec::new();
     for (operand, wanted) in job.operands.iter().zip(&executable.program().operands) {
         buffers.push(match operand {
             Operand::Given(array) | Operand::Updated(array) => array::upload(gpu, &array.data)?,
-            Operand::Result(_) => array::alloc(gpu, wanted.dtype, wanted.len)?,
+            Operand::Result(_) | Operand::Counted | Operand::Count => {
+                array::alloc(gpu, wanted.dtype, wanted.len)?
+            }
         });
     }
     let raw: Vec<_> = buffers.iter().map(|b| b.raw()).collect();
@@ -255,13 +257,18 @@ fn execute(gpu: &Gpu, job: Job, request: &Request) -> Result<Vec<Array>, Failure
     executable.record(&mut rec, &raw)?;
     rec.submit()?;
     let mut results = Vec::new();
+    let count = match (job.operands.last(), buffers.last()) {
+        (Some(Operand::Count), Some(buffer)) => buffer.read()?.first_count(),
+        _ => 0,
+    };
     for (operand, buffer) in job.operands.into_iter().zip(&buffers) {
-        let shape = match operand {
-            Operand::Given(_) => continue,
-            Operand::Updated(array) => array.shape,
-            Operand::Result(shape) => shape,
+        let (shape, data) = match operand {
+            Operand::Given(_) | Operand::Count => continue,
+            Operand::Updated(array) => (array.shape, buffer.read()?),
+            Operand::Result(shape) => (shape, buffer.read()?),
+            Operand::Counted => (vec![count], buffer.read()?.front(count)),
         };
-        results.push(Array { shape, data: buffer.read()? });
+        results.push(Array { shape, data });
     }
     if request.report || request.repeat.is_some() {
         let runs = request.repeat.unwrap_or(DEFAULT_RUNS);

@@ -27,6 +27,10 @@ pub(crate) const CASES: &[Case] = &[
         dtype: DType::F32,
         run: |gpu, m| reduce(gpu, ArgMin, rows(m), &m.floats),
     },
+    Case { op: "select", dtype: DType::F32, run: |gpu, m| select(gpu, &m.floats) },
+    Case { op: "partition", dtype: DType::F32, run: |gpu, m| partition(gpu, &m.floats) },
+    Case { op: "unique", dtype: DType::F32, run: |gpu, m| unique(gpu, &m.floats) },
+    Case { op: "run-length", dtype: DType::F32, run: |gpu, m| run_length(gpu, &m.floats) },
     Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, m.side, &m.floats) },
     Case { op: "gemm", dtype: DType::F16, run: gemm_of_halves },
     Case { op: "gemm bias gelu", dtype: DType::F32, run: gemm_with_bias_and_gelu },
@@ -217,6 +221,61 @@ where
     })?;
     let size = if rows == 1 { n.to_string() } else { format!("{rows}x{n}") };
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+/// The front of what was written, as long as the count says.
+fn front<T: Element>(output: &Buffer<T>, count: &Buffer<u32>) -> Result<Vec<T>> {
+    output.slice(..count.read()?[0] as usize)?.read()
+}
+
+/// Moved elements are right to the bit, or wrong.
+fn exact(same: bool) -> Check {
+    if same { Check::PERFECT } else { Check::FAILED }
+}
+
+/// The positive numbers.
+fn select(gpu: &Gpu, x: &[f32]) -> Result<Outcome> {
+    let n = x.len();
+    let positive = Predicate::custom("fn keep(x: T) -> bool { return x > 0.0; }");
+    let (dx, dy, count) = (gpu.upload(x)?, gpu.alloc::<f32>(n)?, gpu.alloc::<u32>(1)?);
+    let plan = Select::by(n, positive).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy, &count))?;
+    let flags: Vec<u32> = x.iter().map(|x| u32::from(*x > 0.0)).collect();
+    let check = exact(front(&dy, &count)? == reference::select(x, &flags));
+    outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dy, &count))
+}
+
+/// The positive numbers, by flags, then the others.
+fn partition(gpu: &Gpu, x: &[f32]) -> Result<Outcome> {
+    let n = x.len();
+    let flags: Vec<u32> = x.iter().map(|x| u32::from(*x > 0.0)).collect();
+    let (dx, df, dy) = (gpu.upload(x)?, gpu.upload(&flags)?, gpu.alloc::<f32>(n)?);
+    let count = gpu.alloc::<u32>(1)?;
+    let plan = Partition::new(n).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &df, &dy, &count))?;
+    let (want, kept) = reference::partition(x, &flags);
+    let check = exact(dy.read()? == want && count.read()? == [kept as u32]);
+    outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &df, &dy, &count))
+}
+
+fn unique(gpu: &Gpu, x: &[f32]) -> Result<Outcome> {
+    let n = x.len();
+    let (dx, dy, count) = (gpu.upload(x)?, gpu.alloc::<f32>(n)?, gpu.alloc::<u32>(1)?);
+    let plan = Unique::new(n).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy, &count))?;
+    let check = exact(front(&dy, &count)? == reference::unique(x));
+    outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dy, &count))
+}
+
+fn run_length(gpu: &Gpu, x: &[f32]) -> Result<Outcome> {
+    let n = x.len();
+    let (dx, values, lengths) = (gpu.upload(x)?, gpu.alloc::<f32>(n)?, gpu.alloc::<u32>(n)?);
+    let count = gpu.alloc::<u32>(1)?;
+    let plan = RunLength::new(n).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &values, &lengths, &count))?;
+    let got = (front(&values, &count)?, front(&lengths, &count)?);
+    let check = exact(got == reference::run_length(x));
+    outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &values, &lengths, &count))
 }
 
 fn gemm<T>(gpu: &Gpu, n: usize, numbers: &[T]) -> Result<Outcome>

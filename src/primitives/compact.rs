@@ -120,8 +120,9 @@ impl Compaction<'_> {
                 profile.name
             ));
         }
-        program.cost =
-            Cost { flop: n as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        // How much is written is known only when it is done: what is read counts.
+        let read = program.operands.iter().filter(|o| o.access == Access::Read);
+        program.cost = Cost { flop: n as f64, bytes: read.map(|o| o.bytes() as f64).sum() };
         let total = Binding::operand(program.operands.len() - 1, &program.operands);
 
         let inputs = 1 + u32::from(flagged);

@@ -97,6 +97,7 @@ fn lower(n: usize, keep: &Keep, variant: &str, dtype: DType, profile: &DevicePro
     let mut c = compaction.lower(profile)?;
     let output = c.operand("output");
     let total = c.total;
+    c.program.cost.bytes += (n * dtype.size()) as f64;
     c.scatter(output.into_iter().chain([total]));
     Ok(c.program)
 }
