@@ -1,6 +1,9 @@
 // Last step of compaction: a workgroup ranks the elements of its tile again and hands each to `emit`, with
 // the number of kept elements before it in the whole array.
 #import primitives/compact_tile
+#if SUBGROUPS
+#import primitives/compact_emit
+#endif
 
 const COUNTS_BINDING: u32 = 3u;
 const BLOCK: u32 = 2048u; // counts a block of compact_scan
@@ -25,24 +28,16 @@ fn scatter_kept(
     let before = counts[tile] + sums[tile / BLOCK];
 #if SUBGROUPS
     let items = load_tile(tile, sub_lane, sub_size, sub_id);
-    var run = before + count_tile(items, sub_lane, sub_size, sub_id, sub_count).x;
-    let lower = below(sub_lane);
+    emit_tile(items, before + count_tile(items, sub_lane, sub_size, sub_id, sub_count).x, sub_lane);
 #else
     let items = load_tile(tile, lane);
     let total = count_tile(items, lane);
-#endif
     for (var j = 0u; j < ITEMS; j++) {
         let at = items.first + j * items.stride;
         let kept = ((items.kept >> j) & 1u) != 0u;
-#if SUBGROUPS
-        let mask = subgroupBallot(kept);
-        let rank = run + ones(mask & lower);
-        run += ones(mask);
-#else
-        let rank = before + rank_in_tile(j * WORKGROUP_SIZE + lane);
-#endif
         if at < params.n {
-            emit(at, items.bits[j / 4u][j % 4u], rank, kept);
+            emit(at, items.bits[j / 4u][j % 4u], before + rank_in_tile(j * WORKGROUP_SIZE + lane), kept);
         }
     }
+#endif
 }

@@ -1,10 +1,14 @@
 //! Every variant of `Partition` against the reference.
 
-use super::select::{LENGTHS, flags, names};
+use super::select::{LENGTHS, flags};
 use crate::support::{Random, devices};
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::reference::partition;
+
+fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(Partition::variants().iter().map(|v| v.name))
+}
 
 #[test]
 fn both_sides_match_reference_at_every_length() {

@@ -1,11 +1,15 @@
 //! Every variant of `RunLength` against the reference.
 
-use super::select::{LENGTHS, names, read_counted};
+use super::select::{LENGTHS, read_counted};
 use super::unique::runs;
 use crate::support::{Random, devices};
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::reference::run_length;
+
+fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(RunLength::variants().iter().map(|v| v.name))
+}
 
 #[test]
 fn values_and_lengths_match_reference_at_every_length() {
