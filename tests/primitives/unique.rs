@@ -1,7 +1,7 @@
 //! Every variant of `Unique` against the reference.
 
-use super::select::{LENGTHS, names, read_counted};
-use crate::support::{Random, Sample, devices};
+use super::select::{LENGTHS, cases, read_counted};
+use crate::support::{Random, Sample};
 use tilework::prelude::*;
 use tilework::program::{In, Op, Out};
 use tilework::reference::unique;
@@ -38,13 +38,9 @@ where
 
 #[test]
 fn runs_match_reference_at_every_length() {
-    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
+    for (device, variant) in cases() {
         let lengths = if device.main { &LENGTHS[..] } else { &LENGTHS[5..10] };
-        for (i, &n) in lengths
-            .iter()
-            .enumerate()
-            .filter(|(_, n)| variant != "lookback" || **n < 10_000 || !device.gpu.profile().is_cpu())
-        {
+        for (i, &n) in lengths.iter().enumerate() {
             let mut random = Random::new(i as u64);
             let longest = [3, 1, 5000, 40][i % 4];
             let x = runs::<u32>(&mut random, n, longest);
@@ -66,7 +62,7 @@ fn floats_are_compared_by_value_and_keep_their_bits() {
     let tiny = f32::from_bits(1);
     let x = [0.0, -0.0, 0.0, nan, nan, 1.0, 1.0, -0.0, 0.0, tiny, 0.0, -tiny, f32::INFINITY, f32::INFINITY];
     let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
+    for (device, variant) in cases() {
         let Some(got) = run(&device.gpu, variant, &x) else { continue };
         assert_eq!(bits(&got), bits(&unique(&x)), "{}: {variant}", device.label);
     }
