@@ -13,6 +13,7 @@ mod elementwise {
     mod zip;
 }
 mod primitives {
+    mod histogram;
     mod reduce;
 }
 mod readme;

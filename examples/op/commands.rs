@@ -1,6 +1,6 @@
 //! Op names to descriptors: the one place that knows what each op takes on the command line.
 
-use crate::array::{Array, shape_text, with_type};
+use crate::array::{Array, shape_text, with_data, with_type};
 use crate::{Failure, npy, refuse};
 use half::f16;
 use std::ffi::OsString;
@@ -12,7 +12,8 @@ use tilework::dense::{Activation, Gemm};
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
-use tilework::{ArgMax, ArgMin, DType, Element, Max, Min, Prod, Reduce, Sum};
+use tilework::reference::Number;
+use tilework::{ArgMax, ArgMin, DType, Element, Histogram, Max, Min, Prod, Reduce, Sum};
 
 /// Every op, as the command line has it.
 const COMMANDS: &[Command] = &[
@@ -20,6 +21,12 @@ const COMMANDS: &[Command] = &[
     Command { name: "map", inputs: 1..=1, keys: &[value("fn")], job: map },
     Command { name: "zip", inputs: 2..=2, keys: &[value("fn")], job: zip },
     Command { name: "reduce", inputs: 1..=1, keys: &[value("op"), value("axis")], job: reduce },
+    Command {
+        name: "histogram",
+        inputs: 1..=1,
+        keys: &[value("bins"), value("lo"), value("hi"), value("edges")],
+        job: histogram,
+    },
     Command {
         name: "gemm",
         inputs: 2..=3,
@@ -233,6 +240,43 @@ where
         "argmin" => job::<T>(Reduce::rows(ArgMin, rows, n).variant(variant), operands),
         _ => job::<T>(Reduce::rows(ArgMax, rows, n).variant(variant), operands),
     }
+}
+
+fn histogram(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let (keys, n) = (call.keys, x.data.len());
+    let op = match keys.path("edges") {
+        Some(path) => {
+            if let Some(key) = ["bins", "lo", "hi"].into_iter().find(|key| keys.flag(key)) {
+                return Err(refuse!(
+                    "histogram: --{key} and --edges are given; the edges say where the bins lie"
+                ));
+            }
+            let edges = npy::read(&path)?;
+            if edges.shape.len() != 1 {
+                return Err(refuse!("histogram: edges is {}; it must have one dimension", edges.describe()));
+            }
+            Histogram::with_edges(
+                n,
+                with_data!(&edges.data, v => v.iter().map(|e| e.to_f64()).collect::<Vec<_>>()),
+            )
+        }
+        None => {
+            let bins = keys.number("bins", 256)?;
+            let op = Histogram::new(n, bins);
+            match (keys.flag("lo"), keys.flag("hi")) {
+                (false, false) => op,
+                (true, true) => op.range(keys.number("lo", 0.0)?, keys.number("hi", 0.0)?),
+                _ if x.data.dtype().is_float() => {
+                    return Err(refuse!("histogram: of --lo and --hi one is given; floats need both"));
+                }
+                _ => op.range(keys.number("lo", 0.0)?, keys.number("hi", bins as f64)?),
+            }
+        }
+    }
+    .variant(call.variant);
+    let counts = Operand::Result(vec![op.bins()]);
+    Ok(with_type!(x.data, job(op, vec![Operand::Given(x), counts])))
 }
 
 fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {

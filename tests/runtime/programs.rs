@@ -24,6 +24,7 @@ fn program(operands: Vec<Operand>, kernels: Vec<Kernel>, dispatches: Vec<Dispatc
         variant: "only",
         why: "written by hand".into(),
         operands,
+        constants: Vec::new(),
         scratch: vec![64],
         kernels,
         dispatches,
