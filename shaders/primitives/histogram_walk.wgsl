@@ -1,6 +1,7 @@
 // The walk of a workgroup over its part of a histogram's input: each invocation one element, or, COARSENED,
 // vec4s a fixed distance apart, four in flight where WIDE. The importer gives `tally(slot, amount)`.
 // A slot is a bin, or, BYTES, the byte itself, whose bin is looked up once, when counts are added up.
+// ROLLED keeps the kernel short, for compilers of software drivers.
 // AGGREGATED: an invocation adds up a run of equal slots before it tallies.
 #import primitives/histogram_bins
 
@@ -63,10 +64,17 @@ fn count_word(word: u32) {
 }
 
 fn count_vector(v: vec4<u32>) {
+#if ROLLED
+    var words = v;
+    for (var i = 0u; i < 4u; i++) {
+        count_word(words[i]);
+    }
+#else
     count_word(v.x);
     count_word(v.y);
     count_word(v.z);
     count_word(v.w);
+#endif
 }
 
 fn walk(part: u32, lane: u32) {

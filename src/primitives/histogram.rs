@@ -652,6 +652,7 @@ impl<'a> Lowering<'a> {
             .flag("AGGREGATED", variant == "aggregated")
             .flag("VECTORS", vectors > 0)
             .flag("WIDE", wide)
+            .flag("ROLLED", self.profile.is_cpu())
             .flag("BYTES", by_value);
         let mut passes = 1;
         let kernel = if cached {

@@ -21,6 +21,12 @@ fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Histogram::variants().iter().map(|v| v.name))
 }
 
+/// All variants on the first device, on the others one of each kernel.
+fn some_names(device: &Device) -> impl Iterator<Item = &'static str> {
+    let main = device.main;
+    names().filter(move |v| main || ["global", "aggregated", "multipass", "cached"].contains(v))
+}
+
 /// Runs these variants and compares; what keeps too many bins in workgroup memory is skipped.
 fn check<'a, T: Number>(
     device: &Device,
@@ -51,13 +57,13 @@ fn check<'a, T: Number>(
 fn every_length_matches_reference() {
     let lengths = [0, 1, 3, 4, 5, 15, 16, 17, 255, 256, 257, 1023, 4099, 70_001];
     for device in devices() {
-        for (i, &n) in lengths.iter().enumerate().filter(|(i, _)| device.main || i % 5 == 2) {
+        for (i, &n) in lengths.iter().enumerate().filter(|(i, _)| device.main || i % 13 == 12) {
             let mut random = Random::new(i as u64);
-            check(device, &Histogram::new(n, 256), &random.elements::<u8>(n), names());
+            check(device, &Histogram::new(n, 256), &random.elements::<u8>(n), some_names(device));
             let floats: Vec<f32> = random.elements(n);
-            check(device, &Histogram::new(n, 1000).range(-0.9, 0.9), &floats, names());
+            check(device, &Histogram::new(n, 1000).range(-0.9, 0.9), &floats, some_names(device));
             let small: Vec<u32> = random.elements::<u32>(n).iter().map(|x| x % 1100).collect();
-            check(device, &Histogram::new(n, 1024), &small, names());
+            check(device, &Histogram::new(n, 1024), &small, some_names(device));
         }
     }
 }
@@ -72,13 +78,14 @@ fn every_type_matches_reference() {
     }
     fn all<T: Sample>(device: &Device, lo: f64, hi: f64) {
         let desc = |bins| Histogram::new(5003, bins).range(lo, hi);
-        check(device, &desc(37), &values::<T>(lo, hi), names());
+        let own = ["global", "coarsened", "cached"].into_iter();
+        check(device, &desc(37), &values::<T>(lo, hi), own.clone());
         let edges: Vec<f64> = (0..12).map(|i| lo + (hi - lo) * f64::from(i * i) / 121.0).collect();
-        check(device, &Histogram::with_edges(5003, edges), &values::<T>(lo, hi), names());
+        check(device, &Histogram::with_edges(5003, edges), &values::<T>(lo, hi), own.clone());
         let any: Vec<T> = Random::new(3).any(5003);
-        check(device, &desc(64), &any, names().filter(|_| device.main));
+        check(device, &desc(64), &any, own);
     }
-    for device in devices() {
+    for device in devices().iter().filter(|d| d.main || !d.label.contains("checked")) {
         all::<u8>(device, 10.0, 200.0);
         all::<i8>(device, -100.0, 90.0);
         all::<u32>(device, 5e8, 4e9);
@@ -111,11 +118,11 @@ fn values_at_edges_fall_where_numpy_puts_them() {
             let edges = (0..=bins).step_by(1 + bins / 5000).map(|i| (i as f64 * step + lo) as f32);
             let x = around(edges);
             let desc = Histogram::new(x.len(), bins).range(lo, hi);
-            check(device, &desc, &x, ["auto", "global", "multipass"].into_iter());
+            check(device, &desc, &x, ["global", "multipass"].into_iter());
         }
         let edges = vec![f64::NEG_INFINITY, -1e39, -2.5, 0.0, f64::from(f32::MIN_POSITIVE), 0.1, 3.0, 1e39];
         let x = around(edges.iter().map(|e| *e as f32));
-        check(device, &Histogram::with_edges(x.len(), edges), &x, names());
+        check(device, &Histogram::with_edges(x.len(), edges), &x, some_names(device));
     }
 }
 
@@ -146,15 +153,15 @@ fn whole_numbers_fall_into_exact_fractions() {
                 x.extend([-1.0, 0.0, 1.0].map(|d| (edge + d).clamp(0.0, top) as u32));
             }
             let desc = Histogram::new(x.len(), bins).range(lo, hi);
-            check(device, &desc, &x, ["auto", "global", "cached"].into_iter());
+            check(device, &desc, &x, ["auto", "global"].into_iter());
             let signed: Vec<i32> = x.iter().map(|x| x.wrapping_sub(1 << 31) as i32).collect();
             let down = 2f64.powi(31);
             let desc = Histogram::new(x.len(), bins).range(lo - down, hi - down);
-            check(device, &desc, &signed, ["auto", "multipass"].into_iter());
+            check(device, &desc, &signed, ["cached"].into_iter());
         }
         let x: Vec<u32> = Random::new(6).any(2000);
         let edges = [-5.0, 0.25, 0.75, 1e9, 1.5e9 + 0.5, 4294967295.0, 4294967296.0, 1e12];
-        check(device, &Histogram::with_edges(x.len(), edges), &x, names());
+        check(device, &Histogram::with_edges(x.len(), edges), &x, some_names(device));
     }
 }
 
@@ -168,15 +175,13 @@ fn zipf(n: usize, most: f64) -> Vec<u32> {
 fn crowded_bins_match_reference() {
     let n = 40_000;
     for device in devices() {
-        for bins in [1, 2, 256, 4096, 5000, 1 << 15] {
-            let few = ["auto", "cached", "multipass", "aggregated"];
-            let names = || names().filter(|v| device.main || few.contains(v));
-            check(device, &Histogram::new(n, bins), &zipf(n, bins as f64), names());
-            check(device, &Histogram::new(n, bins), &vec![bins as u32 - 1; n], names());
+        for bins in [1, 256, 4096, 1 << 15].into_iter().filter(|b| device.main || *b == 4096) {
+            check(device, &Histogram::new(n, bins), &zipf(n, bins as f64), some_names(device));
+            check(device, &Histogram::new(n, bins), &vec![bins as u32 - 1; n], some_names(device));
         }
         let bytes: Vec<u8> = zipf(n, 256.0).iter().map(|x| *x as u8).collect();
-        check(device, &Histogram::new(n, 256), &bytes, names());
-        check(device, &Histogram::new(n, 256), &vec![255u8; n], names());
+        check(device, &Histogram::new(n, 256), &bytes, some_names(device));
+        check(device, &Histogram::new(n, 256), &vec![255u8; n], some_names(device));
         check(device, &Histogram::new(n, 1 << 20), &zipf(n, 1e6), ["auto", "cached"].into_iter());
     }
 }
@@ -193,13 +198,9 @@ fn forms_for_cards_match_reference() {
         let words: Vec<u32> = zipf(least / 4 + 5005, 5000.0);
         let floats: Vec<f32> = Random::new(2).elements(least / 4 + 5005);
         let n = words.len();
-        for v in ["coarsened", "aggregated"] {
-            card(gpu, &profile, &Histogram::new(bytes.len(), 256).variant(v), &bytes);
-        }
-        for v in ["coarsened", "aggregated", "multipass", "cached"] {
-            card(gpu, &profile, &Histogram::new(n, 1000).variant(v), &words);
-            card(gpu, &profile, &Histogram::new(n, 300).range(-1.0, 1.0).variant(v), &floats);
-        }
+        card(gpu, &profile, &Histogram::new(bytes.len(), 256).variant("coarsened"), &bytes);
+        card(gpu, &profile, &Histogram::new(n, 1000).variant("aggregated"), &words);
+        card(gpu, &profile, &Histogram::new(n, 300).range(-1.0, 1.0).variant("coarsened"), &floats);
         card(gpu, &profile, &Histogram::new(n, 5000).variant("multipass"), &words);
     }
 }
@@ -248,7 +249,7 @@ fn slices_are_counted_and_neighbours_of_the_counts_stay() {
         let x = gpu.upload(&(0..1000).map(|i| i as u8).collect::<Vec<_>>()).unwrap();
         let counts = gpu.upload(&[7u32; 200]).unwrap();
         let part = x.slice(256..309).unwrap();
-        for variant in names() {
+        for variant in some_names(device) {
             let plan = Histogram::new(53, 50).variant(variant).plan::<u8>(gpu).unwrap();
             let mut rec = gpu.recorder();
             // Twice: counts do not add up.
