@@ -155,6 +155,34 @@ fn a_kernel_that_reads_and_writes_one_scratch_by_two_bindings_is_refused() {
 }
 
 #[test]
+fn constants_are_bound_and_cannot_be_written() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let gpu = caller.gpu();
+    let text = "
+        @group(0) @binding(1) var<storage, read> table: array<u32>;
+        @group(0) @binding(2) var<storage, read_write> output: array<u32>;
+        @compute @workgroup_size(1) fn k() { output[0] = table[1]; }";
+    let bindings = vec![bind(Resource::Constant(0), 0, 8), bind(Resource::Operand(0), 0, 4)];
+    let launch = dispatch(0, &[], bindings, Grid::Direct([1, 1, 1]));
+    let mut p = program(vec![operand("output", 1, Access::Write)], vec![kernel(text, "k")], vec![launch]);
+    refused(gpu.prepare(p.clone()), InvalidArgument, &["table"]);
+    p.constants = vec![vec![0, 0, 0, 0, 42, 0, 0, 0]];
+    let executable = gpu.prepare(p.clone()).unwrap();
+    let output = gpu.alloc::<u32>(1).unwrap();
+    let mut rec = gpu.recorder();
+    executable.record(&mut rec, &[Slice::from(&output).untyped()]).unwrap();
+    rec.submit().unwrap();
+    assert_eq!(output.read().unwrap(), [42]);
+    let grid = p.dispatches[0].grid;
+    p.dispatches[0].grid = Grid::Indirect { resource: Resource::Constant(0), offset: 0 };
+    refused(gpu.prepare(p.clone()), InvalidArgument, &["constant 0", "Grid::Direct"]);
+    p.dispatches[0].grid = grid;
+    p.dispatches[0].bindings[1].resource = Resource::Constant(0);
+    refused(gpu.prepare(p), InvalidArgument, &["output", "constant"]);
+    assert_eq!(caller.errors(), 0);
+}
+
+#[test]
 fn a_lowered_program_that_was_changed_does_no_harm() {
     for d in devices() {
         let gpu = &d.gpu;
