@@ -177,7 +177,8 @@ fn constants_are_bound_and_cannot_be_written() {
     p.dispatches[0].grid = Grid::Indirect { resource: Resource::Constant(0), offset: 0 };
     refused(gpu.prepare(p.clone()), InvalidArgument, &["constant 0", "Grid::Direct"]);
     p.dispatches[0].grid = grid;
-    p.dispatches[0].bindings[1].resource = Resource::Constant(0);
+    p.constants.push(vec![0; 4]);
+    p.dispatches[0].bindings[1].resource = Resource::Constant(1);
     refused(gpu.prepare(p), InvalidArgument, &["output", "constant"]);
     assert_eq!(caller.errors(), 0);
 }
