@@ -202,6 +202,13 @@ fn forms_for_cards_match_reference() {
         card(gpu, &profile, &Histogram::new(n, 1000).variant("aggregated"), &words);
         card(gpu, &profile, &Histogram::new(n, 300).range(-1.0, 1.0).variant("coarsened"), &floats);
         card(gpu, &profile, &Histogram::new(n, 5000).variant("multipass"), &words);
+        let (large, limits) = (DeviceProfile::h100(), &gpu.profile().limits);
+        if limits.max_invocations >= 512 && limits.max_workgroup_bytes >= 32 << 10 {
+            let bytes = [bytes.as_slice(), &bytes].concat();
+            card(gpu, &large, &Histogram::new(bytes.len(), 256), &bytes);
+            card(gpu, &large, &Histogram::new(n, 1000), &words);
+            card(gpu, &large, &Histogram::new(n, 20_000).range(-1.0, 1.0), &floats);
+        }
     }
 }
 
