@@ -13,6 +13,7 @@ fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
     reduce(&mut bench)?;
     compact(&mut bench)?;
+    histogram(&mut bench)?;
     bench.finish();
     Ok(())
 }
@@ -108,5 +109,99 @@ fn one<T: Element, O: Reducer<T>>(
     let case = Case { op: "reduce", variant, dtype: T::DTYPE.name(), size, cost: plan.program().cost };
     let input = x.slice(..rows * n)?;
     bench.device(&case, |rec| plan.record(rec, input, &output));
+    Ok(())
+}
+
+/// How a benchmark's elements are spread: all alike, as likely, or number k about in proportion to 1 / k.
+const SPREADS: [&str; 3] = ["random", "equal", "zipf"];
+
+/// A fraction of 1 from random bits.
+fn spread(kind: &str, bits: u32, bins: f64) -> f64 {
+    let fraction = f64::from(bits) / 4_294_967_296.0;
+    match kind {
+        "random" => fraction,
+        "equal" => 0.3,
+        // From 1 to the number of bins, evenly in orders of magnitude.
+        _ => ((fraction * bins.ln()).exp() - 1.0) / bins,
+    }
+}
+
+/// As `random`, of few values again and again: a count does not see that, and the host is done sooner.
+fn repeated<T: Element>(gpu: &Gpu, n: usize, value: impl Fn(u32) -> T) -> Result<Buffer<T>> {
+    let buffer = gpu.alloc::<T>(n)?;
+    let part: Vec<T> = (0..n.min(1 << 22) as u32).map(|i| value(hash(i))).collect();
+    for start in (0..n).step_by(part.len()) {
+        let len = part.len().min(n - start);
+        buffer.slice(start..start + len)?.write(&part[..len])?;
+    }
+    Ok(buffer)
+}
+
+/// Bits that look random: C. Wellons's lowbias32.
+fn hash(mut x: u32) -> u32 {
+    x = (x ^ (x >> 16)).wrapping_mul(0x7feb_352d);
+    x = (x ^ (x >> 15)).wrapping_mul(0x846c_a68b);
+    x ^ (x >> 16)
+}
+
+fn histogram(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let largest = bench.scale(1 << 28, 1 << 20);
+    let lengths = bench.scale(vec![1 << 16, 1 << 20, 1 << 28], vec![1 << 16, 1 << 20]);
+    for kind in SPREADS {
+        let x = repeated(&gpu, largest, |b| (spread(kind, b, 256.0) * 256.0) as u8)?;
+        for &n in &lengths {
+            for variant in Histogram::variants() {
+                // The baselines take long where all elements meet in one word.
+                if kind == "random" || n < 1 << 21 || !variant.name.starts_with("global") {
+                    count(bench, variant.name, kind, &x, &Histogram::new(n, 256))?;
+                }
+            }
+        }
+    }
+    for bins in [1024, 8192, 1 << 16, 1 << 20] {
+        for kind in SPREADS {
+            let scale = 4_294_967_296.0;
+            let x = repeated(&gpu, largest, |b| (spread(kind, b, bins as f64) * scale) as u32)?;
+            let desc = |n| Histogram::new(n, bins).range(0.0, scale);
+            for &n in &lengths {
+                count(bench, "auto", kind, &x, &desc(n))?;
+            }
+            for variant in ["coarsened", "aggregated", "multipass", "cached"] {
+                if variant != "multipass" || bins <= 1 << 16 {
+                    count(bench, variant, kind, &x, &desc(largest))?;
+                }
+            }
+            if kind == "random" {
+                count(bench, "global", kind, &x, &desc(largest))?;
+            }
+        }
+    }
+    for kind in SPREADS {
+        let x = repeated(&gpu, largest, |b| spread(kind, b, 1000.0) as f32)?;
+        for &n in &lengths {
+            count(bench, "auto", kind, &x, &Histogram::new(n, 1000).range(0.0, 1.0))?;
+        }
+        let edges: Vec<f64> = (0..=256).map(|i| (f64::from(i) / 256.0).powi(2)).collect();
+        count(bench, "auto", &format!("{kind} edges"), &x, &Histogram::with_edges(largest, edges))?;
+    }
+    Ok(())
+}
+
+/// Measures one histogram, if its variant takes so many bins.
+fn count<T: Element>(
+    bench: &mut Bench,
+    variant: &str,
+    kind: &str,
+    x: &Buffer<T>,
+    desc: &Histogram,
+) -> Result<()> {
+    let Ok(plan) = desc.clone().variant(variant).plan::<T>(&bench.gpu) else { return Ok(()) };
+    let counts = bench.gpu.alloc::<u32>(desc.bins())?;
+    let n = plan.program().operands[0].len;
+    let size = format!("{} bins {kind} {n}", desc.bins());
+    let case = Case { op: "histogram", variant, dtype: T::DTYPE.name(), size, cost: plan.program().cost };
+    let input = x.slice(..n)?;
+    bench.device(&case, |rec| plan.record(rec, input, &counts));
     Ok(())
 }

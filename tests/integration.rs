@@ -13,6 +13,7 @@ mod elementwise {
     mod zip;
 }
 mod primitives {
+    mod histogram;
     mod partition;
     mod reduce;
     mod run_length;

@@ -247,7 +247,11 @@ fn every_portable_kernel_passes_tint() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         let (case, text) = &names[row["file"].as_str().unwrap()];
         judged += 1;
-        if row["ok"] != true {
+        // A pipeline is made with WebGPU's default limits; a kernel for a larger device must compile only.
+        let interface = module(case).interface(case.kernel.entry).unwrap();
+        let invocations: u32 = interface.workgroup_size.iter().product();
+        let portable = invocations <= 256 && interface.workgroup_bytes <= 16 << 10;
+        if row[if portable { "ok" } else { "module" }] != true {
             let source = match &case.kernel.source {
                 Source::Library(name) => (*name).to_owned(),
                 Source::Text { name, .. } => name.to_string(),

@@ -137,5 +137,24 @@ int main() {
     auto words = thrust::make_transform_iterator(byte, Bytes());
     peer("CUB", "reduce", "u8", "sum " + last,
          [&] { bytes = limit; CHECK(cub::DeviceReduce::Sum(scratch, bytes, words, (unsigned*)out, all)); });
+    const int bytes_in = int(largest);
+    int* counts = (int*)out;
+    uint8_t* equal;
+    CHECK(cudaMalloc(&equal, largest));
+    CHECK(cudaMemset(equal, 76, largest));
+    for (int n : {1 << 16, 1 << 20, bytes_in})
+        for (auto [kind, data] : {std::pair{"random", byte}, {"equal", equal}})
+            peer("CUB", "histogram", "u8", std::string("256 bins ") + kind + " " + std::to_string(n), [&, data = data] {
+                bytes = limit;
+                CHECK(cub::DeviceHistogram::HistogramEven(scratch, bytes, data, counts, 257, 0, 256, n));
+            });
+    CHECK(cudaFree(byte));
+    CHECK(cudaFree(equal));
+    unsigned* word = random<unsigned>(largest, 4294967296.0f);
+    for (int n : {1 << 16, 1 << 20, bytes_in})
+        peer("CUB", "histogram", "u32", "1024 bins random " + std::to_string(n), [&] {
+            bytes = limit;
+            CHECK(cub::DeviceHistogram::HistogramEven(scratch, bytes, word, counts, 1025, 0u, 4294967295u, n));
+        });
     printf("\n]\n");
 }

@@ -1,6 +1,6 @@
 //! Op names to descriptors: the one place that knows what each op takes on the command line.
 
-use crate::array::{Array, shape_text, with_type};
+use crate::array::{Array, shape_text, with_data, with_type};
 use crate::{Failure, npy, refuse};
 use half::f16;
 use std::ffi::OsString;
@@ -13,7 +13,8 @@ use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::gpu::Executable;
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
-use tilework::{ArgMax, ArgMin, DType, Element, Gpu, Max, Min, Prod, Reduce, Sum};
+use tilework::reference::Number;
+use tilework::{ArgMax, ArgMin, DType, Element, Gpu, Histogram, Max, Min, Prod, Reduce, Sum};
 use tilework::{Partition, Plannable, RunLength, Select, Unique};
 
 /// Every op, as the command line has it.
@@ -26,6 +27,12 @@ const COMMANDS: &[Command] = &[
     Command { name: "partition", inputs: 2..=2, keys: &[], job: partition },
     Command { name: "unique", inputs: 1..=1, keys: &[], job: unique },
     Command { name: "run-length", inputs: 1..=1, keys: &[], job: run_length },
+    Command {
+        name: "histogram",
+        inputs: 1..=1,
+        keys: &[value("bins"), value("lo"), value("hi"), value("edges")],
+        job: histogram,
+    },
     Command {
         name: "gemm",
         inputs: 2..=3,
@@ -305,6 +312,43 @@ where
         "argmin" => job::<T>(Reduce::rows(ArgMin, rows, n).variant(variant), operands),
         _ => job::<T>(Reduce::rows(ArgMax, rows, n).variant(variant), operands),
     }
+}
+
+fn histogram(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let (keys, n) = (call.keys, x.data.len());
+    let op = match keys.path("edges") {
+        Some(path) => {
+            if let Some(key) = ["bins", "lo", "hi"].into_iter().find(|key| keys.flag(key)) {
+                return Err(refuse!(
+                    "histogram: --{key} and --edges are given; the edges say where the bins lie"
+                ));
+            }
+            let edges = npy::read(&path)?;
+            if edges.shape.len() != 1 {
+                return Err(refuse!("histogram: edges is {}; it must have one dimension", edges.describe()));
+            }
+            Histogram::with_edges(
+                n,
+                with_data!(&edges.data, v => v.iter().map(|e| e.to_f64()).collect::<Vec<_>>()),
+            )
+        }
+        None => {
+            let bins = keys.number("bins", 256)?;
+            let op = Histogram::new(n, bins);
+            match (keys.flag("lo"), keys.flag("hi")) {
+                (false, false) => op,
+                (true, true) => op.range(keys.number("lo", 0.0)?, keys.number("hi", 0.0)?),
+                _ if x.data.dtype().is_float() => {
+                    return Err(refuse!("histogram: of --lo and --hi one is given; floats need both"));
+                }
+                _ => op.range(keys.number("lo", 0.0)?, keys.number("hi", bins as f64)?),
+            }
+        }
+    }
+    .variant(call.variant);
+    let counts = Operand::Result(vec![op.bins()]);
+    Ok(with_type!(x.data, job(op, vec![Operand::Given(x), counts])))
 }
 
 fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {

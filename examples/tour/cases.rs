@@ -31,6 +31,8 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "partition", dtype: DType::F32, run: |gpu, m| partition(gpu, &m.floats) },
     Case { op: "unique", dtype: DType::F32, run: |gpu, m| unique(gpu, &m.floats) },
     Case { op: "run-length", dtype: DType::F32, run: |gpu, m| run_length(gpu, &m.floats) },
+    Case { op: "histogram", dtype: DType::U8, run: |gpu, m| histogram(gpu, &m.bytes, (0.0, 256.0)) },
+    Case { op: "histogram", dtype: DType::F32, run: |gpu, m| histogram(gpu, &m.floats, (-1.0, 1.0)) },
     Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, m.side, &m.floats) },
     Case { op: "gemm", dtype: DType::F16, run: gemm_of_halves },
     Case { op: "gemm bias gelu", dtype: DType::F32, run: gemm_with_bias_and_gelu },
@@ -276,6 +278,17 @@ fn run_length(gpu: &Gpu, x: &[f32]) -> Result<Outcome> {
     let got = (front(&values, &count)?, front(&lengths, &count)?);
     let check = exact(got == reference::run_length(x));
     outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &values, &lengths, &count))
+}
+
+/// 256 bins of equal width.
+fn histogram<T: Number>(gpu: &Gpu, x: &[T], (lo, hi): (f64, f64)) -> Result<Outcome> {
+    let op = |n| Histogram::new(n, 256).range(lo, hi);
+    let (dx, dcounts) = (gpu.upload(x)?, gpu.alloc::<u32>(256)?);
+    let plan = op(x.len()).plan::<T>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dcounts))?;
+    let want = reference::histogram(&op(x.len()), x)?;
+    let check = Check::compare(&dcounts.read()?, &want, &[0.0; 256]);
+    outcome(gpu, x.len().to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dcounts))
 }
 
 fn gemm<T>(gpu: &Gpu, n: usize, numbers: &[T]) -> Result<Outcome>

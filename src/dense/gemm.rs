@@ -658,6 +658,7 @@ mod tests {
                                     _ => (program.operands[i].name, BindingKind::ReadWrite),
                                 },
                                 Resource::Scratch(_) => ("partial", BindingKind::ReadWrite),
+                                Resource::Constant(_) => ("table", BindingKind::Read),
                             })
                             .collect();
                         assert_eq!(shown, bound, "{}", kernel.label());

@@ -171,6 +171,7 @@ pub struct Executable {
     pipelines: Vec<Arc<Pipeline>>,
     params: Option<Arc<Params>>,
     params_offsets: Vec<u64>,
+    constants: Vec<Raw>,
     groups: Arc<Groups>,
     /// Whether some dispatch binds the operand.
     bound: Vec<bool>,
@@ -227,6 +228,12 @@ impl Gpu {
             bytes.resize(round_up(bytes.len() as u64, stride) as usize, 0);
         }
         let params = if bytes.is_empty() { None } else { Some(self.params(bytes)?) };
+        let constants = program.constants.iter().map(|bytes| {
+            let mut words = bytes.clone();
+            words.resize(bytes.len().max(4).next_multiple_of(4), 0);
+            self.create_filled("tilework constant", &words, wgpu::BufferUsages::STORAGE)
+        });
+        let constants = constants.collect::<Result<_>>()?;
         let groups = Arc::new(Groups::default());
         self.inner.groups.add(&groups);
         Ok(Executable {
@@ -235,6 +242,7 @@ impl Gpu {
             pipelines,
             params,
             params_offsets,
+            constants,
             groups,
             bound,
             counts,
@@ -288,6 +296,9 @@ impl Gpu {
             Resource::Scratch(s) => {
                 program.scratch.get(s).map(|bytes| bytes.max(&4).saturating_add(3) / 4 * 4)
             }
+            Resource::Constant(c) => {
+                program.constants.get(c).map(|bytes| bytes.len().max(4).next_multiple_of(4) as u64)
+            }
         };
         for (b, w) in dispatch.bindings.iter().zip(storage) {
             let (name, size) = (&w.name, b.size.max(4).saturating_add(3) / 4 * 4);
@@ -339,6 +350,9 @@ impl Gpu {
                     program.operands[o].name
                 ));
             }
+            if matches!(b.resource, Resource::Constant(_)) && w.kind == BindingKind::ReadWrite {
+                return Err(err!(InvalidArgument, "{kernel} may write to {}, which is a constant", w.name));
+            }
         }
         match dispatch.grid {
             Grid::Direct(workgroups) => {
@@ -351,6 +365,12 @@ impl Gpu {
                         self.profile().name
                     ));
                 }
+            }
+            Grid::Indirect { resource: Resource::Constant(c), .. } => {
+                return Err(err!(
+                    InvalidArgument,
+                    "the counts of {kernel} are constant {c}; take Grid::Direct for what is known when planned"
+                ));
             }
             Grid::Indirect { resource, offset } => {
                 let fits = there(resource)
@@ -378,22 +398,27 @@ impl Gpu {
         if cache.len() >= KEEP {
             cache.retain(|_, params| Arc::strong_count(params) > 1);
         }
-        let raw =
-            self.create_raw("tilework params", bytes.len() as u64, wgpu::BufferUsages::UNIFORM, true)?;
+        let raw = self.create_filled("tilework params", &bytes, wgpu::BufferUsages::UNIFORM)?;
+        let params = Arc::new(Params { buffer: raw.buffer });
+        cache.insert(bytes, params.clone());
+        Ok(params)
+    }
+
+    /// A buffer that holds these bytes, a multiple of 4 of them, from the start.
+    fn create_filled(&self, label: &str, bytes: &[u8], usage: wgpu::BufferUsages) -> Result<Raw> {
+        let raw = self.create_raw(label, bytes.len() as u64, usage, true)?;
         self.scoped("writing parameters", || {
             let mut view = raw
                 .buffer
                 .slice(..)
                 .get_mapped_range_mut()
                 .map_err(|e| err!(DeviceLost, "parameters: {e}"))?;
-            view.slice(..).copy_from_slice(&bytes);
+            view.slice(..).copy_from_slice(bytes);
             drop(view);
             raw.buffer.unmap();
             Ok(())
         })??;
-        let params = Arc::new(Params { buffer: raw.buffer });
-        cache.insert(bytes, params.clone());
-        Ok(params)
+        Ok(raw)
     }
 }
 
@@ -460,6 +485,7 @@ impl Executable {
                 Grid::Indirect { resource: Resource::Scratch(i), offset } => {
                     pass.dispatch_workgroups_indirect(&set.scratch[i].buffer, offset);
                 }
+                Grid::Indirect { resource: Resource::Constant(_), .. } => {} // refused when prepared
             }
         }
         Ok(())
@@ -547,6 +573,7 @@ impl Executable {
             let (raw, base) = match b.resource {
                 Resource::Operand(o) => (&operands[o].memory.raw, operands[o].start()),
                 Resource::Scratch(s) => (&scratch[s], 0),
+                Resource::Constant(c) => (&self.constants[c], 0),
             };
             (i as u32 + 1, range(&raw.buffer, base + b.offset, round_up(b.size, 4).max(4)))
         });

@@ -6,7 +6,7 @@ use crate::element::Element;
 use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Recorder, Slice};
-use crate::primitives::{Reduce, Reducer};
+use crate::primitives::{Histogram, Reduce, Reducer};
 use crate::program::{In, InOut, Op};
 
 impl Gpu {
@@ -157,6 +157,49 @@ impl Gpu {
         let plan = Reduce::rows(op, rows, n).plan::<T>(self)?;
         self.run(|rec| plan.record(rec, input, &output))?;
         Ok(output)
+    }
+
+    /// How many elements of `input` fall into each of `bins` bins of equal width from `lo` to `hi`: [`Histogram`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[0.1f32, 0.6, 0.7, 1.0, 5.0])?;
+    /// assert_eq!(gpu.histogram(&x, 2, 0.0, 1.0)?.read()?, [1, 3]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Histogram`] and of [`Gpu::alloc`].
+    pub fn histogram<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        bins: usize,
+        lo: f64,
+        hi: f64,
+    ) -> Result<Buffer<u32>> {
+        let input = input.into();
+        self.count(input, &Histogram::new(input.len(), bins).range(lo, hi))
+    }
+
+    /// How many elements of `input` fall between neighbours of `edges`: [`Histogram::with_edges`].
+    ///
+    /// # Errors
+    /// Those of [`Histogram`] and of [`Gpu::alloc`].
+    pub fn histogram_edges<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        edges: impl Into<Vec<f64>>,
+    ) -> Result<Buffer<u32>> {
+        let input = input.into();
+        self.count(input, &Histogram::with_edges(input.len(), edges))
+    }
+
+    fn count<T: Element>(&self, input: Slice<'_, T>, histogram: &Histogram) -> Result<Buffer<u32>> {
+        let plan = histogram.plan::<T>(self)?;
+        let counts = self.alloc(histogram.bins())?;
+        self.run(|rec| plan.record(rec, input, &counts))?;
+        Ok(counts)
     }
 
     /// Submits what `record` records.

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | one number from many, or one a row | [`Reduce`] with [`Sum`], [`Prod`], [`Min`], [`Max`] |
 //! | where the extreme is | [`Reduce`] with [`ArgMin`], [`ArgMax`] |
+//! | how many elements fall into each bin | [`Histogram`] |
 //! | another associative operator | [`Reduce`] with [`CustomOp`] |
 //! | some of the elements, close together | [`Select`]; [`Partition`] keeps the others behind them |
 //! | runs of equal neighbours | [`Unique`]; with their lengths [`RunLength`] |
 
 mod compact;
+mod histogram;
 mod operator;
 mod partition;
 mod reduce;
@@ -17,6 +19,8 @@ mod select;
 mod unique;
 
 pub use compact::Predicate;
+pub(crate) use histogram::Edges;
+pub use histogram::Histogram;
 pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, Sum};
 pub use partition::{Partition, PartitionIf};
 pub use reduce::Reduce;
@@ -27,4 +31,5 @@ pub use unique::Unique;
 use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[reduce::INFO, select::INFO, partition::INFO, unique::INFO, run_length::INFO];
+pub const OPS: &[OpInfo] =
+    &[reduce::INFO, histogram::INFO, select::INFO, partition::INFO, unique::INFO, run_length::INFO];

@@ -139,6 +139,8 @@ pub enum Resource {
     Operand(usize),
     /// One of the program's scratch areas.
     Scratch(usize),
+    /// One of the program's constants; only read.
+    Constant(usize),
 }
 
 /// A range of a resource, bound. Binding 0 is always the parameters; these follow from binding 1.
@@ -265,6 +267,8 @@ pub struct Program {
     pub operands: Vec<Operand>,
     /// Bytes of each scratch area.
     pub scratch: Vec<u64>,
+    /// Bytes of each constant: tables that the descriptor holds, uploaded once by the plan.
+    pub constants: Vec<Vec<u8>>,
     /// Kernels, each once.
     pub kernels: Vec<Kernel>,
     /// Launches, in order; each sees what those before it wrote.
@@ -283,6 +287,7 @@ impl Program {
             why,
             operands: Vec::new(),
             scratch: Vec::new(),
+            constants: Vec::new(),
             kernels: Vec::new(),
             dispatches: Vec::new(),
             cost: Cost::default(),
@@ -313,6 +318,13 @@ impl Program {
     pub(crate) fn scratch(&mut self, bytes: u64) -> Binding {
         self.scratch.push(bytes);
         Binding { resource: Resource::Scratch(self.scratch.len() - 1), offset: 0, size: bytes }
+    }
+
+    /// Adds a constant and returns a binding of the whole of it.
+    pub(crate) fn constant(&mut self, bytes: Vec<u8>) -> Binding {
+        let size = bytes.len() as u64;
+        self.constants.push(bytes);
+        Binding { resource: Resource::Constant(self.constants.len() - 1), offset: 0, size }
     }
 
     /// Bytes of scratch in all.

@@ -24,6 +24,7 @@ fn program(operands: Vec<Operand>, kernels: Vec<Kernel>, dispatches: Vec<Dispatc
         variant: "only",
         why: "written by hand".into(),
         operands,
+        constants: Vec::new(),
         scratch: vec![64],
         kernels,
         dispatches,
@@ -150,6 +151,35 @@ fn a_kernel_that_reads_and_writes_one_scratch_by_two_bindings_is_refused() {
     let p =
         program(vec![], vec![kernel(text, "k")], vec![dispatch(0, &[], vec![s, s], Grid::Direct([1, 1, 1]))]);
     refused(gpu.prepare(p), InvalidArgument, &["reads input", "two buffers"]);
+    assert_eq!(caller.errors(), 0);
+}
+
+#[test]
+fn constants_are_bound_and_cannot_be_written() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let gpu = caller.gpu();
+    let text = "
+        @group(0) @binding(1) var<storage, read> table: array<u32>;
+        @group(0) @binding(2) var<storage, read_write> output: array<u32>;
+        @compute @workgroup_size(1) fn k() { output[0] = table[1]; }";
+    let bindings = vec![bind(Resource::Constant(0), 0, 8), bind(Resource::Operand(0), 0, 4)];
+    let launch = dispatch(0, &[], bindings, Grid::Direct([1, 1, 1]));
+    let mut p = program(vec![operand("output", 1, Access::Write)], vec![kernel(text, "k")], vec![launch]);
+    refused(gpu.prepare(p.clone()), InvalidArgument, &["table"]);
+    p.constants = vec![vec![0, 0, 0, 0, 42, 0, 0, 0]];
+    let executable = gpu.prepare(p.clone()).unwrap();
+    let output = gpu.alloc::<u32>(1).unwrap();
+    let mut rec = gpu.recorder();
+    executable.record(&mut rec, &[Slice::from(&output).untyped()]).unwrap();
+    rec.submit().unwrap();
+    assert_eq!(output.read().unwrap(), [42]);
+    let grid = p.dispatches[0].grid;
+    p.dispatches[0].grid = Grid::Indirect { resource: Resource::Constant(0), offset: 0 };
+    refused(gpu.prepare(p.clone()), InvalidArgument, &["constant 0", "Grid::Direct"]);
+    p.dispatches[0].grid = grid;
+    p.constants.push(vec![0; 4]);
+    p.dispatches[0].bindings[1].resource = Resource::Constant(1);
+    refused(gpu.prepare(p), InvalidArgument, &["output", "constant"]);
     assert_eq!(caller.errors(), 0);
 }
 

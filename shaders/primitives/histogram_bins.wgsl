@@ -1,0 +1,85 @@
+// What all histogram kernels share: parameters, the input, and the bin of a value. Values are compared as
+// keys, unsigned numbers in the values' order, so the result does not depend on how a device rounds.
+// SHIFT: equal bins of a power of two of whole numbers. UNIFORM: other equal bins; a quotient in f32
+// names the bin, and near an edge the table decides. Neither: search in the table.
+#import element/u32 as element
+
+struct Params {
+    n: u32,       // elements of the piece
+    bins: u32,
+    least: u32,   // key of the lowest value that counts
+    span: u32,    // keys from there to that of the highest
+    bias: u32,    // distance from the first edge to the lowest value that counts
+    shift: u32,   // log2 of a bin's width
+    lo: f32,      // first edge
+    scale: f32,   // bins in a distance of 1
+    margin: f32,  // how near to an edge the quotient may err, in bins
+    edges: u32,   // bins that a value can fall into
+    stride: u32,  // first step of the search: the highest power of two below `edges`, or 0
+    parts: u32,   // workgroups that share the piece
+    vectors: u32, // whole vec4 of the piece
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> counts: array<atomic<u32>>;
+@group(0) @binding(2) var<storage, read> input: array<u32>;
+#if !SHIFT
+// Key of the lowest value of each bin.
+@group(0) @binding(3) var<storage, read> edges: array<u32>;
+#endif
+
+const NOT_COUNTED: u32 = 4294967295u;
+
+fn key_of(x: T) -> u32 {
+#if FLOAT
+    let bits = bitcast<u32>(x);
+    return bits ^ (bitcast<u32>(bitcast<i32>(bits) >> 31u) | 0x80000000u);
+#else
+#if SIGNED
+    return bitcast<u32>(x) ^ 0x80000000u;
+#else
+    return x;
+#endif
+#endif
+}
+
+// The bin of a value, or NOT_COUNTED. A NaN's key lies beyond those of all numbers.
+fn bin_of(x: T) -> u32 {
+    let key = key_of(x);
+    let rank = key - params.least;
+    if rank > params.span {
+        return NOT_COUNTED;
+    }
+#if SHIFT
+    return min((rank + params.bias) >> params.shift, params.bins - 1u);
+#else
+#if UNIFORM
+#if FLOAT
+    let position = max((x - params.lo) * params.scale, 0.0);
+#else
+    let position = f32(rank + params.bias) * params.scale;
+#endif
+    let near = min(u32(position), params.edges - 1u);
+    let past = position - f32(near);
+    if min(past, 1.0 - past) < params.margin {
+        if near > 0u && key < edges[near] {
+            return near - 1u;
+        }
+        if near + 1u < params.edges && key >= edges[near + 1u] {
+            return near + 1u;
+        }
+    }
+    return near;
+#else
+    var bin = 0u;
+    for (var step = params.stride; step > 0u; step >>= 1u) {
+        let probe = bin + step;
+        if probe < params.edges && key >= edges[min(probe, params.edges - 1u)] {
+            bin = probe;
+        }
+    }
+    return bin;
+#endif
+#endif
+}
+
+fn element(at: u32) -> T { return decode(input[at / PACK], at % PACK); }

@@ -1,0 +1,127 @@
+// The walk of a workgroup over its part of a histogram's input: each invocation one element, or, COARSENED,
+// vec4s a fixed distance apart, four in flight where WIDE. The importer gives `tally(slot, amount)`.
+// A slot is a bin, or, BYTES, the byte itself, whose bin is looked up once, when counts are added up.
+// ROLLED keeps the kernel short, for compilers of software drivers.
+// AGGREGATED: an invocation adds up a run of equal slots before it tallies.
+#import primitives/histogram_bins
+
+const WORKGROUP_SIZE: u32 = 256u;
+
+#if VECTORS
+// The input again, as vec4 words.
+#if SHIFT
+@group(0) @binding(3) var<storage, read> vectors: array<vec4<u32>>;
+#else
+@group(0) @binding(4) var<storage, read> vectors: array<vec4<u32>>;
+#endif
+#endif
+
+fn slot_of(word: u32, i: u32) -> u32 {
+#if BYTES
+    return extractBits(word, 8u * i, 8u);
+#else
+    return bin_of(decode(word, i));
+#endif
+}
+
+#if AGGREGATED
+var<private> run_slot: u32;
+var<private> run_length: u32;
+
+fn count(slot: u32) {
+    if slot == run_slot {
+        run_length += 1u;
+    } else if slot != NOT_COUNTED {
+        tally(run_slot, run_length);
+        run_slot = slot;
+        run_length = 1u;
+    }
+}
+#else
+fn count(slot: u32) {
+#if BYTES
+    tally(slot, 1u);
+#else
+    if slot != NOT_COUNTED {
+        tally(slot, 1u);
+    }
+#endif
+}
+#endif
+
+fn count_word(word: u32) {
+#if AGGREGATED
+#if BYTES
+    if word == run_slot * 0x01010101u {
+        run_length += 4u;
+        return;
+    }
+#endif
+#endif
+    for (var i = 0u; i < PACK; i++) {
+        count(slot_of(word, i));
+    }
+}
+
+fn count_vector(v: vec4<u32>) {
+#if ROLLED
+    var words = v;
+    for (var i = 0u; i < 4u; i++) {
+        count_word(words[i]);
+    }
+#else
+    count_word(v.x);
+    count_word(v.y);
+    count_word(v.z);
+    count_word(v.w);
+#endif
+}
+
+fn walk(part: u32, lane: u32) {
+#if AGGREGATED
+    run_slot = 0u;
+    run_length = 0u;
+#endif
+#if COARSENED
+#if VECTORS
+#if WIDE
+    let step = 4u * WORKGROUP_SIZE;
+    var v = part * step + lane;
+    while v + 3u * WORKGROUP_SIZE < params.vectors {
+        let v0 = vectors[v];
+        let v1 = vectors[v + WORKGROUP_SIZE];
+        let v2 = vectors[v + 2u * WORKGROUP_SIZE];
+        let v3 = vectors[v + 3u * WORKGROUP_SIZE];
+        count_vector(v0);
+        count_vector(v1);
+        count_vector(v2);
+        count_vector(v3);
+        v += step * params.parts;
+    }
+    // The last step of the whole piece may be short.
+    for (var i = 0u; i < 3u && v < params.vectors; i++) {
+        count_vector(vectors[v]);
+        v += WORKGROUP_SIZE;
+    }
+#else
+    for (var v = part * WORKGROUP_SIZE + lane; v < params.vectors; v += WORKGROUP_SIZE * params.parts) {
+        count_vector(vectors[v]);
+    }
+#endif
+#endif
+    if part == 0u {
+        // What fills no vec4.
+        for (var at = params.vectors * 4u * PACK + lane; at < params.n; at += WORKGROUP_SIZE) {
+            count(slot_of(input[at / PACK], at % PACK));
+        }
+    }
+#else
+    let at = part * WORKGROUP_SIZE + lane;
+    if at < params.n {
+        count(slot_of(input[at / PACK], at % PACK));
+    }
+#endif
+#if AGGREGATED
+    tally(run_slot, run_length);
+#endif
+}

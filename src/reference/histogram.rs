@@ -1,0 +1,86 @@
+//! Histogram, element by element.
+
+use super::Number;
+use crate::error::Result;
+use crate::primitives::{Edges, Histogram};
+
+/// The counts of [`Histogram`], exactly.
+///
+/// # Errors
+/// Those of the op for bins that are none.
+pub fn histogram<T: Number>(desc: &Histogram, input: &[T]) -> Result<Vec<u32>> {
+    desc.check(T::DTYPE)?;
+    let bins = desc.bins();
+    let mut counts = vec![0; bins];
+    let (lo, hi) = match desc.edges() {
+        Edges::List(edges) => {
+            count(edges, input, &mut counts);
+            return Ok(counts);
+        }
+        Edges::Default => (0.0, bins as f64),
+        Edges::Range(lo, hi) => (*lo, *hi),
+    };
+    if T::DTYPE.is_float() || lo.fract() != 0.0 || hi.fract() != 0.0 {
+        let step = (hi - lo) / bins as f64;
+        let mut edges: Vec<f64> = (0..bins).map(|i| i as f64 * step + lo).collect();
+        edges.push(hi);
+        if T::DTYPE.is_float() {
+            edges.iter_mut().for_each(|e| *e = f64::from(*e as f32));
+        }
+        count(&edges, input, &mut counts);
+        return Ok(counts);
+    }
+    // floor((x - lo) bins / (hi - lo)) in whole numbers.
+    let (lo, hi) = (lo as i128, hi as i128);
+    for x in input.iter().map(|x| x.to_f64() as i128).filter(|x| (lo..=hi).contains(x)) {
+        let bin = ((x - lo) * bins as i128 / (hi - lo)) as usize;
+        counts[bin.min(bins - 1)] += 1;
+    }
+    Ok(counts)
+}
+
+/// Counts between edges that do not fall.
+fn count<T: Number>(edges: &[f64], input: &[T], counts: &mut [u32]) {
+    let bins = counts.len();
+    for x in input.iter().map(|x| x.to_f64()).filter(|x| (edges[0]..=edges[bins]).contains(x)) {
+        let bin = edges[..bins].partition_point(|e| *e <= x) - 1;
+        counts[bin] += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_and_edges_by_hand() {
+        let x = [0u32, 1, 1, 3, 4, 5, u32::MAX];
+        assert_eq!(histogram(&Histogram::new(7, 4), &x).unwrap(), [1, 2, 0, 2]);
+        assert_eq!(histogram(&Histogram::new(7, 2).range(1.0, 4.0), &x).unwrap(), [2, 2]);
+        assert_eq!(histogram(&Histogram::new(7, 1).range(0.0, 4294967295.0), &x).unwrap(), [7]);
+        let x = [0.0f32, -0.0, 0.1, 0.3, 0.7, 1.0, 1.5, -0.1, f32::NAN, f32::INFINITY];
+        let tenths = histogram(&Histogram::new(10, 10).range(0.0, 1.0), &x).unwrap();
+        assert_eq!(tenths, [2, 1, 0, 1, 0, 0, 0, 1, 0, 1]);
+        let own = Histogram::with_edges(10, [f64::NEG_INFINITY, 0.0, 0.3f32.into(), f64::INFINITY]);
+        assert_eq!(histogram(&own, &x).unwrap(), [1, 3, 5]);
+    }
+
+    #[test]
+    fn edges_of_integers_are_fractions() {
+        // Edges 0, 7/3, 14/3, 7.
+        let x = [0u8, 1, 2, 3, 4, 5, 6, 7, 8];
+        assert_eq!(histogram(&Histogram::new(9, 3).range(0.0, 7.0), &x).unwrap(), [3, 2, 3]);
+        assert_eq!(histogram(&Histogram::new(9, 2).range(0.5, 4.5), &x).unwrap(), [2, 2]);
+        let x = [-3i32, -1, 0, 2];
+        assert_eq!(histogram(&Histogram::new(4, 2).range(-3.0, 3.0), &x).unwrap(), [2, 2]);
+    }
+
+    #[test]
+    fn of_equal_edges_the_last_counts() {
+        // Between 1 and the next f32 there is nothing: all edges but the last round to 1 or to its neighbour.
+        let next = 1f32.next_up();
+        let counts = histogram(&Histogram::new(2, 4).range(1.0, f64::from(next)), &[1f32, next]).unwrap();
+        assert_eq!(counts.iter().sum::<u32>(), 2);
+        assert_eq!(counts[3], 1);
+    }
+}
