@@ -70,11 +70,9 @@ fn compact(bench: &mut Bench) -> Result<()> {
             let by_value = Select::by(n, odd.clone()).variant(variant).plan::<u32>(&gpu)?;
             let c = case("select-if", cost(6.0));
             bench.device(&c, |rec| by_value.record(rec, x, y, &count));
-            if Partition::variants().iter().any(|v| v.name == variant) {
-                let partition = Partition::new(n).variant(variant).plan::<u32>(&gpu)?;
-                let c = case("partition", cost(12.0));
-                bench.device(&c, |rec| partition.record(rec, x, flags, y, &count));
-            }
+            let partition = Partition::new(n).variant(variant).plan::<u32>(&gpu)?;
+            let c = case("partition", cost(12.0));
+            bench.device(&c, |rec| partition.record(rec, x, flags, y, &count));
         }
     }
     drop((x, flags));
@@ -89,10 +87,8 @@ fn compact(bench: &mut Bench) -> Result<()> {
         };
         let unique = Unique::new(n).variant(variant).plan::<u32>(&gpu)?;
         bench.device(&case("unique", 7.0), |rec| unique.record(rec, &x, y, &count));
-        if RunLength::variants().iter().any(|v| v.name == variant) {
-            let runs = RunLength::new(n).variant(variant).plan::<u32>(&gpu)?;
-            bench.device(&case("run-length", 10.0), |rec| runs.record(rec, &x, y, &lengths, &count));
-        }
+        let runs = RunLength::new(n).variant(variant).plan::<u32>(&gpu)?;
+        bench.device(&case("run-length", 10.0), |rec| runs.record(rec, &x, y, &lengths, &count));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 // Stable selection: the kept elements, in order, close together.
-// Count, scan, scatter (Blelloch, Prefix Sums and Their Applications, 1990), or in one pass.
-#import primitives/compact_scatter as pass
+// Count, scan, scatter (Blelloch, Prefix Sums and Their Applications, 1990).
+#import primitives/compact_scatter
 
 const OUTPUT_BINDING: u32 = 5u;
 @group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<u32>;

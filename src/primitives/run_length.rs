@@ -1,6 +1,6 @@
 //! Runs of equal neighbours with their lengths.
 
-use super::compact::{Compaction, Keep, TWO_PASS_VARIANTS};
+use super::compact::{Compaction, Keep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
@@ -72,7 +72,7 @@ impl RunLength {
 
     /// Every way to run the op.
     pub fn variants() -> &'static [Variant] {
-        TWO_PASS_VARIANTS
+        VARIANTS
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -82,7 +82,6 @@ impl RunLength {
             op: "run-length",
             scatter: "primitives/run_length",
             keep,
-            variants: TWO_PASS_VARIANTS,
             variant,
             n,
             dtype,

@@ -94,16 +94,8 @@ impl SelectIf {
 
 fn lower(n: usize, keep: &Keep, variant: &str, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
     let outputs = &[("output", dtype)];
-    let compaction = Compaction {
-        op: "select",
-        scatter: "primitives/select",
-        keep,
-        variants: VARIANTS,
-        variant,
-        n,
-        dtype,
-        outputs,
-    };
+    let compaction =
+        Compaction { op: "select", scatter: "primitives/select", keep, variant, n, dtype, outputs };
     let mut c = compaction.lower(profile)?;
     let output = c.operand("output");
     c.scatter(output);

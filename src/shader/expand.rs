@@ -11,7 +11,6 @@
 //! | `const NAME: u32 = 1u;` | rewritten where the [`Spec`] has a constant of that name |
 //! | `alias T = f32;` | rewritten where the [`Spec`] has an alias of that name |
 //! | `enable f16;` | moved to the top, once |
-//! | `diagnostic(off, rule);` | the same, for Tint; naga has no such rules |
 
 use super::library;
 use super::spec::{Fragment, Spec};
@@ -73,7 +72,6 @@ pub fn expand_text(name: &str, text: &str, spec: &Spec, target: Target) -> Resul
         lines: Vec::new(),
         files: Vec::new(),
         enables: BTreeSet::new(),
-        diagnostics: BTreeSet::new(),
         done: BTreeSet::new(),
         seen: BTreeSet::new(),
     };
@@ -82,9 +80,6 @@ pub fn expand_text(name: &str, text: &str, spec: &Spec, target: Target) -> Resul
     let mut preamble = String::new();
     for enable in x.enables.iter().filter(|e| target == Target::Tint || e.as_str() != "subgroups") {
         let _ = writeln!(preamble, "enable {enable};");
-    }
-    for rule in x.diagnostics.iter().filter(|_| target == Target::Tint) {
-        let _ = writeln!(preamble, "{rule}");
     }
     let mut lines = vec![(0, 1); preamble.lines().count()];
     lines.append(&mut x.lines);
@@ -107,7 +102,6 @@ struct Expander<'a> {
     lines: Vec<(u32, u32)>,
     files: Vec<String>,
     enables: BTreeSet<String>,
-    diagnostics: BTreeSet<String>,
     /// Fragments already in the text.
     done: BTreeSet<String>,
     /// Names of the spec that the text declares or asks for, as `kind name`.
@@ -167,10 +161,6 @@ impl Expander<'_> {
                 continue;
             }
             if !branches.iter().all(|b| b.keep) {
-                continue;
-            }
-            if trimmed.starts_with("diagnostic(") {
-                self.diagnostics.insert(trimmed.to_owned());
                 continue;
             }
             if let Some(enable) = trimmed.strip_prefix("enable ") {
@@ -313,14 +303,6 @@ mod tests {
         assert_eq!(x(Target::Naga).text(), "fn f() {}\n");
         assert_eq!(x(Target::Tint).text(), "enable subgroups;\nfn f() {}\n");
         assert_eq!(x(Target::Tint).origin(2), ("k.wgsl", 1));
-    }
-
-    #[test]
-    fn diagnostics_are_for_tint_only() {
-        let text = "fn f() {}\ndiagnostic(off, rule);\n";
-        let x = |t| expand_text("k.wgsl", text, &Spec::new(), t).unwrap().text().to_owned();
-        assert_eq!(x(Target::Naga), "fn f() {}\n");
-        assert_eq!(x(Target::Tint), "diagnostic(off, rule);\nfn f() {}\n");
     }
 
     #[test]
