@@ -80,6 +80,11 @@ macro_rules! record {
     };
 }
 record!(x: InOut<A>);
+record!(keys: InOut<A>, values: InOut<B>);
+record!(keys: InOut<A>, count: In<B>);
+record!(keys: InOut<A>, values: InOut<B>, count: In<C>);
+record!(keys: In<A>, values: In<B>, keys_out: Out<C>, values_out: Out<D>);
+record!(keys: In<A>, values: In<B>, count: In<C>, keys_out: Out<D>, values_out: Out<E>);
 record!(input: In<A>, output: Out<B>);
 record!(input: In<A>, output: InOut<B>);
 record!(x: In<A>, y: In<B>, output: Out<C>);

@@ -14,6 +14,7 @@ mod elementwise {
 }
 mod primitives {
     mod reduce;
+    mod sort;
 }
 mod readme;
 mod runtime;
