@@ -12,7 +12,7 @@ use tilework::dense::{Activation, Gemm};
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
-use tilework::{ArgMax, ArgMin, DType, Element, Max, Min, Prod, Reduce, Sum};
+use tilework::{ArgMax, ArgMin, DType, Element, Max, Min, Prod, RadixSort, Reduce, Sum};
 
 /// Every op, as the command line has it.
 const COMMANDS: &[Command] = &[
@@ -20,6 +20,7 @@ const COMMANDS: &[Command] = &[
     Command { name: "map", inputs: 1..=1, keys: &[value("fn")], job: map },
     Command { name: "zip", inputs: 2..=2, keys: &[value("fn")], job: zip },
     Command { name: "reduce", inputs: 1..=1, keys: &[value("op"), value("axis")], job: reduce },
+    Command { name: "sort", inputs: 1..=2, keys: &[flag("descending")], job: sort },
     Command {
         name: "gemm",
         inputs: 2..=3,
@@ -233,6 +234,30 @@ where
         "argmin" => job::<T>(Reduce::rows(ArgMin, rows, n).variant(variant), operands),
         _ => job::<T>(Reduce::rows(ArgMax, rows, n).variant(variant), operands),
     }
+}
+
+fn sort(mut call: Call<'_>) -> Result<Job, Failure> {
+    let values = if call.inputs.len() == 2 { call.inputs.pop() } else { None };
+    let [keys] = call.take()?;
+    let [n] = keys.dims("sort: keys")?;
+    let op = RadixSort::new(n).descending(call.keys.flag("descending")).variant(call.variant);
+    let sorted = Operand::Result(vec![n]);
+    let Some(values) = values else {
+        return Ok(with_type!(keys.data, job(op, vec![Operand::Given(keys), sorted])));
+    };
+    if values.shape != keys.shape || values.data.dtype() != DType::U32 {
+        return Err(refuse!(
+            "sort: values are {}; they must be {} of u32, one for each key",
+            values.describe(),
+            shape_text(&keys.shape)
+        ));
+    }
+    let moved = Operand::Result(vec![n]);
+    let op = op.with_values();
+    Ok(with_type!(
+        keys.data,
+        job(op, vec![Operand::Given(keys), Operand::Given(values), sorted, moved])
+    ))
 }
 
 fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {
