@@ -256,8 +256,6 @@ kernel_params! { struct SweepParams { pass_index: u32, shift: u32, mask: u32 } }
 const RADIX: u64 = 256;
 /// Words before the counts in the globals of `onesweep`.
 const HEAD: u64 = 64;
-/// Invocations of the kernels that walk keys or words without a tile.
-const WALKERS: u64 = 256;
 /// Counts of `onesweep` have 30 bits beside two of flags.
 const SWEEP_MOST: u64 = (1 << 30) - 1;
 
@@ -279,14 +277,16 @@ struct Policy {
     sweep_tile: (u32, u32),
     /// Workgroups that count digits for `onesweep`.
     counters: u64,
+    /// Invocations of the kernels that walk keys, counts or words without a tile.
+    walkers: u32,
 }
 
 fn policy(profile: &DeviceProfile, key_size: u64, values: bool) -> Policy {
     let (_, largest) = profile.subgroup_sizes;
     if profile.is_cpu() {
-        // Written-out steps compile slowly on processors; more workgroups than cores gain nothing.
-        let sweep_tile = (8 * largest.clamp(4, 32), 4);
-        return Policy { block_tile: (128, 4), blocks: 32, sweep_tile, counters: 64 };
+        // Barriers are dear on processors, and each invocation pays; more workgroups than cores gain nothing.
+        let sweep_tile = (2 * largest.clamp(4, 32), 8);
+        return Policy { block_tile: (32, 8), blocks: 32, sweep_tile, counters: 32, walkers: 8 };
     }
     // Not measured yet: tiles of about the size of CUB's on the same card.
     let (threads, items) = match (key_size, values) {
@@ -302,7 +302,7 @@ fn policy(profile: &DeviceProfile, key_size: u64, values: bool) -> Policy {
     while !fits(profile, sweep_tile, key_size) && sweep_tile.0 > largest.max(1) {
         sweep_tile.0 /= 2;
     }
-    Policy { block_tile: (128, block_items), blocks: 1056, sweep_tile, counters: 1056 }
+    Policy { block_tile: (128, block_items), blocks: 1056, sweep_tile, counters: 1056, walkers: 256 }
 }
 
 /// Rows of the counts of a tile of `onesweep`: its subgroups, if they are as small as they can be.
@@ -403,6 +403,7 @@ impl<'a> Lowering<'a> {
             Ok(())
         };
         let (variant, why) = choose("sort", &desc.variant, RadixSort::variants(), profile, || match &sweeps {
+            Ok(()) if profile.is_cpu() => ("counting", "processors run it faster".into()),
             Ok(()) => ("onesweep", "one reading and writing a pass".into()),
             Err(_) if !profile.features.subgroups => ("counting", "the device has no subgroup operations".into()),
             Err(_) => ("counting", "`onesweep` has too many keys for a binding, or no tile here".into()),
@@ -515,6 +516,11 @@ impl<'a> Lowering<'a> {
         Some(Binding::operand(index, &self.program.operands))
     }
 
+    fn scan_kernel(&mut self) -> usize {
+        let spec = Spec::new().constant("WORKGROUP_SIZE", self.policy.walkers);
+        self.program.kernel(Kernel::library("primitives/sort_scan", "scan_counts", spec))
+    }
+
     /// The kernel that moves a tile of keys, with the steps of its invocations written out.
     fn tile_kernel(
         &mut self,
@@ -562,7 +568,7 @@ impl<'a> Lowering<'a> {
             "count_digits",
             spec.clone().constant("WORKGROUP_SIZE", tile.0),
         ));
-        let scan = self.program.kernel(Kernel::library("primitives/sort_scan", "scan_counts", Spec::new()));
+        let scan = self.scan_kernel();
         let scatter = self.tile_kernel("primitives/sort_scatter", "scatter_tiles", tile, spec);
         let counted = self.count_binding();
         for (pass, &(from, to)) in (0..).zip(moves) {
@@ -609,20 +615,20 @@ impl<'a> Lowering<'a> {
         let tile = self.policy.sweep_tile;
         let tiles = self.n.div_ceil(u64::from(tile.0) * u64::from(tile.1));
         let words = tiles * RADIX;
-        let passes = u64::from(self.passes);
-        let globals = self.program.scratch(4 * (HEAD + passes * RADIX));
+        let globals = self.program.scratch(4 * (HEAD + u64::from(self.passes) * RADIX));
         let posts = [0, 1].map(|_| self.program.scratch(4 * words));
-        let totals = self.program.scratch(4 * passes);
+        let totals = self.program.scratch(4 * u64::from(self.passes));
         let all = Piece { first: 0, len: self.n };
         let spec = self.spec.clone();
+        let (passes, walkers) = (self.passes, self.policy.walkers);
         let walker = |program: &mut Program, entry, spec: Spec| {
-            let spec = spec.constant("PASSES", self.passes);
+            let spec = spec.constant("PASSES", passes).constant("WORKGROUP_SIZE", walkers);
             program.kernel(Kernel::library("primitives/sort_histogram", entry, spec))
         };
         let clear_spec = Spec::new().flag("CLEAR", true).flag("COUNTED", self.form.counted);
         let clear = walker(&mut self.program, "clear", clear_spec);
         let count = walker(&mut self.program, "count_all", spec.clone());
-        let scan = self.program.kernel(Kernel::library("primitives/sort_scan", "scan_counts", Spec::new()));
+        let scan = self.scan_kernel();
         let mut sweep_spec = spec
             .constant("ROWS", sweep_rows(self.profile, tile.0))
             .slot("ranks", crate::shader::Fragment::Library("primitives/sort_ballots"))
@@ -639,14 +645,14 @@ impl<'a> Lowering<'a> {
             end_bit: self.bits.end,
             digit_bits: self.digit_bits,
         };
-        let clearers = words.div_ceil(8 * WALKERS).min(self.policy.counters);
+        let clearers = words.div_ceil(8 * u64::from(walkers)).min(self.policy.counters);
         let bindings = [globals, posts[0]].into_iter().chain(self.count_binding()).collect();
         self.program.dispatch(clear, &params(clearers), bindings, Grid::fold(clearers));
-        let counters = self.n.div_ceil(8 * WALKERS).min(self.policy.counters);
+        let counters = self.n.div_ceil(8 * u64::from(walkers)).min(self.policy.counters);
         let bindings = vec![globals, self.key_binding(moves[0].0, all)];
         self.program.dispatch(count, &params(counters), bindings, Grid::fold(counters));
         let rows = ScanParams { first: HEAD as u32, len: RADIX as u32, rows: self.passes };
-        self.program.dispatch(scan, &rows, vec![globals, totals], Grid::fold(passes));
+        self.program.dispatch(scan, &rows, vec![globals, totals], Grid::fold(u64::from(passes)));
         // Tickets number the tiles, so the grid may have any shape of enough workgroups.
         let lines = tiles.div_ceil(u64::from(self.profile.limits.max_workgroups_per_dimension).min(65535));
         let grid = Grid::Direct([tiles.div_ceil(lines) as u32, lines as u32, 1]);
