@@ -256,6 +256,9 @@ kernel_params! { struct SweepParams { pass_index: u32, shift: u32, mask: u32 } }
 const RADIX: u64 = 256;
 /// Words before the counts in the globals of `onesweep`.
 const HEAD: u64 = 64;
+/// Keys or words that an invocation takes at the most: a software driver ends all loops of an invocation after
+/// 65535 steps, and a key has several.
+const MOST_STEPS: u64 = 2048;
 /// Counts of `onesweep` have 30 bits beside two of flags.
 const SWEEP_MOST: u64 = (1 << 30) - 1;
 
@@ -279,14 +282,17 @@ struct Policy {
     counters: u64,
     /// Invocations of the kernels that walk keys, counts or words without a tile.
     walkers: u32,
+    /// Whether the steps over the keys of an invocation are written out.
+    written_out: bool,
 }
 
 fn policy(profile: &DeviceProfile, key_size: u64, values: bool) -> Policy {
     let (_, largest) = profile.subgroup_sizes;
     if profile.is_cpu() {
         // Barriers are dear on processors, and each invocation pays; more workgroups than cores gain nothing.
-        let sweep_tile = (2 * largest.clamp(4, 32), 8);
-        return Policy { block_tile: (32, 8), blocks: 32, sweep_tile, counters: 32, walkers: 8 };
+        let sweep_tile = (2 * largest.clamp(4, 32), 16);
+        let block_tile = (32, 16);
+        return Policy { block_tile, blocks: 32, sweep_tile, counters: 32, walkers: 8, written_out: false };
     }
     // Not measured yet: tiles of about the size of CUB's on the same card.
     let (threads, items) = match (key_size, values) {
@@ -302,7 +308,8 @@ fn policy(profile: &DeviceProfile, key_size: u64, values: bool) -> Policy {
     while !fits(profile, sweep_tile, key_size) && sweep_tile.0 > largest.max(1) {
         sweep_tile.0 /= 2;
     }
-    Policy { block_tile: (128, block_items), blocks: 1056, sweep_tile, counters: 1056, walkers: 256 }
+    let block_tile = (128, block_items);
+    Policy { block_tile, blocks: 1056, sweep_tile, counters: 1056, walkers: 256, written_out: true }
 }
 
 /// Rows of the counts of a tile of `onesweep`: its subgroups, if they are as small as they can be.
@@ -535,7 +542,7 @@ impl<'a> Lowering<'a> {
             .flag("VALUES", self.form.values);
         let source = Source::Text {
             name: format!("{file} ({items} keys each)").into(),
-            text: steps(file, items, self.form.values).into(),
+            text: steps(file, items, self.policy.written_out, self.form.values).into(),
         };
         self.program.kernel(Kernel { source, spec, entry, trusted: true })
     }
@@ -545,9 +552,8 @@ impl<'a> Lowering<'a> {
         let tile = self.policy.block_tile;
         let (threads, tile_len) = (u64::from(tile.0), u64::from(tile.0) * u64::from(tile.1));
         let pieces = split(self.n, self.key_size, self.profile.limits.max_storage_binding);
-        // A software driver ends loops after 65535 steps of an invocation.
-        let most = (8192 * threads).max(tile_len);
-        let block_len = round_up(self.n.div_ceil(self.policy.blocks), tile_len).min(round_up(most, tile_len));
+        let block_len = self.n.div_ceil(self.policy.blocks).min(MOST_STEPS * threads);
+        let block_len = round_up(block_len, tile_len);
         let blocks = |piece: &Piece| piece.len.div_ceil(block_len);
         let all_blocks: u64 = pieces.iter().map(blocks).sum();
         let counts = self.program.scratch(4 * RADIX * all_blocks);
@@ -645,10 +651,13 @@ impl<'a> Lowering<'a> {
             end_bit: self.bits.end,
             digit_bits: self.digit_bits,
         };
-        let clearers = words.div_ceil(8 * u64::from(walkers)).min(self.policy.counters);
+        let share = |items: u64| {
+            let (walkers, most) = (u64::from(walkers), self.policy.counters);
+            items.div_ceil(8 * walkers).min(most).max(items.div_ceil(MOST_STEPS * walkers))
+        };
+        let (clearers, counters) = (share(words), share(self.n));
         let bindings = [globals, posts[0]].into_iter().chain(self.count_binding()).collect();
         self.program.dispatch(clear, &params(clearers), bindings, Grid::fold(clearers));
-        let counters = self.n.div_ceil(8 * u64::from(walkers)).min(self.policy.counters);
         let bindings = vec![globals, self.key_binding(moves[0].0, all)];
         self.program.dispatch(count, &params(counters), bindings, Grid::fold(counters));
         let rows = ScanParams { first: HEAD as u32, len: RADIX as u32, rows: self.passes };
@@ -695,24 +704,32 @@ fn split(n: u64, key_size: u64, binding: u64) -> Vec<Piece> {
     (0..n.div_ceil(room)).map(piece).collect()
 }
 
-/// The steps over the keys of an invocation, written out: drivers keep what is indexed in loops in slow
-/// memory, and named variables in registers.
-fn steps(file: &str, items: u32, values: bool) -> String {
-    let each = |line: &str| (0..items).map(|i| line.replace('@', &i.to_string())).collect::<String>();
+/// The steps over the keys of an invocation. Written out, they keep keys in named variables, which drivers
+/// hold in registers; in loops they compile quickly.
+fn steps(file: &str, items: u32, written_out: bool, values: bool) -> String {
+    let each = |line: &str| -> String {
+        if written_out {
+            return (0..items).map(|i| line.replace('@', &i.to_string())).collect();
+        }
+        let line = line.replace("_@", "_list[i]").replace("@u", "i");
+        format!("    for (var i = 0u; i < ITEMS_PER_THREAD; i++) {{\n    {line}    }}\n")
+    };
     let function = |head: &str, line: &str| format!("fn {head} {{\n{}}}\n", each(line));
-    let mut text = format!("#import {file}\n\n");
-    text += &each("var<private> key_@: Key;\nvar<private> place_@: u32;\n");
-    text += &function(
-        "load_keys(at: u32, end: u32)",
-        "    key_@ = load_key(at + @u * row_size, end);\n",
-    );
+    let variable = |name: &str, of: &str| -> String {
+        if written_out {
+            return (0..items).map(|i| format!("var<private> {name}_{i}: {of};\n")).collect();
+        }
+        format!("var<private> {name}_list: array<{of}, ITEMS_PER_THREAD>;\n")
+    };
+    let mut text = format!("#import {file}\n\n") + &variable("key", "Key") + &variable("place", "u32");
+    text += &function("load_keys(at: u32, end: u32)", "    key_@ = load_key(at + @u * row_size, end);\n");
     text += &function("rank_keys()", "    place_@ = rank(digit_of(key_@));\n");
     text += &function("place_keys()", "    place_@ = place_key(key_@, place_@);\n");
     let emit = "emit_key(@u * WORKGROUP_SIZE + invocation, keys);\n";
     if !values {
         return text + &function("emit_keys(keys: u32)", &format!("    {emit}"));
     }
-    text += &each("var<private> value_@: u32;\nvar<private> goal_@: u32;\n");
+    text += &(variable("value", "u32") + &variable("goal", "u32"));
     text += &function("emit_keys(keys: u32)", &format!("    goal_@ = {emit}"));
     text += &function(
         "load_values(at: u32, end: u32)",

@@ -200,6 +200,19 @@ fn sorted_equal_and_skewed_keys_stay_stable() {
     }
 }
 
+#[test]
+fn a_million_keys_match_reference() {
+    let keys: Vec<u32> = Random::new(10).elements(1_000_001);
+    let Some(device) = devices().first() else { return };
+    for variant in variants() {
+        let ask = Ask { variant, ..PLAIN };
+        match keys_of(&device.gpu, &ask, &keys) {
+            Err(e) => assert_eq!(e.kind(), ErrorKind::Unsupported, "{e}"),
+            Ok(got) => same(variant, &got, &ask.wanted(&keys).iter().map(|&i| keys[i]).collect::<Vec<_>>()),
+        }
+    }
+}
+
 /// Many tiles of a few keys, some or all of which other workgroups must count.
 #[test]
 fn look_back_needs_no_post() {
