@@ -12,6 +12,7 @@ struct Params {
     mask: u32,        // its bits
     window: u32,      // keys of the output before those that the dispatch may write
     window_len: u32,
+    items: u32,       // ITEMS_PER_THREAD again, for loops that are not to be unrolled
 }
 @group(0) @binding(0) var<uniform> params: Params;
 

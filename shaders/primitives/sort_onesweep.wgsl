@@ -10,6 +10,7 @@ struct Params {
     pass_index: u32,
     shift: u32, // lowest bit of the digit
     mask: u32,  // its bits
+    items: u32, // ITEMS_PER_THREAD again, for loops that are not to be unrolled
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> keys_in: array<Key>;

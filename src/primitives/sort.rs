@@ -245,13 +245,14 @@ kernel_params! {
         mask: u32,
         window: u32,
         window_len: u32,
+        items: u32,
     }
 }
 kernel_params! { struct ScanParams { first: u32, len: u32, rows: u32 } }
 kernel_params! {
     struct HistogramParams { n: u32, workgroups: u32, words: u32, begin_bit: u32, end_bit: u32, digit_bits: u32 }
 }
-kernel_params! { struct SweepParams { pass_index: u32, shift: u32, mask: u32 } }
+kernel_params! { struct SweepParams { pass_index: u32, shift: u32, mask: u32, items: u32 } }
 
 const RADIX: u64 = 256;
 /// Words before the counts in the globals of `onesweep`.
@@ -590,6 +591,7 @@ impl<'a> Lowering<'a> {
                 mask,
                 window: window.first as u32,
                 window_len: window.len as u32,
+                items: tile.1,
             };
             let mut first_block = 0;
             for piece in &pieces {
@@ -671,7 +673,7 @@ impl<'a> Lowering<'a> {
             let keys = [self.key_binding(from, all), self.key_binding(to, all)];
             let values = [self.value_binding(from, all), self.value_binding(to, all)];
             let bindings = keys.into_iter().chain([globals, mine, next]).chain(values.into_iter().flatten());
-            let params = SweepParams { pass_index: pass, shift, mask };
+            let params = SweepParams { pass_index: pass, shift, mask, items: tile.1 };
             self.program.dispatch(sweep, &params, bindings.collect(), grid);
         }
     }
@@ -705,14 +707,14 @@ fn split(n: u64, key_size: u64, binding: u64) -> Vec<Piece> {
 }
 
 /// The steps over the keys of an invocation. Written out, they keep keys in named variables, which drivers
-/// hold in registers; in loops they compile quickly.
+/// hold in registers; in loops of a length that compilers do not see they compile quickly.
 fn steps(file: &str, items: u32, written_out: bool, values: bool) -> String {
     let each = |line: &str| -> String {
         if written_out {
             return (0..items).map(|i| line.replace('@', &i.to_string())).collect();
         }
         let line = line.replace("_@", "_list[i]").replace("@u", "i");
-        format!("    for (var i = 0u; i < ITEMS_PER_THREAD; i++) {{\n    {line}    }}\n")
+        format!("    for (var i = 0u; i < params.items; i++) {{\n    {line}    }}\n")
     };
     let function = |head: &str, line: &str| format!("fn {head} {{\n{}}}\n", each(line));
     let variable = |name: &str, of: &str| -> String {
