@@ -254,10 +254,7 @@ fn sort(mut call: Call<'_>) -> Result<Job, Failure> {
     }
     let moved = Operand::Result(vec![n]);
     let op = op.with_values();
-    Ok(with_type!(
-        keys.data,
-        job(op, vec![Operand::Given(keys), Operand::Given(values), sorted, moved])
-    ))
+    Ok(with_type!(keys.data, job(op, vec![Operand::Given(keys), Operand::Given(values), sorted, moved])))
 }
 
 fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {

@@ -292,7 +292,7 @@ fn policy(profile: &DeviceProfile, key_size: u64, values: bool) -> Policy {
     if profile.is_cpu() {
         // Barriers are dear on processors, and each invocation pays; more workgroups than cores gain nothing.
         let sweep_tile = (2 * largest.clamp(4, 32), 16);
-        let block_tile = (32, 16);
+        let block_tile = (8, 64);
         return Policy { block_tile, blocks: 32, sweep_tile, counters: 32, walkers: 8, written_out: false };
     }
     // Not measured yet: tiles of about the size of CUB's on the same card.
@@ -410,12 +410,15 @@ impl<'a> Lowering<'a> {
         } else {
             Ok(())
         };
-        let (variant, why) = choose("sort", &desc.variant, RadixSort::variants(), profile, || match &sweeps {
-            Ok(()) if profile.is_cpu() => ("counting", "processors run it faster".into()),
-            Ok(()) => ("onesweep", "one reading and writing a pass".into()),
-            Err(_) if !profile.features.subgroups => ("counting", "the device has no subgroup operations".into()),
-            Err(_) => ("counting", "`onesweep` has too many keys for a binding, or no tile here".into()),
-        })?;
+        let (variant, why) =
+            choose("sort", &desc.variant, RadixSort::variants(), profile, || match &sweeps {
+                Ok(()) if profile.is_cpu() => ("counting", "processors run it faster".into()),
+                Ok(()) => ("onesweep", "one reading and writing a pass".into()),
+                Err(_) if !profile.features.subgroups => {
+                    ("counting", "the device has no subgroup operations".into())
+                }
+                Err(_) => ("counting", "`onesweep` has too many keys for a binding, or no tile here".into()),
+            })?;
         if variant.name == "onesweep" {
             sweeps?;
         }
@@ -489,7 +492,11 @@ impl<'a> Lowering<'a> {
         let targets: Vec<Items> = targets.collect();
         let sources = std::iter::once(input).chain(targets.iter().copied());
         let moves: Vec<(Items, Items)> = sources.zip(targets.iter().copied()).collect();
-        if self.variant == "onesweep" { self.onesweep(&moves) } else { self.counting(&moves)? }
+        if self.variant == "onesweep" {
+            self.onesweep(&moves)
+        } else {
+            self.counting(&moves)?
+        }
         Ok(self.program)
     }
 
@@ -576,6 +583,7 @@ impl<'a> Lowering<'a> {
             spec.clone().constant("WORKGROUP_SIZE", tile.0),
         ));
         let scan = self.scan_kernel();
+        let spec = spec.constant("ROW", tile.0.min(32));
         let scatter = self.tile_kernel("primitives/sort_scatter", "scatter_tiles", tile, spec);
         let counted = self.count_binding();
         for (pass, &(from, to)) in (0..).zip(moves) {
@@ -733,10 +741,8 @@ fn steps(file: &str, items: u32, written_out: bool, values: bool) -> String {
     }
     text += &(variable("value", "u32") + &variable("goal", "u32"));
     text += &function("emit_keys(keys: u32)", &format!("    goal_@ = {emit}"));
-    text += &function(
-        "load_values(at: u32, end: u32)",
-        "    value_@ = load_value(at + @u * row_size, end);\n",
-    );
+    text +=
+        &function("load_values(at: u32, end: u32)", "    value_@ = load_value(at + @u * row_size, end);\n");
     text += &function("place_values()", "    place_value(value_@, place_@);\n");
     text + &function(
         "emit_values(keys: u32)",

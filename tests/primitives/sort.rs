@@ -60,31 +60,41 @@ fn pairs_of<T: Element>(gpu: &Gpu, ask: &Ask, keys: &[T], values: &[u32]) -> Res
     Ok((keys_out.read()?, values_out.read()?))
 }
 
-/// Runs keys alone and with values, and compares bits; what the device lacks is skipped.
-fn check<T: Element>(device: &Device, ask: &Ask, keys: &[T]) {
-    let n = keys.len();
-    let what = format!(
-        "{}: {n} {}, descending {}, bits {:?}, {}, tile {:?}, posts left out {}",
+fn describe<T: Element>(device: &Device, ask: &Ask, keys: &[T]) -> String {
+    format!(
+        "{}: {} {}, descending {}, bits {:?}, {}, tile {:?}, posts left out {}",
         device.label,
+        keys.len(),
         T::DTYPE,
         ask.descending,
         ask.bits,
         ask.variant,
         ask.tile,
         ask.leave_out
-    );
-    let positions: Vec<u32> = (0..n as u32).collect();
+    )
+}
+
+/// Sorts keys alone and compares bits; what the device lacks is skipped.
+fn check_keys<T: Element>(device: &Device, ask: &Ask, keys: &[T]) {
+    let what = describe(device, ask, keys);
     let got = match keys_of(&device.gpu, ask, keys) {
         Err(e) if e.kind() == ErrorKind::Unsupported => return,
         other => other.unwrap_or_else(|e| panic!("{what}: {e}")),
     };
+    same(&what, &got, &ask.wanted(keys).iter().map(|&i| keys[i]).collect::<Vec<_>>());
+}
+
+/// Sorts keys with their positions and compares bits; what the device lacks is skipped.
+fn check<T: Element>(device: &Device, ask: &Ask, keys: &[T]) {
+    let what = describe(device, ask, keys);
+    let positions: Vec<u32> = (0..keys.len() as u32).collect();
+    let (got, values) = match pairs_of(&device.gpu, ask, keys, &positions) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => return,
+        other => other.unwrap_or_else(|e| panic!("{what}: {e}")),
+    };
     let order = ask.wanted(keys);
-    let want: Vec<T> = order.iter().map(|&i| keys[i]).collect();
-    same(&what, &got, &want);
-    let (got, values) = pairs_of(&device.gpu, ask, keys, &positions).unwrap_or_else(|e| panic!("{what}: {e}"));
-    same(&format!("{what}, keys of pairs"), &got, &want);
-    let want: Vec<u32> = order.iter().map(|&i| i as u32).collect();
-    same(&format!("{what}, values"), &values, &want);
+    same(&format!("{what}, keys"), &got, &order.iter().map(|&i| keys[i]).collect::<Vec<_>>());
+    same(&format!("{what}, values"), &values, &order.iter().map(|&i| i as u32).collect::<Vec<_>>());
 }
 
 #[track_caller]
@@ -107,7 +117,9 @@ fn keys_and_pairs_match_reference_at_every_length() {
         for variant in variants() {
             for (i, &n) in lengths.iter().enumerate().filter(|(i, _)| device.main || i % 5 == 4) {
                 let keys: Vec<u32> = Random::new(i as u64).elements(n);
-                check(device, &Ask { variant, descending: i % 2 == 1, ..PLAIN }, &keys);
+                let ask = Ask { variant, descending: device.main && i % 2 == 1, ..PLAIN };
+                check_keys(device, &ask, &keys);
+                check(device, &ask, &keys);
             }
         }
     }
@@ -121,12 +133,16 @@ fn every_type_sorts_in_its_order() {
                 let ask = Ask { variant, descending, ..PLAIN };
                 let mut random = Random::new(1);
                 let n = if device.main { 6_000 } else { 700 };
-                check::<i32>(device, &ask, &random.elements(n));
-                check::<f32>(device, &ask, &random.any(n));
-                check(device, &ask, &random.elements::<i32>(n).iter().map(|k| k % 7).collect::<Vec<_>>());
-                check(device, &ask, &[f32::extremes(), f32::extremes()].concat());
-                check(device, &ask, &[i32::extremes(), i32::extremes()].concat());
-                if device.gpu.profile().features.int64 {
+                if device.main || descending {
+                    check::<f32>(device, &ask, &random.any(n));
+                    check(device, &ask, &[f32::extremes(), f32::extremes()].concat());
+                }
+                if device.main || !descending {
+                    check::<i32>(device, &ask, &random.elements(n));
+                    check(device, &ask, &random.elements::<i32>(n).iter().map(|k| k % 7).collect::<Vec<_>>());
+                    check(device, &ask, &[i32::extremes(), i32::extremes()].concat());
+                }
+                if device.main && device.gpu.profile().features.int64 {
                     check(device, &ask, &(0..n).map(|_| random.next()).collect::<Vec<_>>());
                     let few = |random: &mut Random| random.next() & 0x0300_0002_0000_0001;
                     check(device, &ask, &(0..n).map(|_| few(&mut random)).collect::<Vec<_>>());
@@ -141,7 +157,7 @@ fn nan_is_last_with_its_bits_and_place() {
     let nans = [0x7fc0_0000u32, 0xffc0_0001, 0x7f80_0001, 0xffff_ffff, 0x7fff_ffff].map(f32::from_bits);
     let keys = [&nans[..], &[0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY], &nans[1..3]].concat();
     let bits = |keys: &[f32]| keys.iter().map(|k| k.to_bits()).collect::<Vec<_>>();
-    for device in devices() {
+    for device in devices().iter().filter(|d| d.main) {
         for variant in variants() {
             let ask = Ask { variant, ..PLAIN };
             let (up, down) = match keys_of(&device.gpu, &ask, &keys) {
@@ -159,12 +175,12 @@ fn nan_is_last_with_its_bits_and_place() {
 
 #[test]
 fn a_range_of_bits_is_sorted_by_alone() {
-    for device in devices() {
+    for device in devices().iter().filter(|d| d.main) {
         let keys: Vec<u32> = Random::new(2).elements(1500);
         let floats: Vec<f32> = Random::new(3).any(1500);
         for variant in variants() {
             let ranges = [0..0, 32..32, 5..5, 0..1, 31..32, 4..12, 3..20, 0..24, 7..32];
-            for (i, bits) in ranges.into_iter().enumerate().filter(|(i, _)| device.main || i % 4 == 1) {
+            for (i, bits) in ranges.into_iter().enumerate() {
                 let ask = Ask { bits: Some(bits), variant, descending: i % 2 == 0, ..PLAIN };
                 check(device, &ask, &keys);
                 check(device, &ask, &floats);
@@ -235,7 +251,7 @@ fn in_place_and_counted_forms_sort() {
     let keys: Vec<u32> = Random::new(7).elements(n);
     let values: Vec<u32> = (0..n as u32).collect();
     let gather = |order: &[usize], from: &[u32]| order.iter().map(|&i| from[i]).collect::<Vec<_>>();
-    for device in devices() {
+    for device in devices().iter().filter(|d| d.main) {
         let gpu = &device.gpu;
         for variant in variants() {
             for bits in [0..32, 0..8, 5..6, 4..23] {
@@ -356,10 +372,7 @@ fn what_cannot_be_sorted_is_refused() {
     };
     let kind = |r| error(r).0;
     assert_eq!(kind(Op::<u8>::lower(&RadixSort::new(9), &h100)), ErrorKind::Unsupported);
-    assert_eq!(
-        kind(Op::<u32>::lower(&RadixSort::new(9).bits(0..33), &h100)),
-        ErrorKind::InvalidArgument
-    );
+    assert_eq!(kind(Op::<u32>::lower(&RadixSort::new(9).bits(0..33), &h100)), ErrorKind::InvalidArgument);
     #[allow(clippy::reversed_empty_ranges, reason = "it is to be refused")]
     let reversed = RadixSort::new(9).bits(8..4);
     assert_eq!(kind(Op::<u32>::lower(&reversed, &h100)), ErrorKind::InvalidArgument);
