@@ -129,7 +129,7 @@ impl RadixSort {
     /// Moves a value of u32 with each key. Operands: keys, values, keys out, values out.
     #[must_use]
     pub fn with_values(self) -> RadixSort<Pairs> {
-        self.as_form()
+        self.into_form()
     }
 
     /// Every way to run a sort.
@@ -149,7 +149,7 @@ impl RadixSort<Keys> {
     /// Sorts where the keys lie: one operand, read and written.
     #[must_use]
     pub fn in_place(self) -> RadixSort<InPlace<Keys>> {
-        self.as_form()
+        self.into_form()
     }
 }
 
@@ -157,7 +157,7 @@ impl RadixSort<Pairs> {
     /// Sorts where keys and values lie: two operands, read and written.
     #[must_use]
     pub fn in_place(self) -> RadixSort<InPlace<Pairs>> {
-        self.as_form()
+        self.into_form()
     }
 }
 
@@ -166,12 +166,12 @@ impl<F: SortForm> RadixSort<F> {
     /// A number above `n` counts as `n`.
     #[must_use]
     pub fn counted(self) -> RadixSort<Counted<F>> {
-        self.as_form()
+        self.into_form()
     }
 }
 
 impl<F> RadixSort<F> {
-    fn as_form<G>(self) -> RadixSort<G> {
+    fn into_form<G>(self) -> RadixSort<G> {
         let Self { n, descending, bits, variant, tile, leave_out, form: _ } = self;
         RadixSort { n, descending, bits, variant, tile, leave_out, form: PhantomData }
     }
@@ -493,9 +493,9 @@ impl<'a> Lowering<'a> {
         let sources = std::iter::once(input).chain(targets.iter().copied());
         let moves: Vec<(Items, Items)> = sources.zip(targets.iter().copied()).collect();
         if self.variant == "onesweep" {
-            self.onesweep(&moves)
+            self.onesweep(&moves);
         } else {
-            self.counting(&moves)?
+            self.counting(&moves)?;
         }
         Ok(self.program)
     }
