@@ -3,7 +3,7 @@
 use crate::support::{Device, Random, Sample, devices};
 use std::ops::Range;
 use tilework::prelude::*;
-use tilework::program::{DeviceProfile, Op};
+use tilework::program::{DeviceClass, DeviceProfile, Op};
 use tilework::reference::sort_positions;
 use tilework::{Element, ErrorKind, Result};
 
@@ -342,6 +342,40 @@ fn keys_above_one_binding_are_sorted_in_pieces() {
             same(&what, &kx.read().unwrap()[..count], &want);
             let want: Vec<u32> = order.iter().map(|&i| i as u32).collect();
             same(&what, &ky.read().unwrap()[..count], &want);
+        }
+    }
+}
+
+/// What cards get runs here too: steps written out, and ballots for subgroups above 32 lanes.
+#[test]
+fn kernels_for_cards_sort_on_any_device() {
+    let n = 5_000;
+    let keys: Vec<f32> = Random::new(11).any(n);
+    let values: Vec<u32> = (0..n as u32).collect();
+    let order = sort_positions(&keys, true, 0..32);
+    let Some(device) = devices().first() else { return };
+    let gpu = &device.gpu;
+    let mut card = gpu.profile().clone();
+    card.class = DeviceClass::Discrete;
+    let mut large = card.clone();
+    large.subgroup_sizes.1 = 64;
+    for profile in [card, large] {
+        for variant in variants() {
+            let sort = RadixSort::new(n).descending(true).variant(variant).tile(64, 3).with_values();
+            let program = match Op::<f32>::lower(&sort, &profile) {
+                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                other => other.unwrap(),
+            };
+            let (x, y) = (gpu.upload(&keys).unwrap(), gpu.upload(&values).unwrap());
+            let (kx, ky) = (gpu.alloc::<f32>(n).unwrap(), gpu.alloc::<u32>(n).unwrap());
+            let raw = [Slice::from(&x).untyped(), Slice::from(&y).untyped()];
+            let raw = [&raw[..], &[Slice::from(&kx).untyped(), Slice::from(&ky).untyped()]].concat();
+            let mut rec = gpu.recorder();
+            gpu.prepare(program).unwrap().record(&mut rec, &raw).unwrap();
+            rec.submit().unwrap();
+            let what = format!("{}: {variant}, subgroups {:?}", device.label, profile.subgroup_sizes);
+            same(&what, &kx.read().unwrap(), &order.iter().map(|&i| keys[i]).collect::<Vec<_>>());
+            same(&what, &ky.read().unwrap(), &order.iter().map(|&i| i as u32).collect::<Vec<_>>());
         }
     }
 }
