@@ -85,12 +85,16 @@ macro_rules! record {
     };
 }
 record!(x: InOut<A>);
+record!(keys: InOut<A>, values: InOut<B>);
+record!(keys: InOut<A>, count: In<B>);
+record!(keys: InOut<A>, values: InOut<B>, count: In<C>);
+record!(keys: In<A>, values: In<B>, keys_out: Out<C>, values_out: Out<D>);
+record!(keys: In<A>, values: In<B>, count: In<C>, keys_out: Out<D>, values_out: Out<E>);
 record!(input: In<A>, output: Out<B>);
 record!(input: In<A>, output: InOut<B>);
 record!(x: In<A>, y: In<B>, output: Out<C>);
 record!(a: In<A>, b: In<B>, c: InOut<C>);
 record!(input: In<A>, output: Out<B>, count: Out<C>);
-record!(input: In<A>, flags: In<B>, output: Out<C>, count: Out<D>);
 record!(input: In<A>, values: Out<B>, counts: Out<C>, count: Out<D>);
 record!(a: In<A>, b: In<B>, bias: In<C>, c: InOut<D>);
 

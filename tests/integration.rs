@@ -18,6 +18,7 @@ mod primitives {
     mod reduce;
     mod run_length;
     mod select;
+    mod sort;
     mod unique;
 }
 mod readme;

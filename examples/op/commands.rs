@@ -14,7 +14,7 @@ use tilework::gpu::Executable;
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
 use tilework::reference::Number;
-use tilework::{ArgMax, ArgMin, DType, Element, Gpu, Histogram, Max, Min, Prod, Reduce, Sum};
+use tilework::{ArgMax, ArgMin, DType, Element, Gpu, Histogram, Max, Min, Prod, RadixSort, Reduce, Sum};
 use tilework::{Partition, Plannable, RunLength, Select, Unique};
 
 /// Every op, as the command line has it.
@@ -23,6 +23,7 @@ const COMMANDS: &[Command] = &[
     Command { name: "map", inputs: 1..=1, keys: &[value("fn")], job: map },
     Command { name: "zip", inputs: 2..=2, keys: &[value("fn")], job: zip },
     Command { name: "reduce", inputs: 1..=1, keys: &[value("op"), value("axis")], job: reduce },
+    Command { name: "sort", inputs: 1..=2, keys: &[flag("descending")], job: sort },
     Command { name: "select", inputs: 2..=2, keys: &[], job: select },
     Command { name: "partition", inputs: 2..=2, keys: &[], job: partition },
     Command { name: "unique", inputs: 1..=1, keys: &[], job: unique },
@@ -420,4 +421,25 @@ fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {
         (DType::F16, true) => Ok(job::<f16>(op.with_bias(), operands)),
         (other, _) => Err(refuse!("gemm: the matrices are of {other}; the product takes f32 or f16")),
     }
+}
+
+fn sort(mut call: Call<'_>) -> Result<Job, Failure> {
+    let values = if call.inputs.len() == 2 { call.inputs.pop() } else { None };
+    let [keys] = call.take()?;
+    let [n] = keys.dims("sort: keys")?;
+    let op = RadixSort::new(n).descending(call.keys.flag("descending")).variant(call.variant);
+    let sorted = Operand::Result(vec![n]);
+    let Some(values) = values else {
+        return Ok(with_type!(keys.data, job(op, vec![Operand::Given(keys), sorted])));
+    };
+    if values.shape != keys.shape || values.data.dtype() != DType::U32 {
+        return Err(refuse!(
+            "sort: values are {}; they must be {} of u32, one for each key",
+            values.describe(),
+            shape_text(&keys.shape)
+        ));
+    }
+    let moved = Operand::Result(vec![n]);
+    let op = op.with_values();
+    Ok(with_type!(keys.data, job(op, vec![Operand::Given(keys), Operand::Given(values), sorted, moved])))
 }

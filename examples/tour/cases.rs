@@ -33,6 +33,9 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "run-length", dtype: DType::F32, run: |gpu, m| run_length(gpu, &m.floats) },
     Case { op: "histogram", dtype: DType::U8, run: |gpu, m| histogram(gpu, &m.bytes, (0.0, 256.0)) },
     Case { op: "histogram", dtype: DType::F32, run: |gpu, m| histogram(gpu, &m.floats, (-1.0, 1.0)) },
+    Case { op: "sort", dtype: DType::F32, run: |gpu, m| sort(gpu, false, &m.floats) },
+    Case { op: "sort descending", dtype: DType::F32, run: |gpu, m| sort(gpu, true, &m.floats) },
+    Case { op: "sort pairs", dtype: DType::F32, run: |gpu, m| sort_pairs(gpu, &m.floats) },
     Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, m.side, &m.floats) },
     Case { op: "gemm", dtype: DType::F16, run: gemm_of_halves },
     Case { op: "gemm bias gelu", dtype: DType::F32, run: gemm_with_bias_and_gelu },
@@ -86,6 +89,12 @@ pub(crate) struct Check {
 impl Check {
     const PERFECT: Self = Self { error: 0.0, passed: true };
     const FAILED: Self = Self { error: f64::NAN, passed: false };
+
+    /// Compares what was got with what is wanted, bit by bit.
+    fn exact<T: Element>(got: &[T], want: impl ExactSizeIterator<Item = T>) -> Self {
+        let same = |(a, b): (&T, T)| bytemuck::bytes_of(a) == bytemuck::bytes_of(&b);
+        if got.len() == want.len() && got.iter().zip(want).all(same) { Self::PERFECT } else { Self::FAILED }
+    }
 
     /// Both together.
     fn and(self, other: Self) -> Self {
@@ -352,4 +361,28 @@ fn check_product<T: Element + Number + Into<f64>>(
         }
         Ok(all)
     })
+}
+
+fn sort(gpu: &Gpu, descending: bool, keys: &[f32]) -> Result<Outcome> {
+    let (dx, dy) = (gpu.upload(keys)?, gpu.alloc::<f32>(keys.len())?);
+    let plan = RadixSort::new(keys.len()).descending(descending).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let order = reference::sort_positions(keys, descending, 0..32);
+    let check = Check::exact(&dy.read()?, order.iter().map(|&i| keys[i]));
+    outcome(gpu, keys.len().to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+/// The values are the positions, so that they show whether equal keys kept their order.
+fn sort_pairs(gpu: &Gpu, floats: &[f32]) -> Result<Outcome> {
+    let (keys, _) = halves(floats);
+    let n = keys.len();
+    let values: Vec<u32> = (0..n as u32).collect();
+    let (dx, dy) = (gpu.upload(keys)?, gpu.upload(&values)?);
+    let (sx, sy) = (gpu.alloc::<f32>(n)?, gpu.alloc::<u32>(n)?);
+    let plan = RadixSort::new(n).with_values().plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy, &sx, &sy))?;
+    let order = reference::sort_positions(keys, false, 0..32);
+    let check = Check::exact(&sx.read()?, order.iter().map(|&i| keys[i]))
+        .and(Check::exact(&sy.read()?, order.iter().map(|&i| i as u32)));
+    outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dy, &sx, &sy))
 }

@@ -6,7 +6,7 @@ use crate::element::Element;
 use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Recorder, Slice};
-use crate::primitives::{Histogram, Reduce, Reducer};
+use crate::primitives::{Histogram, RadixSort, Reduce, Reducer};
 use crate::program::{In, InOut, Op};
 
 impl Gpu {
@@ -200,6 +200,52 @@ impl Gpu {
         let counts = self.alloc(histogram.bins())?;
         self.run(|rec| plan.record(rec, input, &counts))?;
         Ok(counts)
+    }
+
+    /// The keys in ascending order, in a new buffer: [`RadixSort`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let keys = gpu.upload(&[3.0f32, -1.0, f32::INFINITY, 0.5])?;
+    /// assert_eq!(gpu.sort(&keys)?.read()?, [-1.0, 0.5, 3.0, f32::INFINITY]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`RadixSort`] and of [`Gpu::alloc`].
+    pub fn sort<'a, T: Element>(&self, keys: impl Into<Slice<'a, T>>) -> Result<Buffer<T>> {
+        let keys = keys.into();
+        let plan = RadixSort::new(keys.len()).plan::<T>(self)?;
+        let sorted = self.alloc(keys.len())?;
+        self.run(|rec| plan.record(rec, keys, &sorted))?;
+        Ok(sorted)
+    }
+
+    /// The keys in ascending order, and the values that go with them, in new buffers: [`RadixSort`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (keys, values) = (gpu.upload(&[30, 10, 20, 10])?, gpu.upload(&[0u32, 1, 2, 3])?);
+    /// let (keys, values) = gpu.sort_pairs(&keys, &values)?;
+    /// assert_eq!(keys.read()?, [10, 10, 20, 30]);
+    /// assert_eq!(values.read()?, [1, 3, 2, 0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`RadixSort`] and of [`Gpu::alloc`].
+    pub fn sort_pairs<'a, T: Element>(
+        &self,
+        keys: impl Into<Slice<'a, T>>,
+        values: impl Into<Slice<'a, u32>>,
+    ) -> Result<(Buffer<T>, Buffer<u32>)> {
+        let (keys, values) = (keys.into(), values.into());
+        let plan = RadixSort::new(keys.len()).with_values().plan::<T>(self)?;
+        let sorted = (self.alloc(keys.len())?, self.alloc(keys.len())?);
+        self.run(|rec| plan.record(rec, keys, values, &sorted.0, &sorted.1))?;
+        Ok(sorted)
     }
 
     /// Submits what `record` records.

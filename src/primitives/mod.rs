@@ -8,6 +8,7 @@
 //! | another associative operator | [`Reduce`] with [`CustomOp`] |
 //! | some of the elements, close together | [`Select`]; [`Partition`] keeps the others behind them |
 //! | runs of equal neighbours | [`Unique`]; with their lengths [`RunLength`] |
+//! | keys in order, alone or with values | [`RadixSort`] |
 
 mod compact;
 mod histogram;
@@ -16,6 +17,7 @@ mod partition;
 mod reduce;
 mod run_length;
 mod select;
+mod sort;
 mod unique;
 
 pub use compact::Predicate;
@@ -26,10 +28,18 @@ pub use partition::{Partition, PartitionIf};
 pub use reduce::Reduce;
 pub use run_length::RunLength;
 pub use select::{Select, SelectIf};
+pub use sort::{Counted, InPlace, Keys, Pairs, RadixSort, SortForm};
 pub use unique::Unique;
 
 use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] =
-    &[reduce::INFO, histogram::INFO, select::INFO, partition::INFO, unique::INFO, run_length::INFO];
+pub const OPS: &[OpInfo] = &[
+    reduce::INFO,
+    histogram::INFO,
+    select::INFO,
+    partition::INFO,
+    unique::INFO,
+    run_length::INFO,
+    sort::INFO,
+];

@@ -12,6 +12,7 @@ mod partition;
 mod reduce;
 mod run_length;
 mod select;
+mod sort;
 mod unique;
 mod zip;
 
@@ -25,5 +26,6 @@ pub use partition::partition;
 pub use reduce::{reduce, reduce_bound, reduce_with};
 pub use run_length::run_length;
 pub use select::select;
+pub use sort::sort_positions;
 pub use unique::unique;
 pub use zip::{zip, zip_bound};

@@ -1,0 +1,32 @@
+// Keys and their digits. Keys move as they came, so that a NaN keeps its bits and its place among the
+// others; order() gives each the unsigned number that stands for it, here and wherever a digit is asked.
+const RADIX: u32 = 256u;
+const FLIP: u32 = 0u; // bits in which a key's words differ from its number (of floats, once the sign is dealt with)
+const PAD: u32 = 4294967295u; // a word of a key that no other comes after
+
+#if WIDE
+alias Key = vec2<u32>;
+
+fn digit_at(key: Key, shift: u32, mask: u32) -> u32 {
+    let low = key.x ^ FLIP;
+    let high = key.y ^ FLIP;
+    // A shift by all 32 bits is not defined, hence in two steps.
+    let below = (low >> (shift & 31u)) | ((high << 1u) << (31u - (shift & 31u)));
+    return select(below, high >> (shift & 31u), shift >= 32u) & mask;
+}
+#else
+alias Key = u32;
+
+fn order(key: Key) -> u32 {
+#if FLOAT
+    // Every NaN is the largest number, whichever way the rest is sorted.
+    let sign = bitcast<u32>(bitcast<i32>(key) >> 31u);
+    let number = key ^ (sign | 0x80000000u) ^ FLIP;
+    return select(number, 0xffffffffu, (key & 0x7fffffffu) > 0x7f800000u);
+#else
+    return key ^ FLIP;
+#endif
+}
+
+fn digit_at(key: Key, shift: u32, mask: u32) -> u32 { return (order(key) >> (shift & 31u)) & mask; }
+#endif

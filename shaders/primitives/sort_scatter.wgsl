@@ -1,0 +1,88 @@
+// Last step of a pass of the variant `counting`: a workgroup takes its block tile by tile, ranks the keys
+// of a tile by digit, in order, and moves them to where the counts of all blocks put them.
+#import primitives/sort_tile
+#import primitives/sort_block
+
+@group(0) @binding(1) var<storage, read> keys_in: array<Key>;
+@group(0) @binding(2) var<storage, read_write> keys_out: array<Key>;
+@group(0) @binding(3) var<storage, read> counts: array<u32>;
+@group(0) @binding(4) var<storage, read> totals: array<u32>;
+#if VALUES
+@group(0) @binding(5) var<storage, read> values_in: array<u32>;
+@group(0) @binding(6) var<storage, read_write> values_out: array<u32>;
+#if COUNTED
+@group(0) @binding(7) var<storage, read> count: array<u32>;
+#endif
+#else
+#if COUNTED
+@group(0) @binding(5) var<storage, read> count: array<u32>;
+#endif
+#endif
+
+// Where the next key of each digit of this block goes.
+var<workgroup> wg_next: array<u32, RADIX>;
+
+fn claim_digit(digit: u32, start: u32, keys: u32) {
+    let next = wg_next[digit];
+    wg_bases[digit] = next - start;
+    wg_next[digit] = next + keys;
+}
+
+// An output above one binding is written window by window.
+fn store_key(place: u32, key: Key) {
+    let at = place - params.window;
+    if at < params.window_len {
+        keys_out[at] = key;
+    }
+}
+
+#if VALUES
+fn store_value(place: u32, value: u32) {
+    let at = place - params.window;
+    if at < params.window_len {
+        values_out[at] = value;
+    }
+}
+#endif
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn scatter_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+    let block = workgroup_index(group);
+    if block >= params.blocks {
+        return;
+    }
+    take_place(index);
+    let first_digit = index * DIGITS_PER_THREAD;
+    let end_digit = min(first_digit + DIGITS_PER_THREAD, RADIX);
+    var sum = 0u;
+    for (var digit = first_digit; digit < end_digit; digit++) {
+        sum += totals[digit];
+    }
+    var place = sum_before(sum);
+    for (var digit = first_digit; digit < end_digit; digit++) {
+        wg_next[digit] = place + counts[digit * params.all_blocks + params.first_block + block];
+        place += totals[digit];
+    }
+    let range = block_range(block);
+    for (var first = range.x; first < range.y; first += TILE) {
+        let keys = min(TILE, range.y - first);
+        clear_counts();
+        load_keys(first + first_key(), range.y);
+        workgroupBarrier();
+        rank_keys();
+        workgroupBarrier();
+        split_digits();
+        workgroupBarrier();
+        place_keys();
+        workgroupBarrier();
+        emit_keys(keys);
+#if VALUES
+        load_values(first + first_key(), range.y);
+        workgroupBarrier();
+        place_values();
+        workgroupBarrier();
+        emit_values(keys);
+#endif
+        workgroupBarrier();
+    }
+}

@@ -1,0 +1,431 @@
+//! Every variant and form of `RadixSort` against the reference.
+
+use crate::support::{Device, Random, Sample, devices};
+use std::ops::Range;
+use tilework::prelude::*;
+use tilework::program::{DeviceClass, DeviceProfile, Op};
+use tilework::reference::sort_positions;
+use tilework::{Element, ErrorKind, Result};
+
+/// What is asked of a sort.
+#[derive(Clone)]
+struct Ask {
+    descending: bool,
+    bits: Option<Range<u32>>,
+    variant: &'static str,
+    tile: Option<(u32, u32)>,
+    leave_out: u32,
+}
+
+const PLAIN: Ask = Ask { descending: false, bits: None, variant: "auto", tile: None, leave_out: 0 };
+
+impl Ask {
+    fn sort(&self, n: usize) -> RadixSort {
+        let mut sort = RadixSort::new(n).descending(self.descending).variant(self.variant);
+        if let Some(bits) = &self.bits {
+            sort = sort.bits(bits.clone());
+        }
+        if let Some((threads, items)) = self.tile {
+            sort = sort.tile(threads, items);
+        }
+        if self.leave_out > 0 {
+            sort = sort.leave_out_posts(self.leave_out);
+        }
+        sort
+    }
+
+    fn wanted<T: Element>(&self, keys: &[T]) -> Vec<usize> {
+        let bits = self.bits.clone().unwrap_or(0..8 * size_of::<T>() as u32);
+        sort_positions(keys, self.descending, bits)
+    }
+}
+
+fn keys_of<T: Element>(gpu: &Gpu, ask: &Ask, keys: &[T]) -> Result<Vec<T>> {
+    let (input, output) = (gpu.upload(keys)?, gpu.alloc::<T>(keys.len())?);
+    let plan = ask.sort(keys.len()).plan::<T>(gpu)?;
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &input, &output)?;
+    rec.submit()?;
+    output.read()
+}
+
+fn pairs_of<T: Element>(gpu: &Gpu, ask: &Ask, keys: &[T], values: &[u32]) -> Result<(Vec<T>, Vec<u32>)> {
+    let n = keys.len();
+    let (input, values) = (gpu.upload(keys)?, gpu.upload(values)?);
+    let (keys_out, values_out) = (gpu.alloc::<T>(n)?, gpu.alloc::<u32>(n)?);
+    let plan = ask.sort(n).with_values().plan::<T>(gpu)?;
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &input, &values, &keys_out, &values_out)?;
+    rec.submit()?;
+    Ok((keys_out.read()?, values_out.read()?))
+}
+
+fn describe<T: Element>(device: &Device, ask: &Ask, keys: &[T]) -> String {
+    format!(
+        "{}: {} {}, descending {}, bits {:?}, {}, tile {:?}, posts left out {}",
+        device.label,
+        keys.len(),
+        T::DTYPE,
+        ask.descending,
+        ask.bits,
+        ask.variant,
+        ask.tile,
+        ask.leave_out
+    )
+}
+
+/// Sorts keys alone and compares bits; what the device lacks is skipped.
+fn check_keys<T: Element>(device: &Device, ask: &Ask, keys: &[T]) {
+    let what = describe(device, ask, keys);
+    let got = match keys_of(&device.gpu, ask, keys) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => return,
+        other => other.unwrap_or_else(|e| panic!("{what}: {e}")),
+    };
+    same(&what, &got, &ask.wanted(keys).iter().map(|&i| keys[i]).collect::<Vec<_>>());
+}
+
+/// Sorts keys with their positions and compares bits; what the device lacks is skipped.
+fn check<T: Element>(device: &Device, ask: &Ask, keys: &[T]) {
+    let what = describe(device, ask, keys);
+    let positions: Vec<u32> = (0..keys.len() as u32).collect();
+    let (got, values) = match pairs_of(&device.gpu, ask, keys, &positions) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => return,
+        other => other.unwrap_or_else(|e| panic!("{what}: {e}")),
+    };
+    let order = ask.wanted(keys);
+    same(&format!("{what}, keys"), &got, &order.iter().map(|&i| keys[i]).collect::<Vec<_>>());
+    same(&format!("{what}, values"), &values, &order.iter().map(|&i| i as u32).collect::<Vec<_>>());
+}
+
+#[track_caller]
+fn same<T: Element>(what: &str, got: &[T], want: &[T]) {
+    assert_eq!(got.len(), want.len(), "{what}");
+    let differs = (0..got.len()).find(|&i| bytemuck::bytes_of(&got[i]) != bytemuck::bytes_of(&want[i]));
+    if let Some(i) = differs {
+        panic!("{what}: element {i} is {:?}, wanted {:?}", got[i], want[i]);
+    }
+}
+
+fn variants() -> impl Iterator<Item = &'static str> {
+    RadixSort::variants().iter().map(|v| v.name)
+}
+
+#[test]
+fn keys_and_pairs_match_reference_at_every_length() {
+    let lengths = [0, 1, 2, 31, 33, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 5_000, 40_001];
+    for device in devices() {
+        for variant in variants() {
+            for (i, &n) in lengths.iter().enumerate().filter(|(i, _)| device.main || i % 5 == 4) {
+                let keys: Vec<u32> = Random::new(i as u64).elements(n);
+                let ask = Ask { variant, descending: device.main && i % 2 == 1, ..PLAIN };
+                check_keys(device, &ask, &keys);
+                check(device, &ask, &keys);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_type_sorts_in_its_order() {
+    for device in devices() {
+        for variant in variants() {
+            for descending in [false, true] {
+                let ask = Ask { variant, descending, ..PLAIN };
+                let mut random = Random::new(1);
+                let n = if device.main { 6_000 } else { 700 };
+                if device.main || descending {
+                    check::<f32>(device, &ask, &random.any(n));
+                    check(device, &ask, &[f32::extremes(), f32::extremes()].concat());
+                }
+                if device.main || !descending {
+                    check::<i32>(device, &ask, &random.elements(n));
+                    check(device, &ask, &random.elements::<i32>(n).iter().map(|k| k % 7).collect::<Vec<_>>());
+                    check(device, &ask, &[i32::extremes(), i32::extremes()].concat());
+                }
+                if device.main && device.gpu.profile().features.int64 {
+                    check(device, &ask, &(0..n).map(|_| random.next()).collect::<Vec<_>>());
+                    let few = |random: &mut Random| random.next() & 0x0300_0002_0000_0001;
+                    check(device, &ask, &(0..n).map(|_| few(&mut random)).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nan_is_last_with_its_bits_and_place() {
+    let nans = [0x7fc0_0000u32, 0xffc0_0001, 0x7f80_0001, 0xffff_ffff, 0x7fff_ffff].map(f32::from_bits);
+    let keys = [&nans[..], &[0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY], &nans[1..3]].concat();
+    let bits = |keys: &[f32]| keys.iter().map(|k| k.to_bits()).collect::<Vec<_>>();
+    for device in devices().iter().filter(|d| d.main) {
+        for variant in variants() {
+            let ask = Ask { variant, ..PLAIN };
+            let (up, down) = match keys_of(&device.gpu, &ask, &keys) {
+                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                up => (up, keys_of(&device.gpu, &Ask { descending: true, ..ask }, &keys)),
+            };
+            let tail = [&nans[..], &nans[1..3]].concat();
+            let numbers = [f32::NEG_INFINITY, -0.0, 0.0, f32::INFINITY];
+            assert_eq!(bits(&up.unwrap()), bits(&[&numbers[..], &tail].concat()), "{}", device.label);
+            let numbers = [f32::INFINITY, 0.0, -0.0, f32::NEG_INFINITY];
+            assert_eq!(bits(&down.unwrap()), bits(&[&numbers[..], &tail].concat()), "{}", device.label);
+        }
+    }
+}
+
+#[test]
+fn a_range_of_bits_is_sorted_by_alone() {
+    for device in devices().iter().filter(|d| d.main) {
+        let keys: Vec<u32> = Random::new(2).elements(1500);
+        let floats: Vec<f32> = Random::new(3).any(1500);
+        for variant in variants() {
+            let ranges = [0..0, 32..32, 5..5, 0..1, 31..32, 4..12, 3..20, 0..24, 7..32];
+            for (i, bits) in ranges.into_iter().enumerate() {
+                let ask = Ask { bits: Some(bits), variant, descending: i % 2 == 0, ..PLAIN };
+                check(device, &ask, &keys);
+                check(device, &ask, &floats);
+            }
+            if device.gpu.profile().features.int64 {
+                let mut random = Random::new(4);
+                let wide: Vec<u64> = (0..900).map(|_| random.next()).collect();
+                for bits in [0..64, 20..44, 32..40, 63..64, 64..64, 30..33] {
+                    check(device, &Ask { bits: Some(bits), variant, ..PLAIN }, &wide);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sorted_equal_and_skewed_keys_stay_stable() {
+    let n = 9_000;
+    let mut random = Random::new(5);
+    let inputs: [Vec<u32>; 5] = [
+        vec![7; n],
+        vec![u32::MAX; n],
+        (0..n as u32).collect(),
+        (0..n as u32).rev().collect(),
+        (0..n).map(|_| (random.next() % 100).saturating_sub(90) as u32 * 0x0101_0101).collect(),
+    ];
+    for device in devices().iter().filter(|d| d.main) {
+        for variant in variants() {
+            for keys in &inputs {
+                check(device, &Ask { variant, ..PLAIN }, keys);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_million_keys_match_reference() {
+    let keys: Vec<u32> = Random::new(10).elements(1_000_001);
+    let Some(device) = devices().first() else { return };
+    for variant in variants() {
+        let ask = Ask { variant, ..PLAIN };
+        match keys_of(&device.gpu, &ask, &keys) {
+            Err(e) => assert_eq!(e.kind(), ErrorKind::Unsupported, "{e}"),
+            Ok(got) => same(variant, &got, &ask.wanted(&keys).iter().map(|&i| keys[i]).collect::<Vec<_>>()),
+        }
+    }
+}
+
+/// Many tiles of a few keys, some or all of which other workgroups must count.
+#[test]
+fn look_back_needs_no_post() {
+    let keys: Vec<u32> = Random::new(6).elements(20_000);
+    for device in devices() {
+        let (_, largest) = device.gpu.profile().subgroup_sizes;
+        for leave_out in [0, 1, 2, 8, 64, 512] {
+            // One in 1: no tile posts, so each counts all before it.
+            let n = if leave_out == 1 || !device.main { 3_000 } else { keys.len() };
+            let tile = Some((largest.max(32), 2));
+            let ask = Ask { variant: "onesweep", tile, leave_out, ..PLAIN };
+            check(device, &ask, &keys[..n]);
+        }
+    }
+}
+
+#[test]
+fn in_place_and_counted_forms_sort() {
+    let n = 3_000;
+    let keys: Vec<u32> = Random::new(7).elements(n);
+    let values: Vec<u32> = (0..n as u32).collect();
+    let gather = |order: &[usize], from: &[u32]| order.iter().map(|&i| from[i]).collect::<Vec<_>>();
+    for device in devices().iter().filter(|d| d.main) {
+        let gpu = &device.gpu;
+        for variant in variants() {
+            for bits in [0..32, 0..8, 5..6, 4..23] {
+                let ask = Ask { variant, bits: Some(bits.clone()), ..PLAIN };
+                if let Err(e) = ask.sort(n).plan::<u32>(gpu) {
+                    assert_eq!(e.kind(), ErrorKind::Unsupported);
+                    continue;
+                }
+                let what = format!("{}: {variant}, bits {bits:?}", device.label);
+                let order = ask.wanted(&keys);
+                let (x, y) = (gpu.upload(&keys).unwrap(), gpu.upload(&values).unwrap());
+                let mut rec = gpu.recorder();
+                ask.sort(n).in_place().plan::<u32>(gpu).unwrap().record(&mut rec, &x).unwrap();
+                rec.submit().unwrap();
+                same(&what, &x.read().unwrap(), &gather(&order, &keys));
+                let x = gpu.upload(&keys).unwrap();
+                let mut rec = gpu.recorder();
+                let plan = ask.sort(n).with_values().in_place().plan::<u32>(gpu).unwrap();
+                plan.record(&mut rec, &x, &y).unwrap();
+                rec.submit().unwrap();
+                same(&what, &x.read().unwrap(), &gather(&order, &keys));
+                same(&what, &y.read().unwrap(), &gather(&order, &values));
+            }
+            let ask = Ask { variant, ..PLAIN };
+            if ask.sort(n).plan::<u32>(gpu).is_err() {
+                continue;
+            }
+            for count in [0, 1, 1_234, n as u32, u32::MAX] {
+                let what = format!("{}: {variant}, {count} counted", device.label);
+                let m = n.min(count as usize);
+                let order = ask.wanted(&keys[..m]);
+                let with_rest = |sorted: Vec<u32>, rest: &[u32]| [sorted, rest[m..].to_vec()].concat();
+                let (x, y, c) =
+                    (gpu.upload(&keys).unwrap(), gpu.upload(&values).unwrap(), gpu.upload(&[count]).unwrap());
+                let (kx, ky) = (gpu.upload(&vec![9u32; n]).unwrap(), gpu.upload(&vec![8u32; n]).unwrap());
+                let mut rec = gpu.recorder();
+                let plan = ask.sort(n).with_values().counted().plan::<u32>(gpu).unwrap();
+                plan.record(&mut rec, &x, &y, &c, &kx, &ky).unwrap();
+                let plan = ask.sort(n).with_values().in_place().counted().plan::<u32>(gpu).unwrap();
+                plan.record(&mut rec, &x, &y, &c).unwrap();
+                rec.submit().unwrap();
+                same(&what, &kx.read().unwrap(), &with_rest(gather(&order, &keys), &vec![9; n]));
+                same(&what, &ky.read().unwrap(), &with_rest(gather(&order, &values), &vec![8; n]));
+                same(&what, &x.read().unwrap(), &with_rest(gather(&order, &keys), &keys));
+                same(&what, &y.read().unwrap(), &with_rest(gather(&order, &values), &values));
+                let (x, kx) = (gpu.upload(&keys).unwrap(), gpu.upload(&vec![9u32; n]).unwrap());
+                let mut rec = gpu.recorder();
+                ask.sort(n).counted().plan::<u32>(gpu).unwrap().record(&mut rec, &x, &c, &kx).unwrap();
+                ask.sort(n).in_place().counted().plan::<u32>(gpu).unwrap().record(&mut rec, &x, &c).unwrap();
+                rec.submit().unwrap();
+                same(&what, &kx.read().unwrap(), &with_rest(gather(&order, &keys), &vec![9; n]));
+                same(&what, &x.read().unwrap(), &with_rest(gather(&order, &keys), &keys));
+            }
+        }
+    }
+}
+
+/// A profile with bindings of 64 KiB, so that some thousand keys take several pieces.
+#[test]
+fn keys_above_one_binding_are_sorted_in_pieces() {
+    let n = 40_001;
+    let keys: Vec<f32> = Random::new(8).any(n);
+    let values: Vec<u32> = (0..n as u32).collect();
+    let order = sort_positions(&keys, false, 0..32);
+    for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
+        let gpu = &device.gpu;
+        let mut profile = gpu.profile().clone();
+        profile.limits.max_storage_binding = 64 << 10;
+        let sort = RadixSort::new(n).with_values();
+        let program = Op::<f32>::lower(&sort.clone().counted(), &profile).unwrap();
+        assert_eq!(program.variant, "counting");
+        assert!(program.dispatches.iter().flat_map(|d| &d.bindings).all(|b| b.size <= 64 << 10));
+        let refused = Op::<f32>::lower(&sort.variant("onesweep"), &profile).unwrap_err();
+        assert!(matches!(refused.kind(), ErrorKind::TooLarge | ErrorKind::Unsupported), "{refused}");
+        for count in [n, 20_000] {
+            let (x, y) = (gpu.upload(&keys).unwrap(), gpu.upload(&values).unwrap());
+            let c = gpu.upload(&[count as u32]).unwrap();
+            let (kx, ky) = (gpu.alloc::<f32>(n).unwrap(), gpu.alloc::<u32>(n).unwrap());
+            let executable = gpu.prepare(program.clone()).unwrap();
+            let raw = [Slice::from(&x).untyped(), Slice::from(&y).untyped(), Slice::from(&c).untyped()];
+            let raw = [&raw[..], &[Slice::from(&kx).untyped(), Slice::from(&ky).untyped()]].concat();
+            let mut rec = gpu.recorder();
+            executable.record(&mut rec, &raw).unwrap();
+            rec.submit().unwrap();
+            let order: Vec<usize> = order.iter().copied().filter(|&i| i < count).collect();
+            let what = format!("{}: {count} of {n} in pieces", device.label);
+            let want: Vec<f32> = order.iter().map(|&i| keys[i]).collect();
+            same(&what, &kx.read().unwrap()[..count], &want);
+            let want: Vec<u32> = order.iter().map(|&i| i as u32).collect();
+            same(&what, &ky.read().unwrap()[..count], &want);
+        }
+    }
+}
+
+/// What cards get runs here too: steps written out, and ballots for subgroups above 32 lanes.
+#[test]
+fn kernels_for_cards_sort_on_any_device() {
+    let n = 5_000;
+    let keys: Vec<f32> = Random::new(11).any(n);
+    let values: Vec<u32> = (0..n as u32).collect();
+    let order = sort_positions(&keys, true, 0..32);
+    let Some(device) = devices().first() else { return };
+    let gpu = &device.gpu;
+    let mut card = gpu.profile().clone();
+    card.class = DeviceClass::Discrete;
+    let mut large = card.clone();
+    large.subgroup_sizes.1 = 64;
+    for profile in [card, large] {
+        for variant in variants() {
+            let sort = RadixSort::new(n).descending(true).variant(variant).tile(64, 3).with_values();
+            let program = match Op::<f32>::lower(&sort, &profile) {
+                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                other => other.unwrap(),
+            };
+            let (x, y) = (gpu.upload(&keys).unwrap(), gpu.upload(&values).unwrap());
+            let (kx, ky) = (gpu.alloc::<f32>(n).unwrap(), gpu.alloc::<u32>(n).unwrap());
+            let raw = [Slice::from(&x).untyped(), Slice::from(&y).untyped()];
+            let raw = [&raw[..], &[Slice::from(&kx).untyped(), Slice::from(&ky).untyped()]].concat();
+            let mut rec = gpu.recorder();
+            gpu.prepare(program).unwrap().record(&mut rec, &raw).unwrap();
+            rec.submit().unwrap();
+            let what = format!("{}: {variant}, subgroups {:?}", device.label, profile.subgroup_sizes);
+            same(&what, &kx.read().unwrap(), &order.iter().map(|&i| keys[i]).collect::<Vec<_>>());
+            same(&what, &ky.read().unwrap(), &order.iter().map(|&i| i as u32).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn slices_are_sorted_and_neighbours_stay() {
+    for device in devices() {
+        let keys: Vec<i32> = Random::new(9).elements(1000);
+        let (x, y) = (device.gpu.upload(&keys).unwrap(), device.gpu.upload(&[7i32; 1000]).unwrap());
+        let mut rec = device.gpu.recorder();
+        let plan = RadixSort::new(300).plan::<i32>(&device.gpu).unwrap();
+        plan.record(&mut rec, x.slice(64..364).unwrap(), y.slice(128..428).unwrap()).unwrap();
+        rec.submit().unwrap();
+        let mut want = vec![7; 1000];
+        want[128..428].copy_from_slice(&keys[64..364]);
+        want[128..428].sort_unstable();
+        assert_eq!(y.read().unwrap(), want, "{}", device.label);
+    }
+}
+
+#[test]
+fn what_cannot_be_sorted_is_refused() {
+    let h100 = DeviceProfile::h100();
+    let webgpu = DeviceProfile::webgpu_defaults();
+    let error = |r: Result<tilework::program::Program>| {
+        let e = r.unwrap_err();
+        (e.kind(), e.to_string())
+    };
+    let kind = |r| error(r).0;
+    assert_eq!(kind(Op::<u8>::lower(&RadixSort::new(9), &h100)), ErrorKind::Unsupported);
+    assert_eq!(kind(Op::<u32>::lower(&RadixSort::new(9).bits(0..33), &h100)), ErrorKind::InvalidArgument);
+    #[allow(clippy::reversed_empty_ranges, reason = "it is to be refused")]
+    let reversed = RadixSort::new(9).bits(8..4);
+    assert_eq!(kind(Op::<u32>::lower(&reversed, &h100)), ErrorKind::InvalidArgument);
+    assert_eq!(
+        kind(Op::<u32>::lower(&RadixSort::new(9).variant("bubble"), &h100)),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(
+        kind(Op::<u32>::lower(&RadixSort::new(9).variant("onesweep"), &webgpu)),
+        ErrorKind::Unsupported
+    );
+    let (kind, text) = error(Op::<u32>::lower(&RadixSort::new(1 << 32), &h100));
+    assert_eq!(kind, ErrorKind::TooLarge);
+    assert!(text.contains("keys of 4294967296 elements of u32"), "{text}");
+    let (kind, text) = error(Op::<u32>::lower(&RadixSort::new(1 << 29).variant("onesweep"), &h100));
+    assert_eq!(kind, ErrorKind::TooLarge);
+    assert!(text.contains("take `counting`"), "{text}");
+    assert_eq!(Op::<u32>::lower(&RadixSort::new(1 << 30), &h100).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(Op::<u32>::lower(&RadixSort::new((1 << 30) - (1 << 20)), &h100).unwrap().variant, "counting");
+    assert_eq!(Op::<u32>::lower(&RadixSort::new(1 << 28), &h100).unwrap().variant, "onesweep");
+    assert!(Op::<u32>::lower(&RadixSort::new(0), &webgpu).unwrap().dispatches.is_empty());
+}
