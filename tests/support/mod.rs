@@ -52,6 +52,14 @@ pub(crate) fn devices() -> &'static [Device] {
     })
 }
 
+/// The devices before the first on OpenGL. wgpu panics when another thread holds OpenGL's only context for six
+/// seconds, which a software driver does while it compiles large kernels.
+pub(crate) fn devices_for_large_kernels() -> &'static [Device] {
+    let all = devices();
+    let count = all.iter().position(|d| d.gpu.profile().backend == "gl").unwrap_or(all.len());
+    &all[..count]
+}
+
 /// The first device, if there is any.
 pub(crate) fn gpu() -> Option<&'static Gpu> {
     devices().first().map(|d| &d.gpu)
