@@ -1,6 +1,6 @@
 //! Every variant of `Histogram` against the reference.
 
-use crate::support::{Device, Random, Sample, devices_for_large_kernels};
+use crate::support::{Device, Random, Sample, devices};
 use half::f16;
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
@@ -56,7 +56,7 @@ fn check<'a, T: Number>(
 #[test]
 fn every_length_matches_reference() {
     let lengths = [0, 1, 3, 4, 5, 15, 16, 17, 255, 256, 257, 1023, 4099, 70_001];
-    for device in devices_for_large_kernels() {
+    for device in devices() {
         for (i, &n) in lengths.iter().enumerate().filter(|(i, _)| device.main || i % 13 == 12) {
             let mut random = Random::new(i as u64);
             check(device, &Histogram::new(n, 256), &random.elements::<u8>(n), some_names(device));
@@ -85,7 +85,7 @@ fn every_type_matches_reference() {
         let any: Vec<T> = Random::new(3).any(5003);
         check(device, &desc(64), &any, own);
     }
-    for device in devices_for_large_kernels().iter().filter(|d| d.main || !d.label.contains("checked")) {
+    for device in devices().iter().filter(|d| d.main || !d.label.contains("checked")) {
         all::<u8>(device, 10.0, 200.0);
         all::<i8>(device, -100.0, 90.0);
         all::<u32>(device, 5e8, 4e9);
@@ -100,7 +100,7 @@ fn values_at_edges_fall_where_numpy_puts_them() {
     fn around(edges: impl Iterator<Item = f32>) -> Vec<f32> {
         edges.flat_map(|e| [e.next_down(), e, e.next_up()]).chain(f32::extremes()).collect()
     }
-    for device in devices_for_large_kernels() {
+    for device in devices() {
         for (lo, hi, bins) in [
             (0.0, 1.0, 10),
             (0.0, 1.0, 1024),
@@ -129,7 +129,7 @@ fn values_at_edges_fall_where_numpy_puts_them() {
 #[test]
 fn whole_numbers_fall_into_exact_fractions() {
     let top = f64::from(u32::MAX);
-    for device in devices_for_large_kernels() {
+    for device in devices() {
         for (lo, hi, bins) in [
             (0.0, 1024.0, 1024),
             (0.0, 4294967296.0, 1024),
@@ -174,7 +174,7 @@ fn zipf(n: usize, most: f64) -> Vec<u32> {
 #[test]
 fn crowded_bins_match_reference() {
     let n = 40_000;
-    for device in devices_for_large_kernels() {
+    for device in devices() {
         for bins in [1, 256, 4096, 1 << 15].into_iter().filter(|b| device.main || *b == 4096) {
             check(device, &Histogram::new(n, bins), &zipf(n, bins as f64), some_names(device));
             check(device, &Histogram::new(n, bins), &vec![bins as u32 - 1; n], some_names(device));
@@ -192,7 +192,7 @@ fn forms_for_cards_match_reference() {
     let profile = DeviceProfile::webgpu_defaults();
     // 528 workgroups of 256 invocations have four vec4 each.
     let least = 528 * 256 * 4 * 16;
-    for device in devices_for_large_kernels().iter().filter(|d| d.main) {
+    for device in devices().iter().filter(|d| d.main) {
         let gpu = &device.gpu;
         let bytes: Vec<u8> = Random::new(1).elements(least + 100_005);
         let words: Vec<u32> = zipf(least / 4 + 5005, 5000.0);
@@ -229,7 +229,7 @@ fn counts_above_2_to_the_24_are_exact() {
     let n = (1 << 24) + 12_345;
     let mut input = vec![3u8; n];
     input[77] = 4;
-    let Some(device) = devices_for_large_kernels().first() else { return };
+    let Some(device) = devices().first() else { return };
     for variant in ["auto", "global", "aggregated"] {
         let counts = run(&device.gpu, &Histogram::new(n, 256).variant(variant), &input).unwrap();
         assert_eq!((counts[3], counts[4]), (n as u32 - 1, 1), "{variant}");
@@ -239,7 +239,7 @@ fn counts_above_2_to_the_24_are_exact() {
 #[test]
 fn inputs_above_one_binding_are_taken_in_pieces() {
     // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer.
-    let Some(device) = devices_for_large_kernels().iter().find(|d| d.label.contains("WebGPU")) else {
+    let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else {
         return;
     };
     let n = 140_000_003;
@@ -253,7 +253,7 @@ fn inputs_above_one_binding_are_taken_in_pieces() {
 
 #[test]
 fn slices_are_counted_and_neighbours_of_the_counts_stay() {
-    for device in devices_for_large_kernels() {
+    for device in devices() {
         let gpu = &device.gpu;
         let x = gpu.upload(&(0..1000).map(|i| i as u8).collect::<Vec<_>>()).unwrap();
         let counts = gpu.upload(&[7u32; 200]).unwrap();

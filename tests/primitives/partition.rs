@@ -1,7 +1,7 @@
 //! Every variant of `Partition` against the reference.
 
 use super::select::{LENGTHS, flags};
-use crate::support::{Random, devices_for_large_kernels};
+use crate::support::{Random, devices};
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::reference::partition;
@@ -12,7 +12,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 #[test]
 fn both_sides_match_reference_at_every_length() {
-    for (device, variant) in devices_for_large_kernels().iter().flat_map(|d| names().map(move |v| (d, v))) {
+    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         let gpu = &device.gpu;
         let lengths = if device.main { &LENGTHS[..] } else { &LENGTHS[5..10] };
         for (i, &n) in lengths.iter().enumerate() {
@@ -36,7 +36,7 @@ fn both_sides_match_reference_at_every_length() {
 
 #[test]
 fn predicates_part_as_flags_do() {
-    for device in devices_for_large_kernels() {
+    for device in devices() {
         let gpu = &device.gpu;
         let x: Vec<u32> = (0..9_999).map(|i| i * 7 % 100).collect();
         let low = Predicate::custom("fn keep(x: T) -> bool { return x < 50u; }");

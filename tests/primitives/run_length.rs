@@ -2,7 +2,7 @@
 
 use super::select::{LENGTHS, read_counted};
 use super::unique::runs;
-use crate::support::{Random, devices_for_large_kernels};
+use crate::support::{Random, devices};
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::reference::run_length;
@@ -13,7 +13,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 #[test]
 fn values_and_lengths_match_reference_at_every_length() {
-    for (device, variant) in devices_for_large_kernels().iter().flat_map(|d| names().map(move |v| (d, v))) {
+    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         let gpu = &device.gpu;
         let lengths = if device.main { &LENGTHS[..] } else { &LENGTHS[5..10] };
         for (i, &n) in lengths.iter().enumerate() {

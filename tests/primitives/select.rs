@@ -1,6 +1,6 @@
 //! Every variant of `Select` against the reference.
 
-use crate::support::{Device, Random, devices_for_large_kernels, gpu};
+use crate::support::{Device, Random, devices, gpu};
 use tilework::prelude::*;
 use tilework::reference::select;
 use tilework::{Element, ErrorKind, Result};
@@ -11,7 +11,7 @@ pub(crate) const LENGTHS: [usize; 12] = [0, 1, 2, 31, 33, 255, 257, 4095, 4096, 
 /// Every device with `auto` and all other variants.
 pub(crate) fn cases() -> impl Iterator<Item = (&'static Device, &'static str)> {
     let names = || std::iter::once("auto").chain(Select::variants().iter().map(|v| v.name));
-    devices_for_large_kernels().iter().flat_map(move |d| names().map(move |v| (d, v)))
+    devices().iter().flat_map(move |d| names().map(move |v| (d, v)))
 }
 
 /// Flags of which about one in `every` is set, with any bit.
@@ -80,7 +80,7 @@ fn predicates_see_the_elements() {
 #[test]
 fn the_count_stays_on_the_device_for_what_follows() {
     // Selecting twice in one submission, with nothing read between.
-    for device in devices_for_large_kernels() {
+    for device in devices() {
         let gpu = &device.gpu;
         let x: Vec<u32> = (0..10_000).collect();
         let input = gpu.upload(&x).unwrap();

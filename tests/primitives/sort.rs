@@ -1,6 +1,6 @@
 //! Every variant and form of `RadixSort` against the reference.
 
-use crate::support::{Device, Random, Sample, devices_for_large_kernels};
+use crate::support::{Device, Random, Sample, devices};
 use std::ops::Range;
 use tilework::prelude::*;
 use tilework::program::{DeviceClass, DeviceProfile, Op};
@@ -113,7 +113,7 @@ fn variants() -> impl Iterator<Item = &'static str> {
 #[test]
 fn keys_and_pairs_match_reference_at_every_length() {
     let lengths = [0, 1, 2, 31, 33, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 5_000, 40_001];
-    for device in devices_for_large_kernels() {
+    for device in devices() {
         for variant in variants() {
             for (i, &n) in lengths.iter().enumerate().filter(|(i, _)| device.main || i % 5 == 4) {
                 let keys: Vec<u32> = Random::new(i as u64).elements(n);
@@ -127,7 +127,7 @@ fn keys_and_pairs_match_reference_at_every_length() {
 
 #[test]
 fn every_type_sorts_in_its_order() {
-    for device in devices_for_large_kernels() {
+    for device in devices() {
         for variant in variants() {
             for descending in [false, true] {
                 let ask = Ask { variant, descending, ..PLAIN };
@@ -157,7 +157,7 @@ fn nan_is_last_with_its_bits_and_place() {
     let nans = [0x7fc0_0000u32, 0xffc0_0001, 0x7f80_0001, 0xffff_ffff, 0x7fff_ffff].map(f32::from_bits);
     let keys = [&nans[..], &[0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY], &nans[1..3]].concat();
     let bits = |keys: &[f32]| keys.iter().map(|k| k.to_bits()).collect::<Vec<_>>();
-    for device in devices_for_large_kernels().iter().filter(|d| d.main) {
+    for device in devices().iter().filter(|d| d.main) {
         for variant in variants() {
             let ask = Ask { variant, ..PLAIN };
             let (up, down) = match keys_of(&device.gpu, &ask, &keys) {
@@ -175,7 +175,7 @@ fn nan_is_last_with_its_bits_and_place() {
 
 #[test]
 fn a_range_of_bits_is_sorted_by_alone() {
-    for device in devices_for_large_kernels().iter().filter(|d| d.main) {
+    for device in devices().iter().filter(|d| d.main) {
         let keys: Vec<u32> = Random::new(2).elements(1500);
         let floats: Vec<f32> = Random::new(3).any(1500);
         for variant in variants() {
@@ -207,7 +207,7 @@ fn sorted_equal_and_skewed_keys_stay_stable() {
         (0..n as u32).rev().collect(),
         (0..n).map(|_| (random.next() % 100).saturating_sub(90) as u32 * 0x0101_0101).collect(),
     ];
-    for device in devices_for_large_kernels().iter().filter(|d| d.main) {
+    for device in devices().iter().filter(|d| d.main) {
         for variant in variants() {
             for keys in &inputs {
                 check(device, &Ask { variant, ..PLAIN }, keys);
@@ -219,7 +219,7 @@ fn sorted_equal_and_skewed_keys_stay_stable() {
 #[test]
 fn a_million_keys_match_reference() {
     let keys: Vec<u32> = Random::new(10).elements(1_000_001);
-    let Some(device) = devices_for_large_kernels().first() else { return };
+    let Some(device) = devices().first() else { return };
     for variant in variants() {
         let ask = Ask { variant, ..PLAIN };
         match keys_of(&device.gpu, &ask, &keys) {
@@ -233,7 +233,7 @@ fn a_million_keys_match_reference() {
 #[test]
 fn look_back_needs_no_post() {
     let keys: Vec<u32> = Random::new(6).elements(20_000);
-    for device in devices_for_large_kernels() {
+    for device in devices() {
         let (_, largest) = device.gpu.profile().subgroup_sizes;
         for leave_out in [0, 1, 2, 8, 64, 512] {
             // One in 1: no tile posts, so each counts all before it.
@@ -251,7 +251,7 @@ fn in_place_and_counted_forms_sort() {
     let keys: Vec<u32> = Random::new(7).elements(n);
     let values: Vec<u32> = (0..n as u32).collect();
     let gather = |order: &[usize], from: &[u32]| order.iter().map(|&i| from[i]).collect::<Vec<_>>();
-    for device in devices_for_large_kernels().iter().filter(|d| d.main) {
+    for device in devices().iter().filter(|d| d.main) {
         let gpu = &device.gpu;
         for variant in variants() {
             for bits in [0..32, 0..8, 5..6, 4..23] {
@@ -316,7 +316,7 @@ fn keys_above_one_binding_are_sorted_in_pieces() {
     let keys: Vec<f32> = Random::new(8).any(n);
     let values: Vec<u32> = (0..n as u32).collect();
     let order = sort_positions(&keys, false, 0..32);
-    for device in devices_for_large_kernels().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
+    for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
         let gpu = &device.gpu;
         let mut profile = gpu.profile().clone();
         profile.limits.max_storage_binding = 64 << 10;
@@ -353,7 +353,7 @@ fn kernels_for_cards_sort_on_any_device() {
     let keys: Vec<f32> = Random::new(11).any(n);
     let values: Vec<u32> = (0..n as u32).collect();
     let order = sort_positions(&keys, true, 0..32);
-    let Some(device) = devices_for_large_kernels().first() else { return };
+    let Some(device) = devices().first() else { return };
     let gpu = &device.gpu;
     let mut card = gpu.profile().clone();
     card.class = DeviceClass::Discrete;
@@ -382,7 +382,7 @@ fn kernels_for_cards_sort_on_any_device() {
 
 #[test]
 fn slices_are_sorted_and_neighbours_stay() {
-    for device in devices_for_large_kernels() {
+    for device in devices() {
         let keys: Vec<i32> = Random::new(9).elements(1000);
         let (x, y) = (device.gpu.upload(&keys).unwrap(), device.gpu.upload(&[7i32; 1000]).unwrap());
         let mut rec = device.gpu.recorder();
