@@ -14,6 +14,7 @@ mod elementwise {
 }
 mod primitives {
     mod reduce;
+    mod scan;
 }
 mod readme;
 mod runtime;

@@ -8,6 +8,7 @@ mod gemm;
 mod map;
 mod number;
 mod reduce;
+mod scan;
 mod zip;
 
 pub use activation::activate;
@@ -16,4 +17,5 @@ pub use gemm::{gemm, gemm_bound};
 pub use map::{map, map_bound};
 pub use number::Number;
 pub use reduce::{reduce, reduce_bound, reduce_with};
+pub use scan::{scan, scan_bound, scan_with};
 pub use zip::{zip, zip_bound};
