@@ -234,7 +234,7 @@ struct Policy {
 fn policy(profile: &DeviceProfile, words: u64) -> Policy {
     if profile.is_cpu() {
         // Barriers are costly there, and so are long kernels to compile.
-        return Policy { workgroup_size: 64, quads: 4, spins: 4, ticket: true };
+        return Policy { workgroup_size: 64, quads: 2, spins: 4, ticket: true };
     }
     // The large tile is that of the first measurements on an H100, 2537 GB/s at 2^28; below 2^22 words it
     // would leave multiprocessors idle.
@@ -324,10 +324,8 @@ impl Job<'_> {
         }
         // Tiles reach beyond the end.
         index_u32(name, "elements, and a tile,", len.saturating_add(1 << 17))?;
-        program.cost = Cost {
-            flop: 2.0 * len as f64,
-            bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
-        };
+        program.cost =
+            Cost { flop: 2.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
         program.determinism = if varies { Determinism::RoundingVaries } else { Determinism::SameBits };
         let mut lowering = Lowering { job: self, profile, variant: variant.name, program };
         if len > 0 {

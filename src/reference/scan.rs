@@ -85,9 +85,8 @@ pub fn scan_bound<T: Number>(
     let half_step = if T::DTYPE == DType::F16 { 2f64.powi(-11) } else { 0.0 };
     let numbers: Vec<f64> = input.iter().map(|x| x.to_f64()).collect();
     let sizes: Vec<f64> = numbers.iter().map(|x| x.abs()).collect();
-    let along = |x: &[f64], identity, f: fn(f64, f64) -> f64| {
-        scan_with(rows, n, exclusive, reverse, x, identity, f)
-    };
+    let along =
+        |x: &[f64], identity, f: fn(f64, f64) -> f64| scan_with(rows, n, exclusive, reverse, x, identity, f);
     let count = n as f64;
     if *op == Operator::Sum {
         let depth = count.min(64.0 + 3.0 * count.max(1.0).log2() + count / 256.0);
@@ -117,7 +116,10 @@ mod tests {
         assert_eq!(of(Operator::Sum, false, true), [4.0, 1.0, 2.0, 12.0, 10.0, 5.0]);
         assert_eq!(of(Operator::Prod, true, true), [-2.0, 2.0, 1.0, 25.0, 5.0, 1.0]);
         assert_eq!(of(Operator::Min, false, false), [3.0, -1.0, -1.0, 2.0, 2.0, 2.0]);
-        assert_eq!(of(Operator::Max, true, false), [f64::NEG_INFINITY, 3.0, 3.0, f64::NEG_INFINITY, 2.0, 5.0]);
+        assert_eq!(
+            of(Operator::Max, true, false),
+            [f64::NEG_INFINITY, 3.0, 3.0, f64::NEG_INFINITY, 2.0, 5.0]
+        );
     }
 
     #[test]
