@@ -12,7 +12,7 @@ use tilework::dense::{Activation, Gemm};
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
-use tilework::{ArgMax, ArgMin, DType, Element, Max, Min, Prod, Reduce, Sum};
+use tilework::{ArgMax, ArgMin, DType, Element, Max, Min, Prod, Reduce, Scan, Sum};
 
 /// Every op, as the command line has it.
 const COMMANDS: &[Command] = &[
@@ -20,6 +20,12 @@ const COMMANDS: &[Command] = &[
     Command { name: "map", inputs: 1..=1, keys: &[value("fn")], job: map },
     Command { name: "zip", inputs: 2..=2, keys: &[value("fn")], job: zip },
     Command { name: "reduce", inputs: 1..=1, keys: &[value("op"), value("axis")], job: reduce },
+    Command {
+        name: "scan",
+        inputs: 1..=1,
+        keys: &[value("op"), flag("exclusive"), flag("reverse")],
+        job: scan,
+    },
     Command {
         name: "gemm",
         inputs: 2..=3,
@@ -233,6 +239,55 @@ where
         "argmin" => job::<T>(Reduce::rows(ArgMin, rows, n).variant(variant), operands),
         _ => job::<T>(Reduce::rows(ArgMax, rows, n).variant(variant), operands),
     }
+}
+
+fn scan(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let (rows, n) = match x.shape[..] {
+        [n] => (1, n),
+        [rows, n] => (rows, n),
+        _ => {
+            return Err(refuse!(
+                "scan: x is {}; it must be an array or a matrix, whose rows are scanned",
+                x.describe()
+            ));
+        }
+    };
+    let variant = call.variant;
+    match x.data.dtype() {
+        DType::F32 => scan_as::<f32>(call.keys, rows, n, variant, x),
+        DType::F16 => scan_as::<f16>(call.keys, rows, n, variant, x),
+        DType::I32 => scan_as::<i32>(call.keys, rows, n, variant, x),
+        DType::U32 => scan_as::<u32>(call.keys, rows, n, variant, x),
+        other => Err(refuse!("scan: x is of {other}; scans take f32, f16, i32 or u32")),
+    }
+}
+
+fn scan_as<T: Element>(keys: &Keys, rows: usize, n: usize, variant: &str, x: Array) -> Result<Job, Failure>
+where
+    Sum: Reducer<T, Output = T>,
+    Prod: Reducer<T, Output = T>,
+    Min: Reducer<T, Output = T>,
+    Max: Reducer<T, Output = T>,
+{
+    let op = keys.choice("op", &["sum", "prod", "min", "max"])?;
+    let (exclusive, reverse) = (keys.flag("exclusive"), keys.flag("reverse"));
+    let y = Operand::Result(x.shape.clone());
+    let operands = vec![Operand::Given(x), y];
+    macro_rules! scan {
+        ($op:ident) => {
+            job::<T>(
+                Scan::rows($op, rows, n).exclusive(exclusive).reverse(reverse).variant(variant),
+                operands,
+            )
+        };
+    }
+    Ok(match op {
+        "sum" => scan!(Sum),
+        "prod" => scan!(Prod),
+        "min" => scan!(Min),
+        _ => scan!(Max),
+    })
 }
 
 fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {

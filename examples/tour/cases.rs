@@ -27,6 +27,9 @@ pub(crate) const CASES: &[Case] = &[
         dtype: DType::F32,
         run: |gpu, m| reduce(gpu, ArgMin, rows(m), &m.floats),
     },
+    Case { op: "scan sum", dtype: DType::F32, run: |gpu, m| scan(gpu, Sum, false, 1, &m.floats) },
+    Case { op: "scan rows max", dtype: DType::F32, run: |gpu, m| scan(gpu, Max, false, rows(m), &m.floats) },
+    Case { op: "scan exclusive sum", dtype: DType::U32, run: scan_of_bytes },
     Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, m.side, &m.floats) },
     Case { op: "gemm", dtype: DType::F16, run: gemm_of_halves },
     Case { op: "gemm bias gelu", dtype: DType::F32, run: gemm_with_bias_and_gelu },
@@ -214,6 +217,36 @@ where
         // There is a reference for every operator but a user's own.
         let want = reference::reduce(&operator, part.len(), n, x).unwrap_or_default();
         Ok(Check::compare(got, &want, &reference::reduce_bound(&operator, part.len(), n, x)))
+    })?;
+    let size = if rows == 1 { n.to_string() } else { format!("{rows}x{n}") };
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+/// Where each item would begin if every byte were the length of one.
+fn scan_of_bytes(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let lengths: Vec<u32> = material.bytes.iter().map(|&b| u32::from(b)).collect();
+    scan(gpu, Sum, true, 1, &lengths)
+}
+
+/// Scans `rows` rows of equal length; a remainder is left out.
+fn scan<T: Number, O>(gpu: &Gpu, op: O, exclusive: bool, rows: usize, x: &[T]) -> Result<Outcome>
+where
+    O: Reducer<T, Output = T>,
+{
+    let n = x.len() / rows;
+    let x = &x[..rows * n];
+    let operator: Operator = op.operator();
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<T>(x.len())?);
+    let plan = Scan::rows(op, rows, n).exclusive(exclusive).plan::<T>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let got = dy.read()?;
+    let check = check_on_all_cores(rows, |part| {
+        let (count, elements) = (part.len(), part.start * n..part.end * n);
+        let (got, x) = (&got[elements.clone()], &x[elements]);
+        // There is a reference for every operator but a user's own.
+        let want = reference::scan(&operator, count, n, exclusive, false, x).unwrap_or_default();
+        let bounds = reference::scan_bound(&operator, count, n, exclusive, false, x);
+        Ok(Check::compare(got, &want, &bounds))
     })?;
     let size = if rows == 1 { n.to_string() } else { format!("{rows}x{n}") };
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &dy))

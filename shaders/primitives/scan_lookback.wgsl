@@ -3,6 +3,11 @@
 // looks totals that tile itself from the input, so that no workgroup depends on another's progress
 // (T. Smith, R. Levien, J. D. Owens, Decoupled Fallback, 2025). Only relaxed 32-bit atomics: a word is value
 // and state at once; integers, which have no value to spare, come as halves (SPLIT) that must agree.
+#if SUBGROUPS
+// Tint takes the minimum over a subgroup for something that its lanes might not agree on.
+diagnostic(off, subgroup_uniformity);
+#endif
+
 const SPINS: u32 = 16u;
 const NOT_READY: u32 = 0u;
 const TOTAL: u32 = 1u;

@@ -603,33 +603,30 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    use half::f16;
     let mut programs = Vec::new();
     let custom = CustomOp::new(
         "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",
     );
-    // Several tiles and one; by rows; large tiles.
-    for (rows, n) in [(1, 100_000), (1, 3), (50, 777), (1, 1 << 23)] {
-        for (exclusive, reverse) in [(false, false), (true, true)] {
-            macro_rules! lower {
-                ($($op:expr => $($t:ty),*;)*) => {$($({
-                    let scan = Scan::rows($op, rows, n).variant(variant).exclusive(exclusive).reverse(reverse);
-                    programs.push(Op::<$t>::lower(&scan, profile)?);
-                })*)*};
-            }
-            use half::f16;
-            lower! {
-                Sum => f32, f16, u32;
-                Max => f32, i32;
-                custom.clone() => f32, u32;
-            }
-            if n < 100_000 {
-                lower! {
-                    Prod => f32, i32;
-                    Min => f32, f16, u32;
-                }
-            }
-        }
+    macro_rules! lower {
+        ($rows:expr, $n:expr, $exclusive:expr, $reverse:expr; $($op:expr => $($t:ty),*;)*) => {$($({
+            let scan = Scan::rows($op, $rows, $n).variant(variant).exclusive($exclusive).reverse($reverse);
+            programs.push(Op::<$t>::lower(&scan, profile)?);
+        })*)*};
     }
+    // Every type and operator; every form, in several tiles, in one, by rows, in large tiles.
+    lower! { 1, 100_000, false, false;
+        Sum => f32, f16, u32, i32;
+        Prod => f32, u32;
+        Min => f32, i32;
+        Max => f16, u32;
+        custom.clone() => f32, u32;
+    }
+    for (rows, n) in [(1, 100_000), (1, 3), (50, 777), (1, 1 << 23)] {
+        lower! { rows, n, true, true; Sum => f16; Max => f32; }
+    }
+    lower! { 50, 777, false, true; Sum => f32; }
+    lower! { 50, 777, true, false; Prod => i32; }
     if variant == "lookback" {
         let blocked = Scan::new(Sum, 100_000).variant(variant).leave_out_posts(2);
         programs.push(Op::<f32>::lower(&blocked, profile)?);

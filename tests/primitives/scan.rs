@@ -121,10 +121,12 @@ fn every_type_and_operator_matches_reference() {
         for (v, (variant, form)) in variants().enumerate() {
             // All sixteen for the look-back, whose posts differ by type; elsewhere each type with one operator.
             let all = device.main && variant == "lookback";
-            all_ops::<f32>(device, variant, form, |i| all || i == v % 4);
-            all_ops::<f16>(device, variant, form, |i| all || i == (v + 1) % 4);
-            all_ops::<i32>(device, variant, form, |i| all || i == (v + 2) % 4);
-            all_ops::<u32>(device, variant, form, |i| all || i == (v + 3) % 4);
+            if device.main || FAST.contains(&variant) {
+                all_ops::<f32>(device, variant, form, |i| all || i == v % 4);
+                all_ops::<i32>(device, variant, form, |i| all || i == (v + 2) % 4);
+            }
+            all_ops::<f16>(device, variant, form, |i| all || device.main && i == (v + 1) % 4);
+            all_ops::<u32>(device, variant, form, |i| all || device.main && i == (v + 3) % 4);
         }
     }
 }
@@ -153,10 +155,10 @@ fn rows_match_reference_wherever_they_begin() {
                     check(device, Sum, variant, (rows, n), form, &input);
                 }
             }
-            let input: Vec<f16> = Random::new(7).elements(7 * 1029);
-            check(device, Sum, variant, (7, 1029), one_form, &input);
-            let input: Vec<u32> = Random::new(8).elements(7 * 1029);
-            check(device, Max, variant, (7, 1029), one_form, &input);
+            if device.main || variant == "lookback" {
+                let input: Vec<f16> = Random::new(7).elements(7 * 1029);
+                check(device, Sum, variant, (7, 1029), one_form, &input);
+            }
         }
     }
 }
@@ -188,6 +190,9 @@ fn nan_and_infinities_stay_where_they_come() {
     for device in devices() {
         for (v, (variant, form)) in variants().enumerate() {
             let n = input.len();
+            if !FAST.contains(&variant) && !device.main {
+                continue;
+            }
             if FAST.contains(&variant) || v % 2 == 0 {
                 check(device, Min, variant, (1, n), form, &input);
                 check(device, Sum, variant, (1, n), form, &input);
