@@ -12,6 +12,7 @@ fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
     reduce(&mut bench)?;
     scan(&mut bench)?;
+    segmented_scan(&mut bench)?;
     bench.finish();
     Ok(())
 }
@@ -119,5 +120,33 @@ fn one_scan<T: Element, O: Reducer<T, Output = T>>(
     let case = Case { op: "scan", variant, dtype: T::DTYPE.name(), size, cost };
     let (input, output) = (x.slice(..n)?, y.slice(..n)?);
     bench.device(&case, |rec| plan.record(rec, input, output));
+    Ok(())
+}
+
+fn segmented_scan(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let n = bench.scale(1 << 28, 1 << 20);
+    let (x, y) = (random(&gpu, n, centred)?, gpu.alloc::<f32>(n)?);
+    for length in [1, 100, 100_000, u32::MAX] {
+        let heads = random(&gpu, n, |b| u32::from(b % length == 0))?;
+        for variant in SegmentedScan::variants() {
+            let Ok(plan) = SegmentedScan::new(Sum, n).variant(variant.name).plan::<f32>(&gpu) else {
+                continue;
+            };
+            let size = if length == u32::MAX {
+                format!("{n} one segment")
+            } else {
+                format!("{n} segments of {length}")
+            };
+            let case = Case {
+                op: "segmented-scan",
+                variant: variant.name,
+                dtype: "f32",
+                size,
+                cost: plan.program().cost,
+            };
+            bench.device(&case, |rec| plan.record(rec, &x, &heads, &y));
+        }
+    }
     Ok(())
 }

@@ -43,7 +43,7 @@
 //! |---|---|
 //! | a function of every element, or of two | [`Map`], [`Zip`], [`Axpy`]; your own function is a line of WGSL ([`elementwise`]) |
 //! | a sum, an extreme, its place; of all or by rows | [`Reduce`] ([`primitives`]) |
-//! | all prefixes, of an array or by rows | [`Scan`] ([`primitives`]) |
+//! | all prefixes, of an array by rows or by flags | [`Scan`], [`SegmentedScan`] ([`primitives`]) |
 //! | products of matrices, layers of networks | [`Gemm`] ([`dense`]) |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
@@ -94,13 +94,13 @@ pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use plan::{Plan, Plannable, Report};
-pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, Sum};
+pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
     pub use crate::gpu::Arg;
     pub use crate::{Activation, Axpy, Gemm, GemmBias, Map, MapFn, Zip, ZipFn};
-    pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, Sum};
+    pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
 }
 

@@ -159,7 +159,7 @@ fn every_op_is_one_name_in_five_places() {
         families.insert(stem, module_of(&path));
     }
     for op in tilework::ops() {
-        let name = op.name;
+        let name = op.name.replace('-', "_");
         let family = root.join("src");
         let home = fs::read_dir(family)
             .unwrap()
@@ -169,7 +169,7 @@ fn every_op_is_one_name_in_five_places() {
         let family = home.file_name().unwrap().to_string_lossy().into_owned();
         let shaders = fs::read_dir(root.join("shaders").join(&family)).unwrap();
         let has_shader =
-            shaders.map(|e| e.unwrap().file_name()).any(|f| f.to_string_lossy().starts_with(name));
+            shaders.map(|e| e.unwrap().file_name()).any(|f| f.to_string_lossy().starts_with(&name));
         assert!(has_shader, "no shaders/{family}/{name}*.wgsl");
         for place in [
             format!("src/reference/{name}.rs"),

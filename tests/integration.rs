@@ -15,6 +15,7 @@ mod elementwise {
 mod primitives {
     mod reduce;
     mod scan;
+    mod segmented_scan;
 }
 mod readme;
 mod runtime;

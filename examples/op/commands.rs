@@ -12,7 +12,7 @@ use tilework::dense::{Activation, Gemm};
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
-use tilework::{ArgMax, ArgMin, DType, Element, Max, Min, Prod, Reduce, Scan, Sum};
+use tilework::{ArgMax, ArgMin, DType, Element, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 
 /// Every op, as the command line has it.
 const COMMANDS: &[Command] = &[
@@ -25,6 +25,12 @@ const COMMANDS: &[Command] = &[
         inputs: 1..=1,
         keys: &[value("op"), flag("exclusive"), flag("reverse")],
         job: scan,
+    },
+    Command {
+        name: "segmented-scan",
+        inputs: 2..=2,
+        keys: &[value("op"), flag("exclusive")],
+        job: segmented_scan,
     },
     Command {
         name: "gemm",
@@ -280,6 +286,56 @@ where
                 Scan::rows($op, rows, n).exclusive(exclusive).reverse(reverse).variant(variant),
                 operands,
             )
+        };
+    }
+    Ok(match op {
+        "sum" => scan!(Sum),
+        "prod" => scan!(Prod),
+        "min" => scan!(Min),
+        _ => scan!(Max),
+    })
+}
+
+fn segmented_scan(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, heads] = call.take()?;
+    let [n] = x.dims("segmented-scan: x")?;
+    if heads.shape != [n] || heads.data.dtype() != DType::U32 {
+        return Err(refuse!(
+            "segmented-scan: heads is {}; it must be u32 {}",
+            heads.describe(),
+            shape_text(&[n])
+        ));
+    }
+    let variant = call.variant;
+    match x.data.dtype() {
+        DType::F32 => segmented_scan_as::<f32>(call.keys, n, variant, x, heads),
+        DType::F16 => segmented_scan_as::<f16>(call.keys, n, variant, x, heads),
+        DType::I32 => segmented_scan_as::<i32>(call.keys, n, variant, x, heads),
+        DType::U32 => segmented_scan_as::<u32>(call.keys, n, variant, x, heads),
+        other => Err(refuse!("segmented-scan: x is of {other}; scans take f32, f16, i32 or u32")),
+    }
+}
+
+fn segmented_scan_as<T: Element>(
+    keys: &Keys,
+    n: usize,
+    variant: &str,
+    x: Array,
+    heads: Array,
+) -> Result<Job, Failure>
+where
+    Sum: Reducer<T, Output = T>,
+    Prod: Reducer<T, Output = T>,
+    Min: Reducer<T, Output = T>,
+    Max: Reducer<T, Output = T>,
+{
+    let op = keys.choice("op", &["sum", "prod", "min", "max"])?;
+    let exclusive = keys.flag("exclusive");
+    let y = Operand::Result(x.shape.clone());
+    let operands = vec![Operand::Given(x), Operand::Given(heads), y];
+    macro_rules! scan {
+        ($op:ident) => {
+            job::<T>(SegmentedScan::new($op, n).exclusive(exclusive).variant(variant), operands)
         };
     }
     Ok(match op {

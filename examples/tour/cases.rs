@@ -30,6 +30,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "scan sum", dtype: DType::F32, run: |gpu, m| scan(gpu, Sum, false, 1, &m.floats) },
     Case { op: "scan rows max", dtype: DType::F32, run: |gpu, m| scan(gpu, Max, false, rows(m), &m.floats) },
     Case { op: "scan exclusive sum", dtype: DType::U32, run: scan_of_bytes },
+    Case { op: "segmented scan sum", dtype: DType::F32, run: segmented_scan_of_lines },
     Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, m.side, &m.floats) },
     Case { op: "gemm", dtype: DType::F16, run: gemm_of_halves },
     Case { op: "gemm bias gelu", dtype: DType::F32, run: gemm_with_bias_and_gelu },
@@ -250,6 +251,20 @@ where
     })?;
     let size = if rows == 1 { n.to_string() } else { format!("{rows}x{n}") };
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+/// Sums that begin anew at each line of the text that the material is.
+fn segmented_scan_of_lines(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let n = material.floats.len().min(material.bytes.len());
+    let x = &material.floats[..n];
+    let heads: Vec<u32> = material.bytes[..n].iter().map(|&b| u32::from(b == b'\n')).collect();
+    let (dx, dh, dy) = (gpu.upload(x)?, gpu.upload(&heads)?, gpu.alloc::<f32>(n)?);
+    let plan = SegmentedScan::new(Sum, n).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dh, &dy))?;
+    let want = reference::segmented_scan(&Operator::Sum, false, x, &heads).unwrap_or_default();
+    let bounds = reference::segmented_scan_bound(&Operator::Sum, false, x, &heads);
+    let check = Check::compare(&dy.read()?, &want, &bounds);
+    outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dh, &dy))
 }
 
 fn gemm<T>(gpu: &Gpu, n: usize, numbers: &[T]) -> Result<Outcome>

@@ -12,6 +12,9 @@
 #if LOOKBACK
 #import primitives/scan_lookback
 #endif
+#if HEADS
+#import primitives/segmented_scan_heads
+#endif
 
 const WORKGROUP_SIZE: u32 = 256u;
 const QUADS: u32 = 1u;
@@ -22,17 +25,9 @@ const QUAD: u32 = 4u * PACK;
 @group(0) @binding(2) var<storage, read> input_tail: array<u32>;
 #if REDUCE
 @group(0) @binding(3) var<storage, read_write> totals: array<u32>;
-#if HEADS
-@group(0) @binding(4) var<storage, read> flags: array<vec4<u32>>;
-@group(0) @binding(5) var<storage, read> flags_tail: array<u32>;
-#endif
 #else
 @group(0) @binding(3) var<storage, read_write> output: array<vec4<u32>>;
 @group(0) @binding(4) var<storage, read_write> output_tail: array<u32>;
-#if HEADS
-@group(0) @binding(5) var<storage, read> flags: array<vec4<u32>>;
-@group(0) @binding(6) var<storage, read> flags_tail: array<u32>;
-#endif
 #if CARRIED
 #if HEADS
 @group(0) @binding(7) var<storage, read> carries: array<u32>;
@@ -91,31 +86,10 @@ fn store_quad(q: u32, quad: vec4<u32>) {
 }
 #endif
 
-#if HEADS
-fn flag_bits(q: u32) -> u32 {
-    var quad = vec4<u32>(0u);
-    if q < PACK * params.quads {
-        quad = flags[q];
-    } else {
-        for (var i = 0u; i < 4u; i++) {
-            let at = min(4u * q + i, params.elements - 1u) - QUAD * params.quads;
-            quad[i] = flags_tail[at];
-        }
-    }
-    let bits = vec4<u32>(quad != vec4<u32>(0u)) << vec4<u32>(0u, 1u, 2u, 3u);
-    return bits.x | bits.y | bits.z | bits.w;
-}
-#endif
-
 fn quad_marks(q: u32) -> Marks {
     var marks = marks_of(QUAD * q, QUAD);
 #if HEADS
-    marks.heads = flag_bits(PACK * q);
-    if PACK == 2u {
-        marks.heads |= flag_bits(PACK * q + 1u) << 4u;
-    }
-    // The first element of all begins a segment, whatever its flag.
-    marks.heads |= u32(q == 0u && params.first_element == 0u);
+    marks.heads = head_bits(q);
 #endif
     return marks;
 }

@@ -9,6 +9,7 @@ mod map;
 mod number;
 mod reduce;
 mod scan;
+mod segmented_scan;
 mod zip;
 
 pub use activation::activate;
@@ -18,4 +19,5 @@ pub use map::{map, map_bound};
 pub use number::Number;
 pub use reduce::{reduce, reduce_bound, reduce_with};
 pub use scan::{scan, scan_bound, scan_with};
+pub use segmented_scan::{segmented_scan, segmented_scan_bound};
 pub use zip::{zip, zip_bound};
