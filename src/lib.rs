@@ -43,6 +43,7 @@
 //! |---|---|
 //! | a function of every element, or of two | [`Map`], [`Zip`], [`Axpy`]; your own function is a line of WGSL ([`elementwise`]) |
 //! | a sum, an extreme, its place; of all or by rows | [`Reduce`] ([`primitives`]) |
+//! | all prefixes, of an array by rows or by flags | [`Scan`], [`SegmentedScan`] ([`primitives`]) |
 //! | how many elements fall into each bin | [`Histogram`] ([`primitives`]) |
 //! | keys in order, stable, alone or with values | [`RadixSort`] ([`primitives`]) |
 //! | products of matrices, layers of networks | [`Gemm`] ([`dense`]) |
@@ -95,15 +96,18 @@ pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use plan::{Plan, Plannable, Report};
-pub use primitives::{ArgMax, ArgMin, CustomOp, Histogram, Max, Min, Prod, RadixSort, Reduce, Sum};
-pub use primitives::{Partition, PartitionIf, Predicate, RunLength, Select, SelectIf, Unique};
+pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
+pub use primitives::{
+    Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, Unique,
+};
 
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
     pub use crate::gpu::Arg;
     pub use crate::{Activation, Axpy, Gemm, GemmBias, Map, MapFn, Zip, ZipFn};
-    pub use crate::{ArgMax, ArgMin, CustomOp, Histogram, Max, Min, Prod, RadixSort, Reduce, Sum};
+    pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
+    pub use crate::{Histogram, RadixSort};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
 }
 

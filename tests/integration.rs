@@ -17,6 +17,8 @@ mod primitives {
     mod partition;
     mod reduce;
     mod run_length;
+    mod scan;
+    mod segmented_scan;
     mod select;
     mod sort;
     mod unique;

@@ -14,8 +14,10 @@ use tilework::gpu::Executable;
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
 use tilework::reference::Number;
-use tilework::{ArgMax, ArgMin, DType, Element, Gpu, Histogram, Max, Min, Prod, RadixSort, Reduce, Sum};
-use tilework::{Partition, Plannable, RunLength, Select, Unique};
+use tilework::{
+    ArgMax, ArgMin, DType, Element, Gpu, Histogram, Max, Min, Partition, Plannable, Prod, RadixSort,
+};
+use tilework::{Reduce, RunLength, Scan, SegmentedScan, Select, Sum, Unique};
 
 /// Every op, as the command line has it.
 const COMMANDS: &[Command] = &[
@@ -33,6 +35,18 @@ const COMMANDS: &[Command] = &[
         inputs: 1..=1,
         keys: &[value("bins"), value("lo"), value("hi"), value("edges")],
         job: histogram,
+    },
+    Command {
+        name: "scan",
+        inputs: 1..=1,
+        keys: &[value("op"), flag("exclusive"), flag("reverse")],
+        job: scan,
+    },
+    Command {
+        name: "segmented-scan",
+        inputs: 2..=2,
+        keys: &[value("op"), flag("exclusive")],
+        job: segmented_scan,
     },
     Command {
         name: "gemm",
@@ -350,6 +364,105 @@ fn histogram(mut call: Call<'_>) -> Result<Job, Failure> {
     .variant(call.variant);
     let counts = Operand::Result(vec![op.bins()]);
     Ok(with_type!(x.data, job(op, vec![Operand::Given(x), counts])))
+}
+
+fn scan(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let (rows, n) = match x.shape[..] {
+        [n] => (1, n),
+        [rows, n] => (rows, n),
+        _ => {
+            return Err(refuse!(
+                "scan: x is {}; it must be an array or a matrix, whose rows are scanned",
+                x.describe()
+            ));
+        }
+    };
+    let variant = call.variant;
+    match x.data.dtype() {
+        DType::F32 => scan_as::<f32>(call.keys, rows, n, variant, x),
+        DType::F16 => scan_as::<f16>(call.keys, rows, n, variant, x),
+        DType::I32 => scan_as::<i32>(call.keys, rows, n, variant, x),
+        DType::U32 => scan_as::<u32>(call.keys, rows, n, variant, x),
+        other => Err(refuse!("scan: x is of {other}; scans take f32, f16, i32 or u32")),
+    }
+}
+
+fn scan_as<T: Element>(keys: &Keys, rows: usize, n: usize, variant: &str, x: Array) -> Result<Job, Failure>
+where
+    Sum: Reducer<T, Output = T>,
+    Prod: Reducer<T, Output = T>,
+    Min: Reducer<T, Output = T>,
+    Max: Reducer<T, Output = T>,
+{
+    let op = keys.choice("op", &["sum", "prod", "min", "max"])?;
+    let (exclusive, reverse) = (keys.flag("exclusive"), keys.flag("reverse"));
+    let y = Operand::Result(x.shape.clone());
+    let operands = vec![Operand::Given(x), y];
+    macro_rules! scan {
+        ($op:ident) => {
+            job::<T>(
+                Scan::rows($op, rows, n).exclusive(exclusive).reverse(reverse).variant(variant),
+                operands,
+            )
+        };
+    }
+    Ok(match op {
+        "sum" => scan!(Sum),
+        "prod" => scan!(Prod),
+        "min" => scan!(Min),
+        _ => scan!(Max),
+    })
+}
+
+fn segmented_scan(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, heads] = call.take()?;
+    let [n] = x.dims("segmented-scan: x")?;
+    if heads.shape != [n] || heads.data.dtype() != DType::U32 {
+        return Err(refuse!(
+            "segmented-scan: heads is {}; it must be u32 {}",
+            heads.describe(),
+            shape_text(&[n])
+        ));
+    }
+    let variant = call.variant;
+    match x.data.dtype() {
+        DType::F32 => segmented_scan_as::<f32>(call.keys, n, variant, x, heads),
+        DType::F16 => segmented_scan_as::<f16>(call.keys, n, variant, x, heads),
+        DType::I32 => segmented_scan_as::<i32>(call.keys, n, variant, x, heads),
+        DType::U32 => segmented_scan_as::<u32>(call.keys, n, variant, x, heads),
+        other => Err(refuse!("segmented-scan: x is of {other}; scans take f32, f16, i32 or u32")),
+    }
+}
+
+fn segmented_scan_as<T: Element>(
+    keys: &Keys,
+    n: usize,
+    variant: &str,
+    x: Array,
+    heads: Array,
+) -> Result<Job, Failure>
+where
+    Sum: Reducer<T, Output = T>,
+    Prod: Reducer<T, Output = T>,
+    Min: Reducer<T, Output = T>,
+    Max: Reducer<T, Output = T>,
+{
+    let op = keys.choice("op", &["sum", "prod", "min", "max"])?;
+    let exclusive = keys.flag("exclusive");
+    let y = Operand::Result(x.shape.clone());
+    let operands = vec![Operand::Given(x), Operand::Given(heads), y];
+    macro_rules! scan {
+        ($op:ident) => {
+            job::<T>(SegmentedScan::new($op, n).exclusive(exclusive).variant(variant), operands)
+        };
+    }
+    Ok(match op {
+        "sum" => scan!(Sum),
+        "prod" => scan!(Prod),
+        "min" => scan!(Min),
+        _ => scan!(Max),
+    })
 }
 
 fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {

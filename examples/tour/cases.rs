@@ -27,6 +27,10 @@ pub(crate) const CASES: &[Case] = &[
         dtype: DType::F32,
         run: |gpu, m| reduce(gpu, ArgMin, rows(m), &m.floats),
     },
+    Case { op: "scan sum", dtype: DType::F32, run: |gpu, m| scan(gpu, Sum, false, 1, &m.floats) },
+    Case { op: "scan rows max", dtype: DType::F32, run: |gpu, m| scan(gpu, Max, false, rows(m), &m.floats) },
+    Case { op: "scan exclusive sum", dtype: DType::U32, run: scan_of_bytes },
+    Case { op: "segmented scan sum", dtype: DType::F32, run: segmented_scan_of_lines },
     Case { op: "select", dtype: DType::F32, run: |gpu, m| select(gpu, &m.floats) },
     Case { op: "partition", dtype: DType::F32, run: |gpu, m| partition(gpu, &m.floats) },
     Case { op: "unique", dtype: DType::F32, run: |gpu, m| unique(gpu, &m.floats) },
@@ -298,6 +302,50 @@ fn histogram<T: Number>(gpu: &Gpu, x: &[T], (lo, hi): (f64, f64)) -> Result<Outc
     let want = reference::histogram(&op(x.len()), x)?;
     let check = Check::compare(&dcounts.read()?, &want, &[0.0; 256]);
     outcome(gpu, x.len().to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dcounts))
+}
+
+/// Where each item would begin if every byte were the length of one.
+fn scan_of_bytes(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let lengths: Vec<u32> = material.bytes.iter().map(|&b| u32::from(b)).collect();
+    scan(gpu, Sum, true, 1, &lengths)
+}
+
+/// Scans `rows` rows of equal length; a remainder is left out.
+fn scan<T: Number, O>(gpu: &Gpu, op: O, exclusive: bool, rows: usize, x: &[T]) -> Result<Outcome>
+where
+    O: Reducer<T, Output = T>,
+{
+    let n = x.len() / rows;
+    let x = &x[..rows * n];
+    let operator: Operator = op.operator();
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<T>(x.len())?);
+    let plan = Scan::rows(op, rows, n).exclusive(exclusive).plan::<T>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let got = dy.read()?;
+    let check = check_on_all_cores(rows, |part| {
+        let (count, elements) = (part.len(), part.start * n..part.end * n);
+        let (got, x) = (&got[elements.clone()], &x[elements]);
+        // There is a reference for every operator but a user's own.
+        let want = reference::scan(&operator, count, n, exclusive, false, x).unwrap_or_default();
+        let bounds = reference::scan_bound(&operator, count, n, exclusive, false, x);
+        Ok(Check::compare(got, &want, &bounds))
+    })?;
+    let size = if rows == 1 { n.to_string() } else { format!("{rows}x{n}") };
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+/// Sums that begin anew at each line of the text that the material is.
+fn segmented_scan_of_lines(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let n = material.floats.len().min(material.bytes.len());
+    let x = &material.floats[..n];
+    let heads: Vec<u32> = material.bytes[..n].iter().map(|&b| u32::from(b == b'\n')).collect();
+    let (dx, dh, dy) = (gpu.upload(x)?, gpu.upload(&heads)?, gpu.alloc::<f32>(n)?);
+    let plan = SegmentedScan::new(Sum, n).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dh, &dy))?;
+    let want = reference::segmented_scan(&Operator::Sum, false, x, &heads).unwrap_or_default();
+    let bounds = reference::segmented_scan_bound(&Operator::Sum, false, x, &heads);
+    let check = Check::compare(&dy.read()?, &want, &bounds);
+    outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dh, &dy))
 }
 
 fn gemm<T>(gpu: &Gpu, n: usize, numbers: &[T]) -> Result<Outcome>

@@ -6,7 +6,7 @@ use crate::element::Element;
 use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Recorder, Slice};
-use crate::primitives::{Histogram, RadixSort, Reduce, Reducer};
+use crate::primitives::{Histogram, RadixSort, Reduce, Reducer, Scan};
 use crate::program::{In, InOut, Op};
 
 impl Gpu {
@@ -155,6 +155,54 @@ impl Gpu {
         }
         let output = self.alloc(rows)?;
         let plan = Reduce::rows(op, rows, n).plan::<T>(self)?;
+        self.run(|rec| plan.record(rec, input, &output))?;
+        Ok(output)
+    }
+
+    /// All prefixes of `input`, each with its last element: [`Scan`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Sum};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[3u32, 1, 4, 1, 5])?;
+    /// assert_eq!(gpu.inclusive_scan(&x, Sum)?.read()?, [3, 4, 8, 9, 14]);
+    /// assert_eq!(gpu.exclusive_scan(&x, Sum)?.read()?, [0, 3, 4, 8, 9]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Scan`] and of [`Gpu::alloc`].
+    pub fn inclusive_scan<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        op: O,
+    ) -> Result<Buffer<T>> {
+        let input = input.into();
+        self.scan_with(input, &Scan::new(op, input.len()))
+    }
+
+    /// All prefixes of `input`, each without its last element: [`Scan`]. The first is the identity.
+    ///
+    /// # Errors
+    /// Those of [`Scan`] and of [`Gpu::alloc`].
+    pub fn exclusive_scan<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        op: O,
+    ) -> Result<Buffer<T>> {
+        let input = input.into();
+        self.scan_with(input, &Scan::new(op, input.len()).exclusive(true))
+    }
+
+    fn scan_with<T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        input: Slice<'_, T>,
+        scan: &Scan<O>,
+    ) -> Result<Buffer<T>> {
+        let plan = scan.plan::<T>(self)?;
+        let output = self.alloc(input.len())?;
         self.run(|rec| plan.record(rec, input, &output))?;
         Ok(output)
     }

@@ -6,6 +6,8 @@
 //! | where the extreme is | [`Reduce`] with [`ArgMin`], [`ArgMax`] |
 //! | how many elements fall into each bin | [`Histogram`] |
 //! | another associative operator | [`Reduce`] with [`CustomOp`] |
+//! | all prefixes, of one array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
+//! | prefixes that begin anew at flags | [`SegmentedScan`] |
 //! | some of the elements, close together | [`Select`]; [`Partition`] keeps the others behind them |
 //! | runs of equal neighbours | [`Unique`]; with their lengths [`RunLength`] |
 //! | keys in order, alone or with values | [`RadixSort`] |
@@ -16,6 +18,8 @@ mod operator;
 mod partition;
 mod reduce;
 mod run_length;
+mod scan;
+mod segmented_scan;
 mod select;
 mod sort;
 mod unique;
@@ -27,6 +31,8 @@ pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, 
 pub use partition::{Partition, PartitionIf};
 pub use reduce::Reduce;
 pub use run_length::RunLength;
+pub use scan::Scan;
+pub use segmented_scan::SegmentedScan;
 pub use select::{Select, SelectIf};
 pub use sort::{Counted, InPlace, Keys, Pairs, RadixSort, SortForm};
 pub use unique::Unique;
@@ -36,6 +42,8 @@ use crate::program::OpInfo;
 /// The ops of this family.
 pub const OPS: &[OpInfo] = &[
     reduce::INFO,
+    scan::INFO,
+    segmented_scan::INFO,
     histogram::INFO,
     select::INFO,
     partition::INFO,

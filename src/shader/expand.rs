@@ -11,6 +11,7 @@
 //! | `const NAME: u32 = 1u;` | rewritten where the [`Spec`] has a constant of that name |
 //! | `alias T = f32;` | rewritten where the [`Spec`] has an alias of that name |
 //! | `enable f16;` | moved to the top, once |
+//! | `diagnostic(off, ...);` | the same, for Tint: naga has not the analyses that it turns off |
 
 use super::library;
 use super::spec::{Fragment, Spec};
@@ -72,12 +73,16 @@ pub fn expand_text(name: &str, text: &str, spec: &Spec, target: Target) -> Resul
         lines: Vec::new(),
         files: Vec::new(),
         enables: BTreeSet::new(),
+        diagnostics: BTreeSet::new(),
         done: BTreeSet::new(),
         seen: BTreeSet::new(),
     };
     x.file(name, text)?;
     x.check_all_used(name)?;
     let mut preamble = String::new();
+    for diagnostic in x.diagnostics.iter().filter(|_| target == Target::Tint) {
+        let _ = writeln!(preamble, "{diagnostic}");
+    }
     for enable in x.enables.iter().filter(|e| target == Target::Tint || e.as_str() != "subgroups") {
         let _ = writeln!(preamble, "enable {enable};");
     }
@@ -102,6 +107,7 @@ struct Expander<'a> {
     lines: Vec<(u32, u32)>,
     files: Vec<String>,
     enables: BTreeSet<String>,
+    diagnostics: BTreeSet<String>,
     /// Fragments already in the text.
     done: BTreeSet<String>,
     /// Names of the spec that the text declares or asks for, as `kind name`.
@@ -161,6 +167,10 @@ impl Expander<'_> {
                 continue;
             }
             if !branches.iter().all(|b| b.keep) {
+                continue;
+            }
+            if trimmed.starts_with("diagnostic(") {
+                self.diagnostics.insert(trimmed.to_owned());
                 continue;
             }
             if let Some(enable) = trimmed.strip_prefix("enable ") {
@@ -303,6 +313,14 @@ mod tests {
         assert_eq!(x(Target::Naga).text(), "fn f() {}\n");
         assert_eq!(x(Target::Tint).text(), "enable subgroups;\nfn f() {}\n");
         assert_eq!(x(Target::Tint).origin(2), ("k.wgsl", 1));
+    }
+
+    #[test]
+    fn diagnostics_are_turned_off_for_tint_only() {
+        let x = |t| expand_text("k.wgsl", "diagnostic(off, a_rule);\nfn f() {}\n", &Spec::new(), t).unwrap();
+        assert_eq!(x(Target::Naga).text(), "fn f() {}\n");
+        assert_eq!(x(Target::Tint).text(), "diagnostic(off, a_rule);\nfn f() {}\n");
+        assert_eq!(x(Target::Tint).origin(2), ("k.wgsl", 2));
     }
 
     #[test]

@@ -1,0 +1,125 @@
+// What all scan kernels share: elements, the monoid, and the part of the array that a dispatch covers.
+// An Item is what a scan combines: a value, or in SEGMENTED scans (by rows, or by head flags) a value and
+// whether a segment began on the way to it. REVERSE flips words and tiles, so that all code walks forward.
+#import element/f32 as element
+#import primitives/lift_value as lift
+#import op/add as op
+
+struct Params {
+    tiles: u32,         // of this dispatch
+    first_tile: u32,    // number of the first of them in the order of the scan
+    all_tiles: u32,     // of all dispatches
+    quads: u32,         // vec4 of words that the bindings `input` and `output` hold
+    elements: u32,      // of the array that all bindings of the dispatch hold
+    first_element: u32, // where they begin in the whole array
+    row: u32,           // elements of a row
+}
+@group(0) @binding(0) var<uniform> params: Params;
+
+#if SEGMENTED
+struct Item { value: Acc, head: u32 }
+const ITEM_WORDS: u32 = 2u;
+
+fn item(value: Acc, head: bool) -> Item { return Item(value, u32(head)); }
+fn value_of(x: Item) -> Acc { return x.value; }
+fn has_head(x: Item) -> bool { return x.head != 0u; }
+fn join(a: Item, b: Item) -> Item {
+    return Item(select(op_combine(a.value, b.value), b.value, b.head != 0u), a.head | b.head);
+}
+#else
+alias Item = Acc;
+const ITEM_WORDS: u32 = 1u;
+
+fn item(value: Acc, head: bool) -> Item { return value; }
+fn value_of(x: Item) -> Acc { return x; }
+fn has_head(x: Item) -> bool { return false; }
+fn join(a: Item, b: Item) -> Item { return op_combine(a, b); }
+#endif
+
+fn nothing() -> Item { return item(op_identity(), false); }
+
+// What a workgroup's scan tells an invocation: all before its own item, and all of the workgroup.
+struct Span { before: Item, all: Item }
+
+// What is known of the elements of a word or quad, in the order of the scan.
+struct Marks {
+    heads: u32, // bit i: element i begins a segment
+    skip: u32,  // so many at the beginning are none
+}
+
+// Of the elements `first .. first + count`.
+fn marks_of(first: u32, count: u32) -> Marks {
+    var marks = Marks(0u, 0u);
+#if ROWS
+    var column = (params.first_element + first) % params.row;
+    for (var i = 0u; i < count; i++) {
+#if REVERSE
+        column += 1u;
+        marks.heads |= u32(column == params.row) << (count - 1u - i);
+        column = select(column, 0u, column == params.row);
+#else
+        marks.heads |= u32(column == 0u) << i;
+        column = select(column + 1u, 0u, column + 1u == params.row);
+#endif
+    }
+#endif
+#if REVERSE
+    // Only the array's end is not full. Walked forward, what lies beyond it harms nobody.
+    marks.skip = count - min(count, max(params.elements, first) - first);
+#endif
+    return marks;
+}
+
+// The word's elements in the order of the scan, and back.
+fn in_order(word: u32) -> u32 {
+#if REVERSE
+    return select(word, (word >> 16u) | (word << 16u), PACK == 2u);
+#else
+    return word;
+#endif
+}
+
+// Element `i` of the word, which is number `at` of its quad.
+fn element(word: u32, i: u32, at: u32, marks: Marks) -> Item {
+    var value = lift(decode(word, i), 0u);
+#if REVERSE
+    if at < marks.skip {
+        value = op_identity();
+    }
+#endif
+    return item(value, ((marks.heads >> at) & 1u) != 0u);
+}
+
+fn fold_word(run: Item, word: u32, at: u32, marks: Marks) -> Item {
+    var total = run;
+    for (var i = 0u; i < PACK; i++) {
+        total = join(total, element(word, i, at + i, marks));
+    }
+    return total;
+}
+
+// The result for the next element, before (EXCLUSIVE) or after it has joined the run.
+fn step(run: ptr<function, Item>, x: Item) -> T {
+#if EXCLUSIVE
+    let before = select(value_of(*run), op_identity(), has_head(x));
+    *run = join(*run, x);
+    return finish(before);
+#else
+    *run = join(*run, x);
+    return finish(value_of(*run));
+#endif
+}
+
+fn emit_word(run: ptr<function, Item>, word: u32, at: u32, marks: Marks) -> u32 {
+    let first = step(run, element(word, 0u, at, marks));
+    if PACK == 1u {
+        return encode(first, first);
+    }
+    return encode(first, step(run, element(word, PACK - 1u, at + 1u, marks)));
+}
+
+// The word at `w` of the array, where `old` stands: an element beyond the end is a neighbour's, and stays.
+fn last_word(w: u32, old: u32, new_word: u32) -> u32 {
+    let cut = PACK == 2u && 2u * w + 1u == params.elements;
+    return select(new_word, (old & 0xffff0000u) | (new_word & 0xffffu), cut);
+}

@@ -1,0 +1,120 @@
+// Scan, the teaching ladder: a workgroup scans one tile with the tree that the variant imports, after
+// each invocation has walked WORDS_PER_THREAD words of its own (Kirk and Hwu's coarsening, if above 1: then
+// words are staged in workgroup memory, so that loads and stores are of neighbours).
+// Passes: totals of tiles (REDUCE), scan of the totals, scan of tiles with what lies before them (CARRIED).
+#import primitives/scan_element
+#import workgroup/index
+#import workgroup/scan_kogge_stone as tree
+
+const WORKGROUP_SIZE: u32 = 256u;
+const WORDS_PER_THREAD: u32 = 1u;
+const TILE: u32 = WORKGROUP_SIZE * WORDS_PER_THREAD;
+
+@group(0) @binding(1) var<storage, read> input: array<u32>;
+#if REDUCE
+@group(0) @binding(2) var<storage, read_write> totals: array<u32>;
+#else
+@group(0) @binding(2) var<storage, read_write> output: array<u32>;
+#endif
+#if CARRIED
+@group(0) @binding(3) var<storage, read> carries: array<u32>;
+#endif
+
+// Where word `i` of the tile lies.
+fn place(tile: u32, i: u32) -> u32 {
+#if REVERSE
+    return (params.tiles - tile) * TILE - 1u - i;
+#else
+    return tile * TILE + i;
+#endif
+}
+
+fn words() -> u32 { return (params.elements + PACK - 1u) / PACK; }
+
+fn load_word(w: u32) -> u32 { return in_order(input[min(w, words() - 1u)]); }
+
+#if STAGED
+var<workgroup> wg_words: array<u32, TILE>;
+
+fn word(tile: u32, i: u32) -> u32 { return wg_words[i]; }
+#else
+fn word(tile: u32, i: u32) -> u32 { return load_word(place(tile, i)); }
+#endif
+
+#if REDUCE
+#else
+fn store_word(w: u32, x: u32) {
+    if w < words() {
+        output[w] = last_word(w, output[w], in_order(x));
+    }
+}
+#endif
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+#if REDUCE
+fn reduce_tiles(
+#else
+fn scan_tiles(
+#endif
+    @builtin(workgroup_id) group: vec3<u32>,
+#if SUBGROUPS
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32,
+    @builtin(num_subgroups) sub_count: u32,
+#else
+    @builtin(local_invocation_index) lane: u32,
+#endif
+) {
+    let tile = workgroup_index(group);
+    if tile >= params.tiles {
+        return;
+    }
+#if SUBGROUPS
+    let lane = sub_id * sub_size + sub_lane;
+#endif
+#if STAGED
+    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) {
+        wg_words[i] = load_word(place(tile, i));
+    }
+    workgroupBarrier();
+#endif
+    let first = lane * WORDS_PER_THREAD;
+    var mine = nothing();
+    for (var i = first; i < first + WORDS_PER_THREAD; i++) {
+        mine = fold_word(mine, word(tile, i), 0u, marks_of(PACK * place(tile, i), PACK));
+    }
+#if SUBGROUPS
+    let span = workgroup_scan(mine, sub_lane, sub_size, sub_id, sub_count);
+#else
+    let span = workgroup_scan(mine, lane);
+#endif
+#if REDUCE
+    if lane == 0u {
+        let at = ITEM_WORDS * (params.first_tile + tile);
+        totals[at] = bitcast<u32>(value_of(span.all));
+        if ITEM_WORDS == 2u {
+            totals[at + 1u] = u32(has_head(span.all));
+        }
+    }
+#else
+    var run = span.before;
+#if CARRIED
+    let carry = bitcast<Acc>(carries[ITEM_WORDS * (params.first_tile + tile)]);
+    run = join(item(carry, false), run);
+#endif
+    for (var i = first; i < first + WORDS_PER_THREAD; i++) {
+        let x = emit_word(&run, word(tile, i), 0u, marks_of(PACK * place(tile, i), PACK));
+#if STAGED
+        wg_words[i] = x;
+    }
+    workgroupBarrier();
+    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) {
+        store_word(place(tile, i), wg_words[i]);
+    }
+#else
+        store_word(place(tile, i), x);
+    }
+#endif
+#endif
+}

@@ -1,0 +1,272 @@
+// Scan at the speed of memory: an invocation holds QUADS vec4 of a tile in registers, and joins them by
+// subgroup shuffles (or in workgroup memory), with what lies before the tile: nothing; CARRIED, from an
+// earlier kernel; or LOOKBACK, from the tiles before it. REDUCE only totals the tile.
+// Loads of a subgroup are neighbours. The last 256 bytes or less come as bindings of single words.
+#import primitives/scan_element
+#import workgroup/index
+#if SUBGROUPS
+#import workgroup/scan_shuffle
+#else
+#import workgroup/scan_kogge_stone_double
+#endif
+#if LOOKBACK
+#import primitives/scan_lookback
+#endif
+#if HEADS
+#import primitives/segmented_scan_heads
+#endif
+
+const WORKGROUP_SIZE: u32 = 256u;
+const QUADS: u32 = 1u;
+const TILE_QUADS: u32 = WORKGROUP_SIZE * QUADS;
+const QUAD: u32 = 4u * PACK;
+
+@group(0) @binding(1) var<storage, read> input: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read> input_tail: array<u32>;
+#if REDUCE
+@group(0) @binding(3) var<storage, read_write> totals: array<u32>;
+#else
+@group(0) @binding(3) var<storage, read_write> output: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read_write> output_tail: array<u32>;
+#if CARRIED
+#if HEADS
+@group(0) @binding(7) var<storage, read> carries: array<u32>;
+#else
+@group(0) @binding(5) var<storage, read> carries: array<u32>;
+#endif
+#endif
+#endif
+
+// Where quad `i` of the tile lies.
+fn place(tile: u32, i: u32) -> u32 {
+#if REVERSE
+    return (params.tiles - tile) * TILE_QUADS - 1u - i;
+#else
+    return tile * TILE_QUADS + i;
+#endif
+}
+
+fn flip(quad: vec4<u32>) -> vec4<u32> {
+#if REVERSE
+    return vec4<u32>(in_order(quad.w), in_order(quad.z), in_order(quad.y), in_order(quad.x));
+#else
+    return quad;
+#endif
+}
+
+fn words() -> u32 { return (params.elements + PACK - 1u) / PACK; }
+
+fn tail_word(w: u32) -> u32 {
+    return input_tail[min(w, words() - 1u) - 4u * params.quads];
+}
+
+fn load_quad(q: u32) -> vec4<u32> {
+    if q < params.quads {
+        return flip(input[q]);
+    }
+    let w = 4u * q;
+    return flip(vec4<u32>(tail_word(w), tail_word(w + 1u), tail_word(w + 2u), tail_word(w + 3u)));
+}
+
+#if REDUCE
+#else
+fn store_quad(q: u32, quad: vec4<u32>) {
+    let flipped = flip(quad);
+    if q < params.quads {
+        output[q] = flipped;
+        return;
+    }
+    for (var i = 0u; i < 4u; i++) {
+        let w = 4u * q + i;
+        if w < words() {
+            let at = w - 4u * params.quads;
+            output_tail[at] = last_word(w, output_tail[at], flipped[i]);
+        }
+    }
+}
+#endif
+
+fn quad_marks(q: u32) -> Marks {
+    var marks = marks_of(QUAD * q, QUAD);
+#if HEADS
+    marks.heads = head_bits(q);
+#endif
+    return marks;
+}
+
+// The total of quad `q`, which holds `words`.
+fn fold_quad(words: vec4<u32>, q: u32) -> Item {
+    let marks = quad_marks(q);
+    var total = element(words.x, 0u, 0u, marks);
+    if PACK == 2u {
+        total = join(total, element(words.x, PACK - 1u, 1u, marks));
+    }
+    total = fold_word(total, words.y, PACK, marks);
+    total = fold_word(total, words.z, 2u * PACK, marks);
+    return fold_word(total, words.w, 3u * PACK, marks);
+}
+
+// The invocation's quads are number first, first + step, ... of the tile; so that all loads are in flight
+// together, they stand here one by one.
+fn load_tile(tile: u32, first: u32, step: u32) -> array<vec4<u32>, QUADS> {
+    var quads: array<vec4<u32>, QUADS>;
+    quads[0] = load_quad(place(tile, first));
+#if QUADS_2
+    quads[1] = load_quad(place(tile, first + step));
+#endif
+#if QUADS_4
+    quads[2] = load_quad(place(tile, first + 2u * step));
+    quads[3] = load_quad(place(tile, first + 3u * step));
+#endif
+#if QUADS_8
+    quads[4] = load_quad(place(tile, first + 4u * step));
+    quads[5] = load_quad(place(tile, first + 5u * step));
+    quads[6] = load_quad(place(tile, first + 6u * step));
+    quads[7] = load_quad(place(tile, first + 7u * step));
+#endif
+    return quads;
+}
+
+// Joins a quad's total to the run: of the subgroup, or of the invocation alone. What lay before it there.
+#if SUBGROUPS
+fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> Item {
+    let scanned = subgroup_scan(x, sub_lane, sub_size);
+    let before = join(*run, subgroup_before(scanned, sub_lane));
+    *run = join(*run, item_of_lane(scanned, sub_size - 1u));
+    return before;
+}
+#else
+fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> Item {
+    let before = *run;
+    *run = join(before, x);
+    return before;
+}
+#endif
+
+// What lies before each of the invocation's quads, in the run; the run is their total.
+fn scan_quads(
+    run: ptr<function, Item>,
+    quads: array<vec4<u32>, QUADS>,
+    tile: u32,
+    first: u32,
+    step: u32,
+    sub_lane: u32,
+    sub_size: u32,
+) -> array<Item, QUADS> {
+    var before: array<Item, QUADS>;
+    before[0] = advance(run, fold_quad(quads[0], place(tile, first)), sub_lane, sub_size);
+#if QUADS_2
+    before[1] = advance(run, fold_quad(quads[1], place(tile, first + step)), sub_lane, sub_size);
+#endif
+#if QUADS_4
+    before[2] = advance(run, fold_quad(quads[2], place(tile, first + 2u * step)), sub_lane, sub_size);
+    before[3] = advance(run, fold_quad(quads[3], place(tile, first + 3u * step)), sub_lane, sub_size);
+#endif
+#if QUADS_8
+    before[4] = advance(run, fold_quad(quads[4], place(tile, first + 4u * step)), sub_lane, sub_size);
+    before[5] = advance(run, fold_quad(quads[5], place(tile, first + 5u * step)), sub_lane, sub_size);
+    before[6] = advance(run, fold_quad(quads[6], place(tile, first + 6u * step)), sub_lane, sub_size);
+    before[7] = advance(run, fold_quad(quads[7], place(tile, first + 7u * step)), sub_lane, sub_size);
+#endif
+    return before;
+}
+
+#if REDUCE
+#else
+fn emit_quad(base: Item, before: Item, words: vec4<u32>, q: u32) {
+    var run = join(base, before);
+    let marks = quad_marks(q);
+    let x = emit_word(&run, words.x, 0u, marks);
+    let y = emit_word(&run, words.y, PACK, marks);
+    let z = emit_word(&run, words.z, 2u * PACK, marks);
+    let w = emit_word(&run, words.w, 3u * PACK, marks);
+    store_quad(q, vec4<u32>(x, y, z, w));
+}
+#endif
+
+#if TICKET
+var<workgroup> wg_ticket: u32;
+#endif
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+#if REDUCE
+fn reduce_tiles(
+#else
+fn scan_tiles(
+#endif
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) index: u32,
+#if SUBGROUPS
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32,
+    @builtin(num_subgroups) sub_count: u32,
+#endif
+) {
+    var tile = workgroup_index(group);
+    if tile >= params.tiles {
+        return;
+    }
+#if TICKET
+    // In the order in which workgroups begin, which need not be that of their ids.
+    if index == 0u {
+        wg_ticket = take_ticket();
+    }
+    tile = workgroupUniformLoad(&wg_ticket) - params.first_tile;
+#endif
+#if SUBGROUPS
+    let lane = sub_id * sub_size + sub_lane;
+    let first = sub_id * sub_size * QUADS + sub_lane;
+    let step = sub_size;
+#else
+    let lane = index;
+    let first = lane * QUADS;
+    let step = 1u;
+    let sub_lane = lane;
+    let sub_size = 1u;
+#endif
+    let quads = load_tile(tile, first, step);
+    var run = nothing();
+    let before = scan_quads(&run, quads, tile, first, step, sub_lane, sub_size);
+#if SUBGROUPS
+    let span = join_subgroups(run, sub_lane, sub_size, sub_id, sub_count);
+#else
+    let span = workgroup_scan(run, lane);
+#endif
+#if REDUCE
+    if lane == 0u {
+        let at = ITEM_WORDS * (params.first_tile + tile);
+        totals[at] = bitcast<u32>(value_of(span.all));
+        if ITEM_WORDS == 2u {
+            totals[at + 1u] = u32(has_head(span.all));
+        }
+    }
+#else
+    var base = span.before;
+#if CARRIED
+    base = join(item(bitcast<Acc>(carries[ITEM_WORDS * (params.first_tile + tile)]), false), base);
+#endif
+#if LOOKBACK
+#if SUBGROUPS
+    let carry = look_back(tile, span.all, sub_lane, sub_size, sub_id, sub_count);
+#else
+    let carry = look_back(tile, span.all, lane);
+#endif
+    base = join(item(carry, false), base);
+#endif
+    emit_quad(base, before[0], quads[0], place(tile, first));
+#if QUADS_2
+    emit_quad(base, before[1], quads[1], place(tile, first + step));
+#endif
+#if QUADS_4
+    emit_quad(base, before[2], quads[2], place(tile, first + 2u * step));
+    emit_quad(base, before[3], quads[3], place(tile, first + 3u * step));
+#endif
+#if QUADS_8
+    emit_quad(base, before[4], quads[4], place(tile, first + 4u * step));
+    emit_quad(base, before[5], quads[5], place(tile, first + 5u * step));
+    emit_quad(base, before[6], quads[6], place(tile, first + 6u * step));
+    emit_quad(base, before[7], quads[7], place(tile, first + 7u * step));
+#endif
+#endif
+}

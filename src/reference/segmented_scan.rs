@@ -1,0 +1,50 @@
+//! Prefixes of each segment, element by element, in order.
+
+use super::{Number, scan, scan_bound};
+use crate::primitives::Operator;
+use std::ops::Range;
+
+/// All prefixes of each segment of `input`, of which element 0 and those with a flag are the first: floats
+/// in `f64` and not rounded, integers exactly and wrapped to 32 bits. `None` as for [`scan`].
+pub fn segmented_scan<T: Number>(
+    op: &Operator,
+    exclusive: bool,
+    input: &[T],
+    heads: &[u32],
+) -> Option<Vec<f64>> {
+    let of = |s: Range<usize>| scan(op, 1, s.len(), exclusive, false, &input[s]);
+    segments(heads).map(of).collect::<Option<Vec<_>>>().map(|all| all.concat())
+}
+
+/// How far from [`segmented_scan`] each result may be: as [`scan_bound`] of its segment.
+pub fn segmented_scan_bound<T: Number>(
+    op: &Operator,
+    exclusive: bool,
+    input: &[T],
+    heads: &[u32],
+) -> Vec<f64> {
+    segments(heads).flat_map(|s| scan_bound(op, 1, s.len(), exclusive, false, &input[s])).collect()
+}
+
+/// The segments, in order.
+fn segments(heads: &[u32]) -> impl Iterator<Item = Range<usize>> {
+    let begins = |&at: &usize| at == 0 || heads[at] != 0;
+    let mut starts: Vec<usize> = (0..heads.len()).filter(begins).collect();
+    starts.push(heads.len());
+    (0..starts.len().saturating_sub(1)).map(move |i| starts[i]..starts[i + 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_by_hand() {
+        let x = [1u32, 2, 3, 4, 5];
+        let of = |exclusive, heads: &[u32]| segmented_scan(&Operator::Sum, exclusive, &x, heads).unwrap();
+        assert_eq!(of(false, &[0, 0, 1, 7, 0]), [1.0, 3.0, 3.0, 4.0, 9.0]);
+        assert_eq!(of(true, &[1, 0, 1, 0, 0]), [0.0, 1.0, 0.0, 3.0, 7.0]);
+        assert!(segmented_scan::<f32>(&Operator::Sum, false, &[], &[]).unwrap().is_empty());
+        assert_eq!(segmented_scan_bound(&Operator::Sum, false, &x, &[0; 5]), [0.0; 5]);
+    }
+}

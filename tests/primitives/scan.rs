@@ -1,0 +1,351 @@
+//! Every variant of `Scan` against the reference.
+
+use crate::support::{Device, Random, Sample, assert_close, devices, numbers};
+use half::f16;
+use tilework::prelude::*;
+use tilework::primitives::{Operator, Reducer};
+use tilework::program::{Determinism, DeviceClass, Op, Program};
+use tilework::reference::{scan, scan_bound, scan_with};
+use tilework::{Element, ErrorKind, Result};
+
+/// `(exclusive, reverse)`.
+const FORMS: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
+
+fn run<T: Element, O>(gpu: &Gpu, desc: &Scan<O>, input: &[T]) -> Result<Vec<T>>
+where
+    O: Reducer<T, Output = T>,
+{
+    let x = gpu.upload(input)?;
+    let y = gpu.alloc::<T>(input.len())?;
+    let plan = desc.plan::<T>(gpu)?;
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &x, &y)?;
+    rec.submit()?;
+    y.read()
+}
+
+/// Runs a program that was lowered for a profile of our own.
+fn run_program<T: Element>(gpu: &Gpu, program: Program, input: &[T]) -> Vec<T> {
+    let x = gpu.upload(input).unwrap();
+    let y = gpu.alloc::<T>(input.len()).unwrap();
+    let ready = gpu.prepare(program).unwrap();
+    let mut rec = gpu.recorder();
+    ready.record(&mut rec, &[Slice::from(&x).untyped(), Slice::from(&y).untyped()]).unwrap();
+    rec.submit().unwrap();
+    y.read().unwrap()
+}
+
+/// Runs one form of one variant and compares; what the device lacks is skipped.
+fn check<T: Sample, O>(
+    device: &Device,
+    op: O,
+    variant: &str,
+    (rows, n): (usize, usize),
+    (exclusive, reverse): (bool, bool),
+    input: &[T],
+) where
+    O: Reducer<T, Output = T>,
+{
+    let operator = op.operator();
+    let what = format!(
+        "{}: {} of {rows} x {n} {}, {variant}{}{}",
+        device.label,
+        operator.name(),
+        T::DTYPE,
+        if exclusive { ", exclusive" } else { "" },
+        if reverse { ", reverse" } else { "" },
+    );
+    let desc = Scan::rows(op, rows, n).exclusive(exclusive).reverse(reverse).variant(variant);
+    let got = match run(&device.gpu, &desc, input) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => return,
+        other => other.unwrap_or_else(|e| panic!("{what}: {e}")),
+    };
+    let want = scan(&operator, rows, n, exclusive, reverse, input).expect("there is a reference");
+    let bound = scan_bound(&operator, rows, n, exclusive, reverse, input);
+    assert_close(&what, &numbers(&got), &want, &bound);
+}
+
+/// The variants, each with the form that it is tested in where one must do: a kernel takes long to compile.
+fn variants() -> impl Iterator<Item = (&'static str, (bool, bool))> {
+    Scan::variants().iter().enumerate().map(|(i, v)| (v.name, FORMS[(i + 1) % 4]))
+}
+
+/// Those whose kernels have the most forms.
+const FAST: [&str; 2] = ["hierarchical", "lookback"];
+
+#[test]
+fn arrays_match_reference_at_every_length() {
+    let lengths = [
+        0, 1, 2, 3, 4, 5, 63, 64, 65, 67, 128, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 2047, 2048,
+        2049, 4095, 4096, 4097, 8193, 70_001,
+    ];
+    for device in devices() {
+        for (variant, one_form) in variants() {
+            let fast = FAST.contains(&variant);
+            let forms = FORMS.into_iter().filter(|f| *f == one_form || fast && device.main);
+            for form in forms {
+                // A ladder variant takes a tenth of a second for the longest.
+                let lengths = lengths.iter().filter(|n| **n < 10_000 || fast);
+                for (i, &n) in lengths.enumerate().filter(|(i, _)| device.main || i % 4 == 1) {
+                    let input: Vec<f32> = Random::new(i as u64).elements(n);
+                    check(device, Sum, variant, (1, n), form, &input);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_type_and_operator_matches_reference() {
+    fn all_ops<T: Sample>(device: &Device, variant: &str, form: (bool, bool), which: impl Fn(usize) -> bool)
+    where
+        Sum: Reducer<T, Output = T>,
+        Prod: Reducer<T, Output = T>,
+        Min: Reducer<T, Output = T>,
+        Max: Reducer<T, Output = T>,
+    {
+        let shape = (1, 3003);
+        let input: Vec<T> = Random::new(1).elements(shape.1);
+        // Products of numbers near 1 neither vanish nor overflow.
+        let near_one = |x: &T| if T::DTYPE.is_float() { T::from_f64(1.0 + 0.01 * x.to_f64()) } else { *x };
+        let near_one: Vec<T> = input.iter().map(near_one).collect();
+        let checks: [&dyn Fn(); 4] = [
+            &|| check(device, Sum, variant, shape, form, &input),
+            &|| check(device, Prod, variant, shape, form, &near_one),
+            &|| check(device, Min, variant, shape, form, &input),
+            &|| check(device, Max, variant, shape, form, &input),
+        ];
+        checks.iter().enumerate().filter(|(i, _)| which(*i)).for_each(|(_, check)| check());
+    }
+    for device in devices() {
+        for (v, (variant, form)) in variants().enumerate() {
+            // All sixteen for the look-back, whose posts differ by type; elsewhere each type with one operator.
+            let all = device.main && variant == "lookback";
+            if device.main || FAST.contains(&variant) {
+                all_ops::<f32>(device, variant, form, |i| all || i == v % 4);
+                all_ops::<i32>(device, variant, form, |i| all || i == (v + 2) % 4);
+            }
+            all_ops::<f16>(device, variant, form, |i| all || device.main && i == (v + 1) % 4);
+            all_ops::<u32>(device, variant, form, |i| all || device.main && i == (v + 3) % 4);
+        }
+    }
+}
+
+#[test]
+fn rows_match_reference_wherever_they_begin() {
+    let shapes = [
+        (3, 1),
+        (5, 7),
+        (17, 33),
+        (50, 256),
+        (9, 1023),
+        (2, 5001),
+        (3000, 3),
+        (70, 64),
+        (4, 0),
+        (0, 4),
+        (3, 2048),
+    ];
+    for device in devices() {
+        for (variant, one_form) in variants() {
+            let all_forms = device.main && variant == "lookback";
+            for form in FORMS.into_iter().filter(|f| *f == one_form || all_forms) {
+                for (i, &(rows, n)) in shapes.iter().enumerate().filter(|(i, _)| device.main || i % 4 == 1) {
+                    let input: Vec<f32> = Random::new(i as u64).elements(rows * n);
+                    check(device, Sum, variant, (rows, n), form, &input);
+                }
+            }
+            if device.main || variant == "lookback" {
+                let input: Vec<f16> = Random::new(7).elements(7 * 1029);
+                check(device, Sum, variant, (7, 1029), one_form, &input);
+            }
+        }
+    }
+}
+
+#[test]
+fn kernels_of_cards_are_right() {
+    // What a card would get, as far as this device can run it: large workgroups, four vec4 a lane.
+    for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
+        let mut card = device.gpu.profile().clone();
+        card.class = DeviceClass::Discrete;
+        for (variant, n) in [("lookback", 40_001), ("hierarchical", 40_001), ("lookback", (1 << 22) + 3)] {
+            let input: Vec<u32> = Random::new(n as u64).elements(n);
+            for (exclusive, reverse) in [FORMS[0], FORMS[3]] {
+                let desc = Scan::new(Sum, n).exclusive(exclusive).reverse(reverse).variant(variant);
+                let program = Op::<u32>::lower(&desc, &card).unwrap();
+                let got = run_program(&device.gpu, program, &input);
+                let want = scan(&Operator::Sum, 1, n, exclusive, reverse, &input).unwrap();
+                let what = format!("{}: {variant} of {n}, reverse {reverse}", device.label);
+                assert_close(&what, &numbers(&got), &want, &vec![0.0; n]);
+            }
+        }
+    }
+}
+
+#[test]
+fn nan_and_infinities_stay_where_they_come() {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let input = [1.0, -inf, 2.0, nan, inf, -nan, 0.5].repeat(300);
+    for device in devices() {
+        for (v, (variant, form)) in variants().enumerate() {
+            let n = input.len();
+            if !FAST.contains(&variant) && !device.main {
+                continue;
+            }
+            if FAST.contains(&variant) || v % 2 == 0 {
+                check(device, Min, variant, (1, n), form, &input);
+                check(device, Sum, variant, (1, n), form, &input);
+            } else {
+                check(device, Max, variant, (1, n), form, &input);
+            }
+        }
+        // Values that posts must tell from nothing posted: sums of which all bits are set, and NaN.
+        let (n, variant, form) = (3000, "lookback", FORMS[3]);
+        check(device, Sum, variant, (1, n), form, &[vec![0; n - 1], vec![u32::MAX]].concat());
+        check(device, Sum, variant, (1, n), form, &vec![f32::from_bits(u32::MAX); n]);
+        check(device, Max, variant, (1, n), form, &vec![nan; n]);
+        check(device, Max, variant, (1, n), form, &vec![-inf; n]);
+        check(device, Min, variant, (1, n), form, &vec![nan; n]);
+        check(device, Min, variant, (1, n), form, &vec![inf; n]);
+    }
+}
+
+#[test]
+fn own_operators_keep_order() {
+    // The last element that is not zero: associative, and does not commute.
+    let last = CustomOp::new(
+        "fn op_identity() -> T { return T(0); }
+         fn op_combine(a: T, b: T) -> T { return select(b, a, b == T(0)); }",
+    );
+    for device in devices() {
+        for (v, (variant, (exclusive, reverse))) in variants().enumerate() {
+            // Kernels of users start by clearing workgroup memory, which OpenGL's compiler takes seconds for.
+            if device.gpu.profile().backend == "gl" && variant != "lookback" {
+                continue;
+            }
+            let (rows, n) = [(1, 5003), (7, 700)][v % 2];
+            let mut random = Random::new(9);
+            let sparse: Vec<u32> = (0..rows * n)
+                .map(|_| if random.next().is_multiple_of(300) { random.next() as u32 } else { 0 })
+                .collect();
+            let what = format!("{}: {variant} {rows} x {n}", device.label);
+            let desc =
+                Scan::rows(last.clone(), rows, n).exclusive(exclusive).reverse(reverse).variant(variant);
+            if v % 3 == 0 || device.main {
+                let floats: Vec<f32> = sparse.iter().map(|&x| (x % 1000) as f32).collect();
+                let later = |a, b| if b == 0.0 { a } else { b };
+                let want = scan_with(rows, n, exclusive, reverse, &floats, 0.0, later);
+                match run(&device.gpu, &desc, &floats) {
+                    Err(e) => assert_eq!(e.kind(), ErrorKind::Unsupported, "{what}: {e}"),
+                    Ok(got) => assert_eq!(got, want, "{what}"),
+                }
+            }
+            let want = scan_with(rows, n, exclusive, reverse, &sparse, 0, |a, b| if b == 0 { a } else { b });
+            match run(&device.gpu, &desc, &sparse) {
+                Err(e) => assert_eq!(e.kind(), ErrorKind::Unsupported, "{what}: {e}"),
+                Ok(got) => assert_eq!(got, want, "{what}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn lookback_is_right_when_workgroups_never_post() {
+    let n = 200_001;
+    let ints: Vec<u32> = Random::new(3).elements(n);
+    let floats: Vec<f32> = Random::new(4).elements(n);
+    for device in devices() {
+        for (i, one_in) in
+            [2, 3, 8, 64, 512].into_iter().enumerate().filter(|(i, _)| device.main || i % 3 == 0)
+        {
+            let what = format!("{}: one in {one_in} does not post", device.label);
+            let (exclusive, reverse) = FORMS[i % 4];
+            let rows = 1 + 2 * (i % 2);
+            let n = n / rows;
+            let desc = Scan::rows(Sum, rows, n).exclusive(exclusive).reverse(reverse).variant("lookback");
+            let desc = desc.leave_out_posts(one_in);
+            let got = run(&device.gpu, &desc, &ints).unwrap();
+            let want = scan(&Operator::Sum, rows, n, exclusive, reverse, &ints).unwrap();
+            assert_close(&what, &numbers(&got), &want, &vec![0.0; rows * n]);
+            let got = run(&device.gpu, &desc, &floats).unwrap();
+            let want = scan(&Operator::Sum, rows, n, exclusive, reverse, &floats).unwrap();
+            let bound = scan_bound(&Operator::Sum, rows, n, exclusive, reverse, &floats);
+            assert_close(&what, &numbers(&got), &want, &bound);
+        }
+    }
+}
+
+#[test]
+fn inputs_above_one_binding_are_taken_in_pieces() {
+    let n = 50_001;
+    let ints: Vec<u32> = Random::new(5).elements(n);
+    for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
+        // A device that binds 32 KiB at the most, for a scan of 200 KB.
+        let mut small = device.gpu.profile().clone();
+        small.limits.max_storage_binding = 32 << 10;
+        for (variant, one_form) in variants() {
+            for (i, (exclusive, reverse)) in FORMS.into_iter().enumerate() {
+                if (exclusive, reverse) != one_form && variant != "lookback" {
+                    continue;
+                }
+                let (leave_out, rows) = [(0, 1), (2, 1), (3, 7), (0, 3)][i];
+                let desc = Scan::rows(Sum, rows, n / rows).exclusive(exclusive).reverse(reverse);
+                let desc = desc.variant(variant).leave_out_posts(leave_out);
+                let Ok(program) = Op::<u32>::lower(&desc, &small) else { continue };
+                let what = format!("{}: {variant}, {rows} rows, reverse {reverse}", device.label);
+                assert!(program.dispatches.len() > 6, "{what}");
+                let ints = &ints[..n / rows * rows];
+                let got = run_program(&device.gpu, program, ints);
+                let want = scan(&Operator::Sum, rows, n / rows, exclusive, reverse, ints).unwrap();
+                assert_close(&what, &numbers(&got), &want, &vec![0.0; ints.len()]);
+            }
+        }
+    }
+}
+
+#[test]
+fn same_device_gives_same_bits() {
+    let input: Vec<f32> = Random::new(11).elements(20_000);
+    for device in devices().iter().filter(|d| d.main) {
+        for (variant, (exclusive, reverse)) in variants() {
+            let desc = Scan::new(Sum, input.len()).exclusive(exclusive).reverse(reverse).variant(variant);
+            let Ok(plan) = desc.plan::<f32>(&device.gpu) else { continue };
+            if plan.program().determinism == Determinism::RoundingVaries {
+                assert!(desc.deterministic(true).plan::<f32>(&device.gpu).is_err());
+                continue;
+            }
+            let bits = || {
+                let got = run(&device.gpu, &desc, &input).unwrap();
+                got.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+            };
+            let once = bits();
+            for _ in 0..2 {
+                assert!(bits() == once, "{}: {variant}", device.label);
+            }
+        }
+    }
+}
+
+#[test]
+fn slices_are_scanned_and_neighbours_of_the_output_stay() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        for (variant, _) in variants() {
+            let halves: Vec<f16> = (0..1000).map(|i| f16::from_f32((i % 3) as f32)).collect();
+            let x = gpu.upload(&halves).unwrap();
+            let y = gpu.upload(&[f16::from_f32(7.0); 600]).unwrap();
+            let Ok(plan) = Scan::new(Sum, 203).variant(variant).plan::<f16>(gpu) else { continue };
+            let mut rec = gpu.recorder();
+            plan.record(&mut rec, x.slice(256..459).unwrap(), y.slice(128..331).unwrap()).unwrap();
+            rec.submit().unwrap();
+            let mut want = vec![f16::from_f32(7.0); 600];
+            let mut run = 0.0;
+            for i in 0..203 {
+                run += halves[256 + i].to_f32();
+                want[128 + i] = f16::from_f32(run);
+            }
+            assert_eq!(y.read().unwrap(), want, "{}: {variant}", device.label);
+        }
+    }
+}
