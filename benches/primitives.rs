@@ -11,12 +11,19 @@ use tilework::{Element, Result};
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    reduce(&mut bench)?;
-    scan(&mut bench)?;
-    segmented_scan(&mut bench)?;
-    compact(&mut bench)?;
-    histogram(&mut bench)?;
-    sort(&mut bench)?;
+    let groups: [(&str, fn(&mut Bench) -> Result<()>); 6] = [
+        ("reduce", reduce),
+        ("scan", scan),
+        ("segmented-scan", segmented_scan),
+        ("compact", compact),
+        ("histogram", histogram),
+        ("sort", sort),
+    ];
+    for (name, group) in groups {
+        if bench.wants(name) {
+            group(&mut bench)?;
+        }
+    }
     bench.finish();
     Ok(())
 }
