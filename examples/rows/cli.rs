@@ -174,7 +174,7 @@ fn obtain(
     if let Some(saved) = &options.index {
         let begin = Instant::now();
         if let Some(index) = saved::load(saved, &meta)? {
-            let story = format!("{} read from {} in {}", memory(&index), saved.display(), seconds(begin));
+            let story = format!("{}, read from {} in {}", memory(&index), saved.display(), seconds(begin));
             return Ok((index, story));
         }
     }
