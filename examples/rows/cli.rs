@@ -121,7 +121,8 @@ fn rows(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
     for (i, (path, (mut file, _))) in files.into_iter().enumerate() {
         let (index, story) = obtain(options, path, &mut file, &mut device, chunk)?;
         let lines = index.lines();
-        let mut text = format!("{}: {lines} lines in {}; {story}\n", path.display(), DecimalBytes(index.bytes));
+        let mut text =
+            format!("{}: {lines} lines in {}; {story}\n", path.display(), DecimalBytes(index.bytes));
         if options.check {
             let begin = Instant::now();
             file.rewind().map_err(|e| Failure::file(path, &e))?;

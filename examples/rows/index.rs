@@ -58,9 +58,7 @@ impl Index {
                     if self.starts.get(line) != Some(&at) {
                         let has = self.starts.get(line).map_or("nowhere".into(), |s| format!("at byte {s}"));
                         let line = line + 1;
-                        return Ok(Err(format!(
-                            "line {line} begins at byte {at}; the device says {has}"
-                        )));
+                        return Ok(Err(format!("line {line} begins at byte {at}; the device says {has}")));
                     }
                     line += 1;
                 }
@@ -127,7 +125,7 @@ impl Indexer {
     pub(crate) fn new(gpu: &Gpu, chunk: u64) -> tilework::Result<Self> {
         let limits = &gpu.profile().limits;
         let most = MAX_CHUNK.min(limits.max_storage_binding).min(limits.max_buffer_size);
-        let chunk = chunk.next_multiple_of(GROUP as u64).clamp(GROUP as u64, most) as usize / GROUP * GROUP;
+        let chunk = chunk.clamp(GROUP as u64, most) as usize / GROUP * GROUP;
         let mark = gpu.kernel("newlines.wgsl", include_str!("newlines.wgsl"), "mark_newlines")?;
         Ok(Self {
             gpu: gpu.clone(),

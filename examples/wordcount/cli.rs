@@ -3,7 +3,7 @@
 use super::counter::Counter;
 use super::pieces::Pieces;
 use super::streaming::{Failure, chunk_bytes, exit_code, open_file, open_gpu, progress, rate};
-use super::words::{self, Counts};
+use super::words::Counts;
 use indicatif::DecimalBytes;
 use std::io::{BufReader, Write};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ usage: wordcount FILE... [--top N] [--check]
   --top N              print the N most frequent words (20)
   --check              hold the counts against the processor's
   --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
-  --chunk MIB          bytes that the device gets at a time (16)
+  --chunk MIB          bytes that the device gets at a time (32)
 
 Words are made of ASCII letters, which count as lower case, ASCII digits, and what is not ASCII except U+0080 to
 U+00BF, U+2000 to U+207F and U+3000 to U+303F (dashes, quotation marks): don't is two words, and naïve is one.
@@ -48,7 +48,7 @@ pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write
 /// The options, or nothing if `--help` is asked for.
 fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
-    let mut options = Options { files: Vec::new(), top: 20, check: false, adapter: None, chunk: 16 * MIB };
+    let mut options = Options { files: Vec::new(), top: 20, check: false, adapter: None, chunk: 32 * MIB };
     while let Some(arg) = args.next()? {
         match arg {
             Long("top") => {
@@ -94,8 +94,8 @@ fn wordcount(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     // A newline was added to each file.
     bytes -= options.files.len() as u64;
 
-    let ranked = words::ranked(&counts);
-    let all: u64 = counts.values().sum();
+    let ranked = counts.ranked();
+    let all = counts.all();
     let mut text = String::new();
     if options.top > 0 && all > 0 {
         let width = ranked[0].1.to_string().len().max("count".len());
@@ -108,7 +108,7 @@ fn wordcount(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     }
     text += &format!(
         "{all} words, {} different, in {}; {took:.3} s, {} on {}\n",
-        counts.len(),
+        counts.different(),
         DecimalBytes(bytes),
         rate(bytes, took),
         counter.adapter()
@@ -116,7 +116,7 @@ fn wordcount(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let mut same = true;
     if options.check {
         let begin = Instant::now();
-        let found = words::difference(&counts, &count_on_host(&options.files)?);
+        let found = counts.difference(&count_on_host(&options.files)?);
         let took = begin.elapsed().as_secs_f64();
         text += &match &found {
             None => format!("  checked: the processor counts the same, in {took:.3} s\n"),
@@ -129,10 +129,10 @@ fn wordcount(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
 }
 
 fn count_on_host(files: &[PathBuf]) -> Result<Counts, Failure> {
-    let mut counts = Counts::new();
+    let mut counts = Counts::default();
     for path in files {
         let (file, _) = open_file(path)?;
-        words::count_lines(&mut counts, BufReader::new(file)).map_err(|e| Failure::file(path, &e))?;
+        counts.add_lines(BufReader::new(file)).map_err(|e| Failure::file(path, &e))?;
     }
     Ok(counts)
 }

@@ -1,7 +1,7 @@
 //! Counts words on a device, a piece of the text at a time.
 
 use super::streaming::{Failure, read_ahead, workgroups};
-use super::words::{self, Counts};
+use super::words::Counts;
 use tilework::gpu::OwnKernel;
 use tilework::prelude::*;
 
@@ -57,8 +57,7 @@ impl Found {
     /// Adds the words up, and gives the buffer of the piece back.
     fn add_to(self, counts: &mut Counts) -> Vec<u8> {
         for (place, count) in self.places.iter().zip(&self.counts) {
-            let word = words::first_word(&self.piece[*place as usize..]);
-            words::add(counts, word, u64::from(*count));
+            counts.add(&self.piece[*place as usize..], u64::from(*count));
         }
         self.piece
     }
@@ -110,13 +109,13 @@ impl Counter {
         next: impl FnMut(&mut Vec<u8>) -> Result<bool, Failure> + Send,
         mut done: impl FnMut(u64),
     ) -> Result<Counts, Failure> {
-        let mut counts = Counts::new();
+        let mut counts = Counts::default();
         let mut last = Found::default();
         read_ahead(next, |piece| {
             let bytes = piece.len();
             if bytes > self.chunk {
-                // Only a word of the host's own can be as long as that.
-                words::count(&mut counts, &piece);
+                // It begins with a word as long as that.
+                counts.add_all(&piece);
                 done(bytes as u64);
                 return Ok(Some(piece));
             }
