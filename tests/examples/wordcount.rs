@@ -96,9 +96,9 @@ fn wordcount_matches_the_host_when_words_cross_chunks() {
 
 #[test]
 fn wordcount_is_exact_when_hashes_collide() {
-    // Of 100,000 words some 300 pairs agree in 24 bits of a hash, and lie among each other after sorting.
+    // Four pairs of these 100,000 words have the same hash, and some 300 agree in the bits that are sorted by.
     let word =
-        |n: u64| -> String { (0..5).map(|i| char::from(b'a' + (n / 10u64.pow(i) % 10) as u8)).collect() };
+        |n: u64| -> String { (0..6).map(|i| char::from(b'a' + (n / 10u64.pow(i) % 10) as u8)).collect() };
     let text: Vec<_> =
         [1u64, 7, 77_777].iter().flat_map(|step| (0..100_000).map(move |n| n * step % 100_000)).collect();
     let text = text.into_iter().map(word).collect::<Vec<_>>().join(" ");
