@@ -103,7 +103,8 @@ pub(crate) fn workgroups(items: usize, workgroup_size: usize) -> [u32; 3] {
 /// A bar of bytes on standard error, hidden where that is not a terminal.
 pub(crate) fn progress(bytes: u64) -> ProgressBar {
     let bar = ProgressBar::new(bytes);
-    let template = "{bar:30} {decimal_bytes:>9} of {decimal_total_bytes} {decimal_bytes_per_sec:>12} {msg}";
+    let template =
+        "{bar:30} {decimal_bytes:>9} of {decimal_total_bytes} {decimal_bytes_per_sec:>12}, {eta} left";
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }

@@ -15,7 +15,7 @@ usage: wordcount FILE... [--top N] [--check]
   --top N              print the N most frequent words (20)
   --check              hold the counts against the processor's
   --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
-  --chunk MIB          bytes that the device gets at a time (32)
+  --chunk MIB          MiB that the device gets at a time, at the most (32; 8 for a processor)
 
 Words are made of ASCII letters, which count as lower case, ASCII digits, and what is not ASCII except U+0080 to
 U+00BF, U+2000 to U+207F and U+3000 to U+303F (dashes, quotation marks): don't is two words, and naïve is one.
@@ -29,7 +29,7 @@ struct Options {
     top: usize,
     check: bool,
     adapter: Option<String>,
-    chunk: u64,
+    chunk: Option<u64>,
 }
 
 /// Runs the program and gives its exit code.
@@ -48,7 +48,7 @@ pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write
 /// The options, or nothing if `--help` is asked for.
 fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
-    let mut options = Options { files: Vec::new(), top: 20, check: false, adapter: None, chunk: 32 * MIB };
+    let mut options = Options { files: Vec::new(), top: 20, check: false, adapter: None, chunk: None };
     while let Some(arg) = args.next()? {
         match arg {
             Long("top") => {
@@ -59,7 +59,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             }
             Long("check") => options.check = true,
             Long("adapter") => options.adapter = Some(args.value()?.string()?),
-            Long("chunk") => options.chunk = chunk_bytes(&args.value()?.string()?)?,
+            Long("chunk") => options.chunk = Some(chunk_bytes(&args.value()?.string()?)?),
             Short('h') | Long("help") => return Ok(None),
             Value(file) => options.files.push(file.into()),
             _ => return Err(arg.unexpected().into()),
@@ -75,9 +75,11 @@ fn wordcount(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     // A file that cannot be read is refused before any work.
     let sizes = options.files.iter().map(|path| Ok(open_file(path)?.1));
     let size = sizes.sum::<Result<u64, Failure>>()?;
+    let gpu = open_gpu(options.adapter.clone())?;
+    let usual = if gpu.profile().is_cpu() { 8 } else { 32 } * MIB;
     // Some files do not know how long they are.
-    let chunk = options.chunk.min(size.max(MIB));
-    let counter = Counter::new(&open_gpu(options.adapter.clone())?, chunk)?;
+    let chunk = options.chunk.unwrap_or(usual).min(size.max(MIB));
+    let counter = Counter::new(&gpu, chunk)?;
     let mut pieces = Pieces::new(options.files.clone(), counter.chunk());
     let bar = progress(size);
     let begin = Instant::now();

@@ -70,10 +70,10 @@ impl Counts {
 
     /// The first word in the order of bytes that the host counts otherwise, in words.
     pub(crate) fn difference(&self, host: &Self) -> Option<String> {
-        let differs = |word: &&Box<[u8]>| self.of.get(*word) != host.of.get(*word);
-        let word = self.of.keys().chain(host.of.keys()).filter(differs).min()?;
-        let of = |counts: &Self| counts.of.get(word).copied().unwrap_or(0);
-        let (there, here) = (of(self), of(host));
+        let of = |counts: &Self, word: &[u8]| counts.of.get(word).copied().unwrap_or(0);
+        let words = self.of.keys().chain(host.of.keys()).map(|word| &**word);
+        let word = words.filter(|word| of(self, word) != of(host, word)).min()?;
+        let (there, here) = (of(self, word), of(host, word));
         Some(format!("`{}` occurs {here} times; the device says {there}", String::from_utf8_lossy(word)))
     }
 }
