@@ -119,8 +119,8 @@ pub(crate) fn rate(bytes: u64, seconds: f64) -> String {
 
 /// Hands buffers that `fill` has filled to `work`, and has the next one filled meanwhile, on a thread of its own.
 ///
-/// `fill` gets an empty buffer and says whether there was anything left to fill it with. `work` may give buffers back for
-/// reuse. The device is used by `work` only, on the caller's thread.
+/// `fill` gets an empty buffer and says whether there was anything left to fill it with. `work` may give buffers back
+/// for reuse. The device is used by `work` only, on the caller's thread.
 pub(crate) fn read_ahead(
     mut fill: impl FnMut(&mut Vec<u8>) -> Result<bool, Failure> + Send,
     mut work: impl FnMut(Vec<u8>) -> Result<Option<Vec<u8>>, Failure>,

@@ -80,8 +80,8 @@ impl Counts {
 
 /// Bytes of the separator that `text` begins with; 0 if it begins with a byte of a word.
 ///
-/// Words are the longest runs of ASCII letters, ASCII digits and bytes that are not ASCII, except punctuation: U+0080 to U+00BF,
-/// U+2000 to U+207F (dashes, quotation marks) and U+3000 to U+303F separate words.
+/// Words are the longest runs of ASCII letters, ASCII digits and bytes that are not ASCII, except punctuation:
+/// U+0080 to U+00BF, U+2000 to U+207F (dashes, quotation marks) and U+3000 to U+303F separate words.
 fn separator(text: &[u8]) -> usize {
     match text {
         [byte, ..] if byte.is_ascii() => usize::from(ends_word(*byte)),
