@@ -137,12 +137,12 @@ fn rows(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
             say(out, text.as_bytes())?;
             continue;
         }
-        // Lines go to standard output alone.
-        say(err, text.as_bytes())?;
+        // Standard output is for the lines alone. Nobody may be reading the rest.
+        let _ = err.write_all(text.as_bytes());
         for &(first, last) in &options.wanted {
             let beyond = last.unwrap_or(first).max(first);
             if beyond > lines {
-                return Err(Failure::bad_input(format!("no line {beyond}; the last one is {lines}")).at(path));
+                return Err(Failure::bad_input(format!("no line {beyond}; it has {lines} lines")).at(path));
             }
         }
         if options.files.len() > 1 {

@@ -130,7 +130,7 @@ fn rows_refuses_bad_input() {
     let folder = Folder::new("bad");
     let file = folder.file("a.txt", b"one\ntwo\n");
     let cases: &[(&[&str], &str)] = &[
-        (&["--line", "3"], "a.txt: no line 3; the last one is 2"),
+        (&["--line", "3"], "a.txt: no line 3; it has 2 lines"),
         (&["--range", "1..9"], "no line 9"),
         (&["--range", "4.."], "no line 4"),
         (&["--line", "0"], "the first is 1"),
