@@ -1,14 +1,34 @@
 // Hands each element to `emit`, with the kept elements before it; `before` is the count before the subgroup's run.
 fn emit_tile(items: Items, before: u32, sub_lane: u32) {
-    var run = before;
     let lower = below(sub_lane);
-    for (var j = 0u; j < ITEMS; j++) {
-        let at = items.first + j * items.stride;
-        let kept = ((items.kept >> j) & 1u) != 0u;
-        let mask = subgroupBallot(kept);
-        if at < params.n {
-            emit(at, items.bits[j / 4u][j % 4u], run + ones(mask & lower), kept);
-        }
-        run += ones(mask);
+    var run = before;
+    // One by one: in a loop the elements would have to lie in memory.
+    run = emit_four(items, 0u, items.bits[0], run, lower);
+    run = emit_four(items, 1u, items.bits[1], run, lower);
+    run = emit_four(items, 2u, items.bits[2], run, lower);
+    run = emit_four(items, 3u, items.bits[3], run, lower);
+#if ITEMS_32
+    run = emit_four(items, 4u, items.bits[4], run, lower);
+    run = emit_four(items, 5u, items.bits[5], run, lower);
+    run = emit_four(items, 6u, items.bits[6], run, lower);
+    run = emit_four(items, 7u, items.bits[7], run, lower);
+#endif
+}
+
+fn emit_four(items: Items, quad: u32, bits: vec4<u32>, before: u32, lower: Lanes) -> u32 {
+    let at = places(items, quad);
+    let kept = items.kept >> (4u * quad);
+    var run = before;
+    run = emit_one(at.x, bits.x, items.full, (kept & 1u) != 0u, run, lower);
+    run = emit_one(at.y, bits.y, items.full, (kept & 2u) != 0u, run, lower);
+    run = emit_one(at.z, bits.z, items.full, (kept & 4u) != 0u, run, lower);
+    return emit_one(at.w, bits.w, items.full, (kept & 8u) != 0u, run, lower);
+}
+
+fn emit_one(at: u32, bits: u32, full: bool, kept: bool, before: u32, lower: Lanes) -> u32 {
+    let mask = ballot(kept);
+    if full || at < params.n {
+        emit(at, bits, before + ones(mask & lower), kept);
     }
+    return before + ones(mask);
 }

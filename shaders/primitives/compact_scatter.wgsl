@@ -18,6 +18,23 @@ const BLOCK: u32 = 2048u; // counts a block of compact_scan
 @group(0) @binding(COUNTS_BINDING + 1u) var<storage, read> sums: array<u32>;
 #endif
 
+#if SUBGROUPS
+#else
+fn emit_four(items: Items, quad: u32, bits: vec4<u32>, before: u32, lane: u32) {
+    let at = places(items, quad);
+    emit_one(at.x, bits.x, items.kept, 4u * quad, before, lane);
+    emit_one(at.y, bits.y, items.kept, 4u * quad + 1u, before, lane);
+    emit_one(at.z, bits.z, items.kept, 4u * quad + 2u, before, lane);
+    emit_one(at.w, bits.w, items.kept, 4u * quad + 3u, before, lane);
+}
+
+fn emit_one(at: u32, bits: u32, kept: u32, j: u32, before: u32, lane: u32) {
+    if at < params.n {
+        emit(at, bits, before + rank_in_tile(j * WORKGROUP_SIZE + lane), ((kept >> j) & 1u) != 0u);
+    }
+}
+#endif
+
 #if TICKET
 var<workgroup> wg_ticket: u32;
 #endif
@@ -67,12 +84,15 @@ fn scatter_kept(
 #else
     let before = counts[tile] + sums[tile / BLOCK];
 #endif
-    for (var j = 0u; j < ITEMS; j++) {
-        let at = items.first + j * items.stride;
-        let kept = ((items.kept >> j) & 1u) != 0u;
-        if at < params.n {
-            emit(at, items.bits[j / 4u][j % 4u], before + rank_in_tile(j * WORKGROUP_SIZE + lane), kept);
-        }
-    }
+    emit_four(items, 0u, items.bits[0], before, lane);
+    emit_four(items, 1u, items.bits[1], before, lane);
+    emit_four(items, 2u, items.bits[2], before, lane);
+    emit_four(items, 3u, items.bits[3], before, lane);
+#if ITEMS_32
+    emit_four(items, 4u, items.bits[4], before, lane);
+    emit_four(items, 5u, items.bits[5], before, lane);
+    emit_four(items, 6u, items.bits[6], before, lane);
+    emit_four(items, 7u, items.bits[7], before, lane);
+#endif
 #endif
 }

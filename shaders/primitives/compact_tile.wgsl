@@ -1,4 +1,4 @@
-// What the kernels of stable compaction share: a tile of 16 elements an invocation, which of them are kept,
+// What the kernels of stable compaction share: a tile of ITEMS elements an invocation, which of them are kept,
 // and how many kept elements of the tile lie before each. `keep4` says it of four elements at once.
 // A subgroup (with SUBGROUPS) or the workgroup owns a run of the tile; lanes stride over it, so that loads
 // coalesce. Ranks come from ballots, or from bit masks in workgroup memory.
@@ -24,13 +24,16 @@ struct Params {
 struct Items {
     first: u32,
     stride: u32,
-    kept: u32, // bit j: item j is kept
-    bits: array<vec4<u32>, 4>,
+    full: bool, // there are all of them
+    kept: u32,  // bit j: item j is kept
+    bits: array<vec4<u32>, ITEMS / 4u>,
 }
 
 fn places(items: Items, quad: u32) -> vec4<u32> {
     return items.first + items.stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * quad);
 }
+
+fn there(at: vec4<u32>) -> vec4<u32> { return min(at, vec4<u32>(params.n - 1u)); }
 
 fn load4(at: vec4<u32>) -> vec4<u32> { return vec4<u32>(input[at.x], input[at.y], input[at.z], input[at.w]); }
 
@@ -38,39 +41,59 @@ fn mask4(kept: vec4<bool>) -> u32 {
     return dot(select(vec4<u32>(0u), vec4<u32>(1u, 2u, 4u, 8u), kept), vec4<u32>(1u));
 }
 
-fn kept4(at: vec4<u32>, bits: vec4<u32>) -> u32 { return mask4(keep4(at, bits)); }
-
-fn there(at: vec4<u32>) -> vec4<u32> { return min(at, vec4<u32>(params.n - 1u)); }
-
-fn load_items(first: u32, stride: u32) -> Items {
-    var items = Items(first, stride, 0u, array<vec4<u32>, 4>());
-    var at0 = places(items, 0u);
-    var at1 = places(items, 1u);
-    var at2 = places(items, 2u);
-    var at3 = places(items, 3u);
-    var inside = 0xffffu;
-    if at3.w >= params.n {
-        let n = vec4<u32>(params.n);
-        inside = mask4(at0 < n) | (mask4(at1 < n) << 4u) | (mask4(at2 < n) << 8u) | (mask4(at3 < n) << 12u);
-        at0 = there(at0);
-        at1 = there(at1);
-        at2 = there(at2);
-        at3 = there(at3);
+fn kept4(at: vec4<u32>, bits: vec4<u32>, full: bool) -> u32 {
+    if full {
+        return mask4(keep4(at, bits));
     }
-    items.bits = array<vec4<u32>, 4>(load4(at0), load4(at1), load4(at2), load4(at3));
-    items.kept = inside & (kept4(at0, items.bits[0]) | (kept4(at1, items.bits[1]) << 4u)
-        | (kept4(at2, items.bits[2]) << 8u) | (kept4(at3, items.bits[3]) << 12u));
+    return mask4(keep4(there(at), bits) & (at < vec4<u32>(params.n)));
+}
+
+fn kept_of(items: Items, quad: u32, bits: vec4<u32>) -> u32 {
+    return kept4(places(items, quad), bits, items.full) << (4u * quad);
+}
+
+// One by one, so that all loads are in flight together.
+fn load_items(first: u32, stride: u32) -> Items {
+    var items = Items(first, stride, first + (ITEMS - 1u) * stride < params.n, 0u, array<vec4<u32>, ITEMS / 4u>());
+    if items.full {
+        items.bits[0] = load4(places(items, 0u));
+        items.bits[1] = load4(places(items, 1u));
+        items.bits[2] = load4(places(items, 2u));
+        items.bits[3] = load4(places(items, 3u));
+#if ITEMS_32
+        items.bits[4] = load4(places(items, 4u));
+        items.bits[5] = load4(places(items, 5u));
+        items.bits[6] = load4(places(items, 6u));
+        items.bits[7] = load4(places(items, 7u));
+#endif
+    } else {
+        items.bits[0] = load4(there(places(items, 0u)));
+        items.bits[1] = load4(there(places(items, 1u)));
+        items.bits[2] = load4(there(places(items, 2u)));
+        items.bits[3] = load4(there(places(items, 3u)));
+#if ITEMS_32
+        items.bits[4] = load4(there(places(items, 4u)));
+        items.bits[5] = load4(there(places(items, 5u)));
+        items.bits[6] = load4(there(places(items, 6u)));
+        items.bits[7] = load4(there(places(items, 7u)));
+#endif
+    }
+    items.kept = kept_of(items, 0u, items.bits[0]) | kept_of(items, 1u, items.bits[1])
+        | kept_of(items, 2u, items.bits[2]) | kept_of(items, 3u, items.bits[3]);
+#if ITEMS_32
+    items.kept |= kept_of(items, 4u, items.bits[4]) | kept_of(items, 5u, items.bits[5])
+        | kept_of(items, 6u, items.bits[6]) | kept_of(items, 7u, items.bits[7]);
+#endif
     return items;
 }
 
 // How many of the same elements are kept. Not unrolled, since it is rarely wanted and would take registers from the rest.
 fn count_items(first: u32, stride: u32) -> u32 {
-    let items = Items(first, stride, 0u, array<vec4<u32>, 4>());
     var kept = 0u;
-    let quads = select(ITEMS / 4u, 0u, params.tiles == 0u);
-    for (var quad = 0u; quad < quads; quad++) {
-        let at = places(items, quad);
-        kept += countOneBits(kept4(there(at), load4(there(at))) & mask4(at < vec4<u32>(params.n)));
+    let count = select(ITEMS / 4u, 0u, params.tiles == 0u);
+    for (var quad = 0u; quad < count; quad++) {
+        let at = first + stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * quad);
+        kept += countOneBits(kept4(at, load4(there(at)), false));
     }
     return kept;
 }
@@ -86,14 +109,25 @@ fn load_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32) -> Items {
     return load_items(first_item(tile, sub_lane, sub_size, sub_id), sub_size);
 }
 
-fn ones(mask: vec4<u32>) -> u32 { return dot(countOneBits(mask), vec4<u32>(1u)); }
+#if LARGE_SUBGROUPS
+alias Lanes = vec4<u32>;
+
+fn ballot(yes: bool) -> Lanes { return subgroupBallot(yes); }
+fn ones(lanes: Lanes) -> u32 { return dot(countOneBits(lanes), vec4<u32>(1u)); }
 
 // Lanes below this one.
-fn below(sub_lane: u32) -> vec4<u32> {
+fn below(sub_lane: u32) -> Lanes {
     let bits = clamp(vec4<i32>(i32(sub_lane)) - vec4<i32>(0, 32, 64, 96), vec4<i32>(0), vec4<i32>(32));
     let some = (vec4<u32>(1u) << (vec4<u32>(bits) & vec4<u32>(31u))) - vec4<u32>(1u);
     return select(some, vec4<u32>(0xffffffffu), bits == vec4<i32>(32));
 }
+#else
+alias Lanes = u32;
+
+fn ballot(yes: bool) -> Lanes { return subgroupBallot(yes).x; }
+fn ones(lanes: Lanes) -> u32 { return countOneBits(lanes); }
+fn below(sub_lane: u32) -> Lanes { return (1u << sub_lane) - 1u; }
+#endif
 
 var<workgroup> wg_counts: array<u32, WORKGROUP_SIZE>;
 

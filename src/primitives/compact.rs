@@ -60,9 +60,6 @@ kernel_params! {
 
 kernel_params! { struct ClearParams { words: u32 } }
 
-/// Elements of an invocation.
-const ITEMS: u64 = 16;
-
 /// Tile counts that one workgroup scans.
 const BLOCK: u64 = 2048;
 
@@ -95,14 +92,13 @@ pub(super) struct Compacted {
     scatter: &'static str,
 }
 
-/// Invocations of a workgroup of `lookback`.
-fn sweep_size(profile: &DeviceProfile, n: u64) -> u32 {
+/// Invocations of a workgroup of `lookback`, and elements of an invocation: 16 or 32.
+fn sweep_tile(profile: &DeviceProfile, n: u64) -> (u32, u32) {
     if profile.is_cpu() {
-        return 64;
+        return (64, 16);
     }
     let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
-    let wanted = if n < 1 << 20 { 256 } else { 512 };
-    most.min(wanted)
+    (most.min(512), 16)
 }
 
 impl Compaction<'_> {
@@ -126,7 +122,7 @@ impl Compaction<'_> {
         })?;
         let once = variant.name == "lookback";
         let subgroups = variant.requires.subgroups || once && profile.features.subgroups;
-        let workgroup_size = if once { sweep_size(profile, n as u64) } else { 256 };
+        let (workgroup_size, items) = if once { sweep_tile(profile, n as u64) } else { (256, 16) };
         let mut program = Program::new(op, variant.name, why);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands.push(operand("input", dtype, n, Access::Read));
@@ -158,7 +154,10 @@ impl Compaction<'_> {
         let spec = Spec::new()
             .slot("element", element_fragment(dtype))
             .flag("SUBGROUPS", subgroups)
+            .flag("LARGE_SUBGROUPS", subgroups && profile.subgroup_sizes.1 > 32)
             .constant("WORKGROUP_SIZE", workgroup_size)
+            .constant("ITEMS", items)
+            .flag("ITEMS_32", items == 32)
             .constant("COUNTS_BINDING", inputs + 1);
         let spec = match self.keep {
             Keep::Flagged => spec.slot("keep", Fragment::Library("primitives/keep_flagged")),
@@ -170,7 +169,7 @@ impl Compaction<'_> {
                 .slot("keep", Fragment::Library("primitives/keep_where"))
                 .slot("predicate", Fragment::User(text.clone())),
         };
-        let tiles = (n as u64).div_ceil(u64::from(workgroup_size) * ITEMS);
+        let tiles = (n as u64).div_ceil(u64::from(workgroup_size * items));
         let mut bindings: Vec<_> =
             (0..inputs as usize).map(|i| Binding::operand(i, &program.operands)).collect();
         let all = tiles as u32;
