@@ -341,14 +341,8 @@ impl Job<'_> {
 impl Lowering<'_> {
     fn spec(&self) -> Spec {
         let Job { op, dtype, segments, form, .. } = *self.job;
-        let spec = op.specialise(Spec::new(), dtype);
-        // An order's keys have room for infinity, which is the identity of floats.
-        let spec = match (op, dtype.is_float()) {
-            (Operator::Min, true) => spec.constant("IDENTITY", 0xff80_0000_u32),
-            (Operator::Max, true) => spec.constant("IDENTITY", 0x007f_ffff_u32),
-            _ => spec,
-        };
-        spec.flag("SEGMENTED", segments != Segments::One)
+        monoid(op, dtype)
+            .flag("SEGMENTED", segments != Segments::One)
             .flag("ROWS", matches!(segments, Segments::Rows(_)))
             .flag("REVERSE", form.reverse)
             .flag("EXCLUSIVE", form.exclusive)
@@ -528,16 +522,8 @@ impl Lowering<'_> {
                 self.program.dispatch(clear, &params, vec![posts], grid);
             }
             scratch = Some(posts);
-            spec = spec.flag("LOOKBACK", true).flag("TICKET", ticket && several).constant("SPINS", spins);
-            let split = !dtype.is_float();
-            spec = spec.flag("SPLIT", split);
-            if !split && matches!(self.job.op, Operator::Min | Operator::Max) {
-                // A key that no number has: that of a NaN with its sign set.
-                spec = spec.constant("SPARE", 1u32);
-            }
-            if self.job.form.leave_out > 0 {
-                spec = spec.flag("LEAVING_OUT", true).constant("LEAVE_OUT", self.job.form.leave_out);
-            }
+            spec = look_back(spec, self.job.op, dtype, self.job.form);
+            spec = spec.flag("TICKET", ticket && several).constant("SPINS", spins);
         } else if several {
             let totals = self.words(all_tiles * self.total_words())?;
             let reduce = spec.clone().flag("REDUCE", true);
@@ -584,6 +570,31 @@ impl Lowering<'_> {
         let heads = heads.then(|| pair(1, piece.first * 4, main / size * 4, piece.len * 4));
         ((main / 16) as u32, Bound { input, output, heads })
     }
+}
+
+/// The spec of kernels that scan elements of `dtype`.
+pub(super) fn monoid(op: &Operator, dtype: DType) -> Spec {
+    let spec = op.specialise(Spec::new(), dtype);
+    // An order's keys have room for infinity, which is the identity of floats.
+    match (op, dtype.is_float()) {
+        (Operator::Min, true) => spec.constant("IDENTITY", 0xff80_0000_u32),
+        (Operator::Max, true) => spec.constant("IDENTITY", 0x007f_ffff_u32),
+        _ => spec,
+    }
+}
+
+/// The spec of a look-back over values of `dtype`.
+pub(super) fn look_back(spec: Spec, op: &Operator, dtype: DType, form: &Form) -> Spec {
+    let split = !dtype.is_float();
+    let mut spec = spec.flag("LOOKBACK", true).flag("SPLIT", split);
+    if !split && matches!(op, Operator::Min | Operator::Max) {
+        // A key that no number has: that of a NaN with its sign set.
+        spec = spec.constant("SPARE", 1u32);
+    }
+    if form.leave_out > 0 {
+        spec = spec.flag("LEAVING_OUT", true).constant("LEAVE_OUT", form.leave_out);
+    }
+    spec
 }
 
 /// Bindings of a piece: as vec4, and the words that are left.
