@@ -3,7 +3,7 @@
 fn differs(a: u32, b: u32) -> bool {
 #if FLOAT
     let zeros = ((a | b) & 0x7fffffffu) == 0u;
-    return (a != b && !zeros) || (a & 0x7fffffffu) > 0x7f800000u;
+    return ((a != b) & !zeros) | ((a & 0x7fffffffu) > 0x7f800000u);
 #else
     return a != b;
 #endif

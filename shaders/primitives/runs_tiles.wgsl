@@ -110,29 +110,29 @@ fn take_labels(tile: u32, first: u32, step: u32) -> Tile {
     return t;
 }
 
-fn take_value(t: ptr<function, Tile>, i: u32, q: u32) {
+fn take_values_of(q: u32, begin: u32) -> vec4<u32> {
 #if TOTALS
-    if 4u * q + 4u <= (*t).begin {
-        return;
+    if 4u * q + 4u <= begin {
+        return vec4<u32>(0u);
     }
 #endif
-    (*t).values[i] = load_values(q);
+    return load_values(q);
 }
 
 fn take_values(t: ptr<function, Tile>, tile: u32, first: u32, step: u32) {
-    take_value(t, 0u, place(tile, first));
+    (*t).values[0] = take_values_of(place(tile, first), (*t).begin);
 #if QUADS_2
-    take_value(t, 1u, place(tile, first + step));
+    (*t).values[1] = take_values_of(place(tile, first + step), (*t).begin);
 #endif
 #if QUADS_4
-    take_value(t, 2u, place(tile, first + 2u * step));
-    take_value(t, 3u, place(tile, first + 3u * step));
+    (*t).values[2] = take_values_of(place(tile, first + 2u * step), (*t).begin);
+    (*t).values[3] = take_values_of(place(tile, first + 3u * step), (*t).begin);
 #endif
 #if QUADS_8
-    take_value(t, 4u, place(tile, first + 4u * step));
-    take_value(t, 5u, place(tile, first + 5u * step));
-    take_value(t, 6u, place(tile, first + 6u * step));
-    take_value(t, 7u, place(tile, first + 7u * step));
+    (*t).values[4] = take_values_of(place(tile, first + 4u * step), (*t).begin);
+    (*t).values[5] = take_values_of(place(tile, first + 5u * step), (*t).begin);
+    (*t).values[6] = take_values_of(place(tile, first + 6u * step), (*t).begin);
+    (*t).values[7] = take_values_of(place(tile, first + 7u * step), (*t).begin);
 #endif
 }
 
@@ -140,11 +140,11 @@ fn take_values(t: ptr<function, Tile>, tile: u32, first: u32, step: u32) {
 var<workgroup> wg_last: atomic<u32>;
 
 // One lane's last head, as an element of the array; 0 for none.
-fn last_own_head(t: Tile, tile: u32, first: u32, step: u32) -> u32 {
-    if t.heads == 0u {
+fn last_own_head(heads: u32, tile: u32, first: u32, step: u32) -> u32 {
+    if heads == 0u {
         return 0u;
     }
-    let bit = firstLeadingBit(t.heads);
+    let bit = firstLeadingBit(heads);
     return 4u * place(tile, first + (bit / 4u) * step) + bit % 4u;
 }
 #else
@@ -155,7 +155,7 @@ fn load_tile(tile: u32, first: u32, step: u32) -> Tile {
 }
 #endif
 
-fn heads_of_quad(t: Tile, i: u32) -> u32 { return (t.heads >> (4u * i)) & 15u; }
+fn heads_of_quad(heads: u32, i: u32) -> u32 { return (heads >> (4u * i)) & 15u; }
 
 // The total of quad `q`, which is `words`.
 fn fold_quad(words: vec4<u32>, heads: u32, q: u32, loaded_from: u32) -> Item {
@@ -196,33 +196,33 @@ fn scan_quads(
 ) -> array<Item, QUADS> {
     var before: array<Item, QUADS>;
     before[0] = advance(
-        run, fold_quad(t.values[0], heads_of_quad(t, 0u), place(tile, first), t.begin), sub_lane, sub_size,
+        run, fold_quad(t.values[0], heads_of_quad(t.heads, 0u), place(tile, first), t.begin), sub_lane, sub_size,
     );
 #if QUADS_2
     before[1] = advance(
-        run, fold_quad(t.values[1], heads_of_quad(t, 1u), place(tile, first + step), t.begin), sub_lane, sub_size,
+        run, fold_quad(t.values[1], heads_of_quad(t.heads, 1u), place(tile, first + step), t.begin), sub_lane, sub_size,
     );
 #endif
 #if QUADS_4
     before[2] = advance(
-        run, fold_quad(t.values[2], heads_of_quad(t, 2u), place(tile, first + 2u * step), t.begin), sub_lane, sub_size,
+        run, fold_quad(t.values[2], heads_of_quad(t.heads, 2u), place(tile, first + 2u * step), t.begin), sub_lane, sub_size,
     );
     before[3] = advance(
-        run, fold_quad(t.values[3], heads_of_quad(t, 3u), place(tile, first + 3u * step), t.begin), sub_lane, sub_size,
+        run, fold_quad(t.values[3], heads_of_quad(t.heads, 3u), place(tile, first + 3u * step), t.begin), sub_lane, sub_size,
     );
 #endif
 #if QUADS_8
     before[4] = advance(
-        run, fold_quad(t.values[4], heads_of_quad(t, 4u), place(tile, first + 4u * step), t.begin), sub_lane, sub_size,
+        run, fold_quad(t.values[4], heads_of_quad(t.heads, 4u), place(tile, first + 4u * step), t.begin), sub_lane, sub_size,
     );
     before[5] = advance(
-        run, fold_quad(t.values[5], heads_of_quad(t, 5u), place(tile, first + 5u * step), t.begin), sub_lane, sub_size,
+        run, fold_quad(t.values[5], heads_of_quad(t.heads, 5u), place(tile, first + 5u * step), t.begin), sub_lane, sub_size,
     );
     before[6] = advance(
-        run, fold_quad(t.values[6], heads_of_quad(t, 6u), place(tile, first + 6u * step), t.begin), sub_lane, sub_size,
+        run, fold_quad(t.values[6], heads_of_quad(t.heads, 6u), place(tile, first + 6u * step), t.begin), sub_lane, sub_size,
     );
     before[7] = advance(
-        run, fold_quad(t.values[7], heads_of_quad(t, 7u), place(tile, first + 7u * step), t.begin), sub_lane, sub_size,
+        run, fold_quad(t.values[7], heads_of_quad(t.heads, 7u), place(tile, first + 7u * step), t.begin), sub_lane, sub_size,
     );
 #endif
     return before;
@@ -305,7 +305,7 @@ fn reduce_tiles(
         atomicStore(&wg_last, 0u);
     }
     workgroupBarrier();
-    let own = last_own_head(t, tile, first, step);
+    let own = last_own_head(t.heads, tile, first, step);
 #if SUBGROUPS
     let last = subgroupMax(own);
     if sub_lane == 0u {
@@ -344,19 +344,19 @@ fn reduce_tiles(
     base = join(look_back(tile, span.all, lane), base);
 #endif
 #endif
-    emit_quad(base, before[0], t.values[0], t.labels[0], heads_of_quad(t, 0u), place(tile, first));
+    emit_quad(base, before[0], t.values[0], t.labels[0], heads_of_quad(t.heads, 0u), place(tile, first));
 #if QUADS_2
-    emit_quad(base, before[1], t.values[1], t.labels[1], heads_of_quad(t, 1u), place(tile, first + step));
+    emit_quad(base, before[1], t.values[1], t.labels[1], heads_of_quad(t.heads, 1u), place(tile, first + step));
 #endif
 #if QUADS_4
-    emit_quad(base, before[2], t.values[2], t.labels[2], heads_of_quad(t, 2u), place(tile, first + 2u * step));
-    emit_quad(base, before[3], t.values[3], t.labels[3], heads_of_quad(t, 3u), place(tile, first + 3u * step));
+    emit_quad(base, before[2], t.values[2], t.labels[2], heads_of_quad(t.heads, 2u), place(tile, first + 2u * step));
+    emit_quad(base, before[3], t.values[3], t.labels[3], heads_of_quad(t.heads, 3u), place(tile, first + 3u * step));
 #endif
 #if QUADS_8
-    emit_quad(base, before[4], t.values[4], t.labels[4], heads_of_quad(t, 4u), place(tile, first + 4u * step));
-    emit_quad(base, before[5], t.values[5], t.labels[5], heads_of_quad(t, 5u), place(tile, first + 5u * step));
-    emit_quad(base, before[6], t.values[6], t.labels[6], heads_of_quad(t, 6u), place(tile, first + 6u * step));
-    emit_quad(base, before[7], t.values[7], t.labels[7], heads_of_quad(t, 7u), place(tile, first + 7u * step));
+    emit_quad(base, before[4], t.values[4], t.labels[4], heads_of_quad(t.heads, 4u), place(tile, first + 4u * step));
+    emit_quad(base, before[5], t.values[5], t.labels[5], heads_of_quad(t.heads, 5u), place(tile, first + 5u * step));
+    emit_quad(base, before[6], t.values[6], t.labels[6], heads_of_quad(t.heads, 6u), place(tile, first + 6u * step));
+    emit_quad(base, before[7], t.values[7], t.labels[7], heads_of_quad(t.heads, 7u), place(tile, first + 7u * step));
 #endif
 #endif
 }
