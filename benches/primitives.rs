@@ -11,13 +11,20 @@ use tilework::{Element, Result};
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    reduce(&mut bench)?;
-    scan(&mut bench)?;
-    segmented_scan(&mut bench)?;
-    reduce_by_key(&mut bench)?;
-    compact(&mut bench)?;
-    histogram(&mut bench)?;
-    sort(&mut bench)?;
+    let groups: [(&str, fn(&mut Bench) -> Result<()>); 7] = [
+        ("reduce", reduce),
+        ("scan", scan),
+        ("segmented-scan", segmented_scan),
+        ("reduce-by-key", reduce_by_key),
+        ("compact", compact),
+        ("histogram", histogram),
+        ("sort", sort),
+    ];
+    for (name, group) in groups {
+        if bench.wants(name) {
+            group(&mut bench)?;
+        }
+    }
     bench.finish();
     Ok(())
 }

@@ -60,6 +60,12 @@ impl Bench {
         }
     }
 
+    /// Whether the command line asks for `group`, as a name or as `a|b`; all are asked for where it names none.
+    pub(crate) fn wants(&self, group: &str) -> bool {
+        let mut names = std::env::args().skip(1).filter(|a| !a.starts_with('-')).peekable();
+        names.peek().is_none() || names.any(|n| n.split(['|', '/']).any(|n| n == group))
+    }
+
     /// `large` on a card, `small` on a software adapter.
     pub(crate) fn scale<T>(&self, large: T, small: T) -> T {
         if self.gpu.profile().is_cpu() { small } else { large }

@@ -147,12 +147,6 @@ fn last_own_head(heads: u32, tile: u32, first: u32, step: u32) -> u32 {
     let bit = firstLeadingBit(heads);
     return 4u * place(tile, first + (bit / 4u) * step) + bit % 4u;
 }
-#else
-fn load_tile(tile: u32, first: u32, step: u32) -> Tile {
-    var t = take_labels(tile, first, step);
-    take_values(&t, tile, first, step);
-    return t;
-}
 #endif
 
 fn heads_of_quad(heads: u32, i: u32) -> u32 { return (heads >> (4u * i)) & 15u; }
@@ -228,6 +222,31 @@ fn scan_quads(
     return before;
 }
 
+#if LOOKBACK
+// The workgroup's total of any tile. Not unrolled, since it is rarely wanted and would take registers from the rest.
+#if SUBGROUPS
+fn total_of_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Item {
+    let first = sub_id * sub_size * QUADS + sub_lane;
+#else
+fn total_of_tile(tile: u32, lane: u32) -> Item {
+    let first = lane * QUADS;
+    let sub_lane = lane;
+    let sub_size = 1u;
+#endif
+    var run = nothing();
+    let quads = select(QUADS, 0u, params.tiles == 0u);
+    for (var i = 0u; i < quads; i++) {
+        let q = place(tile, first + i * sub_size);
+        _ = advance(&run, fold_quad(load_values(q), heads_of(load_labels(q), q), q, 0u), sub_lane, sub_size);
+    }
+#if SUBGROUPS
+    return join_subgroups(run, sub_lane, sub_size, sub_id, sub_count).all;
+#else
+    return workgroup_scan(run, lane).all;
+#endif
+}
+#endif
+
 #if !TOTALS
 fn emit_total(run: Item) {
     let total = finish(run.value);
@@ -299,8 +318,8 @@ fn reduce_tiles(
     let sub_lane = lane;
     let sub_size = 1u;
 #endif
-#if TOTALS
     var t = take_labels(tile, first, step);
+#if TOTALS
     if lane == 0u {
         atomicStore(&wg_last, 0u);
     }
@@ -316,10 +335,8 @@ fn reduce_tiles(
 #endif
     workgroupBarrier();
     t.begin = atomicLoad(&wg_last);
-    take_values(&t, tile, first, step);
-#else
-    let t = load_tile(tile, first, step);
 #endif
+    take_values(&t, tile, first, step);
     var run = nothing();
     let before = scan_quads(&run, t, tile, first, step, sub_lane, sub_size);
 #if SUBGROUPS

@@ -14,6 +14,7 @@ struct Params {
     elements: u32,      // of the array that all bindings of the dispatch hold
     first_element: u32, // where they begin in the whole array
     row: u32,           // elements of a row
+    piece: u32,         // number of this dispatch
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
@@ -53,28 +54,36 @@ struct Marks {
     skip: u32,  // so many at the beginning are none
 }
 
-// Of the elements `first .. first + count`.
-fn marks_of(first: u32, count: u32) -> Marks {
-    var marks = Marks(0u, 0u);
+// Which of the elements `first .. first + count` begin a row.
+fn row_heads(first: u32, count: u32) -> u32 {
+    var heads = 0u;
 #if ROWS
     var column = (params.first_element + first) % params.row;
     for (var i = 0u; i < count; i++) {
 #if REVERSE
         column += 1u;
-        marks.heads |= u32(column == params.row) << (count - 1u - i);
+        heads |= u32(column == params.row) << (count - 1u - i);
         column = select(column, 0u, column == params.row);
 #else
-        marks.heads |= u32(column == 0u) << i;
+        heads |= u32(column == 0u) << i;
         column = select(column + 1u, 0u, column + 1u == params.row);
 #endif
     }
 #endif
+    return heads;
+}
+
+// How many of them, at the beginning, are none.
+fn skipped(first: u32, count: u32) -> u32 {
 #if REVERSE
     // Only the array's end is not full. Walked forward, what lies beyond it harms nobody.
-    marks.skip = count - min(count, max(params.elements, first) - first);
+    return count - min(count, max(params.elements, first) - first);
+#else
+    return 0u;
 #endif
-    return marks;
 }
+
+fn marks_of(first: u32, count: u32) -> Marks { return Marks(row_heads(first, count), skipped(first, count)); }
 
 // The word's elements in the order of the scan, and back.
 fn in_order(word: u32) -> u32 {

@@ -1,43 +1,31 @@
 // Single pass: D. Merrill and M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back (2016).
 // A tile posts its total, then its inclusive prefix; a tile that finds one before it not posted after SPINS
-// looks totals that tile itself from the input, so that no workgroup depends on another's progress
-// (T. Smith, R. Levien, J. D. Owens, Decoupled Fallback, 2025). Only relaxed 32-bit atomics: a word is value
-// and state at once; integers, which have no value to spare, come as halves (SPLIT) that must agree.
-// COUNTED, a tile leaves heads behind beside its value: one more word, its state above 30 bits of the number.
+// looks totals that tile itself, so that no workgroup depends on another's progress (T. Smith, R. Levien,
+// J. D. Owens, Decoupled Fallback, 2025). Only relaxed 32-bit atomics: a word is value and state at once.
+// The importer has Item, Acc and their functions, POSTS_BINDING, and total_of_tile. COUNTED, a tile leaves a
+// number of heads behind beside its value, in a word more, and there is one dispatch.
 #if SUBGROUPS
 // Tint takes the minimum over a subgroup for something that its lanes might not agree on.
 diagnostic(off, subgroup_uniformity);
 #endif
 
 const SPINS: u32 = 16u;
+const POSTS_BINDING: u32 = 5u;
 const NOT_READY: u32 = 0u;
 const TOTAL: u32 = 1u;
 const PREFIX: u32 = 2u;
 const DONE: u32 = 0xffffffffu;
-
-#if COUNTED
-@group(0) @binding(CARRY_BINDING) var<storage, read_write> posts: array<atomic<u32>>;
+// A value of these bits is never posted, which is right, if slow; so they are those of a NaN that no
+// arithmetic gives, and no likely integer's.
+const SPARE: u32 = 0xffa5c3e1u;
 
 // What a tile leaves behind.
+#if COUNTED
 alias Carry = Item;
 fn carry_of(x: Item) -> Carry { return x; }
 fn no_carry() -> Carry { return nothing(); }
 fn join_carries(a: Carry, b: Carry) -> Carry { return join(a, b); }
-
-const HEADS_MASK: u32 = 0x3fffffffu;
-fn heads_place(tile: u32) -> u32 { return 1u + 2u * params.all_tiles + tile; }
-// All who post this word agree on the number, so the later state is the greater word.
-fn post_heads(tile: u32, state: u32, heads: u32) {
-    atomicMax(&posts[heads_place(tile)], (state << 30u) | heads);
-}
 #else
-#if HEADS
-@group(0) @binding(7) var<storage, read_write> posts: array<atomic<u32>>;
-#else
-@group(0) @binding(5) var<storage, read_write> posts: array<atomic<u32>>;
-#endif
-
-// What a tile leaves behind.
 alias Carry = Acc;
 fn carry_of(x: Item) -> Carry { return value_of(x); }
 fn no_carry() -> Carry { return op_identity(); }
@@ -46,179 +34,135 @@ fn join_carries(a: Carry, b: Carry) -> Carry { return op_combine(a, b); }
 
 struct Seen { state: u32, value: Carry }
 
+// A ticket; for each tile its prefix; for each its total; for each dispatch what lies before it.
+// 0 is not ready.
+@group(0) @binding(POSTS_BINDING) var<storage, read_write> posts: array<atomic<u32>>;
+
 fn take_ticket() -> u32 { return atomicAdd(&posts[0], 1u); }
 
-#if SPLIT
-// Words 1 + 2 t and 2 + 2 t: the state above 16 bits of the value.
-fn peek(tile: u32) -> Seen {
-    let low = atomicLoad(&posts[1u + 2u * tile]);
-    let high = atomicLoad(&posts[2u + 2u * tile]);
-    let agree = (low >> 16u) == (high >> 16u);
-    let value = bitcast<Acc>((low & 0xffffu) | (high << 16u));
 #if COUNTED
-    let heads = atomicLoad(&posts[heads_place(tile)]);
-    let all_agree = agree && (low >> 16u) == (heads >> 30u);
-    return Seen(select(NOT_READY, low >> 16u, all_agree), Item(value, heads & HEADS_MASK));
+// Where one more than the number lies that goes with the value at `at`.
+fn heads_place(at: u32) -> u32 { return 2u + 2u * params.all_tiles + at; }
+#endif
+
+fn peek_word(at: u32, state: u32) -> Seen {
+    let word = atomicLoad(&posts[at]);
+    let value = bitcast<Acc>(word ^ SPARE);
+#if COUNTED
+    let heads = atomicLoad(&posts[heads_place(at)]);
+    return Seen(select(NOT_READY, state, word != 0u && heads != 0u), Item(value, heads - 1u));
 #else
-    return Seen(select(NOT_READY, low >> 16u, agree), value);
+    return Seen(select(NOT_READY, state, word != 0u), value);
 #endif
 }
 
-fn post_value(tile: u32, state: u32, value: Acc) {
-    let bits = bitcast<u32>(value);
-    atomicStore(&posts[1u + 2u * tile], (state << 16u) | (bits & 0xffffu));
-    atomicStore(&posts[2u + 2u * tile], (state << 16u) | (bits >> 16u));
-}
-
-// For another's tile: what it posted itself in the meantime stays. Both have the same total.
-fn post_value_for(tile: u32, state: u32, value: Acc) {
-    let bits = bitcast<u32>(value);
-    atomicMax(&posts[1u + 2u * tile], (state << 16u) | (bits & 0xffffu));
-    atomicMax(&posts[2u + 2u * tile], (state << 16u) | (bits >> 16u));
-}
-#else
-// Words 1 + t for prefixes and, after those, one for each total; 0 is not ready. Totals of the same tile may
-// round differently, so a value is one word, whole.
-const SPARE: u32 = 0xffffffffu; // bits that no value has but a NaN
-
-#if COUNTED
-fn peek(tile: u32) -> Seen {
-    let heads = atomicLoad(&posts[heads_place(tile)]);
-    let word = atomicLoad(&posts[post_place(tile, heads >> 30u)]);
-    let state = select(NOT_READY, heads >> 30u, word != 0u);
-    return Seen(state, Item(bitcast<Acc>(word ^ SPARE), heads & HEADS_MASK));
-}
-#else
-fn peek_word(at: u32, state: u32) -> Seen {
-    let word = atomicLoad(&posts[at]);
-    return Seen(select(NOT_READY, state, word != 0u), bitcast<Acc>(word ^ SPARE));
-}
-
-fn peek(tile: u32) -> Seen {
-    let prefix = peek_word(1u + tile, PREFIX);
+// What tile `local` of this dispatch has posted.
+fn peek(local: u32) -> Seen {
+    let at = 1u + params.first_tile + local;
+    let prefix = peek_word(at, PREFIX);
     if prefix.state == PREFIX {
         return prefix;
     }
-    return peek_word(1u + params.all_tiles + tile, TOTAL);
+    return peek_word(at + params.all_tiles, TOTAL);
 }
+
+fn post(local: u32, seen: Seen) {
+    let at = 1u + params.first_tile + local + select(params.all_tiles, 0u, seen.state == PREFIX);
+#if COUNTED
+    atomicStore(&posts[at], bitcast<u32>(seen.value.value) ^ SPARE);
+    atomicStore(&posts[heads_place(at)], seen.value.head + 1u);
+#else
+    atomicStore(&posts[at], bitcast<u32>(seen.value) ^ SPARE);
 #endif
-
-fn encode_post(value: Acc) -> u32 {
-    let bits = bitcast<u32>(value);
-    return select(bits, 0x7fc00000u, bits == SPARE) ^ SPARE;
 }
-
-fn post_place(tile: u32, state: u32) -> u32 {
-    return 1u + tile + select(params.all_tiles, 0u, state == PREFIX);
-}
-
-fn post_value(tile: u32, state: u32, value: Acc) {
-    atomicStore(&posts[post_place(tile, state)], encode_post(value));
-}
-
-// For another's tile: what it posted itself in the meantime stays.
-fn post_value_for(tile: u32, state: u32, value: Acc) {
-    _ = atomicCompareExchangeWeak(&posts[post_place(tile, state)], 0u, encode_post(value));
-}
-#endif
 
 #if COUNTED
-fn post(tile: u32, state: u32, left: Carry) {
-    post_value(tile, state, left.value);
-    post_heads(tile, state, left.head);
-}
-
-fn post_for(tile: u32, state: u32, left: Carry) {
-    post_value_for(tile, state, left.value);
-    post_heads(tile, state, left.head);
-}
-
-fn total_state(tile: u32, total: Item) -> u32 { return select(TOTAL, PREFIX, tile == 0u); }
+fn before_all() -> Carry { return no_carry(); }
+fn hand_over(value: Carry) {}
 #else
-fn post(tile: u32, state: u32, left: Carry) { post_value(tile, state, left); }
-fn post_for(tile: u32, state: u32, left: Carry) { post_value_for(tile, state, left); }
+// What lies before all tiles of this dispatch: what the one before it handed over.
+fn before_all() -> Carry {
+    if params.piece == 0u {
+        return op_identity();
+    }
+    return bitcast<Acc>(atomicLoad(&posts[1u + 2u * params.all_tiles + params.piece]));
+}
 
-// A tile that holds a head needs nothing before it to know what it leaves behind.
-fn total_state(tile: u32, total: Item) -> u32 {
-    return select(TOTAL, PREFIX, tile == 0u || has_head(total));
+fn hand_over(value: Carry) {
+    atomicStore(&posts[2u + 2u * params.all_tiles + params.piece], bitcast<u32>(value));
 }
 #endif
+
+// What is known of a tile by its total alone. One that holds a head leaves the same value behind whatever lies before it.
+fn known(local: u32, total: Item) -> Seen {
+#if !COUNTED
+    if has_head(total) {
+        return Seen(PREFIX, carry_of(total));
+    }
+#endif
+    if local == 0u {
+        return Seen(PREFIX, join_carries(before_all(), carry_of(total)));
+    }
+    return Seen(TOTAL, carry_of(total));
+}
 
 // Whether the tile posts at all: for tests, one in LEAVE_OUT does not, as if its workgroup had been stopped.
-// The last of a dispatch must, since its input is gone for those that follow.
 #if LEAVING_OUT
 const LEAVE_OUT: u32 = 2u;
-fn posts_are_made(tile: u32) -> bool {
-    let next = tile - params.first_tile + 1u;
-    return next % LEAVE_OUT != 0u || next == params.tiles;
-}
+fn posts_are_made(local: u32) -> bool { return (local + 1u) % LEAVE_OUT != 0u; }
 #else
-fn posts_are_made(tile: u32) -> bool { return true; }
+fn posts_are_made(local: u32) -> bool { return true; }
 #endif
+
+fn post_total(local: u32, total: Item) {
+    if posts_are_made(local) {
+        post(local, known(local, total));
+    }
+}
+
+fn post_prefix(local: u32, carry: Carry, total: Item) {
+    var seen = known(local, total);
+    if seen.state == TOTAL {
+        seen = Seen(PREFIX, join_carries(carry, seen.value));
+        if posts_are_made(local) {
+            post(local, seen);
+        }
+    }
+    if local + 1u == params.tiles {
+        hand_over(seen.value);
+    }
+}
 
 var<workgroup> wg_carry: Carry;
-
-// The workgroup's total of another tile of this dispatch, which its owner has not posted.
-#if SUBGROUPS
-fn fall_back(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) {
-    let local = tile - params.first_tile;
-    let first = sub_id * sub_size * QUADS + sub_lane;
-    var run = nothing();
-    _ = scan_quads(&run, load_tile(local, first, sub_size), local, first, sub_size, sub_lane, sub_size);
-    let total = join_subgroups(run, sub_lane, sub_size, sub_id, sub_count).all;
-    if sub_id == 0u && sub_lane == 0u {
-        post_for(tile, total_state(tile, total), carry_of(total));
-    }
-}
-#else
-fn fall_back(tile: u32, lane: u32) {
-    let local = tile - params.first_tile;
-    let first = lane * QUADS;
-    var run = nothing();
-    _ = scan_quads(&run, load_tile(local, first, 1u), local, first, 1u, lane, 1u);
-    let total = workgroup_scan(run, lane).all;
-    if lane == 0u {
-        post_for(tile, total_state(tile, total), carry_of(total));
-    }
-}
-#endif
-
-// What the tile leaves to those behind it.
-fn post_prefix(tile: u32, carry: Carry, total: Item) {
-    if posts_are_made(tile) && total_state(tile, total) == TOTAL {
-        post(tile, PREFIX, join_carries(carry, carry_of(total)));
-    }
-}
 
 // What lies before tile `local` of this dispatch, whose own total is `total`.
 #if SUBGROUPS
 var<workgroup> wg_blocked: u32;
 
 fn look_back(local: u32, total: Item, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Carry {
-    let tile = params.first_tile + local;
-    if sub_id == 0u && sub_lane == 0u && posts_are_made(tile) {
-        post(tile, total_state(tile, total), carry_of(total));
+    if sub_id == 0u && sub_lane == 0u {
+        post_total(local, total);
     }
-    if tile == 0u {
-        return no_carry();
-    }
-    // Of the first subgroup: the tiles `look .. tile` are in `carry`.
-    var look = tile;
+    // Of the first subgroup: the tiles `look .. local` are in `carry`; nothing else is before them, if `ended`.
+    var look = local;
     var carry = no_carry();
+    var ended = false;
     loop {
         if sub_id == 0u {
-            var blocked = DONE;
             var spins = 0u;
-            loop {
-                // Lane 0 sees the nearest tile; before all tiles lies nothing.
+            while !ended && spins <= SPINS {
+                // Lane 0 sees the nearest tile.
                 var seen = Seen(PREFIX, no_carry());
                 if sub_lane < look {
                     seen = peek(look - 1u - sub_lane);
+                } else if sub_lane == look {
+                    seen.value = before_all();
                 }
                 let prefix = subgroupMin(select(sub_size, sub_lane, seen.state == PREFIX));
                 let missing = subgroupMin(select(sub_size, sub_lane, seen.state == NOT_READY));
-                let found = prefix < missing;
-                let usable = select(missing, prefix + 1u, found);
+                ended = prefix < missing;
+                let usable = select(missing, prefix + 1u, ended);
+                spins += 1u;
                 if usable > 0u {
                     var value = no_carry();
                     if sub_lane < usable {
@@ -228,33 +172,33 @@ fn look_back(local: u32, total: Item, sub_lane: u32, sub_size: u32, sub_id: u32,
                     look -= min(usable, look);
                     spins = 0u;
                 }
-                if found {
-                    break;
-                }
-                spins += 1u;
-                if spins > SPINS {
-                    blocked = look - 1u;
-                    break;
-                }
             }
             if sub_lane == 0u {
-                if blocked == DONE {
-                    post_prefix(tile, carry, total);
+                if ended {
+                    post_prefix(local, carry, total);
                 }
                 wg_carry = carry;
-                wg_blocked = blocked;
+                wg_blocked = select(look, DONE, ended);
             }
         }
         let blocked = workgroupUniformLoad(&wg_blocked);
         if blocked == DONE {
             break;
         }
-        fall_back(blocked, sub_lane, sub_size, sub_id, sub_count);
+        let other = known(blocked - 1u, total_of_tile(blocked - 1u, sub_lane, sub_size, sub_id, sub_count));
+        if sub_id == 0u {
+            if sub_lane == 0u {
+                post(blocked - 1u, other);
+            }
+            carry = join_carries(other.value, carry);
+            ended = other.state == PREFIX;
+            look = blocked - 1u;
+        }
     }
     return wg_carry;
 }
 
-fn carry_of_lane(x: Carry, mask: u32) -> Carry {
+fn carry_across(x: Carry, mask: u32) -> Carry {
 #if COUNTED
     return Item(subgroupShuffleXor(x.value, mask), subgroupShuffleXor(x.head, mask));
 #else
@@ -269,7 +213,7 @@ fn join_far_to_near(value: Carry, lane: u32, size: u32) -> Carry {
 #else
     var total = value;
     for (var mask = 1u; mask < size; mask *= 2u) {
-        let other = carry_of_lane(total, mask);
+        let other = carry_across(total, mask);
         if (lane & mask) == 0u {
             total = join_carries(other, total);
         } else {
@@ -282,23 +226,20 @@ fn join_far_to_near(value: Carry, lane: u32, size: u32) -> Carry {
 #else
 const WINDOW: u32 = min(32u, WORKGROUP_SIZE);
 var<workgroup> wg_seen: array<Seen, WINDOW>;
+// How far back the workgroup has looked, and what it found there.
 var<workgroup> wg_next: vec2<u32>;
 
 fn look_back(local: u32, total: Item, lane: u32) -> Carry {
-    let tile = params.first_tile + local;
-    if lane == 0u && posts_are_made(tile) {
-        post(tile, total_state(tile, total), carry_of(total));
+    if lane == 0u {
+        post_total(local, total);
     }
-    if tile == 0u {
-        return no_carry();
-    }
-    // The tiles `look .. tile` are in lane 0's `carry`.
-    var look = tile;
+    // The tiles `look .. local` are in lane 0's `carry`; nothing else is before them, if `ended`.
+    var look = local;
     var carry = no_carry();
-    var next = vec2<u32>(0u);
+    var ended = false;
     loop {
         if lane < WINDOW {
-            // Lane 0 sees the nearest tile; before all tiles lies nothing.
+            // Lane 0 sees the nearest tile.
             var seen = Seen(PREFIX, no_carry());
             for (var spins = 0u; lane < look && spins <= SPINS; spins++) {
                 seen = peek(look - 1u - lane);
@@ -306,33 +247,41 @@ fn look_back(local: u32, total: Item, lane: u32) -> Carry {
                     break;
                 }
             }
+            if lane == look {
+                seen.value = before_all();
+            }
             wg_seen[lane] = seen;
         }
         workgroupBarrier();
         if lane == 0u {
-            var state = TOTAL;
-            var usable = 0u;
-            while state == TOTAL && usable < WINDOW {
-                let seen = wg_seen[usable];
+            var state = select(TOTAL, PREFIX, ended);
+            for (var i = 0u; i < WINDOW && state == TOTAL; i++) {
+                let seen = wg_seen[i];
                 state = seen.state;
                 if state != NOT_READY {
                     carry = join_carries(seen.value, carry);
-                    usable += 1u;
+                    look -= min(1u, look);
                 }
             }
             if state == PREFIX {
-                post_prefix(tile, carry, total);
+                post_prefix(local, carry, total);
             }
             wg_carry = carry;
-            wg_next = vec2<u32>(look - min(usable, look), state);
+            wg_next = vec2<u32>(look, state);
         }
-        next = workgroupUniformLoad(&wg_next);
+        let next = workgroupUniformLoad(&wg_next);
         look = next.x;
         if next.y == PREFIX {
             break;
         }
         if next.y == NOT_READY {
-            fall_back(look - 1u, lane);
+            look -= 1u;
+            let other = known(look, total_of_tile(look, lane));
+            if lane == 0u {
+                post(look, other);
+                carry = join_carries(other.value, carry);
+                ended = other.state == PREFIX;
+            }
         }
     }
     return wg_carry;

@@ -60,19 +60,46 @@ fn tail_word(w: u32) -> u32 {
     return input_tail[min(w, words() - 1u) - 4u * params.quads];
 }
 
-fn load_quad(q: u32) -> vec4<u32> {
+// What an invocation holds: words, and which of their elements begin a segment.
+struct Quad { words: vec4<u32>, heads: u32 }
+
+// Beyond the last whole quad something else, for patch_quad to set right.
+fn load_quad(q: u32) -> Quad {
+#if HEADS
+    let heads = head_bits(q);
+#else
+    let heads = row_heads(QUAD * q, QUAD);
+#endif
+    return Quad(flip(input[min(q, max(params.quads, 1u) - 1u)]), heads);
+}
+
+fn patch_quad(quad: Quad, q: u32) -> Quad {
     if q < params.quads {
-        return flip(input[q]);
+        return quad;
     }
     let w = 4u * q;
-    return flip(vec4<u32>(tail_word(w), tail_word(w + 1u), tail_word(w + 2u), tail_word(w + 3u)));
+    let words = flip(vec4<u32>(tail_word(w), tail_word(w + 1u), tail_word(w + 2u), tail_word(w + 3u)));
+#if HEADS
+    return Quad(words, head_bits_at_end(q));
+#else
+    return Quad(words, quad.heads);
+#endif
+}
+
+// Whether all of the tile lies in whole quads.
+fn is_full(tile: u32) -> bool {
+#if REVERSE
+    return (params.tiles - tile) * TILE_QUADS <= params.quads;
+#else
+    return (tile + 1u) * TILE_QUADS <= params.quads;
+#endif
 }
 
 #if REDUCE
 #else
-fn store_quad(q: u32, quad: vec4<u32>) {
+fn store_quad(q: u32, quad: vec4<u32>, full: bool) {
     let flipped = flip(quad);
-    if q < params.quads {
+    if full || q < params.quads {
         output[q] = flipped;
         return;
     }
@@ -86,30 +113,24 @@ fn store_quad(q: u32, quad: vec4<u32>) {
 }
 #endif
 
-fn quad_marks(q: u32) -> Marks {
-    var marks = marks_of(QUAD * q, QUAD);
-#if HEADS
-    marks.heads = head_bits(q);
-#endif
-    return marks;
-}
+fn quad_marks(quad: Quad, q: u32) -> Marks { return Marks(quad.heads, skipped(QUAD * q, QUAD)); }
 
-// The total of quad `q`, which holds `words`.
-fn fold_quad(words: vec4<u32>, q: u32) -> Item {
-    let marks = quad_marks(q);
-    var total = element(words.x, 0u, 0u, marks);
+// The total of quad `q`.
+fn fold_quad(quad: Quad, q: u32) -> Item {
+    let marks = quad_marks(quad, q);
+    var total = element(quad.words.x, 0u, 0u, marks);
     if PACK == 2u {
-        total = join(total, element(words.x, PACK - 1u, 1u, marks));
+        total = join(total, element(quad.words.x, PACK - 1u, 1u, marks));
     }
-    total = fold_word(total, words.y, PACK, marks);
-    total = fold_word(total, words.z, 2u * PACK, marks);
-    return fold_word(total, words.w, 3u * PACK, marks);
+    total = fold_word(total, quad.words.y, PACK, marks);
+    total = fold_word(total, quad.words.z, 2u * PACK, marks);
+    return fold_word(total, quad.words.w, 3u * PACK, marks);
 }
 
 // The invocation's quads are number first, first + step, ... of the tile; so that all loads are in flight
 // together, they stand here one by one.
-fn load_tile(tile: u32, first: u32, step: u32) -> array<vec4<u32>, QUADS> {
-    var quads: array<vec4<u32>, QUADS>;
+fn load_tile(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
+    var quads: array<Quad, QUADS>;
     quads[0] = load_quad(place(tile, first));
 #if QUADS_2
     quads[1] = load_quad(place(tile, first + step));
@@ -124,6 +145,22 @@ fn load_tile(tile: u32, first: u32, step: u32) -> array<vec4<u32>, QUADS> {
     quads[6] = load_quad(place(tile, first + 6u * step));
     quads[7] = load_quad(place(tile, first + 7u * step));
 #endif
+    if !is_full(tile) {
+        quads[0] = patch_quad(quads[0], place(tile, first));
+#if QUADS_2
+        quads[1] = patch_quad(quads[1], place(tile, first + step));
+#endif
+#if QUADS_4
+        quads[2] = patch_quad(quads[2], place(tile, first + 2u * step));
+        quads[3] = patch_quad(quads[3], place(tile, first + 3u * step));
+#endif
+#if QUADS_8
+        quads[4] = patch_quad(quads[4], place(tile, first + 4u * step));
+        quads[5] = patch_quad(quads[5], place(tile, first + 5u * step));
+        quads[6] = patch_quad(quads[6], place(tile, first + 6u * step));
+        quads[7] = patch_quad(quads[7], place(tile, first + 7u * step));
+#endif
+    }
     return quads;
 }
 
@@ -146,7 +183,7 @@ fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> I
 // What lies before each of the invocation's quads, in the run; the run is their total.
 fn scan_quads(
     run: ptr<function, Item>,
-    quads: array<vec4<u32>, QUADS>,
+    quads: array<Quad, QUADS>,
     tile: u32,
     first: u32,
     step: u32,
@@ -173,14 +210,39 @@ fn scan_quads(
 
 #if REDUCE
 #else
-fn emit_quad(base: Item, before: Item, words: vec4<u32>, q: u32) {
+fn emit_quad(base: Item, before: Item, quad: Quad, q: u32, full: bool) {
     var run = join(base, before);
-    let marks = quad_marks(q);
-    let x = emit_word(&run, words.x, 0u, marks);
-    let y = emit_word(&run, words.y, PACK, marks);
-    let z = emit_word(&run, words.z, 2u * PACK, marks);
-    let w = emit_word(&run, words.w, 3u * PACK, marks);
-    store_quad(q, vec4<u32>(x, y, z, w));
+    let marks = quad_marks(quad, q);
+    let x = emit_word(&run, quad.words.x, 0u, marks);
+    let y = emit_word(&run, quad.words.y, PACK, marks);
+    let z = emit_word(&run, quad.words.z, 2u * PACK, marks);
+    let w = emit_word(&run, quad.words.w, 3u * PACK, marks);
+    store_quad(q, vec4<u32>(x, y, z, w), full);
+}
+#endif
+
+#if LOOKBACK
+// The workgroup's total of any tile. Not unrolled, since it is rarely wanted and would take registers from the rest.
+#if SUBGROUPS
+fn total_of_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Item {
+    let first = sub_id * sub_size * QUADS + sub_lane;
+#else
+fn total_of_tile(tile: u32, lane: u32) -> Item {
+    let first = lane * QUADS;
+    let sub_lane = lane;
+    let sub_size = 1u;
+#endif
+    var run = nothing();
+    let count = select(QUADS, 0u, params.tiles == 0u);
+    for (var i = 0u; i < count; i++) {
+        let q = place(tile, first + i * sub_size);
+        _ = advance(&run, fold_quad(patch_quad(load_quad(q), q), q), sub_lane, sub_size);
+    }
+#if SUBGROUPS
+    return join_subgroups(run, sub_lane, sub_size, sub_id, sub_count).all;
+#else
+    return workgroup_scan(run, lane).all;
+#endif
 }
 #endif
 
@@ -254,19 +316,20 @@ fn scan_tiles(
 #endif
     base = join(item(carry, false), base);
 #endif
-    emit_quad(base, before[0], quads[0], place(tile, first));
+    let full = is_full(tile);
+    emit_quad(base, before[0], quads[0], place(tile, first), full);
 #if QUADS_2
-    emit_quad(base, before[1], quads[1], place(tile, first + step));
+    emit_quad(base, before[1], quads[1], place(tile, first + step), full);
 #endif
 #if QUADS_4
-    emit_quad(base, before[2], quads[2], place(tile, first + 2u * step));
-    emit_quad(base, before[3], quads[3], place(tile, first + 3u * step));
+    emit_quad(base, before[2], quads[2], place(tile, first + 2u * step), full);
+    emit_quad(base, before[3], quads[3], place(tile, first + 3u * step), full);
 #endif
 #if QUADS_8
-    emit_quad(base, before[4], quads[4], place(tile, first + 4u * step));
-    emit_quad(base, before[5], quads[5], place(tile, first + 5u * step));
-    emit_quad(base, before[6], quads[6], place(tile, first + 6u * step));
-    emit_quad(base, before[7], quads[7], place(tile, first + 7u * step));
+    emit_quad(base, before[4], quads[4], place(tile, first + 4u * step), full);
+    emit_quad(base, before[5], quads[5], place(tile, first + 5u * step), full);
+    emit_quad(base, before[6], quads[6], place(tile, first + 6u * step), full);
+    emit_quad(base, before[7], quads[7], place(tile, first + 7u * step), full);
 #endif
 #endif
 }

@@ -8,26 +8,34 @@
 @group(0) @binding(6) var<storage, read> heads_tail: array<u32>;
 #endif
 
-// Of the elements `4 q ..`: bit i is set where element i begins a segment.
-fn four_heads(q: u32) -> u32 {
-    var quad = vec4<u32>(0u);
-    if q < PACK * params.quads {
-        quad = heads[q];
-    } else {
-        for (var i = 0u; i < 4u; i++) {
-            let at = min(4u * q + i, params.elements - 1u);
-            quad[i] = heads_tail[at - min(at, QUAD * params.quads)];
-        }
-    }
+fn bits_of(quad: vec4<u32>) -> u32 {
     let bits = vec4<u32>(quad != vec4<u32>(0u)) << vec4<u32>(0u, 1u, 2u, 3u);
     return bits.x | bits.y | bits.z | bits.w;
 }
 
-// Of the elements of quad `q`. The first of all begins a segment, whatever its flag.
+// The first of all elements begins a segment, whatever its flag.
+fn is_first(q: u32) -> u32 { return u32(q == 0u && params.first_element == 0u); }
+
+// Of the elements of whole quad `q`: bit i is set where element i begins a segment.
 fn head_bits(q: u32) -> u32 {
-    var bits = four_heads(PACK * q);
+    let at = PACK * min(q, max(params.quads, 1u) - 1u);
+    var bits = bits_of(heads[at]);
     if PACK == 2u {
-        bits |= four_heads(PACK * q + 1u) << 4u;
+        bits |= bits_of(heads[at + PACK - 1u]) << 4u;
     }
-    return bits | u32(q == 0u && params.first_element == 0u);
+    return bits | is_first(q);
+}
+
+fn head_at_end(e: u32) -> u32 {
+    return heads_tail[min(e, params.elements - 1u) - QUAD * params.quads];
+}
+
+// The same of a quad beyond the whole ones.
+fn head_bits_at_end(q: u32) -> u32 {
+    var bits = 0u;
+    for (var e = QUAD * q; e < QUAD * (q + 1u); e += 4u) {
+        let four = vec4<u32>(head_at_end(e), head_at_end(e + 1u), head_at_end(e + 2u), head_at_end(e + 3u));
+        bits |= bits_of(four) << (e - QUAD * q);
+    }
+    return bits | is_first(q);
 }

@@ -55,7 +55,7 @@ fn alike(lanes: Lanes, digit: u32, i: u32) -> Lanes {
     return lanes & (ballot(bit == 1u) ^ Lanes(bit - 1u));
 }
 
-// How many keys with this digit the row has ranked before, counted in wg_counts.
+// How many keys with this digit the row has ranked before, counted in wg_words.
 fn rank(digit: u32) -> u32 {
     var peers = ballot(true);
     peers = alike(peers, digit, 0u);
@@ -69,7 +69,7 @@ fn rank(digit: u32) -> u32 {
     let leader = first(peers);
     var before = 0u;
     if lane == leader {
-        before = atomicAdd(&wg_counts[row * RADIX + digit], count(peers));
+        before = atomicAdd(&wg_words[row * RADIX + digit], count(peers));
     }
     // The shuffle needs every leader's count, so the next call adds after this one.
     return subgroupShuffle(before, leader) + earlier(peers);

@@ -22,17 +22,17 @@ fn take_place(index: u32) {
     }
 }
 
-// How many keys with this digit the row has ranked before, counted in wg_counts.
+// How many keys with this digit the row has ranked before, counted in wg_words.
 fn rank(digit: u32) -> u32 {
     let at = row * RADIX + digit;
     atomicOr(&wg_masks[at], 1u << lane);
     workgroupBarrier();
     let peers = atomicLoad(&wg_masks[at]);
-    let before = atomicLoad(&wg_counts[at]);
+    let before = atomicLoad(&wg_words[at]);
     workgroupBarrier();
     let earlier = countOneBits(peers & ((1u << lane) - 1u));
     if earlier == 0u {
-        atomicStore(&wg_counts[at], before + countOneBits(peers));
+        atomicStore(&wg_words[at], before + countOneBits(peers));
         atomicStore(&wg_masks[at], 0u);
     }
     workgroupBarrier();

@@ -36,6 +36,8 @@ const ONE_IN: u32 = 2u;
 
 var<workgroup> wg_begin: vec2<u32>;
 var<workgroup> wg_totals: array<u32, RADIX>;
+// Counts of another tile.
+var<workgroup> wg_other: array<atomic<u32>, RADIX>;
 var<workgroup> wg_missing: atomic<u32>;
 var<workgroup> wg_missed: u32;
 
@@ -61,19 +63,38 @@ fn claim_digit(digit: u32, start: u32, keys: u32) {
 // a count up to the tile is the larger word.
 fn stand_in(other: u32) {
     for (var digit = invocation; digit < RADIX; digit += WORKGROUP_SIZE) {
-        atomicStore(&wg_counts[digit], 0u);
+        atomicStore(&wg_other[digit], 0u);
     }
     if invocation == 0u {
         atomicStore(&wg_missing, 0u);
     }
     workgroupBarrier();
     for (var i = invocation; i < TILE; i += WORKGROUP_SIZE) {
-        atomicAdd(&wg_counts[digit_of(keys_in[other * TILE + i])], 1u);
+        atomicAdd(&wg_other[digit_of(keys_in[other * TILE + i])], 1u);
     }
     workgroupBarrier();
     for (var digit = invocation; digit < RADIX; digit += WORKGROUP_SIZE) {
-        atomicMax(&posts[other * RADIX + digit], OWN | atomicLoad(&wg_counts[digit]));
+        atomicMax(&posts[other * RADIX + digit], OWN | atomicLoad(&wg_other[digit]));
     }
+}
+
+// The posts of the four tiles before tile `left`, so that their latencies overlap.
+fn read_posts(left: u32, digit: u32) -> vec4<u32> {
+    let tiles = vec4<u32>(left) - min(vec4<u32>(1u, 2u, 3u, 4u), vec4<u32>(left));
+    let at = tiles * RADIX + digit;
+    return vec4<u32>(
+        atomicLoad(&posts[at.x]), atomicLoad(&posts[at.y]), atomicLoad(&posts[at.z]), atomicLoad(&posts[at.w]),
+    );
+}
+
+// Adds the count of the tile before `left`, if there is one and it has posted; says whether.
+fn add_post(word: u32, left: ptr<function, u32>, before: ptr<function, u32>) -> bool {
+    if *left == 0u || word == 0u {
+        return false;
+    }
+    *before += word & COUNT;
+    *left = select(*left - 1u, 0u, word >= UP_TO);
+    return true;
 }
 
 // Finds where the keys of each digit of this tile go.
@@ -85,13 +106,11 @@ fn look_back() {
         loop {
             var patience = PATIENCE;
             while left > 0u && patience > 0u {
-                let word = atomicLoad(&posts[(left - 1u) * RADIX + digit]);
-                if word == 0u {
-                    patience--;
-                } else {
-                    before += word & COUNT;
-                    left = select(left - 1u, 0u, word >= UP_TO);
-                }
+                let was = left;
+                let words = read_posts(left, digit);
+                _ = add_post(words.x, &left, &before) && add_post(words.y, &left, &before)
+                    && add_post(words.z, &left, &before) && add_post(words.w, &left, &before);
+                patience = select(PATIENCE, patience - 1u, left == was);
             }
             if left > 0u {
                 atomicMax(&wg_missing, left);
@@ -142,10 +161,12 @@ fn onesweep(
         return;
     }
     let keys = min(TILE, begin.y - first);
-    load_keys(first + first_key(), begin.y);
+    load_keys(first + first_key(), begin.y, keys == TILE);
     rank_keys();
     workgroupBarrier();
     split_digits();
+    workgroupBarrier();
+    find_places();
     workgroupBarrier();
     place_keys();
 #if VALUES

@@ -67,11 +67,13 @@ fn scatter_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     for (var first = range.x; first < range.y; first += TILE) {
         let keys = min(TILE, range.y - first);
         clear_counts();
-        load_keys(first + first_key(), range.y);
+        load_keys(first + first_key(), range.y, keys == TILE);
         workgroupBarrier();
         rank_keys();
         workgroupBarrier();
         split_digits();
+        workgroupBarrier();
+        find_places();
         workgroupBarrier();
         place_keys();
         workgroupBarrier();

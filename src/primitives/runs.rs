@@ -1,7 +1,7 @@
 //! What reduce-by-key and segmented reduction share: one result a run, close together.
 
 use super::operator::{Accumulator, Operator};
-use super::scan::{Form, HIERARCHICAL, LOOKBACK, look_back, monoid};
+use super::scan::{Form, HIERARCHICAL, LOOKBACK, monoid};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -22,6 +22,7 @@ kernel_params! {
         elements: u32,
         first_element: u32,
         row: u32,
+        piece: u32,
     }
 }
 
@@ -67,8 +68,6 @@ fn policy(profile: &DeviceProfile, n: u64) -> Policy {
     Policy { workgroup_size: if large { 512 } else { 256 }, quads: 4, spins: 32 }
 }
 
-/// Look-back has 30 bits for the number of runs.
-const MOST_BYTES: u64 = 4 * ((1 << 30) - 1);
 /// Invocations of the kernel that sets posts to not ready.
 const CLEAR_SIZE: u64 = 256;
 
@@ -106,7 +105,7 @@ impl Job<'_> {
         program
             .operands
             .extend([operand("results", dtype, n, write), operand("count", DType::U32, 1, write)]);
-        let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size).min(MOST_BYTES);
+        let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
         if let Some(o) = program.operands.iter().find(|o| o.bytes() > limit) {
             return Err(err!(
                 TooLarge,
@@ -177,16 +176,21 @@ impl Job<'_> {
             elements: n as u32,
             first_element: 0,
             row: 0,
+            piece: 0,
         };
+        let carry_binding = if labels == Labels::Heads { 7u32 } else { 8 };
         let mut carry = None;
         if lookback {
-            let words = 1 + 3 * tiles;
+            let words = 3 + 4 * tiles;
             let posts = program.scratch(4 * words);
             if several {
                 clear(program, posts, words);
             }
-            tile_spec =
-                look_back(tile_spec, op, dtype, form).flag("TICKET", several).constant("SPINS", spins);
+            tile_spec = tile_spec.flag("LOOKBACK", true).flag("TICKET", several).constant("SPINS", spins);
+            tile_spec = tile_spec.constant("POSTS_BINDING", carry_binding);
+            if form.leave_out > 0 {
+                tile_spec = tile_spec.flag("LEAVING_OUT", true).constant("LEAVE_OUT", form.leave_out);
+            }
             carry = Some(posts);
         } else if several {
             let totals = program.scratch(8 * tiles);
@@ -203,8 +207,8 @@ impl Job<'_> {
         let mut outputs = vec![whole("results"), whole("count")];
         if labels != Labels::Heads {
             outputs.push(whole("keys_out"));
-            tile_spec = tile_spec.constant("CARRY_BINDING", 8u32);
         }
+        let tile_spec = tile_spec.constant("CARRY_BINDING", carry_binding);
         let kernel = program.kernel(Kernel::library("primitives/runs_tiles", "reduce_tiles", tile_spec));
         let bindings = inputs.into_iter().chain(outputs).chain(carry).collect();
         program.dispatch(kernel, &params, bindings, Grid::fold(tiles));

@@ -203,6 +203,7 @@ kernel_params! {
         elements: u32,
         first_element: u32,
         row: u32,
+        piece: u32,
     }
 }
 
@@ -264,7 +265,8 @@ struct Piece {
     first: u64,
     len: u64,
     tiles: u64,
-    /// Number of its first tile in the order of the scan.
+    /// Its number, and that of its first tile, in the order of the scan.
+    number: u64,
     first_tile: u64,
 }
 
@@ -372,14 +374,15 @@ impl Lowering<'_> {
         let piece = |i| {
             let first = i * most;
             let len = most.min(len - first);
-            Piece { first, len, tiles: len.div_ceil(tile), first_tile: 0 }
+            Piece { first, len, tiles: len.div_ceil(tile), number: 0, first_tile: 0 }
         };
         let mut pieces: Vec<_> = (0..len.div_ceil(most)).map(piece).collect();
         if self.job.form.reverse {
             pieces.reverse();
         }
         let mut tiles = 0;
-        for piece in &mut pieces {
+        for (number, piece) in (0..).zip(&mut pieces) {
+            piece.number = number;
             piece.first_tile = tiles;
             tiles += piece.tiles;
         }
@@ -398,6 +401,7 @@ impl Lowering<'_> {
                 Segments::Rows(n) => n as u32,
                 Segments::One | Segments::Heads => 0,
             },
+            piece: piece.number as u32,
         }
     }
 
@@ -427,7 +431,7 @@ impl Lowering<'_> {
         // A kernel of totals has no elements, so it has no order and no heads of its own.
         let spec = spec.flag("REVERSE", false).flag("EXCLUSIVE", false).flag("ROWS", false);
         let kernel = self.program.kernel(Kernel::library("primitives/scan_totals", "scan_totals", spec));
-        let all = Piece { first: 0, len: 0, tiles: all_tiles, first_tile: 0 };
+        let all = Piece { first: 0, len: 0, tiles: all_tiles, number: 0, first_tile: 0 };
         let params = Params { row: 0, ..self.params(&all, all_tiles) };
         self.program.dispatch(kernel, &params, vec![totals], Grid::fold(1));
     }
@@ -512,7 +516,7 @@ impl Lowering<'_> {
         let grids: Vec<_> = pieces.iter().map(|p| self.bind_in_quads(p)).collect();
         let mut scratch = None;
         if lookback {
-            let words = 1 + 2 * all_tiles;
+            let words = 2 + 2 * all_tiles + pieces.len() as u64;
             let posts = self.words(words)?;
             if several {
                 let clear = Kernel::library("primitives/scan_clear", "clear_posts", Spec::new());
@@ -522,8 +526,11 @@ impl Lowering<'_> {
                 self.program.dispatch(clear, &params, vec![posts], grid);
             }
             scratch = Some(posts);
-            spec = look_back(spec, self.job.op, dtype, self.job.form);
-            spec = spec.flag("TICKET", ticket && several).constant("SPINS", spins);
+            spec = spec.flag("LOOKBACK", true).flag("TICKET", ticket && several).constant("SPINS", spins);
+            spec = spec.constant("POSTS_BINDING", if heads { 7u32 } else { 5 });
+            if self.job.form.leave_out > 0 {
+                spec = spec.flag("LEAVING_OUT", true).constant("LEAVE_OUT", self.job.form.leave_out);
+            }
         } else if several {
             let totals = self.words(all_tiles * self.total_words())?;
             let reduce = spec.clone().flag("REDUCE", true);
@@ -581,20 +588,6 @@ pub(super) fn monoid(op: &Operator, dtype: DType) -> Spec {
         (Operator::Max, true) => spec.constant("IDENTITY", 0x007f_ffff_u32),
         _ => spec,
     }
-}
-
-/// The spec of a look-back over values of `dtype`.
-pub(super) fn look_back(spec: Spec, op: &Operator, dtype: DType, form: &Form) -> Spec {
-    let split = !dtype.is_float();
-    let mut spec = spec.flag("LOOKBACK", true).flag("SPLIT", split);
-    if !split && matches!(op, Operator::Min | Operator::Max) {
-        // A key that no number has: that of a NaN with its sign set.
-        spec = spec.constant("SPARE", 1u32);
-    }
-    if form.leave_out > 0 {
-        spec = spec.flag("LEAVING_OUT", true).constant("LEAVE_OUT", form.leave_out);
-    }
-    spec
 }
 
 /// Bindings of a piece: as vec4, and the words that are left.

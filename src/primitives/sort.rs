@@ -322,8 +322,8 @@ fn sweep_rows(profile: &DeviceProfile, workgroup_size: u32) -> u32 {
 fn fits(profile: &DeviceProfile, (workgroup_size, items): (u32, u32), key_size: u64) -> bool {
     let rows = u64::from(sweep_rows(profile, workgroup_size));
     let keys = u64::from(workgroup_size) * u64::from(items);
-    // Counts and sums of rows, bases and totals of digits, the tile, and some words besides.
-    let bytes = rows * (4 * RADIX + 4) + 8 * RADIX + keys * key_size + 32;
+    // Counts of rows or the tile, sums of rows, three words for each digit, and some besides.
+    let bytes = (rows * 4 * RADIX).max(keys * key_size) + rows * 4 + 12 * RADIX + 32;
     workgroup_size <= profile.limits.max_invocations.min(profile.limits.max_workgroup_size[0])
         && bytes <= u64::from(profile.limits.max_workgroup_bytes)
 }
@@ -732,9 +732,15 @@ fn steps(file: &str, items: u32, written_out: bool, values: bool) -> String {
         format!("var<private> {name}_list: array<{of}, ITEMS_PER_THREAD>;\n")
     };
     let mut text = format!("#import {file}\n\n") + &variable("key", "Key") + &variable("place", "u32");
-    text += &function("load_keys(at: u32, end: u32)", "    key_@ = load_key(at + @u * row_size, end);\n");
+    let load = "    key_@ = load_key(at + @u * row_size, end);\n";
+    let pad = "    key_@ = pad_key(key_@, at + @u * row_size, end);\n";
+    let (load, pad) = (each(load), each(pad));
+    // Without a condition for each key, all loads are in flight together.
+    text +=
+        &format!("fn load_keys(at: u32, end: u32, full: bool) {{\n{load}    if !full {{\n{pad}    }}\n}}\n");
     text += &function("rank_keys()", "    place_@ = rank(digit_of(key_@));\n");
-    text += &function("place_keys()", "    place_@ = place_key(key_@, place_@);\n");
+    text += &function("find_places()", "    place_@ = place_of(key_@, place_@);\n");
+    text += &function("place_keys()", "    place_key(key_@, place_@);\n");
     let emit = "emit_key(@u * WORKGROUP_SIZE + invocation, keys);\n";
     if !values {
         return text + &function("emit_keys(keys: u32)", &format!("    {emit}"));

@@ -110,7 +110,8 @@ fn giant_and_tiny_runs_match_reference() {
 #[test]
 fn larger_tiles_match_reference() {
     let n = 40_003;
-    for device in devices() {
+    // SwiftShader takes minutes to compile what is written out for so many items.
+    for device in devices().iter().filter(|d| !d.label.contains("SwiftShader")) {
         for (variant, tile) in names().zip([(256, 4), (128, 8)]) {
             let desc = ReduceByKey::new(Sum, n).variant(variant).tile(tile.0, tile.1);
             check::<u32, u32, _>(device, Sum, &desc, &runs(n, 40));

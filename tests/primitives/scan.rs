@@ -200,10 +200,13 @@ fn nan_and_infinities_stay_where_they_come() {
                 check(device, Max, variant, (1, n), form, &input);
             }
         }
-        // Values that posts must tell from nothing posted: sums of which all bits are set, and NaN.
+        // Values that are never posted, since they look like none: as total of every tile, and as NaN.
         let (n, variant, form) = (3000, "lookback", FORMS[3]);
-        check(device, Sum, variant, (1, n), form, &[vec![0; n - 1], vec![u32::MAX]].concat());
-        check(device, Sum, variant, (1, n), form, &vec![f32::from_bits(u32::MAX); n]);
+        let spare = 0xffa5_c3e1_u32;
+        check(device, Sum, variant, (1, n), form, &[vec![0; n - 1], vec![spare]].concat());
+        check(device, Max, variant, (1, n), form, &vec![spare; n]);
+        check(device, Max, variant, (1, n), form, &vec![spare as i32; n]);
+        check(device, Sum, variant, (1, n), form, &vec![f32::from_bits(spare); n]);
         check(device, Max, variant, (1, n), form, &vec![nan; n]);
         check(device, Max, variant, (1, n), form, &vec![-inf; n]);
         check(device, Min, variant, (1, n), form, &vec![nan; n]);
