@@ -12,6 +12,13 @@ mod elementwise {
     mod map;
     mod zip;
 }
+mod examples {
+    #[path = "../../examples/streaming/mod.rs"]
+    mod streaming;
+
+    mod rows;
+    mod wordcount;
+}
 mod primitives {
     mod histogram;
     mod partition;

@@ -20,7 +20,8 @@ fn count_kept(
         return;
     }
 #if SUBGROUPS
-    let total = count_tile(load_tile(tile, sub_lane, sub_size, sub_id), sub_lane, sub_size, sub_id, sub_count).y;
+    let kept = countOneBits(load_tile(tile, sub_lane, sub_size, sub_id).kept);
+    let total = count_tile(kept, sub_lane, sub_size, sub_id, sub_count).y;
 #else
     let total = count_tile(load_tile(tile, lane), lane);
 #endif

@@ -1,14 +1,26 @@
-// Last step of compaction: a workgroup ranks the elements of its tile again and hands each to `emit`, with
-// the number of kept elements before it in the whole array.
+// Last step of compaction: a workgroup ranks the elements of its tile and hands each to `emit`, with the
+// number of kept elements before it in the whole array, which earlier kernels counted. With ONCE there are
+// no earlier ones: the workgroup looks back at the tiles before its own.
 #import primitives/compact_tile
 #if SUBGROUPS
 #import primitives/compact_emit
 #endif
+#if ONCE
+#import primitives/compact_lookback
+#endif
 
 const COUNTS_BINDING: u32 = 3u;
+#if ONCE
+@group(0) @binding(COUNTS_BINDING + 1u) var<storage, read_write> total_kept: array<u32>;
+#else
 const BLOCK: u32 = 2048u; // counts a block of compact_scan
 @group(0) @binding(COUNTS_BINDING) var<storage, read> counts: array<u32>;
 @group(0) @binding(COUNTS_BINDING + 1u) var<storage, read> sums: array<u32>;
+#endif
+
+#if TICKET
+var<workgroup> wg_ticket: u32;
+#endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn scatter_kept(
@@ -21,17 +33,40 @@ fn scatter_kept(
     @builtin(num_subgroups) sub_count: u32,
 #endif
 ) {
-    let tile = workgroup_index(group);
+    var tile = workgroup_index(group);
     if tile >= params.tiles {
         return;
     }
-    let before = counts[tile] + sums[tile / BLOCK];
+#if TICKET
+    // In the order in which workgroups begin, which need not be that of their ids.
+    if lane == 0u {
+        wg_ticket = take_ticket();
+    }
+    tile = workgroupUniformLoad(&wg_ticket);
+#endif
 #if SUBGROUPS
     let items = load_tile(tile, sub_lane, sub_size, sub_id);
-    emit_tile(items, before + count_tile(items, sub_lane, sub_size, sub_id, sub_count).x, sub_lane);
+    let tally = count_tile(countOneBits(items.kept), sub_lane, sub_size, sub_id, sub_count);
+#if ONCE
+    let before = look_back(tile, tally.y, sub_lane, sub_size, sub_id, sub_count);
+    if lane == 0u && tile + 1u == params.tiles {
+        total_kept[0] = before + tally.y;
+    }
+#else
+    let before = counts[tile] + sums[tile / BLOCK];
+#endif
+    emit_tile(items, before + tally.x, sub_lane);
 #else
     let items = load_tile(tile, lane);
     let total = count_tile(items, lane);
+#if ONCE
+    let before = look_back(tile, total, lane);
+    if lane == 0u && tile + 1u == params.tiles {
+        total_kept[0] = before + total;
+    }
+#else
+    let before = counts[tile] + sums[tile / BLOCK];
+#endif
     for (var j = 0u; j < ITEMS; j++) {
         let at = items.first + j * items.stride;
         let kept = ((items.kept >> j) & 1u) != 0u;

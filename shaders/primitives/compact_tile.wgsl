@@ -11,8 +11,11 @@ const ITEMS: u32 = 16u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS;
 
 struct Params {
-    n: u32,     // elements
-    tiles: u32, // of TILE elements, the last one partly filled
+    n: u32,          // elements
+    tiles: u32,      // of TILE elements, the last one partly filled
+    first_tile: u32, // these three for look-back: there is one dispatch, so 0, tiles, 0
+    all_tiles: u32,
+    piece: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> input: array<u32>;
@@ -29,34 +32,58 @@ fn places(items: Items, quad: u32) -> vec4<u32> {
     return items.first + items.stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * quad);
 }
 
-fn load4(at: vec4<u32>) -> vec4<u32> {
-    let there = min(at, vec4<u32>(params.n - 1u));
-    return vec4<u32>(input[there.x], input[there.y], input[there.z], input[there.w]);
-}
+fn load4(at: vec4<u32>) -> vec4<u32> { return vec4<u32>(input[at.x], input[at.y], input[at.z], input[at.w]); }
 
-fn kept4(at: vec4<u32>, bits: vec4<u32>) -> u32 {
-    let there = min(at, vec4<u32>(params.n - 1u));
-    let kept = keep4(there, bits) & (at < vec4<u32>(params.n));
+fn mask4(kept: vec4<bool>) -> u32 {
     return dot(select(vec4<u32>(0u), vec4<u32>(1u, 2u, 4u, 8u), kept), vec4<u32>(1u));
 }
 
+fn kept4(at: vec4<u32>, bits: vec4<u32>) -> u32 { return mask4(keep4(at, bits)); }
+
+fn there(at: vec4<u32>) -> vec4<u32> { return min(at, vec4<u32>(params.n - 1u)); }
+
 fn load_items(first: u32, stride: u32) -> Items {
     var items = Items(first, stride, 0u, array<vec4<u32>, 4>());
-    let at0 = places(items, 0u);
-    let at1 = places(items, 1u);
-    let at2 = places(items, 2u);
-    let at3 = places(items, 3u);
+    var at0 = places(items, 0u);
+    var at1 = places(items, 1u);
+    var at2 = places(items, 2u);
+    var at3 = places(items, 3u);
+    var inside = 0xffffu;
+    if at3.w >= params.n {
+        let n = vec4<u32>(params.n);
+        inside = mask4(at0 < n) | (mask4(at1 < n) << 4u) | (mask4(at2 < n) << 8u) | (mask4(at3 < n) << 12u);
+        at0 = there(at0);
+        at1 = there(at1);
+        at2 = there(at2);
+        at3 = there(at3);
+    }
     items.bits = array<vec4<u32>, 4>(load4(at0), load4(at1), load4(at2), load4(at3));
-    items.kept = kept4(at0, items.bits[0]) | (kept4(at1, items.bits[1]) << 4u) | (kept4(at2, items.bits[2]) << 8u)
-        | (kept4(at3, items.bits[3]) << 12u);
+    items.kept = inside & (kept4(at0, items.bits[0]) | (kept4(at1, items.bits[1]) << 4u)
+        | (kept4(at2, items.bits[2]) << 8u) | (kept4(at3, items.bits[3]) << 12u));
     return items;
+}
+
+// How many of the same elements are kept. Not unrolled, since it is rarely wanted and would take registers from the rest.
+fn count_items(first: u32, stride: u32) -> u32 {
+    let items = Items(first, stride, 0u, array<vec4<u32>, 4>());
+    var kept = 0u;
+    let quads = select(ITEMS / 4u, 0u, params.tiles == 0u);
+    for (var quad = 0u; quad < quads; quad++) {
+        let at = places(items, quad);
+        kept += countOneBits(kept4(there(at), load4(there(at))) & mask4(at < vec4<u32>(params.n)));
+    }
+    return kept;
 }
 
 #if SUBGROUPS
 enable subgroups;
 
+fn first_item(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32) -> u32 {
+    return tile * TILE + sub_id * sub_size * ITEMS + sub_lane;
+}
+
 fn load_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32) -> Items {
-    return load_items(tile * TILE + sub_id * sub_size * ITEMS + sub_lane, sub_size);
+    return load_items(first_item(tile, sub_lane, sub_size, sub_id), sub_size);
 }
 
 fn ones(mask: vec4<u32>) -> u32 { return dot(countOneBits(mask), vec4<u32>(1u)); }
@@ -70,9 +97,10 @@ fn below(sub_lane: u32) -> vec4<u32> {
 
 var<workgroup> wg_counts: array<u32, WORKGROUP_SIZE>;
 
-// Kept elements before the subgroup's run, and of the whole tile.
-fn count_tile(items: Items, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> vec2<u32> {
-    let own = subgroupAdd(countOneBits(items.kept));
+// Kept elements before the subgroup's run, and of the whole tile, of which this invocation has `kept`.
+// All have read what an earlier call left before the next one begins.
+fn count_tile(kept: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> vec2<u32> {
+    let own = subgroupAdd(kept);
     if sub_lane == 0u {
         wg_counts[sub_id] = own;
     }

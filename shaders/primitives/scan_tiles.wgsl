@@ -63,26 +63,25 @@ fn tail_word(w: u32) -> u32 {
 // What an invocation holds: words, and which of their elements begin a segment.
 struct Quad { words: vec4<u32>, heads: u32 }
 
-// Beyond the last whole quad something else, for patch_quad to set right.
 fn load_quad(q: u32) -> Quad {
 #if HEADS
-    let heads = head_bits(q);
+    return Quad(flip(input[q]), head_bits(q));
 #else
-    let heads = row_heads(QUAD * q, QUAD);
+    return Quad(flip(input[q]), row_heads(QUAD * q, QUAD));
 #endif
-    return Quad(flip(input[min(q, max(params.quads, 1u) - 1u)]), heads);
 }
 
-fn patch_quad(quad: Quad, q: u32) -> Quad {
+// The same of any quad, whole or not.
+fn load_any(q: u32) -> Quad {
     if q < params.quads {
-        return quad;
+        return load_quad(q);
     }
     let w = 4u * q;
     let words = flip(vec4<u32>(tail_word(w), tail_word(w + 1u), tail_word(w + 2u), tail_word(w + 3u)));
 #if HEADS
     return Quad(words, head_bits_at_end(q));
 #else
-    return Quad(words, quad.heads);
+    return Quad(words, row_heads(QUAD * q, QUAD));
 #endif
 }
 
@@ -127,40 +126,41 @@ fn fold_quad(quad: Quad, q: u32) -> Item {
     return fold_word(total, quad.words.w, 3u * PACK, marks);
 }
 
-// The invocation's quads are number first, first + step, ... of the tile; so that all loads are in flight
-// together, they stand here one by one.
+// The invocation's quads are number first, first + step, ... of the tile. So that all loads are in flight
+// together, they stand here one by one, without a condition where the tile is full.
 fn load_tile(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
     var quads: array<Quad, QUADS>;
-    quads[0] = load_quad(place(tile, first));
+    if is_full(tile) {
+        quads[0] = load_quad(place(tile, first));
 #if QUADS_2
-    quads[1] = load_quad(place(tile, first + step));
+        quads[1] = load_quad(place(tile, first + step));
 #endif
 #if QUADS_4
-    quads[2] = load_quad(place(tile, first + 2u * step));
-    quads[3] = load_quad(place(tile, first + 3u * step));
+        quads[2] = load_quad(place(tile, first + 2u * step));
+        quads[3] = load_quad(place(tile, first + 3u * step));
 #endif
 #if QUADS_8
-    quads[4] = load_quad(place(tile, first + 4u * step));
-    quads[5] = load_quad(place(tile, first + 5u * step));
-    quads[6] = load_quad(place(tile, first + 6u * step));
-    quads[7] = load_quad(place(tile, first + 7u * step));
+        quads[4] = load_quad(place(tile, first + 4u * step));
+        quads[5] = load_quad(place(tile, first + 5u * step));
+        quads[6] = load_quad(place(tile, first + 6u * step));
+        quads[7] = load_quad(place(tile, first + 7u * step));
 #endif
-    if !is_full(tile) {
-        quads[0] = patch_quad(quads[0], place(tile, first));
-#if QUADS_2
-        quads[1] = patch_quad(quads[1], place(tile, first + step));
-#endif
-#if QUADS_4
-        quads[2] = patch_quad(quads[2], place(tile, first + 2u * step));
-        quads[3] = patch_quad(quads[3], place(tile, first + 3u * step));
-#endif
-#if QUADS_8
-        quads[4] = patch_quad(quads[4], place(tile, first + 4u * step));
-        quads[5] = patch_quad(quads[5], place(tile, first + 5u * step));
-        quads[6] = patch_quad(quads[6], place(tile, first + 6u * step));
-        quads[7] = patch_quad(quads[7], place(tile, first + 7u * step));
-#endif
+        return quads;
     }
+    quads[0] = load_any(place(tile, first));
+#if QUADS_2
+    quads[1] = load_any(place(tile, first + step));
+#endif
+#if QUADS_4
+    quads[2] = load_any(place(tile, first + 2u * step));
+    quads[3] = load_any(place(tile, first + 3u * step));
+#endif
+#if QUADS_8
+    quads[4] = load_any(place(tile, first + 4u * step));
+    quads[5] = load_any(place(tile, first + 5u * step));
+    quads[6] = load_any(place(tile, first + 6u * step));
+    quads[7] = load_any(place(tile, first + 7u * step));
+#endif
     return quads;
 }
 
@@ -236,7 +236,7 @@ fn total_of_tile(tile: u32, lane: u32) -> Item {
     let count = select(QUADS, 0u, params.tiles == 0u);
     for (var i = 0u; i < count; i++) {
         let q = place(tile, first + i * sub_size);
-        _ = advance(&run, fold_quad(patch_quad(load_quad(q), q), q), sub_lane, sub_size);
+        _ = advance(&run, fold_quad(load_any(q), q), sub_lane, sub_size);
     }
 #if SUBGROUPS
     return join_subgroups(run, sub_lane, sub_size, sub_id, sub_count).all;

@@ -18,10 +18,9 @@ fn is_first(q: u32) -> u32 { return u32(q == 0u && params.first_element == 0u); 
 
 // Of the elements of whole quad `q`: bit i is set where element i begins a segment.
 fn head_bits(q: u32) -> u32 {
-    let at = PACK * min(q, max(params.quads, 1u) - 1u);
-    var bits = bits_of(heads[at]);
+    var bits = bits_of(heads[PACK * q]);
     if PACK == 2u {
-        bits |= bits_of(heads[at + PACK - 1u]) << 4u;
+        bits |= bits_of(heads[PACK * q + PACK - 1u]) << 4u;
     }
     return bits | is_first(q);
 }

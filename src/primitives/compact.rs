@@ -10,10 +10,17 @@ use crate::shader::{Fragment, Spec};
 use crate::shape::index_u32;
 use std::sync::Arc;
 
-pub(super) const VARIANTS: &[Variant] = &[
-    Variant::portable("hierarchical", "count, scan, scatter; ranks from bit masks in workgroup memory"),
-    Variant::subgroups("subgroup", "count, scan, scatter; ranks from ballots of subgroups"),
-];
+const HIERARCHICAL: Variant =
+    Variant::portable("hierarchical", "count, scan, scatter; ranks from bit masks in workgroup memory");
+const SUBGROUP: Variant =
+    Variant::subgroups("subgroup", "count, scan, scatter; ranks from ballots of subgroups");
+const LOOKBACK: Variant =
+    Variant::portable("lookback", "one pass: each tile looks back at the counts of those before it");
+
+/// What can be done in one pass, or in two.
+pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, SUBGROUP, LOOKBACK];
+/// What must know the number of all kept elements before it moves any.
+pub(super) const TWO_PASSES: &[Variant] = &[HIERARCHICAL, SUBGROUP];
 
 /// Which elements are kept, as a value of the element decides it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -44,15 +51,17 @@ pub(super) enum Keep {
 }
 
 kernel_params! {
-    struct TileParams { n: u32, tiles: u32 }
+    struct TileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32, piece: u32 }
 }
 
 kernel_params! {
     struct ScanParams { len: u32, blocks: u32 }
 }
 
-/// Elements of a tile: 16 for each of 256 invocations.
-const TILE: u64 = 4096;
+kernel_params! { struct ClearParams { words: u32 } }
+
+/// Elements of an invocation.
+const ITEMS: u64 = 16;
 
 /// Tile counts that one workgroup scans.
 const BLOCK: u64 = 2048;
@@ -64,6 +73,9 @@ pub(super) struct Compaction<'a> {
     pub(super) scatter: &'static str,
     pub(super) keep: &'a Keep,
     pub(super) variant: &'a str,
+    pub(super) variants: &'static [Variant],
+    /// For tests: in `lookback`, one in so many tiles posts nothing; 0 for none.
+    pub(super) leave_out: u32,
     pub(super) n: usize,
     pub(super) dtype: DType,
     /// What is written for each kept element, or each element.
@@ -83,6 +95,16 @@ pub(super) struct Compacted {
     scatter: &'static str,
 }
 
+/// Invocations of a workgroup of `lookback`.
+fn sweep_size(profile: &DeviceProfile, n: u64) -> u32 {
+    if profile.is_cpu() {
+        return 64;
+    }
+    let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
+    let wanted = if n < 1 << 20 { 256 } else { 512 };
+    most.min(wanted)
+}
+
 impl Compaction<'_> {
     /// Operands, and the steps up to the one that moves elements.
     pub(super) fn lower(self, profile: &DeviceProfile) -> Result<Compacted> {
@@ -91,14 +113,20 @@ impl Compaction<'_> {
             return Err(err!(Unsupported, "{op}: no kernel for {dtype}; there are f32, i32 and u32"));
         }
         let n32 = index_u32(op, "n", n)?;
-        let (variant, why) = choose(op, self.variant, VARIANTS, profile, || {
-            if profile.features.subgroups {
+        let one_pass = self.variants.contains(&LOOKBACK);
+        let (variant, why) = choose(op, self.variant, self.variants, profile, || {
+            if one_pass && !profile.is_cpu() {
+                ("lookback", "reads every element once, and waits for no workgroup without end".into())
+            } else if profile.features.subgroups {
                 // Of 2^28 u32, half kept by value, on an H100 (Vulkan, driver 580.159.04): 1139 us against 1516 us.
                 ("subgroup", "ballots rank a subgroup of elements at once".into())
             } else {
                 ("hierarchical", "bit masks in workgroup memory need no subgroups".into())
             }
         })?;
+        let once = variant.name == "lookback";
+        let subgroups = variant.requires.subgroups || once && profile.features.subgroups;
+        let workgroup_size = if once { sweep_size(profile, n as u64) } else { 256 };
         let mut program = Program::new(op, variant.name, why);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands.push(operand("input", dtype, n, Access::Read));
@@ -129,7 +157,8 @@ impl Compaction<'_> {
         let inputs = 1 + u32::from(flagged);
         let spec = Spec::new()
             .slot("element", element_fragment(dtype))
-            .flag("SUBGROUPS", variant.requires.subgroups)
+            .flag("SUBGROUPS", subgroups)
+            .constant("WORKGROUP_SIZE", workgroup_size)
             .constant("COUNTS_BINDING", inputs + 1);
         let spec = match self.keep {
             Keep::Flagged => spec.slot("keep", Fragment::Library("primitives/keep_flagged")),
@@ -141,28 +170,53 @@ impl Compaction<'_> {
                 .slot("keep", Fragment::Library("primitives/keep_where"))
                 .slot("predicate", Fragment::User(text.clone())),
         };
-        let tiles = (n as u64).div_ceil(TILE);
-        let blocks = tiles.div_ceil(BLOCK);
-        let counts = program.scratch(4 * tiles);
+        let tiles = (n as u64).div_ceil(u64::from(workgroup_size) * ITEMS);
         let mut bindings: Vec<_> =
             (0..inputs as usize).map(|i| Binding::operand(i, &program.operands)).collect();
-        let params = TileParams { n: n32, tiles: tiles as u32 };
+        let all = tiles as u32;
+        let params = TileParams { n: n32, tiles: all, first_tile: 0, all_tiles: all, piece: 0 };
         let grid = Grid::fold(tiles);
-        bindings.push(counts);
-        let sums = program.scratch(4 * blocks);
-        let scan = |entry| Kernel::library("primitives/compact_scan", entry, Spec::new());
-        if n > 0 {
-            let count = Kernel::library("primitives/compact_count", "count_kept", spec.clone());
-            let count = program.kernel(count);
-            program.dispatch(count, &params, bindings.clone(), grid);
-            let scan_blocks = program.kernel(scan("scan_blocks"));
-            let each = ScanParams { len: tiles as u32, blocks: blocks as u32 };
-            program.dispatch(scan_blocks, &each, vec![counts, sums], Grid::fold(blocks));
+        let mut spec = spec;
+        if once && n > 0 {
+            let words = 3 + 2 * tiles;
+            let posts = program.scratch(4 * words);
+            if tiles > 1 {
+                let clear =
+                    program.kernel(Kernel::library("primitives/scan_clear", "clear_posts", Spec::new()));
+                let grid = Grid::fold(words.div_ceil(256));
+                program.dispatch(clear, &ClearParams { words: words as u32 }, vec![posts], grid);
+            }
+            bindings.extend([posts, total]);
+            spec = spec
+                .flag("ONCE", true)
+                .flag("TICKET", tiles > 1)
+                .constant("POSTS_BINDING", inputs + 1)
+                .constant("SPINS", if profile.is_cpu() { 4 } else { 32 });
+            if subgroups {
+                spec = spec.flag("NATIVE_ADD", true);
+            }
+            if self.leave_out > 0 {
+                spec = spec.flag("LEAVING_OUT", true).constant("LEAVE_OUT", self.leave_out);
+            }
+        } else {
+            let blocks = tiles.div_ceil(BLOCK);
+            let counts = program.scratch(4 * tiles);
+            bindings.push(counts);
+            let sums = program.scratch(4 * blocks);
+            let scan = |entry| Kernel::library("primitives/compact_scan", entry, Spec::new());
+            if n > 0 {
+                let count = Kernel::library("primitives/compact_count", "count_kept", spec.clone());
+                let count = program.kernel(count);
+                program.dispatch(count, &params, bindings.clone(), grid);
+                let scan_blocks = program.kernel(scan("scan_blocks"));
+                let each = ScanParams { len: tiles as u32, blocks: blocks as u32 };
+                program.dispatch(scan_blocks, &each, vec![counts, sums], Grid::fold(blocks));
+            }
+            let scan_sums = program.kernel(scan("scan_sums"));
+            let all = ScanParams { len: blocks as u32, blocks: 1 };
+            program.dispatch(scan_sums, &all, vec![sums, total], Grid::fold(1));
+            bindings.push(sums);
         }
-        let scan_sums = program.kernel(scan("scan_sums"));
-        let all = ScanParams { len: blocks as u32, blocks: 1 };
-        program.dispatch(scan_sums, &all, vec![sums, total], Grid::fold(1));
-        bindings.push(sums);
         let spec = spec.constant("OUTPUT_BINDING", inputs + 3);
         Ok(Compacted { program, total, spec, bindings, grid, params, scatter: self.scatter })
     }

@@ -1,6 +1,6 @@
 //! Stable partition.
 
-use super::compact::{Compaction, Keep, Predicate, VARIANTS};
+use super::compact::{Compaction, Keep, Predicate, TWO_PASSES};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
@@ -77,7 +77,7 @@ impl Partition {
 
     /// Every way to run the op.
     pub fn variants() -> &'static [Variant] {
-        VARIANTS
+        TWO_PASSES
     }
 }
 
@@ -92,8 +92,17 @@ impl PartitionIf {
 
 fn lower(n: usize, keep: &Keep, variant: &str, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
     let outputs = &[("output", dtype)];
-    let compaction =
-        Compaction { op: "partition", scatter: "primitives/partition", keep, variant, n, dtype, outputs };
+    let compaction = Compaction {
+        op: "partition",
+        scatter: "primitives/partition",
+        keep,
+        variant,
+        variants: TWO_PASSES,
+        leave_out: 0,
+        n,
+        dtype,
+        outputs,
+    };
     let mut c = compaction.lower(profile)?;
     let output = c.operand("output");
     let total = c.total;

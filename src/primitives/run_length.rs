@@ -83,6 +83,8 @@ impl RunLength {
             scatter: "primitives/run_length",
             keep,
             variant,
+            variants: VARIANTS,
+            leave_out: 0,
             n,
             dtype,
             outputs,

@@ -49,6 +49,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 pub struct Select {
     n: usize,
     variant: String,
+    leave_out: u32,
 }
 
 /// [`Select`] by a function of the elements instead of flags: operands `input`, `output`, `count`.
@@ -62,7 +63,7 @@ pub struct SelectIf {
 impl Select {
     /// Selects from `n` elements by flags: those whose flag is not 0 are kept.
     pub fn new(n: usize) -> Self {
-        Self { n, variant: "auto".to_owned() }
+        Self { n, variant: "auto".to_owned(), leave_out: 0 }
     }
 
     /// Selects from `n` elements by what `predicate` says of them.
@@ -74,6 +75,14 @@ impl Select {
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// For tests: as [`Scan::leave_out_posts`](crate::Scan::leave_out_posts).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn leave_out_posts(mut self, one_in: u32) -> Self {
+        self.leave_out = one_in;
         self
     }
 
@@ -92,10 +101,25 @@ impl SelectIf {
     }
 }
 
-fn lower(n: usize, keep: &Keep, variant: &str, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+fn lower(
+    n: usize,
+    keep: &Keep,
+    (variant, leave_out): (&str, u32),
+    dtype: DType,
+    profile: &DeviceProfile,
+) -> Result<Program> {
     let outputs = &[("output", dtype)];
-    let compaction =
-        Compaction { op: "select", scatter: "primitives/select", keep, variant, n, dtype, outputs };
+    let compaction = Compaction {
+        op: "select",
+        scatter: "primitives/select",
+        keep,
+        variant,
+        variants: VARIANTS,
+        leave_out,
+        n,
+        dtype,
+        outputs,
+    };
     let mut c = compaction.lower(profile)?;
     let output = c.operand("output");
     c.scatter(output);
@@ -108,7 +132,7 @@ macro_rules! op {
             type Operands = (In<$t>, In<u32>, Out<$t>, Out<u32>);
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                lower(self.n, &Keep::Flagged, &self.variant, <$t>::DTYPE, profile)
+                lower(self.n, &Keep::Flagged, (&self.variant, self.leave_out), <$t>::DTYPE, profile)
             }
         }
 
@@ -116,7 +140,7 @@ macro_rules! op {
             type Operands = (In<$t>, Out<$t>, Out<u32>);
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                lower(self.n, &self.keep, &self.variant, <$t>::DTYPE, profile)
+                lower(self.n, &self.keep, (&self.variant, 0), <$t>::DTYPE, profile)
             }
         }
     )*};
@@ -135,7 +159,9 @@ pub(super) const INFO: OpInfo = OpInfo {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let odd = Predicate::custom("fn keep(x: T) -> bool { return x > T(1); }");
     let by = |predicate| Select::by(10_000, predicate).variant(variant);
+    let blocked = Select::new(100_000).variant(variant).leave_out_posts(2);
     Ok(vec![
+        Op::<u32>::lower(&blocked, profile)?,
         Op::<u32>::lower(&Select::new(10_000).variant(variant), profile)?,
         Op::<f32>::lower(&by(Predicate::NonZero), profile)?,
         Op::<i32>::lower(&by(odd.clone()), profile)?,

@@ -70,8 +70,17 @@ impl Unique {
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (keep, outputs) = (&Keep::Heads, &[("output", dtype)]);
         let (n, variant) = (self.n, self.variant.as_str());
-        let compaction =
-            Compaction { op: "unique", scatter: "primitives/select", keep, variant, n, dtype, outputs };
+        let compaction = Compaction {
+            op: "unique",
+            scatter: "primitives/select",
+            keep,
+            variant,
+            variants: VARIANTS,
+            leave_out: 0,
+            n,
+            dtype,
+            outputs,
+        };
         let mut c = compaction.lower(profile)?;
         let output = c.operand("output");
         c.scatter(output);

@@ -55,6 +55,26 @@ fn flags_keep_what_the_reference_keeps_at_every_length() {
 }
 
 #[test]
+fn lookback_is_right_when_workgroups_never_post() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        for one_in in [1, 2, 3, 64] {
+            let n = 70_001;
+            let mut random = Random::new(one_in.into());
+            let (x, f) = (random.any::<u32>(n), flags(&mut random, n, 3));
+            let plan = Select::new(n).variant("lookback").leave_out_posts(one_in).plan::<u32>(gpu).unwrap();
+            let (input, flags) = (gpu.upload(&x).unwrap(), gpu.upload(&f).unwrap());
+            let (output, count) = (gpu.upload(&vec![77u32; n]).unwrap(), gpu.upload(&[99u32]).unwrap());
+            let mut rec = gpu.recorder();
+            plan.record(&mut rec, &input, &flags, &output, &count).unwrap();
+            rec.submit().unwrap();
+            let got = read_counted(&output, &count, 77).unwrap();
+            assert!(got == select(&x, &f), "{}: one in {one_in} posts nothing", device.label);
+        }
+    }
+}
+
+#[test]
 fn predicates_see_the_elements() {
     let small = Predicate::custom("fn keep(x: T) -> bool { return x < T(10); }");
     for (device, variant) in cases() {

@@ -1,0 +1,28 @@
+//! The most frequent words of text files: split, hashed, sorted and counted on the device.
+//!
+//! ```sh
+//! cargo run --release --example wordcount -- README.md
+//! cargo run --release --example wordcount -- books/*.txt --top 50 --check
+//! ```
+//!
+//! Files are read as one stream, in pieces that end where a word does, the next one while the device works on the last.
+//! `counter.rs` says what happens on the device, `words.rs` what a word is. Counts are exact.
+//! Exit code 1 if `--check` finds a difference or the device fails, 2 for bad input, 3 if there is no adapter.
+
+mod cli;
+mod counter;
+mod pieces;
+#[path = "../streaming/mod.rs"]
+mod streaming;
+mod words;
+
+use std::io::{BufWriter, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let code = cli::run(lexopt::Parser::from_env(), &mut out, &mut std::io::stderr());
+    // A reader that has gone away is no failure.
+    let _ = out.flush();
+    ExitCode::from(code)
+}

@@ -1,0 +1,187 @@
+//! The `rows` example: its index against the host's, and its command line.
+
+use super::streaming;
+use crate::support::{Random, devices, gpu};
+use index::{Index, Indexer};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[path = "../../examples/rows/cli.rs"]
+mod cli;
+#[path = "../../examples/rows/index.rs"]
+mod index;
+#[path = "../../examples/rows/saved.rs"]
+mod saved;
+
+/// Where lines begin, the simple way.
+fn starts(text: &[u8]) -> Vec<u64> {
+    let begins = |i: &usize| *i == 0 || text[i - 1] == b'\n';
+    (0..text.len()).filter(begins).map(|i| i as u64).collect()
+}
+
+/// Bytes of which one in `one_in` is a newline, and many are nearly one.
+fn text(random: &mut Random, n: usize, one_in: u64) -> Vec<u8> {
+    let near = [0x8a, 0x0b, 0x00, 0x0d, 0xff, 0x0a ^ 0x80, b'x', 0x09];
+    let byte = |r: u64| if r.is_multiple_of(one_in) { b'\n' } else { near[(r >> 32) as usize % near.len()] };
+    (0..n).map(|_| byte(random.next())).collect()
+}
+
+#[test]
+fn rows_match_the_host_when_chunks_cut_lines() {
+    let mut random = Random::new(1);
+    for device in devices() {
+        let chunks: &[usize] = if device.main { &[8, 64, 4104, 70_000] } else { &[4104] };
+        for &chunk in chunks {
+            let indexer = Indexer::new(&device.gpu, chunk as u64).unwrap();
+            let most = chunk * if chunk < 1000 { 5 } else { 3 } + 5;
+            let mut texts = vec![b"".to_vec(), b"\n".to_vec(), b"a".to_vec(), b"a\n".to_vec()];
+            texts.extend([chunk - 1, chunk, chunk + 1, most].map(|n| vec![b'\n'; n]));
+            texts.extend([chunk, 2 * chunk, most].map(|n| vec![b'y'; n]));
+            texts.extend([1, 3, 40].map(|one_in| text(&mut random, most, one_in)));
+            for text in texts {
+                let mut done = 0;
+                let index = indexer.index(&text[..], |bytes| done += bytes).unwrap();
+                let label = format!("{}: {} bytes in chunks of {chunk}", device.label, text.len());
+                assert_eq!(index, Index { starts: starts(&text), bytes: text.len() as u64 }, "{label}");
+                assert_eq!(index.check(&text[..]).unwrap(), Ok(()), "{label}");
+                assert_eq!((done, index.memory()), (text.len() as u64, 8 * index.lines()), "{label}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_check_finds_what_is_wrong() {
+    let index = |starts: &[u64], bytes| Index { starts: starts.to_vec(), bytes };
+    let text = &b"ab\n\nc"[..];
+    let check = |index: &Index| index.check(text).unwrap();
+    assert_eq!(check(&index(&[0, 3, 4], 5)), Ok(()));
+    assert!(check(&index(&[0, 4], 5)).unwrap_err().contains("line 2 begins at byte 3"));
+    assert!(check(&index(&[0, 3], 5)).unwrap_err().contains("nowhere"));
+    assert!(check(&index(&[0, 3, 4, 5], 5)).unwrap_err().contains("3 lines in 5 bytes"));
+    assert!(check(&index(&[0, 3, 4], 6)).is_err());
+}
+
+/// A folder of files that is gone with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tilework-rows-{test}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, text: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs the program: exit code, output, errors.
+fn run(file: &Path, args: &[&str]) -> (u8, String, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let adapter = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
+    let line = [&["rows", file.to_str().unwrap(), "--adapter", &adapter], args].concat();
+    let code = cli::run(lexopt::Parser::from_iter(line), &mut out, &mut err);
+    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+}
+
+#[test]
+fn rows_prints_the_lines_asked_for() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = Folder::new("lines");
+    // The character and the line's end lie across the end of a piece that is read.
+    let long = format!("{}\u{20ac}{}\r\nlast\r", "x".repeat(65_535), "y".repeat(65_536 + 65_533));
+    let file = folder.file("a.txt", format!("one\r\n\ntwo \u{e4}\n{long}").as_bytes());
+    let lines = ["one", "", "two \u{e4}", long.split("\r\n").next().unwrap(), "last\r"];
+    for (i, line) in lines.iter().enumerate() {
+        let (code, out, err) = run(&file, &["--line", &(i + 1).to_string()]);
+        assert!(code == 0 && out == format!("{line}\n"), "line {}: {err}", i + 1);
+        assert!(err.contains("5 lines"), "{err}");
+    }
+    assert_eq!(run(&file, &["--range", "2..3", "--line", "1", "-n"]).1, "2: \n3: two \u{e4}\n1: one\n");
+    assert_eq!(run(&file, &["--range", "5..", "--range", "..2"]).1, "last\r\none\n\n");
+    let (code, out, _) = run(&file, &["--check"]);
+    assert!(code == 0 && out.contains("a.txt: 5 lines") && out.contains("the processor finds the same"));
+
+    let binary = folder.file("b", b"\xff\xe2\x82\n\x00\n");
+    assert_eq!(run(&binary, &["--range", "1.."]).1, "\u{fffd}\u{fffd}\n\0\n");
+    let other = binary.to_str().unwrap();
+    assert!(run(&file, &[other, "--line", "1"]).1.contains(&format!("\n==> {other} <==\n\u{fffd}")));
+    let empty = folder.file("empty", b"");
+    assert!(run(&empty, &[]).1.contains("empty: 0 lines"));
+}
+
+#[test]
+fn rows_refuses_bad_input() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = Folder::new("bad");
+    let file = folder.file("a.txt", b"one\ntwo\n");
+    let cases: &[(&[&str], &str)] = &[
+        (&["--line", "3"], "a.txt: no line 3; it has 2 lines"),
+        (&["--range", "1..9"], "no line 9"),
+        (&["--range", "4.."], "no line 4"),
+        (&["--line", "0"], "the first is 1"),
+        (&["--line", "x"], "--line x"),
+        (&["--range", "2..1"], "ends before it begins"),
+        (&["--range", ".."], "must be A..B"),
+        (&["--chunk", "0"], "--chunk 0"),
+        (&["--frob"], "--frob"),
+        (&["no such file"], "no such file"),
+        (&["."], "is a directory"),
+        (&["a.txt", "--index", "i"], "several are named"),
+    ];
+    for (args, text) in cases {
+        let (code, out, err) = run(&file, args);
+        let last = err.lines().last().unwrap();
+        assert!(code == 2 && out.is_empty() && last.contains(text), "{args:?}: {code} {out} {err}");
+    }
+    assert!(run(&file, &["--help"]).1.starts_with("usage: rows"));
+}
+
+#[test]
+fn rows_keeps_its_index() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = Folder::new("index");
+    let file = folder.file("a.txt", b"one\ntwo\n");
+    let index = folder.0.join("a.rows");
+    let args = ["--index", index.to_str().unwrap(), "--line", "2", "--check"];
+    let (code, out, err) = run(&file, &args);
+    assert!(code == 0 && out == "two\n" && err.contains("written to"), "{err}");
+    let (code, out, err) = run(&file, &args);
+    assert!(code == 0 && out == "two\n" && err.contains("read from"), "{err}");
+    assert!(err.contains("the processor finds the same"), "{err}");
+
+    // A file that has changed, and an index that is damaged, make a new one.
+    folder.file("a.txt", b"one\n2\nthree");
+    let (code, out, err) = run(&file, &args);
+    assert!(code == 0 && out == "2\n" && err.contains("written to"), "{err}");
+    let mut bytes = fs::read(&index).unwrap();
+    bytes[48] = 99;
+    fs::write(&index, &bytes).unwrap();
+    let (code, out, err) = run(&file, &args);
+    assert!(code == 0 && out == "2\n" && err.contains("written to"), "{err}");
+    fs::write(&index, &bytes[..60]).unwrap();
+    let (code, _, err) = run(&file, &args);
+    assert!(code == 0 && err.contains("written to"), "{err}");
+
+    // Any other file is left alone.
+    let foreign = folder.file("notes", b"not an index, and longer than the head of one would be");
+    let (code, _, err) = run(&file, &["--index", foreign.to_str().unwrap()]);
+    assert!(code == 2 && err.contains("is no index"), "{err}");
+    assert!(fs::read(&foreign).unwrap().starts_with(b"not an index"));
+}
