@@ -64,8 +64,13 @@ fn policy(profile: &DeviceProfile, n: u64) -> Policy {
         return Policy { workgroup_size: 64, quads: 2, spins: 4 };
     }
     // Not measured yet. An invocation holds keys and values: twice the registers of a scan's.
-    let large = profile.features.subgroups && profile.limits.max_invocations >= 512 && n >= 1 << 22;
-    Policy { workgroup_size: if large { 512 } else { 256 }, quads: 4, spins: 32 }
+    let (workgroup_size, quads) = match n {
+        0..0x4_0000 => (256, 2),
+        0x4_0000..0x40_0000 => (512, 2),
+        _ => (512, 4),
+    };
+    let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
+    Policy { workgroup_size: workgroup_size.min(most), quads, spins: 32 }
 }
 
 /// Invocations of the kernel that sets posts to not ready.
