@@ -9,9 +9,12 @@ use tilework::primitives::Reducer;
 use tilework::program::Cost;
 use tilework::{Element, Result};
 
+/// The cases of some ops.
+type Group = fn(&mut Bench) -> Result<()>;
+
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, fn(&mut Bench) -> Result<()>); 7] = [
+    let groups: [(&str, Group); 7] = [
         ("reduce", reduce),
         ("scan", scan),
         ("segmented-scan", segmented_scan),
@@ -381,7 +384,7 @@ fn reduce_by_key(bench: &mut Bench) -> Result<()> {
     for length in [1, 8, 1000, u32::MAX] {
         let run = std::cell::Cell::new(0u32);
         let next = |b: u32| {
-            run.set(run.get().wrapping_add(u32::from(b % length == 0)));
+            run.set(run.get().wrapping_add(u32::from(b.is_multiple_of(length))));
             run.get()
         };
         let keys = random(&gpu, largest, next)?;

@@ -39,7 +39,7 @@ fn runs<K: Sample>(n: usize, longest: u64) -> Vec<K> {
     keys
 }
 
-fn check<K, T, O>(device: &Device, op: O, desc: &ReduceByKey<O, K>, keys: &[K])
+fn check<K, T, O>(device: &Device, op: &O, desc: &ReduceByKey<O, K>, keys: &[K])
 where
     K: Sample + PartialEq,
     T: Sample + PartialEq,
@@ -68,7 +68,7 @@ fn runs_of_any_length_match_reference() {
                 for longest in [1, 2, 16, 1500, u64::MAX >> 33] {
                     if device.main || i % 4 == 3 {
                         let desc = ReduceByKey::new(Sum, n).variant(variant);
-                        check::<u32, f32, _>(device, Sum, &desc, &runs(n, longest));
+                        check::<u32, f32, _>(device, &Sum, &desc, &runs(n, longest));
                     }
                 }
             }
@@ -84,7 +84,7 @@ fn every_type_and_operator_matches_reference() {
             macro_rules! each {
                 ($($op:ident, $key:ty => $($t:ty),*;)*) => {$($({
                     let desc = ReduceByKey::new($op, n).with_keys::<$key>().variant(variant);
-                    check::<$key, $t, _>(device, $op, &desc, &runs(n, 300));
+                    check::<$key, $t, _>(device, &$op, &desc, &runs(n, 300));
                 })*)*};
             }
             each! { Sum, i32 => u32; Max, f32 => f32; }
@@ -101,8 +101,8 @@ fn giant_and_tiny_runs_match_reference() {
     for device in devices().iter().filter(|d| d.main) {
         for variant in names() {
             let desc = ReduceByKey::new(Sum, n).variant(variant);
-            check::<u32, u32, _>(device, Sum, &desc, &vec![7; n]);
-            check::<u32, u32, _>(device, Sum, &desc, &(0..n as u32).collect::<Vec<_>>());
+            check::<u32, u32, _>(device, &Sum, &desc, &vec![7; n]);
+            check::<u32, u32, _>(device, &Sum, &desc, &(0..n as u32).collect::<Vec<_>>());
         }
     }
 }
@@ -114,8 +114,8 @@ fn larger_tiles_match_reference() {
     for device in devices().iter().filter(|d| !d.label.contains("SwiftShader")) {
         for (variant, tile) in names().zip([(256, 4), (128, 8)]) {
             let desc = ReduceByKey::new(Sum, n).variant(variant).tile(tile.0, tile.1);
-            check::<u32, u32, _>(device, Sum, &desc, &runs(n, 40));
-            check::<u32, u32, _>(device, Sum, &desc, &runs(n, 9000));
+            check::<u32, u32, _>(device, &Sum, &desc, &runs(n, 40));
+            check::<u32, u32, _>(device, &Sum, &desc, &runs(n, 9000));
         }
     }
 }
@@ -189,9 +189,9 @@ fn lookback_is_right_when_workgroups_never_post() {
     for device in devices() {
         for (one_in, longest) in [(2, u64::MAX >> 33), (2, 900), (8, 20)] {
             let desc = ReduceByKey::new(Sum, n).variant("lookback").leave_out_posts(one_in);
-            check::<u32, u32, _>(device, Sum, &desc, &runs(n, longest));
+            check::<u32, u32, _>(device, &Sum, &desc, &runs(n, longest));
             let desc = ReduceByKey::new(Sum, n).variant("lookback").leave_out_posts(one_in);
-            check::<u32, f32, _>(device, Sum, &desc, &runs(n, longest));
+            check::<u32, f32, _>(device, &Sum, &desc, &runs(n, longest));
             if !device.main {
                 break;
             }

@@ -23,7 +23,7 @@ where
     read_counted(&results, &count, before)
 }
 
-fn check<T: Sample + PartialEq, O>(device: &Device, op: O, desc: &SegmentedReduce<O>, heads: &[u32])
+fn check<T: Sample + PartialEq, O>(device: &Device, op: &O, desc: &SegmentedReduce<O>, heads: &[u32])
 where
     O: Reducer<T, Output = T>,
 {
@@ -47,17 +47,17 @@ fn segments_of_any_length_match_reference() {
                 for length in [1, 70, u64::MAX] {
                     if device.main || i % 4 == 1 {
                         let desc = SegmentedReduce::new(Sum, n).variant(variant);
-                        check::<f32, _>(device, Sum, &desc, &flags(n, length));
+                        check::<f32, _>(device, &Sum, &desc, &flags(n, length));
                     }
                 }
             }
             let n = 5001;
             let heads = flags(n, 300);
-            check::<u32, _>(device, Max, &SegmentedReduce::new(Max, n).variant(variant), &heads);
+            check::<u32, _>(device, &Max, &SegmentedReduce::new(Max, n).variant(variant), &heads);
             if device.main {
-                check::<i32, _>(device, Prod, &SegmentedReduce::new(Prod, n).variant(variant), &heads);
-                check::<f32, _>(device, Min, &SegmentedReduce::new(Min, n).variant(variant), &heads);
-                check::<i32, _>(device, Min, &SegmentedReduce::new(Min, n).variant(variant), &heads);
+                check::<i32, _>(device, &Prod, &SegmentedReduce::new(Prod, n).variant(variant), &heads);
+                check::<f32, _>(device, &Min, &SegmentedReduce::new(Min, n).variant(variant), &heads);
+                check::<i32, _>(device, &Min, &SegmentedReduce::new(Min, n).variant(variant), &heads);
             }
         }
     }
@@ -69,7 +69,7 @@ fn lookback_is_right_when_workgroups_never_post() {
     for device in devices() {
         for (one_in, length) in [(2, u64::MAX), (2, 900), (8, 20)] {
             let desc = SegmentedReduce::new(Sum, n).variant("lookback").leave_out_posts(one_in);
-            check::<i32, _>(device, Sum, &desc, &flags(n, length));
+            check::<i32, _>(device, &Sum, &desc, &flags(n, length));
             if !device.main {
                 break;
             }
