@@ -7,9 +7,8 @@
 fn emit_label(run: u32, label: u32) { keys_out[run] = label; }
 #endif
 
-// Of the elements of quad `q`, which are `quad`: bit i is set where element i begins a run.
-fn head_bits(quad: vec4<u32>, q: u32) -> u32 {
-    let before = last_label(max(q, 1u) - 1u);
+// Of the elements of a quad behind a `before`: bit i is set where element i begins a run.
+fn head_bits(quad: vec4<u32>, before: u32) -> u32 {
     return u32(differs(quad.x, before)) | (u32(differs(quad.y, quad.x)) << 1u) | (u32(differs(quad.z, quad.y)) << 2u)
         | (u32(differs(quad.w, quad.z)) << 3u);
 }

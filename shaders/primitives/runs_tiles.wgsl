@@ -36,10 +36,42 @@ const CARRY_BINDING: u32 = 7u;
 
 fn place(tile: u32, i: u32) -> u32 { return tile * TILE_QUADS + i; }
 
+// Whether all of the tile lies in whole quads. The last element never does.
+fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE_QUADS <= params.quads; }
+
+// What an invocation holds: elements, and which of them begin a run (bit i: element i).
+struct Quad { values: vec4<u32>, labels: vec4<u32>, heads: u32 }
+
+// A whole quad, without its values. The first element of all begins a run.
+fn take_labels(q: u32) -> Quad {
+    let quad = labels[q];
+    return Quad(vec4<u32>(0u), quad, head_bits(quad, labels[max(q, 1u) - 1u].w) | u32(q == 0u));
+}
+
 // Where word `w` lies among those of the tail; the last one for what is beyond the end.
 fn tail(w: u32) -> u32 { return min(w, params.elements - 1u) - 4u * params.quads; }
 
-fn load_values(q: u32) -> vec4<u32> {
+// The same of any quad: what is beyond the end begins no run.
+fn take_any_labels(q: u32) -> Quad {
+    if q < params.quads {
+        return take_labels(q);
+    }
+    let w = 4u * q;
+    let quad = vec4<u32>(
+        labels_tail[tail(w)], labels_tail[tail(w + 1u)], labels_tail[tail(w + 2u)], labels_tail[tail(w + 3u)],
+    );
+    var before = 0u;
+    if q > params.quads {
+        before = labels_tail[tail(w - 1u)];
+    } else if q > 0u {
+        before = labels[q - 1u].w;
+    }
+    let there = min(max(params.elements, w) - w, 4u);
+    let heads = (head_bits(quad, before) | u32(q == 0u)) & ((1u << there) - 1u);
+    return Quad(vec4<u32>(0u), quad, heads);
+}
+
+fn any_values(q: u32) -> vec4<u32> {
     if q < params.quads {
         return values[q];
     }
@@ -49,120 +81,143 @@ fn load_values(q: u32) -> vec4<u32> {
     );
 }
 
-fn load_labels(q: u32) -> vec4<u32> {
-    if q < params.quads {
-        return labels[q];
-    }
-    let w = 4u * q;
-    return vec4<u32>(
-        labels_tail[tail(w)], labels_tail[tail(w + 1u)], labels_tail[tail(w + 2u)], labels_tail[tail(w + 3u)],
-    );
-}
-
-// The last of quad `q`.
-fn last_label(q: u32) -> u32 {
-    if q < params.quads {
-        return labels[q].w;
-    }
-    return labels_tail[tail(4u * q + 3u)];
-}
-
-// Of quad `q`: bit i is set where element i is there and begins a run. The first of all does.
-fn heads_of(quad: vec4<u32>, q: u32) -> u32 {
-    let there = min(max(params.elements, 4u * q) - 4u * q, 4u);
-    return (head_bits(quad, q) | u32(q == 0u)) & ((1u << there) - 1u);
-}
-
-// What an invocation holds of a tile.
-struct Tile {
-    values: array<vec4<u32>, QUADS>,
-    labels: array<vec4<u32>, QUADS>,
-    heads: u32, // bit 4 i + j: element j of quad i begins a run
-    begin: u32, // elements before this one are not loaded
-}
-
-// The invocation's quads are number first, first + step, ... of the tile; so that all loads are in flight
-// together, they stand here one by one.
-fn take_labels(tile: u32, first: u32, step: u32) -> Tile {
-    var t: Tile;
-    t.labels[0] = load_labels(place(tile, first));
-    t.heads = heads_of(t.labels[0], place(tile, first));
+// The invocation's quads are number first, first + step, ... of the tile. So that all loads are in flight
+// together, they stand here one by one, without a condition where the tile is full.
+fn load_labels(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
+    var quads: array<Quad, QUADS>;
+    if is_full(tile) {
+        quads[0] = take_labels(place(tile, first));
 #if QUADS_2
-    t.labels[1] = load_labels(place(tile, first + step));
-    t.heads |= heads_of(t.labels[1], place(tile, first + step)) << 4u;
+        quads[1] = take_labels(place(tile, first + step));
 #endif
 #if QUADS_4
-    t.labels[2] = load_labels(place(tile, first + 2u * step));
-    t.heads |= heads_of(t.labels[2], place(tile, first + 2u * step)) << 8u;
-    t.labels[3] = load_labels(place(tile, first + 3u * step));
-    t.heads |= heads_of(t.labels[3], place(tile, first + 3u * step)) << 12u;
+        quads[2] = take_labels(place(tile, first + 2u * step));
+        quads[3] = take_labels(place(tile, first + 3u * step));
 #endif
 #if QUADS_8
-    t.labels[4] = load_labels(place(tile, first + 4u * step));
-    t.heads |= heads_of(t.labels[4], place(tile, first + 4u * step)) << 16u;
-    t.labels[5] = load_labels(place(tile, first + 5u * step));
-    t.heads |= heads_of(t.labels[5], place(tile, first + 5u * step)) << 20u;
-    t.labels[6] = load_labels(place(tile, first + 6u * step));
-    t.heads |= heads_of(t.labels[6], place(tile, first + 6u * step)) << 24u;
-    t.labels[7] = load_labels(place(tile, first + 7u * step));
-    t.heads |= heads_of(t.labels[7], place(tile, first + 7u * step)) << 28u;
+        quads[4] = take_labels(place(tile, first + 4u * step));
+        quads[5] = take_labels(place(tile, first + 5u * step));
+        quads[6] = take_labels(place(tile, first + 6u * step));
+        quads[7] = take_labels(place(tile, first + 7u * step));
 #endif
-    return t;
+        return quads;
+    }
+    quads[0] = take_any_labels(place(tile, first));
+#if QUADS_2
+    quads[1] = take_any_labels(place(tile, first + step));
+#endif
+#if QUADS_4
+    quads[2] = take_any_labels(place(tile, first + 2u * step));
+    quads[3] = take_any_labels(place(tile, first + 3u * step));
+#endif
+#if QUADS_8
+    quads[4] = take_any_labels(place(tile, first + 4u * step));
+    quads[5] = take_any_labels(place(tile, first + 5u * step));
+    quads[6] = take_any_labels(place(tile, first + 6u * step));
+    quads[7] = take_any_labels(place(tile, first + 7u * step));
+#endif
+    return quads;
 }
 
-fn take_values_of(q: u32, begin: u32) -> vec4<u32> {
 #if TOTALS
+// The values of the quads that do not end before element `begin`.
+fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, step: u32, begin: u32) {
+    (*quads)[0].values = late_values(place(tile, first), begin);
+#if QUADS_2
+    (*quads)[1].values = late_values(place(tile, first + step), begin);
+#endif
+#if QUADS_4
+    (*quads)[2].values = late_values(place(tile, first + 2u * step), begin);
+    (*quads)[3].values = late_values(place(tile, first + 3u * step), begin);
+#endif
+#if QUADS_8
+    (*quads)[4].values = late_values(place(tile, first + 4u * step), begin);
+    (*quads)[5].values = late_values(place(tile, first + 5u * step), begin);
+    (*quads)[6].values = late_values(place(tile, first + 6u * step), begin);
+    (*quads)[7].values = late_values(place(tile, first + 7u * step), begin);
+#endif
+}
+
+fn late_values(q: u32, begin: u32) -> vec4<u32> {
     if 4u * q + 4u <= begin {
         return vec4<u32>(0u);
     }
-#endif
-    return load_values(q);
+    return any_values(q);
 }
 
-fn take_values(t: ptr<function, Tile>, tile: u32, first: u32, step: u32) {
-    (*t).values[0] = take_values_of(place(tile, first), (*t).begin);
-#if QUADS_2
-    (*t).values[1] = take_values_of(place(tile, first + step), (*t).begin);
-#endif
-#if QUADS_4
-    (*t).values[2] = take_values_of(place(tile, first + 2u * step), (*t).begin);
-    (*t).values[3] = take_values_of(place(tile, first + 3u * step), (*t).begin);
-#endif
-#if QUADS_8
-    (*t).values[4] = take_values_of(place(tile, first + 4u * step), (*t).begin);
-    (*t).values[5] = take_values_of(place(tile, first + 5u * step), (*t).begin);
-    (*t).values[6] = take_values_of(place(tile, first + 6u * step), (*t).begin);
-    (*t).values[7] = take_values_of(place(tile, first + 7u * step), (*t).begin);
-#endif
-}
-
-#if TOTALS
 var<workgroup> wg_last: atomic<u32>;
 
-// One lane's last head, as an element of the array; 0 for none.
-fn last_own_head(heads: u32, tile: u32, first: u32, step: u32) -> u32 {
-    if heads == 0u {
-        return 0u;
+// A quad's last head, as an element of the array; 0 for none.
+fn last_head(quad: Quad, q: u32) -> u32 {
+    return select(4u * q + firstLeadingBit(quad.heads), 0u, quad.heads == 0u);
+}
+
+fn last_own_head(quads: array<Quad, QUADS>, tile: u32, first: u32, step: u32) -> u32 {
+    var last = 0u;
+    last = max(last, last_head(quads[0], place(tile, first)));
+#if QUADS_2
+    last = max(last, last_head(quads[1], place(tile, first + step)));
+#endif
+#if QUADS_4
+    last = max(last, last_head(quads[2], place(tile, first + 2u * step)));
+    last = max(last, last_head(quads[3], place(tile, first + 3u * step)));
+#endif
+#if QUADS_8
+    last = max(last, last_head(quads[4], place(tile, first + 4u * step)));
+    last = max(last, last_head(quads[5], place(tile, first + 5u * step)));
+    last = max(last, last_head(quads[6], place(tile, first + 6u * step)));
+    last = max(last, last_head(quads[7], place(tile, first + 7u * step)));
+#endif
+    return last;
+}
+#else
+fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, step: u32) {
+    if is_full(tile) {
+        (*quads)[0].values = values[place(tile, first)];
+#if QUADS_2
+        (*quads)[1].values = values[place(tile, first + step)];
+#endif
+#if QUADS_4
+        (*quads)[2].values = values[place(tile, first + 2u * step)];
+        (*quads)[3].values = values[place(tile, first + 3u * step)];
+#endif
+#if QUADS_8
+        (*quads)[4].values = values[place(tile, first + 4u * step)];
+        (*quads)[5].values = values[place(tile, first + 5u * step)];
+        (*quads)[6].values = values[place(tile, first + 6u * step)];
+        (*quads)[7].values = values[place(tile, first + 7u * step)];
+#endif
+        return;
     }
-    let bit = firstLeadingBit(heads);
-    return 4u * place(tile, first + (bit / 4u) * step) + bit % 4u;
+    (*quads)[0].values = any_values(place(tile, first));
+#if QUADS_2
+    (*quads)[1].values = any_values(place(tile, first + step));
+#endif
+#if QUADS_4
+    (*quads)[2].values = any_values(place(tile, first + 2u * step));
+    (*quads)[3].values = any_values(place(tile, first + 3u * step));
+#endif
+#if QUADS_8
+    (*quads)[4].values = any_values(place(tile, first + 4u * step));
+    (*quads)[5].values = any_values(place(tile, first + 5u * step));
+    (*quads)[6].values = any_values(place(tile, first + 6u * step));
+    (*quads)[7].values = any_values(place(tile, first + 7u * step));
+#endif
 }
 #endif
 
-fn heads_of_quad(heads: u32, i: u32) -> u32 { return (heads >> (4u * i)) & 15u; }
-
-// The total of quad `q`, which is `words`.
-fn fold_quad(words: vec4<u32>, heads: u32, q: u32, loaded_from: u32) -> Item {
+// The total of quad `q`; of elements before `begin` only the heads count.
+fn fold_quad(quad: Quad, q: u32, begin: u32) -> Item {
 #if TOTALS
-    if 4u * q + 4u <= loaded_from {
-        return Item(op_identity(), countOneBits(heads));
+    if 4u * q + 4u <= begin {
+        return Item(op_identity(), countOneBits(quad.heads));
     }
 #endif
-    let marks = Marks(heads, 0u);
-    var total = element(words.x, 0u, 0u, marks);
-    total = fold_word(total, words.y, 1u, marks);
-    total = fold_word(total, words.z, 2u, marks);
-    return fold_word(total, words.w, 3u, marks);
+    let marks = Marks(quad.heads, 0u);
+    var total = element(quad.values.x, 0u, 0u, marks);
+    total = fold_word(total, quad.values.y, 1u, marks);
+    total = fold_word(total, quad.values.z, 2u, marks);
+    return fold_word(total, quad.values.w, 3u, marks);
 }
 
 // Joins a quad's total to the run: of the subgroup, or of the invocation alone. What lay before it there.
@@ -181,43 +236,28 @@ fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> I
 // What lies before each of the invocation's quads, in the run; the run is their total.
 fn scan_quads(
     run: ptr<function, Item>,
-    t: Tile,
+    quads: array<Quad, QUADS>,
     tile: u32,
     first: u32,
     step: u32,
+    begin: u32,
     sub_lane: u32,
     sub_size: u32,
 ) -> array<Item, QUADS> {
     var before: array<Item, QUADS>;
-    before[0] = advance(
-        run, fold_quad(t.values[0], heads_of_quad(t.heads, 0u), place(tile, first), t.begin), sub_lane, sub_size,
-    );
+    before[0] = advance(run, fold_quad(quads[0], place(tile, first), begin), sub_lane, sub_size);
 #if QUADS_2
-    before[1] = advance(
-        run, fold_quad(t.values[1], heads_of_quad(t.heads, 1u), place(tile, first + step), t.begin), sub_lane, sub_size,
-    );
+    before[1] = advance(run, fold_quad(quads[1], place(tile, first + step), begin), sub_lane, sub_size);
 #endif
 #if QUADS_4
-    before[2] = advance(
-        run, fold_quad(t.values[2], heads_of_quad(t.heads, 2u), place(tile, first + 2u * step), t.begin), sub_lane, sub_size,
-    );
-    before[3] = advance(
-        run, fold_quad(t.values[3], heads_of_quad(t.heads, 3u), place(tile, first + 3u * step), t.begin), sub_lane, sub_size,
-    );
+    before[2] = advance(run, fold_quad(quads[2], place(tile, first + 2u * step), begin), sub_lane, sub_size);
+    before[3] = advance(run, fold_quad(quads[3], place(tile, first + 3u * step), begin), sub_lane, sub_size);
 #endif
 #if QUADS_8
-    before[4] = advance(
-        run, fold_quad(t.values[4], heads_of_quad(t.heads, 4u), place(tile, first + 4u * step), t.begin), sub_lane, sub_size,
-    );
-    before[5] = advance(
-        run, fold_quad(t.values[5], heads_of_quad(t.heads, 5u), place(tile, first + 5u * step), t.begin), sub_lane, sub_size,
-    );
-    before[6] = advance(
-        run, fold_quad(t.values[6], heads_of_quad(t.heads, 6u), place(tile, first + 6u * step), t.begin), sub_lane, sub_size,
-    );
-    before[7] = advance(
-        run, fold_quad(t.values[7], heads_of_quad(t.heads, 7u), place(tile, first + 7u * step), t.begin), sub_lane, sub_size,
-    );
+    before[4] = advance(run, fold_quad(quads[4], place(tile, first + 4u * step), begin), sub_lane, sub_size);
+    before[5] = advance(run, fold_quad(quads[5], place(tile, first + 5u * step), begin), sub_lane, sub_size);
+    before[6] = advance(run, fold_quad(quads[6], place(tile, first + 6u * step), begin), sub_lane, sub_size);
+    before[7] = advance(run, fold_quad(quads[7], place(tile, first + 7u * step), begin), sub_lane, sub_size);
 #endif
     return before;
 }
@@ -237,7 +277,9 @@ fn total_of_tile(tile: u32, lane: u32) -> Item {
     let quads = select(QUADS, 0u, params.tiles == 0u);
     for (var i = 0u; i < quads; i++) {
         let q = place(tile, first + i * sub_size);
-        _ = advance(&run, fold_quad(load_values(q), heads_of(load_labels(q), q), q, 0u), sub_lane, sub_size);
+        var quad = take_any_labels(q);
+        quad.values = any_values(q);
+        _ = advance(&run, fold_quad(quad, q, 0u), sub_lane, sub_size);
     }
 #if SUBGROUPS
     return join_subgroups(run, sub_lane, sub_size, sub_id, sub_count).all;
@@ -254,7 +296,7 @@ fn emit_total(run: Item) {
 }
 
 // Element `at`, which `run` has come to.
-fn emit(run: ptr<function, Item>, word: u32, label: u32, head: u32, at: u32) {
+fn emit(run: ptr<function, Item>, word: u32, label: u32, head: u32, at: u32, full: bool) {
     if head != 0u {
         if at > 0u {
             emit_total(*run);
@@ -262,18 +304,18 @@ fn emit(run: ptr<function, Item>, word: u32, label: u32, head: u32, at: u32) {
         emit_label((*run).head, label);
     }
     *run = join(*run, Item(lift(decode(word, 0u), 0u), head));
-    if at + 1u == params.elements {
+    if !full && at + 1u == params.elements {
         emit_total(*run);
         count[0] = (*run).head;
     }
 }
 
-fn emit_quad(base: Item, before: Item, words: vec4<u32>, labels: vec4<u32>, heads: u32, q: u32) {
+fn emit_quad(base: Item, before: Item, quad: Quad, q: u32, full: bool) {
     var run = join(base, before);
-    emit(&run, words.x, labels.x, heads & 1u, 4u * q);
-    emit(&run, words.y, labels.y, (heads >> 1u) & 1u, 4u * q + 1u);
-    emit(&run, words.z, labels.z, (heads >> 2u) & 1u, 4u * q + 2u);
-    emit(&run, words.w, labels.w, (heads >> 3u) & 1u, 4u * q + 3u);
+    emit(&run, quad.values.x, quad.labels.x, quad.heads & 1u, 4u * q, full);
+    emit(&run, quad.values.y, quad.labels.y, (quad.heads >> 1u) & 1u, 4u * q + 1u, full);
+    emit(&run, quad.values.z, quad.labels.z, (quad.heads >> 2u) & 1u, 4u * q + 2u, full);
+    emit(&run, quad.values.w, quad.labels.w, (quad.heads >> 3u) & 1u, 4u * q + 3u, full);
 }
 #endif
 
@@ -318,13 +360,13 @@ fn reduce_tiles(
     let sub_lane = lane;
     let sub_size = 1u;
 #endif
-    var t = take_labels(tile, first, step);
+    var quads = load_labels(tile, first, step);
 #if TOTALS
     if lane == 0u {
         atomicStore(&wg_last, 0u);
     }
     workgroupBarrier();
-    let own = last_own_head(t.heads, tile, first, step);
+    let own = last_own_head(quads, tile, first, step);
 #if SUBGROUPS
     let last = subgroupMax(own);
     if sub_lane == 0u {
@@ -334,11 +376,14 @@ fn reduce_tiles(
     atomicMax(&wg_last, own);
 #endif
     workgroupBarrier();
-    t.begin = atomicLoad(&wg_last);
+    let begin = atomicLoad(&wg_last);
+    load_values(&quads, tile, first, step, begin);
+#else
+    let begin = 0u;
+    load_values(&quads, tile, first, step);
 #endif
-    take_values(&t, tile, first, step);
     var run = nothing();
-    let before = scan_quads(&run, t, tile, first, step, sub_lane, sub_size);
+    let before = scan_quads(&run, quads, tile, first, step, begin, sub_lane, sub_size);
 #if SUBGROUPS
     let span = join_subgroups(run, sub_lane, sub_size, sub_id, sub_count);
 #else
@@ -361,19 +406,20 @@ fn reduce_tiles(
     base = join(look_back(tile, span.all, lane), base);
 #endif
 #endif
-    emit_quad(base, before[0], t.values[0], t.labels[0], heads_of_quad(t.heads, 0u), place(tile, first));
+    let full = is_full(tile);
+    emit_quad(base, before[0], quads[0], place(tile, first), full);
 #if QUADS_2
-    emit_quad(base, before[1], t.values[1], t.labels[1], heads_of_quad(t.heads, 1u), place(tile, first + step));
+    emit_quad(base, before[1], quads[1], place(tile, first + step), full);
 #endif
 #if QUADS_4
-    emit_quad(base, before[2], t.values[2], t.labels[2], heads_of_quad(t.heads, 2u), place(tile, first + 2u * step));
-    emit_quad(base, before[3], t.values[3], t.labels[3], heads_of_quad(t.heads, 3u), place(tile, first + 3u * step));
+    emit_quad(base, before[2], quads[2], place(tile, first + 2u * step), full);
+    emit_quad(base, before[3], quads[3], place(tile, first + 3u * step), full);
 #endif
 #if QUADS_8
-    emit_quad(base, before[4], t.values[4], t.labels[4], heads_of_quad(t.heads, 4u), place(tile, first + 4u * step));
-    emit_quad(base, before[5], t.values[5], t.labels[5], heads_of_quad(t.heads, 5u), place(tile, first + 5u * step));
-    emit_quad(base, before[6], t.values[6], t.labels[6], heads_of_quad(t.heads, 6u), place(tile, first + 6u * step));
-    emit_quad(base, before[7], t.values[7], t.labels[7], heads_of_quad(t.heads, 7u), place(tile, first + 7u * step));
+    emit_quad(base, before[4], quads[4], place(tile, first + 4u * step), full);
+    emit_quad(base, before[5], quads[5], place(tile, first + 5u * step), full);
+    emit_quad(base, before[6], quads[6], place(tile, first + 6u * step), full);
+    emit_quad(base, before[7], quads[7], place(tile, first + 7u * step), full);
 #endif
 #endif
 }
