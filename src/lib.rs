@@ -48,6 +48,7 @@
 //! | how many elements fall into each bin | [`Histogram`] ([`primitives`]) |
 //! | keys in order, stable, alone or with values | [`RadixSort`] ([`primitives`]) |
 //! | products of matrices, layers of networks | [`Gemm`] ([`dense`]) |
+//! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
 //! | to know what a plan will do | [`Plan::report`]: variant and why, bytes, flop, scratch, predicted time |

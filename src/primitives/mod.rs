@@ -12,6 +12,9 @@
 //! | runs of equal neighbours | [`Unique`]; with their lengths [`RunLength`] |
 //! | one number for each run of equal keys | [`ReduceByKey`]; for each segment by flags [`SegmentedReduce`] |
 //! | keys in order, alone or with values | [`RadixSort`] |
+//!
+//! Counts of results stay on the device. [`RadixSort::counted`] takes one, and so does a kernel of one's own:
+//! [`OwnKernel::record_counted`](crate::gpu::OwnKernel::record_counted).
 
 mod compact;
 mod histogram;

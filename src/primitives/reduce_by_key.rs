@@ -33,7 +33,8 @@ use std::marker::PhantomData;
 /// # Cost
 /// About `2 n` operations. `lookback` reads every key and value once, in two dispatches; `hierarchical` reads keys
 /// twice, and once more those values that belong to the last run of each tile, in three dispatches. One dispatch
-/// where a tile holds everything. Scratch: two or three words for each tile of 1024 to 8192 elements.
+/// where a tile holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for
+/// `lookback`.
 ///
 /// # Errors
 /// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.

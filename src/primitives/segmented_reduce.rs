@@ -24,7 +24,8 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// # Cost
 /// About `2 n` operations. `lookback` reads every value and flag once, in two dispatches; `hierarchical` reads flags
 /// twice, and once more those values that belong to the last segment of each tile, in three dispatches. One
-/// dispatch where a tile holds everything. Scratch: two or three words for each tile of 1024 to 8192 elements.
+/// dispatch where a tile holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for
+/// `lookback`.
 ///
 /// # Errors
 /// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.

@@ -215,3 +215,27 @@ fn operands_of_another_length_are_refused() {
     let e = plan.record(&mut rec, &keys, &values, &keys, &results, &count).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Aliasing);
 }
+
+#[test]
+fn a_value_that_cannot_be_posted_is_no_hindrance() {
+    // Its bits are those that stand for nothing posted; every prefix of the run has them.
+    let n = 5001;
+    let mut values = vec![0u32; n];
+    values[0] = 0xffa5_c3e1;
+    for device in devices() {
+        let desc = ReduceByKey::new(Sum, n).variant("lookback");
+        let got = run(&device.gpu, &desc, &vec![7; n], &values).unwrap();
+        assert_eq!(got, (vec![7], vec![0xffa5_c3e1]), "{}", device.label);
+    }
+}
+
+#[test]
+fn tiles_of_cards_are_right() {
+    let n = 40_003;
+    for device in devices().iter().filter(|d| d.main && d.gpu.profile().limits.max_invocations >= 512) {
+        for variant in names() {
+            let desc = ReduceByKey::new(Sum, n).variant(variant).tile(512, 4);
+            check::<u32, u32, _>(device, &Sum, &desc, &runs(n, 15));
+        }
+    }
+}
