@@ -9,12 +9,16 @@ use tilework::primitives::Reducer;
 use tilework::program::Cost;
 use tilework::{Element, Result};
 
+/// The cases of some ops.
+type Group = fn(&mut Bench) -> Result<()>;
+
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, fn(&mut Bench) -> Result<()>); 6] = [
+    let groups: [(&str, Group); 7] = [
         ("reduce", reduce),
         ("scan", scan),
         ("segmented-scan", segmented_scan),
+        ("reduce-by-key", reduce_by_key),
         ("compact", compact),
         ("histogram", histogram),
         ("sort", sort),
@@ -366,6 +370,53 @@ fn segmented_scan(bench: &mut Bench) -> Result<()> {
                 cost: plan.program().cost,
             };
             bench.device(&case, |rec| plan.record(rec, &x, &heads, &y));
+        }
+    }
+    Ok(())
+}
+
+/// Runs of about so many items; and tiles to choose the policy from.
+fn reduce_by_key(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let largest = bench.scale(1 << 28, 1 << 20);
+    let (x, y) = (random(&gpu, largest, centred)?, gpu.alloc::<f32>(largest)?);
+    let (keys_out, count) = (gpu.alloc::<u32>(largest)?, gpu.alloc::<u32>(1)?);
+    for length in [1, 8, 1000, u32::MAX] {
+        let run = std::cell::Cell::new(0u32);
+        let next = |b: u32| {
+            run.set(run.get().wrapping_add(u32::from(b.is_multiple_of(length))));
+            run.get()
+        };
+        let keys = random(&gpu, largest, next)?;
+        let heads = random(&gpu, largest, |b| u32::from(b % length == 0))?;
+        let small = if length == 8 { vec![1 << 16, 1 << 20] } else { Vec::new() };
+        for n in small.into_iter().chain([largest]) {
+            let what = if length == u32::MAX { "one run".to_owned() } else { format!("runs of {length}") };
+            for variant in ReduceByKey::variants() {
+                let tiles =
+                    [None, Some((256, 4)), Some((512, 2)), Some((512, 4)), Some((1024, 2)), Some((1024, 4))];
+                let tiles = if length == 8 { bench.scale(&tiles[..], &tiles[..1]) } else { &tiles[..1] };
+                for &tile in tiles.iter().filter(|t| t.is_none() || n == largest) {
+                    let mut by_key = ReduceByKey::new(Sum, n).variant(variant.name);
+                    let mut by_heads = SegmentedReduce::new(Sum, n).variant(variant.name);
+                    let mut size = format!("{n} {what}");
+                    if let Some((workgroup_size, quads)) = tile {
+                        by_key = by_key.tile(workgroup_size, quads);
+                        by_heads = by_heads.tile(workgroup_size, quads);
+                        size += &format!(", tile {workgroup_size}x{quads}");
+                    }
+                    let Ok(plan) = by_key.plan::<f32>(&gpu) else { continue };
+                    let cost = plan.program().cost;
+                    let case =
+                        |op| Case { op, variant: variant.name, dtype: "f32", size: size.clone(), cost };
+                    let (k, v) = (keys.slice(..n)?, x.slice(..n)?);
+                    let (ko, vo) = (keys_out.slice(..n)?, y.slice(..n)?);
+                    bench.device(&case("reduce-by-key"), |rec| plan.record(rec, k, v, ko, vo, &count));
+                    let Ok(plan) = by_heads.plan::<f32>(&gpu) else { continue };
+                    let h = heads.slice(..n)?;
+                    bench.device(&case("segmented-reduce"), |rec| plan.record(rec, v, h, vo, &count));
+                }
+            }
         }
     }
     Ok(())

@@ -44,9 +44,11 @@
 //! | a function of every element, or of two | [`Map`], [`Zip`], [`Axpy`]; your own function is a line of WGSL ([`elementwise`]) |
 //! | a sum, an extreme, its place; of all or by rows | [`Reduce`] ([`primitives`]) |
 //! | all prefixes, of an array by rows or by flags | [`Scan`], [`SegmentedScan`] ([`primitives`]) |
+//! | one number for each run of equal keys, or segment | [`ReduceByKey`], [`SegmentedReduce`] ([`primitives`]) |
 //! | how many elements fall into each bin | [`Histogram`] ([`primitives`]) |
 //! | keys in order, stable, alone or with values | [`RadixSort`] ([`primitives`]) |
 //! | products of matrices, layers of networks | [`Gemm`] ([`dense`]) |
+//! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
 //! | to know what a plan will do | [`Plan::report`]: variant and why, bytes, flop, scratch, predicted time |
@@ -100,6 +102,7 @@ pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, Seg
 pub use primitives::{
     Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, Unique,
 };
+pub use primitives::{ReduceByKey, SegmentedReduce};
 
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
@@ -109,6 +112,7 @@ pub mod prelude {
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
     pub use crate::{Histogram, RadixSort};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
+    pub use crate::{ReduceByKey, SegmentedReduce};
 }
 
 /// Every op, by family: the registry that tests, benches and the `op` example iterate.

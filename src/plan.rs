@@ -96,6 +96,7 @@ record!(x: In<A>, y: In<B>, output: Out<C>);
 record!(a: In<A>, b: In<B>, c: InOut<C>);
 record!(input: In<A>, output: Out<B>, count: Out<C>);
 record!(input: In<A>, values: Out<B>, counts: Out<C>, count: Out<D>);
+record!(keys: In<A>, values: In<B>, keys_out: Out<C>, results: Out<D>, count: Out<E>);
 record!(a: In<A>, b: In<B>, bias: In<C>, c: InOut<D>);
 
 /// What a plan says of itself.

@@ -23,8 +23,10 @@ mod primitives {
     mod histogram;
     mod partition;
     mod reduce;
+    mod reduce_by_key;
     mod run_length;
     mod scan;
+    mod segmented_reduce;
     mod segmented_scan;
     mod select;
     mod sort;

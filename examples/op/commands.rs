@@ -17,7 +17,7 @@ use tilework::reference::Number;
 use tilework::{
     ArgMax, ArgMin, DType, Element, Gpu, Histogram, Max, Min, Partition, Plannable, Prod, RadixSort,
 };
-use tilework::{Reduce, RunLength, Scan, SegmentedScan, Select, Sum, Unique};
+use tilework::{Reduce, ReduceByKey, RunLength, Scan, SegmentedReduce, SegmentedScan, Select, Sum, Unique};
 
 /// Every op, as the command line has it.
 const COMMANDS: &[Command] = &[
@@ -30,6 +30,8 @@ const COMMANDS: &[Command] = &[
     Command { name: "partition", inputs: 2..=2, keys: &[], job: partition },
     Command { name: "unique", inputs: 1..=1, keys: &[], job: unique },
     Command { name: "run-length", inputs: 1..=1, keys: &[], job: run_length },
+    Command { name: "reduce-by-key", inputs: 2..=2, keys: &[value("op")], job: reduce_by_key },
+    Command { name: "segmented-reduce", inputs: 2..=2, keys: &[value("op")], job: segmented_reduce },
     Command {
         name: "histogram",
         inputs: 1..=1,
@@ -269,6 +271,68 @@ fn run_length(mut call: Call<'_>) -> Result<Job, Failure> {
     let [n] = x.dims("run-length: x")?;
     let op = RunLength::new(n).variant(call.variant);
     job_on_words!(x, op, vec![Operand::Given(x), Operand::Counted, Operand::Counted, Operand::Count])
+}
+
+/// The job for one type of keys.
+macro_rules! reduce_keys {
+    ($key:ty, $op:ident, $n:ident, $variant:ident, $keys:ident, $values:ident) => {{
+        macro_rules! by {
+            ($sum:ident) => {{
+                let reduce = ReduceByKey::new($sum, $n).with_keys::<$key>().variant($variant);
+                let x = $values;
+                job_on_words!(x, reduce, reduced(vec![Operand::Given($keys), Operand::Given(x)], 2))
+            }};
+        }
+        match $op {
+            "sum" => by!(Sum),
+            "prod" => by!(Prod),
+            "min" => by!(Min),
+            _ => by!(Max),
+        }
+    }};
+}
+
+fn reduce_by_key(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [keys, values] = call.take()?;
+    let [n] = keys.dims("reduce-by-key: keys")?;
+    if values.shape != keys.shape {
+        return Err(refuse!(
+            "reduce-by-key: values are {}; they must be {}, one for each key",
+            values.describe(),
+            shape_text(&keys.shape)
+        ));
+    }
+    let (op, variant) = (call.keys.choice("op", &["sum", "prod", "min", "max"])?, call.variant);
+    match keys.data.dtype() {
+        DType::U32 => reduce_keys!(u32, op, n, variant, keys, values),
+        DType::I32 => reduce_keys!(i32, op, n, variant, keys, values),
+        DType::F32 => reduce_keys!(f32, op, n, variant, keys, values),
+        other => Err(refuse!("reduce-by-key: the keys are of {other}; the op takes u32, i32 and f32")),
+    }
+}
+
+/// The operands with so many outputs of which the front is wanted.
+fn reduced(mut operands: Vec<Operand>, outputs: usize) -> Vec<Operand> {
+    operands.extend((0..outputs).map(|_| Operand::Counted));
+    operands.push(Operand::Count);
+    operands
+}
+
+fn segmented_reduce(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (n, x, heads) = flagged("segmented-reduce", &mut call)?;
+    let variant = call.variant;
+    macro_rules! by {
+        ($op:ident) => {{
+            let reduce = SegmentedReduce::new($op, n).variant(variant);
+            job_on_words!(x, reduce, reduced(vec![Operand::Given(x), Operand::Given(heads)], 1))
+        }};
+    }
+    match call.keys.choice("op", &["sum", "prod", "min", "max"])? {
+        "sum" => by!(Sum),
+        "prod" => by!(Prod),
+        "min" => by!(Min),
+        _ => by!(Max),
+    }
 }
 
 fn axpy(mut call: Call<'_>) -> Result<Job, Failure> {

@@ -31,6 +31,8 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "scan rows max", dtype: DType::F32, run: |gpu, m| scan(gpu, Max, false, rows(m), &m.floats) },
     Case { op: "scan exclusive sum", dtype: DType::U32, run: scan_of_bytes },
     Case { op: "segmented scan sum", dtype: DType::F32, run: segmented_scan_of_lines },
+    Case { op: "reduce by key sum", dtype: DType::F32, run: sums_of_words },
+    Case { op: "segmented reduce max", dtype: DType::F32, run: maxima_of_lines },
     Case { op: "select", dtype: DType::F32, run: |gpu, m| select(gpu, &m.floats) },
     Case { op: "partition", dtype: DType::F32, run: |gpu, m| partition(gpu, &m.floats) },
     Case { op: "unique", dtype: DType::F32, run: |gpu, m| unique(gpu, &m.floats) },
@@ -346,6 +348,39 @@ fn segmented_scan_of_lines(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let bounds = reference::segmented_scan_bound(&Operator::Sum, false, x, &heads);
     let check = Check::compare(&dy.read()?, &want, &bounds);
     outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dh, &dy))
+}
+
+/// A sum for each word of the text that the material is, and for each gap between words.
+fn sums_of_words(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let n = material.floats.len().min(material.bytes.len());
+    let x = &material.floats[..n];
+    let keys: Vec<u32> = material.bytes[..n].iter().map(|b| u32::from(b.is_ascii_alphanumeric())).collect();
+    let (dk, dx) = (gpu.upload(&keys)?, gpu.upload(x)?);
+    let (keys_out, sums, count) = (gpu.alloc::<u32>(n)?, gpu.alloc::<f32>(n)?, gpu.alloc::<u32>(1)?);
+    let plan = ReduceByKey::new(Sum, n).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dk, &dx, &keys_out, &sums, &count))?;
+    let (runs, want) = reference::reduce_by_key(&Operator::Sum, &keys, x).unwrap_or_default();
+    let bounds = reference::reduce_by_key_bound(&Operator::Sum, &keys, x);
+    let check =
+        exact(front(&keys_out, &count)? == runs).and(Check::compare(&front(&sums, &count)?, &want, &bounds));
+    outcome(gpu, n.to_string(), plan.report(), check, |rec| {
+        plan.record(rec, &dk, &dx, &keys_out, &sums, &count)
+    })
+}
+
+/// A maximum for each line of the text that the material is.
+fn maxima_of_lines(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let n = material.floats.len().min(material.bytes.len());
+    let x = &material.floats[..n];
+    let heads: Vec<u32> = material.bytes[..n].iter().map(|&b| u32::from(b == b'\n')).collect();
+    let (dx, dh) = (gpu.upload(x)?, gpu.upload(&heads)?);
+    let (maxima, count) = (gpu.alloc::<f32>(n)?, gpu.alloc::<u32>(1)?);
+    let plan = SegmentedReduce::new(Max, n).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dh, &maxima, &count))?;
+    let want = reference::segmented_reduce(&Operator::Max, x, &heads).unwrap_or_default();
+    let bounds = vec![0.0; want.len()];
+    let check = Check::compare(&front(&maxima, &count)?, &want, &bounds);
+    outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dh, &maxima, &count))
 }
 
 fn gemm<T>(gpu: &Gpu, n: usize, numbers: &[T]) -> Result<Outcome>

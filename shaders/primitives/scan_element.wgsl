@@ -1,6 +1,7 @@
 // What all scan kernels share: elements, the monoid, and the part of the array that a dispatch covers.
 // An Item is what a scan combines: a value, or in SEGMENTED scans (by rows, or by head flags) a value and
-// whether a segment began on the way to it. REVERSE flips words and tiles, so that all code walks forward.
+// whether a segment began on the way to it, or, COUNTED, how many did. REVERSE flips words and tiles, so that
+// all code walks forward.
 #import element/f32 as element
 #import primitives/lift_value as lift
 #import op/add as op
@@ -25,7 +26,12 @@ fn item(value: Acc, head: bool) -> Item { return Item(value, u32(head)); }
 fn value_of(x: Item) -> Acc { return x.value; }
 fn has_head(x: Item) -> bool { return x.head != 0u; }
 fn join(a: Item, b: Item) -> Item {
-    return Item(select(op_combine(a.value, b.value), b.value, b.head != 0u), a.head | b.head);
+    let value = select(op_combine(a.value, b.value), b.value, b.head != 0u);
+#if COUNTED
+    return Item(value, a.head + b.head);
+#else
+    return Item(value, a.head | b.head);
+#endif
 }
 #else
 alias Item = Acc;

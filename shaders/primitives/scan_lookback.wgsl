@@ -2,7 +2,8 @@
 // A tile posts its total, then its inclusive prefix; a tile that finds one before it not posted after SPINS
 // looks totals that tile itself, so that no workgroup depends on another's progress (T. Smith, R. Levien,
 // J. D. Owens, Decoupled Fallback, 2025). Only relaxed 32-bit atomics: a word is value and state at once.
-// The importer has Item, Acc and their functions, POSTS_BINDING, and total_of_tile.
+// The importer has Item, Acc and their functions, POSTS_BINDING, and total_of_tile. COUNTED, a tile leaves a
+// number of heads behind beside its value, in a word more, and there is one dispatch.
 #if SUBGROUPS
 // Tint takes the minimum over a subgroup for something that its lanes might not agree on.
 diagnostic(off, subgroup_uniformity);
@@ -18,7 +19,20 @@ const DONE: u32 = 0xffffffffu;
 // arithmetic gives, and no likely integer's.
 const SPARE: u32 = 0xffa5c3e1u;
 
-struct Seen { state: u32, value: Acc }
+// What a tile leaves behind.
+#if COUNTED
+alias Carry = Item;
+fn carry_of(x: Item) -> Carry { return x; }
+fn no_carry() -> Carry { return nothing(); }
+fn join_carries(a: Carry, b: Carry) -> Carry { return join(a, b); }
+#else
+alias Carry = Acc;
+fn carry_of(x: Item) -> Carry { return value_of(x); }
+fn no_carry() -> Carry { return op_identity(); }
+fn join_carries(a: Carry, b: Carry) -> Carry { return op_combine(a, b); }
+#endif
+
+struct Seen { state: u32, value: Carry }
 
 // A ticket; for each tile its prefix; for each its total; for each dispatch what lies before it.
 // 0 is not ready.
@@ -26,9 +40,20 @@ struct Seen { state: u32, value: Acc }
 
 fn take_ticket() -> u32 { return atomicAdd(&posts[0], 1u); }
 
+#if COUNTED
+// Where one more than the number lies that goes with the value at `at`.
+fn heads_place(at: u32) -> u32 { return 2u + 2u * params.all_tiles + at; }
+#endif
+
 fn peek_word(at: u32, state: u32) -> Seen {
     let word = atomicLoad(&posts[at]);
-    return Seen(select(NOT_READY, state, word != 0u), bitcast<Acc>(word ^ SPARE));
+    let value = bitcast<Acc>(word ^ SPARE);
+#if COUNTED
+    let heads = atomicLoad(&posts[heads_place(at)]);
+    return Seen(select(NOT_READY, state, word != 0u && heads != 0u), Item(value, heads - 1u));
+#else
+    return Seen(select(NOT_READY, state, word != 0u), value);
+#endif
 }
 
 // What tile `local` of this dispatch has posted.
@@ -43,30 +68,42 @@ fn peek(local: u32) -> Seen {
 
 fn post(local: u32, seen: Seen) {
     let at = 1u + params.first_tile + local + select(params.all_tiles, 0u, seen.state == PREFIX);
+#if COUNTED
+    atomicStore(&posts[at], bitcast<u32>(seen.value.value) ^ SPARE);
+    atomicStore(&posts[heads_place(at)], seen.value.head + 1u);
+#else
     atomicStore(&posts[at], bitcast<u32>(seen.value) ^ SPARE);
+#endif
 }
 
+#if COUNTED
+fn before_all() -> Carry { return no_carry(); }
+fn hand_over(value: Carry) {}
+#else
 // What lies before all tiles of this dispatch: what the one before it handed over.
-fn before_all() -> Acc {
+fn before_all() -> Carry {
     if params.piece == 0u {
         return op_identity();
     }
     return bitcast<Acc>(atomicLoad(&posts[1u + 2u * params.all_tiles + params.piece]));
 }
 
-fn hand_over(value: Acc) {
+fn hand_over(value: Carry) {
     atomicStore(&posts[2u + 2u * params.all_tiles + params.piece], bitcast<u32>(value));
 }
+#endif
 
-// What is known of a tile by its total alone. One that holds a head leaves the same behind whatever lies before it.
+// What is known of a tile by its total alone. One that holds a head leaves the same value behind whatever lies before it.
 fn known(local: u32, total: Item) -> Seen {
+#if !COUNTED
     if has_head(total) {
-        return Seen(PREFIX, value_of(total));
+        return Seen(PREFIX, carry_of(total));
     }
+#endif
     if local == 0u {
-        return Seen(PREFIX, op_combine(before_all(), value_of(total)));
+        return Seen(PREFIX, join_carries(before_all(), carry_of(total)));
     }
-    return Seen(TOTAL, value_of(total));
+    return Seen(TOTAL, carry_of(total));
 }
 
 // Whether the tile posts at all: for tests, one in LEAVE_OUT does not, as if its workgroup had been stopped.
@@ -83,10 +120,10 @@ fn post_total(local: u32, total: Item) {
     }
 }
 
-fn post_prefix(local: u32, carry: Acc, total: Item) {
+fn post_prefix(local: u32, carry: Carry, total: Item) {
     var seen = known(local, total);
     if seen.state == TOTAL {
-        seen = Seen(PREFIX, op_combine(carry, seen.value));
+        seen = Seen(PREFIX, join_carries(carry, seen.value));
         if posts_are_made(local) {
             post(local, seen);
         }
@@ -96,26 +133,26 @@ fn post_prefix(local: u32, carry: Acc, total: Item) {
     }
 }
 
-var<workgroup> wg_carry: Acc;
+var<workgroup> wg_carry: Carry;
 
 // What lies before tile `local` of this dispatch, whose own total is `total`.
 #if SUBGROUPS
 var<workgroup> wg_blocked: u32;
 
-fn look_back(local: u32, total: Item, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Acc {
+fn look_back(local: u32, total: Item, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Carry {
     if sub_id == 0u && sub_lane == 0u {
         post_total(local, total);
     }
     // Of the first subgroup: the tiles `look .. local` are in `carry`; nothing else is before them, if `ended`.
     var look = local;
-    var carry = op_identity();
+    var carry = no_carry();
     var ended = false;
     loop {
         if sub_id == 0u {
             var spins = 0u;
             while !ended && spins <= SPINS {
                 // Lane 0 sees the nearest tile.
-                var seen = Seen(PREFIX, op_identity());
+                var seen = Seen(PREFIX, no_carry());
                 if sub_lane < look {
                     seen = peek(look - 1u - sub_lane);
                 } else if sub_lane == look {
@@ -127,8 +164,11 @@ fn look_back(local: u32, total: Item, sub_lane: u32, sub_size: u32, sub_id: u32,
                 let usable = select(missing, prefix + 1u, ended);
                 spins += 1u;
                 if usable > 0u {
-                    let value = select(op_identity(), seen.value, sub_lane < usable);
-                    carry = op_combine(join_far_to_near(value, sub_lane, sub_size), carry);
+                    var value = no_carry();
+                    if sub_lane < usable {
+                        value = seen.value;
+                    }
+                    carry = join_carries(join_far_to_near(value, sub_lane, sub_size), carry);
                     look -= min(usable, look);
                     spins = 0u;
                 }
@@ -150,7 +190,7 @@ fn look_back(local: u32, total: Item, sub_lane: u32, sub_size: u32, sub_id: u32,
             if sub_lane == 0u {
                 post(blocked - 1u, other);
             }
-            carry = op_combine(other.value, carry);
+            carry = join_carries(other.value, carry);
             ended = other.state == PREFIX;
             look = blocked - 1u;
         }
@@ -158,18 +198,26 @@ fn look_back(local: u32, total: Item, sub_lane: u32, sub_size: u32, sub_id: u32,
     return wg_carry;
 }
 
+fn carry_across(x: Carry, mask: u32) -> Carry {
+#if COUNTED
+    return Item(subgroupShuffleXor(x.value, mask), subgroupShuffleXor(x.head, mask));
+#else
+    return subgroupShuffleXor(x, mask);
+#endif
+}
+
 // The total of a value a lane, where lane 0 comes last.
-fn join_far_to_near(value: Acc, lane: u32, size: u32) -> Acc {
+fn join_far_to_near(value: Carry, lane: u32, size: u32) -> Carry {
 #if NATIVE_ADD
     return subgroupAdd(value);
 #else
     var total = value;
     for (var mask = 1u; mask < size; mask *= 2u) {
-        let other = subgroupShuffleXor(total, mask);
+        let other = carry_across(total, mask);
         if (lane & mask) == 0u {
-            total = op_combine(other, total);
+            total = join_carries(other, total);
         } else {
-            total = op_combine(total, other);
+            total = join_carries(total, other);
         }
     }
     return total;
@@ -181,18 +229,18 @@ var<workgroup> wg_seen: array<Seen, WINDOW>;
 // How far back the workgroup has looked, and what it found there.
 var<workgroup> wg_next: vec2<u32>;
 
-fn look_back(local: u32, total: Item, lane: u32) -> Acc {
+fn look_back(local: u32, total: Item, lane: u32) -> Carry {
     if lane == 0u {
         post_total(local, total);
     }
     // The tiles `look .. local` are in lane 0's `carry`; nothing else is before them, if `ended`.
     var look = local;
-    var carry = op_identity();
+    var carry = no_carry();
     var ended = false;
     loop {
         if lane < WINDOW {
             // Lane 0 sees the nearest tile.
-            var seen = Seen(PREFIX, op_identity());
+            var seen = Seen(PREFIX, no_carry());
             for (var spins = 0u; lane < look && spins <= SPINS; spins++) {
                 seen = peek(look - 1u - lane);
                 if seen.state != NOT_READY {
@@ -211,7 +259,7 @@ fn look_back(local: u32, total: Item, lane: u32) -> Acc {
                 let seen = wg_seen[i];
                 state = seen.state;
                 if state != NOT_READY {
-                    carry = op_combine(seen.value, carry);
+                    carry = join_carries(seen.value, carry);
                     look -= min(1u, look);
                 }
             }
@@ -231,7 +279,7 @@ fn look_back(local: u32, total: Item, lane: u32) -> Acc {
             let other = known(look, total_of_tile(look, lane));
             if lane == 0u {
                 post(look, other);
-                carry = op_combine(other.value, carry);
+                carry = join_carries(other.value, carry);
                 ended = other.state == PREFIX;
             }
         }

@@ -9,11 +9,15 @@ const ITEMS_PER_THREAD: u32 = 8u;
 @group(0) @binding(1) var<storage, read_write> totals: array<u32>;
 
 fn total(tile: u32) -> Item {
+#if COUNTED
+    return Item(bitcast<Acc>(totals[2u * tile]), totals[2u * tile + 1u]);
+#else
     var head = false;
     if ITEM_WORDS == 2u {
         head = totals[ITEM_WORDS * tile + 1u] != 0u;
     }
     return item(bitcast<Acc>(totals[ITEM_WORDS * tile]), head);
+#endif
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -31,6 +35,9 @@ fn scan_totals(@builtin(local_invocation_index) lane: u32) {
         for (var tile = begin; tile < end; tile++) {
             let next = join(run, total(tile));
             totals[ITEM_WORDS * tile] = bitcast<u32>(value_of(run));
+#if COUNTED
+            totals[2u * tile + 1u] = run.head;
+#endif
             run = next;
         }
         carry = join(carry, span.all);

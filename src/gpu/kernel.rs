@@ -7,8 +7,9 @@ use super::{Gpu, Slice};
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::gpu::RawSlice;
+use crate::program::counted;
 use crate::shader::{BindingKind, Interface, Spec, Target, expand_text};
-use crate::shape::round_up;
+use crate::shape::{index_u32, round_up};
 use naga::valid::Capabilities;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -126,14 +127,87 @@ impl OwnKernel {
         let name = &self.name;
         rec.check_alive()?;
         rec.check_owner(name, &self.gpu)?;
-        let limits = &self.gpu.profile().limits;
-        let limit = limits.max_workgroups_per_dimension;
+        let limit = self.gpu.profile().limits.max_workgroups_per_dimension;
         if workgroups.iter().any(|n| *n > limit) {
             return Err(err!(
                 TooLarge,
                 "{name}: {workgroups:?} workgroups; {limit} is the most along each dimension"
             ));
         }
+        let group = self.bind(args)?;
+        self.set(rec, args, &group).dispatch_workgroups(workgroups[0], workgroups[1], workgroups[2]);
+        Ok(())
+    }
+
+    /// Records a launch over as many items as `count`, one `u32` on the device, holds when the work runs: enough
+    /// workgroups of `items_per_workgroup` items for all of them, and never more than `most` items need, whatever
+    /// `count` says. Nothing is read back: this is how work goes on behind [`Select`](crate::Select) and the other
+    /// ops that leave their count on the device.
+    ///
+    /// Workgroups are counted along x; above 32768 of them they fold over y and z, and the kernel finds its number by
+    /// `workgroup_index` of `#import workgroup/index`. The last ones may have fewer items, or none: the kernel
+    /// binds `count` too and leaves out what is not below it.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, kept) = (gpu.upload(&[5u32, 0, 7, 0, 0, 9])?, gpu.alloc_zeroed::<u32>(6)?);
+    /// let count = gpu.alloc::<u32>(1)?;
+    /// let select = Select::by(6, Predicate::NonZero).plan::<u32>(&gpu)?;
+    /// let double = gpu.kernel("double.wgsl", "
+    ///     @group(0) @binding(0) var<storage, read> count: array<u32>;
+    ///     @group(0) @binding(1) var<storage, read_write> data: array<u32>;
+    ///     @compute @workgroup_size(64)
+    ///     fn double(@builtin(global_invocation_id) id: vec3<u32>) {
+    ///         if id.x < count[0] { data[id.x] *= 2u; }
+    ///     }", "double")?;
+    /// let mut rec = gpu.recorder();
+    /// select.record(&mut rec, &x, &kept, &count)?;
+    /// double.record_counted(&mut rec, &[Arg::from(&count), Arg::from(&kept)], &count, 64, 6)?;
+    /// rec.submit()?;
+    /// assert_eq!(kept.read()?, [10, 14, 18, 0, 0, 0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for no items a workgroup;
+    /// [`Shape`](crate::ErrorKind::Shape) if `count` is not one element;
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if `most` is above 2^32 - 1; those of [`OwnKernel::record`].
+    /// Nothing is recorded then.
+    pub fn record_counted<'c, E: Encoder>(
+        &self,
+        rec: &mut Recorder<E>,
+        args: &[Arg<'_>],
+        count: impl Into<Slice<'c, u32>>,
+        items_per_workgroup: u32,
+        most: usize,
+    ) -> Result<()> {
+        let (name, count) = (&self.name, count.into());
+        rec.check_alive()?;
+        rec.check_owner(name, &self.gpu)?;
+        if items_per_workgroup == 0 {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: workgroups of 0 items cover nothing; give them 1 or more"
+            ));
+        }
+        let most = index_u32(name, "most", most)?;
+        let group = self.bind(args)?;
+        let fold = self.gpu.prepare_lowered(counted::workgroups(items_per_workgroup, most))?;
+        let workgroups = self.gpu.alloc::<u32>(3)?;
+        fold.record(rec, &[count.untyped(), Slice::from(&workgroups).untyped()])
+            .map_err(|e| e.context(name))?;
+        self.set(rec, args, &group).dispatch_workgroups_indirect(workgroups.raw(), 0);
+        rec.keep([&workgroups.memory].into_iter());
+        Ok(())
+    }
+
+    /// Checks the arguments and binds them.
+    fn bind(&self, args: &[Arg<'_>]) -> Result<wgpu::BindGroup> {
+        let name = &self.name;
+        let limits = &self.gpu.profile().limits;
         let bindings = &self.interface().bindings;
         if args.len() != bindings.len() {
             let names: Vec<_> = bindings.iter().map(|b| b.name.as_str()).collect();
@@ -224,9 +298,17 @@ impl OwnKernel {
             .unwrap_or_default();
         let desc =
             wgpu::BindGroupDescriptor { label: Some(name), layout: &self.pipeline.layout, entries: &entries };
-        let group = self
-            .gpu
-            .scoped(&format!("{name}: binding buffers"), || self.gpu.inner.device.create_bind_group(&desc))?;
+        self.gpu
+            .scoped(&format!("{name}: binding buffers"), || self.gpu.inner.device.create_bind_group(&desc))
+    }
+
+    /// Sets pipeline and bindings in the open pass.
+    fn set<'r, E: Encoder>(
+        &self,
+        rec: &'r mut Recorder<E>,
+        args: &[Arg<'_>],
+        group: &wgpu::BindGroup,
+    ) -> &'r mut wgpu::ComputePass<'static> {
         rec.keep(
             args.iter()
                 .filter_map(|arg| if let Arg::Storage(slice) = arg { Some(slice.memory) } else { None }),
@@ -234,9 +316,8 @@ impl OwnKernel {
         let (pass, last) = rec.pass();
         *last = self.pipeline.id;
         pass.set_pipeline(&self.pipeline.pipeline);
-        pass.set_bind_group(0, &group, &[]);
-        pass.dispatch_workgroups(workgroups[0], workgroups[1], workgroups[2]);
-        Ok(())
+        pass.set_bind_group(0, group, &[]);
+        pass
     }
 
     fn check_aliasing(&self, args: &[Arg<'_>]) -> Result<()> {

@@ -6,7 +6,7 @@ use crate::element::Element;
 use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Recorder, Slice};
-use crate::primitives::{Histogram, RadixSort, Reduce, Reducer, Scan};
+use crate::primitives::{Histogram, RadixSort, Reduce, ReduceByKey, Reducer, Scan, SegmentedReduce};
 use crate::program::{In, InOut, Op};
 
 impl Gpu {
@@ -294,6 +294,56 @@ impl Gpu {
         let sorted = (self.alloc(keys.len())?, self.alloc(keys.len())?);
         self.run(|rec| plan.record(rec, keys, values, &sorted.0, &sorted.1))?;
         Ok(sorted)
+    }
+
+    /// The key of each run of equal neighbours among `keys`, its values combined, and the number of runs, in new
+    /// buffers: [`ReduceByKey`]. The first two are written up to that number.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Sum};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (keys, values) = (gpu.upload(&[7u32, 7, 3])?, gpu.upload(&[1.5f32, 2.0, 4.0])?);
+    /// let (keys, sums, count) = gpu.reduce_by_key(&keys, &values, Sum)?;
+    /// let runs = count.read()?[0] as usize;
+    /// assert_eq!(keys.slice(..runs)?.read()?, [7, 3]);
+    /// assert_eq!(sums.slice(..runs)?.read()?, [3.5, 4.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`ReduceByKey`] and of [`Gpu::alloc`].
+    pub fn reduce_by_key<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        keys: impl Into<Slice<'a, u32>>,
+        values: impl Into<Slice<'a, T>>,
+        op: O,
+    ) -> Result<(Buffer<u32>, Buffer<T>, Buffer<u32>)> {
+        let (keys, values) = (keys.into(), values.into());
+        let plan = ReduceByKey::new(op, keys.len()).plan::<T>(self)?;
+        let (keys_out, results) = (self.alloc(keys.len())?, self.alloc(keys.len())?);
+        let count = self.alloc(1)?;
+        self.run(|rec| plan.record(rec, keys, values, &keys_out, &results, &count))?;
+        Ok((keys_out, results, count))
+    }
+
+    /// The elements of each segment of `values` combined, where what is not 0 in `heads` begins one, and the number
+    /// of segments, in new buffers: [`SegmentedReduce`]. The first is written up to that number.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedReduce`] and of [`Gpu::alloc`].
+    pub fn segmented_reduce<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        values: impl Into<Slice<'a, T>>,
+        heads: impl Into<Slice<'a, u32>>,
+        op: O,
+    ) -> Result<(Buffer<T>, Buffer<u32>)> {
+        let (values, heads) = (values.into(), heads.into());
+        let plan = SegmentedReduce::new(op, values.len()).plan::<T>(self)?;
+        let (results, count) = (self.alloc(values.len())?, self.alloc(1)?);
+        self.run(|rec| plan.record(rec, values, heads, &results, &count))?;
+        Ok((results, count))
     }
 
     /// Submits what `record` records.

@@ -10,15 +10,22 @@
 //! | prefixes that begin anew at flags | [`SegmentedScan`] |
 //! | some of the elements, close together | [`Select`]; [`Partition`] keeps the others behind them |
 //! | runs of equal neighbours | [`Unique`]; with their lengths [`RunLength`] |
+//! | one number for each run of equal keys | [`ReduceByKey`]; for each segment by flags [`SegmentedReduce`] |
 //! | keys in order, alone or with values | [`RadixSort`] |
+//!
+//! Counts of results stay on the device. [`RadixSort::counted`] takes one, and so does a kernel of one's own:
+//! [`OwnKernel::record_counted`](crate::gpu::OwnKernel::record_counted).
 
 mod compact;
 mod histogram;
 mod operator;
 mod partition;
 mod reduce;
+mod reduce_by_key;
 mod run_length;
+mod runs;
 mod scan;
+mod segmented_reduce;
 mod segmented_scan;
 mod select;
 mod sort;
@@ -30,8 +37,10 @@ pub use histogram::Histogram;
 pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, Sum};
 pub use partition::{Partition, PartitionIf};
 pub use reduce::Reduce;
+pub use reduce_by_key::ReduceByKey;
 pub use run_length::RunLength;
 pub use scan::Scan;
+pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
 pub use select::{Select, SelectIf};
 pub use sort::{Counted, InPlace, Keys, Pairs, RadixSort, SortForm};
@@ -49,5 +58,7 @@ pub const OPS: &[OpInfo] = &[
     partition::INFO,
     unique::INFO,
     run_length::INFO,
+    reduce_by_key::INFO,
+    segmented_reduce::INFO,
     sort::INFO,
 ];

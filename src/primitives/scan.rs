@@ -344,14 +344,8 @@ impl Job<'_> {
 impl Lowering<'_> {
     fn spec(&self) -> Spec {
         let Job { op, dtype, segments, form, .. } = *self.job;
-        let spec = op.specialise(Spec::new(), dtype);
-        // An order's keys have room for infinity, which is the identity of floats.
-        let spec = match (op, dtype.is_float()) {
-            (Operator::Min, true) => spec.constant("IDENTITY", 0xff80_0000_u32),
-            (Operator::Max, true) => spec.constant("IDENTITY", 0x007f_ffff_u32),
-            _ => spec,
-        };
-        spec.flag("SEGMENTED", segments != Segments::One)
+        monoid(op, dtype)
+            .flag("SEGMENTED", segments != Segments::One)
             .flag("ROWS", matches!(segments, Segments::Rows(_)))
             .flag("REVERSE", form.reverse)
             .flag("EXCLUSIVE", form.exclusive)
@@ -582,6 +576,17 @@ impl Lowering<'_> {
         let output = pair(if heads { 2 } else { 1 }, piece.first * size, main, bytes);
         let heads = heads.then(|| pair(1, piece.first * 4, main / size * 4, piece.len * 4));
         ((main / 16) as u32, Bound { input, output, heads })
+    }
+}
+
+/// The spec of kernels that scan elements of `dtype`.
+pub(super) fn monoid(op: &Operator, dtype: DType) -> Spec {
+    let spec = op.specialise(Spec::new(), dtype);
+    // An order's keys have room for infinity, which is the identity of floats.
+    match (op, dtype.is_float()) {
+        (Operator::Min, true) => spec.constant("IDENTITY", 0xff80_0000_u32),
+        (Operator::Max, true) => spec.constant("IDENTITY", 0x007f_ffff_u32),
+        _ => spec,
     }
 }
 

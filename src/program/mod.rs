@@ -14,6 +14,7 @@
 //! # Ok::<(), tilework::Error>(())
 //! ```
 
+pub(crate) mod counted;
 pub(crate) mod probe;
 mod profile;
 mod variant;

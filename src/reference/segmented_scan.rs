@@ -27,7 +27,7 @@ pub fn segmented_scan_bound<T: Number>(
 }
 
 /// The segments, in order.
-fn segments(heads: &[u32]) -> impl Iterator<Item = Range<usize>> {
+pub(super) fn segments(heads: &[u32]) -> impl Iterator<Item = Range<usize>> {
     let begins = |&at: &usize| at == 0 || heads[at] != 0;
     let mut starts: Vec<usize> = (0..heads.len()).filter(begins).collect();
     starts.push(heads.len());

@@ -21,7 +21,7 @@ where
 }
 
 /// Flags of which about one in `length` is set, to some bits.
-fn flags(n: usize, length: u64) -> Vec<u32> {
+pub(crate) fn flags(n: usize, length: u64) -> Vec<u32> {
     let mut random = Random::new(length);
     (0..n).map(|_| if random.next().is_multiple_of(length) { random.next() as u32 | 1 } else { 0 }).collect()
 }

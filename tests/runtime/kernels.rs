@@ -2,8 +2,9 @@
 
 use super::{Caller, open, refused};
 use crate::support::{devices, gpu};
-use tilework::ErrorKind::{Aliasing, Buffer as Wrong, Shader, Shape, TooLarge, Unsupported};
+use tilework::ErrorKind::{Aliasing, Buffer as Wrong, InvalidArgument, Shader, Shape, TooLarge, Unsupported};
 use tilework::gpu::Arg;
+use tilework::{Plannable, RadixSort, Select};
 
 const SCALE: &str = "
 struct Scale { factor: f32, offset: f32 }
@@ -211,4 +212,85 @@ fn a_kernel_says_what_it_binds() {
         @group(0) @binding(0) var<storage, read_write> x: array<u32>;
         @compute @workgroup_size(1) fn k(@builtin(workgroup_id) id: vec3<u32>) { x[workgroup_index(id)] = 1u; }";
     gpu.kernel("imports.wgsl", imported, "k").unwrap();
+}
+
+/// Doubles as many elements as `count` says, 64 a workgroup.
+const DOUBLE: &str = "
+    #import workgroup/index
+    @group(0) @binding(0) var<storage, read> count: array<u32>;
+    @group(0) @binding(1) var<storage, read_write> data: array<u32>;
+    @compute @workgroup_size(64)
+    fn double(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+        let i = 64u * workgroup_index(group) + lane;
+        if i < count[0] { data[i] *= 2u; }
+    }";
+
+#[test]
+fn a_kernel_runs_over_what_was_selected_on_the_device() {
+    for d in devices() {
+        let gpu = &d.gpu;
+        let double = gpu.kernel("double.wgsl", DOUBLE, "double").unwrap();
+        for (n, every) in [(1000, 3), (1000, 1), (70_000, 2), (1000, 1001)] {
+            let x: Vec<u32> = (0..n).collect();
+            let flags: Vec<u32> = x.iter().map(|i| u32::from(i % every == every - 1)).collect();
+            let (dx, df) = (gpu.upload(&x).unwrap(), gpu.upload(&flags).unwrap());
+            let (kept, count) = (gpu.upload(&vec![7u32; n as usize]).unwrap(), gpu.alloc::<u32>(1).unwrap());
+            let sorted = gpu.upload(&vec![7u32; n as usize]).unwrap();
+            let select = Select::new(n as usize).plan::<u32>(gpu).unwrap();
+            let sort = RadixSort::new(n as usize).descending(true).counted().plan::<u32>(gpu).unwrap();
+            let mut rec = gpu.recorder();
+            select.record(&mut rec, &dx, &df, &kept, &count).unwrap();
+            let args = [Arg::from(&count), Arg::from(&kept)];
+            double.record_counted(&mut rec, &args, &count, 64, n as usize).unwrap();
+            sort.record(&mut rec, &kept, &count, &sorted).unwrap();
+            rec.submit().unwrap();
+            let mut want: Vec<u32> = x.iter().filter(|i| *i % every == every - 1).map(|i| 2 * i).collect();
+            let k = want.len();
+            let got = kept.read().unwrap();
+            assert_eq!(got[..k], want, "{}: {n}", d.label);
+            assert!(got[k..].iter().all(|x| *x == 7), "{}: {n}, behind the count", d.label);
+            want.reverse();
+            assert_eq!(sorted.read().unwrap()[..k], want, "{}: {n}, sorted", d.label);
+        }
+    }
+}
+
+#[test]
+fn a_count_starts_as_many_workgroups_as_it_needs_and_as_most_allows() {
+    // Each workgroup adds 1, whatever the count: so the sum is the number of workgroups.
+    let tally = "
+        @group(0) @binding(0) var<storage, read_write> sum: atomic<u32>;
+        @compute @workgroup_size(1) fn tally() { atomicAdd(&sum, 1u); }";
+    for d in devices() {
+        let gpu = &d.gpu;
+        let tally = gpu.kernel("tally.wgsl", tally, "tally").unwrap();
+        // Count, items of a workgroup, most, workgroups: rows are whole once they fold.
+        for (count, items, most, want) in [
+            (0, 64, 1000, 0),
+            (1, 64, 1000, 1),
+            (64, 64, 1000, 1),
+            (65, 64, 1000, 2),
+            (u32::MAX, 64, 640, 10),
+            (u32::MAX, u32::MAX, u32::MAX as usize, 1),
+            (u32::MAX, 1000, 0, 0),
+            (32_768, 1, 1 << 20, 32_768),
+            (32_769, 1, 1 << 20, 65_536),
+        ] {
+            let (sum, n) = (gpu.alloc_zeroed::<u32>(1).unwrap(), gpu.upload(&[count]).unwrap());
+            let mut rec = gpu.recorder();
+            tally.record_counted(&mut rec, &[Arg::from(&sum)], &n, items, most).unwrap();
+            rec.submit().unwrap();
+            assert_eq!(sum.read().unwrap(), [want], "{}: {count} by {items}, at most {most}", d.label);
+        }
+        let (sum, n) = (gpu.upload(&[0u32]).unwrap(), gpu.upload(&[9u32, 9]).unwrap());
+        let mut rec = gpu.recorder();
+        let args = [Arg::from(&sum)];
+        let one = n.slice(..1).unwrap();
+        refused(tally.record_counted(&mut rec, &args, one, 0, 9), InvalidArgument, &["0 items"]);
+        refused(tally.record_counted(&mut rec, &args, &n, 1, 9), Shape, &["count", "2 elements"]);
+        refused(tally.record_counted(&mut rec, &args, one, 1, 1 << 32), TooLarge, &["most"]);
+        refused(tally.record_counted(&mut rec, &[], one, 1, 9), Shape, &["0 arguments"]);
+        rec.submit().unwrap();
+        assert_eq!(sum.read().unwrap(), [0], "{}", d.label);
+    }
 }

@@ -1,0 +1,425 @@
+// Runs reduced at the speed of memory: a scan as in scan_tiles, whose items count the heads of runs on their
+// way. An invocation holds QUADS vec4 of values and labels (keys, or flags) in registers; who meets the head of
+// a run writes the total of the run before to its place, and who holds the last element that of the last run.
+// What lies before the tile comes from an earlier kernel (CARRIED) or from the tiles before it (LOOKBACK).
+// TOTALS: only totals the tile, and reads no values before its last head.
+#import primitives/scan_element
+#import workgroup/index
+#if SUBGROUPS
+#import workgroup/scan_shuffle
+#else
+#import workgroup/scan_kogge_stone_double
+#endif
+#if LOOKBACK
+#import primitives/scan_lookback
+#endif
+#import primitives/reduce_by_key as labels
+
+const WORKGROUP_SIZE: u32 = 256u;
+const QUADS: u32 = 1u;
+const TILE_QUADS: u32 = WORKGROUP_SIZE * QUADS;
+
+@group(0) @binding(1) var<storage, read> values: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read> values_tail: array<u32>;
+@group(0) @binding(3) var<storage, read> labels: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read> labels_tail: array<u32>;
+#if TOTALS
+@group(0) @binding(5) var<storage, read_write> totals: array<u32>;
+#else
+@group(0) @binding(5) var<storage, read_write> results: array<u32>;
+@group(0) @binding(6) var<storage, read_write> count: array<u32>;
+const CARRY_BINDING: u32 = 7u;
+#if CARRIED
+@group(0) @binding(CARRY_BINDING) var<storage, read> carries: array<u32>;
+#endif
+#endif
+
+fn place(tile: u32, i: u32) -> u32 { return tile * TILE_QUADS + i; }
+
+// Whether all of the tile lies in whole quads. The last element never does.
+fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE_QUADS <= params.quads; }
+
+// What an invocation holds: elements, and which of them begin a run (bit i: element i).
+struct Quad { values: vec4<u32>, labels: vec4<u32>, heads: u32 }
+
+// A whole quad, without its values. The first element of all begins a run.
+fn take_labels(q: u32) -> Quad {
+    let quad = labels[q];
+    return Quad(vec4<u32>(0u), quad, head_bits(quad, labels[max(q, 1u) - 1u].w) | u32(q == 0u));
+}
+
+// Where word `w` lies among those of the tail; the last one for what is beyond the end.
+fn tail(w: u32) -> u32 { return min(w, params.elements - 1u) - 4u * params.quads; }
+
+// The same of any quad: what is beyond the end begins no run.
+fn take_any_labels(q: u32) -> Quad {
+    if q < params.quads {
+        return take_labels(q);
+    }
+    let w = 4u * q;
+    let quad = vec4<u32>(
+        labels_tail[tail(w)], labels_tail[tail(w + 1u)], labels_tail[tail(w + 2u)], labels_tail[tail(w + 3u)],
+    );
+    var before = 0u;
+    if q > params.quads {
+        before = labels_tail[tail(w - 1u)];
+    } else if q > 0u {
+        before = labels[q - 1u].w;
+    }
+    let there = min(max(params.elements, w) - w, 4u);
+    let heads = (head_bits(quad, before) | u32(q == 0u)) & ((1u << there) - 1u);
+    return Quad(vec4<u32>(0u), quad, heads);
+}
+
+fn any_values(q: u32) -> vec4<u32> {
+    if q < params.quads {
+        return values[q];
+    }
+    let w = 4u * q;
+    return vec4<u32>(
+        values_tail[tail(w)], values_tail[tail(w + 1u)], values_tail[tail(w + 2u)], values_tail[tail(w + 3u)],
+    );
+}
+
+// The invocation's quads are number first, first + step, ... of the tile. So that all loads are in flight
+// together, they stand here one by one, without a condition where the tile is full.
+fn load_labels(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
+    var quads: array<Quad, QUADS>;
+    if is_full(tile) {
+        quads[0] = take_labels(place(tile, first));
+#if QUADS_2
+        quads[1] = take_labels(place(tile, first + step));
+#endif
+#if QUADS_4
+        quads[2] = take_labels(place(tile, first + 2u * step));
+        quads[3] = take_labels(place(tile, first + 3u * step));
+#endif
+#if QUADS_8
+        quads[4] = take_labels(place(tile, first + 4u * step));
+        quads[5] = take_labels(place(tile, first + 5u * step));
+        quads[6] = take_labels(place(tile, first + 6u * step));
+        quads[7] = take_labels(place(tile, first + 7u * step));
+#endif
+        return quads;
+    }
+    quads[0] = take_any_labels(place(tile, first));
+#if QUADS_2
+    quads[1] = take_any_labels(place(tile, first + step));
+#endif
+#if QUADS_4
+    quads[2] = take_any_labels(place(tile, first + 2u * step));
+    quads[3] = take_any_labels(place(tile, first + 3u * step));
+#endif
+#if QUADS_8
+    quads[4] = take_any_labels(place(tile, first + 4u * step));
+    quads[5] = take_any_labels(place(tile, first + 5u * step));
+    quads[6] = take_any_labels(place(tile, first + 6u * step));
+    quads[7] = take_any_labels(place(tile, first + 7u * step));
+#endif
+    return quads;
+}
+
+#if TOTALS
+// The values of the quads that do not end before element `begin`.
+fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, step: u32, begin: u32) {
+    (*quads)[0].values = late_values(place(tile, first), begin);
+#if QUADS_2
+    (*quads)[1].values = late_values(place(tile, first + step), begin);
+#endif
+#if QUADS_4
+    (*quads)[2].values = late_values(place(tile, first + 2u * step), begin);
+    (*quads)[3].values = late_values(place(tile, first + 3u * step), begin);
+#endif
+#if QUADS_8
+    (*quads)[4].values = late_values(place(tile, first + 4u * step), begin);
+    (*quads)[5].values = late_values(place(tile, first + 5u * step), begin);
+    (*quads)[6].values = late_values(place(tile, first + 6u * step), begin);
+    (*quads)[7].values = late_values(place(tile, first + 7u * step), begin);
+#endif
+}
+
+fn late_values(q: u32, begin: u32) -> vec4<u32> {
+    if 4u * q + 4u <= begin {
+        return vec4<u32>(0u);
+    }
+    return any_values(q);
+}
+
+var<workgroup> wg_last: atomic<u32>;
+
+// A quad's last head, as an element of the array; 0 for none.
+fn last_head(quad: Quad, q: u32) -> u32 {
+    return select(4u * q + firstLeadingBit(quad.heads), 0u, quad.heads == 0u);
+}
+
+fn last_own_head(quads: array<Quad, QUADS>, tile: u32, first: u32, step: u32) -> u32 {
+    var last = 0u;
+    last = max(last, last_head(quads[0], place(tile, first)));
+#if QUADS_2
+    last = max(last, last_head(quads[1], place(tile, first + step)));
+#endif
+#if QUADS_4
+    last = max(last, last_head(quads[2], place(tile, first + 2u * step)));
+    last = max(last, last_head(quads[3], place(tile, first + 3u * step)));
+#endif
+#if QUADS_8
+    last = max(last, last_head(quads[4], place(tile, first + 4u * step)));
+    last = max(last, last_head(quads[5], place(tile, first + 5u * step)));
+    last = max(last, last_head(quads[6], place(tile, first + 6u * step)));
+    last = max(last, last_head(quads[7], place(tile, first + 7u * step)));
+#endif
+    return last;
+}
+#else
+fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, step: u32) {
+    if is_full(tile) {
+        (*quads)[0].values = values[place(tile, first)];
+#if QUADS_2
+        (*quads)[1].values = values[place(tile, first + step)];
+#endif
+#if QUADS_4
+        (*quads)[2].values = values[place(tile, first + 2u * step)];
+        (*quads)[3].values = values[place(tile, first + 3u * step)];
+#endif
+#if QUADS_8
+        (*quads)[4].values = values[place(tile, first + 4u * step)];
+        (*quads)[5].values = values[place(tile, first + 5u * step)];
+        (*quads)[6].values = values[place(tile, first + 6u * step)];
+        (*quads)[7].values = values[place(tile, first + 7u * step)];
+#endif
+        return;
+    }
+    (*quads)[0].values = any_values(place(tile, first));
+#if QUADS_2
+    (*quads)[1].values = any_values(place(tile, first + step));
+#endif
+#if QUADS_4
+    (*quads)[2].values = any_values(place(tile, first + 2u * step));
+    (*quads)[3].values = any_values(place(tile, first + 3u * step));
+#endif
+#if QUADS_8
+    (*quads)[4].values = any_values(place(tile, first + 4u * step));
+    (*quads)[5].values = any_values(place(tile, first + 5u * step));
+    (*quads)[6].values = any_values(place(tile, first + 6u * step));
+    (*quads)[7].values = any_values(place(tile, first + 7u * step));
+#endif
+}
+#endif
+
+// The total of quad `q`; of elements before `begin` only the heads count.
+fn fold_quad(quad: Quad, q: u32, begin: u32) -> Item {
+#if TOTALS
+    if 4u * q + 4u <= begin {
+        return Item(op_identity(), countOneBits(quad.heads));
+    }
+#endif
+    let marks = Marks(quad.heads, 0u);
+    var total = element(quad.values.x, 0u, 0u, marks);
+    total = fold_word(total, quad.values.y, 1u, marks);
+    total = fold_word(total, quad.values.z, 2u, marks);
+    return fold_word(total, quad.values.w, 3u, marks);
+}
+
+// Joins a quad's total to the run: of the subgroup, or of the invocation alone. What lay before it there.
+fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> Item {
+#if SUBGROUPS
+    let scanned = subgroup_scan(x, sub_lane, sub_size);
+    let before = join(*run, subgroup_before(scanned, sub_lane));
+    *run = join(*run, item_of_lane(scanned, sub_size - 1u));
+#else
+    let before = *run;
+    *run = join(before, x);
+#endif
+    return before;
+}
+
+// What lies before each of the invocation's quads, in the run; the run is their total.
+fn scan_quads(
+    run: ptr<function, Item>,
+    quads: array<Quad, QUADS>,
+    tile: u32,
+    first: u32,
+    step: u32,
+    begin: u32,
+    sub_lane: u32,
+    sub_size: u32,
+) -> array<Item, QUADS> {
+    var before: array<Item, QUADS>;
+    before[0] = advance(run, fold_quad(quads[0], place(tile, first), begin), sub_lane, sub_size);
+#if QUADS_2
+    before[1] = advance(run, fold_quad(quads[1], place(tile, first + step), begin), sub_lane, sub_size);
+#endif
+#if QUADS_4
+    before[2] = advance(run, fold_quad(quads[2], place(tile, first + 2u * step), begin), sub_lane, sub_size);
+    before[3] = advance(run, fold_quad(quads[3], place(tile, first + 3u * step), begin), sub_lane, sub_size);
+#endif
+#if QUADS_8
+    before[4] = advance(run, fold_quad(quads[4], place(tile, first + 4u * step), begin), sub_lane, sub_size);
+    before[5] = advance(run, fold_quad(quads[5], place(tile, first + 5u * step), begin), sub_lane, sub_size);
+    before[6] = advance(run, fold_quad(quads[6], place(tile, first + 6u * step), begin), sub_lane, sub_size);
+    before[7] = advance(run, fold_quad(quads[7], place(tile, first + 7u * step), begin), sub_lane, sub_size);
+#endif
+    return before;
+}
+
+#if LOOKBACK
+// The workgroup's total of any tile. Not unrolled, since it is rarely wanted and would take registers from the rest.
+#if SUBGROUPS
+fn total_of_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Item {
+    let first = sub_id * sub_size * QUADS + sub_lane;
+#else
+fn total_of_tile(tile: u32, lane: u32) -> Item {
+    let first = lane * QUADS;
+    let sub_lane = lane;
+    let sub_size = 1u;
+#endif
+    var run = nothing();
+    let quads = select(QUADS, 0u, params.tiles == 0u);
+    for (var i = 0u; i < quads; i++) {
+        let q = place(tile, first + i * sub_size);
+        var quad = take_any_labels(q);
+        quad.values = any_values(q);
+        _ = advance(&run, fold_quad(quad, q, 0u), sub_lane, sub_size);
+    }
+#if SUBGROUPS
+    return join_subgroups(run, sub_lane, sub_size, sub_id, sub_count).all;
+#else
+    return workgroup_scan(run, lane).all;
+#endif
+}
+#endif
+
+#if !TOTALS
+fn emit_total(run: Item) {
+    let total = finish(run.value);
+    results[run.head - 1u] = encode(total, total);
+}
+
+// Element `at`, which `run` has come to.
+fn emit(run: ptr<function, Item>, word: u32, label: u32, head: u32, at: u32, full: bool) {
+    if head != 0u {
+        if at > 0u {
+            emit_total(*run);
+        }
+        emit_label((*run).head, label);
+    }
+    *run = join(*run, Item(lift(decode(word, 0u), 0u), head));
+    if !full && at + 1u == params.elements {
+        emit_total(*run);
+        count[0] = (*run).head;
+    }
+}
+
+fn emit_quad(base: Item, before: Item, quad: Quad, q: u32, full: bool) {
+    var run = join(base, before);
+    emit(&run, quad.values.x, quad.labels.x, quad.heads & 1u, 4u * q, full);
+    emit(&run, quad.values.y, quad.labels.y, (quad.heads >> 1u) & 1u, 4u * q + 1u, full);
+    emit(&run, quad.values.z, quad.labels.z, (quad.heads >> 2u) & 1u, 4u * q + 2u, full);
+    emit(&run, quad.values.w, quad.labels.w, (quad.heads >> 3u) & 1u, 4u * q + 3u, full);
+}
+#endif
+
+#if TICKET
+var<workgroup> wg_ticket: u32;
+#endif
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+#if TOTALS
+fn total_tiles(
+#else
+fn reduce_tiles(
+#endif
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) index: u32,
+#if SUBGROUPS
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32,
+    @builtin(num_subgroups) sub_count: u32,
+#endif
+) {
+    var tile = workgroup_index(group);
+    if tile >= params.tiles {
+        return;
+    }
+#if TICKET
+    // In the order in which workgroups begin, which need not be that of their ids.
+    if index == 0u {
+        wg_ticket = take_ticket();
+    }
+    tile = workgroupUniformLoad(&wg_ticket);
+#endif
+#if SUBGROUPS
+    let lane = sub_id * sub_size + sub_lane;
+    let first = sub_id * sub_size * QUADS + sub_lane;
+    let step = sub_size;
+#else
+    let lane = index;
+    let first = lane * QUADS;
+    let step = 1u;
+    let sub_lane = lane;
+    let sub_size = 1u;
+#endif
+    var quads = load_labels(tile, first, step);
+#if TOTALS
+    if lane == 0u {
+        atomicStore(&wg_last, 0u);
+    }
+    workgroupBarrier();
+    let own = last_own_head(quads, tile, first, step);
+#if SUBGROUPS
+    let last = subgroupMax(own);
+    if sub_lane == 0u {
+        atomicMax(&wg_last, last);
+    }
+#else
+    atomicMax(&wg_last, own);
+#endif
+    workgroupBarrier();
+    let begin = atomicLoad(&wg_last);
+    load_values(&quads, tile, first, step, begin);
+#else
+    let begin = 0u;
+    load_values(&quads, tile, first, step);
+#endif
+    var run = nothing();
+    let before = scan_quads(&run, quads, tile, first, step, begin, sub_lane, sub_size);
+#if SUBGROUPS
+    let span = join_subgroups(run, sub_lane, sub_size, sub_id, sub_count);
+#else
+    let span = workgroup_scan(run, lane);
+#endif
+#if TOTALS
+    if lane == 0u {
+        totals[2u * tile] = bitcast<u32>(span.all.value);
+        totals[2u * tile + 1u] = span.all.head;
+    }
+#else
+    var base = span.before;
+#if CARRIED
+    base = join(Item(bitcast<Acc>(carries[2u * tile]), carries[2u * tile + 1u]), base);
+#endif
+#if LOOKBACK
+#if SUBGROUPS
+    base = join(look_back(tile, span.all, sub_lane, sub_size, sub_id, sub_count), base);
+#else
+    base = join(look_back(tile, span.all, lane), base);
+#endif
+#endif
+    let full = is_full(tile);
+    emit_quad(base, before[0], quads[0], place(tile, first), full);
+#if QUADS_2
+    emit_quad(base, before[1], quads[1], place(tile, first + step), full);
+#endif
+#if QUADS_4
+    emit_quad(base, before[2], quads[2], place(tile, first + 2u * step), full);
+    emit_quad(base, before[3], quads[3], place(tile, first + 3u * step), full);
+#endif
+#if QUADS_8
+    emit_quad(base, before[4], quads[4], place(tile, first + 4u * step), full);
+    emit_quad(base, before[5], quads[5], place(tile, first + 5u * step), full);
+    emit_quad(base, before[6], quads[6], place(tile, first + 6u * step), full);
+    emit_quad(base, before[7], quads[7], place(tile, first + 7u * step), full);
+#endif
+#endif
+}

@@ -1,0 +1,221 @@
+//! What reduce-by-key and segmented reduction share: one result a run, close together.
+
+use super::operator::{Accumulator, Operator};
+use super::scan::{Form, HIERARCHICAL, LOOKBACK, monoid};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, Determinism, DeviceProfile, Grid, Kernel, Operand, Program, Variant, choose,
+    kernel_params,
+};
+use crate::shader::{Fragment, Spec};
+use crate::shape::index_u32;
+
+pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
+
+kernel_params! {
+    struct Params {
+        tiles: u32,
+        first_tile: u32,
+        all_tiles: u32,
+        quads: u32,
+        elements: u32,
+        first_element: u32,
+        row: u32,
+        piece: u32,
+    }
+}
+
+kernel_params! { struct ClearParams { words: u32 } }
+
+/// Where runs begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Labels {
+    /// Where a key differs from the one before.
+    Keys(DType),
+    /// Where a flag is not 0.
+    Heads,
+}
+
+/// A reduction of runs of any kind.
+pub(super) struct Job<'a> {
+    pub(super) name: &'static str,
+    pub(super) op: &'a Operator,
+    pub(super) dtype: DType,
+    pub(super) labels: Labels,
+    pub(super) n: usize,
+    pub(super) form: &'a Form,
+    /// Invocations of a workgroup and vec4 of an invocation, instead of the policy's.
+    pub(super) tile: Option<(u32, u32)>,
+}
+
+/// Constants that depend on the device.
+struct Policy {
+    workgroup_size: u32,
+    /// vec4 that an invocation holds: 1, 2, 4 or 8.
+    quads: u32,
+    /// Times that a workgroup looks at a tile before it totals that one itself.
+    spins: u32,
+}
+
+fn policy(profile: &DeviceProfile, n: u64) -> Policy {
+    if profile.is_cpu() {
+        // Barriers are costly there, and so are long kernels to compile.
+        return Policy { workgroup_size: 64, quads: 2, spins: 4 };
+    }
+    // Not measured yet. An invocation holds keys and values: twice the registers of a scan's.
+    let (workgroup_size, quads) = match n {
+        0..0x4_0000 => (256, 2),
+        0x4_0000..0x40_0000 => (512, 2),
+        _ => (512, 4),
+    };
+    let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
+    Policy { workgroup_size: workgroup_size.min(most), quads, spins: 32 }
+}
+
+/// Invocations of the kernel that sets posts to not ready.
+const CLEAR_SIZE: u64 = 256;
+
+impl Job<'_> {
+    pub(super) fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let Self { name, op, dtype, labels, n, form, .. } = *self;
+        if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) || op.accumulator() == Accumulator::Pair {
+            return Err(err!(
+                Unsupported,
+                "{name}: {} of {dtype}; sum, prod, min, max and operators of one's own reduce f32, i32 and u32",
+                op.name()
+            ));
+        }
+        let rounds = dtype.is_float() && op.rounds(dtype);
+        let (variant, why) = choose(name, &form.variant, VARIANTS, profile, || {
+            if rounds {
+                ("hierarchical", "the order of combination is fixed, so that bits repeat".into())
+            } else {
+                ("lookback", "reads every element once, and waits for no workgroup without end".into())
+            }
+        })?;
+        let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
+        let mut program = Program::new(name, variant.name, why);
+        let (read, write) = (Access::Read, Access::Write);
+        match labels {
+            Labels::Keys(keys) => program.operands.extend([
+                operand("keys", keys, n, read),
+                operand("values", dtype, n, read),
+                operand("keys_out", keys, n, write),
+            ]),
+            Labels::Heads => program
+                .operands
+                .extend([operand("values", dtype, n, read), operand("heads", DType::U32, n, read)]),
+        }
+        program
+            .operands
+            .extend([operand("results", dtype, n, write), operand("count", DType::U32, 1, write)]);
+        let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
+        if let Some(o) = program.operands.iter().find(|o| o.bytes() > limit) {
+            return Err(err!(
+                TooLarge,
+                "{name}: {} of {} elements has {} bytes; the largest binding of {} has {limit}; work in pieces",
+                o.name,
+                o.len,
+                o.bytes(),
+                profile.name
+            ));
+        }
+        // Tiles reach beyond the end.
+        index_u32(name, "elements, and a tile,", n.saturating_add(1 << 17))?;
+        // How much is written is known only when it is done: what is read counts.
+        program.cost = Cost { flop: 2.0 * n as f64, bytes: 8.0 * n as f64 };
+        let varies = rounds && variant.name == "lookback";
+        program.determinism = if varies { Determinism::RoundingVaries } else { Determinism::SameBits };
+        self.dispatch(profile, variant.name == "lookback", &mut program);
+        Ok(program)
+    }
+
+    fn dispatch(&self, profile: &DeviceProfile, lookback: bool, program: &mut Program) {
+        let Self { op, dtype, labels, form, .. } = *self;
+        let n = self.n as u64;
+        let operands = program.operands.clone();
+        let whole = |name| {
+            let index = operands.iter().position(|o| o.name == name);
+            Binding::operand(index.unwrap_or_default(), &operands)
+        };
+        let clear = |program: &mut Program, what, words: u64| {
+            let kernel = program.kernel(Kernel::library("primitives/scan_clear", "clear_posts", Spec::new()));
+            let params = ClearParams { words: words as u32 };
+            program.dispatch(kernel, &params, vec![what], Grid::fold(words.div_ceil(CLEAR_SIZE)));
+        };
+        if n == 0 {
+            return clear(program, whole("count"), 1);
+        }
+        let Policy { workgroup_size, quads, spins } = policy(profile, n);
+        let (workgroup_size, quads) = self.tile.unwrap_or((workgroup_size, quads));
+        let tiles = n.div_ceil(u64::from(workgroup_size * quads) * 4);
+        let several = tiles > 1;
+        let spec = monoid(op, dtype).flag("SEGMENTED", true).flag("COUNTED", true);
+        let spec = match labels {
+            Labels::Keys(keys) => spec.flag("FLOAT", keys.is_float()),
+            Labels::Heads => spec.slot("labels", Fragment::Library("primitives/segmented_reduce")),
+        };
+        let mut tile_spec = spec
+            .constant("WORKGROUP_SIZE", workgroup_size)
+            .constant("QUADS", quads)
+            .flag("QUADS_2", quads >= 2)
+            .flag("QUADS_4", quads >= 4)
+            .flag("QUADS_8", quads >= 8)
+            .flag("SUBGROUPS", profile.features.subgroups);
+        // The last 256 bytes or less are bound as words: any array of words will do, and none overlap.
+        let main = (4 * n - 1) / 256 * 256;
+        let mut in_quads = |name| {
+            let all = whole(name);
+            // Never touched where the tail holds everything, but it must be bound.
+            let quads = if main > 0 { Binding { size: main, ..all } } else { program.scratch(16) };
+            [quads, Binding { offset: main, size: 4 * n - main, ..all }]
+        };
+        let labels_name = if labels == Labels::Heads { "heads" } else { "keys" };
+        let inputs = [in_quads("values"), in_quads(labels_name)].concat();
+        let params = Params {
+            tiles: tiles as u32,
+            first_tile: 0,
+            all_tiles: tiles as u32,
+            quads: (main / 16) as u32,
+            elements: n as u32,
+            first_element: 0,
+            row: 0,
+            piece: 0,
+        };
+        let carry_binding = if labels == Labels::Heads { 7u32 } else { 8 };
+        let mut carry = None;
+        if lookback {
+            let words = 3 + 4 * tiles;
+            let posts = program.scratch(4 * words);
+            if several {
+                clear(program, posts, words);
+            }
+            tile_spec = tile_spec.flag("LOOKBACK", true).flag("TICKET", several).constant("SPINS", spins);
+            tile_spec = tile_spec.constant("POSTS_BINDING", carry_binding);
+            if form.leave_out > 0 {
+                tile_spec = tile_spec.flag("LEAVING_OUT", true).constant("LEAVE_OUT", form.leave_out);
+            }
+            carry = Some(posts);
+        } else if several {
+            let totals = program.scratch(8 * tiles);
+            let total = tile_spec.clone().flag("TOTALS", true);
+            let kernel = program.kernel(Kernel::library("primitives/runs_tiles", "total_tiles", total));
+            let bindings = inputs.iter().copied().chain([totals]).collect();
+            program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
+            let spec = monoid(op, dtype).flag("SEGMENTED", true).flag("COUNTED", true);
+            let kernel = program.kernel(Kernel::library("primitives/scan_totals", "scan_totals", spec));
+            program.dispatch(kernel, &params, vec![totals], Grid::fold(1));
+            tile_spec = tile_spec.flag("CARRIED", true);
+            carry = Some(totals);
+        }
+        let mut outputs = vec![whole("results"), whole("count")];
+        if labels != Labels::Heads {
+            outputs.push(whole("keys_out"));
+        }
+        let tile_spec = tile_spec.constant("CARRY_BINDING", carry_binding);
+        let kernel = program.kernel(Kernel::library("primitives/runs_tiles", "reduce_tiles", tile_spec));
+        let bindings = inputs.into_iter().chain(outputs).chain(carry).collect();
+        program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
+    }
+}

@@ -1,0 +1,19 @@
+//! Programs that decide on the device how many workgroups another dispatch has.
+
+use super::{Access, Binding, Grid, Kernel, Operand, Program, kernel_params};
+use crate::element::DType;
+use crate::shader::Spec;
+
+kernel_params! { struct Params { items: u32, most: u32 } }
+
+/// From a count, the workgroups of `items` items each that cover it, and never more than cover `most`: three u32,
+/// folded as [`Grid::fold`] does.
+pub(crate) fn workgroups(items: u32, most: u32) -> Program {
+    let mut program = Program::new("workgroups", "folded", "the count lies on the device".into());
+    let operand = |name, len, access| Operand { name, dtype: DType::U32, len, access };
+    program.operands = vec![operand("count", 1, Access::Read), operand("workgroups", 3, Access::Write)];
+    let kernel = program.kernel(Kernel::library("dispatch/counted", "fold_count", Spec::new()));
+    let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
+    program.dispatch(kernel, &Params { items, most }, bindings, Grid::fold(1));
+    program
+}

@@ -1,0 +1,46 @@
+//! The values of each run of equal keys combined, element by element, in order.
+
+use super::{Number, segmented_reduce, segmented_reduce_bound};
+use crate::primitives::Operator;
+
+/// The first key of each run of equal neighbours, and its values combined: floats in `f64` and not rounded, integers
+/// exactly and wrapped to 32 bits. Equal is what `==` says. `None` as for [`scan`](super::scan).
+pub fn reduce_by_key<K: Copy + PartialEq, T: Number>(
+    op: &Operator,
+    keys: &[K],
+    values: &[T],
+) -> Option<(Vec<K>, Vec<f64>)> {
+    let heads = heads(keys);
+    let firsts = keys.iter().zip(&heads).filter(|(_, head)| **head != 0).map(|(key, _)| *key);
+    Some((firsts.collect(), segmented_reduce(op, values, &heads)?))
+}
+
+/// How far from [`reduce_by_key`] each result may be.
+pub fn reduce_by_key_bound<K: Copy + PartialEq, T: Number>(
+    op: &Operator,
+    keys: &[K],
+    values: &[T],
+) -> Vec<f64> {
+    segmented_reduce_bound(op, values, &heads(keys))
+}
+
+/// 1 where a run begins.
+fn heads<K: Copy + PartialEq>(keys: &[K]) -> Vec<u32> {
+    keys.iter().enumerate().map(|(i, key)| u32::from(i == 0 || *key != keys[i - 1])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_by_hand() {
+        let of = |op, keys: &[u32]| reduce_by_key(&op, keys, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+        assert_eq!(of(Operator::Sum, &[7, 7, 3, 3, 3, 7]), (vec![7, 3, 7], vec![3.0, 12.0, 6.0]));
+        assert_eq!(of(Operator::Max, &[5; 6]), (vec![5], vec![6.0]));
+        assert_eq!(reduce_by_key::<u32, u32>(&Operator::Sum, &[], &[]), Some((vec![], vec![])));
+        let nan = reduce_by_key(&Operator::Sum, &[f32::NAN, f32::NAN], &[1u32, 2]).unwrap();
+        assert_eq!(nan.1, [1.0, 2.0]);
+        assert_eq!(reduce_by_key_bound(&Operator::Sum, &[1u32, 1, 2], &[1u32, 2, 3]), [0.0; 2]);
+    }
+}

@@ -1,0 +1,31 @@
+//! Each segment combined, element by element, in order.
+
+use super::segmented_scan::segments;
+use super::{Number, scan, scan_bound};
+use crate::primitives::Operator;
+
+/// Each segment of `values`, of which element 0 and those with a flag are the first, combined: floats in `f64` and
+/// not rounded, integers exactly and wrapped to 32 bits. `None` as for [`scan`].
+pub fn segmented_reduce<T: Number>(op: &Operator, values: &[T], heads: &[u32]) -> Option<Vec<f64>> {
+    let last = |x: Vec<f64>| x.last().copied();
+    segments(heads).map(|s| scan(op, 1, s.len(), false, false, &values[s]).and_then(last)).collect()
+}
+
+/// How far from [`segmented_reduce`] each result may be: as the last of [`scan_bound`].
+pub fn segmented_reduce_bound<T: Number>(op: &Operator, values: &[T], heads: &[u32]) -> Vec<f64> {
+    segments(heads).filter_map(|s| scan_bound(op, 1, s.len(), false, false, &values[s]).pop()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_by_hand() {
+        let of = |op, heads: &[u32]| segmented_reduce(&op, &[1u32, 2, 3, 4, 5], heads).unwrap();
+        assert_eq!(of(Operator::Sum, &[0, 0, 1, 0, 9]), [3.0, 7.0, 5.0]);
+        assert_eq!(of(Operator::Prod, &[1, 0, 0, 0, 0]), [120.0]);
+        assert!(segmented_reduce::<f32>(&Operator::Sum, &[], &[]).unwrap().is_empty());
+        assert_eq!(segmented_reduce_bound(&Operator::Sum, &[1u32, 2, 3], &[0, 1, 0]), [0.0; 2]);
+    }
+}

@@ -1,0 +1,89 @@
+//! Every variant of `SegmentedReduce` against the reference.
+
+use super::segmented_scan::flags;
+use super::select::read_counted;
+use crate::support::{Device, Random, Sample, assert_close, devices, numbers};
+use tilework::prelude::*;
+use tilework::primitives::Reducer;
+use tilework::reference::{Number, segmented_reduce, segmented_reduce_bound};
+use tilework::{ErrorKind, Result};
+
+fn run<T, O>(gpu: &Gpu, desc: &SegmentedReduce<O>, values: &[T], heads: &[u32]) -> Result<Vec<T>>
+where
+    T: Number + PartialEq,
+    O: Reducer<T, Output = T>,
+{
+    let plan = desc.plan::<T>(gpu)?;
+    let before = T::from_f64(99.0);
+    let (x, h) = (gpu.upload(values)?, gpu.upload(heads)?);
+    let (results, count) = (gpu.upload(&vec![before; values.len()])?, gpu.upload(&[12_345u32])?);
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &x, &h, &results, &count)?;
+    rec.submit()?;
+    read_counted(&results, &count, before)
+}
+
+fn check<T: Sample + PartialEq, O>(device: &Device, op: &O, desc: &SegmentedReduce<O>, heads: &[u32])
+where
+    O: Reducer<T, Output = T>,
+{
+    let values: Vec<T> = Random::new(heads.len() as u64).elements(heads.len());
+    let operator = op.operator();
+    let what = format!("{}: {} of {} {}", device.label, operator.name(), heads.len(), T::DTYPE);
+    let got = run(&device.gpu, desc, &values, heads).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let want = segmented_reduce(&operator, &values, heads).expect("there is a reference");
+    assert_close(&what, &numbers(&got), &want, &segmented_reduce_bound(&operator, &values, heads));
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    SegmentedReduce::variants().iter().map(|v| v.name)
+}
+
+#[test]
+fn segments_of_any_length_match_reference() {
+    for device in devices() {
+        for variant in names() {
+            for (i, &n) in [0, 1, 5, 64, 67, 511, 512, 513, 4099, 20_001].iter().enumerate() {
+                for length in [1, 70, u64::MAX] {
+                    if device.main || i % 4 == 1 {
+                        let desc = SegmentedReduce::new(Sum, n).variant(variant);
+                        check::<f32, _>(device, &Sum, &desc, &flags(n, length));
+                    }
+                }
+            }
+            let n = 5001;
+            let heads = flags(n, 300);
+            check::<u32, _>(device, &Max, &SegmentedReduce::new(Max, n).variant(variant), &heads);
+            if device.main {
+                check::<i32, _>(device, &Prod, &SegmentedReduce::new(Prod, n).variant(variant), &heads);
+                check::<f32, _>(device, &Min, &SegmentedReduce::new(Min, n).variant(variant), &heads);
+                check::<i32, _>(device, &Min, &SegmentedReduce::new(Min, n).variant(variant), &heads);
+            }
+        }
+    }
+}
+
+#[test]
+fn lookback_is_right_when_workgroups_never_post() {
+    let n = 60_001;
+    for device in devices() {
+        for (one_in, length) in [(2, u64::MAX), (2, 900), (8, 20)] {
+            let desc = SegmentedReduce::new(Sum, n).variant("lookback").leave_out_posts(one_in);
+            check::<i32, _>(device, &Sum, &desc, &flags(n, length));
+            if !device.main {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn flags_of_another_length_are_refused() {
+    let Some(device) = devices().first() else { return };
+    let (x, h) = (device.gpu.upload(&[1.0f32; 5]).unwrap(), device.gpu.upload(&[1u32; 4]).unwrap());
+    let (y, count) = (device.gpu.alloc::<f32>(5).unwrap(), device.gpu.alloc::<u32>(1).unwrap());
+    let plan = SegmentedReduce::new(Sum, 5).plan::<f32>(&device.gpu).unwrap();
+    let e = plan.record(&mut device.gpu.recorder(), &x, &h, &y, &count).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Shape);
+    assert!(e.to_string().contains("heads"), "{e}");
+}
