@@ -29,9 +29,7 @@ fn emit_four(items: Items, quad: u32, bits: vec4<u32>, before: u32, lane: u32) {
 }
 
 fn emit_one(at: u32, bits: u32, kept: u32, j: u32, before: u32, lane: u32) {
-    if at < params.n {
-        emit(at, bits, before + rank_in_tile(j * WORKGROUP_SIZE + lane), ((kept >> j) & 1u) != 0u);
-    }
+    emit(at, bits, before + rank_in_tile(j * WORKGROUP_SIZE + lane), ((kept >> j) & 1u) != 0u);
 }
 #endif
 

@@ -24,8 +24,7 @@ struct Params {
 struct Items {
     first: u32,
     stride: u32,
-    full: bool, // there are all of them
-    kept: u32,  // bit j: item j is kept
+    kept: u32, // bit j: item j is kept
     bits: array<vec4<u32>, ITEMS / 4u>,
 }
 
@@ -41,21 +40,16 @@ fn mask4(kept: vec4<bool>) -> u32 {
     return dot(select(vec4<u32>(0u), vec4<u32>(1u, 2u, 4u, 8u), kept), vec4<u32>(1u));
 }
 
-fn kept4(at: vec4<u32>, bits: vec4<u32>, full: bool) -> u32 {
-    if full {
-        return mask4(keep4(at, bits));
-    }
-    return mask4(keep4(there(at), bits) & (at < vec4<u32>(params.n)));
-}
+fn kept4(at: vec4<u32>, bits: vec4<u32>) -> u32 { return mask4(keep4(there(at), bits) & (at < vec4<u32>(params.n))); }
 
 fn kept_of(items: Items, quad: u32, bits: vec4<u32>) -> u32 {
-    return kept4(places(items, quad), bits, items.full) << (4u * quad);
+    return mask4(keep4(places(items, quad), bits)) << (4u * quad);
 }
 
-// One by one, so that all loads are in flight together.
+// One by one, and without a condition for each, so that all loads are in flight together.
 fn load_items(first: u32, stride: u32) -> Items {
-    var items = Items(first, stride, first + (ITEMS - 1u) * stride < params.n, 0u, array<vec4<u32>, ITEMS / 4u>());
-    if items.full {
+    var items = Items(first, stride, 0u, array<vec4<u32>, ITEMS / 4u>());
+    if first + (ITEMS - 1u) * stride < params.n {
         items.bits[0] = load4(places(items, 0u));
         items.bits[1] = load4(places(items, 1u));
         items.bits[2] = load4(places(items, 2u));
@@ -66,23 +60,37 @@ fn load_items(first: u32, stride: u32) -> Items {
         items.bits[6] = load4(places(items, 6u));
         items.bits[7] = load4(places(items, 7u));
 #endif
-    } else {
-        items.bits[0] = load4(there(places(items, 0u)));
-        items.bits[1] = load4(there(places(items, 1u)));
-        items.bits[2] = load4(there(places(items, 2u)));
-        items.bits[3] = load4(there(places(items, 3u)));
+        items.kept |= kept_of(items, 0u, items.bits[0]);
+        items.kept |= kept_of(items, 1u, items.bits[1]);
+        items.kept |= kept_of(items, 2u, items.bits[2]);
+        items.kept |= kept_of(items, 3u, items.bits[3]);
 #if ITEMS_32
-        items.bits[4] = load4(there(places(items, 4u)));
-        items.bits[5] = load4(there(places(items, 5u)));
-        items.bits[6] = load4(there(places(items, 6u)));
-        items.bits[7] = load4(there(places(items, 7u)));
+        items.kept |= kept_of(items, 4u, items.bits[4]);
+        items.kept |= kept_of(items, 5u, items.bits[5]);
+        items.kept |= kept_of(items, 6u, items.bits[6]);
+        items.kept |= kept_of(items, 7u, items.bits[7]);
 #endif
+        return items;
     }
-    items.kept = kept_of(items, 0u, items.bits[0]) | kept_of(items, 1u, items.bits[1])
-        | kept_of(items, 2u, items.bits[2]) | kept_of(items, 3u, items.bits[3]);
+    items.bits[0] = load4(there(places(items, 0u)));
+    items.bits[1] = load4(there(places(items, 1u)));
+    items.bits[2] = load4(there(places(items, 2u)));
+    items.bits[3] = load4(there(places(items, 3u)));
 #if ITEMS_32
-    items.kept |= kept_of(items, 4u, items.bits[4]) | kept_of(items, 5u, items.bits[5])
-        | kept_of(items, 6u, items.bits[6]) | kept_of(items, 7u, items.bits[7]);
+    items.bits[4] = load4(there(places(items, 4u)));
+    items.bits[5] = load4(there(places(items, 5u)));
+    items.bits[6] = load4(there(places(items, 6u)));
+    items.bits[7] = load4(there(places(items, 7u)));
+#endif
+    items.kept |= kept4(places(items, 0u), items.bits[0]) << 0u;
+    items.kept |= kept4(places(items, 1u), items.bits[1]) << 4u;
+    items.kept |= kept4(places(items, 2u), items.bits[2]) << 8u;
+    items.kept |= kept4(places(items, 3u), items.bits[3]) << 12u;
+#if ITEMS_32
+    items.kept |= kept4(places(items, 4u), items.bits[4]) << 16u;
+    items.kept |= kept4(places(items, 5u), items.bits[5]) << 20u;
+    items.kept |= kept4(places(items, 6u), items.bits[6]) << 24u;
+    items.kept |= kept4(places(items, 7u), items.bits[7]) << 28u;
 #endif
     return items;
 }
@@ -93,7 +101,7 @@ fn count_items(first: u32, stride: u32) -> u32 {
     let count = select(ITEMS / 4u, 0u, params.tiles == 0u);
     for (var quad = 0u; quad < count; quad++) {
         let at = first + stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * quad);
-        kept += countOneBits(kept4(at, load4(there(at)), false));
+        kept += countOneBits(kept4(at, load4(there(at))));
     }
     return kept;
 }

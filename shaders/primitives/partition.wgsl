@@ -7,5 +7,7 @@ const OUTPUT_BINDING: u32 = 5u;
 @group(0) @binding(OUTPUT_BINDING + 1u) var<storage, read> total: array<u32>;
 
 fn emit(at: u32, bits: u32, rank: u32, kept: bool) {
-    output[select(total[0] + at - rank, rank, kept)] = bits;
+    if at < params.n {
+        output[select(total[0] + at - rank, rank, kept)] = bits;
+    }
 }
