@@ -46,6 +46,7 @@
 //! | all prefixes, of an array by rows or by flags | [`Scan`], [`SegmentedScan`] ([`primitives`]) |
 //! | how many elements fall into each bin | [`Histogram`] ([`primitives`]) |
 //! | keys in order, stable, alone or with values | [`RadixSort`] ([`primitives`]) |
+//! | the few largest or smallest, and where they are | [`TopK`] ([`primitives`]) |
 //! | products of matrices, layers of networks | [`Gemm`] ([`dense`]) |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
@@ -98,7 +99,7 @@ pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use plan::{Plan, Plannable, Report};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 pub use primitives::{
-    Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, Unique,
+    Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, TopK, Unique,
 };
 
 /// Everything that a program which records ops wants in scope.
@@ -107,7 +108,7 @@ pub mod prelude {
     pub use crate::{Activation, Axpy, Gemm, GemmBias, Map, MapFn, Zip, ZipFn};
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
-    pub use crate::{Histogram, RadixSort};
+    pub use crate::{Histogram, RadixSort, TopK};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
 }
 

@@ -11,6 +11,7 @@
 //! | some of the elements, close together | [`Select`]; [`Partition`] keeps the others behind them |
 //! | runs of equal neighbours | [`Unique`]; with their lengths [`RunLength`] |
 //! | keys in order, alone or with values | [`RadixSort`] |
+//! | the few largest or smallest, and where they are | [`TopK`] |
 
 mod compact;
 mod histogram;
@@ -22,6 +23,7 @@ mod scan;
 mod segmented_scan;
 mod select;
 mod sort;
+mod top_k;
 mod unique;
 
 pub use compact::Predicate;
@@ -35,6 +37,7 @@ pub use scan::Scan;
 pub use segmented_scan::SegmentedScan;
 pub use select::{Select, SelectIf};
 pub use sort::{Counted, InPlace, Keys, Pairs, RadixSort, SortForm};
+pub use top_k::TopK;
 pub use unique::Unique;
 
 use crate::program::OpInfo;
@@ -50,4 +53,5 @@ pub const OPS: &[OpInfo] = &[
     unique::INFO,
     run_length::INFO,
     sort::INFO,
+    top_k::INFO,
 ];

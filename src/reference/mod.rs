@@ -15,6 +15,7 @@ mod scan;
 mod segmented_scan;
 mod select;
 mod sort;
+mod top_k;
 mod unique;
 mod zip;
 
@@ -31,5 +32,6 @@ pub use scan::{scan, scan_bound, scan_with};
 pub use segmented_scan::{segmented_scan, segmented_scan_bound};
 pub use select::select;
 pub use sort::sort_positions;
+pub use top_k::top_k;
 pub use unique::unique;
 pub use zip::{zip, zip_bound};
