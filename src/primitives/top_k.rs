@@ -160,7 +160,7 @@ fn policy(profile: &DeviceProfile, subgroups: bool) -> Policy {
         return Policy { readers: 64, finishers: 64, most: 1 << 17, single: 1 << 14, team };
     }
     let finishers = if profile.limits.max_invocations >= 1024 { 1024 } else { 256 };
-    Policy { readers: 2112, finishers, most: 1 << 20, single: 1 << 14, team }
+    Policy { readers: 2112, finishers, most: 2048 * u64::from(finishers), single: 1 << 14, team }
 }
 
 /// A range of keys that one binding holds.
@@ -402,12 +402,11 @@ impl<'a> Lowering<'a> {
                 workgroups: workgroups as u32,
             };
             // A piece of less than a vec4 has no whole chunk: any vec4 will do.
-            let quads = if piece.len < 4 {
-                Piece { first: 0, len: 4 }
-            } else {
-                Piece { len: piece.len / 4 * 4, ..piece }
+            let quads = match piece.len / 4 {
+                0 => self.program.scratch(16),
+                quads => words(INPUT, Piece { len: 4 * quads, ..piece }),
             };
-            let bindings = vec![words(INPUT, quads), words(INPUT, piece), bests];
+            let bindings = vec![quads, words(INPUT, piece), bests];
             self.program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         }
         bests
