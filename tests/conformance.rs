@@ -14,6 +14,7 @@ mod array;
 mod dense;
 mod elementwise;
 mod reduce;
+mod top_k;
 
 use crate::support::devices;
 use crate::support::onnx::{Attribute, Case, DataSet, Node, Tensor, TensorData, load_cases};
@@ -27,6 +28,9 @@ use tilework::{DType, Gpu};
 
 /// Runs the one node of a case.
 type Runner = fn(&Call) -> Result<Array, Stop>;
+
+/// The same, if it has several results.
+type SeveralRunner = fn(&Call) -> Result<Vec<Array>, Stop>;
 
 /// The operators in scope.
 const OPERATORS: &[(&str, Runner)] = &[
@@ -60,6 +64,9 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("Sum", |call| elementwise::fold(call, &ZipFn::Add)),
     ("Tanh", |call| elementwise::map(call, &elementwise::tanh())),
 ];
+
+/// Those with several results.
+const WITH_SEVERAL_RESULTS: &[(&str, SeveralRunner)] = &[("TopK", top_k::top_k)];
 
 /// Why there is no result.
 enum Stop {
@@ -181,18 +188,24 @@ fn run(gpu: &Gpu, case: &Case) -> Result<(), Stop> {
     let [node] = case.nodes.as_slice() else {
         return Err(Stop::out_of_scope("several nodes", "cases"));
     };
-    let Some((_, runner)) = OPERATORS.iter().find(|(name, _)| *name == node.op_type) else {
+    let one = OPERATORS.iter().find(|(name, _)| *name == node.op_type);
+    let several = WITH_SEVERAL_RESULTS.iter().find(|(name, _)| *name == node.op_type);
+    if one.is_none() && several.is_none() {
         return Err(Stop::out_of_scope("tilework has no such op", &node.op_type));
-    };
+    }
     if let Some(reason) = &case.unsupported {
         return Err(Stop::Failed(reason.clone()));
     }
     for set in &case.sets {
-        let got = runner(&Call::new(gpu, case, node, set)?)?;
-        let [want] = set.outputs.as_slice() else {
-            return Err(Stop::Failed(format!("{} results instead of one", set.outputs.len())));
-        };
-        compare(&got, want).map_err(Stop::Failed)?;
+        let call = Call::new(gpu, case, node, set)?;
+        let mut got: Vec<Array> = one.map(|(_, runner)| runner(&call)).transpose()?.into_iter().collect();
+        got.extend(several.map(|(_, runner)| runner(&call)).transpose()?.into_iter().flatten());
+        if got.len() != set.outputs.len() {
+            return Err(Stop::Failed(format!("{} results instead of {}", set.outputs.len(), got.len())));
+        }
+        for (got, want) in got.iter().zip(&set.outputs) {
+            compare(got, want).map_err(Stop::Failed)?;
+        }
     }
     if case.sets.is_empty() { Err(Stop::Failed("no data".into())) } else { Ok(()) }
 }
@@ -311,7 +324,9 @@ fn onnx_backend_cases_give_the_published_results() {
     let mut failures = Vec::new();
     for device in devices().iter().filter(|device| device.main || floor(&device.label)) {
         let title = format!("ONNX backend cases ({suites}) on {}:", device.label);
-        let rows = OPERATORS.iter().map(|(name, _)| (*name, Row::default())).collect();
+        let names = OPERATORS.iter().map(|(name, _)| *name);
+        let names = names.chain(WITH_SEVERAL_RESULTS.iter().map(|(name, _)| *name));
+        let rows = names.map(|name| (name, Row::default())).collect();
         let mut table = Table { title, rows, others: Row::default() };
         for case in &cases {
             let operator = case.nodes.first().map_or("", |node| &node.op_type);

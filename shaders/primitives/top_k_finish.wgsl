@@ -16,11 +16,12 @@ struct Params {
     chunks: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> input: array<u32>;
-@group(0) @binding(2) var<storage, read_write> values: array<u32>;
-@group(0) @binding(3) var<storage, read_write> indices: array<u32>;
+@group(0) @binding(1) var<storage, read> quads: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read> input: array<u32>;
+@group(0) @binding(3) var<storage, read_write> values: array<u32>;
+@group(0) @binding(4) var<storage, read_write> indices: array<u32>;
 #if CHUNKS
-@group(0) @binding(4) var<storage, read> bests: array<u32>;
+@group(0) @binding(5) var<storage, read> bests: array<vec4<u32>>;
 
 var<workgroup> wg_chunks: array<u32, CAPACITY>;
 #endif
@@ -41,32 +42,54 @@ struct Search {
     no_worse: u32,
 }
 
-// Number and position of four candidates, WORKGROUP_SIZE apart.
+// Candidates are numbered; an invocation takes four neighbours at once, and has four such loads in flight.
+const NEXT: u32 = 4u * WORKGROUP_SIZE;
+const STEP: u32 = 4u * NEXT;
+
 struct Four {
     numbers: vec4<u32>,
     positions: vec4<u32>,
 }
 
-fn load4(of_chunks: bool, first: u32, count: u32) -> Four {
-    let j = vec4<u32>(first) + vec4<u32>(0u, 1u, 2u, 3u) * WORKGROUP_SIZE;
-    let there = min(j, vec4<u32>(count - 1u));
+// The position of candidate `j`, of which four follow each other.
+fn place(of_chunks: bool, j: u32, count: u32) -> u32 {
+#if CHUNKS
+    if !of_chunks {
+        let there = min(j, count - 1u);
+        return select(NONE, wg_chunks[there / CHUNK] * CHUNK + there % CHUNK, j < count);
+    }
+#endif
+    return select(NONE, j, j < count);
+}
+
+fn load(of_chunks: bool, place: u32) -> vec4<u32> {
 #if CHUNKS
     if of_chunks {
-        let n = vec4<u32>(bests[there.x], bests[there.y], bests[there.z], bests[there.w]);
-        let beyond = j >= vec4<u32>(count);
-        return Four(select(n, vec4<u32>(NONE), beyond), select(j, vec4<u32>(NONE), beyond));
+        return bests[min(place, params.chunks - 1u) / 4u];
     }
-    let c = there / CHUNK;
-    let chunk = vec4<u32>(wg_chunks[c.x], wg_chunks[c.y], wg_chunks[c.z], wg_chunks[c.w]);
-    let places = chunk * CHUNK + there % CHUNK;
-#else
-    let places = there;
 #endif
-    let at = min(places, vec4<u32>(params.n - 1u));
-    let keys = vec4<u32>(input[at.x], input[at.y], input[at.z], input[at.w]);
-    let n = vec4<u32>(order(keys.x), order(keys.y), order(keys.z), order(keys.w));
-    let beyond = (j >= vec4<u32>(count)) | (places >= vec4<u32>(params.n));
-    return Four(select(n, vec4<u32>(NONE), beyond), select(places, vec4<u32>(NONE), beyond));
+    return quads[min(place / 4u, max(params.n / 4u, 1u) - 1u)];
+}
+
+fn four(of_chunks: bool, place: u32, words: vec4<u32>) -> Four {
+    let positions = place + vec4<u32>(0u, 1u, 2u, 3u);
+    let limit = select(params.n, params.chunks, of_chunks);
+    let here = (positions < vec4<u32>(limit)) & vec4<bool>(place < limit);
+    var numbers = words;
+    if !of_chunks {
+        var keys = words;
+        if place < params.n && place / 4u == params.n / 4u {
+            // The last elements, which fill no vec4.
+            let at = min(positions, vec4<u32>(params.n - 1u));
+            keys = vec4<u32>(input[at.x], input[at.y], input[at.z], input[at.w]);
+        }
+        numbers = vec4<u32>(order(keys.x), order(keys.y), order(keys.z), order(keys.w));
+    }
+    return Four(select(vec4<u32>(NONE), numbers, here), select(vec4<u32>(NONE), positions, here));
+}
+
+fn best_of_four(four: Four) -> u32 {
+    return min(min(four.numbers.x, four.numbers.y), min(four.numbers.z, four.numbers.w));
 }
 
 fn before(a: vec2<u32>, b: vec2<u32>) -> bool { return a.x < b.x || (a.x == b.x && a.y < b.y); }
@@ -107,9 +130,20 @@ fn first_bound(of_chunks: bool, count: u32, lane: u32) -> u32 {
         return NONE;
     }
     var best = NONE;
-    for (var j = lane; j < count; j += 4u * WORKGROUP_SIZE) {
-        let n = load4(of_chunks, j, count).numbers;
-        best = min(best, min(min(n.x, n.y), min(n.z, n.w)));
+    for (var j = 4u * lane; j < count; j += STEP) {
+        let at_a = place(of_chunks, j, count);
+        let at_b = place(of_chunks, j + NEXT, count);
+        let at_c = place(of_chunks, j + 2u * NEXT, count);
+        let at_d = place(of_chunks, j + 3u * NEXT, count);
+        let load_a = load(of_chunks, at_a);
+        let load_b = load(of_chunks, at_b);
+        let load_c = load(of_chunks, at_c);
+        let load_d = load(of_chunks, at_d);
+        let a = four(of_chunks, at_a, load_a);
+        let b = four(of_chunks, at_b, load_b);
+        let c = four(of_chunks, at_c, load_c);
+        let d = four(of_chunks, at_d, load_d);
+        best = min(best, min(min(best_of_four(a), best_of_four(b)), min(best_of_four(c), best_of_four(d))));
     }
     workgroupBarrier();
     wg_numbers[lane] = best;
@@ -131,6 +165,11 @@ fn take(number: u32, position: u32, bound: vec2<u32>) -> bool {
     return slot < CAPACITY;
 }
 
+fn take_four(four: Four, bound: vec2<u32>) -> bool {
+    let xy = take(four.numbers.x, four.positions.x, bound) && take(four.numbers.y, four.positions.y, bound);
+    return xy && take(four.numbers.z, four.positions.z, bound) && take(four.numbers.w, four.positions.w, bound);
+}
+
 // Keeps all candidates that are no worse than the bound, and gives their number: above CAPACITY if there is
 // no room for them.
 fn take_all(of_chunks: bool, count: u32, bound: vec2<u32>, lane: u32) -> u32 {
@@ -139,10 +178,20 @@ fn take_all(of_chunks: bool, count: u32, bound: vec2<u32>, lane: u32) -> u32 {
         atomicStore(&wg_taken, 0u);
     }
     workgroupBarrier();
-    for (var j = lane; j < count; j += 4u * WORKGROUP_SIZE) {
-        let four = load4(of_chunks, j, count);
-        let xy = take(four.numbers.x, four.positions.x, bound) && take(four.numbers.y, four.positions.y, bound);
-        if !(xy && take(four.numbers.z, four.positions.z, bound) && take(four.numbers.w, four.positions.w, bound)) {
+    for (var j = 4u * lane; j < count; j += STEP) {
+        let at_a = place(of_chunks, j, count);
+        let at_b = place(of_chunks, j + NEXT, count);
+        let at_c = place(of_chunks, j + 2u * NEXT, count);
+        let at_d = place(of_chunks, j + 3u * NEXT, count);
+        let load_a = load(of_chunks, at_a);
+        let load_b = load(of_chunks, at_b);
+        let load_c = load(of_chunks, at_c);
+        let load_d = load(of_chunks, at_d);
+        let a = four(of_chunks, at_a, load_a);
+        let b = four(of_chunks, at_b, load_b);
+        let c = four(of_chunks, at_c, load_c);
+        let d = four(of_chunks, at_d, load_d);
+        if !(take_four(a, bound) && take_four(b, bound) && take_four(c, bound) && take_four(d, bound)) {
             break;
         }
     }
@@ -165,28 +214,51 @@ fn shares(number: u32, position: u32, i: u32, search: Search) -> bool {
     return number == search.number && ((position ^ search.position) & mask) == 0u;
 }
 
-fn count_digits(of_chunks: bool, count: u32, bound: u32, i: u32, search: Search, lane: u32) {
-    // Neighbours often have the same digit: counted together, they do not meet in one word.
-    var digit = 0u;
-    var run = 0u;
-    for (var j = lane; j < count; j += 4u * WORKGROUP_SIZE) {
-        let four = load4(of_chunks, j, count);
-        for (var at = 0u; at < 4u; at++) {
-            let number = four.numbers[at];
-            let position = four.positions[at];
-            if position != NONE && number <= bound && shares(number, position, i, search) {
-                let next = digit_of(number, position, i);
-                if next != digit && run > 0u {
-                    atomicAdd(&wg_bins[digit], run);
-                    run = 0u;
-                }
-                digit = next;
-                run++;
-            }
+// Neighbours often have the same digit: counted together, they do not meet in one word.
+var<private> digit: u32;
+var<private> digits: u32;
+
+fn count_digit(next: u32) {
+    if next != digit && digits > 0u {
+        atomicAdd(&wg_bins[digit], digits);
+        digits = 0u;
+    }
+    digit = next;
+    digits++;
+}
+
+fn count_four(four: Four, bound: u32, i: u32, search: Search) {
+    for (var at = 0u; at < 4u; at++) {
+        let number = four.numbers[at];
+        let position = four.positions[at];
+        if position != NONE && number <= bound && shares(number, position, i, search) {
+            count_digit(digit_of(number, position, i));
         }
     }
-    if run > 0u {
-        atomicAdd(&wg_bins[digit], run);
+}
+
+fn count_digits(of_chunks: bool, count: u32, bound: u32, i: u32, search: Search, lane: u32) {
+    digits = 0u;
+    for (var j = 4u * lane; j < count; j += STEP) {
+        let at_a = place(of_chunks, j, count);
+        let at_b = place(of_chunks, j + NEXT, count);
+        let at_c = place(of_chunks, j + 2u * NEXT, count);
+        let at_d = place(of_chunks, j + 3u * NEXT, count);
+        let load_a = load(of_chunks, at_a);
+        let load_b = load(of_chunks, at_b);
+        let load_c = load(of_chunks, at_c);
+        let load_d = load(of_chunks, at_d);
+        let a = four(of_chunks, at_a, load_a);
+        let b = four(of_chunks, at_b, load_b);
+        let c = four(of_chunks, at_c, load_c);
+        let d = four(of_chunks, at_d, load_d);
+        count_four(a, bound, i, search);
+        count_four(b, bound, i, search);
+        count_four(c, bound, i, search);
+        count_four(d, bound, i, search);
+    }
+    if digits > 0u {
+        atomicAdd(&wg_bins[digit], digits);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::program::{
     Variant, choose, kernel_params,
 };
 use crate::shader::Spec;
-use crate::shape::index_u32;
+use crate::shape::{index_u32, round_up};
 
 /// The `k` best of `n` elements, in order: `values[i]` is the `i`-th largest (or smallest) element, and stood
 /// at `indices[i]` of the input.
@@ -371,13 +371,18 @@ impl<'a> Lowering<'a> {
         split(n, self.profile.limits.max_storage_binding)
     }
 
-    fn operand(resource: Resource, len: u64) -> Binding {
-        words(resource, Piece { first: 0, len })
+    /// A piece of the input as vec4, which may leave up to three elements over.
+    fn quads(&mut self, piece: Piece) -> Binding {
+        match piece.len / 4 {
+            // No kernel needs what is there.
+            0 => self.program.scratch(16),
+            quads => words(INPUT, Piece { len: 4 * quads, ..piece }),
+        }
     }
 
     /// The best number of each chunk, in scratch.
     fn best_of_chunks(&mut self) -> Binding {
-        let bests = self.program.scratch(4 * self.chunks());
+        let bests = self.program.scratch(round_up(4 * self.chunks(), 16));
         // Each invocation loads at least four vec4 of its chunk.
         let team = self.policy.team.min(self.chunk / 16);
         let team = 1 << team.max(1).ilog2();
@@ -401,11 +406,7 @@ impl<'a> Lowering<'a> {
                 first_chunk: (piece.first / u64::from(self.chunk)) as u32,
                 workgroups: workgroups as u32,
             };
-            // A piece of less than a vec4 has no whole chunk: any vec4 will do.
-            let quads = match piece.len / 4 {
-                0 => self.program.scratch(16),
-                quads => words(INPUT, Piece { len: 4 * quads, ..piece }),
-            };
+            let quads = self.quads(piece);
             let bindings = vec![quads, words(INPUT, piece), bests];
             self.program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         }
@@ -425,7 +426,9 @@ impl<'a> Lowering<'a> {
         let chunks = if bests.is_some() { self.chunks() as u32 } else { 0 };
         let params = FinishParams { n: self.n as u32, k: self.k as u32, chunks };
         let (n, k) = (self.n, self.k);
-        let operands = [Self::operand(INPUT, n), Self::operand(VALUES, k), Self::operand(INDICES, k)];
+        let quads = self.quads(Piece { first: 0, len: n });
+        let whole = |resource, len| words(resource, Piece { first: 0, len });
+        let operands = [quads, whole(INPUT, n), whole(VALUES, k), whole(INDICES, k)];
         let bindings = operands.into_iter().chain(bests).collect();
         self.program.dispatch(kernel, &params, bindings, Grid::fold(1));
     }

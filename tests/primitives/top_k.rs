@@ -58,9 +58,9 @@ fn check_all<T: Element>(device: &Device, x: &[T], ks: &[usize], smallest: bool)
 fn the_best_match_reference_at_every_length() {
     let lengths = [1, 2, 63, 64, 65, 255, 257, 1023, 1025, 4095, 4097, 20_001];
     for device in devices() {
-        for (i, &n) in lengths.iter().enumerate().filter(|(i, _)| device.main || i % 4 == 3) {
+        for (i, &n) in lengths.iter().enumerate().filter(|(i, _)| device.main || i % 6 == 5) {
             let x: Vec<f32> = Random::new(i as u64).any(n);
-            check_all(device, &x, &[1, 2, n / 200, n / 64, n / 2, n - 1, n], i % 2 == 0);
+            check_all(device, &x, &[1, 2, n / 200, n / 64, n / 2, n - 1, n], !device.main || i % 2 == 0);
         }
     }
 }
@@ -71,9 +71,12 @@ fn every_type_has_its_order() {
         let n = if device.main { 9_000 } else { 1_500 };
         for smallest in [false, true] {
             let mut random = Random::new(3);
-            check_all(device, &random.any::<f32>(n), &[20, n / 3], smallest);
-            check_all(device, &random.elements::<i32>(n), &[20, n / 3], smallest);
+            // Sorts take software drivers long to compile, for each type and direction.
+            if device.main || smallest {
+                check_all(device, &random.any::<f32>(n), &[20, n / 3], smallest);
+            }
             if device.main {
+                check_all(device, &random.elements::<i32>(n), &[20, n / 3], smallest);
                 check_all(device, &random.elements::<u32>(n), &[20, n / 3], smallest);
                 check_all(device, &[f32::extremes(), f32::extremes()].concat(), &[1, 7, 40, 90], smallest);
                 check_all(device, &[i32::extremes(), i32::extremes()].concat(), &[1, 7, 20], smallest);
