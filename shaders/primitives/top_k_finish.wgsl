@@ -44,7 +44,11 @@ struct Search {
 
 // Candidates are numbered; an invocation takes four neighbours at once, and has four such loads in flight.
 const NEXT: u32 = 4u * WORKGROUP_SIZE;
+#if IN_FLIGHT
 const STEP: u32 = 4u * NEXT;
+#else
+const STEP: u32 = NEXT;
+#endif
 
 struct Four {
     numbers: vec4<u32>,
@@ -81,11 +85,36 @@ fn four(of_chunks: bool, place: u32, words: vec4<u32>) -> Four {
         if place < params.n && place / 4u == params.n / 4u {
             // The last elements, which fill no vec4.
             let at = min(positions, vec4<u32>(params.n - 1u));
-            keys = vec4<u32>(input[at.x], input[at.y], input[at.z], input[at.w]);
+            keys = vec4<u32>(input[at.x], input[at.y], input[at.z], 0u);
         }
         numbers = vec4<u32>(order(keys.x), order(keys.y), order(keys.z), order(keys.w));
     }
     return Four(select(vec4<u32>(NONE), numbers, here), select(vec4<u32>(NONE), positions, here));
+}
+
+var<private> four_a: Four;
+#if IN_FLIGHT
+var<private> four_b: Four;
+var<private> four_c: Four;
+var<private> four_d: Four;
+#endif
+
+// The candidates of an invocation in the step at `j`.
+fn load_fours(of_chunks: bool, j: u32, count: u32) {
+    let at_a = place(of_chunks, j, count);
+    let a = load(of_chunks, at_a);
+#if IN_FLIGHT
+    let at_b = place(of_chunks, j + NEXT, count);
+    let at_c = place(of_chunks, j + 2u * NEXT, count);
+    let at_d = place(of_chunks, j + 3u * NEXT, count);
+    let b = load(of_chunks, at_b);
+    let c = load(of_chunks, at_c);
+    let d = load(of_chunks, at_d);
+    four_b = four(of_chunks, at_b, b);
+    four_c = four(of_chunks, at_c, c);
+    four_d = four(of_chunks, at_d, d);
+#endif
+    four_a = four(of_chunks, at_a, a);
 }
 
 fn best_of_four(four: Four) -> u32 {
@@ -131,19 +160,11 @@ fn first_bound(of_chunks: bool, count: u32, lane: u32) -> u32 {
     }
     var best = NONE;
     for (var j = 4u * lane; j < count; j += STEP) {
-        let at_a = place(of_chunks, j, count);
-        let at_b = place(of_chunks, j + NEXT, count);
-        let at_c = place(of_chunks, j + 2u * NEXT, count);
-        let at_d = place(of_chunks, j + 3u * NEXT, count);
-        let load_a = load(of_chunks, at_a);
-        let load_b = load(of_chunks, at_b);
-        let load_c = load(of_chunks, at_c);
-        let load_d = load(of_chunks, at_d);
-        let a = four(of_chunks, at_a, load_a);
-        let b = four(of_chunks, at_b, load_b);
-        let c = four(of_chunks, at_c, load_c);
-        let d = four(of_chunks, at_d, load_d);
-        best = min(best, min(min(best_of_four(a), best_of_four(b)), min(best_of_four(c), best_of_four(d))));
+        load_fours(of_chunks, j, count);
+        best = min(best, best_of_four(four_a));
+#if IN_FLIGHT
+        best = min(best, min(best_of_four(four_b), min(best_of_four(four_c), best_of_four(four_d))));
+#endif
     }
     workgroupBarrier();
     wg_numbers[lane] = best;
@@ -179,21 +200,15 @@ fn take_all(of_chunks: bool, count: u32, bound: vec2<u32>, lane: u32) -> u32 {
     }
     workgroupBarrier();
     for (var j = 4u * lane; j < count; j += STEP) {
-        let at_a = place(of_chunks, j, count);
-        let at_b = place(of_chunks, j + NEXT, count);
-        let at_c = place(of_chunks, j + 2u * NEXT, count);
-        let at_d = place(of_chunks, j + 3u * NEXT, count);
-        let load_a = load(of_chunks, at_a);
-        let load_b = load(of_chunks, at_b);
-        let load_c = load(of_chunks, at_c);
-        let load_d = load(of_chunks, at_d);
-        let a = four(of_chunks, at_a, load_a);
-        let b = four(of_chunks, at_b, load_b);
-        let c = four(of_chunks, at_c, load_c);
-        let d = four(of_chunks, at_d, load_d);
-        if !(take_four(a, bound) && take_four(b, bound) && take_four(c, bound) && take_four(d, bound)) {
+        load_fours(of_chunks, j, count);
+        if !take_four(four_a, bound) {
             break;
         }
+#if IN_FLIGHT
+        if !(take_four(four_b, bound) && take_four(four_c, bound) && take_four(four_d, bound)) {
+            break;
+        }
+#endif
     }
     workgroupBarrier();
     return shared_word(atomicLoad(&wg_taken), lane);
@@ -240,22 +255,13 @@ fn count_four(four: Four, bound: u32, i: u32, search: Search) {
 fn count_digits(of_chunks: bool, count: u32, bound: u32, i: u32, search: Search, lane: u32) {
     digits = 0u;
     for (var j = 4u * lane; j < count; j += STEP) {
-        let at_a = place(of_chunks, j, count);
-        let at_b = place(of_chunks, j + NEXT, count);
-        let at_c = place(of_chunks, j + 2u * NEXT, count);
-        let at_d = place(of_chunks, j + 3u * NEXT, count);
-        let load_a = load(of_chunks, at_a);
-        let load_b = load(of_chunks, at_b);
-        let load_c = load(of_chunks, at_c);
-        let load_d = load(of_chunks, at_d);
-        let a = four(of_chunks, at_a, load_a);
-        let b = four(of_chunks, at_b, load_b);
-        let c = four(of_chunks, at_c, load_c);
-        let d = four(of_chunks, at_d, load_d);
-        count_four(a, bound, i, search);
-        count_four(b, bound, i, search);
-        count_four(c, bound, i, search);
-        count_four(d, bound, i, search);
+        load_fours(of_chunks, j, count);
+        count_four(four_a, bound, i, search);
+#if IN_FLIGHT
+        count_four(four_b, bound, i, search);
+        count_four(four_c, bound, i, search);
+        count_four(four_d, bound, i, search);
+#endif
     }
     if digits > 0u {
         atomicAdd(&wg_bins[digit], digits);
@@ -313,9 +319,14 @@ fn narrow(of_chunks: bool, count: u32, bound: u32, lane: u32) -> vec2<u32> {
 
 // Leaves the k best candidates in order in workgroup memory; `bound` is a number that k do not exceed.
 fn choose(of_chunks: bool, count: u32, bound: u32, lane: u32) {
-    var taken = take_all(of_chunks, count, vec2<u32>(bound, NONE - 1u), lane);
-    if taken > CAPACITY {
-        taken = take_all(of_chunks, count, narrow(of_chunks, count, bound, lane), lane);
+    var limit = vec2<u32>(bound, NONE - 1u);
+    var taken = 0u;
+    loop {
+        taken = take_all(of_chunks, count, limit, lane);
+        if taken <= CAPACITY {
+            break;
+        }
+        limit = narrow(of_chunks, count, bound, lane);
     }
     var size = 2u;
     while size < taken {

@@ -419,6 +419,7 @@ impl<'a> Lowering<'a> {
             .order
             .clone()
             .flag("CHUNKS", bests.is_some())
+            .flag("IN_FLIGHT", !self.profile.is_cpu())
             .constant("WORKGROUP_SIZE", self.policy.finishers)
             .constant("CAPACITY", CAPACITY as u32)
             .constant("CHUNK", self.chunk);

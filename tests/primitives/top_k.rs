@@ -105,7 +105,7 @@ fn every_chunk_length_finds_the_best() {
     let n = 70_003;
     let x: Vec<u32> = Random::new(5).elements(n);
     for device in devices() {
-        let chunks = [64, 128, 256, 512, 1024, 2048, 4096];
+        let chunks = [64, 128, 512, 4096];
         for chunk in chunks.into_iter().filter(|chunk| device.main || *chunk == 512) {
             for variant in ["filter", "subgroup"] {
                 let top = TopK::new(n, 17).variant(variant).chunk(chunk);
@@ -213,23 +213,24 @@ fn run<T: Element>(gpu: &Gpu, program: Program, x: &[T], k: usize) -> (Vec<T>, V
     (values.read().unwrap(), indices.read().unwrap())
 }
 
-/// What cards get runs here too.
+/// What cards get runs here too. Each variant once: software drivers take long to compile it.
 #[test]
 fn kernels_for_cards_find_the_best_on_any_device() {
     let n = 60_001;
     let x: Vec<f32> = Random::new(11).any(n);
-    for device in devices() {
+    for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
         let mut card = device.gpu.profile().clone();
         card.class = DeviceClass::Discrete;
-        for variant in ["single", "filter", "subgroup"] {
-            for k in if device.main { &[3, 900, 1500][..] } else { &[30] } {
-                let program = match Op::<f32>::lower(&TopK::new(n, *k).variant(variant), &card) {
-                    Err(e) if e.kind() == ErrorKind::Unsupported => continue,
-                    other => other.unwrap(),
-                };
-                let got = run(&device.gpu, program, &x, *k);
-                same(&format!("{}: {variant}, {k}", device.label), &x, *k, false, &got);
+        for (variant, k) in [("single", 900), ("filter", 200), ("subgroup", 30), ("subgroup", 1500)] {
+            if !device.main && variant != "filter" {
+                continue;
             }
+            let program = match Op::<f32>::lower(&TopK::new(n, k).variant(variant), &card) {
+                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                other => other.unwrap(),
+            };
+            let got = run(&device.gpu, program, &x, k);
+            same(&format!("{}: {variant}, {k}", device.label), &x, k, false, &got);
         }
     }
 }
