@@ -27,9 +27,9 @@ use crate::shape::{index_u32, round_up};
 /// Elements are moved, never computed with: NaN keeps its bits. Same input, same bits, on every device.
 ///
 /// # Cost
-/// `filter` and `subgroup` read the input once: 2 dispatches for `k` up to 1024, and about 25 above, with scratch of
-/// n / c + 2 k c words at the most, where c, from 64 to 4096, is about sqrt(3 n / k). `radix` reads it 4 to 5 times,
-/// and sorts `k` pairs. `sort` sorts all pairs. `single` is one dispatch of one workgroup.
+/// `filter` and `subgroup` read the input once: 2 dispatches for `k` up to 1024 with scratch of n / c words,
+/// where c, from 64 to 4096, is about sqrt(3 n / k); about 30 dispatches and k c words more above. `radix` reads it
+/// 4 to 5 times, and sorts `k` pairs. `sort` sorts all pairs. `single` is one dispatch of one workgroup.
 ///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `k` is 0 or above `n`;
@@ -144,7 +144,7 @@ struct Policy {
     finishers: u32,
     /// Candidates that this workgroup sees at the most, chunks and elements together.
     most: u64,
-    /// Elements up to which `single` is chosen.
+    /// Elements up to which `single` is chosen; not measured yet.
     single: usize,
     /// Invocations that share a chunk at the most.
     team: u32,
@@ -275,9 +275,12 @@ impl<'a> Lowering<'a> {
             Ok(())
         };
         let (variant, why) = choose("top-k", &desc.variant, TopK::variants(), profile, || {
-            if single.is_ok() && n <= policy(profile, false).single {
+            let in_chunks = filter.is_ok() && k <= n / 128;
+            // Where chunks do not pay, one workgroup is worth more than the many dispatches of a radix select.
+            let single_up_to = policy(profile, false).single << if in_chunks { 0 } else { 3 };
+            if single.is_ok() && n <= single_up_to {
                 ("single", "one workgroup has few elements to see".into())
-            } else if filter.is_ok() && k <= n / 128 {
+            } else if in_chunks {
                 if profile.features.subgroups {
                     ("subgroup", format!("reads once, in chunks of {chunk}; joins by shuffles"))
                 } else {

@@ -326,6 +326,7 @@ fn the_policy_suits_the_sizes() {
     let h100 = DeviceProfile::h100();
     assert_eq!(chosen(1000, 10, &h100), ("single", 1));
     assert_eq!(chosen(1 << 16, 100, &h100), ("subgroup", 2));
+    assert_eq!(chosen(1 << 16, 1000, &h100), ("single", 1));
     assert_eq!(chosen(1 << 26, 100, &h100), ("subgroup", 2));
     assert_eq!(chosen(1 << 28, 1000, &h100), ("subgroup", 2));
     assert_eq!(chosen(1 << 26, 10_000, &h100).0, "subgroup");
