@@ -14,7 +14,7 @@ type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, Group); 7] = [
+    let groups: [(&str, Group); 8] = [
         ("reduce", reduce),
         ("scan", scan),
         ("segmented-scan", segmented_scan),
@@ -22,6 +22,7 @@ fn main() -> Result<()> {
         ("compact", compact),
         ("histogram", histogram),
         ("sort", sort),
+        ("top-k", top_k),
     ];
     for (name, group) in groups {
         if bench.wants(name) {
@@ -419,5 +420,46 @@ fn reduce_by_key(bench: &mut Bench) -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// Sizes, numbers of best, chunk lengths to choose the policy from, and inputs that are hard on some step.
+fn top_k(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let largest = bench.scale(1 << 28, 1 << 20);
+    let x = random(&gpu, largest, centred)?;
+    for n in bench.scale(vec![1 << 16, 1 << 20, 1 << 26, 1 << 28], vec![1 << 16, 1 << 20]) {
+        for k in [1, 100, 1000, 10_000, 1 << 20].into_iter().filter(|k| *k <= n) {
+            one_top_k(bench, &TopK::new(n, k), &x, k, format!("{k} of {n}"))?;
+            let named = ["single", "filter", "radix", "sort"];
+            for variant in named.into_iter().filter(|v| k == 100 && (n <= 1 << 20 || *v != "single")) {
+                one_top_k(bench, &TopK::new(n, k).variant(variant), &x, k, format!("{k} of {n}"))?;
+            }
+        }
+    }
+    let n = bench.scale(1 << 26, 1 << 20);
+    for k in [100, 10_000] {
+        for chunk in bench.scale(vec![128, 256, 512, 1024, 2048, 4096], Vec::new()) {
+            let top = TopK::new(n, k).variant("subgroup").chunk(chunk);
+            one_top_k(bench, &top, &x, k, format!("{k} of {n}, chunks of {chunk}"))?;
+        }
+    }
+    drop(x);
+    let equal = random(&gpu, n, |_| 7.0f32)?;
+    one_top_k(bench, &TopK::new(n, 100), &equal, 100, format!("100 of {n} equal"))?;
+    drop(equal);
+    let rising: Vec<u32> = (0..n as u32).collect();
+    let rising = gpu.upload(&rising)?;
+    one_top_k(bench, &TopK::new(n, 100), &rising, 100, format!("100 of {n} rising"))
+}
+
+/// Measures one selection of the largest, if the device can run it.
+fn one_top_k<T: Element>(bench: &mut Bench, top: &TopK, x: &Buffer<T>, k: usize, size: String) -> Result<()> {
+    let Ok(plan) = top.plan::<T>(&bench.gpu) else { return Ok(()) };
+    let (values, indices) = (bench.gpu.alloc::<T>(k)?, bench.gpu.alloc::<u32>(k)?);
+    let (variant, cost, n) = (plan.program().variant, plan.program().cost, plan.program().operands[0].len);
+    let case = Case { op: "top-k", variant, dtype: T::DTYPE.name(), size, cost };
+    let input = x.slice(..n)?;
+    bench.device(&case, |rec| plan.record(rec, input, &values, &indices));
     Ok(())
 }

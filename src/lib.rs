@@ -47,6 +47,7 @@
 //! | one number for each run of equal keys, or segment | [`ReduceByKey`], [`SegmentedReduce`] ([`primitives`]) |
 //! | how many elements fall into each bin | [`Histogram`] ([`primitives`]) |
 //! | keys in order, stable, alone or with values | [`RadixSort`] ([`primitives`]) |
+//! | the few largest or smallest, and where they are | [`TopK`] ([`primitives`]) |
 //! | products of matrices, layers of networks | [`Gemm`] ([`dense`]) |
 //! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
@@ -100,7 +101,7 @@ pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use plan::{Plan, Plannable, Report};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 pub use primitives::{
-    Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, Unique,
+    Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, TopK, Unique,
 };
 pub use primitives::{ReduceByKey, SegmentedReduce};
 
@@ -110,7 +111,7 @@ pub mod prelude {
     pub use crate::{Activation, Axpy, Gemm, GemmBias, Map, MapFn, Zip, ZipFn};
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
-    pub use crate::{Histogram, RadixSort};
+    pub use crate::{Histogram, RadixSort, TopK};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
     pub use crate::{ReduceByKey, SegmentedReduce};
 }

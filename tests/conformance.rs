@@ -15,6 +15,7 @@ mod dense;
 mod elementwise;
 mod primitives;
 mod reduce;
+mod top_k;
 
 use crate::support::devices;
 use crate::support::onnx::{Attribute, Case, DataSet, Node, Tensor, TensorData, load_cases};
@@ -69,7 +70,8 @@ const OPERATORS: &[(&str, Runner)] = &[
 ];
 
 /// Those with several results.
-const WITH_SEVERAL_RESULTS: &[(&str, SeveralRunner)] = &[("Unique", primitives::unique)];
+const WITH_SEVERAL_RESULTS: &[(&str, SeveralRunner)] =
+    &[("TopK", top_k::top_k), ("Unique", primitives::unique)];
 
 /// Why there is no result.
 enum Stop {

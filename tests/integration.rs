@@ -30,6 +30,7 @@ mod primitives {
     mod segmented_scan;
     mod select;
     mod sort;
+    mod top_k;
     mod unique;
 }
 mod readme;

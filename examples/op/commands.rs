@@ -17,7 +17,9 @@ use tilework::reference::Number;
 use tilework::{
     ArgMax, ArgMin, DType, Element, Gpu, Histogram, Max, Min, Partition, Plannable, Prod, RadixSort,
 };
-use tilework::{Reduce, ReduceByKey, RunLength, Scan, SegmentedReduce, SegmentedScan, Select, Sum, Unique};
+use tilework::{
+    Reduce, ReduceByKey, RunLength, Scan, SegmentedReduce, SegmentedScan, Select, Sum, TopK, Unique,
+};
 
 /// Every op, as the command line has it.
 const COMMANDS: &[Command] = &[
@@ -26,6 +28,7 @@ const COMMANDS: &[Command] = &[
     Command { name: "zip", inputs: 2..=2, keys: &[value("fn")], job: zip },
     Command { name: "reduce", inputs: 1..=1, keys: &[value("op"), value("axis")], job: reduce },
     Command { name: "sort", inputs: 1..=2, keys: &[flag("descending")], job: sort },
+    Command { name: "top-k", inputs: 1..=1, keys: &[value("k"), flag("smallest")], job: top_k },
     Command { name: "select", inputs: 2..=2, keys: &[], job: select },
     Command { name: "partition", inputs: 2..=2, keys: &[], job: partition },
     Command { name: "unique", inputs: 1..=1, keys: &[], job: unique },
@@ -619,4 +622,16 @@ fn sort(mut call: Call<'_>) -> Result<Job, Failure> {
     let moved = Operand::Result(vec![n]);
     let op = op.with_values();
     Ok(with_type!(keys.data, job(op, vec![Operand::Given(keys), Operand::Given(values), sorted, moved])))
+}
+
+fn top_k(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let [n] = x.dims("top-k: x")?;
+    if !call.keys.flag("k") {
+        return Err(refuse!("top-k: --k is missing; it says how many elements, from 1 to {n}"));
+    }
+    let k = call.keys.number("k", 1)?;
+    let op = TopK::new(n, k).smallest(call.keys.flag("smallest")).variant(call.variant);
+    let result = || Operand::Result(vec![k]);
+    Ok(with_type!(x.data, job(op, vec![Operand::Given(x), result(), result()])))
 }

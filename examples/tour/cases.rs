@@ -42,6 +42,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "sort", dtype: DType::F32, run: |gpu, m| sort(gpu, false, &m.floats) },
     Case { op: "sort descending", dtype: DType::F32, run: |gpu, m| sort(gpu, true, &m.floats) },
     Case { op: "sort pairs", dtype: DType::F32, run: |gpu, m| sort_pairs(gpu, &m.floats) },
+    Case { op: "top-k", dtype: DType::F32, run: |gpu, m| top_k(gpu, 100, &m.floats) },
     Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, m.side, &m.floats) },
     Case { op: "gemm", dtype: DType::F16, run: gemm_of_halves },
     Case { op: "gemm bias gelu", dtype: DType::F32, run: gemm_with_bias_and_gelu },
@@ -468,4 +469,17 @@ fn sort_pairs(gpu: &Gpu, floats: &[f32]) -> Result<Outcome> {
     let check = Check::exact(&sx.read()?, order.iter().map(|&i| keys[i]))
         .and(Check::exact(&sy.read()?, order.iter().map(|&i| i as u32)));
     outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dy, &sx, &sy))
+}
+
+fn top_k(gpu: &Gpu, k: usize, x: &[f32]) -> Result<Outcome> {
+    let k = k.min(x.len());
+    let dx = gpu.upload(x)?;
+    let (values, indices) = (gpu.alloc::<f32>(k)?, gpu.alloc::<u32>(k)?);
+    let plan = TopK::new(x.len(), k).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &values, &indices))?;
+    let best = reference::top_k(x, k, false);
+    let check = Check::exact(&values.read()?, best.iter().map(|&i| x[i]))
+        .and(Check::exact(&indices.read()?, best.iter().map(|&i| i as u32)));
+    let size = format!("{k} of {}", x.len());
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &values, &indices))
 }

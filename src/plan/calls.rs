@@ -6,7 +6,7 @@ use crate::element::Element;
 use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Recorder, Slice};
-use crate::primitives::{Histogram, RadixSort, Reduce, ReduceByKey, Reducer, Scan, SegmentedReduce};
+use crate::primitives::{Histogram, RadixSort, Reduce, ReduceByKey, Reducer, Scan, SegmentedReduce, TopK};
 use crate::program::{In, InOut, Op};
 
 impl Gpu {
@@ -344,6 +344,32 @@ impl Gpu {
         let (results, count) = (self.alloc(values.len())?, self.alloc(1)?);
         self.run(|rec| plan.record(rec, values, heads, &results, &count))?;
         Ok((results, count))
+    }
+
+    /// The `k` largest elements of `input`, the largest first, and their positions, in new buffers: [`TopK`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[0.5f32, f32::NAN, 3.0, -1.0, 3.0])?;
+    /// let (values, indices) = gpu.top_k(&x, 3)?;
+    /// assert_eq!(values.read()?, [3.0, 3.0, 0.5]);
+    /// assert_eq!(indices.read()?, [2, 4, 0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`TopK`] and of [`Gpu::alloc`].
+    pub fn top_k<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        k: usize,
+    ) -> Result<(Buffer<T>, Buffer<u32>)> {
+        let input = input.into();
+        let plan = TopK::new(input.len(), k).plan::<T>(self)?;
+        let best = (self.alloc(k)?, self.alloc(k)?);
+        self.run(|rec| plan.record(rec, input, &best.0, &best.1))?;
+        Ok(best)
     }
 
     /// Submits what `record` records.

@@ -12,6 +12,7 @@
 //! | runs of equal neighbours | [`Unique`]; with their lengths [`RunLength`] |
 //! | one number for each run of equal keys | [`ReduceByKey`]; for each segment by flags [`SegmentedReduce`] |
 //! | keys in order, alone or with values | [`RadixSort`] |
+//! | the few largest or smallest, and where they are | [`TopK`] |
 //!
 //! Counts of results stay on the device. [`RadixSort::counted`] takes one, and so does a kernel of one's own:
 //! [`OwnKernel::record_counted`](crate::gpu::OwnKernel::record_counted).
@@ -29,6 +30,7 @@ mod segmented_reduce;
 mod segmented_scan;
 mod select;
 mod sort;
+mod top_k;
 mod unique;
 
 pub use compact::Predicate;
@@ -44,6 +46,7 @@ pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
 pub use select::{Select, SelectIf};
 pub use sort::{Counted, InPlace, Keys, Pairs, RadixSort, SortForm};
+pub use top_k::TopK;
 pub use unique::Unique;
 
 use crate::program::OpInfo;
@@ -61,4 +64,5 @@ pub const OPS: &[OpInfo] = &[
     reduce_by_key::INFO,
     segmented_reduce::INFO,
     sort::INFO,
+    top_k::INFO,
 ];

@@ -693,7 +693,7 @@ impl<'a> Lowering<'a> {
 }
 
 /// How `sort_key.wgsl` makes an unsigned number of a key.
-fn key_spec(dtype: DType, descending: bool) -> Result<Spec> {
+pub(super) fn key_spec(dtype: DType, descending: bool) -> Result<Spec> {
     let all = if descending { u32::MAX } else { 0 };
     // A padding key has the largest number there is; of floats, it is a NaN.
     let spec = |flip: u32, pad: u32| Spec::new().constant("FLIP", flip).constant("PAD", pad);

@@ -321,6 +321,29 @@ impl Program {
         Binding { resource: Resource::Scratch(self.scratch.len() - 1), offset: 0, size: bytes }
     }
 
+    /// Appends the work of another program, whose operands are these resources, each from its first byte on.
+    pub(crate) fn append(&mut self, other: Program, operands: &[Resource]) {
+        let kernels: Vec<usize> = other.kernels.into_iter().map(|kernel| self.kernel(kernel)).collect();
+        let (scratch, constants) = (self.scratch.len(), self.constants.len());
+        self.scratch.extend(other.scratch);
+        self.constants.extend(other.constants);
+        let place = |resource| match resource {
+            Resource::Operand(i) => operands[i],
+            Resource::Scratch(i) => Resource::Scratch(scratch + i),
+            Resource::Constant(i) => Resource::Constant(constants + i),
+        };
+        for mut dispatch in other.dispatches {
+            dispatch.kernel = kernels[dispatch.kernel];
+            for binding in &mut dispatch.bindings {
+                binding.resource = place(binding.resource);
+            }
+            if let Grid::Indirect { resource, .. } = &mut dispatch.grid {
+                *resource = place(*resource);
+            }
+            self.dispatches.push(dispatch);
+        }
+    }
+
     /// Adds a constant and returns a binding of the whole of it.
     pub(crate) fn constant(&mut self, bytes: Vec<u8>) -> Binding {
         let size = bytes.len() as u64;

@@ -17,6 +17,7 @@ mod segmented_reduce;
 mod segmented_scan;
 mod select;
 mod sort;
+mod top_k;
 mod unique;
 mod zip;
 
@@ -35,5 +36,6 @@ pub use segmented_reduce::{segmented_reduce, segmented_reduce_bound};
 pub use segmented_scan::{segmented_scan, segmented_scan_bound};
 pub use select::select;
 pub use sort::sort_positions;
+pub use top_k::top_k;
 pub use unique::unique;
 pub use zip::{zip, zip_bound};

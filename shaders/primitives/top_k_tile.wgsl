@@ -1,0 +1,26 @@
+// What the kernels share that collect the k best in order of position: a tile of keys, and which of them are
+// better than the k-th best or as good.
+#import primitives/sort_key
+#import workgroup/index
+
+const WORKGROUP_SIZE: u32 = 256u;
+const ITEMS: u32 = 16u;
+const TILE: u32 = WORKGROUP_SIZE * ITEMS;
+
+struct Params {
+    n: u32,          // keys of the piece
+    tiles: u32,      // of the piece
+    first_tile: u32, // tiles before the piece
+    all_tiles: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> keys: array<u32>;
+// The number of the k-th best, and how many of those as good are among the k best.
+@group(0) @binding(2) var<storage, read> search: array<u32>;
+
+// 1 for a better key, 65536 for one that is as good.
+fn worth(at: u32, kth: u32) -> u32 {
+    let number = order(keys[min(at, params.n - 1u)]);
+    let known = select(select(0u, 65536u, number == kth), 1u, number < kth);
+    return select(0u, known, at < params.n);
+}

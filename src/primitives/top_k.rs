@@ -1,0 +1,589 @@
+//! The k largest or smallest elements, with their positions.
+
+use super::sort::{RadixSort, key_spec};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
+    Variant, choose, kernel_params,
+};
+use crate::shader::Spec;
+use crate::shape::{index_u32, round_up};
+
+/// The `k` best of `n` elements, in order: `values[i]` is the `i`-th largest (or smallest) element, and stood
+/// at `indices[i]` of the input.
+///
+/// # Shapes
+/// `input` has `n` elements, `values` and `indices` (u32) have `k`, from 1 to `n`. The outputs lie in other wgpu
+/// buffers than the input, and than each other.
+///
+/// # Types and order
+/// f32, i32 and u32; largest first, or [`smallest`](TopK::smallest) first. The order is that of
+/// [`RadixSort`](crate::RadixSort): -inf ... -0, +0 ... +inf; NaN is the worst either way, so it is among the `k`
+/// best only where there are too few numbers. Of equal elements, the one with the lower index comes first, and of
+/// NaNs too.
+///
+/// # Precision and determinism
+/// Elements are moved, never computed with: NaN keeps its bits. Same input, same bits, on every device.
+///
+/// # Cost
+/// `filter` and `subgroup` read the input once: 2 dispatches for `k` up to 1024 with scratch of n / c words,
+/// where c, from 64 to 4096, is about sqrt(3 n / k); about 30 dispatches and k c words more above. `radix` reads it
+/// 4 to 5 times, and sorts `k` pairs. `sort` sorts all pairs. `single` is one dispatch of one workgroup.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `k` is 0 or above `n`;
+/// [`Unsupported`](crate::ErrorKind::Unsupported) for elements of another type, or a variant that the device cannot
+/// run or that does not take so large a `k` or `n`; [`TooLarge`](crate::ErrorKind::TooLarge) above the largest
+/// buffer, or, of scratch, above the largest binding.
+///
+/// # Algorithm
+/// The k best elements lie in the k chunks whose best elements are best (of equal ones, the first): `filter` and
+/// `subgroup` find the best of each chunk, the k best chunks, and the k best of their elements. So many chunks and so
+/// few elements are left that one workgroup does the rest for k up to 1024
+/// (`shaders/primitives/top_k_finish.wgsl`); for more, a radix select finds the k-th best, what is no worse is
+/// collected in order of position, and a stable sort puts it in order. `radix` does that with all elements.
+///
+/// # Example
+/// ```
+/// use tilework::TopK;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let best = TopK::new(1 << 26, 100);
+/// let lowest = TopK::new(1000, 10).smallest(true);
+/// assert_eq!(Op::<f32>::lower(&best, &DeviceProfile::h100())?.variant, "subgroup");
+/// assert_eq!(Op::<u32>::lower(&lowest, &DeviceProfile::webgpu_defaults())?.dispatches.len(), 1);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopK {
+    n: usize,
+    k: usize,
+    smallest: bool,
+    variant: String,
+    chunk: Option<u32>,
+}
+
+impl TopK {
+    /// The `k` largest of `n` elements.
+    pub fn new(n: usize, k: usize) -> Self {
+        Self { n, k, smallest: false, variant: "auto".into(), chunk: None }
+    }
+
+    /// The smallest instead of the largest. The default is the largest.
+    #[must_use]
+    pub fn smallest(mut self, wanted: bool) -> Self {
+        self.smallest = wanted;
+        self
+    }
+
+    /// Takes a variant by name; the default is `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Elements of a chunk of `filter` and `subgroup`, instead of what the policy has: a power of two from 64 to
+    /// 4096, for tuning and for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn chunk(mut self, elements: u32) -> Self {
+        self.chunk = Some(elements);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        const VARIANTS: &[Variant] = &[
+            Variant::portable("single", "one workgroup, for few elements and k up to 1024"),
+            Variant::portable("filter", "reads once for the best of each chunk, then the best chunks only"),
+            Variant::subgroups("subgroup", "as filter, with the best of a chunk by subgroup shuffles"),
+            Variant::portable("radix", "radix select of the k-th best, then a sort of the k"),
+            Variant::portable("sort", "sorts all elements with their positions"),
+        ];
+        VARIANTS
+    }
+}
+
+impl<T: Element> Op<T> for TopK {
+    type Operands = (In<T>, Out<T>, Out<u32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        Lowering::new(self, T::DTYPE, profile)?.run::<T>(self)
+    }
+}
+
+kernel_params! { struct ChunkParams { n: u32, chunks: u32, first_chunk: u32, workgroups: u32 } }
+kernel_params! { struct FinishParams { n: u32, k: u32, chunks: u32 } }
+kernel_params! { struct DigitParams { n: u32, workgroups: u32, shift: u32, found: u32 } }
+kernel_params! { struct PickParams { k: u32, shift: u32 } }
+kernel_params! { struct TileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32 } }
+kernel_params! { struct ScanParams { first: u32, len: u32, rows: u32 } }
+kernel_params! { struct GatherParams { n: u32, first: u32, len: u32, count: u32 } }
+kernel_params! { struct PlaceParams { first: u32, len: u32 } }
+kernel_params! { struct FrontParams { len: u32 } }
+
+/// The most that one workgroup puts in order.
+const CAPACITY: usize = 1024;
+/// The smallest and the largest chunk.
+const CHUNKS: (u32, u32) = (64, 4096);
+/// Invocations of the kernels that have no policy of their own.
+const THREADS: u64 = 256;
+/// Keys of a tile where the k best are collected.
+const TILE: u64 = 4096;
+/// Digits of the radix select, from the highest: the lowest bit of each, and the bits above it.
+const DIGITS: [(u32, u32); 3] = [(21, 0), (10, 11), (0, 22)];
+const BINS: u64 = 2048;
+
+/// Constants that depend on the device.
+struct Policy {
+    /// Workgroups that read the input, for the best of chunks or for digits.
+    readers: u64,
+    /// Invocations of the only workgroup of `top_k_finish`.
+    finishers: u32,
+    /// Candidates that this workgroup sees at the most, chunks and elements together.
+    most: u64,
+    /// Elements up to which `single` is chosen; not measured yet.
+    single: usize,
+    /// Invocations that share a chunk at the most.
+    team: u32,
+}
+
+fn policy(profile: &DeviceProfile, subgroups: bool) -> Policy {
+    let (smallest, _) = profile.subgroup_sizes;
+    let team = if subgroups { smallest.clamp(1, 32) } else { 32 };
+    if profile.is_cpu() {
+        // Barriers are dear on processors: where they would be needed, an invocation has a chunk of its own.
+        // A software driver ends all loops of an invocation after 65535 steps, which `most` stays far below.
+        let team = if subgroups { team } else { 1 };
+        return Policy { readers: 64, finishers: 64, most: 1 << 17, single: 1 << 14, team };
+    }
+    let finishers = if profile.limits.max_invocations >= 1024 { 1024 } else { 256 };
+    Policy { readers: 2112, finishers, most: 2048 * u64::from(finishers), single: 1 << 14, team }
+}
+
+/// A range of keys that one binding holds.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    first: u64,
+    len: u64,
+}
+
+/// Cuts `n` words into pieces that one binding holds each; they begin at multiples of the largest chunk and
+/// of a tile.
+fn split(n: u64, binding: u64) -> Vec<Piece> {
+    let room = (binding / 4 / TILE * TILE).max(TILE);
+    (0..n.div_ceil(room)).map(|i| Piece { first: i * room, len: room.min(n - i * room) }).collect()
+}
+
+fn words(resource: Resource, piece: Piece) -> Binding {
+    Binding { resource, offset: 4 * piece.first, size: 4 * piece.len }
+}
+
+/// What a radix select chooses from, and where it puts what it chooses.
+struct Selection {
+    keys: Resource,
+    len: u64,
+    /// How keys become numbers.
+    order: Spec,
+    positions: Binding,
+    /// Where the keys go, if they are wanted.
+    chosen: Option<Binding>,
+    /// The chunks that the keys lie in, and how many keys each has, if not all are there.
+    chunks: Option<(Binding, u32)>,
+}
+
+struct Lowering<'a> {
+    n: u64,
+    k: u64,
+    order: Spec,
+    policy: Policy,
+    chunk: u32,
+    profile: &'a DeviceProfile,
+    subgroups: bool,
+    program: Program,
+}
+
+const INPUT: Resource = Resource::Operand(0);
+const VALUES: Resource = Resource::Operand(1);
+const INDICES: Resource = Resource::Operand(2);
+
+impl<'a> Lowering<'a> {
+    fn new(desc: &TopK, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
+        let TopK { n, k, .. } = *desc;
+        if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) {
+            return Err(err!(Unsupported, "top-k: no kernel for {dtype}; there are f32, i32 and u32"));
+        }
+        if k == 0 || k > n {
+            return Err(err!(
+                InvalidArgument,
+                "top-k: k is {k} of {n} elements; it must be from 1 to the number of elements"
+            ));
+        }
+        index_u32("top-k", "n", n)?;
+        let limits = &profile.limits;
+        let binding = limits.max_storage_binding;
+        let input = 4 * n as u64;
+        let chunk = match desc.chunk {
+            Some(chunk) if chunk.is_power_of_two() && (CHUNKS.0..=CHUNKS.1).contains(&chunk) => chunk,
+            Some(chunk) => {
+                return Err(err!(
+                    InvalidArgument,
+                    "top-k: chunks of {chunk}; a power of two from 64 to 4096"
+                ));
+            }
+            None => chunk_len(n, k),
+        };
+        let chunks = n.div_ceil(chunk as usize);
+        let most = |subgroups| policy(profile, subgroups).most;
+        let single = if k > CAPACITY || n as u64 > most(false) || input > binding {
+            Err(err!(
+                Unsupported,
+                "top-k: `single` takes k up to {CAPACITY} of up to {} elements here, not {k} of {n}; take `filter` or \
+                 `radix`",
+                most(false).min(binding / 4)
+            ))
+        } else {
+            Ok(())
+        };
+        let filter = if chunks < k {
+            Err(err!(
+                Unsupported,
+                "top-k: `filter` and `subgroup` need at least k chunks of {chunk}, not k {k} of {n} elements; take \
+                 `radix`"
+            ))
+        } else if 4 * k as u64 * u64::from(chunk) > binding {
+            Err(err!(
+                TooLarge,
+                "top-k: {k} chunks of {chunk} elements have {} bytes; the largest binding of {} has {binding}; take \
+                 `radix`",
+                4 * k as u64 * u64::from(chunk),
+                profile.name
+            ))
+        } else {
+            Ok(())
+        };
+        let radix = if 4 * k as u64 > binding {
+            Err(err!(
+                TooLarge,
+                "top-k: k of {k} has {} bytes of indices; the largest binding of {} has {binding}; take `sort`",
+                4 * k as u64,
+                profile.name
+            ))
+        } else {
+            Ok(())
+        };
+        let (variant, why) = choose("top-k", &desc.variant, TopK::variants(), profile, || {
+            let in_chunks = filter.is_ok() && k <= n / 128;
+            // Where chunks do not pay, one workgroup is worth more than the many dispatches of a radix select.
+            let single_up_to = policy(profile, false).single << if in_chunks { 0 } else { 3 };
+            if single.is_ok() && n <= single_up_to {
+                ("single", "one workgroup has few elements to see".into())
+            } else if in_chunks {
+                if profile.features.subgroups {
+                    ("subgroup", format!("reads once, in chunks of {chunk}; joins by shuffles"))
+                } else {
+                    ("filter", format!("reads once, in chunks of {chunk}; the device has no subgroups"))
+                }
+            } else if radix.is_ok() && k < n / 2 {
+                ("radix", "k is too large a part of n for chunks, and too small to sort all".into())
+            } else {
+                ("sort", "k is at least half of n, or above a binding: all are sorted".into())
+            }
+        })?;
+        match variant.name {
+            "single" => single?,
+            "filter" | "subgroup" => filter?,
+            "radix" => radix?,
+            _ => {}
+        }
+        let mut program = Program::new("top-k", variant.name, why);
+        let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
+        program.operands.push(operand("input", dtype, n, Access::Read));
+        program.operands.push(operand("values", dtype, k, Access::Write));
+        program.operands.push(operand("indices", DType::U32, k, Access::Write));
+        if let Some(o) = program.operands.iter().find(|o| o.bytes() > limits.max_buffer_size) {
+            return Err(err!(
+                TooLarge,
+                "top-k: {} of {} elements has {} bytes; the largest buffer of {} has {}; work in pieces",
+                o.name,
+                o.len,
+                o.bytes(),
+                profile.name,
+                limits.max_buffer_size
+            ));
+        }
+        let bytes = program.operands.iter().map(|o| o.bytes() as f64).sum();
+        program.cost = Cost { flop: n as f64, bytes };
+        let subgroups = variant.requires.subgroups;
+        Ok(Self {
+            n: n as u64,
+            k: k as u64,
+            order: key_spec(dtype, !desc.smallest)?,
+            policy: policy(profile, subgroups),
+            chunk,
+            profile,
+            subgroups,
+            program,
+        })
+    }
+
+    fn run<T: Element>(mut self, desc: &TopK) -> Result<Program> {
+        let sort = |n: u64| RadixSort::new(n as usize).descending(!desc.smallest).with_values();
+        match self.program.variant {
+            "single" => self.finish(None),
+            "sort" => {
+                let sorted = Op::<T>::lower(&sort(self.n), self.profile)?;
+                self.sort_all(sorted);
+            }
+            name => {
+                let small = self.k <= CAPACITY as u64
+                    && self.chunks() + self.k * u64::from(self.chunk) <= self.policy.most
+                    && 4 * self.n <= self.profile.limits.max_storage_binding;
+                if name != "radix" && small {
+                    let bests = self.best_of_chunks();
+                    self.finish(Some(bests));
+                    return Ok(self.program);
+                }
+                let (keys, positions) = (self.program.scratch(4 * self.k), self.program.scratch(4 * self.k));
+                if name == "radix" {
+                    self.select(&Selection {
+                        keys: INPUT,
+                        len: self.n,
+                        order: self.order.clone(),
+                        positions,
+                        chosen: Some(keys),
+                        chunks: None,
+                    });
+                } else {
+                    self.select_by_chunks(keys, positions);
+                }
+                let sorted = Op::<T>::lower(&sort(self.k), self.profile)?;
+                self.program.append(sorted, &[keys.resource, positions.resource, VALUES, INDICES]);
+            }
+        }
+        Ok(self.program)
+    }
+
+    fn chunks(&self) -> u64 {
+        self.n.div_ceil(u64::from(self.chunk))
+    }
+
+    fn pieces(&self, n: u64) -> Vec<Piece> {
+        split(n, self.profile.limits.max_storage_binding)
+    }
+
+    /// A piece of the input as vec4, which may leave up to three elements over.
+    fn quads(&mut self, piece: Piece) -> Binding {
+        match piece.len / 4 {
+            // No kernel needs what is there.
+            0 => self.program.scratch(16),
+            quads => words(INPUT, Piece { len: 4 * quads, ..piece }),
+        }
+    }
+
+    /// The best number of each chunk, in scratch.
+    fn best_of_chunks(&mut self) -> Binding {
+        let bests = self.program.scratch(round_up(4 * self.chunks(), 16));
+        // Each invocation loads at least four vec4 of its chunk.
+        let team = self.policy.team.min(self.chunk / 16);
+        let team = 1 << team.max(1).ilog2();
+        let threads = THREADS as u32;
+        let threads = if self.profile.is_cpu() { threads / 4 } else { threads };
+        let spec = self
+            .order
+            .clone()
+            .flag("SUBGROUPS", self.subgroups)
+            .constant("WORKGROUP_SIZE", threads)
+            .constant("TEAM", team)
+            .constant("LOADS", self.chunk / 4 / team);
+        let kernel = Kernel::library("primitives/top_k_chunks", "best_of_chunks", spec);
+        let kernel = self.program.kernel(kernel);
+        for piece in self.pieces(self.n) {
+            let chunks = piece.len.div_ceil(u64::from(self.chunk));
+            let workgroups = chunks.div_ceil(u64::from(threads / team)).min(self.policy.readers);
+            let params = ChunkParams {
+                n: piece.len as u32,
+                chunks: chunks as u32,
+                first_chunk: (piece.first / u64::from(self.chunk)) as u32,
+                workgroups: workgroups as u32,
+            };
+            let quads = self.quads(piece);
+            let bindings = vec![quads, words(INPUT, piece), bests];
+            self.program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
+        }
+        bests
+    }
+
+    /// One workgroup does what is left to do.
+    fn finish(&mut self, bests: Option<Binding>) {
+        let spec = self
+            .order
+            .clone()
+            .flag("CHUNKS", bests.is_some())
+            .flag("IN_FLIGHT", !self.profile.is_cpu())
+            .constant("WORKGROUP_SIZE", self.policy.finishers)
+            .constant("CAPACITY", CAPACITY as u32)
+            .constant("CHUNK", self.chunk);
+        let kernel = self.program.kernel(Kernel::library("primitives/top_k_finish", "finish", spec));
+        let chunks = if bests.is_some() { self.chunks() as u32 } else { 0 };
+        let params = FinishParams { n: self.n as u32, k: self.k as u32, chunks };
+        let (n, k) = (self.n, self.k);
+        let quads = self.quads(Piece { first: 0, len: n });
+        let whole = |resource, len| words(resource, Piece { first: 0, len });
+        let operands = [quads, whole(INPUT, n), whole(VALUES, k), whole(INDICES, k)];
+        let bindings = operands.into_iter().chain(bests).collect();
+        self.program.dispatch(kernel, &params, bindings, Grid::fold(1));
+    }
+
+    /// The k best chunks, their elements, and the k best of these.
+    fn select_by_chunks(&mut self, keys: Binding, positions: Binding) {
+        let bests = self.best_of_chunks();
+        let chosen = self.program.scratch(4 * self.k);
+        let count = self.k * u64::from(self.chunk);
+        let candidates = self.program.scratch(4 * count);
+        self.select(&Selection {
+            keys: bests.resource,
+            len: self.chunks(),
+            // They are numbers already.
+            order: Spec::new(),
+            positions: chosen,
+            chosen: None,
+            chunks: None,
+        });
+        let spec = self.order.clone().constant("CHUNK", self.chunk);
+        let gather = self.program.kernel(Kernel::library("primitives/top_k_gather", "gather", spec));
+        for piece in self.pieces(self.n) {
+            let params = GatherParams {
+                n: self.n as u32,
+                first: piece.first as u32,
+                len: piece.len as u32,
+                count: count as u32,
+            };
+            let bindings = vec![words(INPUT, piece), chosen, candidates];
+            self.program.dispatch(gather, &params, bindings, Grid::fold(count.div_ceil(THREADS)));
+        }
+        self.select(&Selection {
+            keys: candidates.resource,
+            len: count,
+            order: self.order.clone(),
+            positions,
+            chosen: Some(keys),
+            chunks: Some((chosen, self.chunk)),
+        });
+    }
+
+    /// Finds the k-th best key by its digits, and collects what is no worse, in order of position.
+    fn select(&mut self, from: &Selection) {
+        let pieces = self.pieces(from.len);
+        let bins = self.program.scratch(4 * BINS);
+        let search = self.program.scratch(8);
+        let pick = |entry| Kernel::library("primitives/top_k_pick", entry, Spec::new());
+        let [begin, pick] = ["begin", "pick_digit"].map(|entry| self.program.kernel(pick(entry)));
+        let digits = Kernel::library("primitives/top_k_digits", "count_digits", from.order.clone());
+        let digits = self.program.kernel(digits);
+        let k = self.k as u32;
+        self.program.dispatch(begin, &PickParams { k, shift: 0 }, vec![bins, search], Grid::fold(1));
+        for (shift, found) in DIGITS {
+            for &piece in &pieces {
+                let workgroups = piece.len.div_ceil(16 * THREADS).min(self.policy.readers);
+                let params = DigitParams { n: piece.len as u32, workgroups: workgroups as u32, shift, found };
+                let bindings = vec![words(from.keys, piece), search, bins];
+                self.program.dispatch(digits, &params, bindings, Grid::fold(workgroups));
+            }
+            self.program.dispatch(pick, &PickParams { k, shift }, vec![bins, search], Grid::fold(1));
+        }
+        let all_tiles = from.len.div_ceil(TILE);
+        let (counts, totals) = (self.program.scratch(8 * all_tiles), self.program.scratch(8));
+        let tally = Kernel::library("primitives/top_k_tally", "count_chosen", from.order.clone());
+        let tally = self.program.kernel(tally);
+        let spec =
+            from.order.clone().flag("VALUES", from.chosen.is_some()).flag("CHUNKS", from.chunks.is_some());
+        let spec = from.chunks.iter().fold(spec, |spec, (_, chunk)| spec.constant("CHUNK", *chunk));
+        let collect = self.program.kernel(Kernel::library("primitives/top_k_collect", "collect", spec));
+        let params = |piece: &Piece| TileParams {
+            n: piece.len as u32,
+            tiles: piece.len.div_ceil(TILE) as u32,
+            first_tile: (piece.first / TILE) as u32,
+            all_tiles: all_tiles as u32,
+        };
+        for &piece in &pieces {
+            let bindings = vec![words(from.keys, piece), search, counts];
+            self.program.dispatch(tally, &params(&piece), bindings, Grid::fold(piece.len.div_ceil(TILE)));
+        }
+        let scan = self.program.kernel(Kernel::library("primitives/sort_scan", "scan_counts", Spec::new()));
+        let rows = ScanParams { first: 0, len: all_tiles as u32, rows: 2 };
+        self.program.dispatch(scan, &rows, vec![counts, totals], Grid::fold(2));
+        for &piece in &pieces {
+            let bindings = [words(from.keys, piece), search, counts, totals, from.positions].into_iter();
+            let bindings = bindings.chain(from.chosen).chain(from.chunks.map(|(chunks, _)| chunks)).collect();
+            self.program.dispatch(collect, &params(&piece), bindings, Grid::fold(piece.len.div_ceil(TILE)));
+        }
+    }
+
+    /// All elements with their positions, in order; the front of them is the result.
+    fn sort_all(&mut self, sorted: Program) {
+        let places = self.program.scratch(4 * self.n);
+        let write = Kernel::library("primitives/top_k_places", "write_places", Spec::new());
+        let write = self.program.kernel(write);
+        for piece in self.pieces(self.n) {
+            let params = PlaceParams { first: piece.first as u32, len: piece.len as u32 };
+            let bindings = vec![words(places.resource, piece)];
+            self.program.dispatch(write, &params, bindings, Grid::fold(piece.len.div_ceil(THREADS)));
+        }
+        if self.k == self.n {
+            self.program.append(sorted, &[INPUT, places.resource, VALUES, INDICES]);
+            return;
+        }
+        let [keys, positions] = [0, 1].map(|_| self.program.scratch(4 * self.n).resource);
+        self.program.append(sorted, &[INPUT, places.resource, keys, positions]);
+        let copy = self.program.kernel(Kernel::library("primitives/top_k_front", "copy_front", Spec::new()));
+        for piece in self.pieces(self.k) {
+            let bindings = [keys, positions, VALUES, INDICES].map(|resource| words(resource, piece)).to_vec();
+            let params = FrontParams { len: piece.len as u32 };
+            self.program.dispatch(copy, &params, bindings, Grid::fold(piece.len.div_ceil(THREADS)));
+        }
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "top-k",
+    about: "the k largest elements in order, and where they stood",
+    inputs: "x f32/i32/u32 (n)",
+    keys: "k, smallest",
+    variants: TopK::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    let chunks = ["filter", "subgroup"].contains(&variant);
+    let cases: &[(usize, usize)] = if chunks {
+        &[(70_000, 1), (300_001, 100), (200_000, 1500)]
+    } else if variant == "single" {
+        &[(1, 1), (70_000, 1000)]
+    } else {
+        &[(70_001, 3000), (5000, 5000)]
+    };
+    for (i, &(n, k)) in cases.iter().enumerate() {
+        let top = TopK::new(n, k).variant(variant);
+        programs.push(Op::<f32>::lower(&top.clone().smallest(i % 2 == 0), profile)?);
+        programs.push(Op::<i32>::lower(&top, profile)?);
+        programs.push(Op::<u32>::lower(&top.clone().smallest(true), profile)?);
+        if chunks {
+            for chunk in [128, 4096] {
+                let top = TopK::new(1 << 20, 20).variant(variant).chunk(chunk);
+                programs.push(Op::<f32>::lower(&top, profile)?);
+            }
+        }
+    }
+    Ok(programs)
+}
+
+/// Elements of a chunk: reading the best of all chunks a few times costs as much as reading the k best chunks.
+fn chunk_len(n: usize, k: usize) -> u32 {
+    let ideal = (3.0 * n as f64 / k as f64).sqrt();
+    let nearest = 2f64.powf(ideal.log2().round());
+    nearest.clamp(f64::from(CHUNKS.0), f64::from(CHUNKS.1)) as u32
+}

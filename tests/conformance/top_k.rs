@@ -1,0 +1,55 @@
+//! The best along any axis: it is brought to the end, and each row is taken by itself.
+
+use super::array::Array;
+use super::elementwise::{elements, numbers};
+use super::{Call, Stop};
+use tilework::DType;
+use tilework::prelude::*;
+use tilework::reference::Number;
+
+/// Values and indices.
+pub(super) fn top_k(call: &Call) -> Result<Vec<Array>, Stop> {
+    let (dtype, x) = call.operand(0)?;
+    let rank = x.dims.len();
+    let axis = call.int("axis", -1);
+    let axis = if axis < 0 { rank.wrapping_add_signed(axis as isize) } else { axis as usize };
+    // The first operator sets give it as an attribute.
+    let k = call.ints(1, "k").first().map_or(call.int("k", 0), |k| *k) as usize;
+    let order: Vec<usize> = (0..rank).filter(|a| *a != axis).chain([axis]).collect();
+    let rows = x.permuted(&order);
+    let smallest = call.int("largest", 1) == 0;
+    let (values, indices) = match dtype {
+        DType::F32 => best_of_rows::<f32>(call.gpu, &rows, k, smallest)?,
+        DType::I32 => best_of_rows::<i32>(call.gpu, &rows, k, smallest)?,
+        DType::U32 => best_of_rows::<u32>(call.gpu, &rows, k, smallest)?,
+        other => return Err(Stop::out_of_scope("top-k does not take", other)),
+    };
+    let mut dims = rows.dims;
+    if let Some(last) = dims.last_mut() {
+        *last = k;
+    }
+    // Where each axis is now.
+    let back: Vec<usize> = (0..rank).map(|a| order.iter().position(|o| *o == a).unwrap()).collect();
+    let in_place = |values| Array::exact(dims.clone(), values).permuted(&back);
+    Ok(vec![in_place(values), in_place(indices)])
+}
+
+fn best_of_rows<T: Number>(
+    gpu: &Gpu,
+    rows: &Array,
+    k: usize,
+    smallest: bool,
+) -> Result<(Vec<f64>, Vec<f64>), Stop> {
+    let n = rows.dims.last().copied().unwrap_or(1);
+    let plan = TopK::new(n, k).smallest(smallest).plan::<T>(gpu)?;
+    let (values, indices) = (gpu.alloc::<T>(k)?, gpu.alloc::<u32>(k)?);
+    let mut all = (Vec::new(), Vec::new());
+    for row in elements::<T>(rows).chunks(n) {
+        let mut rec = gpu.recorder();
+        plan.record(&mut rec, &gpu.upload(row)?, &values, &indices)?;
+        rec.submit()?;
+        all.0.extend(numbers(&values.read()?));
+        all.1.extend(numbers(&indices.read()?));
+    }
+    Ok(all)
+}

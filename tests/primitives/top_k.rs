@@ -1,0 +1,338 @@
+//! Every variant of `TopK` against the reference.
+
+use crate::support::{Device, Random, Sample, devices};
+use tilework::prelude::*;
+use tilework::program::{DeviceClass, DeviceProfile, Op, Program};
+use tilework::reference::top_k;
+use tilework::{Element, ErrorKind, Result};
+
+fn variants() -> impl Iterator<Item = &'static str> {
+    TopK::variants().iter().map(|v| v.name)
+}
+
+fn best_of<T: Element>(gpu: &Gpu, top: &TopK, x: &[T], k: usize) -> Result<(Vec<T>, Vec<u32>)> {
+    let (values, indices) = (gpu.alloc::<T>(k.max(1))?, gpu.alloc::<u32>(k.max(1))?);
+    let plan = top.plan::<T>(gpu)?;
+    let input = gpu.upload(x)?;
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &input, &values, &indices)?;
+    rec.submit()?;
+    Ok((values.read()?, indices.read()?))
+}
+
+#[track_caller]
+fn same<T: Element>(what: &str, x: &[T], k: usize, smallest: bool, got: &(Vec<T>, Vec<u32>)) {
+    let order = top_k(x, k, smallest);
+    let want: Vec<T> = order.iter().map(|&i| x[i]).collect();
+    let indices: Vec<u32> = order.iter().map(|&i| i as u32).collect();
+    if let Some(i) = (0..k).find(|&i| got.1[i] != indices[i]) {
+        panic!(
+            "{what}: number {i} is {:?} at {}, wanted {:?} at {}",
+            got.0[i], got.1[i], want[i], indices[i]
+        );
+    }
+    assert!(bytemuck::cast_slice::<T, u8>(&got.0) == bytemuck::cast_slice::<T, u8>(&want), "{what}: bits");
+}
+
+/// Compares positions and bits; a variant that does not take these sizes is skipped. Gives whether it was not.
+fn check<T: Element>(device: &Device, top: &TopK, x: &[T], k: usize, smallest: bool) -> bool {
+    let what = format!("{}: {top:?} of {}", device.label, T::DTYPE);
+    match best_of(&device.gpu, &top.clone().smallest(smallest), x, k) {
+        Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => false,
+        got => {
+            same(&what, x, k, smallest, &got.unwrap_or_else(|e| panic!("{what}: {e}")));
+            true
+        }
+    }
+}
+
+fn check_all<T: Element>(device: &Device, x: &[T], ks: &[usize], smallest: bool) {
+    for variant in variants() {
+        for &k in ks.iter().filter(|&&k| k >= 1 && k <= x.len()) {
+            check(device, &TopK::new(x.len(), k).variant(variant), x, k, smallest);
+        }
+    }
+}
+
+#[test]
+fn the_best_match_reference_at_every_length() {
+    let lengths = [1, 2, 63, 64, 65, 255, 257, 1023, 1025, 4095, 4097, 20_001];
+    for device in devices() {
+        for (i, &n) in lengths.iter().enumerate().filter(|(i, _)| device.main || i % 6 == 5) {
+            let x: Vec<f32> = Random::new(i as u64).any(n);
+            check_all(device, &x, &[1, 2, n / 200, n / 64, n / 2, n - 1, n], !device.main || i % 2 == 0);
+        }
+    }
+}
+
+#[test]
+fn every_type_has_its_order() {
+    for device in devices() {
+        let n = if device.main { 9_000 } else { 1_500 };
+        for smallest in [false, true] {
+            let mut random = Random::new(3);
+            // Sorts take software drivers long to compile, for each type and direction.
+            if device.main || smallest {
+                check_all(device, &random.any::<f32>(n), &[20, n / 3], smallest);
+            }
+            if device.main {
+                check_all(device, &random.elements::<i32>(n), &[20, n / 3], smallest);
+                check_all(device, &random.elements::<u32>(n), &[20, n / 3], smallest);
+                check_all(device, &[f32::extremes(), f32::extremes()].concat(), &[1, 7, 40, 90], smallest);
+                check_all(device, &[i32::extremes(), i32::extremes()].concat(), &[1, 7, 20], smallest);
+                check_all(device, &[u32::extremes(), u32::extremes()].concat(), &[1, 7, 20], smallest);
+            }
+        }
+    }
+}
+
+/// k at the edge of what one workgroup does, and above.
+#[test]
+fn k_up_to_and_above_one_workgroup() {
+    let n = 150_000;
+    let x: Vec<f32> = Random::new(4).elements(n);
+    for device in devices().iter().filter(|d| d.main) {
+        for variant in variants().filter(|v| *v != "sort") {
+            for k in [64, 65, 255, 1023, 1024, 1025, 2343, 2344] {
+                check(device, &TopK::new(n, k).variant(variant), &x, k, k % 2 == 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_chunk_length_finds_the_best() {
+    let n = 70_003;
+    let x: Vec<u32> = Random::new(5).elements(n);
+    for device in devices() {
+        let chunks = [64, 128, 512, 4096];
+        for chunk in chunks.into_iter().filter(|chunk| device.main || *chunk == 512) {
+            for variant in ["filter", "subgroup"] {
+                let top = TopK::new(n, 17).variant(variant).chunk(chunk);
+                let ran = check(device, &top, &x, 17, chunk % 3 == 1);
+                assert!(ran || variant == "subgroup", "{}: chunks of {chunk}", device.label);
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_sorted_and_crowded_elements_keep_the_lower_index() {
+    let n = 40_000;
+    let mut random = Random::new(6);
+    // All of the best in one chunk; as good as each other in all chunks; few values.
+    let mut crowded: Vec<f32> = random.elements(n);
+    crowded[1000..1900].iter_mut().for_each(|x| *x += 10.0);
+    let mut spread = vec![1.0f32; n];
+    spread.iter_mut().skip(77).step_by(613).for_each(|x| *x = 2.0);
+    spread[39_000..39_050].fill(3.0);
+    let few: Vec<f32> = (0..n).map(|_| (random.next() % 5) as f32).collect();
+    let inputs: [Vec<f32>; 9] = [
+        vec![7.0; n],
+        vec![f32::NAN; n],
+        (0..n).map(|i| if i == 39_999 { -0.0 } else { 0.0 }).collect(),
+        (0..n).map(|i| if i % 2 == 0 { f32::NAN } else { f32::from_bits(0xffc0_0000 | i as u32) }).collect(),
+        (0..n).map(|i| i as f32).collect(),
+        (0..n).rev().map(|i| i as f32).collect(),
+        crowded,
+        spread,
+        few,
+    ];
+    for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
+        for (i, x) in inputs.iter().enumerate() {
+            let ks: &[usize] = if device.main { &[1, 100, 600, 1100] } else { &[300] };
+            for variant in variants().filter(|v| device.main || *v != "sort") {
+                for &k in ks {
+                    check(device, &TopK::new(n, k).variant(variant), x, k, i % 2 == 1);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn infinities_and_zeros_are_in_order_and_nan_is_worst() {
+    let (inf, nan) = (f32::INFINITY, f32::NAN);
+    let x = [nan, 0.0, -0.0, inf, -nan, -inf, 0.0, -0.0, inf];
+    for device in devices() {
+        for variant in ["single", "radix", "sort"] {
+            let best = |smallest| {
+                let top = TopK::new(x.len(), x.len()).variant(variant).smallest(smallest);
+                best_of(&device.gpu, &top, &x, x.len()).unwrap().1
+            };
+            assert_eq!(best(false), [3, 8, 1, 6, 2, 7, 5, 0, 4], "{}: {variant}", device.label);
+            assert_eq!(best(true), [5, 2, 7, 1, 6, 3, 8, 0, 4], "{}: {variant}", device.label);
+        }
+    }
+}
+
+#[test]
+fn a_million_elements_match_reference() {
+    let n = 1_000_003;
+    let x: Vec<f32> = Random::new(7).elements(n);
+    let Some(device) = devices().first() else { return };
+    for variant in variants().filter(|v| *v != "sort") {
+        for k in [1, 100, 5_000] {
+            check(device, &TopK::new(n, k).variant(variant), &x, k, false);
+        }
+    }
+    assert!(check(device, &TopK::new(n, 100), &x, 100, false), "auto");
+}
+
+/// A profile with bindings of 64 KiB, so that some thousand elements take several pieces.
+#[test]
+fn elements_above_one_binding_are_taken_in_pieces() {
+    let n = 50_001;
+    let x: Vec<f32> = Random::new(8).any(n);
+    for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
+        let gpu = &device.gpu;
+        let mut profile = gpu.profile().clone();
+        profile.limits.max_storage_binding = 64 << 10;
+        for variant in variants() {
+            for k in [5, 200, 3_000, n] {
+                let program = match Op::<f32>::lower(&TopK::new(n, k).variant(variant), &profile) {
+                    Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => continue,
+                    other => other.unwrap(),
+                };
+                assert!(program.dispatches.iter().flat_map(|d| &d.bindings).all(|b| b.size <= 64 << 10));
+                let got = run(gpu, program, &x, k);
+                same(&format!("{}: {variant}, {k} in pieces", device.label), &x, k, false, &got);
+            }
+        }
+    }
+}
+
+fn run<T: Element>(gpu: &Gpu, program: Program, x: &[T], k: usize) -> (Vec<T>, Vec<u32>) {
+    let input = gpu.upload(x).unwrap();
+    let (values, indices) = (gpu.alloc::<T>(k).unwrap(), gpu.alloc::<u32>(k).unwrap());
+    let raw =
+        [Slice::from(&input).untyped(), Slice::from(&values).untyped(), Slice::from(&indices).untyped()];
+    let mut rec = gpu.recorder();
+    gpu.prepare(program).unwrap().record(&mut rec, &raw).unwrap();
+    rec.submit().unwrap();
+    (values.read().unwrap(), indices.read().unwrap())
+}
+
+/// What cards get runs here too. Each variant once: software drivers take long to compile it.
+#[test]
+fn kernels_for_cards_find_the_best_on_any_device() {
+    let n = 60_001;
+    let x: Vec<f32> = Random::new(11).any(n);
+    for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
+        let mut card = device.gpu.profile().clone();
+        card.class = DeviceClass::Discrete;
+        for (variant, k) in [("single", 900), ("filter", 200), ("subgroup", 30), ("subgroup", 1500)] {
+            if !device.main && variant != "filter" {
+                continue;
+            }
+            let program = match Op::<f32>::lower(&TopK::new(n, k).variant(variant), &card) {
+                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                other => other.unwrap(),
+            };
+            let got = run(&device.gpu, program, &x, k);
+            same(&format!("{}: {variant}, {k}", device.label), &x, k, false, &got);
+        }
+    }
+}
+
+#[test]
+fn slices_are_read_and_neighbours_stay() {
+    for device in devices() {
+        let x: Vec<i32> = Random::new(9).elements(9000);
+        let input = device.gpu.upload(&x).unwrap();
+        for variant in variants() {
+            let (values, indices) = (device.gpu.upload(&[7i32; 300]), device.gpu.upload(&[8u32; 300]));
+            let (values, indices) = (values.unwrap(), indices.unwrap());
+            let plan = match TopK::new(7001, 40).variant(variant).plan::<i32>(&device.gpu) {
+                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                other => other.unwrap(),
+            };
+            let mut rec = device.gpu.recorder();
+            let (v, i) = (values.slice(64..104).unwrap(), indices.slice(128..168).unwrap());
+            plan.record(&mut rec, input.slice(64..7065).unwrap(), v, i).unwrap();
+            rec.submit().unwrap();
+            let (mut want, mut places) = (vec![7; 300], vec![8; 300]);
+            for (at, i) in top_k(&x[64..7065], 40, false).into_iter().enumerate() {
+                want[64 + at] = x[64 + i];
+                places[128 + at] = i as u32;
+            }
+            assert_eq!(values.read().unwrap(), want, "{}: {variant}", device.label);
+            assert_eq!(indices.read().unwrap(), places, "{}: {variant}", device.label);
+        }
+    }
+}
+
+#[test]
+fn the_same_recording_twice_gives_the_same() {
+    let x: Vec<u32> = Random::new(10).elements::<u32>(100_000).iter().map(|x| x % 1000).collect();
+    let Some(device) = devices().first() else { return };
+    let gpu = &device.gpu;
+    for (variant, k) in [("filter", 50), ("filter", 1500), ("radix", 50), ("radix", 30_000)] {
+        let plan = TopK::new(x.len(), k).variant(variant).plan::<u32>(gpu).unwrap();
+        let input = gpu.upload(&x).unwrap();
+        let (values, indices) = (gpu.alloc::<u32>(k).unwrap(), gpu.alloc::<u32>(k).unwrap());
+        for _ in 0..2 {
+            let mut rec = gpu.recorder();
+            plan.record(&mut rec, &input, &values, &indices).unwrap();
+            plan.record(&mut rec, &input, &values, &indices).unwrap();
+            rec.submit().unwrap();
+            let got = (values.read().unwrap(), indices.read().unwrap());
+            same(&format!("{variant} {k}"), &x, k, false, &got);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_chosen_is_refused() {
+    let h100 = DeviceProfile::h100();
+    let webgpu = DeviceProfile::webgpu_defaults();
+    let error = |r: Result<Program>| {
+        let e = r.unwrap_err();
+        (e.kind(), e.to_string())
+    };
+    for (n, k) in [(0, 0), (0, 1), (5, 0), (5, 6)] {
+        let (kind, text) = error(Op::<f32>::lower(&TopK::new(n, k), &h100));
+        assert_eq!(kind, ErrorKind::InvalidArgument);
+        assert!(text.contains(&format!("k is {k} of {n} elements")), "{text}");
+    }
+    let kind = |r| error(r).0;
+    assert_eq!(kind(Op::<u8>::lower(&TopK::new(9, 1), &h100)), ErrorKind::Unsupported);
+    assert_eq!(kind(Op::<u64>::lower(&TopK::new(9, 1), &h100)), ErrorKind::Unsupported);
+    assert_eq!(kind(Op::<f32>::lower(&TopK::new(9, 1).variant("heap"), &h100)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Op::<f32>::lower(&TopK::new(9, 1).chunk(96), &h100)), ErrorKind::InvalidArgument);
+    assert_eq!(
+        kind(Op::<f32>::lower(&TopK::new(99, 1).variant("subgroup"), &webgpu)),
+        ErrorKind::Unsupported
+    );
+    let (kind, text) = error(Op::<f32>::lower(&TopK::new(6400, 101).variant("filter"), &h100));
+    assert_eq!(kind, ErrorKind::Unsupported);
+    assert!(text.contains("take `radix`"), "{text}");
+    let (kind, text) = error(Op::<f32>::lower(&TopK::new(6400, 1025).variant("single"), &h100));
+    assert_eq!(kind, ErrorKind::Unsupported);
+    assert!(text.contains("k up to 1024"), "{text}");
+    let (kind, text) = error(Op::<f32>::lower(&TopK::new(1 << 32, 5), &h100));
+    assert_eq!(kind, ErrorKind::TooLarge, "{text}");
+    let (kind, text) = error(Op::<f32>::lower(&TopK::new(1 << 27, 5), &webgpu));
+    assert_eq!(kind, ErrorKind::TooLarge);
+    assert!(text.contains("the largest buffer"), "{text}");
+}
+
+#[test]
+fn the_policy_suits_the_sizes() {
+    let chosen = |n, k, profile: &DeviceProfile| {
+        let program = Op::<f32>::lower(&TopK::new(n, k), profile).unwrap();
+        (program.variant, program.dispatches.len())
+    };
+    let h100 = DeviceProfile::h100();
+    assert_eq!(chosen(1000, 10, &h100), ("single", 1));
+    assert_eq!(chosen(1 << 16, 100, &h100), ("subgroup", 2));
+    assert_eq!(chosen(1 << 16, 1000, &h100), ("single", 1));
+    assert_eq!(chosen(1 << 26, 100, &h100), ("subgroup", 2));
+    assert_eq!(chosen(1 << 28, 1000, &h100), ("subgroup", 2));
+    assert_eq!(chosen(1 << 26, 10_000, &h100).0, "subgroup");
+    assert_eq!(chosen(1 << 26, 1 << 20, &h100).0, "radix");
+    assert_eq!(chosen(1 << 20, 1 << 20, &h100).0, "sort");
+    assert_eq!(chosen(1 << 16, 100, &DeviceProfile::webgpu_defaults()), ("filter", 2));
+    // Two bindings of 128 MiB.
+    assert_eq!(chosen(1 << 26, 100, &DeviceProfile::webgpu_defaults()).0, "filter");
+}
