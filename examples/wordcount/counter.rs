@@ -19,8 +19,8 @@ const SORTED_BITS: u32 = 24;
 ///
 /// Two kernels find where words begin, `Scan` says how many there are, and a third lists them. Each word is hashed,
 /// `RadixSort` brings equal hashes together, and each word is compared with the one before it, byte by byte: runs
-/// of equal words are exact, whatever the hashes. `Scan` numbers the runs, `RunLength` counts them, `Select` keeps a
-/// place of each; the host looks there for the word and adds the pieces up.
+/// of equal words are exact, whatever the hashes. `Scan` numbers the runs, `ReduceByKey` adds up a one for each word
+/// of a run, `Select` keeps a place of each; the host looks there for the word and adds the pieces up.
 #[derive(Debug)]
 pub(crate) struct Counter {
     gpu: Gpu,
@@ -153,12 +153,12 @@ impl Counter {
             return Ok(None);
         }
         let word = || gpu.alloc::<u32>(n);
-        let (starts, hashes, heads) = (word()?, word()?, word()?);
+        let (starts, hashes, heads, ones) = (word()?, word()?, word()?, word()?);
         let (sorted_starts, sorted_hashes) = (word()?, word()?);
         let runs = Runs { capacity: n, number: gpu.alloc(1)?, counts: word()?, places: word()? };
         let sort = RadixSort::new(n).bits(0..SORTED_BITS).with_values().plan::<u32>(gpu)?;
         let number = Scan::new(Sum, n).plan::<u32>(gpu)?;
-        let lengths = RunLength::new(n).plan::<u32>(gpu)?;
+        let add = ReduceByKey::new(Sum, n).plan::<u32>(gpu)?;
         let select = Select::new(n).plan::<u32>(gpu)?;
         let mut rec = gpu.recorder();
         let args = [Arg::from(masks), Arg::from(ends), Arg::from(&starts)];
@@ -166,12 +166,12 @@ impl Counter {
         let args = [Arg::from(folded), Arg::from(&starts), Arg::from(&hashes)];
         launch(&self.hash, &mut rec, n, &args)?;
         sort.record(&mut rec, &hashes, &starts, &sorted_hashes, &sorted_starts)?;
-        let args =
-            [Arg::from(folded), Arg::from(&sorted_starts), Arg::from(&sorted_hashes), Arg::from(&heads)];
+        let sorted = [Arg::from(&sorted_starts), Arg::from(&sorted_hashes)];
+        let args = [&[Arg::from(folded)], &sorted[..], &[Arg::from(&heads), Arg::from(&ones)]].concat();
         launch(&self.compare, &mut rec, n, &args)?;
         // What was sorted is free again: it takes the numbers of the runs.
         number.record(&mut rec, &heads, &hashes)?;
-        lengths.record(&mut rec, &hashes, &starts, &runs.counts, &runs.number)?;
+        add.record(&mut rec, &hashes, &ones, &starts, &runs.counts, &runs.number)?;
         select.record(&mut rec, &sorted_starts, &heads, &runs.places, &runs.number)?;
         rec.submit()?;
         Ok(Some(runs))

@@ -22,6 +22,7 @@ struct Params { n: u32 } // invocations with work
 @group(0) @binding(10) var<storage, read_write> hashes_out: array<u32>;
 @group(0) @binding(11) var<storage, read> hashes: array<u32>;
 @group(0) @binding(12) var<storage, read_write> heads_out: array<u32>;
+@group(0) @binding(13) var<storage, read_write> ones_out: array<u32>;
 
 fn invocation(id: vec3<u32>, lane: u32) -> u32 { return workgroup_index(id) * WORKGROUP_SIZE + lane; }
 
@@ -178,4 +179,5 @@ fn compare(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index
         head = 0u;
     }
     heads_out[i] = head;
+    ones_out[i] = 1u; // what each word counts
 }
