@@ -46,10 +46,13 @@ fn kept_of(items: Items, quad: u32, bits: vec4<u32>) -> u32 {
     return mask4(keep4(places(items, quad), bits)) << (4u * quad);
 }
 
-// One by one, and without a condition for each, so that all loads are in flight together.
-fn load_items(first: u32, stride: u32) -> Items {
+// One by one, and without a condition for each if the tile is full, so that all loads are in flight together.
+fn load_items(first: u32, stride: u32, full: bool) -> Items {
     var items = Items(first, stride, 0u, array<vec4<u32>, ITEMS / 4u>());
-    if first + (ITEMS - 1u) * stride < params.n {
+#if SHUFFLED
+    begin_keeping(first);
+#endif
+    if full {
         items.bits[0] = load4(places(items, 0u));
         items.bits[1] = load4(places(items, 1u));
         items.bits[2] = load4(places(items, 2u));
@@ -95,9 +98,14 @@ fn load_items(first: u32, stride: u32) -> Items {
     return items;
 }
 
+fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= params.n; }
+
 // How many of the same elements are kept. Not unrolled, since it is rarely wanted and would take registers from the rest.
 fn count_items(first: u32, stride: u32) -> u32 {
     var kept = 0u;
+#if SHUFFLED
+    begin_keeping(first);
+#endif
     let count = select(ITEMS / 4u, 0u, params.tiles == 0u);
     for (var quad = 0u; quad < count; quad++) {
         let at = first + stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * quad);
@@ -109,12 +117,17 @@ fn count_items(first: u32, stride: u32) -> u32 {
 #if SUBGROUPS
 enable subgroups;
 
+var<private> place_in_subgroup: u32;
+var<private> lanes: u32;
+
 fn first_item(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32) -> u32 {
+    place_in_subgroup = sub_lane;
+    lanes = sub_size;
     return tile * TILE + sub_id * sub_size * ITEMS + sub_lane;
 }
 
 fn load_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32) -> Items {
-    return load_items(first_item(tile, sub_lane, sub_size, sub_id), sub_size);
+    return load_items(first_item(tile, sub_lane, sub_size, sub_id), sub_size, is_full(tile));
 }
 
 #if LARGE_SUBGROUPS
@@ -158,7 +171,7 @@ fn count_tile(kept: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u
 }
 #else
 fn load_tile(tile: u32, lane: u32) -> Items {
-    return load_items(tile * TILE + lane, WORKGROUP_SIZE);
+    return load_items(tile * TILE + lane, WORKGROUP_SIZE, is_full(tile));
 }
 
 const WORDS: u32 = TILE / 32u;

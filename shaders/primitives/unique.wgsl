@@ -1,11 +1,28 @@
-// Kept are elements that differ from the one before, and the first: the heads of runs.
+// Kept are elements that differ from the one before, and the first: the heads of runs. With SHUFFLED that one is
+// had of the lane below, and steps of four items come in their order.
 #import primitives/differs
 
+#if SHUFFLED
+// What lies before the items of the next step.
+var<private> item_before: u32;
+
+fn begin_keeping(first: u32) { item_before = input[min(max(first, 1u), params.n) - 1u]; }
+
+fn before4(at: vec4<u32>, bits: vec4<u32>) -> vec4<u32> {
+    let last = subgroupShuffle(bits, lanes - 1u);
+    let below = subgroupShuffleUp(bits, 1u);
+    let before = select(below, vec4<u32>(item_before, last.xyz), place_in_subgroup == 0u);
+    item_before = last.w;
+    return before;
+}
+#else
+fn before4(at: vec4<u32>, bits: vec4<u32>) -> vec4<u32> { return load4(max(at, vec4<u32>(1u)) - vec4<u32>(1u)); }
+#endif
+
 fn keep4(at: vec4<u32>, bits: vec4<u32>) -> vec4<bool> {
-    let near = max(at, vec4<u32>(1u)) - vec4<u32>(1u);
+    let before = before4(at, bits);
     let other = vec4<bool>(
-        differs(bits.x, input[near.x]), differs(bits.y, input[near.y]), differs(bits.z, input[near.z]),
-        differs(bits.w, input[near.w]),
+        differs(bits.x, before.x), differs(bits.y, before.y), differs(bits.z, before.z), differs(bits.w, before.w),
     );
     return other | (at == vec4<u32>(0u));
 }

@@ -164,7 +164,8 @@ impl Compaction<'_> {
         let spec = match self.keep {
             Keep::Flagged => spec.slot("keep", Fragment::Library("primitives/keep_flagged")),
             Keep::Heads => {
-                spec.slot("keep", Fragment::Library("primitives/unique")).flag("FLOAT", dtype.is_float())
+                let spec = spec.slot("keep", Fragment::Library("primitives/unique"));
+                spec.flag("FLOAT", dtype.is_float()).flag("SHUFFLED", subgroups)
             }
             Keep::Where(Predicate::NonZero) => spec.slot("keep", Fragment::Library("primitives/keep_where")),
             Keep::Where(Predicate::Custom(text)) => spec
