@@ -84,6 +84,20 @@ struct Bytes {
     __host__ __device__ unsigned operator()(uint8_t x) const { return x; }
 };
 
+struct Add {
+    __host__ __device__ float operator()(float a, float b) const { return a + b; }
+};
+
+struct Odd {
+    __host__ __device__ bool operator()(unsigned x) const { return x & 1; }
+};
+
+// Keys of which about one in `length` begins a run.
+__global__ void in_runs(unsigned* x, size_t n, unsigned length) {
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i < n) x[i] = unsigned(i) / length;
+}
+
 int main() {
     const size_t largest = size_t(1) << 28;
     float *x = random<float>(largest, 1), *y = random<float>(largest, 1);
@@ -156,5 +170,48 @@ int main() {
             bytes = limit;
             CHECK(cub::DeviceHistogram::HistogramEven(scratch, bytes, word, counts, 1025, 0u, 4294967295u, n));
         });
+    // u32 words, and what goes with them: values, flags that keep half, keys in runs.
+    CHECK(cudaFree(scratch));
+    limit = size_t(5) << 30;
+    CHECK(cudaMalloc(&scratch, limit));
+    unsigned *to = random<unsigned>(largest, 2), *kept = random<unsigned>(largest, 2);
+    unsigned *values = random<unsigned>(largest, 4294967296.0f), *values_to = random<unsigned>(largest, 2);
+    unsigned* total = (unsigned*)out;
+    for (int n : {1 << 16, 1 << 20, 1 << 24, bytes_in}) {
+        std::string size = std::to_string(n);
+        peer("CUB", "scan", "u32", size,
+             [&] { bytes = limit; CHECK(cub::DeviceScan::ExclusiveSum(scratch, bytes, word, to, n)); });
+        peer("CUB", "scan", "f32", size,
+             [&] { bytes = limit; CHECK(cub::DeviceScan::ExclusiveSum(scratch, bytes, (float*)kept, (float*)to, n)); });
+        peer("CUB", "sort", "u32", "keys " + size + " random",
+             [&] { bytes = limit; CHECK(cub::DeviceRadixSort::SortKeys(scratch, bytes, word, to, n)); });
+        peer("CUB", "sort", "u32", "pairs " + size + " random", [&] {
+            bytes = limit;
+            CHECK(cub::DeviceRadixSort::SortPairs(scratch, bytes, word, to, values, values_to, n));
+        });
+        peer("CUB", "select", "u32", size,
+             [&] { bytes = limit; CHECK(cub::DeviceSelect::Flagged(scratch, bytes, word, kept, to, total, n)); });
+        peer("CUB", "select-if", "u32", size,
+             [&] { bytes = limit; CHECK(cub::DeviceSelect::If(scratch, bytes, word, to, total, n, Odd())); });
+        peer("CUB", "partition", "u32", size,
+             [&] { bytes = limit; CHECK(cub::DevicePartition::Flagged(scratch, bytes, word, kept, to, total, n)); });
+        unsigned* runs = values;
+        in_runs<<<unsigned((n + 255) / 256), 256>>>(runs, n, 8);
+        peer("CUB", "reduce-by-key", "f32", size + " runs of 8", [&] {
+            bytes = limit;
+            CHECK(cub::DeviceReduce::ReduceByKey(scratch, bytes, runs, values_to, (float*)kept, (float*)to, total,
+                                                 Add(), n));
+        });
+        fill<<<unsigned((n + 255) / 256), 256>>>(values, n, 4294967296.0f);
+        fill<<<unsigned((n + 255) / 256), 256>>>(kept, n, 2.0f);
+    }
+    const int few = 1 << 26;
+    unsigned* of_four = random<unsigned>(few, 4);
+    peer("CUB", "unique", "u32", std::to_string(few),
+         [&] { bytes = limit; CHECK(cub::DeviceSelect::Unique(scratch, bytes, of_four, to, total, few)); });
+    peer("CUB", "run-length", "u32", std::to_string(few), [&] {
+        bytes = limit;
+        CHECK(cub::DeviceRunLengthEncode::Encode(scratch, bytes, of_four, to, values_to, total, few));
+    });
     printf("\n]\n");
 }

@@ -98,8 +98,8 @@ fn sweep_tile(profile: &DeviceProfile, n: u64) -> (u32, u32) {
         return (64, 16);
     }
     let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
-    // Half of u32 kept, on an H100 (Vulkan, driver 580.159.04): 2^16 in 11 us (1024 x 32 14), 2^20 in 13 us (15); 2^28 by
-    // value in 743 us (512 x 32 755, 1024 x 16 862, 512 x 16 894, 256 x 32 805).
+    // Half of u32 kept, on an H100 (Vulkan, driver 580.159.04): 2^16 in 11 us (1024 x 32 13), 2^20 in 13 us (14); 2^28 by
+    // flags in 1019 us (512 x 32 1047, 512 x 16 1139), by value in 723 us (512 x 32 749, 512 x 16 915).
     if n < 1 << 22 || most < 1024 { (most.min(512), 16) } else { (1024, 32) }
 }
 
