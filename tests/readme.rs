@@ -52,7 +52,8 @@ fn tour() -> String {
 /// The fastest variant of each case that has a peer.
 fn peers() -> String {
     let mut best: Vec<Value> = Vec::new();
-    for row in rows("h100-vulkan.json").into_iter().filter(|r| r["peer_seconds"].is_number()) {
+    let files = ["h100-vulkan.json", "h100-vulkan-primitives.json"].map(rows);
+    for row in files.into_iter().flatten().filter(|r| r["peer_seconds"].is_number()) {
         match best.iter_mut().find(|b| ["op", "dtype", "size"].iter().all(|k| b[k] == row[k])) {
             Some(b) if number(&row, "seconds") < number(b, "seconds") => *b = row,
             Some(_) => {}

@@ -62,6 +62,12 @@ __global__ void fill(T* x, size_t n, float scale) {
     if (i < n) x[i] = T((float(hash(unsigned(i)) >> 8) / 16777216.0f - (scale < 2 ? 0.5f : 0.0f)) * scale);
 }
 
+// Words of all 32 bits, where a float has but 24.
+__global__ void fill_words(unsigned* x, size_t n) {
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i < n) x[i] = hash(unsigned(i));
+}
+
 template <class T>
 T* random(size_t n, float scale) {
     T* x;
@@ -177,6 +183,7 @@ int main() {
     unsigned *to = random<unsigned>(largest, 2), *kept = random<unsigned>(largest, 2);
     unsigned *values = random<unsigned>(largest, 4294967296.0f), *values_to = random<unsigned>(largest, 2);
     unsigned* total = (unsigned*)out;
+    fill_words<<<unsigned(largest / 256), 256>>>(word, largest);
     for (int n : {1 << 16, 1 << 20, 1 << 24, bytes_in}) {
         std::string size = std::to_string(n);
         peer("CUB", "scan", "u32", size,
