@@ -195,7 +195,7 @@ mod tests {
         let sum = ReduceByKey::new(Sum, 1 << 24);
         let floats = Op::<f32>::lower(&sum, &profile).unwrap();
         assert_eq!((floats.variant, floats.determinism), ("hierarchical", Determinism::SameBits));
-        let integers = Op::<u32>::lower(&sum, &profile).unwrap();
+        let integers = Op::<u32>::lower(&ReduceByKey::new(Sum, 1 << 16), &profile).unwrap();
         assert_eq!((integers.variant, integers.determinism), ("lookback", Determinism::SameBits));
         let fast = Op::<f32>::lower(&sum.variant("lookback"), &profile).unwrap();
         assert_eq!(fast.determinism, Determinism::RoundingVaries);
