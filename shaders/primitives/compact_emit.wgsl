@@ -4,16 +4,9 @@ fn emit_tile(items: Items, before: u32, sub_lane: u32) {
     let lower = below(sub_lane);
     var run = before;
     // One by one: in a loop the elements would have to lie in memory.
-    run = emit_four(items, 0u, items.bits[0], run, lower);
-    run = emit_four(items, 1u, items.bits[1], run, lower);
-    run = emit_four(items, 2u, items.bits[2], run, lower);
-    run = emit_four(items, 3u, items.bits[3], run, lower);
-#if ITEMS_32
-    run = emit_four(items, 4u, items.bits[4], run, lower);
-    run = emit_four(items, 5u, items.bits[5], run, lower);
-    run = emit_four(items, 6u, items.bits[6], run, lower);
-    run = emit_four(items, 7u, items.bits[7], run, lower);
-#endif
+#repeat QUADS
+    run = emit_four(items, $u, items.bits[$], run, lower);
+#end
 }
 
 fn emit_four(items: Items, quad: u32, bits: vec4<u32>, before: u32, lower: Lanes) -> u32 {

@@ -82,15 +82,8 @@ fn scatter_kept(
 #else
     let before = counts[tile] + sums[tile / BLOCK];
 #endif
-    emit_four(items, 0u, items.bits[0], before, lane);
-    emit_four(items, 1u, items.bits[1], before, lane);
-    emit_four(items, 2u, items.bits[2], before, lane);
-    emit_four(items, 3u, items.bits[3], before, lane);
-#if ITEMS_32
-    emit_four(items, 4u, items.bits[4], before, lane);
-    emit_four(items, 5u, items.bits[5], before, lane);
-    emit_four(items, 6u, items.bits[6], before, lane);
-    emit_four(items, 7u, items.bits[7], before, lane);
-#endif
+#repeat QUADS
+    emit_four(items, $u, items.bits[$], before, lane);
+#end
 #endif
 }

@@ -7,7 +7,8 @@
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
-const ITEMS: u32 = 16u;
+const QUADS: u32 = 4u;
+const ITEMS: u32 = 4u * QUADS;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS;
 
 struct Params {
@@ -25,7 +26,7 @@ struct Items {
     first: u32,
     stride: u32,
     kept: u32, // bit j: item j is kept
-    bits: array<vec4<u32>, ITEMS / 4u>,
+    bits: array<vec4<u32>, QUADS>,
 }
 
 fn places(items: Items, quad: u32) -> vec4<u32> {
@@ -48,53 +49,25 @@ fn kept_of(items: Items, quad: u32, bits: vec4<u32>) -> u32 {
 
 // One by one, and without a condition for each if the tile is full, so that all loads are in flight together.
 fn load_items(first: u32, stride: u32, full: bool) -> Items {
-    var items = Items(first, stride, 0u, array<vec4<u32>, ITEMS / 4u>());
+    var items = Items(first, stride, 0u, array<vec4<u32>, QUADS>());
 #if SHUFFLED
     begin_keeping(first);
 #endif
     if full {
-        items.bits[0] = load4(places(items, 0u));
-        items.bits[1] = load4(places(items, 1u));
-        items.bits[2] = load4(places(items, 2u));
-        items.bits[3] = load4(places(items, 3u));
-#if ITEMS_32
-        items.bits[4] = load4(places(items, 4u));
-        items.bits[5] = load4(places(items, 5u));
-        items.bits[6] = load4(places(items, 6u));
-        items.bits[7] = load4(places(items, 7u));
-#endif
-        items.kept |= kept_of(items, 0u, items.bits[0]);
-        items.kept |= kept_of(items, 1u, items.bits[1]);
-        items.kept |= kept_of(items, 2u, items.bits[2]);
-        items.kept |= kept_of(items, 3u, items.bits[3]);
-#if ITEMS_32
-        items.kept |= kept_of(items, 4u, items.bits[4]);
-        items.kept |= kept_of(items, 5u, items.bits[5]);
-        items.kept |= kept_of(items, 6u, items.bits[6]);
-        items.kept |= kept_of(items, 7u, items.bits[7]);
-#endif
+#repeat QUADS
+        items.bits[$] = load4(places(items, $u));
+#end
+#repeat QUADS
+        items.kept |= kept_of(items, $u, items.bits[$]);
+#end
         return items;
     }
-    items.bits[0] = load4(there(places(items, 0u)));
-    items.bits[1] = load4(there(places(items, 1u)));
-    items.bits[2] = load4(there(places(items, 2u)));
-    items.bits[3] = load4(there(places(items, 3u)));
-#if ITEMS_32
-    items.bits[4] = load4(there(places(items, 4u)));
-    items.bits[5] = load4(there(places(items, 5u)));
-    items.bits[6] = load4(there(places(items, 6u)));
-    items.bits[7] = load4(there(places(items, 7u)));
-#endif
-    items.kept |= kept4(places(items, 0u), items.bits[0]) << 0u;
-    items.kept |= kept4(places(items, 1u), items.bits[1]) << 4u;
-    items.kept |= kept4(places(items, 2u), items.bits[2]) << 8u;
-    items.kept |= kept4(places(items, 3u), items.bits[3]) << 12u;
-#if ITEMS_32
-    items.kept |= kept4(places(items, 4u), items.bits[4]) << 16u;
-    items.kept |= kept4(places(items, 5u), items.bits[5]) << 20u;
-    items.kept |= kept4(places(items, 6u), items.bits[6]) << 24u;
-    items.kept |= kept4(places(items, 7u), items.bits[7]) << 28u;
-#endif
+#repeat QUADS
+    items.bits[$] = load4(there(places(items, $u)));
+#end
+#repeat QUADS
+    items.kept |= kept4(places(items, $u), items.bits[$]) << (4u * $u);
+#end
     return items;
 }
 
@@ -106,7 +79,7 @@ fn count_items(first: u32, stride: u32) -> u32 {
 #if SHUFFLED
     begin_keeping(first);
 #endif
-    let count = select(ITEMS / 4u, 0u, params.tiles == 0u);
+    let count = select(QUADS, 0u, params.tiles == 0u);
     for (var quad = 0u; quad < count; quad++) {
         let at = first + stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * quad);
         kept += countOneBits(kept4(at, load4(there(at))));

@@ -4,6 +4,7 @@
 // What lies before the tile comes from an earlier kernel (CARRIED) or from the tiles before it (LOOKBACK).
 // TOTALS: only totals the tile, and reads no values before its last head.
 #import primitives/scan_element
+#import primitives/scan_advance
 #import workgroup/index
 #if SUBGROUPS
 #import workgroup/scan_shuffle
@@ -86,56 +87,23 @@ fn any_values(q: u32) -> vec4<u32> {
 fn load_labels(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
     var quads: array<Quad, QUADS>;
     if is_full(tile) {
-        quads[0] = take_labels(place(tile, first));
-#if QUADS_2
-        quads[1] = take_labels(place(tile, first + step));
-#endif
-#if QUADS_4
-        quads[2] = take_labels(place(tile, first + 2u * step));
-        quads[3] = take_labels(place(tile, first + 3u * step));
-#endif
-#if QUADS_8
-        quads[4] = take_labels(place(tile, first + 4u * step));
-        quads[5] = take_labels(place(tile, first + 5u * step));
-        quads[6] = take_labels(place(tile, first + 6u * step));
-        quads[7] = take_labels(place(tile, first + 7u * step));
-#endif
+#repeat QUADS
+        quads[$] = take_labels(place(tile, first + $u * step));
+#end
         return quads;
     }
-    quads[0] = take_any_labels(place(tile, first));
-#if QUADS_2
-    quads[1] = take_any_labels(place(tile, first + step));
-#endif
-#if QUADS_4
-    quads[2] = take_any_labels(place(tile, first + 2u * step));
-    quads[3] = take_any_labels(place(tile, first + 3u * step));
-#endif
-#if QUADS_8
-    quads[4] = take_any_labels(place(tile, first + 4u * step));
-    quads[5] = take_any_labels(place(tile, first + 5u * step));
-    quads[6] = take_any_labels(place(tile, first + 6u * step));
-    quads[7] = take_any_labels(place(tile, first + 7u * step));
-#endif
+#repeat QUADS
+    quads[$] = take_any_labels(place(tile, first + $u * step));
+#end
     return quads;
 }
 
 #if TOTALS
 // The values of the quads that do not end before element `begin`.
 fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, step: u32, begin: u32) {
-    (*quads)[0].values = late_values(place(tile, first), begin);
-#if QUADS_2
-    (*quads)[1].values = late_values(place(tile, first + step), begin);
-#endif
-#if QUADS_4
-    (*quads)[2].values = late_values(place(tile, first + 2u * step), begin);
-    (*quads)[3].values = late_values(place(tile, first + 3u * step), begin);
-#endif
-#if QUADS_8
-    (*quads)[4].values = late_values(place(tile, first + 4u * step), begin);
-    (*quads)[5].values = late_values(place(tile, first + 5u * step), begin);
-    (*quads)[6].values = late_values(place(tile, first + 6u * step), begin);
-    (*quads)[7].values = late_values(place(tile, first + 7u * step), begin);
-#endif
+#repeat QUADS
+    (*quads)[$].values = late_values(place(tile, first + $u * step), begin);
+#end
 }
 
 fn late_values(q: u32, begin: u32) -> vec4<u32> {
@@ -154,55 +122,22 @@ fn last_head(quad: Quad, q: u32) -> u32 {
 
 fn last_own_head(quads: array<Quad, QUADS>, tile: u32, first: u32, step: u32) -> u32 {
     var last = 0u;
-    last = max(last, last_head(quads[0], place(tile, first)));
-#if QUADS_2
-    last = max(last, last_head(quads[1], place(tile, first + step)));
-#endif
-#if QUADS_4
-    last = max(last, last_head(quads[2], place(tile, first + 2u * step)));
-    last = max(last, last_head(quads[3], place(tile, first + 3u * step)));
-#endif
-#if QUADS_8
-    last = max(last, last_head(quads[4], place(tile, first + 4u * step)));
-    last = max(last, last_head(quads[5], place(tile, first + 5u * step)));
-    last = max(last, last_head(quads[6], place(tile, first + 6u * step)));
-    last = max(last, last_head(quads[7], place(tile, first + 7u * step)));
-#endif
+#repeat QUADS
+    last = max(last, last_head(quads[$], place(tile, first + $u * step)));
+#end
     return last;
 }
 #else
 fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, step: u32) {
     if is_full(tile) {
-        (*quads)[0].values = values[place(tile, first)];
-#if QUADS_2
-        (*quads)[1].values = values[place(tile, first + step)];
-#endif
-#if QUADS_4
-        (*quads)[2].values = values[place(tile, first + 2u * step)];
-        (*quads)[3].values = values[place(tile, first + 3u * step)];
-#endif
-#if QUADS_8
-        (*quads)[4].values = values[place(tile, first + 4u * step)];
-        (*quads)[5].values = values[place(tile, first + 5u * step)];
-        (*quads)[6].values = values[place(tile, first + 6u * step)];
-        (*quads)[7].values = values[place(tile, first + 7u * step)];
-#endif
+#repeat QUADS
+        (*quads)[$].values = values[place(tile, first + $u * step)];
+#end
         return;
     }
-    (*quads)[0].values = any_values(place(tile, first));
-#if QUADS_2
-    (*quads)[1].values = any_values(place(tile, first + step));
-#endif
-#if QUADS_4
-    (*quads)[2].values = any_values(place(tile, first + 2u * step));
-    (*quads)[3].values = any_values(place(tile, first + 3u * step));
-#endif
-#if QUADS_8
-    (*quads)[4].values = any_values(place(tile, first + 4u * step));
-    (*quads)[5].values = any_values(place(tile, first + 5u * step));
-    (*quads)[6].values = any_values(place(tile, first + 6u * step));
-    (*quads)[7].values = any_values(place(tile, first + 7u * step));
-#endif
+#repeat QUADS
+    (*quads)[$].values = any_values(place(tile, first + $u * step));
+#end
 }
 #endif
 
@@ -220,19 +155,6 @@ fn fold_quad(quad: Quad, q: u32, begin: u32) -> Item {
     return fold_word(total, quad.values.w, 3u, marks);
 }
 
-// Joins a quad's total to the run: of the subgroup, or of the invocation alone. What lay before it there.
-fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> Item {
-#if SUBGROUPS
-    let scanned = subgroup_scan(x, sub_lane, sub_size);
-    let before = join(*run, subgroup_before(scanned, sub_lane));
-    *run = join(*run, item_of_lane(scanned, sub_size - 1u));
-#else
-    let before = *run;
-    *run = join(before, x);
-#endif
-    return before;
-}
-
 // What lies before each of the invocation's quads, in the run; the run is their total.
 fn scan_quads(
     run: ptr<function, Item>,
@@ -245,20 +167,9 @@ fn scan_quads(
     sub_size: u32,
 ) -> array<Item, QUADS> {
     var before: array<Item, QUADS>;
-    before[0] = advance(run, fold_quad(quads[0], place(tile, first), begin), sub_lane, sub_size);
-#if QUADS_2
-    before[1] = advance(run, fold_quad(quads[1], place(tile, first + step), begin), sub_lane, sub_size);
-#endif
-#if QUADS_4
-    before[2] = advance(run, fold_quad(quads[2], place(tile, first + 2u * step), begin), sub_lane, sub_size);
-    before[3] = advance(run, fold_quad(quads[3], place(tile, first + 3u * step), begin), sub_lane, sub_size);
-#endif
-#if QUADS_8
-    before[4] = advance(run, fold_quad(quads[4], place(tile, first + 4u * step), begin), sub_lane, sub_size);
-    before[5] = advance(run, fold_quad(quads[5], place(tile, first + 5u * step), begin), sub_lane, sub_size);
-    before[6] = advance(run, fold_quad(quads[6], place(tile, first + 6u * step), begin), sub_lane, sub_size);
-    before[7] = advance(run, fold_quad(quads[7], place(tile, first + 7u * step), begin), sub_lane, sub_size);
-#endif
+#repeat QUADS
+    before[$] = advance(run, fold_quad(quads[$], place(tile, first + $u * step), begin), sub_lane, sub_size);
+#end
     return before;
 }
 
@@ -407,19 +318,8 @@ fn reduce_tiles(
 #endif
 #endif
     let full = is_full(tile);
-    emit_quad(base, before[0], quads[0], place(tile, first), full);
-#if QUADS_2
-    emit_quad(base, before[1], quads[1], place(tile, first + step), full);
-#endif
-#if QUADS_4
-    emit_quad(base, before[2], quads[2], place(tile, first + 2u * step), full);
-    emit_quad(base, before[3], quads[3], place(tile, first + 3u * step), full);
-#endif
-#if QUADS_8
-    emit_quad(base, before[4], quads[4], place(tile, first + 4u * step), full);
-    emit_quad(base, before[5], quads[5], place(tile, first + 5u * step), full);
-    emit_quad(base, before[6], quads[6], place(tile, first + 6u * step), full);
-    emit_quad(base, before[7], quads[7], place(tile, first + 7u * step), full);
-#endif
+#repeat QUADS
+    emit_quad(base, before[$], quads[$], place(tile, first + $u * step), full);
+#end
 #endif
 }

@@ -3,6 +3,7 @@
 // earlier kernel; or LOOKBACK, from the tiles before it. REDUCE only totals the tile.
 // Loads of a subgroup are neighbours. The last 256 bytes or less come as bindings of single words.
 #import primitives/scan_element
+#import primitives/scan_advance
 #import workgroup/index
 #if SUBGROUPS
 #import workgroup/scan_shuffle
@@ -131,54 +132,16 @@ fn fold_quad(quad: Quad, q: u32) -> Item {
 fn load_tile(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
     var quads: array<Quad, QUADS>;
     if is_full(tile) {
-        quads[0] = load_quad(place(tile, first));
-#if QUADS_2
-        quads[1] = load_quad(place(tile, first + step));
-#endif
-#if QUADS_4
-        quads[2] = load_quad(place(tile, first + 2u * step));
-        quads[3] = load_quad(place(tile, first + 3u * step));
-#endif
-#if QUADS_8
-        quads[4] = load_quad(place(tile, first + 4u * step));
-        quads[5] = load_quad(place(tile, first + 5u * step));
-        quads[6] = load_quad(place(tile, first + 6u * step));
-        quads[7] = load_quad(place(tile, first + 7u * step));
-#endif
+#repeat QUADS
+        quads[$] = load_quad(place(tile, first + $u * step));
+#end
         return quads;
     }
-    quads[0] = load_any(place(tile, first));
-#if QUADS_2
-    quads[1] = load_any(place(tile, first + step));
-#endif
-#if QUADS_4
-    quads[2] = load_any(place(tile, first + 2u * step));
-    quads[3] = load_any(place(tile, first + 3u * step));
-#endif
-#if QUADS_8
-    quads[4] = load_any(place(tile, first + 4u * step));
-    quads[5] = load_any(place(tile, first + 5u * step));
-    quads[6] = load_any(place(tile, first + 6u * step));
-    quads[7] = load_any(place(tile, first + 7u * step));
-#endif
+#repeat QUADS
+    quads[$] = load_any(place(tile, first + $u * step));
+#end
     return quads;
 }
-
-// Joins a quad's total to the run: of the subgroup, or of the invocation alone. What lay before it there.
-#if SUBGROUPS
-fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> Item {
-    let scanned = subgroup_scan(x, sub_lane, sub_size);
-    let before = join(*run, subgroup_before(scanned, sub_lane));
-    *run = join(*run, item_of_lane(scanned, sub_size - 1u));
-    return before;
-}
-#else
-fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> Item {
-    let before = *run;
-    *run = join(before, x);
-    return before;
-}
-#endif
 
 // What lies before each of the invocation's quads, in the run; the run is their total.
 fn scan_quads(
@@ -191,20 +154,9 @@ fn scan_quads(
     sub_size: u32,
 ) -> array<Item, QUADS> {
     var before: array<Item, QUADS>;
-    before[0] = advance(run, fold_quad(quads[0], place(tile, first)), sub_lane, sub_size);
-#if QUADS_2
-    before[1] = advance(run, fold_quad(quads[1], place(tile, first + step)), sub_lane, sub_size);
-#endif
-#if QUADS_4
-    before[2] = advance(run, fold_quad(quads[2], place(tile, first + 2u * step)), sub_lane, sub_size);
-    before[3] = advance(run, fold_quad(quads[3], place(tile, first + 3u * step)), sub_lane, sub_size);
-#endif
-#if QUADS_8
-    before[4] = advance(run, fold_quad(quads[4], place(tile, first + 4u * step)), sub_lane, sub_size);
-    before[5] = advance(run, fold_quad(quads[5], place(tile, first + 5u * step)), sub_lane, sub_size);
-    before[6] = advance(run, fold_quad(quads[6], place(tile, first + 6u * step)), sub_lane, sub_size);
-    before[7] = advance(run, fold_quad(quads[7], place(tile, first + 7u * step)), sub_lane, sub_size);
-#endif
+#repeat QUADS
+    before[$] = advance(run, fold_quad(quads[$], place(tile, first + $u * step)), sub_lane, sub_size);
+#end
     return before;
 }
 
@@ -317,19 +269,8 @@ fn scan_tiles(
     base = join(item(carry, false), base);
 #endif
     let full = is_full(tile);
-    emit_quad(base, before[0], quads[0], place(tile, first), full);
-#if QUADS_2
-    emit_quad(base, before[1], quads[1], place(tile, first + step), full);
-#endif
-#if QUADS_4
-    emit_quad(base, before[2], quads[2], place(tile, first + 2u * step), full);
-    emit_quad(base, before[3], quads[3], place(tile, first + 3u * step), full);
-#endif
-#if QUADS_8
-    emit_quad(base, before[4], quads[4], place(tile, first + 4u * step), full);
-    emit_quad(base, before[5], quads[5], place(tile, first + 5u * step), full);
-    emit_quad(base, before[6], quads[6], place(tile, first + 6u * step), full);
-    emit_quad(base, before[7], quads[7], place(tile, first + 7u * step), full);
-#endif
+#repeat QUADS
+    emit_quad(base, before[$], quads[$], place(tile, first + $u * step), full);
+#end
 #endif
 }

@@ -163,9 +163,6 @@ impl Job<'_> {
         let mut tile_spec = spec
             .constant("WORKGROUP_SIZE", workgroup_size)
             .constant("QUADS", quads)
-            .flag("QUADS_2", quads >= 2)
-            .flag("QUADS_4", quads >= 4)
-            .flag("QUADS_8", quads >= 8)
             .flag("SUBGROUPS", profile.features.subgroups);
         // The last 256 bytes or less are bound as words: any array of words will do, and none overlap.
         let main = (4 * n - 1) / 256 * 256;

@@ -500,9 +500,6 @@ impl Lowering<'_> {
             .spec()
             .constant("WORKGROUP_SIZE", workgroup_size)
             .constant("QUADS", quads)
-            .flag("QUADS_2", quads >= 2)
-            .flag("QUADS_4", quads >= 4)
-            .flag("QUADS_8", quads >= 8)
             .flag("HEADS", heads)
             .flag("SUBGROUPS", subgroups);
         if subgroups {

@@ -8,6 +8,7 @@
 //! | `#import op/add` | the text of `shaders/op/add.wgsl`, once per module |
 //! | `#import op/add as op` | the same, as the default of a slot that a [`Spec`] may fill otherwise |
 //! | `#if NAME`, `#if !NAME`, `#else`, `#endif` | keeps lines by a flag of the [`Spec`] |
+//! | `#repeat NAME`, `#end` | the lines between as often as the constant of that name says, with 0, 1, ... for `$` |
 //! | `const NAME: u32 = 1u;` | rewritten where the [`Spec`] has a constant of that name |
 //! | `alias T = f32;` | rewritten where the [`Spec`] has an alias of that name |
 //! | `enable f16;` | moved to the top, once |
@@ -16,6 +17,7 @@
 use super::library;
 use super::spec::{Fragment, Spec};
 use crate::error::{Result, err};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -126,8 +128,8 @@ impl Expander<'_> {
         let id = self.files.len() as u32;
         self.files.push(file.to_owned());
         let mut branches: Vec<Branch> = Vec::new();
-        for (i, raw) in text.lines().enumerate() {
-            let line = i + 1;
+        for (line, raw) in self.repeat(file, text)? {
+            let raw = raw.as_ref();
             let at = |what: String| err!(Shader, "{file}:{line}: {what}");
             let trimmed = raw.trim();
             if let Some(directive) = trimmed.strip_prefix('#') {
@@ -160,7 +162,7 @@ impl Expander<'_> {
                     }
                     _ => {
                         return Err(at(format!(
-                            "unknown directive `#{word}`; there are #import, #if, #else, #endif"
+                            "unknown directive `#{word}`; there are #import, #if, #else, #endif, #repeat, #end"
                         )));
                     }
                 }
@@ -191,6 +193,51 @@ impl Expander<'_> {
             Some(open) => Err(err!(Shader, "{file}:{}: `#if` is never closed by `#endif`", open.line)),
             None => Ok(()),
         }
+    }
+
+    /// The lines of `text` with their numbers, those of `#repeat` written out. A loop over a local array would
+    /// have the array lie in memory instead of registers.
+    fn repeat<'t>(&mut self, file: &str, text: &'t str) -> Result<Vec<(usize, Cow<'t, str>)>> {
+        let mut all = Vec::new();
+        let mut lines = text.lines().enumerate();
+        while let Some((i, raw)) = lines.next() {
+            let Some(name) = raw.trim().strip_prefix("#repeat").map(str::trim) else {
+                all.push((i + 1, Cow::Borrowed(raw)));
+                continue;
+            };
+            let at = |what: String| err!(Shader, "{file}:{}: {what}", i + 1);
+            let times = self.times(name, text).ok_or_else(|| {
+                at(format!("`#repeat` wants a constant of this file, or of one before it, that is a number, not `{name}`"))
+            })?;
+            self.seen.insert(format!("constant {name}"));
+            let mut body = Vec::new();
+            loop {
+                match lines.next() {
+                    Some((_, end)) if end.trim() == "#end" => break,
+                    Some(line) => body.push(line),
+                    None => return Err(at("`#repeat` is never closed by `#end`".into())),
+                }
+            }
+            for index in 0..times {
+                let index = index.to_string();
+                all.extend(body.iter().map(|(j, line)| (j + 1, Cow::Owned(line.replace('$', &index)))));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The number that a constant has here.
+    fn times(&self, name: &str, text: &str) -> Option<u32> {
+        let number = |value: &str| value.trim().trim_end_matches('u').parse().ok();
+        if let Some(value) = self.spec.constants.get(name) {
+            return number(value);
+        }
+        let declared = |line: &str| {
+            let (left, right) = line.trim().strip_prefix("const ")?.split_once('=')?;
+            (left.split(':').next()?.trim() == name).then_some(right.split(';').next()?.to_owned())
+        };
+        let value = text.lines().chain(self.out.lines()).find_map(declared)?;
+        number(&value)
     }
 
     fn import(&mut self, rest: &str, at: &dyn Fn(String) -> crate::Error) -> Result<()> {
@@ -305,6 +352,22 @@ mod tests {
         assert_eq!(off.origin(4), ("k.wgsl", 9));
         let on = x(Spec::new().constant("N", 7u32).alias("T", "i32").flag("X", true), Target::Naga);
         assert_eq!(on.text(), "enable f16;\nconst N: u32 = 7u;\nalias T = i32;\nboth\n");
+    }
+
+    #[test]
+    fn repeated_lines_follow_the_constant_and_keep_their_origin() {
+        let text = "const N: u32 = 2u;\n#repeat N\n#if X\nx[$] = $u;\n#endif\ny\n#end\nz\n";
+        let x = |spec: Spec| expand_text("k.wgsl", text, &spec, Target::Naga).unwrap();
+        let two = x(Spec::new().flag("X", true));
+        assert_eq!(two.text(), "const N: u32 = 2u;\nx[0] = 0u;\ny\nx[1] = 1u;\ny\nz\n");
+        assert_eq!([4, 5, 6].map(|l| two.origin(l).1), [4, 6, 8]);
+        assert_eq!(x(Spec::new().constant("N", 3u32)).text(), "const N: u32 = 3u;\ny\ny\ny\nz\n");
+        let m = message("#repeat M\n#end\n", &Spec::new());
+        assert!(m.starts_with("k.wgsl:1: `#repeat` wants a constant") && m.contains("`M`"), "{m}");
+        assert!(
+            message("const M = 3;\n\n#repeat M\n", &Spec::new()).starts_with("k.wgsl:3: `#repeat` is never")
+        );
+        assert!(message("#end\n", &Spec::new()).starts_with("k.wgsl:1: unknown directive"));
     }
 
     #[test]
