@@ -328,7 +328,7 @@ fn the_policy_suits_the_sizes() {
     assert_eq!(chosen(1 << 16, 100, &h100), ("subgroup", 2));
     assert_eq!(chosen(1 << 16, 1000, &h100), ("single", 1));
     assert_eq!(chosen(1 << 26, 100, &h100), ("subgroup", 2));
-    assert_eq!(chosen(1 << 28, 1000, &h100), ("subgroup", 2));
+    assert_eq!(chosen(1 << 28, 1000, &h100), ("subgroup", 29));
     assert_eq!(chosen(1 << 26, 10_000, &h100).0, "subgroup");
     assert_eq!(chosen(1 << 26, 1 << 20, &h100).0, "radix");
     assert_eq!(chosen(1 << 20, 1 << 20, &h100).0, "sort");
