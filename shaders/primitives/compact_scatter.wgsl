@@ -1,6 +1,7 @@
 // Last step of compaction: a workgroup ranks the elements of its tile and hands each to `emit`, with the
-// number of kept elements before it in the whole array, which earlier kernels counted. With ONCE there are
-// no earlier ones: the workgroup looks back at the tiles before its own.
+// number of kept elements before it in the whole array, which earlier kernels counted (Blelloch, Prefix Sums
+// and Their Applications, 1990). With ONCE there are no earlier ones: the workgroup looks back at the tiles
+// before its own (scan_lookback).
 #import primitives/compact_tile
 #if SUBGROUPS
 #import primitives/compact_emit

@@ -1,5 +1,4 @@
 // Stable selection: the kept elements, in order, close together.
-// Count, scan, scatter (Blelloch, Prefix Sums and Their Applications, 1990).
 #import primitives/compact_scatter
 
 const OUTPUT_BINDING: u32 = 5u;

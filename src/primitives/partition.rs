@@ -9,14 +9,15 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 ///
 /// # Shapes
 /// Operands `input`, `flags` (`u32`), `output` with `n` elements each, and `count`, one `u32`.
-/// [`by`](Self::by) has no `flags`.  The count stays on the device: read it, or bind it as the
+/// [`by`](Self::by) has no `flags`. The count stays on the device: read it, or bind it as the
 /// length of what follows. `output` and `count` must not share a buffer with the others. `n` may be 0.
 ///
 /// # Precision and determinism
 /// Elements move as bits. Same inputs, same result, in every variant: the order is kept.
 ///
 /// # Cost
-/// Inputs are read twice, outputs written once; `4 n / 4096` bytes of scratch; four dispatches.
+/// What decides is read twice, all else once, and outputs are written once; `4 n / 4096` bytes of scratch; four
+/// dispatches. One pass cannot know where the others begin.
 ///
 /// # Errors
 /// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `i32` and `u32`, or a variant

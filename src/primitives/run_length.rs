@@ -22,7 +22,8 @@ kernel_params! {
 /// has the bits of its first element. Integers are compared by bits. Same inputs, same result, in every variant.
 ///
 /// # Cost
-/// The input is read twice, `values` and `counts` written once; 4 n bytes of scratch and a little; five dispatches.
+/// That of [`Unique`](crate::Unique), and one dispatch more, which turns where runs begin, 4 n bytes of scratch, into
+/// lengths.
 ///
 /// # Errors
 /// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `i32` and `u32`, or a variant
@@ -30,8 +31,7 @@ kernel_params! {
 /// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// Count, scan, scatter of the heads of runs (G. E. Blelloch, *Prefix Sums and Their Applications*, 1990):
-/// `shaders/primitives/unique.wgsl` finds them.
+/// [`Select`](crate::Select) of the heads of runs; `shaders/primitives/unique.wgsl` finds them.
 ///
 /// # Example
 /// ```

@@ -36,7 +36,7 @@ use crate::shape::{elements, index_u32};
 ///
 /// # Cost
 /// About `2 n` operations; `lookback` reads every element once, all others twice. Scratch: two words for
-/// each tile of 1024 to 16384 elements (the ladder variants: of 256 words). Two dispatches, three for all but `lookback`,
+/// each tile of 2048 to 32768 elements (the ladder variants: of 256 words). Two dispatches, three for all but `lookback`,
 /// one where a tile holds everything; and as many more as there are pieces.
 ///
 /// # Errors

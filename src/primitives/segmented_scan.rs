@@ -25,8 +25,8 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// [`deterministic`](SegmentedScan::deterministic) is asked for.
 ///
 /// # Cost
-/// About `2 n` operations; `lookback` reads every element and flag once. Scratch: two words for each tile of 1024 to
-/// 16384 elements. Two dispatches, three for `hierarchical`, one where a tile holds everything; and as many more
+/// About `2 n` operations; `lookback` reads every element and flag once. Scratch: two words for each tile of 2048 to
+/// 32768 elements. Two dispatches, three for `hierarchical`, one where a tile holds everything; and as many more
 /// as there are pieces.
 ///
 /// # Errors

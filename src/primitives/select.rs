@@ -16,7 +16,8 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// Elements move as bits. Same inputs, same result, in every variant: the order is kept.
 ///
 /// # Cost
-/// Inputs are read twice, outputs written once; `4 n / 4096` bytes of scratch; four dispatches.
+/// `lookback` reads inputs once, in two dispatches and 8 bytes of scratch for each tile of 8192 or more elements;
+/// the others read what decides twice, in four dispatches and 4 bytes for 4096 elements. Outputs are written once.
 ///
 /// # Errors
 /// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `i32` and `u32`, or a variant
@@ -25,8 +26,10 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// [`Shader`](crate::ErrorKind::Shader): a predicate that does not compile.
 ///
 /// # Algorithm
-/// Count, scan, scatter (G. E. Blelloch, *Prefix Sums and Their Applications*, 1990):
-/// `shaders/primitives/compact_count.wgsl`, `compact_scan.wgsl`, `select.wgsl`.
+/// Single pass with decoupled look-back, D. Merrill and M. Garland (2016), made independent of forward progress by
+/// decoupled fallback, T. Smith, R. Levien and J. Owens (2025): `shaders/primitives/compact_scatter.wgsl` and
+/// `scan_lookback.wgsl`. The other variants count, scan and scatter (G. E. Blelloch, *Prefix Sums and Their
+/// Applications*, 1990): `compact_count.wgsl`, `compact_scan.wgsl`, `compact_scatter.wgsl`.
 ///
 /// # Example
 /// ```

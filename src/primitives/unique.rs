@@ -16,7 +16,8 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// has the bits of its first element. Integers are compared by bits. Same inputs, same result, in every variant.
 ///
 /// # Cost
-/// The input is read twice, outputs written once; `4 n / 4096` bytes of scratch; four dispatches.
+/// `lookback` reads inputs once, in two dispatches and 8 bytes of scratch for each tile of 8192 or more elements;
+/// the others read what decides twice, in four dispatches and 4 bytes for 4096 elements. Outputs are written once.
 ///
 /// # Errors
 /// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `i32` and `u32`, or a variant
@@ -24,8 +25,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// Count, scan, scatter of the heads of runs (G. E. Blelloch, *Prefix Sums and Their Applications*, 1990):
-/// `shaders/primitives/unique.wgsl` finds them.
+/// [`Select`](crate::Select) of the heads of runs; `shaders/primitives/unique.wgsl` finds them.
 ///
 /// # Example
 /// ```
