@@ -54,6 +54,7 @@
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
 //! | to know what a plan will do | [`Plan::report`]: variant and why, bytes, flop, scratch, predicted time |
 //! | time on the device | [`Gpu::time`], [`Gpu::measure`] |
+//! | what a kernel would cost on paper: reuse, occupancy, divergence | [`analysis`] |
 //! | what a machine has | [`Gpu::adapters`], and the `device` example |
 //! | results to check against | [`mod@reference`], with error bounds |
 //!
@@ -81,6 +82,7 @@
 //! Every op has a variant that needs only WebGPU's default limits and no optional feature. Subgroups, f16, 64-bit
 //! integers and timestamps are used where they are there; `auto`, the default variant, chooses, and says why.
 
+pub mod analysis;
 pub mod dense;
 mod element;
 pub mod elementwise;

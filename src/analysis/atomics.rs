@@ -1,0 +1,24 @@
+//! Atomics that hit or miss the cache.
+
+/// The share of atomics that went to memory, from the rate that was seen.
+///
+/// A unit of work is `atomics` atomics and `flop` operations of `flop_seconds` each; an atomic takes
+/// `cache_seconds` or `memory_seconds`; `flops` operations a second were measured.
+///
+/// ```
+/// use tilework::analysis::misses_of_atomics;
+///
+/// let half = misses_of_atomics(5.0, 100.0, 1e-9, 5e-9, 120e-9, 0.2424e9);
+/// assert!((half - 0.5).abs() < 1e-3);
+/// ```
+pub fn misses_of_atomics(
+    atomics: f64,
+    flop: f64,
+    flop_seconds: f64,
+    cache_seconds: f64,
+    memory_seconds: f64,
+    flops: f64,
+) -> f64 {
+    let each = (flop / flops - flop * flop_seconds) / atomics;
+    (each - cache_seconds) / (memory_seconds - cache_seconds)
+}

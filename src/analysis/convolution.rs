@@ -1,0 +1,101 @@
+//! How often a tiled convolution uses what it loaded. Tiles and masks are products over their axes.
+
+/// One axis of a tile of outputs under a mask of odd length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Axis {
+    /// Outputs of the tile.
+    pub tile: u64,
+    /// Length of the mask: 2 r + 1.
+    pub mask: u64,
+    /// Whether the tile lies at the array's end, where the mask hangs over.
+    pub boundary: bool,
+}
+
+impl Axis {
+    /// Inside the array.
+    pub fn inside(tile: u64, mask: u64) -> Self {
+        Self { tile, mask, boundary: false }
+    }
+
+    /// At the array's end.
+    pub fn at_boundary(tile: u64, mask: u64) -> Self {
+        Self { tile, mask, boundary: true }
+    }
+
+    fn radius(&self) -> u64 {
+        self.mask / 2
+    }
+
+    /// Elements that the tile's outputs read, one by one.
+    pub fn reads(&self) -> u64 {
+        let r = self.radius();
+        // Beyond the end the outputs read 1, 2, ... r elements less.
+        self.tile * self.mask - if self.boundary { r * (r + 1) / 2 } else { 0 }
+    }
+
+    /// Elements that lie under the tile and its halo.
+    pub fn loads(&self) -> u64 {
+        self.tile + self.radius() * if self.boundary { 1 } else { 2 }
+    }
+
+    /// How often an element that was loaded is read, over all axes.
+    ///
+    /// ```
+    /// use tilework::analysis::Axis;
+    ///
+    /// assert_eq!(Axis::reuse(&[Axis::inside(16, 9); 2]), 36.0);
+    /// ```
+    pub fn reuse(axes: &[Axis]) -> f64 {
+        let product = |of: fn(&Axis) -> u64| axes.iter().map(of).product::<u64>() as f64;
+        product(Axis::reads) / product(Axis::loads)
+    }
+}
+
+/// Reads that find their element in the tile itself, where the halo is left to the cache (strategy 3).
+pub fn reads_from_shared(axes: &[Axis]) -> u64 {
+    axes.iter().map(|a| a.tile * a.mask - a.radius() * (a.radius() + 1)).product()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(axes: &[Axis]) -> (u64, u64) {
+        (axes.iter().map(Axis::reads).product(), axes.iter().map(Axis::loads).product())
+    }
+
+    #[test]
+    fn reuse_inside_and_at_boundaries() {
+        let (inside, boundary) = (Axis::inside(8, 5), Axis::at_boundary(8, 5));
+        assert_eq!((ratio(&[inside]), ratio(&[boundary])), ((40, 12), (37, 10)));
+        assert_eq!(ratio(&[inside; 2]), (1600, 144));
+        assert_eq!(ratio(&[inside, boundary]), (1480, 120));
+        assert_eq!(ratio(&[boundary; 2]), (1369, 100));
+    }
+
+    #[test]
+    fn a_block_that_is_its_input_tile() {
+        let axis = Axis::inside(16, 9);
+        let side = axis.loads();
+        assert_eq!((side, 2048 / (side * side), 2048 / (side * side) * side * side * 4), (24, 3, 6912));
+        assert_eq!(Axis::reuse(&[axis; 2]), 36.0);
+        // Four loads a thread: twice the side.
+        assert_eq!(Axis::reuse(&[Axis::inside(2 * side - 8, 9); 2]), 56.25);
+    }
+
+    #[test]
+    fn a_halo_left_to_the_cache() {
+        let axes = [Axis::inside(16, 9), Axis::inside(16, 5)];
+        let (reads, shared) = (ratio(&axes).0, reads_from_shared(&axes));
+        assert_eq!((reads, shared, reads - shared), (11_520, 9176, 2344));
+        assert!((shared as f64 / 256.0 - 35.84).abs() < 5e-3);
+        // What both strategies read from memory.
+        let global = |axes: &[Axis]| {
+            let tile: u64 = axes.iter().map(|a| a.tile).product();
+            (tile + ratio(axes).0 - reads_from_shared(axes), ratio(axes).1)
+        };
+        assert_eq!(global(&[Axis::inside(16, 3); 2]), (444, 324));
+        let (third, first) = global(&[Axis::inside(100, 3)]);
+        assert_eq!(third, first);
+    }
+}

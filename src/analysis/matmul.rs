@@ -1,0 +1,80 @@
+//! What a matrix product reads and does.
+
+/// The product of an m x k and a k x n matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Matmul {
+    /// Rows of the result.
+    pub m: u64,
+    /// Columns of the result.
+    pub n: u64,
+    /// Terms of an element.
+    pub k: u64,
+}
+
+impl Matmul {
+    /// Multiplications and additions that the result needs.
+    ///
+    /// ```
+    /// use tilework::analysis::Matmul;
+    ///
+    /// assert_eq!(Matmul { m: 100, n: 92, k: 141 }.flop(), 2_594_400);
+    /// ```
+    pub fn flop(&self) -> u64 {
+        2 * self.m * self.n * self.k
+    }
+
+    /// Operations of blocks that compute whole `tile` x `tile` tiles in whole steps of `tile` terms.
+    pub fn flop_executed(&self, tile: u64) -> u64 {
+        let blocks = self.m.div_ceil(tile) * self.n.div_ceil(tile);
+        2 * blocks * tile * tile * self.k.div_ceil(tile) * tile
+    }
+
+    /// Elements that blocks read which compute `rows` x `columns` of the result each: a row of tiles reads its
+    /// part of A for every column of tiles, and B likewise. One by one is the naive kernel.
+    pub fn elements_read(&self, rows: u64, columns: u64) -> u64 {
+        let (rows, columns) = (rows.max(1), columns.max(1));
+        self.m * self.k * self.n.div_ceil(columns) + self.k * self.n * self.m.div_ceil(rows)
+    }
+
+    /// Operations for each element that such blocks read or write.
+    pub fn operations_per_access(&self, rows: u64, columns: u64) -> f64 {
+        self.flop() as f64 / (self.elements_read(rows, columns) + self.m * self.n) as f64
+    }
+
+    /// Operations for each byte, of elements of `element_bytes`: where the kernel stands on the roofline.
+    pub fn intensity(&self, rows: u64, columns: u64, element_bytes: u64) -> f64 {
+        self.operations_per_access(rows, columns) / element_bytes as f64
+    }
+
+    /// The same if every element were read once.
+    pub fn best_intensity(&self, element_bytes: u64) -> f64 {
+        self.intensity(self.m, self.n, element_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_answers() {
+        assert_eq!(4 * Matmul { m: 40, n: 33, k: 31 }.elements_read(1, 1), 327_360);
+        assert_eq!(4 * Matmul { m: 80, n: 69, k: 41 }.elements_read(16, 16), 122_180);
+        assert_eq!(Matmul { m: 100, n: 92, k: 141 }.flop_executed(32), 3_932_160);
+        let cube = |n| Matmul { m: n, n, k: n };
+        assert_eq!(cube(8192).flop(), 1_099_511_627_776);
+        // 2 n operations for 2 n loads and a store.
+        assert_eq!(cube(64).operations_per_access(1, 1), 128.0 / 129.0);
+        assert_eq!(cube(64).elements_read(1, 1), 16 * cube(64).elements_read(16, 16));
+    }
+
+    #[test]
+    fn coarsening_over_columns() {
+        let cube = Matmul { m: 1 << 10, n: 1 << 10, k: 1 << 10 };
+        let one = cube.elements_read(16, 16) as f64;
+        for c in [1u64, 2, 4, 8] {
+            let share = cube.elements_read(16, 16 * c) as f64 / one;
+            assert_eq!(share, (1 + c) as f64 / (2 * c) as f64);
+        }
+    }
+}

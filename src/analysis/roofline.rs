@@ -1,0 +1,84 @@
+//! Amdahl's law and the roofline.
+
+/// How many times faster a program gets of which the fraction `parallel` becomes `speedup` times faster.
+///
+/// ```
+/// use tilework::analysis::{amdahl, amdahl_bound};
+///
+/// let faster = amdahl(0.9, 1000.0);
+/// assert!((faster - 9.91).abs() < 5e-3 && (100.0 / faster - 10.09).abs() < 5e-3);
+/// assert!((amdahl_bound(0.9) - 10.0).abs() < 1e-9);
+/// ```
+pub fn amdahl(parallel: f64, speedup: f64) -> f64 {
+    1.0 / (1.0 - parallel + parallel / speedup)
+}
+
+/// What [`amdahl`] approaches as the speedup grows.
+pub fn amdahl_bound(parallel: f64) -> f64 {
+    1.0 / (1.0 - parallel)
+}
+
+/// Operations a second that `bandwidth` bytes a second feed, where each element of `element_bytes` that is loaded
+/// serves `reuse` operations.
+pub fn flops_at(bandwidth: f64, element_bytes: f64, reuse: f64) -> f64 {
+    bandwidth / element_bytes * reuse
+}
+
+/// The reuse that takes `peak` operations a second out of `bandwidth`.
+pub fn reuse_for_peak(peak: f64, bandwidth: f64, element_bytes: f64) -> f64 {
+    peak / (bandwidth / element_bytes)
+}
+
+/// What a device does at the most: S. Williams, A. Waterman, D. Patterson (2009).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Roofline {
+    /// Bytes a second.
+    pub bandwidth: f64,
+    /// Operations a second.
+    pub peak: f64,
+}
+
+impl Roofline {
+    /// Operations a second at `intensity` operations a byte.
+    ///
+    /// ```
+    /// use tilework::analysis::Roofline;
+    ///
+    /// let card = Roofline { bandwidth: 1000e9, peak: 12e12 };
+    /// assert_eq!(card.attainable(0.25), 250e9);
+    /// assert_eq!(card.attainable(100.0), 12e12);
+    /// assert_eq!(card.ridge(), 12.0);
+    /// ```
+    pub fn attainable(&self, intensity: f64) -> f64 {
+        (self.bandwidth * intensity).min(self.peak)
+    }
+
+    /// The least intensity that reaches the peak.
+    pub fn ridge(&self) -> f64 {
+        self.peak / self.bandwidth
+    }
+
+    /// Seconds that `flop` operations on `bytes` bytes take at the least.
+    pub fn seconds(&self, flop: f64, bytes: f64) -> f64 {
+        (flop / self.peak).max(bytes / self.bandwidth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_answers() {
+        assert_eq!(flops_at(150e9, 4.0, 16.0), 600e9);
+        assert_eq!(flops_at(150e9, 8.0, 1.0), 18.75e9);
+        assert_eq!(flops_at(1000e9, 4.0, 1.0), 250e9);
+        assert!((250e9 / 12e12 - 0.0208_f64).abs() < 5e-5);
+        assert_eq!(reuse_for_peak(12e12, 1000e9, 4.0), 48.0);
+        assert_eq!(flops_at(696e9, 4.0, 32.0), 5568e9);
+        assert!((5568e9 / 37.4e12 - 0.149_f64).abs() < 5e-4);
+        assert!((reuse_for_peak(37.4e12, 696e9, 4.0) - 214.9).abs() < 0.05);
+        let card = Roofline { bandwidth: 1e9, peak: 1e10 };
+        assert_eq!((card.seconds(1e10, 1.0), card.seconds(1.0, 2e9)), (1.0, 2.0));
+    }
+}

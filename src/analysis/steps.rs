@@ -1,0 +1,68 @@
+//! Operations and steps of reductions and scans of `n` elements, a power of two where logarithms are taken.
+
+/// Of a reduction.
+pub fn reduction_operations(n: u64) -> u64 {
+    n.saturating_sub(1)
+}
+
+/// Of a scan after Kogge and Stone, in log2 n steps.
+pub fn kogge_stone_operations(n: u64) -> u64 {
+    n * log2(n) - n.saturating_sub(1)
+}
+
+/// Of a scan after Brent and Kung.
+///
+/// ```
+/// use tilework::analysis::{brent_kung_operations, brent_kung_steps};
+///
+/// assert_eq!((brent_kung_operations(16), brent_kung_operations(2048)), (26, 4083));
+/// assert_eq!(brent_kung_steps(16), 7);
+/// ```
+pub fn brent_kung_operations(n: u64) -> u64 {
+    2 * n.saturating_sub(1) - log2(n)
+}
+
+/// Steps of a scan after Brent and Kung.
+pub fn brent_kung_steps(n: u64) -> u64 {
+    (2 * log2(n)).saturating_sub(1)
+}
+
+/// Steps and barriers of a block that reduces `factor` times `n` elements, `n` being two a thread, if threads first
+/// add up their own.
+pub fn coarsened_steps(n: u64, factor: u64) -> (u64, u64) {
+    (2 * factor.saturating_sub(1) + log2(n), log2(n))
+}
+
+/// The same of `factor` blocks one after the other.
+pub fn uncoarsened_steps(n: u64, factor: u64) -> (u64, u64) {
+    (factor * log2(n), factor * log2(n))
+}
+
+fn log2(n: u64) -> u64 {
+    n.checked_ilog2().unwrap_or(0).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_answers() {
+        assert_eq!((reduction_operations(1024), reduction_operations(0)), (1023, 0));
+        assert_eq!((kogge_stone_operations(16), kogge_stone_operations(1)), (16 * 4 - 15, 0));
+        assert_eq!((brent_kung_steps(2048), brent_kung_operations(1)), (21, 0));
+        assert_eq!((coarsened_steps(1024, 4), uncoarsened_steps(1024, 4)), ((16, 10), (40, 40)));
+    }
+
+    #[test]
+    fn what_the_trees_do_is_what_the_formulas_say() {
+        for n in [2u64, 16, 256] {
+            let strides = || (0..log2(n)).map(|i| 1 << i);
+            let kogge_stone: u64 = strides().map(|s| n - s).sum();
+            assert_eq!(kogge_stone, kogge_stone_operations(n));
+            let up: u64 = strides().map(|s| n / (2 * s)).sum();
+            let down: u64 = strides().map(|s| (n / (2 * s)).saturating_sub(1)).sum();
+            assert_eq!(up + down, brent_kung_operations(n));
+        }
+    }
+}
