@@ -276,6 +276,8 @@ pub struct Program {
     pub dispatches: Vec<Dispatch>,
     /// What the work costs at the least.
     pub cost: Cost,
+    /// Bytes that its workgroups ask of memory, where the design says: what tiling saves, and what caches may.
+    pub traffic: Option<f64>,
     /// What can be said of the bits.
     pub determinism: Determinism,
 }
@@ -292,6 +294,7 @@ impl Program {
             kernels: Vec::new(),
             dispatches: Vec::new(),
             cost: Cost::default(),
+            traffic: None,
             determinism: Determinism::SameBits,
         }
     }

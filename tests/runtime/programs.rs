@@ -30,6 +30,7 @@ fn program(operands: Vec<Operand>, kernels: Vec<Kernel>, dispatches: Vec<Dispatc
         dispatches,
         cost: Cost::default(),
         determinism: Determinism::SameBits,
+        traffic: None,
     }
 }
 
