@@ -6,6 +6,7 @@ mod architecture;
 mod conformance;
 mod dense {
     mod gemm;
+    mod gemv;
 }
 mod elementwise {
     mod axpy;

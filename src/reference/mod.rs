@@ -5,6 +5,7 @@
 mod activation;
 mod axpy;
 mod gemm;
+mod gemv;
 mod histogram;
 mod map;
 mod number;
@@ -24,6 +25,7 @@ mod zip;
 pub use activation::activate;
 pub use axpy::{axpy, axpy_bound};
 pub use gemm::{gemm, gemm_bound};
+pub use gemv::{gemv, gemv_bound};
 pub use histogram::histogram;
 pub use map::{map, map_bound};
 pub use number::Number;
