@@ -7,6 +7,7 @@ mod conformance;
 mod dense {
     mod gemm;
     mod gemv;
+    mod transpose;
 }
 mod elementwise {
     mod axpy;

@@ -1,7 +1,7 @@
 //! One-line forms: allocate the output, plan, record, submit. For programs that have no GPU code.
 
 use super::Plannable;
-use crate::dense::{Gemm, Gemv};
+use crate::dense::{Gemm, Gemv, Transpose};
 use crate::element::Element;
 use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use crate::error::Result;
@@ -150,6 +150,32 @@ impl Gpu {
         let y = self.alloc(m)?;
         self.run(|rec| plan.record(rec, a, x, &y))?;
         Ok(y)
+    }
+
+    /// The rows of `input`, m x n, as columns, in a new buffer: [`Transpose`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[1u8, 2, 3, 4, 5, 6])?; // 2 x 3
+    /// assert_eq!(gpu.transpose(&x, 2, 3)?.read()?, [1, 4, 2, 5, 3, 6]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Transpose`] and of
+    /// [`Gpu::alloc`].
+    pub fn transpose<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        m: usize,
+        n: usize,
+    ) -> Result<Buffer<T>> {
+        let input = input.into();
+        let plan = Transpose::new(m, n).plan::<T>(self)?;
+        let output = self.alloc(m * n)?;
+        self.run(|rec| plan.record(rec, input, &output))?;
+        Ok(output)
     }
 
     /// All of `input` to one value: [`Reduce`].

@@ -19,6 +19,7 @@ mod segmented_scan;
 mod select;
 mod sort;
 mod top_k;
+mod transpose;
 mod unique;
 mod zip;
 
@@ -39,5 +40,6 @@ pub use segmented_scan::{segmented_scan, segmented_scan_bound};
 pub use select::select;
 pub use sort::sort_positions;
 pub use top_k::top_k;
+pub use transpose::transpose;
 pub use unique::unique;
 pub use zip::{zip, zip_bound};
