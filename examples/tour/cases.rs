@@ -451,9 +451,9 @@ fn check_product<T: Element + Number + Into<f64>>(
     })
 }
 
-/// The largest square that the numbers fill but for their last row, which is the vector.
+/// A square whose side is a multiple of 4, and behind it the vector.
 fn gemv(gpu: &Gpu, trans: bool, numbers: &[f32]) -> Result<Outcome> {
-    let n = numbers.len().isqrt().saturating_sub(1);
+    let n = numbers.len().isqrt().saturating_sub(1) & !3;
     let (a, x) = (&numbers[..n * n], &numbers[n * n..][..n]);
     let op = Gemv::new(n, n).trans(trans);
     let (da, dx, dy) = (gpu.upload(a)?, gpu.upload(x)?, gpu.alloc::<f32>(n)?);

@@ -3,8 +3,8 @@
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Variant, choose,
-    kernel_params,
+    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Variant,
+    choose, kernel_params,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, round_up};
@@ -157,7 +157,7 @@ impl Transpose {
         let spec = spec.constant("BAND", BAND);
         let (kernel, side) = if pack > 1 {
             (Kernel::library("dense/transpose_packed", "transpose_packed", spec), 64)
-        } else if size == 4 && self.m % 4 == 0 && self.n % 4 == 0 {
+        } else if size == 4 && self.m.is_multiple_of(4) && self.n.is_multiple_of(4) {
             (Kernel::library("dense/transpose_vectors", "transpose_vectors", spec), 64)
         } else {
             (Kernel::library("dense/transpose_tiled", "transpose_tiled", words(spec)), 32)
@@ -248,7 +248,10 @@ mod tests {
     #[test]
     fn tiles_cover_the_matrix() {
         let h100 = DeviceProfile::h100();
-        assert_eq!(lower(&Transpose::new(16384, 16384), &h100).unwrap().dispatches[0].grid, Grid::fold(1 << 16));
+        assert_eq!(
+            lower(&Transpose::new(16384, 16384), &h100).unwrap().dispatches[0].grid,
+            Grid::fold(1 << 16)
+        );
         let odd = lower(&Transpose::batched(3, 65, 33).variant("tiled"), &h100).unwrap();
         assert_eq!(odd.dispatches[0].grid, Grid::fold(3 * 3 * 2));
         assert!(lower(&Transpose::new(0, 7), &h100).unwrap().dispatches.is_empty());
@@ -269,6 +272,9 @@ mod tests {
         let e = Op::<u8>::lower(&Transpose::new(1 << 16, 1 << 16), &boundless).unwrap_err();
         assert!(e.kind() == ErrorKind::TooLarge && e.to_string().contains("can count"), "{e}");
         let e = lower(&Transpose::new(4, 4).variant("fast"), &boundless).unwrap_err();
-        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("auto, naive, tiled"), "{e}");
+        assert!(
+            e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("auto, naive, tiled"),
+            "{e}"
+        );
     }
 }
