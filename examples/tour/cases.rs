@@ -468,7 +468,7 @@ fn gemv(gpu: &Gpu, trans: bool, numbers: &[f32]) -> Result<Outcome> {
 /// A matrix that is about square, its sides multiples of 4.
 fn transpose<T: Element>(gpu: &Gpu, x: &[T]) -> Result<Outcome> {
     let n = x.len().isqrt() & !3;
-    let m = if n == 0 { 0 } else { (x.len() / n) & !3 };
+    let m = x.len().checked_div(n).unwrap_or(0) & !3;
     let x = &x[..m * n];
     let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<T>(m * n)?);
     let plan = Transpose::new(m, n).plan::<T>(gpu)?;
