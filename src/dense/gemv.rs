@@ -618,8 +618,8 @@ mod tests {
         for (gemv, bands) in [
             (Gemv::new(5000, 10_001), 2),
             (Gemv::new(5000, 10_001).trans(true), 2),
-            (Gemv::new(60_000_000, 1), 2),
-            (Gemv::new(3, 20_000_000), 2),
+            (Gemv::new(30_000_000, 2), 2),
+            (Gemv::new(3, 20_000_000), 3),
             (Gemv::new(100, 3).lda(500_000), 2),
         ] {
             for variant in ["naive", "tiled"] {

@@ -186,31 +186,37 @@ fn nan_and_infinities_stay_in_their_sums() {
 #[test]
 fn a_matrix_above_one_binding_adds_up() {
     let Some(gpu) = gpu() else { return };
-    let limit = gpu.profile().limits.max_storage_binding as usize;
-    let (m, k) = ((limit / 4).div_ceil(4096) + 3, 4096);
-    let bytes = (4 * m * k) as u64;
-    if bytes > gpu.profile().limits.max_buffer_size || bytes > 1 << 30 {
-        return;
-    }
-    let a = gpu.alloc::<f32>(m * k).unwrap();
-    let row = vec![1.0f32; k];
-    let rows: Vec<f32> = row.iter().cycle().take(1024 * k).copied().collect();
-    for first in (0..m).step_by(1024) {
-        let count = 1024.min(m - first);
-        a.slice(first * k..(first + count) * k).unwrap().write(&rows[..count * k]).unwrap();
-    }
-    let x: Vec<f32> = (0..m.max(k)).map(|i| (i % 7) as f32).collect();
-    let sum = |n: usize| x[..n].iter().sum::<f32>();
-    for (trans, terms, outputs) in [(false, k, m), (true, m, k)] {
-        let (x, y) = (gpu.upload(&x[..terms]).unwrap(), gpu.alloc::<f32>(outputs).unwrap());
-        for variant in names() {
-            let plan = Gemv::new(m, k).trans(trans).variant(variant).plan::<f32>(gpu).unwrap();
-            assert!(plan.program().dispatches.len() > 1);
-            let mut rec = gpu.recorder();
-            plan.record(&mut rec, &a, &x, &y).unwrap();
-            rec.submit().unwrap();
-            // Integers below 2^24 add up without rounding.
-            assert_eq!(y.read().unwrap(), vec![sum(terms); outputs], "{variant} {trans}");
+    let limits = &gpu.profile().limits;
+    // Bands begin within the 256 bytes that a binding is aligned to: at a vec4, and anywhere.
+    for k in [4100, 4095] {
+        let m = (limits.max_storage_binding as usize / 4).div_ceil(k) + 3;
+        let bytes = (4 * m * k) as u64;
+        if bytes > limits.max_buffer_size || bytes > 1 << 30 {
+            return;
+        }
+        let a: Vec<f32> = (0..m * k).map(|i| (i % 5) as f32).collect();
+        let x: Vec<f32> = (0..m.max(k)).map(|i| (i % 7) as f32).collect();
+        let on_a = gpu.upload(&a).unwrap();
+        for (trans, terms, outputs) in [(false, k, m), (true, m, k)] {
+            let (x, y) = (&x[..terms], gpu.alloc::<f32>(outputs).unwrap());
+            let on_x = gpu.upload(x).unwrap();
+            // Integers below 2^24 add up without rounding, in any order.
+            let mut want = vec![0.0f32; outputs];
+            for (i, row) in a.chunks(k).enumerate() {
+                if trans {
+                    want.iter_mut().zip(row).for_each(|(sum, a)| *sum += a * x[i]);
+                } else {
+                    want[i] = row.iter().zip(x).map(|(a, x)| a * x).sum();
+                }
+            }
+            for variant in names() {
+                let plan = Gemv::new(m, k).trans(trans).variant(variant).plan::<f32>(gpu).unwrap();
+                assert!(plan.program().dispatches.len() > 1);
+                let mut rec = gpu.recorder();
+                plan.record(&mut rec, &on_a, &on_x, &y).unwrap();
+                rec.submit().unwrap();
+                assert!(y.read().unwrap() == want, "{variant} {m} x {k} {trans}");
+            }
         }
     }
 }
