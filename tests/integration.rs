@@ -6,6 +6,8 @@ mod architecture;
 mod conformance;
 mod dense {
     mod gemm;
+    mod gemv;
+    mod transpose;
 }
 mod elementwise {
     mod axpy;

@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
-use tilework::dense::{Activation, Gemm};
+use tilework::dense::{Activation, Gemm, Gemv, Transpose};
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::gpu::Executable;
 use tilework::primitives::Reducer;
@@ -67,6 +67,8 @@ const COMMANDS: &[Command] = &[
         ],
         job: gemm,
     },
+    Command { name: "gemv", inputs: 2..=2, keys: &[flag("trans"), value("alpha")], job: gemv },
+    Command { name: "transpose", inputs: 1..=1, keys: &[], job: transpose },
 ];
 
 /// An op on the command line.
@@ -601,6 +603,38 @@ fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {
         (DType::F16, true) => Ok(job::<f16>(op.with_bias(), operands)),
         (other, _) => Err(refuse!("gemm: the matrices are of {other}; the product takes f32 or f16")),
     }
+}
+
+fn gemv(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [a, x] = call.take()?;
+    let trans = call.keys.flag("trans");
+    let [m, k] = a.dims("gemv: a")?;
+    let (terms, outputs) = if trans { (m, k) } else { (k, m) };
+    if x.shape != [terms] {
+        let side = if trans { "row" } else { "column" };
+        return Err(refuse!(
+            "gemv: a is {}, x is {}; x must be {}, an element for each {side} of a",
+            a.describe(),
+            x.describe(),
+            shape_text(&[terms])
+        ));
+    }
+    same_type("gemv", ("a", &a), ("x", &x))?;
+    let op = Gemv::new(m, k).trans(trans).alpha(call.keys.number("alpha", 1f32)?).variant(call.variant);
+    let floats = a.data.dtype();
+    let operands = vec![Operand::Given(a), Operand::Given(x), Operand::Result(vec![outputs])];
+    match floats {
+        DType::F32 => Ok(job::<f32>(op, operands)),
+        DType::F16 => Ok(job::<f16>(op, operands)),
+        other => Err(refuse!("gemv: the matrix is of {other}; the product takes f32 or f16")),
+    }
+}
+
+fn transpose(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let [m, n] = x.dims("transpose: x")?;
+    let op = Transpose::new(m, n).variant(call.variant);
+    Ok(with_type!(x.data, job(op, vec![Operand::Given(x), Operand::Result(vec![n, m])])))
 }
 
 fn sort(mut call: Call<'_>) -> Result<Job, Failure> {

@@ -46,6 +46,10 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, m.side, &m.floats) },
     Case { op: "gemm", dtype: DType::F16, run: gemm_of_halves },
     Case { op: "gemm bias gelu", dtype: DType::F32, run: gemm_with_bias_and_gelu },
+    Case { op: "gemv", dtype: DType::F32, run: |gpu, m| gemv(gpu, false, &m.floats) },
+    Case { op: "gemv transposed", dtype: DType::F32, run: |gpu, m| gemv(gpu, true, &m.floats) },
+    Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, &m.floats) },
+    Case { op: "transpose", dtype: DType::U8, run: |gpu, m| transpose(gpu, &m.bytes) },
 ];
 
 /// A row of the table: an op in one of its forms.
@@ -445,6 +449,32 @@ fn check_product<T: Element + Number + Into<f64>>(
         }
         Ok(all)
     })
+}
+
+/// A square whose side is a multiple of 4, and behind it the vector.
+fn gemv(gpu: &Gpu, trans: bool, numbers: &[f32]) -> Result<Outcome> {
+    let n = numbers.len().isqrt().saturating_sub(1) & !3;
+    let (a, x) = (&numbers[..n * n], &numbers[n * n..][..n]);
+    let op = Gemv::new(n, n).trans(trans);
+    let (da, dx, dy) = (gpu.upload(a)?, gpu.upload(x)?, gpu.alloc::<f32>(n)?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &da, &dx, &dy))?;
+    let y = vec![0.0; n];
+    let bounds = reference::gemv_bound(&op, a, x, &y)?;
+    let check = Check::compare(&dy.read()?, &reference::gemv(&op, a, x, &y)?, &bounds);
+    outcome(gpu, format!("{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &dx, &dy))
+}
+
+/// A matrix that is about square, its sides multiples of 4.
+fn transpose<T: Element>(gpu: &Gpu, x: &[T]) -> Result<Outcome> {
+    let n = x.len().isqrt() & !3;
+    let m = x.len().checked_div(n).unwrap_or(0) & !3;
+    let x = &x[..m * n];
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<T>(m * n)?);
+    let plan = Transpose::new(m, n).plan::<T>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let check = exact(dy.read()? == reference::transpose(1, m, n, x));
+    outcome(gpu, format!("{m}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
 }
 
 fn sort(gpu: &Gpu, descending: bool, keys: &[f32]) -> Result<Outcome> {

@@ -1,18 +1,25 @@
-//! Dense linear algebra: the matrix product.
+//! Dense linear algebra: the matrix product, the matrix-vector product, transposition.
 //!
 //! [`Gemm`] computes `C = activation(alpha op(A) op(B) + beta C + bias)` for matrices of any shape, row-major,
 //! of `f32` or [`f16`](half::f16). It covers the plain product, the fused multiply-add of matrices (`beta`
 //! = 1), transposed factors, parts of larger matrices (leading dimensions) and a fully connected layer
 //! ([`Gemm::with_bias`] and an [`Activation`]).
+//!
+//! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory, and [`Transpose`] turns rows into columns,
+//! of elements of any type.
 
 mod activation;
 mod gemm;
+mod gemv;
+mod transpose;
 
 pub use activation::Activation;
 pub(crate) use gemm::Layout;
 pub use gemm::{Gemm, GemmBias};
+pub use gemv::Gemv;
+pub use transpose::Transpose;
 
 use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[gemm::INFO];
+pub const OPS: &[OpInfo] = &[gemm::INFO, gemv::INFO, transpose::INFO];

@@ -1,7 +1,7 @@
 //! One-line forms: allocate the output, plan, record, submit. For programs that have no GPU code.
 
 use super::Plannable;
-use crate::dense::Gemm;
+use crate::dense::{Gemm, Gemv, Transpose};
 use crate::element::Element;
 use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use crate::error::Result;
@@ -119,6 +119,63 @@ impl Gpu {
         let c = self.alloc(m * n)?;
         self.run(|rec| plan.record(rec, a, b, &c))?;
         Ok(c)
+    }
+
+    /// The product of `a`, m x k, row-major and of `f32` or `f16`, and `x`, k elements, in a new buffer: [`Gemv`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let a = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?; // 2 x 3
+    /// let x = gpu.upload(&[1.0f32, 10.0, 100.0])?;
+    /// assert_eq!(gpu.gemv(&a, &x, 2, 3)?.read()?, [321.0, 654.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `x` has another length; those of [`Gemv`] and of
+    /// [`Gpu::alloc`].
+    pub fn gemv<'a, T: Element>(
+        &self,
+        a: impl Into<Slice<'a, T>>,
+        x: impl Into<Slice<'a, T>>,
+        m: usize,
+        k: usize,
+    ) -> Result<Buffer<T>>
+    where
+        Gemv: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    {
+        let (a, x) = (a.into(), x.into());
+        let plan = Gemv::new(m, k).plan::<T>(self)?;
+        let y = self.alloc(m)?;
+        self.run(|rec| plan.record(rec, a, x, &y))?;
+        Ok(y)
+    }
+
+    /// The rows of `input`, m x n, as columns, in a new buffer: [`Transpose`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[1u8, 2, 3, 4, 5, 6])?; // 2 x 3
+    /// assert_eq!(gpu.transpose(&x, 2, 3)?.read()?, [1, 4, 2, 5, 3, 6]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Transpose`] and of
+    /// [`Gpu::alloc`].
+    pub fn transpose<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        m: usize,
+        n: usize,
+    ) -> Result<Buffer<T>> {
+        let input = input.into();
+        let plan = Transpose::new(m, n).plan::<T>(self)?;
+        let output = self.alloc(m * n)?;
+        self.run(|rec| plan.record(rec, input, &output))?;
+        Ok(output)
     }
 
     /// All of `input` to one value: [`Reduce`].

@@ -1,0 +1,280 @@
+//! Transposition of matrices.
+
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Variant,
+    choose, kernel_params,
+};
+use crate::shader::Spec;
+use crate::shape::{elements, round_up};
+
+/// Transposition, out of place: `output[j, i] = input[i, j]`, of one matrix or of each of a batch.
+///
+/// # Shapes
+/// `input` is m x n, `output` n x m, both row-major without gaps; of a [`batch`](Self::batched) the matrices
+/// follow each other. Any extent may be 0. Elements of every type, moved bit by bit. The two must be
+/// different wgpu buffers.
+///
+/// # Precision and determinism
+/// Elements are moved, not computed with: NaNs keep their bits.
+///
+/// # Cost
+/// No flop; every element read once and written once. One dispatch, no scratch.
+///
+/// # Variants
+/// `naive`, `tiled`; `auto` (the default) takes `tiled`, but `naive` on processors and where a matrix is so
+/// flat or small that its caches do as well.
+///
+/// # Errors
+/// [`TooLarge`](crate::ErrorKind::TooLarge): a matrix above the largest binding or buffer of the device, or above
+/// about 2^32 elements; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// `shaders/dense/transpose_naive.wgsl`: the definition. Tiles in workgroup memory without bank conflicts
+/// (Ruetsch and Micikevicius, *Optimizing Matrix Transpose in CUDA*, 2009): `shaders/dense/transpose_tiled.wgsl`
+/// for elements of 4 and 8 bytes, `transpose_vectors.wgsl` for 4 bytes where extents are multiples of 4, and
+/// `transpose_packed.wgsl` for 1 and 2 bytes.
+///
+/// # Example
+/// ```
+/// use tilework::dense::Transpose;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let one = Transpose::new(1000, 2000);
+/// let many = Transpose::batched(64, 128, 32);
+/// assert_eq!(Op::<f32>::lower(&one, &DeviceProfile::h100())?.variant, "tiled");
+/// assert_eq!(Op::<u8>::lower(&many, &DeviceProfile::h100())?.operands[1].len, 64 * 128 * 32);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transpose {
+    batch: usize,
+    m: usize,
+    n: usize,
+    variant: String,
+}
+
+kernel_params! {
+    /// Of every kernel of the transposition.
+    struct Params { batch: u32, m: u32, n: u32, tiles_m: u32, tiles_n: u32 }
+}
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "one invocation moves a word; loads walk down columns and do not coalesce"),
+    Variant::portable(
+        "tiled",
+        "tiles in workgroup memory without bank conflicts; vec4s where extents are multiples of 4",
+    ),
+];
+
+const WORKGROUP_SIZE: u64 = 256;
+
+/// Columns of tiles that are taken together: a square of tiles is under way at a time.
+const BAND: u32 = 16;
+
+/// The most elements: a kernel counts to the end of the last tile.
+const MOST: usize = (u32::MAX as usize) - (1 << 12);
+
+impl Transpose {
+    /// Of one matrix, m x n.
+    pub fn new(m: usize, n: usize) -> Self {
+        Self::batched(1, m, n)
+    }
+
+    /// Of each of `batch` matrices, m x n, that follow each other.
+    pub fn batched(batch: usize, m: usize, n: usize) -> Self {
+        Self { batch, m, n, variant: "auto".into() }
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// The shape, for texts.
+    fn name(&self) -> String {
+        let batch = if self.batch == 1 { String::new() } else { format!("{} x ", self.batch) };
+        format!("transpose {batch}{} x {}", self.m, self.n)
+    }
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let name = self.name();
+        let len = elements(&name, "input", &[self.batch, self.m, self.n])?;
+        let operands = vec![
+            Operand { name: "input", dtype, len, access: Access::Read },
+            Operand { name: "output", dtype, len, access: Access::Write },
+        ];
+        check_size(&name, &operands[0], profile)?;
+        let (variant, why) =
+            choose("transpose", &self.variant, VARIANTS, profile, || self.policy(dtype, profile))?;
+        let mut program = Program::new("transpose", variant.name, why);
+        program.cost = Cost { flop: 0.0, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.operands = operands;
+        if len > 0 {
+            self.dispatch(&mut program, dtype);
+        }
+        Ok(program)
+    }
+
+    /// Which variant, and why.
+    fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
+        let Self { m, n, .. } = *self;
+        let per_line = 128 / dtype.size();
+        if profile.is_cpu() {
+            ("naive", "on a processor the caches hold what tiles would, and barriers are dear".to_owned())
+        } else if m <= 4 || n <= 2 {
+            ("naive", format!("{m} x {n} is so flat that neighbours stay neighbours"))
+        } else if m * n <= 8 * per_line {
+            ("naive", format!("the {} elements of a matrix fit a few lines of a cache", m * n))
+        } else {
+            ("tiled", "tiles make both loads and stores coalesce".to_owned())
+        }
+    }
+
+    fn dispatch(&self, program: &mut Program, dtype: DType) {
+        let (size, len) = (dtype.size(), program.operands[0].len as u64);
+        let pack = (4 / size).max(1) as u32;
+        let params =
+            Params { batch: self.batch as u32, m: self.m as u32, n: self.n as u32, tiles_m: 0, tiles_n: 0 };
+        let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
+        let words = |spec: Spec| if size == 8 { spec.alias("Word", "vec2<u32>") } else { spec };
+        let spec = Spec::new().constant("PACK", pack);
+        if program.variant == "naive" {
+            let spec = words(spec).flag("PACKED", pack > 1);
+            let kernel = program.kernel(Kernel::library("dense/transpose_naive", "transpose_naive", spec));
+            let workgroups = len.div_ceil(u64::from(pack)).div_ceil(WORKGROUP_SIZE);
+            program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
+            return;
+        }
+        let spec = spec.constant("BAND", BAND);
+        let (kernel, side) = if pack > 1 {
+            (Kernel::library("dense/transpose_packed", "transpose_packed", spec), 64)
+        } else if size == 4 && self.m.is_multiple_of(4) && self.n.is_multiple_of(4) {
+            (Kernel::library("dense/transpose_vectors", "transpose_vectors", spec), 64)
+        } else {
+            (Kernel::library("dense/transpose_tiled", "transpose_tiled", words(spec)), 32)
+        };
+        let kernel = program.kernel(kernel);
+        let (tiles_m, tiles_n) = (self.m.div_ceil(side), self.n.div_ceil(side));
+        let params = Params { tiles_m: tiles_m as u32, tiles_n: tiles_n as u32, ..params };
+        let workgroups = self.batch as u64 * tiles_m as u64 * tiles_n as u64;
+        program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
+    }
+}
+
+/// Whether the device can hold and bind the operand, and a kernel index it.
+fn check_size(name: &str, operand: &Operand, profile: &DeviceProfile) -> Result<()> {
+    let bytes = round_up(operand.bytes(), 4);
+    let limits = &profile.limits;
+    let limit = limits.max_buffer_size.min(limits.max_storage_binding);
+    if bytes > limit {
+        let what = if limit == limits.max_buffer_size { "buffer" } else { "storage binding" };
+        return Err(err!(
+            TooLarge,
+            "{name}: {} elements of {}, {bytes} bytes, are above the {limit} bytes of the largest {what} of {}; \
+             transpose blocks, a call each",
+            operand.len,
+            operand.dtype,
+            profile.name
+        ));
+    }
+    if operand.len > MOST {
+        return Err(err!(
+            TooLarge,
+            "{name}: {} elements are above {MOST}, the most that a kernel can count; transpose blocks, a call each",
+            operand.len
+        ));
+    }
+    Ok(())
+}
+
+impl<T: Element> Op<T> for Transpose {
+    type Operands = (In<T>, Out<T>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.lower_as(T::DTYPE, profile)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "transpose",
+    about: "rows become columns",
+    inputs: "x (m,n), any type",
+    keys: "",
+    variants: Transpose::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let types = [DType::U8, DType::F16, DType::F32, DType::U64];
+    let shapes = [(1, 100, 200), (3, 101, 67)];
+    let all = types.into_iter().flat_map(|t| shapes.map(|s| (t, s)));
+    all.map(|(t, (batch, m, n))| Transpose::batched(batch, m, n).variant(variant).lower_as(t, profile))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn lower(op: &Transpose, profile: &DeviceProfile) -> Result<Program> {
+        Op::<f32>::lower(op, profile)
+    }
+
+    #[test]
+    fn form_follows_type_and_shape() {
+        let h100 = DeviceProfile::h100();
+        let label = |program: Program| program.kernels[0].label();
+        let even = Transpose::new(100, 200);
+        assert!(label(lower(&even, &h100).unwrap()).contains("vectors"));
+        assert!(label(lower(&Transpose::new(101, 200), &h100).unwrap()).contains("tiled"));
+        assert!(label(Op::<u64>::lower(&even, &h100).unwrap()).contains("tiled"));
+        assert!(label(Op::<i8>::lower(&even, &h100).unwrap()).contains("packed"));
+        for flat in [Transpose::new(1, 9999), Transpose::new(9999, 2), Transpose::batched(9999, 8, 8)] {
+            assert_eq!(lower(&flat, &h100).unwrap().variant, "naive");
+        }
+        assert_eq!(lower(&even, &DeviceProfile::mesa()).unwrap().variant, "naive");
+    }
+
+    #[test]
+    fn tiles_cover_the_matrix() {
+        let h100 = DeviceProfile::h100();
+        assert_eq!(
+            lower(&Transpose::new(16384, 16384), &h100).unwrap().dispatches[0].grid,
+            Grid::fold(1 << 16)
+        );
+        let odd = lower(&Transpose::batched(3, 65, 33).variant("tiled"), &h100).unwrap();
+        assert_eq!(odd.dispatches[0].grid, Grid::fold(3 * 3 * 2));
+        assert!(lower(&Transpose::new(0, 7), &h100).unwrap().dispatches.is_empty());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_numbers() {
+        let e = lower(&Transpose::new(1 << 13, 1 << 13), &DeviceProfile::mesa()).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::TooLarge);
+        assert!(e.to_string().contains("268435456 bytes") && e.to_string().contains("134217728"), "{e}");
+        assert_eq!(
+            lower(&Transpose::new(usize::MAX, 2), &DeviceProfile::mesa()).unwrap_err().kind(),
+            ErrorKind::TooLarge
+        );
+        let mut boundless = DeviceProfile::h100();
+        boundless.limits.max_buffer_size = 1 << 50;
+        boundless.limits.max_storage_binding = 1 << 50;
+        let e = Op::<u8>::lower(&Transpose::new(1 << 16, 1 << 16), &boundless).unwrap_err();
+        assert!(e.kind() == ErrorKind::TooLarge && e.to_string().contains("can count"), "{e}");
+        let e = lower(&Transpose::new(4, 4).variant("fast"), &boundless).unwrap_err();
+        assert!(
+            e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("auto, naive, tiled"),
+            "{e}"
+        );
+    }
+}
