@@ -158,10 +158,11 @@ fn climb(gpu: &Gpu, [m, n, k]: [usize; 3], ceilings: &Ceilings) -> tilework::Res
         let c = gpu.alloc::<f32>(m * n)?;
         let seconds = gpu.measure(9, |rec| plan.record(rec, &a, &b, &c))?.median();
         let result = c.read()?;
-        let difference = first
-            .as_ref()
-            .map_or(0.0, |first| let apart = |(x, y): (&f32, &f32)| if x.is_nan() || y.is_nan() { f32::INFINITY } else { (x - y).abs() };
-            first.iter().zip(&result).map(apart).fold(0.0, f32::max));
+        let apart = |(x, y): (&f32, &f32)| {
+            if x.is_nan() || y.is_nan() { f32::INFINITY } else { (x - y).abs() }
+        };
+        let difference =
+            first.as_ref().map_or(0.0, |first| first.iter().zip(&result).map(apart).fold(0.0, f32::max));
         first.get_or_insert(result);
         let cost = plan.program().cost;
         let flops = cost.flop / seconds;
