@@ -37,7 +37,7 @@ const CARD: &[Row] = &[
 const GPU: &[Row] = &[row([64, 64, 8], [8, 4], "not measured"), row([32, 32, 8], [4, 4], "not measured")];
 
 /// For processors, which compile slowly and gain nothing from more.
-const CPU: &[Row] = &[row([16, 16, 8], [4, 4], "small, to compile quickly")];
+const CPU: &[Row] = &[row([16, 16, 4], [4, 4], "small, to compile quickly")];
 
 /// The row of `CARD` that a split k begins with: half the slabs of the one before for the same workgroups.
 const SPLIT_FROM: usize = 1;
