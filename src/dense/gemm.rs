@@ -95,6 +95,7 @@ pub struct Gemm {
     thread: Option<[u32; 2]>,
     slices: Option<u32>,
     unrolled: bool,
+    vectors: Option<bool>,
     variant: String,
 }
 
@@ -184,7 +185,7 @@ const END_SIDE: u32 = 16;
 /// microsecond a tile of 16 at worst on a GPU: some 0.1 s.
 fn slice_k(profile: &DeviceProfile) -> usize {
     // Mesa's software driver ends all loops of an invocation after 65535 rounds together, without a word.
-    // Tiles take up to 4 rounds for each step of k (a tile of 1 x 1 x 64 is the worst).
+    // Tiles take up to 6 rounds for each step of k (a coarsened tile of 1 x 4 x 64 is the worst).
     if profile.is_cpu() { 1 << 13 } else { 1 << 20 }
 }
 
@@ -216,6 +217,7 @@ impl Gemm {
             thread: None,
             slices: None,
             unrolled: true,
+            vectors: None,
             variant: "auto".into(),
         }
     }
@@ -282,7 +284,7 @@ impl Gemm {
     ///
     /// Within the device's limits the sides are free for `naive` (which ignores the last) and `tiled`, with
     /// one invocation for each element of the tile. For `coarsened` `tile_n` is a multiple of 2; for
-    /// `register-direct` it is 16; in the other variants sides are multiples of those of the
+    /// `register-direct` it is 16 and `tile_m` a multiple of 8; in the other variants sides are multiples of those of the
     /// [`thread_tile`](Self::thread_tile), and `tile_k` of 4.
     #[must_use]
     pub fn tile(mut self, tile_m: u32, tile_n: u32, tile_k: u32) -> Self {
@@ -315,6 +317,15 @@ impl Gemm {
     #[must_use]
     pub fn unrolled(mut self, unrolled: bool) -> Self {
         self.unrolled = unrolled;
+        self
+    }
+
+    /// Whether the kernels with sums in registers have workgroup memory made of vectors; for tests of both and
+    /// for measurements. By default on Vulkan, where a component is stored without the rest.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn workgroup_vectors(mut self, vectors: bool) -> Self {
+        self.vectors = Some(vectors);
         self
     }
 
@@ -432,7 +443,7 @@ impl Gemm {
             None => suits.thread,
         });
         let division = Division { tile, thread };
-        let vectors = profile.backend == "vulkan";
+        let vectors = self.vectors.unwrap_or(profile.backend == "vulkan");
         let work = Work { variant, division, vectors, measured: measured.filter(|_| !asked) };
         self.check_division(&work, profile)?;
         Ok(work)
@@ -445,7 +456,7 @@ impl Gemm {
             return Err(err!(InvalidArgument, "{name} has a side of 0; sides are at least 1"));
         }
         let variant = work.variant;
-        let four = |x: u32| x % 4 == 0 && (4..=16).contains(&x);
+        let four = |x: u32| x.is_multiple_of(4) && (4..=16).contains(&x);
         let (right, has) = match variant {
             "naive" | "tiled" => ([rows, columns] == [1, 1], "1 x 1"),
             "coarsened" => (rows == 1 && (columns == 2 || columns == 4), "1 x 2 or 1 x 4"),
@@ -467,8 +478,12 @@ impl Gemm {
                  multiples of them"
             ));
         }
-        if variant == "register-direct" && n != columns {
-            return Err(err!(InvalidArgument, "{name} has more than the 16 columns of `{variant}`; take 16"));
+        // Fewer rows would load too much of B each: see `slice_k`.
+        if variant == "register-direct" && (n != columns || m % 8 != 0) {
+            return Err(err!(
+                InvalidArgument,
+                "{name} is none of `{variant}`: it has 16 columns and a multiple of 8 rows"
+            ));
         }
         if work.is_register() && k % 4 != 0 {
             return Err(err!(
@@ -515,7 +530,7 @@ impl Gemm {
 
     /// What a register-tiled kernel is written for.
     fn form(&self, work: &Work) -> Form {
-        let four = |at: Layout| at.ld % 4 == 0 && at.cols % 4 == 0;
+        let four = |at: Layout| at.ld.is_multiple_of(4) && at.cols.is_multiple_of(4);
         let Division { tile, thread } = work.division;
         Form {
             tile,
@@ -611,8 +626,8 @@ impl Gemm {
         // Slabs that one binding holds; a slice no longer than a dispatch may take.
         let slab = self.sums_bytes(1, job.profile)?;
         let slabs = if atomic { u64::MAX } else { job.profile.limits.max_storage_binding / slab };
-        // A count of workgroups that is an index, too.
-        let most = slabs.min((1 << 31) / job.work.division.tiles(self)).max(1) as usize;
+        // A count of workgroups that is an index, too; and a loop that Mesa's software driver runs to its end.
+        let most = slabs.min((1 << 31) / job.work.division.tiles(self)).clamp(1, 1 << 15) as usize;
         let longest = slice_k(job.profile);
         let slice = self.k.div_ceil(wanted.min(most)).next_multiple_of(tile.k as usize).min(longest);
         let slices = self.k.div_ceil(slice);
@@ -666,7 +681,7 @@ impl Gemm {
 
     /// Whether rows of C are whole numbers of four elements.
     fn whole_fours(&self) -> bool {
-        self.n % 4 == 0 && self.layout_c().ld % 4 == 0
+        self.n.is_multiple_of(4) && self.layout_c().ld.is_multiple_of(4)
     }
 
     /// The spec of a kernel that ends in C, whose bias or C is bound at `next`; then come C and, with `carry`,

@@ -149,7 +149,7 @@ pub(super) fn division(
 pub(super) fn thread_of(variant: &str, tile: Tile) -> [u32; 2] {
     match variant {
         "naive" | "tiled" => [1, 1],
-        "coarsened" => [1, if tile.n % 4 == 0 { 4 } else { 2 }],
+        "coarsened" => [1, if tile.n.is_multiple_of(4) { 4 } else { 2 }],
         "register-direct" => [1, 16],
         _ if tile.m >= 128 && tile.n >= 256 => [8, 16],
         _ if tile.m >= 128 && tile.n >= 64 => [8, 8],
@@ -191,5 +191,68 @@ pub(super) fn variant(gemm: &Gemm, profile: &DeviceProfile) -> (&'static str, St
             return ("split-k", why);
         }
         ("double", "sums in registers use each element in workgroup memory several times".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::gemm::VARIANTS;
+    use crate::program::Op;
+
+    fn tile(side: usize, profile: &DeviceProfile) -> [u32; 3] {
+        let Tile { m, n, k } = register_row(&Gemm::new(side, side, side), profile).division.tile;
+        [m, n, k]
+    }
+
+    #[test]
+    fn tiles_shrink_until_the_device_is_full() {
+        let h100 = DeviceProfile::h100();
+        assert_eq!(tile(8192, &h100), [128, 256, 8]);
+        assert_eq!(tile(2048, &h100), [128, 256, 8]);
+        assert_eq!(tile(1024, &h100), [64, 64, 16]);
+        assert_eq!(tile(256, &h100), [32, 32, 16]);
+        assert_eq!(tile(4096, &DeviceProfile::mesa()), [16, 16, 4]);
+    }
+
+    #[test]
+    fn a_card_with_the_least_limits_has_a_tile_for_every_variant() {
+        let class = DeviceClass::Discrete;
+        let card = DeviceProfile { class, ..DeviceProfile::webgpu_defaults() };
+        assert_eq!(tile(4096, &card), [128, 64, 8]);
+        for profile in [card, DeviceProfile::webgpu_defaults(), DeviceProfile::swiftshader()] {
+            for variant in VARIANTS {
+                for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
+                    let gemm = Gemm::new(1021, 1023, 1025).trans_a(a).trans_b(b).variant(variant.name);
+                    Op::<f32>::lower(&gemm, &profile).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn processors_get_short_kernels() {
+        for profile in [DeviceProfile::mesa(), DeviceProfile::swiftshader()] {
+            for variant in VARIANTS {
+                let gemm = Gemm::new(4000, 4000, 4000).variant(variant.name);
+                for kernel in Op::<f32>::lower(&gemm, &profile).unwrap().kernels {
+                    let text = kernel.expand(crate::shader::Target::Naga).unwrap();
+                    assert!(text.text().lines().count() < 600, "{}", kernel.label());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn slices_fill_the_device_and_are_long_enough() {
+        let h100 = DeviceProfile::h100();
+        for (shape, slices_of) in [([512, 512, 32768], 15), ([128, 8192, 8192], 4), ([64, 64, 2048], 8)] {
+            let [m, n, k] = shape;
+            let gemm = Gemm::new(m, n, k);
+            assert_eq!(variant(&gemm, &h100).0, "split-k");
+            let (division, _) = division("split-k", &gemm, &h100);
+            assert_eq!(slices(division, &gemm, &h100), slices_of, "{shape:?}");
+        }
+        assert_eq!(variant(&Gemm::new(512, 512, 1024), &h100).0, "double");
     }
 }

@@ -99,7 +99,8 @@ impl Form {
 
     /// Rows and columns of invocations in a patch.
     fn patch(&self) -> [u32; 2] {
-        let most = |most: u32, all: u32| (0..=most.ilog2()).rev().map(|x| 1 << x).find(|x| all % x == 0);
+        let most =
+            |most: u32, all: u32| (0..=most.ilog2()).rev().map(|x| 1 << x).find(|x| all.is_multiple_of(*x));
         let [rows, columns] = [self.tile.m / self.thread[0], self.tile.n / self.thread[1]];
         [most(8, rows).unwrap_or(1), most(4, columns).unwrap_or(1)]
     }
@@ -182,9 +183,9 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
         self.write_store(out, &b, "0u")?;
         writeln!(out, "    workgroupBarrier();")?;
         if self.double {
-            self.write_double(out)?
+            self.write_double(out)?;
         } else {
-            self.write_single(out)?
+            self.write_single(out)?;
         }
         self.each_sum(|c, r, g| writeln!(out, "    end_four(part.slice, row + {r}u, col + {g}u, {c});"))?;
         writeln!(out, "}}")
