@@ -1,5 +1,5 @@
 // C = activate(alpha * op(A) op(B) + beta * C + bias), with sums in registers and A read straight into one: the
-// baseline of register tiling, whose loads of A do not coalesce (Stratton and others, 2010, after Volkov).
+// baseline of register tiling, whose loads of A do not coalesce (after Volkov and Demmel, 2008).
 // One invocation computes a row of sixteen elements of C; a workgroup TILE_M rows of them, with a tile of
 // TILE_K x 16 of op(B) in workgroup memory. Requires f16 where T is f16.
 #import dense/gemm_factors

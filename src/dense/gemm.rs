@@ -296,8 +296,8 @@ impl Gemm {
     /// `auto` choose `double`.
     ///
     /// Multiples of 4 up to 16 in the variants with sums in registers; 1 x 2 or 1 x 4 for `coarsened`, 1 x 16
-    /// for `register-direct`, 1 x 1 for the first two. Large ones take a driver long to compile: 8 x 16 a
-    /// few tenths of a second on most.
+    /// for `register-direct`, 1 x 1 for the first two. Large ones make
+    /// long kernels, which software drivers take seconds to compile.
     #[must_use]
     pub fn thread_tile(mut self, rows: u32, columns: u32) -> Self {
         self.thread = Some([rows, columns]);

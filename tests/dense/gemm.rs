@@ -213,7 +213,8 @@ fn register_tiles_of_any_sides_match_reference() {
     {
         let [m, n, k] = tile;
         let shape = Shape { m: 53, n: 60, k: 39 + i, trans_a: i % 2 == 1, trans_b: i / 2 == 1 };
-        let op = shape.op(0).tile(m, n, k).thread_tile(thread[0], thread[1]).unrolled(i != 2);
+        let op = shape.op(0).tile(m, n, k).thread_tile(thread[0], thread[1]);
+        let op = op.unrolled(i != 2).workgroup_vectors(i % 2 == 1);
         check_in::<f32>(device, &LONG[i % 2..][..1], &op, &Data::random(i as u64, shape, 0, true));
     }
     let shape = Shape { m: 20, n: 30, k: 17, trans_a: false, trans_b: false };
@@ -339,7 +340,10 @@ fn a_long_inner_extent_is_cut_and_adds_up() {
     let op = Gemm::new(2, 1, k).alpha(2.0).beta(-1.0);
     // Halves of integers below 2^24 add up without rounding.
     let product = k as f32;
-    assert_eq!(run(&device.gpu, &op, &data).unwrap(), [product + 2.0, product + 1.0]);
+    for variant in names() {
+        let got = run(&device.gpu, &op.clone().variant(variant), &data).unwrap();
+        assert_eq!(got, [product + 2.0, product + 1.0], "{variant}");
+    }
 }
 
 #[test]
@@ -351,6 +355,16 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(kind(Gemm::new(4, 4, 4).ldc(0)), ErrorKind::InvalidArgument);
     assert_eq!(kind(Gemm::new(4, 4, 4).tile(0, 4, 4)), ErrorKind::InvalidArgument);
     assert_eq!(kind(Gemm::new(4, 4, 4).tile(1 << 20, 4, 4)), ErrorKind::TooLarge);
+    let tiled = |variant, [m, n, k]: [u32; 3], [rows, columns]: [u32; 2]| {
+        kind(Gemm::new(4, 4, 4).variant(variant).tile(m, n, k).thread_tile(rows, columns))
+    };
+    assert_eq!(tiled("tiled", [16, 16, 16], [1, 2]), ErrorKind::InvalidArgument);
+    assert_eq!(tiled("coarsened", [16, 16, 16], [1, 3]), ErrorKind::InvalidArgument);
+    assert_eq!(tiled("register-direct", [16, 32, 4], [1, 16]), ErrorKind::InvalidArgument);
+    assert_eq!(tiled("register", [16, 16, 4], [4, 6]), ErrorKind::InvalidArgument);
+    assert_eq!(tiled("double", [18, 16, 4], [4, 4]), ErrorKind::InvalidArgument);
+    assert_eq!(tiled("split-k", [16, 16, 5], [4, 4]), ErrorKind::InvalidArgument);
+    assert_eq!(tiled("double", [256, 256, 4], [4, 4]), ErrorKind::TooLarge);
     assert_eq!(kind(Gemm::new(4, 4, 4).variant("fastest")), ErrorKind::InvalidArgument);
     assert_eq!(kind(Gemm::new(usize::MAX, 2, 2)), ErrorKind::TooLarge);
     assert_eq!(kind(Gemm::new(1 << 20, 1 << 20, 1)), ErrorKind::TooLarge);
