@@ -1,5 +1,6 @@
 // The end of a matrix product: C = activate(alpha * sum + beta * C + bias).
-// With CARRY, k is cut into slices, a dispatch each: all but the last leave their sum in `partial`.
+// With CARRY, k is cut into slices, a dispatch each: all but the last leave their sum in `partial`. With VEC_C
+// rows of C are whole numbers of four elements, bound as such.
 #import dense/gemm_params
 #import activation/none as activation
 
@@ -10,7 +11,11 @@ const PARTIAL_BINDING: u32 = 4u;
 #if BIAS
 @group(0) @binding(BIAS_BINDING) var<storage, read> bias: array<T>;
 #endif
+#if VEC_C
+@group(0) @binding(C_BINDING) var<storage, read_write> c: array<vec4<T>>;
+#else
 @group(0) @binding(C_BINDING) var<storage, read_write> c: array<T>;
+#endif
 #if CARRY
 @group(0) @binding(PARTIAL_BINDING) var<storage, read_write> partial: array<f32>;
 #endif
@@ -25,6 +30,30 @@ fn begin_sum(row: u32, col: u32) -> f32 {
     return 0.0;
 }
 
+#if VEC_C
+// Four elements from column `col` on, all of them inside of C.
+fn finish_four(row: u32, col: u32, sums: vec4<f32>) {
+#if CARRY
+    if params.end_k < params.k {
+        let to = row * params.n + col;
+        partial[to] = sums.x;
+        partial[to + 1u] = sums.y;
+        partial[to + 2u] = sums.z;
+        partial[to + 3u] = sums.w;
+        return;
+    }
+#endif
+    let at = (row * params.ldc + col) / 4u;
+    var value = params.alpha * sums;
+    if params.read_c != 0u {
+        value += params.beta * vec4<f32>(c[at]);
+    }
+#if BIAS
+    value += vec4(f32(bias[col]), f32(bias[col + 1u]), f32(bias[col + 2u]), f32(bias[col + 3u]));
+#endif
+    c[at] = vec4<T>(vec4(activate(value.x), activate(value.y), activate(value.z), activate(value.w)));
+}
+#else
 fn finish(row: u32, col: u32, sum: f32) {
 #if CARRY
     if params.end_k < params.k {
@@ -42,3 +71,4 @@ fn finish(row: u32, col: u32, sum: f32) {
 #endif
     c[at] = T(activate(value));
 }
+#endif

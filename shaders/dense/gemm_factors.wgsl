@@ -1,8 +1,11 @@
 // The factors of a matrix product as they lie in memory: elements of op(A) (m x k) and op(B) (k x n).
+// With VEC_A and VEC_B rows are whole numbers of four elements, bound as such.
 #import dense/gemm_params
 
+#if VEC_A
+@group(0) @binding(1) var<storage, read> a: array<vec4<T>>;
+#else
 @group(0) @binding(1) var<storage, read> a: array<T>;
-@group(0) @binding(2) var<storage, read> b: array<T>;
 
 fn load_a(row: u32, i: u32) -> f32 {
 #if TRANS_A
@@ -11,6 +14,12 @@ fn load_a(row: u32, i: u32) -> f32 {
     return f32(a[row * params.lda + i]);
 #endif
 }
+#endif
+
+#if VEC_B
+@group(0) @binding(2) var<storage, read> b: array<vec4<T>>;
+#else
+@group(0) @binding(2) var<storage, read> b: array<T>;
 
 fn load_b(i: u32, col: u32) -> f32 {
 #if TRANS_B
@@ -19,3 +28,4 @@ fn load_b(i: u32, col: u32) -> f32 {
     return f32(b[i * params.ldb + col]);
 #endif
 }
+#endif

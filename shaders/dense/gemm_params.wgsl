@@ -23,6 +23,10 @@ struct Params {
     tiles_n: u32,
     first_k: u32,
     end_k: u32,
+    // Steps of k of a slice, where k is split over workgroups.
+    slice_k: u32,
+    // Slices of k whose sums are to be added up.
+    slices: u32,
     // Whether C is read; false for beta = 0, so that a NaN in C does not reach the result.
     read_c: u32,
     alpha: f32,

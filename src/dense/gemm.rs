@@ -1,11 +1,16 @@
 //! The matrix product and its epilogue.
 
+mod policy;
+mod register;
+
+use self::policy::Division;
+use self::register::Form;
 use super::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Program,
-    Requires, Variant, choose, kernel_params,
+    Access, Binding, Cost, Determinism, DeviceClass, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo,
+    Operand, Program, Requires, Source, Variant, choose, kernel_params,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32, round_up};
@@ -30,26 +35,36 @@ use half::f16;
 /// rounded once to the element type. The error before the activation is at most
 /// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)` with `gamma(j) = j u / (1 - j u)`, u = 2^-24
 /// ([`reference::gemm_bound`](crate::reference::gemm_bound)). NaN and infinities go through as IEEE
-/// arithmetic has them. Same device, same inputs, same variant and tile: same bits.
+/// arithmetic has them. Same device, same inputs, same variant and tile: same bits; but not with
+/// `split-k-atomic`, which adds in any order and is never chosen by `auto`.
 ///
 /// # Cost
 /// 2 m n k flop; a, b and bias read once, C written once, and read once if `beta` is not 0. Work above a
 /// fixed number of flop a dispatch is cut into several, so that none takes long enough for a watchdog. No
-/// scratch, but for k above 2^20 (2^13 on processors): 4 m n bytes.
+/// scratch, but for k above 2^20 (2^13 on processors): 4 m n bytes; `split-k` takes as much for each slice of
+/// k, `split-k-atomic` once, and both have a second pass over C.
 ///
 /// # Variants
-/// `naive`, `tiled`; `auto` (the default) chooses by shape and device. [`tile`](Self::tile) sets the
-/// sides of the tiles.
+/// The ladder of a matrix product, each step with one idea more: `naive`; `tiled` (workgroup memory);
+/// `coarsened` (several tiles of columns for an invocation); `register-direct` (sums in registers, A
+/// straight from storage); `register` (both factors staged); `double` (two tiles in workgroup memory, loads
+/// ahead of use); `split-k` (k split over workgroups, sums added by a second pass) and `split-k-atomic` (added
+/// by compare-exchange). `auto`, the default, chooses by shape and device. [`tile`](Self::tile),
+/// [`thread_tile`](Self::thread_tile), [`slices`](Self::slices) and [`unrolled`](Self::unrolled) set what a
+/// variant leaves open.
 ///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length, a tile
-/// side of 0, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above 2^32 - 1
+/// or thread tile that the variant does not have, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above 2^32 - 1
 /// elements, or above the largest binding or buffer of the device; a tile above its workgroup limits.
 /// [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16.
 ///
 /// # Algorithm
 /// `shaders/dense/gemm_naive.wgsl`: the definition. `shaders/dense/gemm_tiled.wgsl`: tiles in workgroup
-/// memory (Kirk and Hwu, *Programming Massively Parallel Processors*).
+/// memory (Kirk and Hwu, *Programming Massively Parallel Processors*), as `gemm_coarsened.wgsl`.
+/// `gemm_register_direct.wgsl`: Volkov and Demmel, *Benchmarking GPUs to tune dense linear algebra*, 2008.
+/// `src/dense/gemm/register.rs` writes the register-tiled kernels, in the way of Nath, Tomov and Dongarra, *An
+/// improved MAGMA GEMM for Fermi GPUs*, 2010; `gemm_slabs.wgsl` adds up slices of k.
 ///
 /// # Example
 /// ```
@@ -77,6 +92,10 @@ pub struct Gemm {
     ldb: Option<usize>,
     ldc: Option<usize>,
     tile: Option<Tile>,
+    thread: Option<[u32; 2]>,
+    slices: Option<u32>,
+    unrolled: bool,
+    vectors: Option<bool>,
     variant: String,
 }
 
@@ -103,9 +122,6 @@ struct Tile {
     k: u32,
 }
 
-/// What every WebGPU device runs.
-const DEFAULT_TILE: Tile = Tile { m: 16, n: 16, k: 16 };
-
 /// Where a matrix lies in its operand: stored rows, their length, and the distance between them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
@@ -128,6 +144,8 @@ kernel_params! {
         tiles_n: u32,
         first_k: u32,
         end_k: u32,
+        slice_k: u32,
+        slices: u32,
         read_c: u32,
         alpha: f32,
         beta: f32,
@@ -140,16 +158,34 @@ const VARIANTS: &[Variant] = &[
         "tiled",
         "a workgroup shares tiles of A and B through workgroup memory; sides are free (tile)",
     ),
+    Variant::portable("coarsened", "one invocation computes 2 or 4 tiles of columns of its row"),
+    Variant::portable(
+        "register-direct",
+        "sums in registers, A read straight into one: loads of A do not coalesce, the baseline of what follows",
+    ),
+    Variant::portable("register", "sums in registers, tiles of both factors staged through workgroup memory"),
+    Variant::portable(
+        "double",
+        "the same with two tiles in workgroup memory, the next one on its way meanwhile",
+    ),
+    Variant::portable(
+        "split-k",
+        "k split over workgroups, each slice to a slab of scratch; a pass adds them up",
+    ),
+    Variant::portable(
+        "split-k-atomic",
+        "k split over workgroups, which add to one slab by compare-exchange; rounding varies, never automatic",
+    ),
 ];
 
-/// Products m n k up to which a GPU is not even filled.
-const TINY: usize = 1 << 15;
+/// Elements of C of a workgroup of the passes that only end a product: 16 x 16.
+const END_SIDE: u32 = 16;
 
 /// The longest slice of k in one dispatch. An invocation walks through it alone, at about a
 /// microsecond a tile of 16 at worst on a GPU: some 0.1 s.
 fn slice_k(profile: &DeviceProfile) -> usize {
     // Mesa's software driver ends all loops of an invocation after 65535 rounds together, without a word.
-    // Tiles take up to 4 rounds for each step of k (a tile of 1 x 1 x 64 is the worst).
+    // Tiles take up to 6 rounds for each step of k (a coarsened tile of 1 x 4 x 64 is the worst).
     if profile.is_cpu() { 1 << 13 } else { 1 << 20 }
 }
 
@@ -178,6 +214,10 @@ impl Gemm {
             ldb: None,
             ldc: None,
             tile: None,
+            thread: None,
+            slices: None,
+            unrolled: true,
+            vectors: None,
             variant: "auto".into(),
         }
     }
@@ -238,16 +278,54 @@ impl Gemm {
         self
     }
 
-    /// Sides of the tiles in workgroup memory: `tile_m` x `tile_n` of C, one invocation for each element,
-    /// and `tile_k` of k; 16, 16, 16 by default. Asking for a tile makes `auto` choose `tiled`; `naive` takes
-    /// the shape of its workgroup from the first two.
+    /// Sides of the tiles: a workgroup computes `tile_m` x `tile_n` elements of C, `tile_k` steps of k at a
+    /// time; by default what suits the device, the shape and the variant. Asking for a tile makes `auto` choose
+    /// `tiled`.
     ///
-    /// Free within the device's limits: `tile_m * tile_n` invocations, and
-    /// `4 * tile_k * (tile_m + tile_n)` bytes of workgroup memory (with `trans_b` an even `tile_n` counts one
-    /// more).
+    /// Within the device's limits the sides are free for `naive` (which ignores the last) and `tiled`, with
+    /// one invocation for each element of the tile. For `coarsened` `tile_n` is a multiple of 2; for
+    /// `register-direct` it is 16 and `tile_m` a multiple of 8; in the other variants sides are multiples of those of the
+    /// [`thread_tile`](Self::thread_tile), and `tile_k` of 4.
     #[must_use]
     pub fn tile(mut self, tile_m: u32, tile_n: u32, tile_k: u32) -> Self {
         self.tile = Some(Tile { m: tile_m, n: tile_n, k: tile_k });
+        self
+    }
+
+    /// Rows and columns of C that one invocation computes; by default what suits the tile. Asking for it makes
+    /// `auto` choose `double`.
+    ///
+    /// Multiples of 4 up to 16 in the variants with sums in registers; 1 x 2 or 1 x 4 for `coarsened`, 1 x 16
+    /// for `register-direct`, 1 x 1 for the first two. Large ones make
+    /// long kernels, which software drivers take seconds to compile.
+    #[must_use]
+    pub fn thread_tile(mut self, rows: u32, columns: u32) -> Self {
+        self.thread = Some([rows, columns]);
+        self
+    }
+
+    /// Slices that `split-k` and `split-k-atomic` cut k into, at the most; by default as many as fill the
+    /// device. Other variants ignore it.
+    #[must_use]
+    pub fn slices(mut self, slices: u32) -> Self {
+        self.slices = Some(slices);
+        self
+    }
+
+    /// Whether the kernels with sums in registers have the steps of k in a tile written out, rather than in a
+    /// loop; true by default.
+    #[must_use]
+    pub fn unrolled(mut self, unrolled: bool) -> Self {
+        self.unrolled = unrolled;
+        self
+    }
+
+    /// Whether the kernels with sums in registers have workgroup memory made of vectors; for tests of both and
+    /// for measurements. By default on Vulkan, where a component is stored without the rest.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn workgroup_vectors(mut self, vectors: bool) -> Self {
+        self.vectors = Some(vectors);
         self
     }
 
@@ -312,9 +390,13 @@ impl Gemm {
         for operand in &operands {
             check_operand(&name, operand, profile)?;
         }
-        let (variant, mut why) = choose("gemm", &self.variant, VARIANTS, profile, || self.policy(profile))?;
-        let tile = self.tile.unwrap_or(DEFAULT_TILE);
-        self.check_tile(tile, variant.name == "tiled", profile)?;
+        let (variant, mut why) =
+            choose("gemm", &self.variant, VARIANTS, profile, || policy::variant(self, profile))?;
+        let work = self.work(variant.name, profile)?;
+        if let Some(measured) = work.measured {
+            let Division { tile: Tile { m, n, k }, thread: [rows, columns] } = work.division;
+            why = format!("{why}; tile {m} x {n} x {k} by {rows} x {columns}, {measured}");
+        }
 
         let product = self.k > 0 && self.alpha != 0.0;
         if !product {
@@ -325,31 +407,10 @@ impl Gemm {
         program.cost = self.cost(dtype, bias, product);
         program.operands = operands;
         if self.m > 0 && self.n > 0 {
-            self.dispatches(&mut program, tile, bias, product, profile)?;
+            let job = Job { program: &mut program, profile, work, bias };
+            if product { self.product(job)? } else { self.scale(job)? }
         }
         Ok(program)
-    }
-
-    /// Which variant, and why.
-    fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
-        let products = self.m.saturating_mul(self.n).saturating_mul(self.k);
-        let (name, why) = if self.tile.is_some() {
-            ("tiled", "a tile was asked for".to_owned())
-        } else if profile.is_cpu() {
-            // Measured at 64 to 512 cubed and on flat shapes, every transpose: tiled takes 1.7 to 4 times as
-            // long on Mesa 22.3 and 1.5 to 3.5 times on SwiftShader.
-            ("naive", "on a processor the caches hold what tiles would, and barriers are dear".to_owned())
-        } else if self.k < DEFAULT_TILE.k as usize {
-            // The one tile of k would be part zeros, and nothing hides its two barriers.
-            ("naive", format!("k = {} does not fill a tile", self.k))
-        } else if products <= TINY {
-            // The launch is all the time there is; this is the smaller kernel.
-            ("naive", format!("{products} products are too few for tiles to pay"))
-        } else {
-            // Each element is read from storage once in 16 uses, not in each.
-            ("tiled", "tiles in workgroup memory save 15 of 16 reads".to_owned())
-        };
-        (name, why)
     }
 
     /// The operand that holds a matrix.
@@ -372,28 +433,91 @@ impl Gemm {
         Ok(Operand { name: operand, dtype, len, access })
     }
 
-    fn check_tile(&self, tile: Tile, tiled: bool, profile: &DeviceProfile) -> Result<()> {
-        let Tile { m, n, k } = tile;
+    /// The division of C that was asked for, or that suits; checked.
+    fn work(&self, variant: &'static str, profile: &DeviceProfile) -> Result<Work> {
+        let (suits, measured) = policy::division(variant, self, profile);
+        let tile = self.tile.unwrap_or(suits.tile);
+        let asked = self.tile.is_some() || self.thread.is_some();
+        let thread = self.thread.unwrap_or_else(|| match self.tile {
+            Some(tile) => policy::thread_of(variant, tile),
+            None => suits.thread,
+        });
+        let division = Division { tile, thread };
+        let vectors = self.vectors.unwrap_or(profile.backend == "vulkan");
+        let work = Work { variant, division, vectors, measured: measured.filter(|_| !asked) };
+        self.check_division(&work, profile)?;
+        Ok(work)
+    }
+
+    fn check_division(&self, work: &Work, profile: &DeviceProfile) -> Result<()> {
+        let Division { tile: Tile { m, n, k }, thread: [rows, columns] } = work.division;
         let name = format!("{}: the tile {m} x {n} x {k}", self.name());
         if m == 0 || n == 0 || k == 0 {
             return Err(err!(InvalidArgument, "{name} has a side of 0; sides are at least 1"));
         }
+        let variant = work.variant;
+        let four = |x: u32| x.is_multiple_of(4) && (4..=16).contains(&x);
+        let (right, has) = match variant {
+            "naive" | "tiled" => ([rows, columns] == [1, 1], "1 x 1"),
+            "coarsened" => (rows == 1 && (columns == 2 || columns == 4), "1 x 2 or 1 x 4"),
+            "register-direct" => ([rows, columns] == [1, 16], "1 x 16"),
+            _ => (four(rows) && four(columns), "multiples of 4 up to 16 by such"),
+        };
+        if !right {
+            return Err(err!(
+                InvalidArgument,
+                "{}: an invocation of `{variant}` cannot compute {rows} x {columns} elements of C; the thread tiles \
+                 of this variant are {has}",
+                self.name()
+            ));
+        }
+        if m % rows != 0 || n % columns != 0 {
+            return Err(err!(
+                InvalidArgument,
+                "{name} is not made of whole thread tiles of {rows} x {columns}, which `{variant}` needs; take \
+                 multiples of them"
+            ));
+        }
+        // Fewer rows would load too much of B each: see `slice_k`.
+        if variant == "register-direct" && (n != columns || m % 8 != 0) {
+            return Err(err!(
+                InvalidArgument,
+                "{name} is none of `{variant}`: it has 16 columns and a multiple of 8 rows"
+            ));
+        }
+        if work.is_register() && k % 4 != 0 {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: for `{variant}` its last side must be a multiple of 4"
+            ));
+        }
         let limits = &profile.limits;
-        let invocations = u64::from(m) * u64::from(n);
+        let invocations = work.division.invocations();
         let [max_x, max_y, _] = limits.max_workgroup_size;
-        if invocations > u64::from(limits.max_invocations) || n > max_x || m > max_y {
+        let [x, y] = match variant {
+            "naive" | "tiled" | "coarsened" => [u64::from(n / columns), u64::from(m)],
+            _ => [invocations, 1],
+        };
+        if invocations > limits.max_invocations.into() || x > max_x.into() || y > max_y.into() {
             return Err(err!(
                 TooLarge,
-                "{name} wants a workgroup of {n} x {m} = {invocations} invocations; {} allows {} in all, {max_x} \
+                "{name} wants a workgroup of {x} x {y} = {invocations} invocations; {} allows {} in all, {max_x} \
                  along x and {max_y} along y; take smaller sides",
                 profile.name,
                 limits.max_invocations
             ));
         }
-        // Invocations are few by now: this cannot overflow.
-        let pitch_b = if self.trans_b { n | 1 } else { n };
-        let bytes = 4 * u64::from(k) * (u64::from(m) + u64::from(pitch_b));
-        if tiled && bytes > u64::from(limits.max_workgroup_bytes) {
+        let [m, n, k] = [m, n, k].map(u64::from);
+        let bytes = match variant {
+            "naive" => 0,
+            "tiled" | "coarsened" => {
+                let pitch_b = if self.trans_b { n | 1 } else { n };
+                4 * k * (m + pitch_b)
+            }
+            "register-direct" => 4 * k * n,
+            _ => self.form(work).workgroup_bytes(),
+        };
+        if bytes > u64::from(limits.max_workgroup_bytes) {
             return Err(err!(
                 TooLarge,
                 "{name} wants {bytes} bytes of workgroup memory; {} has {}; take smaller sides",
@@ -404,6 +528,23 @@ impl Gemm {
         Ok(())
     }
 
+    /// What a register-tiled kernel is written for.
+    fn form(&self, work: &Work) -> Form {
+        let four = |at: Layout| at.ld.is_multiple_of(4) && at.cols.is_multiple_of(4);
+        let Division { tile, thread } = work.division;
+        Form {
+            tile,
+            thread,
+            double: work.variant != "register",
+            unrolled: self.unrolled,
+            vectors: work.vectors,
+            trans_a: self.trans_a,
+            trans_b: self.trans_b,
+            vec_a: four(self.layout_a()),
+            vec_b: four(self.layout_b()),
+        }
+    }
+
     fn cost(&self, dtype: DType, bias: bool, product: bool) -> Cost {
         let [m, n, k] = [self.m as f64, self.n as f64, if product { self.k as f64 } else { 0.0 }];
         let read_c = if self.beta == 0.0 { 0.0 } else { m * n };
@@ -412,49 +553,13 @@ impl Gemm {
         Cost { flop: 2.0 * m * n * k, bytes: (factors + read_c + bias + m * n) * dtype.size() as f64 }
     }
 
-    /// The launches for a C that is not empty: slices of k, and in each of them bands of tiles.
-    fn dispatches(
-        &self,
-        program: &mut Program,
-        tile: Tile,
-        bias: bool,
-        product: bool,
-        profile: &DeviceProfile,
-    ) -> Result<()> {
-        let k = if product { self.k } else { 0 };
-        let slice_k = slice_k(profile);
-        let carry = k > slice_k;
+    /// The parameters of all launches; `tile` is that of their grid.
+    fn params(&self, k: usize, tile: Tile) -> Result<Params> {
         let name = self.name();
-        let tiles_n = tiles(&name, "n", self.n, tile.n)?;
-        let tiles_m = tiles(&name, "m", self.m, tile.m)?;
-        tiles(&name, "k", k, tile.k)?;
-        let slice = k.min(slice_k);
-        let flop_per_tile = 2 * u64::from(tile.m) * u64::from(tile.n) * slice.max(1) as u64;
-        // At most 2^31 workgroups: the index of one in a folded grid stays below 2^32.
-        let band = (dispatch_flop(profile.class) / flop_per_tile).clamp(1, 1 << 31);
-        // No more tiles than elements of C: the count fits.
-        let all_tiles = u64::from(tiles_m) * u64::from(tiles_n);
-
-        let kernel = program.kernel(self.kernel(program, tile, bias, product, carry));
-        let first = if product { 0 } else { 2 };
-        let mut bindings: Vec<_> =
-            (first..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
-        if carry {
-            // Sums that wait for the next slice, in f32: twice an f16 C.
-            let bytes = 4 * self.m as u64 * self.n as u64;
-            if bytes > profile.limits.max_storage_binding {
-                return Err(err!(
-                    TooLarge,
-                    "{name}: the sums of its slices of k need {bytes} bytes of scratch, above the {} bytes of the \
-                     largest storage binding of {}; compute C in blocks of rows and columns, a call each",
-                    profile.limits.max_storage_binding,
-                    profile.name
-                ));
-            }
-            bindings.push(program.scratch(bytes));
-        }
         let ld = |what, at: Layout| index_u32(&name, what, at.ld);
-        let params = Params {
+        tiles(&name, "m", self.m, tile.m)?;
+        tiles(&name, "k", k, tile.k)?;
+        Ok(Params {
             m: self.m as u32,
             n: self.n as u32,
             k: k as u32,
@@ -463,54 +568,226 @@ impl Gemm {
             ldc: ld("ldc", self.layout_c())?,
             first_tile: 0,
             tiles: 0,
-            tiles_n,
+            tiles_n: tiles(&name, "n", self.n, tile.n)?,
             first_k: 0,
             end_k: 0,
+            slice_k: 0,
+            slices: 1,
             read_c: u32::from(self.beta != 0.0),
-            alpha: if product { self.alpha } else { 0.0 },
+            alpha: if k > 0 { self.alpha } else { 0.0 },
             beta: self.beta,
-        };
-        for first_k in (0..k.max(1)).step_by(slice_k) {
-            let end_k = k.min(first_k + slice_k);
-            for first_tile in (0..all_tiles).step_by(band as usize) {
-                let count = band.min(all_tiles - first_tile);
-                let params = Params {
-                    first_tile: first_tile as u32,
-                    tiles: count as u32,
-                    first_k: first_k as u32,
-                    end_k: end_k as u32,
-                    ..params
-                };
-                program.dispatch(kernel, &params, bindings.clone(), Grid::fold(count));
-            }
+        })
+    }
+
+    /// C = activation(beta C + bias).
+    fn scale(&self, mut job: Job<'_>) -> Result<()> {
+        let spec = self.end_spec(&job, 1, false);
+        let kernel = job.program.kernel(Kernel::library("dense/gemm_scale", "gemm_scale", spec));
+        let bindings = job.operands(2);
+        let params = self.params(0, END_TILE)?;
+        job.bands(kernel, &params, &bindings, END_TILE, self, 1);
+        Ok(())
+    }
+
+    fn product(&self, mut job: Job<'_>) -> Result<()> {
+        if matches!(job.work.variant, "split-k" | "split-k-atomic") {
+            return self.split_product(job);
+        }
+        let tile = job.work.division.tile;
+        let slice_k = slice_k(job.profile);
+        let carry = self.k > slice_k;
+        let params = self.params(self.k, tile)?;
+        let mut spec = self.end_spec(&job, 3, carry);
+        let register = job.work.is_register();
+        if register || job.work.variant == "register-direct" {
+            spec = spec.flag("VEC_C", register && self.whole_fours());
+        }
+        let kernel = job.program.kernel(self.kernel(&job.work, spec));
+        let mut bindings = job.operands(0);
+        if carry {
+            bindings.push(job.program.scratch(self.sums_bytes(1, job.profile)?));
+        }
+        for first_k in (0..self.k).step_by(slice_k) {
+            let end_k = self.k.min(first_k + slice_k);
+            let params = Params { first_k: first_k as u32, end_k: end_k as u32, ..params };
+            job.bands(kernel, &params, &bindings, tile, self, 1);
         }
         Ok(())
     }
 
-    fn kernel(&self, program: &Program, tile: Tile, bias: bool, product: bool, carry: bool) -> Kernel {
-        let f16 = program.operands[0].dtype == DType::F16;
-        // Bindings follow each other: the parameters, a and b where they are read, bias, c, partial.
-        let bias_binding = if product { 3 } else { 1 };
-        let c_binding = bias_binding + u32::from(bias);
-        let mut spec = Spec::new()
-            .alias("T", if f16 { "f16" } else { "f32" })
-            .flag("F16", f16)
-            .flag("BIAS", bias)
-            .flag("CARRY", carry)
-            .constant("BIAS_BINDING", bias_binding)
-            .constant("C_BINDING", c_binding)
-            .constant("PARTIAL_BINDING", c_binding + 1)
-            .slot("activation", Fragment::Library(self.activation.fragment()))
-            .constant("TILE_M", tile.m)
-            .constant("TILE_N", tile.n);
-        if !product {
-            return Kernel::library("dense/gemm_scale", "gemm_scale", spec);
+    /// k split over workgroups: their sums to scratch, then the end in a pass of its own.
+    fn split_product(&self, mut job: Job<'_>) -> Result<()> {
+        let Division { tile, .. } = job.work.division;
+        let atomic = job.work.variant == "split-k-atomic";
+        let wanted = match self.slices {
+            Some(slices) => (slices as usize).clamp(1, self.k),
+            None => policy::slices(job.work.division, self, job.profile),
+        };
+        // Slabs that one binding holds; a slice no longer than a dispatch may take.
+        let slab = self.sums_bytes(1, job.profile)?;
+        let slabs = if atomic { u64::MAX } else { job.profile.limits.max_storage_binding / slab };
+        // A count of workgroups that is an index, too; and a loop that Mesa's software driver runs to its end.
+        let most = slabs.min((1 << 31) / job.work.division.tiles(self)).clamp(1, 1 << 15) as usize;
+        let longest = slice_k(job.profile);
+        let slice = self.k.div_ceil(wanted.min(most)).next_multiple_of(tile.k as usize).min(longest);
+        let slices = self.k.div_ceil(slice);
+        let bytes = if atomic { slab } else { self.sums_bytes(slices, job.profile)? };
+        let params = Params {
+            slice_k: slice as u32,
+            end_k: self.k as u32,
+            slices: if atomic { 1 } else { slices as u32 },
+            ..self.params(self.k, tile)?
+        };
+        let sums = job.program.scratch(bytes);
+        let end = self.params(self.k, END_TILE)?;
+        if atomic {
+            job.program.determinism = Determinism::RoundingVaries;
+            let spec = Spec::new().constant("TILE_M", END_SIDE).constant("TILE_N", END_SIDE);
+            let kernel = job.program.kernel(Kernel::library("dense/gemm_clear", "gemm_clear", spec));
+            job.bands(kernel, &end, &[sums], END_TILE, self, 1);
         }
-        spec = spec.flag("TRANS_A", self.trans_a).flag("TRANS_B", self.trans_b);
-        if program.variant == "naive" {
-            Kernel::library("dense/gemm_naive", "gemm_naive", spec)
-        } else {
-            Kernel::library("dense/gemm_tiled", "gemm_tiled", spec.constant("TILE_K", tile.k))
+
+        let fragment = if atomic { "dense/gemm_end_atomic" } else { "dense/gemm_end_slab" };
+        let spec = job.type_spec().flag("SPLIT", true).slot("end", Fragment::Library(fragment));
+        let kernel = job.program.kernel(self.kernel(&job.work, spec));
+        let mut bindings = job.operands(0);
+        bindings.truncate(2);
+        bindings.push(sums);
+        job.bands(kernel, &params, &bindings, tile, self, slices);
+
+        let spec = self.end_spec(&job, 2, false);
+        let kernel = job.program.kernel(Kernel::library("dense/gemm_slabs", "gemm_slabs", spec));
+        let mut bindings = vec![sums];
+        bindings.extend(job.operands(2));
+        job.bands(kernel, &Params { slices: params.slices, ..end }, &bindings, END_TILE, self, 1);
+        Ok(())
+    }
+
+    /// Bytes of `slices` times m x n sums in f32: twice an f16 C each.
+    fn sums_bytes(&self, slices: usize, profile: &DeviceProfile) -> Result<u64> {
+        let bytes = 4 * (self.m as u64).saturating_mul(self.n as u64).saturating_mul(slices as u64);
+        if bytes <= profile.limits.max_storage_binding {
+            return Ok(bytes);
+        }
+        Err(err!(
+            TooLarge,
+            "{}: the sums of its slices of k need {bytes} bytes of scratch, above the {} bytes of the largest storage \
+             binding of {}; compute C in blocks of rows and columns, a call each",
+            self.name(),
+            profile.limits.max_storage_binding,
+            profile.name
+        ))
+    }
+
+    /// Whether rows of C are whole numbers of four elements.
+    fn whole_fours(&self) -> bool {
+        self.n.is_multiple_of(4) && self.layout_c().ld.is_multiple_of(4)
+    }
+
+    /// The spec of a kernel that ends in C, whose bias or C is bound at `next`; then come C and, with `carry`,
+    /// the sums that are carried.
+    fn end_spec(&self, job: &Job<'_>, next: u32, carry: bool) -> Spec {
+        let c = next + u32::from(job.bias);
+        job.type_spec()
+            .flag("BIAS", job.bias)
+            .flag("CARRY", carry)
+            .constant("BIAS_BINDING", next)
+            .constant("C_BINDING", c)
+            .constant("PARTIAL_BINDING", c + 1)
+            .constant("TILE_M", END_SIDE)
+            .constant("TILE_N", END_SIDE)
+            .slot("activation", Fragment::Library(self.activation.fragment()))
+    }
+
+    /// The kernel that multiplies.
+    fn kernel(&self, work: &Work, spec: Spec) -> Kernel {
+        let Division { tile, thread } = work.division;
+        let spec = spec.constant("TILE_M", tile.m).constant("TILE_N", tile.n);
+        let transposed = spec.clone().flag("TRANS_A", self.trans_a).flag("TRANS_B", self.trans_b);
+        match work.variant {
+            "naive" => Kernel::library("dense/gemm_naive", "gemm_naive", transposed),
+            "tiled" => {
+                let spec = transposed.constant("TILE_K", tile.k);
+                Kernel::library("dense/gemm_tiled", "gemm_tiled", spec)
+            }
+            "coarsened" => {
+                let spec = transposed.constant("TILE_K", tile.k).flag("FOUR", thread[1] == 4);
+                Kernel::library("dense/gemm_coarsened", "gemm_coarsened", spec)
+            }
+            "register-direct" => {
+                let spec = transposed.constant("TILE_K", tile.k);
+                Kernel::library("dense/gemm_register_direct", "gemm_register_direct", spec)
+            }
+            _ => {
+                let form = self.form(work);
+                let spec = spec.flag("VEC_A", form.vec_a).flag("VEC_B", form.vec_b);
+                let source = Source::Text { name: form.name().into(), text: form.text().into() };
+                Kernel { source, spec, entry: form.entry(), trusted: true }
+            }
+        }
+    }
+}
+
+/// What passes that only end a product take: their invocations have an element of C each.
+const END_TILE: Tile = Tile { m: END_SIDE, n: END_SIDE, k: 1 };
+
+/// How a product runs.
+struct Work {
+    variant: &'static str,
+    division: Division,
+    /// Whether workgroup memory of register-tiled kernels is made of vectors.
+    vectors: bool,
+    /// Where the division was measured, if the policy chose it.
+    measured: Option<&'static str>,
+}
+
+impl Work {
+    /// Whether the kernel is made by [`register`].
+    fn is_register(&self) -> bool {
+        matches!(self.variant, "register" | "double" | "split-k" | "split-k-atomic")
+    }
+}
+
+/// A program that is being written.
+struct Job<'a> {
+    program: &'a mut Program,
+    profile: &'a DeviceProfile,
+    work: Work,
+    bias: bool,
+}
+
+impl Job<'_> {
+    /// Bindings of the operands from `first` on.
+    fn operands(&self, first: usize) -> Vec<Binding> {
+        let operands = &self.program.operands;
+        (first..operands.len()).map(|i| Binding::operand(i, operands)).collect()
+    }
+
+    fn type_spec(&self) -> Spec {
+        let f16 = self.program.operands[0].dtype == DType::F16;
+        Spec::new().alias("T", if f16 { "f16" } else { "f32" }).flag("F16", f16)
+    }
+
+    /// Launches over all tiles, `slices` times each, in bands that take a bounded time.
+    fn bands(
+        &mut self,
+        kernel: usize,
+        params: &Params,
+        bindings: &[Binding],
+        tile: Tile,
+        gemm: &Gemm,
+        slices: usize,
+    ) {
+        let steps = if params.slice_k > 0 { params.slice_k } else { params.end_k - params.first_k };
+        let flop_per_tile = 2 * u64::from(tile.m) * u64::from(tile.n) * u64::from(steps.max(1));
+        // At most 2^31 workgroups: the index of one in a folded grid stays below 2^32.
+        let band = (dispatch_flop(self.profile.class) / flop_per_tile).clamp(1, 1 << 31);
+        // No more tiles than elements of C or of the slabs: the count fits.
+        let all_tiles = gemm.m.div_ceil(tile.m as usize) as u64 * u64::from(params.tiles_n) * slices as u64;
+        for first_tile in (0..all_tiles).step_by(band as usize) {
+            let count = band.min(all_tiles - first_tile);
+            let params = Params { first_tile: first_tile as u32, tiles: count as u32, ..*params };
+            self.program.dispatch(kernel, &params, bindings.to_vec(), Grid::fold(count));
         }
     }
 }
@@ -581,28 +858,46 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let new = |k| Gemm::new(33, 21, k).variant(variant);
-    let mut samples = Vec::new();
+    // Tiles that differ from variant to variant as little as they may, and shapes of which rows are whole
+    // numbers of four or not.
+    let tiled = |gemm: Gemm| match variant {
+        "naive" | "tiled" => gemm.tile(8, 12, 5),
+        "coarsened" => gemm.tile(8, 12, 5).thread_tile(1, 2),
+        "register-direct" => gemm.tile(8, 16, 8),
+        _ => gemm.tile(8, 16, 4).thread_tile(4, 8),
+    };
+    let new = |k| tiled(Gemm::new(33, 21, k).variant(variant));
+    let mut samples = vec![(Gemm::new(64, 64, 64).variant(variant), true)];
     for (trans_a, trans_b) in [(false, false), (false, true), (true, false), (true, true)] {
-        samples.push((new(40).trans_a(trans_a).trans_b(trans_b), false));
-        samples.push((new(40).trans_a(trans_a).trans_b(trans_b).tile(8, 12, 5), true));
+        samples.push((new(41).trans_a(trans_a).trans_b(trans_b), true));
+        let fours = tiled(Gemm::new(32, 24, 40).variant(variant));
+        samples.push((fours.trans_a(trans_a).trans_b(trans_b).unrolled(!trans_a), false));
     }
     for activation in Activation::ALL {
         samples.push((new(40).activation(activation).beta(1.0), true));
     }
     for bias in [false, true] {
         samples.push((new(0).beta(1.0), bias));
-        samples.push((Gemm::new(3, 2, slice_k(profile) + 1).variant(variant), bias));
+        samples.push((tiled(Gemm::new(3, 2, slice_k(profile) + 1).variant(variant)), bias));
+        samples.push((tiled(Gemm::new(3, 4, slice_k(profile) + 1).variant(variant)), bias));
     }
     let types: &[DType] = if profile.features.f16 { &[DType::F32, DType::F16] } else { &[DType::F32] };
-    types
-        .iter()
-        .flat_map(|&t| samples.iter().map(move |(gemm, bias)| gemm.lower_as(t, *bias, profile)))
-        .collect()
+    let mut programs = Vec::new();
+    for &dtype in types {
+        for (gemm, bias) in &samples {
+            programs.push(gemm.lower_as(dtype, *bias, profile)?);
+        }
+    }
+    // Kernels of the size that the device gets by itself.
+    for side in [256, 1 << 12] {
+        programs.push(Gemm::new(side, side, 64).variant(variant).lower_as(DType::F32, false, profile)?);
+    }
+    Ok(programs)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::policy::DEFAULT_TILE;
     use super::*;
     use crate::error::ErrorKind;
     use crate::program::{Limits, Resource};
@@ -657,6 +952,9 @@ mod tests {
                                     Access::Read => (program.operands[i].name, BindingKind::Read),
                                     _ => (program.operands[i].name, BindingKind::ReadWrite),
                                 },
+                                Resource::Scratch(_) if kernel.entry == "gemm_slabs" => {
+                                    ("slabs", BindingKind::Read)
+                                }
                                 Resource::Scratch(_) => ("partial", BindingKind::ReadWrite),
                                 Resource::Constant(_) => ("table", BindingKind::Read),
                             })
@@ -697,8 +995,11 @@ mod tests {
     fn auto_follows_device_and_shape() {
         let variant = |gemm: Gemm, profile: &DeviceProfile| lower(&gemm, profile).unwrap().variant;
         let square = Gemm::new(512, 512, 512);
-        assert_eq!(variant(square.clone(), &DeviceProfile::h100()), "tiled");
-        assert_eq!(variant(square.clone(), &DeviceProfile::webgpu_defaults()), "tiled");
+        assert_eq!(variant(square.clone(), &DeviceProfile::h100()), "double");
+        assert_eq!(variant(square.clone(), &DeviceProfile::webgpu_defaults()), "double");
+        assert_eq!(variant(square.clone().thread_tile(8, 4), &DeviceProfile::mesa()), "double");
+        assert_eq!(variant(Gemm::new(512, 512, 1 << 15), &DeviceProfile::h100()), "split-k");
+        assert_eq!(variant(Gemm::new(4096, 4096, 1 << 15), &DeviceProfile::h100()), "double");
         assert_eq!(variant(square.clone(), &DeviceProfile::mesa()), "naive");
         assert_eq!(variant(square.clone(), &DeviceProfile::swiftshader()), "naive");
         assert_eq!(variant(Gemm::new(4096, 4096, 15), &DeviceProfile::h100()), "naive");
@@ -727,7 +1028,7 @@ mod tests {
     #[test]
     fn an_empty_result_needs_no_dispatch() {
         for (m, n) in [(0, 5), (5, 0), (0, 0)] {
-            for variant in ["auto", "naive", "tiled"] {
+            for variant in std::iter::once("auto").chain(VARIANTS.iter().map(|v| v.name)) {
                 let gemm = Gemm::new(m, n, 7).variant(variant);
                 let program = Op::<f32>::lower(&gemm.with_bias(), &DeviceProfile::mesa()).unwrap();
                 assert!(program.dispatches.is_empty() && program.kernels.is_empty());
@@ -741,7 +1042,7 @@ mod tests {
         for gemm in
             [Gemm::new(40, 50, 0), Gemm::new(40, 50, 60).alpha(0.0), Gemm::new(40, 50, 60).alpha(-0.0)]
         {
-            for variant in ["naive", "tiled"] {
+            for variant in VARIANTS.iter().map(|v| v.name) {
                 let gemm = gemm.clone().variant(variant).beta(2.0).alpha(gemm.alpha);
                 let program = lower(&gemm, &DeviceProfile::webgpu_defaults()).unwrap();
                 let bound: Vec<_> = program.dispatches[0].bindings.iter().map(|b| b.resource).collect();
@@ -769,6 +1070,7 @@ mod tests {
             (DeviceProfile::mesa(), Gemm::new(2048, 2048, 2048), 2),
             (DeviceProfile::webgpu_defaults(), Gemm::new(2048, 2048, 2049).tile(10, 20, 3), 3),
         ] {
+            let gemm = gemm.variant("tiled");
             let program = lower(&gemm, &profile).unwrap();
             assert_eq!(program.dispatches.len(), dispatches);
             let tile = gemm.tile.unwrap_or(DEFAULT_TILE);
@@ -790,11 +1092,11 @@ mod tests {
     fn a_long_k_is_cut_into_slices_that_carry_their_sums() {
         let h100 = DeviceProfile::h100();
         let s = slice_k(&h100);
-        let program = lower(&Gemm::new(3, 5, 2 * s + 5), &h100).unwrap();
+        let program = lower(&Gemm::new(3, 5, 2 * s + 5).variant("double"), &h100).unwrap();
         assert_eq!(program.scratch, [4 * 15]);
         let slices: Vec<_> =
             (0..3).map(|i| (param(&program, i, "first_k"), param(&program, i, "end_k"))).collect();
-        assert!(lower(&Gemm::new(3, 5, s), &h100).unwrap().scratch.is_empty());
+        assert!(lower(&Gemm::new(3, 5, s).variant("double"), &h100).unwrap().scratch.is_empty());
         let s = s as u64;
         assert_eq!(slices, [(0, s), (s, 2 * s), (2 * s, 2 * s + 5)]);
         assert_eq!(program.dispatches.len(), 3);

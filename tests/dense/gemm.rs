@@ -1,6 +1,6 @@
 //! Every variant of `Gemm` against the reference.
 
-use crate::support::{Random, Sample, assert_close, devices, gpu, numbers};
+use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::dense::{Activation, GemmBias};
 use tilework::prelude::*;
@@ -81,8 +81,8 @@ where
     c.read()
 }
 
-/// Runs `op` on a device in all variants and compares each element of C, those between its rows too.
-fn check<T: Sample + Into<f64>>(device: &crate::support::Device, op: &Gemm, data: &Data<T>)
+/// Runs `op` on a device in these variants and compares each element of C, those between its rows too.
+fn check_in<T: Sample + Into<f64>>(device: &Device, variants: &[&str], op: &Gemm, data: &Data<T>)
 where
     Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
     GemmBias: Op<T, Operands = (In<T>, In<T>, In<T>, InOut<T>)>,
@@ -90,12 +90,17 @@ where
     let bias = Some(data.bias.as_slice()).filter(|b| !b.is_empty());
     let want = gemm(op, &data.a, &data.b, bias, &data.c).unwrap();
     let bound = gemm_bound(op, &data.a, &data.b, bias, &data.c).unwrap();
-    for variant in names() {
+    for variant in variants {
         let got = run(&device.gpu, &op.clone().variant(variant), data).unwrap();
         let what = format!("{}: {} {variant} {op:?}", device.label, T::DTYPE);
         assert_close(&what, &numbers(&got), &want, &bound);
     }
 }
+
+/// Variants whose kernels are short: they get the long lists.
+const SHORT: [&str; 5] = ["auto", "naive", "tiled", "coarsened", "register-direct"];
+/// Variants whose kernels have the inner loops written out, each form of which takes a while to compile.
+const LONG: [&str; 4] = ["register", "double", "split-k", "split-k-atomic"];
 
 /// Around every side of the tiles, and shapes that are long in one extent only.
 const EXTENTS: [(usize, usize, usize); 14] = [
@@ -115,17 +120,115 @@ const EXTENTS: [(usize, usize, usize); 14] = [
     (129, 67, 95),
 ];
 
+/// Extents none of which is a multiple of four, and some that all are: two forms of a register-tiled kernel for
+/// each way to store the operands.
+const ODD: [(usize, usize, usize); 6] =
+    [(1, 1, 1), (15, 17, 13), (63, 65, 127), (65, 127, 5), (129, 63, 3), (17, 129, 63)];
+const FOURS: [(usize, usize, usize); 6] =
+    [(4, 4, 4), (16, 16, 16), (128, 64, 8), (64, 20, 124), (12, 128, 4), (36, 68, 64)];
+
 #[test]
-fn every_shape_and_transpose_matches_reference() {
+fn short_variants_match_reference_in_every_shape_and_transpose() {
     for device in devices() {
         let extents = if device.main { &EXTENTS[..] } else { &EXTENTS[4..7] };
         for (i, shape) in extents.iter().flat_map(|&(m, n, k)| Shape::all(m, n, k)).enumerate() {
             let gap = [0, 3][i % 2];
-            check::<f32>(device, &shape.op(gap), &Data::random(i as u64, shape, gap, false));
+            let data = Data::random(i as u64, shape, gap, false);
+            check_in::<f32>(device, &SHORT, &shape.op(gap), &data);
             if device.gpu.profile().features.f16 {
-                check::<f16>(device, &shape.op(3 - gap), &Data::random(i as u64, shape, 3 - gap, false));
+                let data = Data::random(i as u64, shape, 3 - gap, false);
+                check_in::<f16>(device, &SHORT, &shape.op(3 - gap), &data);
             }
         }
+    }
+}
+
+#[test]
+fn register_tiled_variants_match_reference_in_every_shape_and_transpose() {
+    for device in devices() {
+        for (i, list) in [ODD, FOURS].into_iter().enumerate() {
+            // Odd rows stay odd and fours fours.
+            let gap = 4 * i;
+            for (m, n, k) in if device.main { &list[..] } else { &list[..2] } {
+                for (way, shape) in Shape::all(*m, *n, *k).enumerate() {
+                    // The ways of the loads are those of `register` and `double`, split or not.
+                    let variants = match (device.main, way) {
+                        (true, 0) => &LONG[..],
+                        (true, _) => &LONG[..2],
+                        (false, 1) => &LONG[1..3],
+                        (false, _) => &[],
+                    };
+                    let op = shape.op(gap).slices(3);
+                    check_in::<f32>(device, variants, &op, &Data::random(i as u64, shape, gap, false));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn register_tiles_of_mixed_operands_match_reference() {
+    let Some(device) = devices().first() else { return };
+    let square = |trans_a, trans_b| Shape { m: 33, n: 36, k: 42, trans_a, trans_b };
+    // One of A, B and C at a time is read or written by fours.
+    for (shape, [lda, ldb, ldc]) in [
+        (square(true, false), [33, 36, 37]),
+        (Shape { k: 44, ..square(false, true) }, [44, 45, 38]),
+        (Shape { k: 44, ..square(true, true) }, [33, 44, 36]),
+    ] {
+        let op = shape.op(0).lda(lda).ldb(ldb).ldc(ldc).beta(0.5);
+        let gap = ldc - shape.n;
+        let mut data = Data::<f32>::random(7, shape, 8, true);
+        let (rows_a, row_a) = if shape.trans_a { (shape.k, shape.m) } else { (shape.m, shape.k) };
+        let (rows_b, row_b) = if shape.trans_b { (shape.n, shape.k) } else { (shape.k, shape.n) };
+        data.a.truncate((rows_a - 1) * lda + row_a);
+        data.b.truncate((rows_b - 1) * ldb + row_b);
+        data.c.truncate((shape.m - 1) * (shape.n + gap) + shape.n);
+        check_in(device, &["double"], &op, &data);
+    }
+}
+
+#[test]
+fn halves_match_reference_in_register_tiled_variants() {
+    for device in devices().iter().filter(|d| d.main && d.gpu.profile().features.f16) {
+        for (m, n, k, variants) in [(65, 31, 37, &LONG[..2]), (36, 68, 64, &LONG[1..])] {
+            let shape = Shape { m, n, k, trans_a: false, trans_b: n == 68 };
+            check_in::<f16>(device, variants, &shape.op(4), &Data::random(5, shape, 4, true));
+        }
+    }
+}
+
+#[test]
+fn register_tiles_of_any_sides_match_reference() {
+    let Some(device) = devices().first() else { return };
+    for (i, (tile, thread)) in [
+        // Loads that not every invocation takes part in, patches of one column, all of the thread tile used.
+        ([16, 32, 4], [8, 4]),
+        ([12, 20, 12], [4, 4]),
+        ([32, 8, 8], [4, 8]),
+        ([16, 48, 4], [4, 12]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let [m, n, k] = tile;
+        let shape = Shape { m: 53, n: 60, k: 39 + i, trans_a: i % 2 == 1, trans_b: i / 2 == 1 };
+        let op = shape.op(0).tile(m, n, k).thread_tile(thread[0], thread[1]);
+        let op = op.unrolled(i != 2).workgroup_vectors(i % 2 == 1);
+        check_in::<f32>(device, &LONG[i % 2..][..1], &op, &Data::random(i as u64, shape, 0, true));
+    }
+    let shape = Shape { m: 20, n: 30, k: 17, trans_a: false, trans_b: false };
+    let op = shape.op(0).tile(8, 12, 5).thread_tile(1, 2);
+    check_in::<f32>(device, &["coarsened"], &op, &Data::random(9, shape, 0, true));
+}
+
+#[test]
+fn slices_of_k_add_up() {
+    let Some(device) = devices().first() else { return };
+    for (k, slices) in [(1, 1), (7, 100), (64, 3), (1001, 7), (1001, 1)] {
+        let shape = Shape { m: 5, n: 19, k, trans_a: false, trans_b: false };
+        let op = shape.op(0).slices(slices).beta(-1.0).activation(Activation::Relu);
+        check_in::<f32>(device, &LONG[2..], &op, &Data::random(k as u64, shape, 0, false));
     }
 }
 
@@ -140,11 +243,24 @@ fn factors_bias_and_activations_match_reference() {
             {
                 let op = shape.op(2).alpha(alpha).beta(beta).activation(activation);
                 let seed = (10 * i + j) as u64;
-                check::<f32>(device, &op, &Data::random(seed, shape, 2, j % 2 == 0));
+                check_in::<f32>(device, &SHORT[..3], &op, &Data::random(seed, shape, 2, j % 2 == 0));
                 if device.gpu.profile().features.f16 {
-                    check::<f16>(device, &op, &Data::random(seed, shape, 2, j % 2 == 1));
+                    check_in::<f16>(device, &SHORT[..3], &op, &Data::random(seed, shape, 2, j % 2 == 1));
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn every_variant_has_the_same_end() {
+    let Some(device) = devices().first() else { return };
+    let shape = Shape { m: 19, n: 36, k: 21, trans_a: false, trans_b: true };
+    for (i, variant) in names().enumerate() {
+        for (alpha, beta, gap) in [(-2.5, 1.0, 4), (0.5, -1.0, 3), (2.0, 0.0, 4)] {
+            let activation = Activation::ALL[i % 5];
+            let op = shape.op(gap).alpha(alpha).beta(beta).activation(activation);
+            check_in::<f32>(device, &[variant], &op, &Data::random(i as u64, shape, gap, true));
         }
     }
 }
@@ -156,7 +272,8 @@ fn tiles_of_any_sides_match_reference() {
         [(1, 1, 1), (8, 8, 4), (4, 32, 9), (32, 8, 64), (16, 16, 1), (3, 5, 7)].into_iter().enumerate()
     {
         for shape in Shape::all(37, 29, 43) {
-            check::<f32>(device, &shape.op(0).tile(m, n, k), &Data::random(i as u64, shape, 0, true));
+            let data = Data::random(i as u64, shape, 0, true);
+            check_in::<f32>(device, &["auto", "naive", "tiled"], &shape.op(0).tile(m, n, k), &data);
         }
     }
 }
@@ -223,7 +340,10 @@ fn a_long_inner_extent_is_cut_and_adds_up() {
     let op = Gemm::new(2, 1, k).alpha(2.0).beta(-1.0);
     // Halves of integers below 2^24 add up without rounding.
     let product = k as f32;
-    assert_eq!(run(&device.gpu, &op, &data).unwrap(), [product + 2.0, product + 1.0]);
+    for variant in names() {
+        let got = run(&device.gpu, &op.clone().variant(variant), &data).unwrap();
+        assert_eq!(got, [product + 2.0, product + 1.0], "{variant}");
+    }
 }
 
 #[test]
@@ -235,6 +355,16 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(kind(Gemm::new(4, 4, 4).ldc(0)), ErrorKind::InvalidArgument);
     assert_eq!(kind(Gemm::new(4, 4, 4).tile(0, 4, 4)), ErrorKind::InvalidArgument);
     assert_eq!(kind(Gemm::new(4, 4, 4).tile(1 << 20, 4, 4)), ErrorKind::TooLarge);
+    let tiled = |variant, [m, n, k]: [u32; 3], [rows, columns]: [u32; 2]| {
+        kind(Gemm::new(4, 4, 4).variant(variant).tile(m, n, k).thread_tile(rows, columns))
+    };
+    assert_eq!(tiled("tiled", [16, 16, 16], [1, 2]), ErrorKind::InvalidArgument);
+    assert_eq!(tiled("coarsened", [16, 16, 16], [1, 3]), ErrorKind::InvalidArgument);
+    assert_eq!(tiled("register-direct", [16, 32, 4], [1, 16]), ErrorKind::InvalidArgument);
+    assert_eq!(tiled("register", [16, 16, 4], [4, 6]), ErrorKind::InvalidArgument);
+    assert_eq!(tiled("double", [18, 16, 4], [4, 4]), ErrorKind::InvalidArgument);
+    assert_eq!(tiled("split-k", [16, 16, 5], [4, 4]), ErrorKind::InvalidArgument);
+    assert_eq!(tiled("double", [256, 256, 4], [4, 4]), ErrorKind::TooLarge);
     assert_eq!(kind(Gemm::new(4, 4, 4).variant("fastest")), ErrorKind::InvalidArgument);
     assert_eq!(kind(Gemm::new(usize::MAX, 2, 2)), ErrorKind::TooLarge);
     assert_eq!(kind(Gemm::new(1 << 20, 1 << 20, 1)), ErrorKind::TooLarge);

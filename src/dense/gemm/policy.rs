@@ -1,0 +1,258 @@
+//! Which variant and which tile, from the device and the shape alone.
+
+use super::register::Form;
+use super::{Gemm, Tile};
+use crate::program::{DeviceClass, DeviceProfile};
+
+/// How C is divided: the tile of a workgroup, and what one invocation computes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Division {
+    pub(super) tile: Tile,
+    pub(super) thread: [u32; 2],
+}
+
+/// A division for register-tiled kernels.
+struct Row {
+    division: Division,
+    /// Where it was measured.
+    measured: &'static str,
+}
+
+const fn row(tile: [u32; 3], thread: [u32; 2], measured: &'static str) -> Row {
+    let [m, n, k] = tile;
+    Row { division: Division { tile: Tile { m, n, k }, thread }, measured }
+}
+
+/// For cards, largest first.
+const CARD: &[Row] = &[
+    row([128, 256, 8], [8, 16], "its first draft reached 46.7 TFLOP/s at 4096 cubed on an H100"),
+    row([128, 128, 8], [8, 8], "not measured"),
+    row([128, 64, 8], [8, 8], "not measured"),
+    row([64, 64, 16], [8, 4], "not measured"),
+    row([64, 64, 8], [8, 4], "not measured"),
+    row([32, 32, 16], [4, 4], "not measured"),
+];
+
+/// For GPUs of which less is known: fewer registers.
+const GPU: &[Row] = &[row([64, 64, 8], [8, 4], "not measured"), row([32, 32, 8], [4, 4], "not measured")];
+
+/// For processors, which compile slowly and gain nothing from more.
+const CPU: &[Row] = &[row([16, 16, 4], [4, 4], "small, to compile quickly")];
+
+/// The row of `CARD` that a split k begins with: half the slabs of the one before for the same workgroups.
+const SPLIT_FROM: usize = 1;
+
+/// Products m n k up to which a GPU is not even filled.
+const TINY: usize = 1 << 15;
+
+/// The inner extent from which it is worth splitting.
+const LONG_K: usize = 2048;
+
+/// The least of a slice of k.
+const LEAST_SLICE: usize = 256;
+
+/// What every WebGPU device runs.
+pub(super) const DEFAULT_TILE: Tile = Tile { m: 16, n: 16, k: 16 };
+const COARSENED: Division = Division { tile: Tile { m: 16, n: 64, k: 16 }, thread: [1, 4] };
+const REGISTER_DIRECT: Division = Division { tile: Tile { m: 64, n: 16, k: 4 }, thread: [1, 16] };
+
+/// Invocations that fill the device, roughly: a workgroup of 256 for most processors of a large card.
+fn fill(profile: &DeviceProfile) -> u64 {
+    if profile.class == DeviceClass::Discrete { 120 * 256 } else { 32 * 256 }
+}
+
+fn rows(profile: &DeviceProfile) -> &'static [Row] {
+    match profile.class {
+        DeviceClass::Cpu => CPU,
+        DeviceClass::Discrete => CARD,
+        _ => GPU,
+    }
+}
+
+/// Whether the device holds the tile, in both buffers and turned on the way: whatever the operands are like.
+fn fits(division: Division, profile: &DeviceProfile) -> bool {
+    let Division { tile, thread } = division;
+    let form = Form {
+        tile,
+        thread,
+        double: true,
+        unrolled: true,
+        vectors: true,
+        trans_a: false,
+        trans_b: true,
+        vec_a: false,
+        vec_b: false,
+    };
+    form.invocations() <= profile.limits.max_invocations
+        && form.workgroup_bytes() <= u64::from(profile.limits.max_workgroup_bytes)
+}
+
+impl Division {
+    pub(super) fn invocations(&self) -> u64 {
+        u64::from(self.tile.m / self.thread[0].max(1)) * u64::from(self.tile.n / self.thread[1].max(1))
+    }
+
+    /// Tiles of C.
+    pub(super) fn tiles(&self, gemm: &Gemm) -> u64 {
+        let [m, n] = [gemm.m, gemm.n].map(|x| x as u64);
+        m.div_ceil(self.tile.m.into()).saturating_mul(n.div_ceil(self.tile.n.into()))
+    }
+
+    /// Invocations in all.
+    fn total(&self, gemm: &Gemm) -> u64 {
+        self.tiles(gemm).saturating_mul(self.invocations())
+    }
+}
+
+/// The largest register tile of which there are enough to fill the device.
+fn register_row(gemm: &Gemm, profile: &DeviceProfile) -> &'static Row {
+    let rows = rows(profile);
+    let fitting = || rows.iter().filter(|r| fits(r.division, profile));
+    fitting()
+        .find(|r| r.division.total(gemm) >= fill(profile))
+        .or_else(|| fitting().next_back())
+        .unwrap_or(&rows[rows.len() - 1])
+}
+
+/// The largest tile that is not mostly beyond C: slices of k fill the device.
+fn split_row(gemm: &Gemm, profile: &DeviceProfile) -> &'static Row {
+    let rows = rows(profile);
+    let rows = &rows[SPLIT_FROM.min(rows.len() - 1)..];
+    let inside = |side: u32, extent: usize| (side / 2) as usize <= extent;
+    let small = |r: &&Row| inside(r.division.tile.m, gemm.m) && inside(r.division.tile.n, gemm.n);
+    let fitting = || rows.iter().filter(|r| fits(r.division, profile));
+    fitting().find(small).or_else(|| fitting().next_back()).unwrap_or(&rows[rows.len() - 1])
+}
+
+/// The division of a variant for a shape, with where it was measured.
+pub(super) fn division(
+    variant: &str,
+    gemm: &Gemm,
+    profile: &DeviceProfile,
+) -> (Division, Option<&'static str>) {
+    match variant {
+        "naive" | "tiled" => (Division { tile: DEFAULT_TILE, thread: [1, 1] }, None),
+        "coarsened" => (COARSENED, None),
+        "register-direct" => (REGISTER_DIRECT, None),
+        "split-k" | "split-k-atomic" => {
+            let row = split_row(gemm, profile);
+            (row.division, Some(row.measured))
+        }
+        _ => {
+            let row = register_row(gemm, profile);
+            (row.division, Some(row.measured))
+        }
+    }
+}
+
+/// What an invocation computes of a tile that was asked for alone.
+pub(super) fn thread_of(variant: &str, tile: Tile) -> [u32; 2] {
+    match variant {
+        "naive" | "tiled" => [1, 1],
+        "coarsened" => [1, if tile.n.is_multiple_of(4) { 4 } else { 2 }],
+        "register-direct" => [1, 16],
+        _ if tile.m >= 128 && tile.n >= 256 => [8, 16],
+        _ if tile.m >= 128 && tile.n >= 64 => [8, 8],
+        _ if tile.m >= 64 && tile.n >= 64 => [8, 4],
+        _ => [4, 4],
+    }
+}
+
+/// Slices of k that fill the device twice over, each long enough to be worth its slab.
+pub(super) fn slices(division: Division, gemm: &Gemm, profile: &DeviceProfile) -> usize {
+    let wanted = (2 * fill(profile)).div_ceil(division.total(gemm).max(1)) as usize;
+    wanted.clamp(2, (gemm.k / LEAST_SLICE).max(2))
+}
+
+/// Which variant, and why.
+pub(super) fn variant(gemm: &Gemm, profile: &DeviceProfile) -> (&'static str, String) {
+    let products = gemm.m.saturating_mul(gemm.n).saturating_mul(gemm.k);
+    if gemm.thread.is_some() {
+        ("double", "what an invocation computes was asked for".into())
+    } else if gemm.tile.is_some() {
+        ("tiled", "a tile was asked for".into())
+    } else if profile.is_cpu() {
+        // Measured at 64 to 512 cubed and on flat shapes, every transpose: tiled takes 1.7 to 4 times as
+        // long on Mesa 22.3 and 1.5 to 3.5 times on SwiftShader.
+        ("naive", "on a processor the caches hold what tiles would, and barriers are dear".into())
+    } else if gemm.k < DEFAULT_TILE.k as usize {
+        // The one tile of k would be part zeros, and nothing hides its two barriers.
+        ("naive", format!("k = {} does not fill a tile", gemm.k))
+    } else if products <= TINY {
+        // The launch is all the time there is; this is the smallest kernel.
+        ("naive", format!("{products} products are too few for tiles to pay"))
+    } else {
+        let tiles = split_row(gemm, profile).division.total(gemm);
+        if gemm.k >= LONG_K && tiles < fill(profile) {
+            let why = format!(
+                "tiles of C give {tiles} invocations, too few for the device; k = {} is long",
+                gemm.k
+            );
+            return ("split-k", why);
+        }
+        ("double", "sums in registers use each element in workgroup memory several times".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::gemm::VARIANTS;
+    use crate::program::Op;
+
+    fn tile(side: usize, profile: &DeviceProfile) -> [u32; 3] {
+        let Tile { m, n, k } = register_row(&Gemm::new(side, side, side), profile).division.tile;
+        [m, n, k]
+    }
+
+    #[test]
+    fn tiles_shrink_until_the_device_is_full() {
+        let h100 = DeviceProfile::h100();
+        assert_eq!(tile(8192, &h100), [128, 256, 8]);
+        assert_eq!(tile(2048, &h100), [128, 256, 8]);
+        assert_eq!(tile(1024, &h100), [64, 64, 16]);
+        assert_eq!(tile(256, &h100), [32, 32, 16]);
+        assert_eq!(tile(4096, &DeviceProfile::mesa()), [16, 16, 4]);
+    }
+
+    #[test]
+    fn a_card_with_the_least_limits_has_a_tile_for_every_variant() {
+        let class = DeviceClass::Discrete;
+        let card = DeviceProfile { class, ..DeviceProfile::webgpu_defaults() };
+        assert_eq!(tile(4096, &card), [128, 64, 8]);
+        for profile in [card, DeviceProfile::webgpu_defaults(), DeviceProfile::swiftshader()] {
+            for variant in VARIANTS {
+                for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
+                    let gemm = Gemm::new(1021, 1023, 1025).trans_a(a).trans_b(b).variant(variant.name);
+                    Op::<f32>::lower(&gemm, &profile).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn processors_get_short_kernels() {
+        for profile in [DeviceProfile::mesa(), DeviceProfile::swiftshader()] {
+            for variant in VARIANTS {
+                let gemm = Gemm::new(4000, 4000, 4000).variant(variant.name);
+                for kernel in Op::<f32>::lower(&gemm, &profile).unwrap().kernels {
+                    let text = kernel.expand(crate::shader::Target::Naga).unwrap();
+                    assert!(text.text().lines().count() < 600, "{}", kernel.label());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn slices_fill_the_device_and_are_long_enough() {
+        let h100 = DeviceProfile::h100();
+        for (shape, slices_of) in [([512, 512, 32768], 15), ([128, 8192, 8192], 4), ([64, 64, 2048], 8)] {
+            let [m, n, k] = shape;
+            let gemm = Gemm::new(m, n, k);
+            assert_eq!(variant(&gemm, &h100).0, "split-k");
+            let (division, _) = division("split-k", &gemm, &h100);
+            assert_eq!(slices(division, &gemm, &h100), slices_of, "{shape:?}");
+        }
+        assert_eq!(variant(&Gemm::new(512, 512, 1024), &h100).0, "double");
+    }
+}

@@ -1,0 +1,406 @@
+//! Register-tiled kernels: WGSL text made for a tile, with the inner loops written out.
+//!
+//! One invocation computes a thread tile of C in registers, as variables `c_ROW_GROUP` of four columns each:
+//! an array that is indexed would live in memory. A workgroup stages tiles of A and B in workgroup memory,
+//! both with the elements of one step of k side by side, so that four at a time go to registers. Invocations
+//! are laid out in patches of up to 8 x 4 within which those reads spread over the banks or are one
+//! address, and a thread tile is made of 4 x 4 blocks a patch apart.
+//!
+//! The loop over k has no condition inside: the first step takes what is left over of k and is the only
+//! one that checks; rows and columns beyond C read the last ones, and what comes of them is not stored.
+
+use super::Tile;
+use std::fmt::{self, Write};
+
+/// What a kernel is written for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    pub(super) tile: Tile,
+    /// Rows and columns of C that one invocation computes.
+    pub(super) thread: [u32; 2],
+    /// Two tiles in workgroup memory, one filled while the other is used; or one.
+    pub(super) double: bool,
+    /// Whether the steps of k in a tile are written out.
+    pub(super) unrolled: bool,
+    /// Whether workgroup memory is made of vectors, whose components are stored one by one. WGSL lets such a
+    /// store touch the whole vector, which others store to at the same time; where it does not, a read of
+    /// four is one instruction for sure.
+    pub(super) vectors: bool,
+    pub(super) trans_a: bool,
+    pub(super) trans_b: bool,
+    /// Whether A and B are bound as vectors of four.
+    pub(super) vec_a: bool,
+    pub(super) vec_b: bool,
+}
+
+/// One of the factors, as it is staged.
+struct Side {
+    /// `a` or `b`.
+    name: char,
+    /// Rows (columns) of the tile.
+    side: u32,
+    /// Where the tile begins, and how many rows (columns) the matrix has.
+    origin: &'static str,
+    extent: &'static str,
+    ld: &'static str,
+    /// Whether the stored rows run along k.
+    along_k: bool,
+    vec: bool,
+}
+
+impl Form {
+    pub(super) fn entry(&self) -> &'static str {
+        if self.double { "gemm_double" } else { "gemm_register" }
+    }
+
+    /// Name of the text, for labels and errors.
+    pub(super) fn name(&self) -> String {
+        let Tile { m, n, k } = self.tile;
+        format!("dense/{} {m}x{n}x{k} by {}x{}", self.entry(), self.thread[0], self.thread[1])
+    }
+
+    pub(super) fn invocations(&self) -> u32 {
+        (self.tile.m / self.thread[0]) * (self.tile.n / self.thread[1])
+    }
+
+    /// Bytes of workgroup memory.
+    pub(super) fn workgroup_bytes(&self) -> u64 {
+        let pitches = u64::from(self.side_a().pitch()) + u64::from(self.side_b().pitch());
+        4 * pitches * u64::from(self.tile.k) * self.buffers()
+    }
+
+    fn buffers(&self) -> u64 {
+        if self.double { 2 } else { 1 }
+    }
+
+    fn side_a(&self) -> Side {
+        Side {
+            name: 'a',
+            side: self.tile.m,
+            origin: "part.origin.x",
+            extent: "params.m",
+            ld: "params.lda",
+            along_k: !self.trans_a,
+            vec: self.vec_a,
+        }
+    }
+
+    fn side_b(&self) -> Side {
+        Side {
+            name: 'b',
+            side: self.tile.n,
+            origin: "part.origin.y",
+            extent: "params.n",
+            ld: "params.ldb",
+            along_k: self.trans_b,
+            vec: self.vec_b,
+        }
+    }
+
+    /// Rows and columns of invocations in a patch.
+    fn patch(&self) -> [u32; 2] {
+        let most =
+            |most: u32, all: u32| (0..=most.ilog2()).rev().map(|x| 1 << x).find(|x| all.is_multiple_of(*x));
+        let [rows, columns] = [self.tile.m / self.thread[0], self.tile.n / self.thread[1]];
+        [most(8, rows).unwrap_or(1), most(4, columns).unwrap_or(1)]
+    }
+
+    /// The WGSL text.
+    pub(super) fn text(&self) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut String) -> fmt::Result {
+        let (a, b) = (self.side_a(), self.side_b());
+        let Tile { m, n, k } = self.tile;
+        let [tm, tn] = self.thread;
+        let threads = self.invocations();
+        let staging =
+            if self.double { "two tiles of each in workgroup memory" } else { "through workgroup memory" };
+        writeln!(
+            out,
+            "// C = activate(alpha * op(A) op(B) + beta * C + bias), register-tiled, {staging}.
+// Made by src/dense/gemm/register.rs. One invocation computes {tm} x {tn} elements of C, a workgroup of
+// {threads} computes {m} x {n}, {k} steps of k at a time. Requires f16 where T is f16.
+#import dense/gemm_factors
+#import dense/gemm_order
+#import dense/gemm_end_c as end
+
+const TILE_K: u32 = {k}u;
+"
+        )?;
+        for side in [&a, &b] {
+            let elements = u64::from(side.pitch()) * u64::from(k) * self.buffers();
+            if self.vectors {
+                writeln!(out, "var<workgroup> wg_{}: array<vec4<f32>, {}>;", side.name, elements / 4)?;
+            } else {
+                writeln!(out, "var<workgroup> wg_{}: array<f32, {elements}>;", side.name)?;
+            }
+        }
+        let [patch_m, patch_n] = self.patch();
+        let patches_n = n / tn / patch_n;
+        writeln!(
+            out,
+            "
+@compute @workgroup_size({threads})
+fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {{
+    let index = workgroup_index(workgroup);
+    if index >= params.tiles {{
+        return;
+    }}
+    let part = part_of(index);
+    let patch_index = local / {lanes}u;
+    let lane = local % {lanes}u;
+    // Groups of four rows and of four columns within the tile.
+    let group_m = patch_index / {patches_n}u * {}u + lane / {patch_n}u;
+    let group_n = patch_index % {patches_n}u * {}u + lane % {patch_n}u;
+    let row = part.origin.x + 4u * group_m;
+    let col = part.origin.y + 4u * group_n;",
+            self.entry(),
+            patch_m * tm / 4,
+            patch_n * tn / 4,
+            lanes = patch_m * patch_n,
+        )?;
+        self.each_sum(|c, r, g| writeln!(out, "    var {c} = begin_four(row + {r}u, col + {g}u);"))?;
+        writeln!(out, "    let over = (part.end_k - part.first_k) % TILE_K;")?;
+        writeln!(out, "    let head = select(over, TILE_K, over == 0u);")?;
+        writeln!(out, "    let head_end = part.first_k + head;")?;
+        for side in [&a, &b] {
+            self.write_places(out, side)?;
+        }
+        writeln!(out, "    // The first step: as many of k as leave whole ones.")?;
+        self.write_fetch(out, &a, true)?;
+        self.write_fetch(out, &b, true)?;
+        for side in [&a, &b] {
+            let x = side.name;
+            let step = side.step("head");
+            writeln!(out, "    from_{x} += {step};\n    let step_{x} = {};", side.step("TILE_K"))?;
+        }
+        self.write_store(out, &a, "0u")?;
+        self.write_store(out, &b, "0u")?;
+        writeln!(out, "    workgroupBarrier();")?;
+        if self.double {
+            self.write_double(out)?;
+        } else {
+            self.write_single(out)?;
+        }
+        self.each_sum(|c, r, g| writeln!(out, "    end_four(part.slice, row + {r}u, col + {g}u, {c});"))?;
+        writeln!(out, "}}")
+    }
+
+    /// One buffer: all are done with it before it is filled again.
+    fn write_single(&self, out: &mut String) -> fmt::Result {
+        writeln!(out, "    var i = head_end;\n    loop {{")?;
+        self.write_product(out, "0u")?;
+        writeln!(out, "    if i >= part.end_k {{\n        break;\n    }}\n    workgroupBarrier();")?;
+        self.write_next(out)?;
+        self.write_store(out, &self.side_a(), "0u")?;
+        self.write_store(out, &self.side_b(), "0u")?;
+        writeln!(out, "    workgroupBarrier();\n    i += TILE_K;\n    }}")
+    }
+
+    /// Two buffers: the loads of the next tile are on their way while this one is multiplied.
+    fn write_double(&self, out: &mut String) -> fmt::Result {
+        writeln!(out, "    var used = 0u;")?;
+        writeln!(out, "    for (var i = head_end; i < part.end_k; i += TILE_K) {{")?;
+        self.write_next(out)?;
+        self.write_product(out, "used")?;
+        writeln!(out, "    used = 1u - used;")?;
+        self.write_store(out, &self.side_a(), "used")?;
+        self.write_store(out, &self.side_b(), "used")?;
+        writeln!(out, "    workgroupBarrier();\n    }}")?;
+        self.write_product(out, "used")
+    }
+
+    fn write_next(&self, out: &mut String) -> fmt::Result {
+        for side in [self.side_a(), self.side_b()] {
+            self.write_fetch(out, &side, false)?;
+            let x = side.name;
+            writeln!(out, "    from_{x} += step_{x};")?;
+        }
+        Ok(())
+    }
+
+    /// Each variable of sums: its name, first row and first column from those of the invocation on.
+    fn each_sum(&self, mut each: impl FnMut(String, u32, u32) -> fmt::Result) -> fmt::Result {
+        let [patch_m, patch_n] = self.patch();
+        for r in 0..self.thread[0] {
+            for g in 0..self.thread[1] / 4 {
+                each(format!("c_{r}_{g}"), r / 4 * 4 * patch_m + r % 4, 4 * patch_n * g)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads of an invocation for a tile, and whether all invocations take part in the last.
+    fn loads(&self, side: &Side) -> (u32, bool) {
+        let (all, threads) = (side.side * self.tile.k / side.width(), self.invocations());
+        (all.div_ceil(threads), all % threads == 0)
+    }
+
+    /// Where an invocation loads from and stores to, which does not change along k.
+    fn write_places(&self, out: &mut String, side: &Side) -> fmt::Result {
+        let &Side { name: x, origin, extent, ld, .. } = side;
+        let width = side.width();
+        let ld = if side.vec { format!("({ld} / 4u)") } else { ld.to_owned() };
+        let element = if side.vec { "vec4<T>" } else { "T" };
+        for j in 0..self.loads(side).0 {
+            writeln!(out, "    let {x}_number_{j} = local + {}u;", j * self.invocations())?;
+            if side.along_k {
+                let across = self.tile.k / width;
+                writeln!(out, "    let {x}_i_{j} = {x}_number_{j} % {across}u * {width}u;")?;
+                writeln!(out, "    let {x}_line_{j} = {x}_number_{j} / {across}u;")?;
+                writeln!(
+                    out,
+                    "    let {x}_place_{j} = min({origin} + {x}_line_{j}, {extent} - 1u) * {ld} + {x}_i_{j} / {width}u;"
+                )?;
+            } else {
+                let across = side.side / width;
+                writeln!(out, "    let {x}_i_{j} = {x}_number_{j} / {across}u;")?;
+                writeln!(out, "    let {x}_line_{j} = {x}_number_{j} % {across}u * {width}u;")?;
+                writeln!(
+                    out,
+                    "    let {x}_place_{j} = {x}_i_{j} * {ld} + min({origin} + {x}_line_{j}, {extent} - {width}u) / {width}u;"
+                )?;
+            }
+            writeln!(out, "    var {x}_next_{j}: {element};")?;
+        }
+        writeln!(out, "    var from_{x} = {};", side.step("part.first_k"))
+    }
+
+    /// Loads from storage into registers: `checked` for the first tile, which k need not fill.
+    fn write_fetch(&self, out: &mut String, side: &Side, checked: bool) -> fmt::Result {
+        let x = side.name;
+        let (loads, whole) = self.loads(side);
+        for j in 0..loads {
+            let mut conditions = Vec::new();
+            if !whole && j + 1 == loads {
+                conditions.push(format!("{x}_number_{j} < {}u", side.side * self.tile.k / side.width()));
+            }
+            if checked {
+                conditions.push(format!("{x}_i_{j} < head"));
+            }
+            let load = format!("{x}_next_{j} = {x}[from_{x} + {x}_place_{j}];");
+            match conditions.as_slice() {
+                [] => writeln!(out, "    {load}")?,
+                all => writeln!(out, "    if {} {{\n        {load}\n    }}", all.join(" && "))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores what was loaded to the tile in workgroup memory number `buffer`.
+    fn write_store(&self, out: &mut String, side: &Side, buffer: &str) -> fmt::Result {
+        let x = side.name;
+        let pitch = side.pitch();
+        let (loads, whole) = self.loads(side);
+        for j in 0..loads {
+            let guarded = !whole && j + 1 == loads;
+            if guarded {
+                writeln!(out, "    if {x}_number_{j} < {}u {{", side.side * self.tile.k / side.width())?;
+            } else {
+                writeln!(out, "    {{")?;
+            }
+            writeln!(out, "        let to = ({buffer} * TILE_K + {x}_i_{j}) * {pitch}u + {x}_line_{j};")?;
+            let put = |at: String, value: String| {
+                if self.vectors {
+                    format!("        wg_{x}[({at}) / 4u][({at}) % 4u] = {value};")
+                } else {
+                    format!("        wg_{x}[{at}] = {value};")
+                }
+            };
+            if !side.vec {
+                writeln!(out, "{}", put("to".into(), format!("f32({x}_next_{j})")))?;
+            } else {
+                writeln!(out, "        let four = vec4<f32>({x}_next_{j});")?;
+                if self.vectors && !side.along_k {
+                    writeln!(out, "        wg_{x}[to / 4u] = four;")?;
+                } else {
+                    let step = if side.along_k { pitch } else { 1 };
+                    for (c, component) in "xyzw".chars().enumerate() {
+                        let at = format!("to + {}u", c as u32 * step);
+                        writeln!(out, "{}", put(at, format!("four.{component}")))?;
+                    }
+                }
+            }
+            writeln!(out, "    }}")?;
+        }
+        Ok(())
+    }
+
+    /// Adds the product of the tiles in workgroup memory number `buffer` to the sums.
+    fn write_product(&self, out: &mut String, buffer: &str) -> fmt::Result {
+        let (a, b) = (self.side_a(), self.side_b());
+        writeln!(out, "    {{")?;
+        for (side, group) in [(&a, "group_m"), (&b, "group_n")] {
+            // In vectors.
+            let pitch = side.pitch() / 4;
+            writeln!(out, "    let {0}_in = {buffer} * TILE_K * {pitch}u + {group};", side.name)?;
+        }
+        if self.unrolled {
+            for i in 0..self.tile.k {
+                self.write_step(
+                    out,
+                    &format!("{}u", i * (a.pitch() / 4)),
+                    &format!("{}u", i * (b.pitch() / 4)),
+                )?;
+            }
+        } else {
+            writeln!(out, "    for (var q = 0u; q < TILE_K; q++) {{")?;
+            self.write_step(out, &format!("q * {}u", a.pitch() / 4), &format!("q * {}u", b.pitch() / 4))?;
+            writeln!(out, "    }}")?;
+        }
+        writeln!(out, "    }}")
+    }
+
+    /// One step of k: the outer product of a column of the thread tile of A and a row of that of B.
+    fn write_step(&self, out: &mut String, at_a: &str, at_b: &str) -> fmt::Result {
+        let [patch_m, patch_n] = self.patch();
+        writeln!(out, "    {{")?;
+        for (x, at, groups, apart) in
+            [('a', at_a, self.thread[0] / 4, patch_m), ('b', at_b, self.thread[1] / 4, patch_n)]
+        {
+            for g in 0..groups {
+                let at = format!("{x}_in + {at} + {}u", g * apart);
+                if self.vectors {
+                    writeln!(out, "    let {x}{g} = wg_{x}[{at}];")?;
+                } else {
+                    writeln!(
+                        out,
+                        "    let {x}{g}_at = 4u * ({at});
+    let {x}{g} = vec4(wg_{x}[{x}{g}_at], wg_{x}[{x}{g}_at + 1u], wg_{x}[{x}{g}_at + 2u], wg_{x}[{x}{g}_at + 3u]);"
+                    )?;
+                }
+            }
+        }
+        for r in 0..self.thread[0] {
+            let component = ["x", "y", "z", "w"][r as usize % 4];
+            for g in 0..self.thread[1] / 4 {
+                writeln!(out, "    c_{r}_{g} = fma(vec4(a{}.{component}), b{g}, c_{r}_{g});", r / 4)?;
+            }
+        }
+        writeln!(out, "    }}")
+    }
+}
+
+impl Side {
+    /// Elements of a load.
+    fn width(&self) -> u32 {
+        if self.vec { 4 } else { 1 }
+    }
+
+    /// Elements from one step of k to the next in workgroup memory. What is stored along k is turned on the
+    /// way: four more spread it over the banks.
+    fn pitch(&self) -> u32 {
+        if self.along_k { self.side + 4 } else { self.side }
+    }
+
+    /// How far `steps` of k are in the stored matrix, in loads.
+    fn step(&self, steps: &str) -> String {
+        let by = if self.vec { " / 4u" } else { "" };
+        if self.along_k { format!("{steps}{by}") } else { format!("{steps} * ({}{by})", self.ld) }
+    }
+}
