@@ -6,6 +6,7 @@ mod register;
 use self::policy::Division;
 use self::register::Form;
 use super::Activation;
+use crate::analysis::Matmul;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
@@ -405,12 +406,22 @@ impl Gemm {
         }
         let mut program = Program::new("gemm", variant.name, why);
         program.cost = self.cost(dtype, bias, product);
+        program.traffic = product.then(|| self.traffic(program.cost, &work, dtype));
         program.operands = operands;
         if self.m > 0 && self.n > 0 {
             let job = Job { program: &mut program, profile, work, bias };
             if product { self.product(job)? } else { self.scale(job)? }
         }
         Ok(program)
+    }
+
+    /// Bytes that workgroups ask of memory: a tile of C reads its rows of A and its columns of B.
+    fn traffic(&self, cost: Cost, work: &Work, dtype: DType) -> f64 {
+        let Tile { m, n, .. } = work.division.tile;
+        let (rows, columns) = if work.variant == "naive" { (1, 1) } else { (m.into(), n.into()) };
+        let product = Matmul { m: self.m as u64, n: self.n as u64, k: self.k as u64 };
+        let once = product.elements_read(product.m, product.n) as f64;
+        cost.bytes + (product.elements_read(rows, columns) as f64 - once) * dtype.size() as f64
     }
 
     /// The operand that holds a matrix.
