@@ -1011,8 +1011,9 @@ mod tests {
         assert_eq!(variant(square.clone().thread_tile(8, 4), &DeviceProfile::mesa()), "double");
         assert_eq!(variant(Gemm::new(512, 512, 1 << 15), &DeviceProfile::h100()), "split-k");
         assert_eq!(variant(Gemm::new(4096, 4096, 1 << 15), &DeviceProfile::h100()), "double");
-        assert_eq!(variant(square.clone(), &DeviceProfile::mesa()), "naive");
-        assert_eq!(variant(square.clone(), &DeviceProfile::swiftshader()), "naive");
+        assert_eq!(variant(square.clone(), &DeviceProfile::mesa()), "double");
+        assert_eq!(variant(square.clone(), &DeviceProfile::swiftshader()), "double");
+        assert_eq!(variant(Gemm::new(31, 512, 512), &DeviceProfile::mesa()), "naive");
         assert_eq!(variant(Gemm::new(4096, 4096, 15), &DeviceProfile::h100()), "naive");
         assert_eq!(variant(Gemm::new(32, 32, 32), &DeviceProfile::h100()), "naive");
         assert_eq!(variant(square.clone().tile(8, 8, 8), &DeviceProfile::mesa()), "tiled");

@@ -172,9 +172,13 @@ pub(super) fn variant(gemm: &Gemm, profile: &DeviceProfile) -> (&'static str, St
     } else if gemm.tile.is_some() {
         ("tiled", "a tile was asked for".into())
     } else if profile.is_cpu() {
-        // Measured at 64 to 512 cubed and on flat shapes, every transpose: tiled takes 1.7 to 4 times as
-        // long on Mesa 22.3 and 1.5 to 3.5 times on SwiftShader.
-        ("naive", "on a processor the caches hold what tiles would, and barriers are dear".into())
+        // Mesa 22.3 and SwiftShader, naive against double: 16 cubed 55 and 61 us, -; 32 cubed 123 and 101 us, 292
+        // and 62; 128 cubed 4.2 and 1.0 ms, 8.1 and 2.7. Tiled takes 1.5 to 4 times as long as naive.
+        if gemm.m.min(gemm.n) >= 32 && gemm.k >= 16 {
+            ("double", "sums in registers; on a processor the caches hold what larger tiles would".into())
+        } else {
+            ("naive", "too small for tiles to pay their barriers, which are dear on a processor".into())
+        }
     } else if gemm.k < DEFAULT_TILE.k as usize {
         // The one tile of k would be part zeros, and nothing hides its two barriers.
         ("naive", format!("k = {} does not fill a tile", gemm.k))
