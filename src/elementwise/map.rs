@@ -40,8 +40,8 @@ pub enum MapFn {
     ///
     /// `T` is `f32`, `i32` or `u32`; it is `f32` for buffers of `f16`, which are decoded and encoded
     /// around the function. `is_nan(x)` may be called; the names of the kernel's own functions and
-    /// variables are taken. The text is checked when the op is planned, and the kernel runs with all
-    /// runtime checks.
+    /// variables are taken. The text is checked when the op is planned, and runs as
+    /// [`CustomOp`](crate::CustomOp) says.
     Custom(Arc<str>),
 }
 

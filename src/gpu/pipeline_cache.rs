@@ -40,7 +40,7 @@ impl Gpu {
             return Ok(pipeline.clone());
         }
         let module = kernel.expand(Target::Naga)?.validate()?;
-        let trusted = kernel.trusted && !self.inner.checked;
+        let trusted = kernel.trusted && module.users_are_contained() && !self.inner.checked;
         let pipeline = Arc::new(self.compile(&kernel.label(), &module, kernel.entry, trusted)?);
         *place = Some(pipeline.clone());
         Ok(pipeline)

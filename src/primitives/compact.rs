@@ -29,7 +29,7 @@ pub enum Predicate {
     /// Elements that are not 0; NaN is not.
     NonZero,
     /// The user's own: WGSL that defines `fn keep(x: T) -> bool`, where `T` is the element type. It is
-    /// validated and runs with all runtime checks.
+    /// validated, and runs as [`CustomOp`](crate::CustomOp) says.
     Custom(Arc<str>),
 }
 

@@ -14,6 +14,7 @@
 //! | `enable f16;` | moved to the top, once |
 //! | `diagnostic(off, ...);` | the same, for Tint: naga has not the analyses that it turns off |
 
+use super::contained::UserText;
 use super::library;
 use super::spec::{Fragment, Spec};
 use crate::error::{Result, err};
@@ -37,6 +38,7 @@ pub struct Expanded {
     files: Vec<String>,
     /// For each line of `text`, the index of its file and its line there, from 1.
     lines: Vec<(u32, u32)>,
+    pub(super) users: Vec<UserText>,
 }
 
 impl Expanded {
@@ -78,6 +80,7 @@ pub fn expand_text(name: &str, text: &str, spec: &Spec, target: Target) -> Resul
         diagnostics: BTreeSet::new(),
         done: BTreeSet::new(),
         seen: BTreeSet::new(),
+        users: Vec::new(),
     };
     x.file(name, text)?;
     x.check_all_used(name)?;
@@ -90,7 +93,7 @@ pub fn expand_text(name: &str, text: &str, spec: &Spec, target: Target) -> Resul
     }
     let mut lines = vec![(0, 1); preamble.lines().count()];
     lines.append(&mut x.lines);
-    Ok(Expanded { text: preamble + &x.out, files: x.files, lines })
+    Ok(Expanded { text: preamble + &x.out, files: x.files, lines, users: x.users })
 }
 
 fn file_of(name: &str) -> String {
@@ -114,6 +117,7 @@ struct Expander<'a> {
     done: BTreeSet<String>,
     /// Names of the spec that the text declares or asks for, as `kind name`.
     seen: BTreeSet<String>,
+    users: Vec<UserText>,
 }
 
 /// An open `#if`: the line it stands on, whether its current branch is kept, whether `#else` came.
@@ -252,6 +256,8 @@ impl Expander<'_> {
                 Some(Fragment::Library(other)) => name = other,
                 Some(Fragment::User(text)) => {
                     let file = format!("<user {slot}>");
+                    let default = library::source(default).unwrap_or_default();
+                    self.users.push(UserText { text: text.to_string(), default });
                     return if self.done.insert(file.clone()) { self.file(&file, text) } else { Ok(()) };
                 }
                 None => {}

@@ -14,6 +14,7 @@
 //! # Ok::<(), tilework::Error>(())
 //! ```
 
+mod contained;
 mod expand;
 mod library;
 mod module;

@@ -61,6 +61,7 @@ pub struct Module {
     pub(crate) naga: naga::Module,
     info: ModuleInfo,
     name: String,
+    users_are_contained: bool,
 }
 
 impl Expanded {
@@ -85,7 +86,9 @@ impl Expanded {
                 let place = at(narrowest.map(|(_, span)| span.location(self.text()).line_number));
                 err!(Shader, "{place}: {}", with_causes(e.as_inner()))
             })?;
-        Ok(Module { naga, info, name: self.origin(self.text().lines().count() as u32).0.to_owned() })
+        let users_are_contained = self.users.iter().all(|u| u.is_contained(&naga));
+        let name = self.origin(self.text().lines().count() as u32).0.to_owned();
+        Ok(Module { naga, info, name, users_are_contained })
     }
 }
 
@@ -101,6 +104,11 @@ impl Module {
         let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all() - missing);
         let checked = validator.validate(&self.naga);
         checked.map_err(|e| err!(Unsupported, "{}: {}", self.name, with_causes(e.as_inner()))).map(drop)
+    }
+
+    /// Whether fragments that users brought can do nothing but compute.
+    pub(crate) fn users_are_contained(&self) -> bool {
+        self.users_are_contained
     }
 
     /// The module and its validation, for a naga back end.

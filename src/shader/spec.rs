@@ -9,7 +9,8 @@ use std::sync::Arc;
 pub enum Fragment {
     /// A file under `shaders/`, named without its ending: `op/add`.
     Library(&'static str),
-    /// WGSL that a user brought. It turns the runtime checks of the whole kernel on.
+    /// WGSL that a user brought. Unless it declares nothing but the functions that the slot wants, and these only
+    /// compute, it turns the runtime checks of the whole kernel on.
     User(Arc<str>),
 }
 
@@ -89,11 +90,6 @@ impl Spec {
     pub fn slot(mut self, name: &'static str, fragment: Fragment) -> Self {
         self.slots.insert(name, fragment);
         self
-    }
-
-    /// Whether a user's text is part of the kernel, so that it must run with all checks.
-    pub fn has_user_text(&self) -> bool {
-        self.slots.values().any(|f| matches!(f, Fragment::User(_)))
     }
 }
 
