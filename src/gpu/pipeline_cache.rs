@@ -47,7 +47,7 @@ impl Gpu {
     }
 
     /// Compiles an entry point. `trusted` drops naga's runtime checks and the zeroing of workgroup
-    /// memory.
+    /// memory; what users may divide by is still checked.
     pub(super) fn compile(
         &self,
         label: &str,
@@ -82,12 +82,13 @@ impl Gpu {
             .collect();
         let build = || {
             let shader = if trusted {
+                let mut checks = wgpu::ShaderRuntimeChecks::unchecked();
+                checks.int_div_checks = module.has_users();
                 // SAFETY: only kernels of this crate come here (`Kernel::trusted`). They bound every
                 // index by sizes that the plan checked, have no endless loop, and run in the tests with
-                // checks as well.
-                unsafe {
-                    device.create_shader_module_trusted(source(), wgpu::ShaderRuntimeChecks::unchecked())
-                }
+                // checks as well. Fragments of users have neither index nor loop, and cannot give a name
+                // that ours use another meaning (`Module::users_are_contained`).
+                unsafe { device.create_shader_module_trusted(source(), checks) }
             } else {
                 device.create_shader_module(source())
             };

@@ -61,6 +61,7 @@ pub struct Module {
     pub(crate) naga: naga::Module,
     info: ModuleInfo,
     name: String,
+    has_users: bool,
     users_are_contained: bool,
 }
 
@@ -88,7 +89,7 @@ impl Expanded {
             })?;
         let users_are_contained = self.users.iter().all(|u| u.is_contained(&naga));
         let name = self.origin(self.text().lines().count() as u32).0.to_owned();
-        Ok(Module { naga, info, name, users_are_contained })
+        Ok(Module { naga, info, name, has_users: !self.users.is_empty(), users_are_contained })
     }
 }
 
@@ -104,6 +105,11 @@ impl Module {
         let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all() - missing);
         let checked = validator.validate(&self.naga);
         checked.map_err(|e| err!(Unsupported, "{}: {}", self.name, with_causes(e.as_inner()))).map(drop)
+    }
+
+    /// Whether users brought fragments.
+    pub(crate) fn has_users(&self) -> bool {
+        self.has_users
     }
 
     /// Whether fragments that users brought can do nothing but compute.
