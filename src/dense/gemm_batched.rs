@@ -264,9 +264,7 @@ impl GemmBatched {
             let len = match self.batch {
                 0 => 0,
                 _ if size == 0 => 0,
-                batch => {
-                    elements(&name, operand, &[batch - 1, stride])?.checked_add(size).unwrap_or(usize::MAX)
-                }
+                batch => elements(&name, operand, &[batch - 1, stride])?.saturating_add(size),
             };
             let access = if operand == "c" { Access::ReadWrite } else { Access::Read };
             let operand = Operand { name: operand, dtype, len, access };
@@ -546,15 +544,15 @@ mod tests {
 
     #[test]
     fn variant_follows_the_shape() {
-        let h100 = DeviceProfile::h100();
+        let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
         let chosen = |m, n, k, profile| lower(&GemmBatched::new(100, m, n, k), profile).unwrap().variant;
         assert_eq!(chosen(32, 32, 32, &h100), "small");
         assert_eq!(chosen(64, 5, 1000, &h100), "small");
         assert_eq!(chosen(65, 64, 64, &h100), "register");
         assert_eq!(chosen(3, 3, 3, &h100), "naive");
         assert_eq!(chosen(1000, 3, 3, &h100), "naive");
-        assert_eq!(chosen(8, 8, 8, &DeviceProfile::mesa()), "naive");
-        assert_eq!(chosen(32, 32, 32, &DeviceProfile::mesa()), "small");
+        assert_eq!(chosen(8, 8, 8, &mesa), "naive");
+        assert_eq!(chosen(32, 32, 32, &mesa), "small");
     }
 
     #[test]
