@@ -585,11 +585,15 @@ mod tests {
 
     #[test]
     fn a_large_batch_is_cut_into_dispatches() {
-        let op = GemmBatched::new(64, 512, 512, 512).strides(0, 0, 512 * 512);
+        let op = GemmBatched::new(65, 512, 512, 512).strides(0, 0, 512 * 512);
         let mut virtual_device = DeviceProfile::h100();
         virtual_device.class = DeviceClass::Virtual;
         let program = lower(&op, &virtual_device).unwrap();
-        assert_eq!(program.dispatches.len(), 3);
+        // 2^33 flop each: 32 products, in tiles of 64 x 64; an H100 gets more.
+        let parts: Vec<_> =
+            program.dispatches.iter().map(|d| bytemuck::pod_read_unaligned::<Params>(&d.params)).collect();
+        let parts: Vec<_> = parts.iter().map(|p| (p.first, p.workgroups)).collect();
+        assert_eq!(parts, [(0, 2048), (2048, 2048), (4096, 64)]);
         assert_eq!(lower(&op, &DeviceProfile::h100()).unwrap().dispatches.len(), 1);
     }
 
