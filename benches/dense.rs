@@ -13,11 +13,12 @@ type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, Group); 6] = [
+    let groups: [(&str, Group); 7] = [
         ("gemm", gemm),
         ("gemm-tiles", gemm_tiles),
         ("gemm-split", gemm_split),
         ("gemm-compile", gemm_compile),
+        ("gemm-batched", gemm_batched),
         ("gemv", gemv),
         ("transpose", transpose),
     ];
@@ -195,6 +196,70 @@ fn gemm_compile(bench: &mut Bench) -> Result<()> {
             println!("{} {}: planned in {:.0} ms", name("double", tile), activation.name(), 1e3 * seconds);
             drop(plan);
         }
+    }
+    Ok(())
+}
+
+/// Products of small matrices, and of some that a workgroup does not hold; every variant that takes them, and
+/// `small` with other numbers of products in a workgroup.
+fn gemm_batched(bench: &mut Bench) -> Result<()> {
+    let shapes = bench.scale(
+        vec![
+            [10_000, 32, 32, 32],
+            [10_000, 31, 33, 29],
+            [1 << 20, 4, 4, 4],
+            [1 << 18, 8, 8, 8],
+            [1 << 16, 16, 16, 16],
+            [4096, 48, 48, 48],
+            [4096, 64, 64, 64],
+            [1024, 128, 128, 128],
+            [64, 512, 512, 512],
+        ],
+        vec![[1000, 4, 4, 4], [100, 32, 32, 32], [4, 128, 128, 128]],
+    );
+    for &shape in &shapes {
+        batched(bench, shape, centred)?;
+    }
+    if bench.gpu.profile().features.f16 {
+        batched(bench, shapes[0], |b| f16::from_f32(centred(b)))?;
+    }
+    Ok(())
+}
+
+/// Measures the products of a batch.
+fn batched<T: Element>(
+    bench: &mut Bench,
+    [batch, m, n, k]: [usize; 4],
+    value: impl Fn(u32) -> T,
+) -> Result<()>
+where
+    GemmBatched: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+{
+    let gpu = bench.gpu.clone();
+    let (a, b) = (random(&gpu, batch * m * k, &value)?, random(&gpu, batch * k * n, &value)?);
+    let c = gpu.alloc::<T>(batch * m * n)?;
+    let op = GemmBatched::new(batch, m, n, k);
+    let mut forms: Vec<_> = GemmBatched::variants()
+        .iter()
+        .filter(|v| v.name != "small" || m.max(n) <= 64)
+        .map(|v| (v.name.to_owned(), op.clone().variant(v.name)))
+        .collect();
+    if m.max(n) <= 64 {
+        let products = [1, 2, 4, 8, 16, 32];
+        forms.extend(products.map(|p| (format!("small {p}"), op.clone().variant("small").products(p))));
+    }
+    for (variant, op) in forms {
+        // So many products may be more than a workgroup takes.
+        let Ok(plan) = op.plan::<T>(&gpu) else { continue };
+        let size = format!("{batch}x{m}x{n}x{k}");
+        let case = Case {
+            op: "gemm-batched",
+            variant: &variant,
+            dtype: T::DTYPE.name(),
+            size,
+            cost: plan.program().cost,
+        };
+        bench.device(&case, |rec| plan.record(rec, &a, &b, &c));
     }
     Ok(())
 }

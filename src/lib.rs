@@ -49,6 +49,7 @@
 //! | keys in order, stable, alone or with values | [`RadixSort`] ([`primitives`]) |
 //! | the few largest or smallest, and where they are | [`TopK`] ([`primitives`]) |
 //! | products of matrices, layers of networks | [`Gemm`] ([`dense`]) |
+//! | products of many small matrices, or of many pairs | [`GemmBatched`] ([`dense`]) |
 //! | a matrix times a vector, transposed or not | [`Gemv`] ([`dense`]) |
 //! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
 //! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
@@ -97,7 +98,7 @@ pub mod reference;
 pub mod shader;
 mod shape;
 
-pub use dense::{Activation, Gemm, GemmBias, Gemv, Transpose};
+pub use dense::{Activation, Gemm, GemmBatched, GemmBias, Gemv, Transpose};
 pub use element::{DType, Element};
 pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
@@ -112,7 +113,7 @@ pub use primitives::{ReduceByKey, SegmentedReduce};
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
     pub use crate::gpu::Arg;
-    pub use crate::{Activation, Axpy, Gemm, GemmBias, Gemv, Map, MapFn, Transpose, Zip, ZipFn};
+    pub use crate::{Activation, Axpy, Gemm, GemmBatched, GemmBias, Gemv, Map, MapFn, Transpose, Zip, ZipFn};
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
     pub use crate::{Histogram, RadixSort, TopK};

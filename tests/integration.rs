@@ -6,6 +6,7 @@ mod architecture;
 mod conformance;
 mod dense {
     mod gemm;
+    mod gemm_batched;
     mod gemv;
     mod transpose;
 }

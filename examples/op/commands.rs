@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
-use tilework::dense::{Activation, Gemm, Gemv, Transpose};
+use tilework::dense::{Activation, Gemm, GemmBatched, Gemv, Transpose};
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::gpu::Executable;
 use tilework::primitives::Reducer;
@@ -66,6 +66,12 @@ const COMMANDS: &[Command] = &[
             value("precision"),
         ],
         job: gemm,
+    },
+    Command {
+        name: "gemm-batched",
+        inputs: 2..=2,
+        keys: &[value("alpha"), flag("trans-a"), flag("trans-b")],
+        job: gemm_batched,
     },
     Command { name: "gemv", inputs: 2..=2, keys: &[flag("trans"), value("alpha")], job: gemv },
     Command { name: "transpose", inputs: 1..=1, keys: &[], job: transpose },
@@ -602,6 +608,41 @@ fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {
         (DType::F16, false) => Ok(job::<f16>(op, operands)),
         (DType::F16, true) => Ok(job::<f16>(op.with_bias(), operands)),
         (other, _) => Err(refuse!("gemm: the matrices are of {other}; the product takes f32 or f16")),
+    }
+}
+
+fn gemm_batched(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [a, b] = call.take()?;
+    let (trans_a, trans_b) = (call.keys.flag("trans-a"), call.keys.flag("trans-b"));
+    let mut dims_a = a.dims::<3>("gemm-batched: a")?;
+    let mut dims_b = b.dims::<3>("gemm-batched: b")?;
+    if trans_a {
+        dims_a.swap(1, 2);
+    }
+    if trans_b {
+        dims_b.swap(1, 2);
+    }
+    let ([batch, m, k], [batch_b, k_b, n]) = (dims_a, dims_b);
+    if batch != batch_b || k != k_b {
+        return Err(refuse!(
+            "gemm-batched: op(a) is {}, op(b) is {}; they must hold as many matrices, and the columns of the first \
+             must be the rows of the second",
+            shape_text(&dims_a),
+            shape_text(&dims_b)
+        ));
+    }
+    same_type("gemm-batched", ("a", &a), ("b", &b))?;
+    let op = GemmBatched::new(batch, m, n, k)
+        .alpha(call.keys.number("alpha", 1f32)?)
+        .trans_a(trans_a)
+        .trans_b(trans_b)
+        .variant(call.variant);
+    let floats = a.data.dtype();
+    let operands = vec![Operand::Given(a), Operand::Given(b), Operand::Result(vec![batch, m, n])];
+    match floats {
+        DType::F32 => Ok(job::<f32>(op, operands)),
+        DType::F16 => Ok(job::<f16>(op, operands)),
+        other => Err(refuse!("gemm-batched: the matrices are of {other}; the product takes f32 or f16")),
     }
 }
 

@@ -46,6 +46,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, m.side, &m.floats) },
     Case { op: "gemm", dtype: DType::F16, run: gemm_of_halves },
     Case { op: "gemm bias gelu", dtype: DType::F32, run: gemm_with_bias_and_gelu },
+    Case { op: "gemm batched", dtype: DType::F32, run: |gpu, m| gemm_batched(gpu, &m.floats) },
     Case { op: "gemv", dtype: DType::F32, run: |gpu, m| gemv(gpu, false, &m.floats) },
     Case { op: "gemv transposed", dtype: DType::F32, run: |gpu, m| gemv(gpu, true, &m.floats) },
     Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, &m.floats) },
@@ -449,6 +450,28 @@ fn check_product<T: Element + Number + Into<f64>>(
         }
         Ok(all)
     })
+}
+
+/// Up to 10,000 pairs of 32 x 32.
+fn gemm_batched(gpu: &Gpu, numbers: &[f32]) -> Result<Outcome> {
+    const SIDE: usize = 32;
+    const SIZE: usize = SIDE * SIDE;
+    let batch = (numbers.len() / (2 * SIZE)).min(10_000);
+    let (a, b) = (&numbers[..batch * SIZE], &numbers[batch * SIZE..][..batch * SIZE]);
+    let (da, db, dc) = (gpu.upload(a)?, gpu.upload(b)?, gpu.alloc::<f32>(batch * SIZE)?);
+    let op = |batch| GemmBatched::new(batch, SIDE, SIDE, SIDE);
+    let plan = op(batch).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &da, &db, &dc))?;
+    let got = dc.read()?;
+    let check = check_on_all_cores(batch, |part| {
+        let elements = part.start * SIZE..part.end * SIZE;
+        let (a, b, got) = (&a[elements.clone()], &b[elements.clone()], &got[elements]);
+        let (op, c) = (op(part.len()), vec![0.0; got.len()]);
+        let want = reference::gemm_batched(&op, a, b, &c)?;
+        Ok(Check::compare(got, &want, &reference::gemm_batched_bound(&op, a, b, &c)?))
+    })?;
+    let size = format!("{batch}x{SIDE}x{SIDE}x{SIDE}");
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &da, &db, &dc))
 }
 
 /// A square whose side is a multiple of 4, and behind it the vector.

@@ -191,7 +191,7 @@ fn slice_k(profile: &DeviceProfile) -> usize {
 }
 
 /// The most flop of one dispatch: a small part of a second, where watchdogs wait for two or more.
-fn dispatch_flop(class: DeviceClass) -> u64 {
+pub(super) fn dispatch_flop(class: DeviceClass) -> u64 {
     match class {
         DeviceClass::Discrete => 1 << 38,
         DeviceClass::Integrated => 1 << 35,
@@ -389,7 +389,7 @@ impl Gemm {
         }
         operands.push(self.matrix("c", self.layout_c(), dtype, Access::ReadWrite)?);
         for operand in &operands {
-            check_operand(&name, operand, profile)?;
+            check_operand(&name, operand, profile, "compute C in blocks of rows and columns, a call each")?;
         }
         let (variant, mut why) =
             choose("gemm", &self.variant, VARIANTS, profile, || policy::variant(self, profile))?;
@@ -817,7 +817,12 @@ fn tiles(name: &str, what: &str, extent: usize, side: u32) -> Result<u32> {
 }
 
 /// Whether the device can hold and bind the whole operand, and a kernel index it.
-fn check_operand(name: &str, operand: &Operand, profile: &DeviceProfile) -> Result<()> {
+pub(super) fn check_operand(
+    name: &str,
+    operand: &Operand,
+    profile: &DeviceProfile,
+    advice: &str,
+) -> Result<()> {
     index_u32(name, &format!("the number of elements of {}", operand.name), operand.len)?;
     let bytes = round_up(operand.bytes(), 4);
     let limits = &profile.limits;
@@ -829,7 +834,7 @@ fn check_operand(name: &str, operand: &Operand, profile: &DeviceProfile) -> Resu
     Err(err!(
         TooLarge,
         "{name}: {} has {} elements of {}, {bytes} bytes, above the {limit} bytes of the largest {what} of {}; \
-         compute C in blocks of rows and columns, a call each",
+         {advice}",
         operand.name,
         operand.len,
         operand.dtype,

@@ -3,23 +3,25 @@
 //! [`Gemm`] computes `C = activation(alpha op(A) op(B) + beta C + bias)` for matrices of any shape, row-major,
 //! of `f32` or [`f16`](half::f16). It covers the plain product, the fused multiply-add of matrices (`beta`
 //! = 1), transposed factors, parts of larger matrices (leading dimensions) and a fully connected layer
-//! ([`Gemm::with_bias`] and an [`Activation`]).
+//! ([`Gemm::with_bias`] and an [`Activation`]). [`GemmBatched`] multiplies many pairs of matrices of one shape.
 //!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory, and [`Transpose`] turns rows into columns,
 //! of elements of any type.
 
 mod activation;
 mod gemm;
+mod gemm_batched;
 mod gemv;
 mod transpose;
 
 pub use activation::Activation;
 pub(crate) use gemm::Layout;
 pub use gemm::{Gemm, GemmBias};
+pub use gemm_batched::GemmBatched;
 pub use gemv::Gemv;
 pub use transpose::Transpose;
 
 use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[gemm::INFO, gemv::INFO, transpose::INFO];
+pub const OPS: &[OpInfo] = &[gemm::INFO, gemm_batched::INFO, gemv::INFO, transpose::INFO];

@@ -5,6 +5,7 @@
 mod activation;
 mod axpy;
 mod gemm;
+mod gemm_batched;
 mod gemv;
 mod histogram;
 mod map;
@@ -26,6 +27,7 @@ mod zip;
 pub use activation::activate;
 pub use axpy::{axpy, axpy_bound};
 pub use gemm::{gemm, gemm_bound};
+pub use gemm_batched::{gemm_batched, gemm_batched_bound};
 pub use gemv::{gemv, gemv_bound};
 pub use histogram::histogram;
 pub use map::{map, map_bound};

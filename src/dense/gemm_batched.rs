@@ -1,0 +1,655 @@
+//! Products of many matrices of one shape.
+
+mod fours;
+
+use self::fours::Form;
+use super::Gemm;
+use super::gemm::{check_operand, dispatch_flop};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Program,
+    Requires, Source, Variant, choose, kernel_params,
+};
+use crate::shader::Spec;
+use crate::shape::{elements, index_u32};
+use half::f16;
+
+/// Matrix product of each pair of a batch: `C[b] = alpha op(A[b]) op(B[b]) + beta C[b]`.
+///
+/// # Shapes
+/// Every `op(A[b])` is m x k, `op(B[b])` k x n, `C[b]` m x n, row-major without gaps; `a` holds matrices of k x m
+/// with [`trans_a`](Self::trans_a), `b` of n x k with [`trans_b`](Self::trans_b). Elements are `f32` or
+/// [`f16`](half::f16). Operands are `a`, `b`, `c`, in this order. Matrices follow each other, or lie a
+/// stride apart ([`strides`](Self::strides)); a stride of 0 has all products read the one matrix. An
+/// operand has `(batch - 1) * stride + matrix size` elements; those of `c` between its matrices are left as
+/// they are. `c` must not overlap the others.
+///
+/// Any extent may be 0, and so may the batch. With `beta` = 0 (the default) `c` is not read, so what it
+/// holds, NaN too, does not matter. With `alpha` = 0 or k = 0 the result is `beta C` and `a` and `b` are not read.
+///
+/// # Precision and determinism
+/// Products are summed in f32, in the order of k, for both element types; the end is computed in f32 and rounded
+/// once to the element type: large results overflow f16 to infinity. The error is at most
+/// `gamma(k + 4) (|alpha| |A| |B| + |beta C|)`, as that of [`Gemm`]
+/// ([`reference::gemm_batched_bound`](crate::reference::gemm_batched_bound)). NaN and infinities go through as
+/// IEEE arithmetic has them. Same device, same inputs, same variant: same bits.
+///
+/// # Cost
+/// 2 batch m n k flop; every matrix of `a` and `b` read once, C written once, and read once if `beta` is not 0. No
+/// scratch. One dispatch, or several where one would take so long that a watchdog might end it.
+///
+/// # Variants
+/// `naive`; `small` (a workgroup takes whole products, [`products`](Self::products) of them, m and n up to 64);
+/// `register` (tiles of C, those of a product after those of the one before). `auto`, the default, chooses
+/// by shape and device.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a stride with which matrices of `c` would overlap, or that is
+/// not 0 and below the size of a matrix of `a` or `b`; a shape that the variant does not take; an unknown
+/// variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above about 2^32 elements, or above the largest
+/// binding or buffer of the device; more products in a workgroup than its limits allow; a k above 2^20 steps
+/// of a kernel (60000 on processors), for which there is [`Gemm`]. [`Unsupported`](crate::ErrorKind::Unsupported): `f16`
+/// on a device without SHADER_F16.
+///
+/// # Algorithm
+/// `shaders/dense/gemm_batched_naive.wgsl`: the definition. `src/dense/gemm_batched/fours.rs` writes the others:
+/// whole small matrices in workgroup memory (Abdelfattah, Haidar, Tomov and Dongarra, *Performance, Design, and
+/// Autotuning of Batched GEMM for GPUs*, 2016), sums in registers.
+///
+/// # Example
+/// ```
+/// use tilework::dense::GemmBatched;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// // 1000 points in each of 64 frames, every frame with a rotation of its own.
+/// let turned = GemmBatched::new(64, 1000, 3, 3);
+/// let program = Op::<f32>::lower(&turned, &DeviceProfile::webgpu_defaults())?;
+/// assert_eq!(program.operands[0].len, 64 * 1000 * 3);
+/// assert_eq!(program.cost.flop, 2.0 * 64.0 * 1000.0 * 3.0 * 3.0);
+///
+/// // The same rotation for all frames.
+/// let program = Op::<f32>::lower(&turned.strides(3000, 0, 3000), &DeviceProfile::webgpu_defaults())?;
+/// assert_eq!(program.operands[1].len, 3 * 3);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct GemmBatched {
+    pub(crate) batch: usize,
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: f32,
+    beta: f32,
+    trans_a: bool,
+    trans_b: bool,
+    strides: Option<[usize; 3]>,
+    products: Option<u32>,
+    variant: String,
+}
+
+kernel_params! {
+    /// Of every kernel of the batched product.
+    struct Params {
+        m: u32,
+        n: u32,
+        k: u32,
+        stride_a: u32,
+        stride_b: u32,
+        stride_c: u32,
+        batch: u32,
+        first: u32,
+        workgroups: u32,
+        tiles_n: u32,
+        tiles: u32,
+        read_c: u32,
+        alpha: f32,
+        beta: f32,
+    }
+}
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "one invocation reads a row of A and a column of B for one element of C"),
+    Variant::portable(
+        "small",
+        "a workgroup holds whole matrices, up to 64 x 64; sums in registers, 4 x 4 each",
+    ),
+    Variant::portable("register", "a workgroup computes a tile of one product, sums in registers"),
+];
+
+/// Elements of C of a workgroup of `naive`.
+const NAIVE_ELEMENTS: u64 = 256;
+
+/// The longest side of C that `small` takes: 256 invocations of 4 x 4.
+const SMALL_SIDE: usize = 64;
+
+/// Steps of k that a kernel holds at the most.
+const SMALL_K: usize = 32;
+
+/// Invocations that a workgroup of `small` has at least, if the products are so many.
+const SMALL_INVOCATIONS: u32 = 64;
+
+/// Bytes of workgroup memory that `small` stays below, so that many workgroups run side by side.
+const SMALL_BYTES: u64 = 12 << 10;
+
+/// How far a kernel counts behind the last element: the sides of the largest tile.
+const BEHIND: usize = 256;
+
+impl GemmBatched {
+    /// Products of `batch` pairs of an m x k and a k x n matrix.
+    pub fn new(batch: usize, m: usize, n: usize, k: usize) -> Self {
+        Self {
+            batch,
+            m,
+            n,
+            k,
+            alpha: 1.0,
+            beta: 0.0,
+            trans_a: false,
+            trans_b: false,
+            strides: None,
+            products: None,
+            variant: "auto".into(),
+        }
+    }
+
+    /// Factor of the products; 1 by default. With 0, `a` and `b` are not read.
+    #[must_use]
+    pub fn alpha(mut self, alpha: f32) -> Self {
+        self.alpha = alpha;
+        self
+    }
+
+    /// Factor of what `c` holds before; 0 by default, and `c` is then not read.
+    #[must_use]
+    pub fn beta(mut self, beta: f32) -> Self {
+        self.beta = beta;
+        self
+    }
+
+    /// Whether matrices of `a` are stored transposed, k x m; false by default.
+    #[must_use]
+    pub fn trans_a(mut self, trans: bool) -> Self {
+        self.trans_a = trans;
+        self
+    }
+
+    /// Whether matrices of `b` are stored transposed, n x k; false by default.
+    #[must_use]
+    pub fn trans_b(mut self, trans: bool) -> Self {
+        self.trans_b = trans;
+        self
+    }
+
+    /// Elements from one matrix to the next in `a`, `b` and `c`; their sizes m k, k n and m n by default. A stride of 0
+    /// in `a` or `b` is the same matrix for all products.
+    #[must_use]
+    pub fn strides(mut self, a: usize, b: usize, c: usize) -> Self {
+        self.strides = Some([a, b, c]);
+        self
+    }
+
+    /// Products that a workgroup of `small` computes; by default as many as make 64 invocations. Other
+    /// variants ignore it.
+    #[must_use]
+    pub fn products(mut self, products: u32) -> Self {
+        self.products = Some(products);
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// One product of the batch.
+    pub(crate) fn one(&self) -> Gemm {
+        Gemm::new(self.m, self.n, self.k)
+            .alpha(self.alpha)
+            .beta(self.beta)
+            .trans_a(self.trans_a)
+            .trans_b(self.trans_b)
+    }
+
+    /// For a, b and c: elements of a matrix, and from one to the next.
+    pub(crate) fn places(&self) -> Result<[(usize, usize); 3]> {
+        let name = self.name();
+        let shapes = [("a", [self.m, self.k]), ("b", [self.k, self.n]), ("c", [self.m, self.n])];
+        let mut places = [(0, 0); 3];
+        for (i, (operand, shape)) in shapes.into_iter().enumerate() {
+            let size = elements(&name, operand, &shape)?;
+            let stride = self.strides.map_or(size, |strides| strides[i]);
+            if stride < size && self.batch > 1 && (operand == "c" || stride > 0) {
+                let rule = match operand {
+                    "c" => "its matrices would overlap",
+                    _ => "a stride is at least that, or 0 for the same matrix in all products",
+                };
+                return Err(err!(
+                    InvalidArgument,
+                    "{name}: the stride {stride} of {operand} is below {size}, the elements of a matrix ({} x {}); {rule}",
+                    shape[0],
+                    shape[1]
+                ));
+            }
+            places[i] = (size, stride);
+        }
+        Ok(places)
+    }
+
+    /// The shape, for texts.
+    fn name(&self) -> String {
+        format!("gemm-batched {} x {} x {} x {}", self.batch, self.m, self.n, self.k)
+    }
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let name = self.name();
+        let f16 = dtype == DType::F16;
+        if let Some(missing) = (Requires { f16, ..Requires::NOTHING }).missing(profile) {
+            return Err(err!(
+                Unsupported,
+                "{name}: elements of f16 need {missing}, which {} does not have; convert them to f32",
+                profile.name
+            ));
+        }
+        let places = self.places()?;
+        let mut operands = Vec::new();
+        for (operand, (size, stride)) in ["a", "b", "c"].into_iter().zip(places) {
+            let len = match self.batch {
+                0 => 0,
+                _ if size == 0 => 0,
+                batch => elements(&name, operand, &[batch - 1, stride])?.saturating_add(size),
+            };
+            let access = if operand == "c" { Access::ReadWrite } else { Access::Read };
+            let operand = Operand { name: operand, dtype, len, access };
+            index_u32(&name, &format!("the end of {} and a tile", operand.name), len.saturating_add(BEHIND))?;
+            check_operand(&name, &operand, profile, "take fewer products a call")?;
+            operands.push(operand);
+        }
+        let (variant, mut why) =
+            choose("gemm-batched", &self.variant, VARIANTS, profile, || self.policy(profile))?;
+        let form = self.form(variant.name, profile)?;
+        let product = self.k > 0 && self.alpha != 0.0;
+        if !product {
+            let zero = if self.k == 0 { "k" } else { "alpha" };
+            why = format!("{why}; {zero} is 0, so A and B are not read");
+        }
+        let mut program = Program::new("gemm-batched", variant.name, why);
+        program.cost = self.cost(places, dtype, product);
+        program.operands = operands;
+        if program.operands[2].len > 0 {
+            let k = if product { self.k } else { 0 };
+            self.check_steps(k, form, profile)?;
+            self.dispatch(&mut program, places, k, form, profile);
+        }
+        Ok(program)
+    }
+
+    /// Which variant, and why.
+    fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
+        let Self { m, n, k, .. } = *self;
+        if m.min(n) < 4 || k < 4 {
+            ("naive", format!("{m} x {n} x {k} does not fill a thread tile of 4 x 4"))
+        } else if profile.is_cpu() && m.min(n) < 16 && k < 1 << 12 {
+            ("naive", "too small for tiles to pay their barriers, which are dear on a processor".into())
+        } else if m.max(n) <= SMALL_SIDE {
+            ("small", format!("whole matrices of {m} x {n} fit a workgroup"))
+        } else {
+            (
+                "register",
+                format!("a workgroup computes a part of {m} x {n}; tiles use each element several times"),
+            )
+        }
+    }
+
+    /// What a register-tiled kernel is written for; none for `naive`.
+    fn form(&self, variant: &str, profile: &DeviceProfile) -> Result<Option<Form>> {
+        let whole = |tile: [u32; 3]| {
+            let extents = [self.m, self.n, self.k];
+            [0, 1, 2].map(|i| extents[i].is_multiple_of(tile[i] as usize))
+        };
+        let form = |tile, groups, products| Form {
+            tile,
+            groups,
+            products,
+            exact: whole(tile),
+            trans_a: self.trans_a,
+            trans_b: self.trans_b,
+        };
+        match variant {
+            "naive" => Ok(None),
+            "small" => self.small(form, profile).map(Some),
+            _ => {
+                let (tile, groups) = match profile.class {
+                    DeviceClass::Cpu => ([32, 32, 8], [1, 1]),
+                    DeviceClass::Discrete if self.m.min(self.n) >= 256 => ([128, 128, 8], [2, 2]),
+                    _ => ([64, 64, 16], [2, 1]),
+                };
+                Ok(Some(form(tile, groups, None)))
+            }
+        }
+    }
+
+    /// The form of `small`.
+    fn small(
+        &self,
+        form: impl Fn([u32; 3], [u32; 2], Option<u32>) -> Form,
+        profile: &DeviceProfile,
+    ) -> Result<Form> {
+        let name = self.name();
+        if self.m.max(self.n) > SMALL_SIDE {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: `small` holds whole matrices, of at most {SMALL_SIDE} rows and columns of C; take `register`"
+            ));
+        }
+        let fours = |x: usize| x.max(1).next_multiple_of(4) as u32;
+        let [m, n] = [self.m, self.n].map(fours);
+        let lanes = m * n / 16;
+        let batch = u32::try_from(self.batch).unwrap_or(u32::MAX).max(1);
+        let products = self.products.unwrap_or_else(|| (SMALL_INVOCATIONS / lanes).clamp(1, batch));
+        let limits = &profile.limits;
+        let invocations = u64::from(lanes) * u64::from(products);
+        if products == 0 || invocations > limits.max_invocations.min(limits.max_workgroup_size[0]).into() {
+            return Err(err!(
+                TooLarge,
+                "{name}: {products} products of {lanes} invocations each are a workgroup of {invocations}; {} allows 1 to {}",
+                profile.name,
+                limits.max_invocations.min(limits.max_workgroup_size[0])
+            ));
+        }
+        // Slices of k of about the same length, more of them until they fit.
+        let fewest = self.k.div_ceil(SMALL_K).max(1);
+        let slices = (fewest..).map(|slices| fours(self.k.div_ceil(slices)));
+        let all = u64::from(limits.max_workgroup_bytes);
+        let budget = all.min(SMALL_BYTES);
+        for k in slices {
+            let form = form([m, n, k], [1, 1], Some(products));
+            let bytes = form.workgroup_bytes();
+            if bytes <= budget || (k == 4 && bytes <= all) {
+                return Ok(form);
+            }
+            if k == 4 {
+                return Err(err!(
+                    TooLarge,
+                    "{name}: {products} products need {bytes} bytes of workgroup memory; {} has {all}; take fewer",
+                    profile.name
+                ));
+            }
+        }
+        unreachable!("slices of k come down to 4")
+    }
+
+    /// Whether k is no longer than one invocation should walk.
+    fn check_steps(&self, k: usize, form: Option<Form>, profile: &DeviceProfile) -> Result<()> {
+        // Mesa's software driver ends all loops of an invocation after 65535 rounds together, without a word.
+        let most = if profile.is_cpu() { 60_000 } else { 1 << 20 };
+        let step = form.map_or(1, |form| form.tile[2]) as usize;
+        if k.div_ceil(step) <= most {
+            return Ok(());
+        }
+        Err(err!(
+            TooLarge,
+            "{}: k = {k} is above {}, the most that a kernel of {step} steps at a time walks on {}; take `gemm`, which \
+             cuts k",
+            self.name(),
+            most * step,
+            profile.name
+        ))
+    }
+
+    fn cost(&self, places: [(usize, usize); 3], dtype: DType, product: bool) -> Cost {
+        let batch = self.batch as f64;
+        let [a, b, c] = places.map(|(size, _)| size as f64);
+        let times = |stride: usize| if stride == 0 { batch.min(1.0) } else { batch };
+        let factors = match product && self.m > 0 && self.n > 0 {
+            true => times(places[0].1) * a + times(places[1].1) * b,
+            false => 0.0,
+        };
+        let results = if self.beta == 0.0 { batch * c } else { 2.0 * batch * c };
+        let flop = if product { 2.0 * batch * c * self.k as f64 } else { 0.0 };
+        Cost { flop, bytes: (factors + results) * dtype.size() as f64 }
+    }
+
+    fn dispatch(
+        &self,
+        program: &mut Program,
+        places: [(usize, usize); 3],
+        k: usize,
+        form: Option<Form>,
+        profile: &DeviceProfile,
+    ) {
+        // All that is counted here is at most the elements of an operand, but for strides that are not used.
+        let strides = places.map(|(size, stride)| if self.batch > 1 && size > 0 { stride as u32 } else { 0 });
+        let [batch, m, n] = [self.batch, self.m, self.n].map(|x| x as u64);
+        let tile_of = |form: Form| [u64::from(form.tile[0]), u64::from(form.tile[1])];
+        let [tile_m, tile_n] = form.map_or([1, 1], tile_of);
+        let (tiles_m, tiles_n) = (m.div_ceil(tile_m), n.div_ceil(tile_n));
+        let tiles = tiles_m * tiles_n;
+        let (workgroups, elements) = match form {
+            None => ((batch * m * n).div_ceil(NAIVE_ELEMENTS), NAIVE_ELEMENTS),
+            Some(Form { products: Some(products), .. }) => {
+                (batch.div_ceil(products.into()), u64::from(products) * tile_m * tile_n)
+            }
+            Some(_) => (batch * tiles, tile_m * tile_n),
+        };
+        let params = Params {
+            m: m as u32,
+            n: n as u32,
+            k: k as u32,
+            stride_a: strides[0],
+            stride_b: strides[1],
+            stride_c: strides[2],
+            batch: batch as u32,
+            first: 0,
+            workgroups: 0,
+            tiles_n: tiles_n as u32,
+            tiles: tiles as u32,
+            read_c: u32::from(self.beta != 0.0),
+            alpha: if k > 0 { self.alpha } else { 0.0 },
+            beta: self.beta,
+        };
+        let kernel = program.kernel(self.kernel(program.operands[0].dtype, places, form));
+        let bindings: Vec<_> = (0..3).map(|i| Binding::operand(i, &program.operands)).collect();
+        // Bands that take a bounded time, of at most 2^31 workgroups: the index of one stays below 2^32.
+        let band = (dispatch_flop(profile.class) / (2 * elements * k.max(1) as u64)).clamp(1, 1 << 31);
+        for first in (0..workgroups).step_by(band as usize) {
+            let count = band.min(workgroups - first);
+            let params = Params { first: first as u32, workgroups: count as u32, ..params };
+            program.dispatch(kernel, &params, bindings.clone(), Grid::fold(count));
+        }
+    }
+
+    fn kernel(&self, dtype: DType, places: [(usize, usize); 3], form: Option<Form>) -> Kernel {
+        let f16 = dtype == DType::F16;
+        let spec = Spec::new().alias("T", if f16 { "f16" } else { "f32" }).flag("F16", f16);
+        let Some(form) = form else {
+            let spec = spec.flag("TRANS_A", self.trans_a).flag("TRANS_B", self.trans_b);
+            return Kernel::library("dense/gemm_batched_naive", "gemm_batched_naive", spec);
+        };
+        let rows =
+            [if self.trans_a { self.m } else { self.k }, if self.trans_b { self.k } else { self.n }, self.n];
+        let mut spec = spec;
+        for (i, flag) in ["VEC_A", "VEC_B", "VEC_C"].into_iter().enumerate() {
+            let (size, stride) = places[i];
+            let fours = rows[i].is_multiple_of(4) && (self.batch == 1 || stride.is_multiple_of(4));
+            // An operand without elements is bound as one of four bytes.
+            spec = spec.flag(flag, fours && size > 0);
+        }
+        let source = Source::Text { name: form.name().into(), text: form.text().into() };
+        Kernel { source, spec, entry: form.entry(), trusted: true }
+    }
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for GemmBatched {
+            type Operands = (In<$t>, In<$t>, InOut<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.lower_as(<$t>::DTYPE, profile)
+            }
+        }
+    )*};
+}
+op!(f32, f16);
+
+/// What the registry knows of [`GemmBatched`].
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "gemm-batched",
+    about: "C[b] = alpha op(A[b]) op(B[b]) + beta C[b], for every b of a batch",
+    inputs: "a (B,m,k), b (B,k,n), f32 or f16",
+    keys: "alpha 1, trans-a, trans-b",
+    variants: GemmBatched::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let types: &[DType] = if profile.features.f16 { &[DType::F32, DType::F16] } else { &[DType::F32] };
+    let mut programs = Vec::new();
+    for &dtype in types {
+        for (trans_a, trans_b) in [(false, false), (false, true), (true, false), (true, true)] {
+            for [batch, m, n, k] in [[10, 8, 8, 8], [3, 17, 21, 9], [2, 32, 32, 32], [2, 61, 64, 35]] {
+                let op = GemmBatched::new(batch, m, n, k).trans_a(trans_a).trans_b(trans_b).variant(variant);
+                programs.push(op.lower_as(dtype, profile)?);
+            }
+        }
+        programs.push(GemmBatched::new(2, 4, 4, 0).beta(1.0).variant(variant).lower_as(dtype, profile)?);
+    }
+    if variant != "small" {
+        programs.push(GemmBatched::new(2, 300, 256, 64).variant(variant).lower_as(DType::F32, profile)?);
+    }
+    Ok(programs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn lower(op: &GemmBatched, profile: &DeviceProfile) -> Result<Program> {
+        Op::<f32>::lower(op, profile)
+    }
+
+    fn refusal(op: &GemmBatched, profile: &DeviceProfile) -> (ErrorKind, String) {
+        let e = lower(op, profile).unwrap_err();
+        (e.kind(), e.to_string())
+    }
+
+    #[test]
+    fn variant_follows_the_shape() {
+        let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
+        let chosen = |m, n, k, profile| lower(&GemmBatched::new(100, m, n, k), profile).unwrap().variant;
+        assert_eq!(chosen(32, 32, 32, &h100), "small");
+        assert_eq!(chosen(64, 5, 1000, &h100), "small");
+        assert_eq!(chosen(65, 64, 64, &h100), "register");
+        assert_eq!(chosen(3, 3, 3, &h100), "naive");
+        assert_eq!(chosen(1000, 3, 3, &h100), "naive");
+        assert_eq!(chosen(8, 8, 8, &mesa), "naive");
+        assert_eq!(chosen(32, 32, 32, &mesa), "small");
+    }
+
+    #[test]
+    fn small_matrices_share_a_workgroup() {
+        let h100 = DeviceProfile::h100();
+        for (side, batch, workgroups) in [(32, 10_000, 10_000), (16, 10_000, 2500), (4, 1000, 16), (8, 3, 1)]
+        {
+            let program = lower(&GemmBatched::new(batch, side, side, side).variant("small"), &h100).unwrap();
+            assert_eq!(program.dispatches[0].grid, Grid::fold(workgroups), "{batch} x {side}");
+        }
+    }
+
+    #[test]
+    fn every_small_shape_fits_every_device() {
+        for profile in [DeviceProfile::webgpu_defaults(), DeviceProfile::mesa(), DeviceProfile::h100()] {
+            for m in 1..=SMALL_SIDE {
+                for n in 1..=SMALL_SIDE {
+                    for k in [1, 31, 33, 64, 1000] {
+                        let op = GemmBatched::new(100, m, n, k);
+                        let form = op.form("small", &profile).unwrap().unwrap();
+                        assert!(
+                            form.invocations() <= 256 && form.workgroup_bytes() <= SMALL_BYTES,
+                            "{form:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_batch_is_cut_into_dispatches() {
+        let op = GemmBatched::new(65, 512, 512, 512).strides(0, 0, 512 * 512);
+        let mut virtual_device = DeviceProfile::h100();
+        virtual_device.class = DeviceClass::Virtual;
+        let program = lower(&op, &virtual_device).unwrap();
+        // 2^33 flop each: 32 products, in tiles of 64 x 64; an H100 gets more.
+        let parts: Vec<_> =
+            program.dispatches.iter().map(|d| bytemuck::pod_read_unaligned::<Params>(&d.params)).collect();
+        let parts: Vec<_> = parts.iter().map(|p| (p.first, p.workgroups)).collect();
+        assert_eq!(parts, [(0, 2048), (2048, 2048), (4096, 64)]);
+        assert_eq!(lower(&op, &DeviceProfile::h100()).unwrap().dispatches.len(), 1);
+    }
+
+    #[test]
+    fn cost_counts_a_shared_matrix_once() {
+        let cost = |op: GemmBatched| lower(&op, &DeviceProfile::h100()).unwrap().cost;
+        let op = GemmBatched::new(10, 4, 5, 6);
+        assert_eq!(cost(op.clone()), Cost { flop: 2400.0, bytes: 4.0 * (240.0 + 300.0 + 200.0) });
+        assert_eq!(cost(op.clone().strides(0, 30, 20)).bytes, 4.0 * (24.0 + 300.0 + 200.0));
+        assert_eq!(cost(op.beta(1.0).alpha(0.0)), Cost { flop: 0.0, bytes: 4.0 * 400.0 });
+    }
+
+    #[test]
+    fn strides_that_cannot_be_are_refused_with_the_numbers() {
+        let h100 = DeviceProfile::h100();
+        let op = GemmBatched::new(2, 3, 5, 7);
+        for (strides, text) in [
+            ([20, 35, 15], "the stride 20 of a is below 21"),
+            ([21, 34, 15], "the stride 34 of b is below 35"),
+            ([21, 35, 14], "the stride 14 of c is below 15"),
+            ([21, 35, 0], "would overlap"),
+        ] {
+            let (kind, message) = refusal(&op.clone().strides(strides[0], strides[1], strides[2]), &h100);
+            assert_eq!(kind, ErrorKind::InvalidArgument);
+            assert!(
+                message.starts_with("gemm-batched 2 x 3 x 5 x 7: ") && message.contains(text),
+                "{message}"
+            );
+        }
+        assert!(lower(&op.strides(0, 0, 15), &h100).is_ok());
+        assert!(lower(&GemmBatched::new(1, 3, 5, 7).strides(1, 1, 1), &h100).is_ok());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_numbers() {
+        let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
+        let (kind, text) = refusal(&GemmBatched::new(1 << 16, 32, 32, 32), &mesa);
+        assert!(kind == ErrorKind::TooLarge && text.contains("268435456 bytes"), "{text}");
+        assert!(text.contains("134217728 bytes") && text.contains("fewer products"), "{text}");
+        for op in [GemmBatched::new(usize::MAX, 2, 2, 2), GemmBatched::new(2, usize::MAX, 2, 2)] {
+            assert_eq!(refusal(&op, &h100).0, ErrorKind::TooLarge);
+        }
+        let far = GemmBatched::new(2, 1, 1, 1).strides(usize::MAX, 1, 1);
+        assert_eq!(refusal(&far, &h100).0, ErrorKind::TooLarge);
+        let (kind, text) = refusal(&GemmBatched::new(2, 65, 4, 4).variant("small"), &h100);
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("take `register`"), "{text}");
+        let small = GemmBatched::new(100, 32, 32, 32).variant("small");
+        for products in [0, 1000] {
+            let (kind, text) = refusal(&small.clone().products(products), &h100);
+            assert!(kind == ErrorKind::TooLarge && text.contains("64 invocations"), "{text}");
+        }
+        let (kind, text) = refusal(&GemmBatched::new(1, 2, 2, 100_000).variant("naive"), &mesa);
+        assert!(kind == ErrorKind::TooLarge && text.contains("60000"), "{text}");
+        let (kind, text) = refusal(&GemmBatched::new(1, 2, 2, 2).variant("fast"), &mesa);
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, naive, small"), "{text}");
+        let e = Op::<f16>::lower(&GemmBatched::new(1, 4, 4, 4), &DeviceProfile::swiftshader()).unwrap_err();
+        assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("SHADER_F16"), "{e}");
+    }
+}

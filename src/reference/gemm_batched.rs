@@ -1,0 +1,99 @@
+//! The batched product, a matrix after the other in f64.
+
+use super::{gemm, gemm_bound};
+use crate::dense::{Gemm, GemmBatched};
+use crate::element::Element;
+use crate::error::{Result, err};
+
+/// What `c` holds after `op`: `alpha op(A[b]) op(B[b]) + beta C[b]` for every b, not rounded to `T`.
+///
+/// `c` is what it holds before; elements between its matrices come back as they are.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` says; those of `op` for its strides.
+pub fn gemm_batched<T: Element + Into<f64>>(op: &GemmBatched, a: &[T], b: &[T], c: &[T]) -> Result<Vec<f64>> {
+    let before = c.iter().map(|&x| x.into()).collect();
+    each_matrix(op, a, b, c, before, |one, a, b, c| gemm(one, a, b, None, c))
+}
+
+/// How far from [`gemm_batched`] each element of `c` may be: [`gemm_bound`] for every matrix, 0 between them.
+///
+/// # Errors
+/// As [`gemm_batched`].
+pub fn gemm_batched_bound<T: Element + Into<f64>>(
+    op: &GemmBatched,
+    a: &[T],
+    b: &[T],
+    c: &[T],
+) -> Result<Vec<f64>> {
+    each_matrix(op, a, b, c, vec![0.0; c.len()], |one, a, b, c| gemm_bound(one, a, b, None, c))
+}
+
+fn each_matrix<T>(
+    op: &GemmBatched,
+    a: &[T],
+    b: &[T],
+    c: &[T],
+    mut out: Vec<f64>,
+    result: impl Fn(&Gemm, &[T], &[T], &[T]) -> Result<Vec<f64>>,
+) -> Result<Vec<f64>> {
+    let one = op.one();
+    let places = op.places()?;
+    let part = |name, of: usize, matrix: usize| {
+        let (size, stride) = places[of];
+        let from = if size == 0 { 0 } else { matrix * stride };
+        let len = [a.len(), b.len(), c.len()][of];
+        if from + size <= len {
+            return Ok(from..from + size);
+        }
+        Err(err!(
+            Shape,
+            "reference gemm-batched: {name} has {len} elements; matrix {matrix} of {size} begins at {from}"
+        ))
+    };
+    for matrix in 0..op.batch {
+        let (at_a, at_b, at_c) = (part("a", 0, matrix)?, part("b", 1, matrix)?, part("c", 2, matrix)?);
+        let product = result(&one, &a[at_a], &b[at_b], &c[at_c.clone()])?;
+        out[at_c].copy_from_slice(&product);
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_of_two_pairs_are_known() {
+        // (1 2; 3 4) (1 0; 0 1) and (5 6; 7 8) (0 1; 1 0).
+        let a = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0f32];
+        let b = [1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0f32];
+        let op = GemmBatched::new(2, 2, 2, 2);
+        let got = gemm_batched(&op, &a, &b, &[0.0; 8]).unwrap();
+        assert_eq!(got, [1.0, 2.0, 3.0, 4.0, 6.0, 5.0, 8.0, 7.0]);
+        let both = op.clone().trans_a(true).alpha(2.0).beta(1.0);
+        let got = gemm_batched(&both, &a, &b, &[1.0; 8]).unwrap();
+        assert_eq!(got, [3.0, 7.0, 5.0, 9.0, 15.0, 11.0, 17.0, 13.0]);
+        assert!(gemm_batched(&op, &a[..7], &b, &[0.0; 8]).is_err());
+    }
+
+    #[test]
+    fn strides_repeat_and_skip() {
+        let op = GemmBatched::new(3, 1, 1, 1).strides(0, 2, 3);
+        let got = gemm_batched(&op, &[2.0f32], &[1.0, 9.0, 2.0, 9.0, 3.0], &[7.0; 7]).unwrap();
+        assert_eq!(got, [2.0, 7.0, 7.0, 4.0, 7.0, 7.0, 6.0]);
+        let bound = gemm_batched_bound(&op, &[2.0f32], &[1.0, 9.0, 2.0, 9.0, 3.0], &[7.0; 7]).unwrap();
+        assert!(bound[0] > 0.0 && bound[1] == 0.0 && bound[6] > 0.0);
+        assert!(
+            gemm_batched(&GemmBatched::new(2, 1, 1, 1).strides(1, 1, 0), &[1.0f32; 2], &[1.0; 2], &[0.0; 2])
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn nothing_in_a_batch_or_along_k_leaves_c_or_scales_it() {
+        assert_eq!(gemm_batched::<f32>(&GemmBatched::new(0, 2, 2, 2), &[], &[], &[]).unwrap(), [0.0; 0]);
+        let op = GemmBatched::new(2, 1, 1, 0).beta(3.0);
+        assert_eq!(gemm_batched(&op, &[], &[], &[1.0f32, 2.0]).unwrap(), [3.0, 6.0]);
+    }
+}

@@ -1,0 +1,244 @@
+//! Every variant of `GemmBatched` against the reference.
+
+use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
+use half::f16;
+use tilework::prelude::*;
+use tilework::program::{In, InOut, Op};
+use tilework::reference::{gemm_batched, gemm_batched_bound};
+use tilework::{Element, ErrorKind, Result};
+
+/// The variants that take m x n.
+fn names(m: usize, n: usize) -> impl Iterator<Item = &'static str> {
+    let all = std::iter::once("auto").chain(GemmBatched::variants().iter().map(|v| v.name));
+    all.filter(move |&v| v != "small" || m.max(n) <= 64)
+}
+
+/// Stored A, B and C.
+struct Data<T> {
+    a: Vec<T>,
+    b: Vec<T>,
+    c: Vec<T>,
+}
+
+/// Extents, ways to store the operands, and elements between matrices; none for one matrix of A and of B for all.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    batch: usize,
+    m: usize,
+    n: usize,
+    k: usize,
+    trans: [bool; 2],
+    gap: Option<usize>,
+}
+
+impl Shape {
+    fn op(self) -> GemmBatched {
+        let Self { batch, m, n, k, trans: [trans_a, trans_b], gap } = self;
+        let op = GemmBatched::new(batch, m, n, k).trans_a(trans_a).trans_b(trans_b);
+        match gap {
+            Some(0) => op,
+            Some(gap) => op.strides(m * k + gap, k * n + gap, m * n + gap),
+            None => op.strides(0, 0, m * n),
+        }
+    }
+
+    fn random<T: Sample>(self, seed: u64) -> Data<T> {
+        let Self { batch, m, n, k, gap, .. } = self;
+        let mut random = Random::new(seed);
+        let mut stored = |size: usize, repeats: bool| {
+            let len = match (repeats, size * batch) {
+                (_, 0) => 0,
+                (true, _) => size,
+                (false, _) => (batch - 1) * (size + gap.unwrap_or(0)) + size,
+            };
+            random.elements(len)
+        };
+        Data { a: stored(m * k, gap.is_none()), b: stored(k * n, gap.is_none()), c: stored(m * n, false) }
+    }
+}
+
+/// Each of the four ways to store the operands.
+const WAYS: [[bool; 2]; 4] = [[false, false], [false, true], [true, false], [true, true]];
+
+fn run<T: Element>(gpu: &Gpu, op: &GemmBatched, data: &Data<T>) -> Result<Vec<T>>
+where
+    GemmBatched: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+{
+    let (a, b, c) = (gpu.upload(&data.a)?, gpu.upload(&data.b)?, gpu.upload(&data.c)?);
+    let mut rec = gpu.recorder();
+    op.plan::<T>(gpu)?.record(&mut rec, &a, &b, &c)?;
+    rec.submit()?;
+    c.read()
+}
+
+/// Runs `op` in these variants and compares each element of C, those between its matrices too.
+fn check_in<'a, T: Sample + Into<f64>>(
+    device: &Device,
+    variants: impl IntoIterator<Item = &'a str>,
+    op: &GemmBatched,
+    data: &Data<T>,
+) where
+    GemmBatched: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+{
+    let want = gemm_batched(op, &data.a, &data.b, &data.c).unwrap();
+    let bound = gemm_batched_bound(op, &data.a, &data.b, &data.c).unwrap();
+    for variant in variants {
+        let got = run(&device.gpu, &op.clone().variant(variant), data).unwrap();
+        let what = format!("{}: {} {variant} {op:?}", device.label, T::DTYPE);
+        assert_close(&what, &numbers(&got), &want, &bound);
+    }
+}
+
+/// Batch, m, n and k: around thread tiles, workgroups of several products, slices of k and whole matrices.
+const SHAPES: [[usize; 4]; 18] = [
+    [1, 1, 1, 1],
+    [100, 1, 1, 1],
+    [7, 1, 17, 3],
+    [17, 4, 4, 4],
+    [65, 4, 4, 5],
+    [5, 3, 2, 4],
+    [9, 8, 8, 8],
+    [33, 5, 9, 7],
+    [3, 16, 16, 16],
+    [5, 15, 17, 33],
+    [3, 12, 20, 16],
+    [2, 31, 33, 32],
+    [3, 32, 32, 32],
+    [2, 33, 1, 64],
+    [2, 64, 64, 64],
+    [2, 63, 61, 65],
+    [3, 4, 64, 40],
+    [2, 64, 4, 129],
+];
+
+/// Larger than the tiles of `register`, of whole tiles and not.
+const LARGE: [[usize; 4]; 4] = [[2, 65, 67, 33], [3, 64, 128, 16], [2, 130, 36, 20], [2, 1, 300, 5]];
+
+#[test]
+fn every_variant_matches_reference_in_every_shape_and_transpose() {
+    for device in devices() {
+        let (small, large) =
+            if device.main { (&SHAPES[..], &LARGE[..]) } else { (&SHAPES[9..13], &LARGE[..1]) };
+        for (i, &[batch, m, n, k]) in small.iter().chain(large).enumerate() {
+            // Two of the ways for each shape, the others for the next but one.
+            for (j, trans) in WAYS.into_iter().enumerate().filter(|(j, _)| (i / 2 + j) % 2 == 0) {
+                let gap = [Some(0), Some(3), Some(4), None][(i + j) % 4];
+                let shape = Shape { batch, m, n, k, trans, gap };
+                check_in::<f32>(device, names(m, n), &shape.op(), &shape.random(i as u64));
+                if device.gpu.profile().features.f16 && j < 2 {
+                    check_in::<f16>(device, names(m, n), &shape.op(), &shape.random(i as u64));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn factors_match_reference_in_every_variant() {
+    for device in devices() {
+        for (i, [m, n, k]) in [[19, 35, 21], [20, 36, 24]].into_iter().enumerate() {
+            for (alpha, beta) in [(1.0, 0.0), (-2.5, 1.0), (0.0, 0.5), (0.5, -1.0), (0.0, 0.0)] {
+                let gap = Some(4 * i);
+                let shape = Shape { batch: 3, m, n, k, trans: [false, true], gap };
+                let op = shape.op().alpha(alpha).beta(beta);
+                check_in::<f32>(device, names(m, n), &op, &shape.random(i as u64));
+                if device.gpu.profile().features.f16 {
+                    check_in::<f16>(device, names(m, n), &op, &shape.random(i as u64));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn any_number_of_products_shares_a_workgroup() {
+    let Some(device) = devices().first() else { return };
+    for products in [1, 2, 3, 7, 16] {
+        let shape = Shape { batch: 11, m: 12, n: 8, k: 13, trans: [true, false], gap: Some(1) };
+        check_in::<f32>(device, ["small"], &shape.op().products(products), &shape.random(products.into()));
+    }
+}
+
+#[test]
+fn a_batch_beyond_one_dispatch_dimension_matches_reference() {
+    let Some(device) = devices().first() else { return };
+    let shape = Shape { batch: 70_000, m: 4, n: 4, k: 4, trans: [false, false], gap: Some(0) };
+    // One product a workgroup: their indices are folded over two dimensions.
+    check_in::<f32>(device, ["auto", "small", "register"], &shape.op().products(1), &shape.random(1));
+}
+
+#[test]
+fn extents_of_zero_leave_what_the_definition_says() {
+    for (device, variant) in devices().iter().flat_map(|d| names(0, 0).map(move |v| (d, v))) {
+        for [batch, m, n, k] in [[0, 4, 4, 4], [3, 0, 4, 4], [3, 4, 0, 4], [0, 0, 0, 0]] {
+            let shape = Shape { batch, m, n, k, trans: [false, false], gap: Some(0) };
+            let op = shape.op().variant(variant);
+            assert_eq!(run::<f32>(&device.gpu, &op, &shape.random(1)).unwrap(), [0.0; 0], "{}", device.label);
+        }
+        let data = Data { a: vec![], b: vec![], c: vec![2.0f32, 4.0, 6.0, 8.0] };
+        let op = GemmBatched::new(2, 1, 2, 0).variant(variant);
+        assert_eq!(run(&device.gpu, &op.clone().beta(0.5), &data).unwrap(), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(run(&device.gpu, &op, &data).unwrap(), [0.0; 4]);
+    }
+}
+
+#[test]
+fn beta_zero_never_reads_c_and_alpha_zero_never_reads_a_and_b() {
+    let nan = f32::NAN;
+    for (device, variant) in devices().iter().flat_map(|d| names(2, 2).map(move |v| (d, v))) {
+        let op = GemmBatched::new(2, 2, 2, 2).strides(4, 0, 4).variant(variant);
+        let a: Vec<f32> = (1..9u8).map(f32::from).collect();
+        let data = Data { a: a.clone(), b: vec![1.0, 0.0, 0.0, 1.0], c: vec![nan; 8] };
+        assert_eq!(run(&device.gpu, &op, &data).unwrap(), a, "{}: {variant}", device.label);
+        let data = Data { a: vec![nan; 8], b: vec![f32::INFINITY; 4], c: vec![5.0; 8] };
+        let got = run(&device.gpu, &op.alpha(0.0).beta(2.0), &data).unwrap();
+        assert_eq!(got, [10.0; 8], "{}: {variant}", device.label);
+    }
+}
+
+#[test]
+fn nan_and_infinities_stay_in_their_row_and_matrix() {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    for (device, variant) in devices().iter().flat_map(|d| names(6, 6).map(move |v| (d, v))) {
+        let shape = Shape { batch: 3, m: 6, n: 6, k: 6, trans: [false, false], gap: Some(0) };
+        let mut data = shape.random::<f32>(3);
+        data.a[36 + 2 * 6 + 5] = nan;
+        data.a[36 + 3 * 6 + 1] = inf;
+        let got = run(&device.gpu, &shape.op().variant(variant), &data).unwrap();
+        for (i, x) in got.iter().enumerate() {
+            let fits = match i / 6 {
+                8 => x.is_nan(),
+                9 => *x == inf * data.b[36 + 6 + i % 6].signum(),
+                _ => x.is_finite(),
+            };
+            assert!(fits, "{}: {variant}: element {i} is {x}", device.label);
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let Some(gpu) = gpu() else { return };
+    let kind = |op: GemmBatched| op.plan::<f32>(gpu).unwrap_err().kind();
+    let op = GemmBatched::new(2, 4, 4, 4);
+    assert_eq!(kind(op.clone().strides(16, 16, 15)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(op.clone().strides(15, 16, 16)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(op.clone().strides(16, 1, 16)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(op.clone().variant("fastest")), ErrorKind::InvalidArgument);
+    assert_eq!(kind(GemmBatched::new(2, 65, 4, 4).variant("small")), ErrorKind::InvalidArgument);
+    assert_eq!(kind(op.variant("small").products(100_000)), ErrorKind::TooLarge);
+    assert_eq!(kind(GemmBatched::new(1 << 40, 4, 4, 4)), ErrorKind::TooLarge);
+    let x = |n: usize| gpu.upload(&vec![1.0f32; n]).unwrap();
+    let (a, b, c) = (x(12), x(24), x(16));
+    let plan = GemmBatched::new(2, 2, 4, 3).plan::<f32>(gpu).unwrap();
+    let mut rec = gpu.recorder();
+    let mut kind = |a, b, c| plan.record(&mut rec, a, b, c).unwrap_err().kind();
+    assert_eq!(kind(&b, &b, &c), ErrorKind::Shape);
+    assert_eq!(kind(&a, &a, &c), ErrorKind::Shape);
+    assert_eq!(kind(&a, &b, &a), ErrorKind::Shape);
+    let square = GemmBatched::new(2, 2, 2, 2).plan::<f32>(gpu).unwrap();
+    let (one, other) = (x(8), x(8));
+    let e = square.record(&mut gpu.recorder(), &one, &other, &one).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Aliasing, "{e}");
+    square.record(&mut gpu.recorder(), &one, &one, &other).unwrap();
+}
