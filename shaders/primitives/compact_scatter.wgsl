@@ -34,10 +34,6 @@ fn emit_one(at: u32, bits: u32, kept: u32, j: u32, before: u32, lane: u32) {
 }
 #endif
 
-#if TICKET
-var<workgroup> wg_ticket: u32;
-#endif
-
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn scatter_kept(
     @builtin(workgroup_id) group: vec3<u32>,
@@ -54,11 +50,7 @@ fn scatter_kept(
         return;
     }
 #if TICKET
-    // In the order in which workgroups begin, which need not be that of their ids.
-    if lane == 0u {
-        wg_ticket = take_ticket();
-    }
-    tile = workgroupUniformLoad(&wg_ticket);
+    tile = next_tile(lane);
 #endif
 #if SUBGROUPS
     let items = load_tile(tile, sub_lane, sub_size, sub_id);

@@ -230,10 +230,6 @@ fn emit_quad(base: Item, before: Item, quad: Quad, q: u32, full: bool) {
 }
 #endif
 
-#if TICKET
-var<workgroup> wg_ticket: u32;
-#endif
-
 @compute @workgroup_size(WORKGROUP_SIZE)
 #if TOTALS
 fn total_tiles(
@@ -254,11 +250,7 @@ fn reduce_tiles(
         return;
     }
 #if TICKET
-    // In the order in which workgroups begin, which need not be that of their ids.
-    if index == 0u {
-        wg_ticket = take_ticket();
-    }
-    tile = workgroupUniformLoad(&wg_ticket);
+    tile = next_tile(index);
 #endif
 #if SUBGROUPS
     let lane = sub_id * sub_size + sub_lane;

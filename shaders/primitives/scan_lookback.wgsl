@@ -38,7 +38,17 @@ struct Seen { state: u32, value: Carry }
 // 0 is not ready.
 @group(0) @binding(POSTS_BINDING) var<storage, read_write> posts: array<atomic<u32>>;
 
-fn take_ticket() -> u32 { return atomicAdd(&posts[0], 1u); }
+#if TICKET
+var<workgroup> wg_ticket: u32;
+
+// The tile of this workgroup, in the order in which workgroups begin, which need not be that of their ids.
+fn next_tile(index: u32) -> u32 {
+    if index == 0u {
+        wg_ticket = atomicAdd(&posts[0], 1u);
+    }
+    return workgroupUniformLoad(&wg_ticket) - params.first_tile;
+}
+#endif
 
 #if COUNTED
 // Where one more than the number lies that goes with the value at `at`.

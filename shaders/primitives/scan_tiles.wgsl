@@ -198,10 +198,6 @@ fn total_of_tile(tile: u32, lane: u32) -> Item {
 }
 #endif
 
-#if TICKET
-var<workgroup> wg_ticket: u32;
-#endif
-
 @compute @workgroup_size(WORKGROUP_SIZE)
 #if REDUCE
 fn reduce_tiles(
@@ -222,11 +218,7 @@ fn scan_tiles(
         return;
     }
 #if TICKET
-    // In the order in which workgroups begin, which need not be that of their ids.
-    if index == 0u {
-        wg_ticket = take_ticket();
-    }
-    tile = workgroupUniformLoad(&wg_ticket) - params.first_tile;
+    tile = next_tile(index);
 #endif
 #if SUBGROUPS
     let lane = sub_id * sub_size + sub_lane;

@@ -928,13 +928,6 @@ mod tests {
         (e.kind(), e.to_string())
     }
 
-    /// The field `name` of a dispatch's parameters, as an index.
-    fn param(program: &Program, dispatch: usize, name: &str) -> u64 {
-        let d = &program.dispatches[dispatch];
-        let at = d.fields.iter().find(|f| f.0 == name).unwrap().1;
-        u64::from(*bytemuck::from_bytes::<u32>(&d.params[at..at + 4]))
-    }
-
     /// A device with more memory than any, so that only the width of an index is in the way.
     fn boundless() -> DeviceProfile {
         let limits = Limits { max_buffer_size: 1 << 50, max_storage_binding: 1 << 50, ..Limits::WEBGPU };
@@ -1074,7 +1067,7 @@ mod tests {
     fn c_is_read_only_where_beta_is_not_0() {
         for (beta, reads) in [(0.0, 0), (-0.0, 0), (1.0, 1), (f32::NAN, 1)] {
             let program = lower(&Gemm::new(9, 9, 9).beta(beta), &DeviceProfile::h100()).unwrap();
-            assert_eq!(param(&program, 0, "read_c"), reads);
+            assert_eq!(program.param(0, "read_c"), reads);
             assert_eq!(program.cost.bytes, 4.0 * 81.0 * (3.0 + reads as f64));
         }
     }
@@ -1093,8 +1086,8 @@ mod tests {
             let tile = gemm.tile.unwrap_or(DEFAULT_TILE);
             let mut next = 0;
             for i in 0..program.dispatches.len() {
-                assert_eq!(param(&program, i, "first_tile"), next);
-                let tiles = param(&program, i, "tiles");
+                assert_eq!(program.param(i, "first_tile"), next);
+                let tiles = program.param(i, "tiles");
                 assert_eq!(program.dispatches[i].grid, Grid::fold(tiles));
                 let flop = 2 * tiles * u64::from(tile.m * tile.n) * gemm.k as u64;
                 assert!(flop <= dispatch_flop(profile.class));
@@ -1112,7 +1105,7 @@ mod tests {
         let program = lower(&Gemm::new(3, 5, 2 * s + 5).variant("double"), &h100).unwrap();
         assert_eq!(program.scratch, [4 * 15]);
         let slices: Vec<_> =
-            (0..3).map(|i| (param(&program, i, "first_k"), param(&program, i, "end_k"))).collect();
+            (0..3).map(|i| (program.param(i, "first_k"), program.param(i, "end_k"))).collect();
         assert!(lower(&Gemm::new(3, 5, s).variant("double"), &h100).unwrap().scratch.is_empty());
         let s = s as u64;
         assert_eq!(slices, [(0, s), (s, 2 * s), (2 * s, 2 * s + 5)]);

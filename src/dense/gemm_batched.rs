@@ -366,10 +366,11 @@ impl GemmBatched {
         }
         // Slices of k of about the same length, more of them until they fit.
         let fewest = self.k.div_ceil(SMALL_K).max(1);
-        let slices = (fewest..).map(|slices| fours(self.k.div_ceil(slices)));
         let all = u64::from(limits.max_workgroup_bytes);
         let budget = all.min(SMALL_BYTES);
-        for k in slices {
+        let mut slices = fewest;
+        loop {
+            let k = fours(self.k.div_ceil(slices));
             let form = form([m, n, k], [1, 1], Some(products));
             let bytes = form.workgroup_bytes();
             if bytes <= budget || (k == 4 && bytes <= all) {
@@ -382,8 +383,8 @@ impl GemmBatched {
                     profile.name
                 ));
             }
+            slices += 1;
         }
-        unreachable!("slices of k come down to 4")
     }
 
     /// Whether k is no longer than one invocation should walk.

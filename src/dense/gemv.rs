@@ -593,13 +593,6 @@ mod tests {
         (e.kind(), e.to_string())
     }
 
-    /// The field `name` of a dispatch's parameters, as an index.
-    fn param(program: &Program, dispatch: usize, name: &str) -> u64 {
-        let d = &program.dispatches[dispatch];
-        let at = d.fields.iter().find(|f| f.0 == name).unwrap().1;
-        u64::from(*bytemuck::from_bytes::<u32>(&d.params[at..at + 4]))
-    }
-
     #[test]
     fn a_large_square_fills_a_card_both_ways() {
         let h100 = DeviceProfile::h100();
@@ -629,8 +622,8 @@ mod tests {
                 let mut next = 0;
                 for (i, d) in program.dispatches.iter().enumerate().filter(|(_, d)| of_a(d)) {
                     assert!(d.bindings.iter().all(|b| b.size <= webgpu.limits.max_storage_binding));
-                    assert_eq!(param(&program, i, "first_row"), next);
-                    next += param(&program, i, "rows");
+                    assert_eq!(program.param(i, "first_row"), next);
+                    next += program.param(i, "rows");
                 }
                 assert_eq!(next, gemv.m as u64);
             }

@@ -1,7 +1,7 @@
 //! What reduce-by-key and segmented reduction share: one result a run, close together.
 
 use super::operator::{Accumulator, Operator};
-use super::scan::{Form, HIERARCHICAL, LOOKBACK, monoid};
+use super::scan::{Form, HIERARCHICAL, LOOKBACK, Policy, monoid};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -49,28 +49,15 @@ pub(super) struct Job<'a> {
     pub(super) tile: Option<(u32, u32)>,
 }
 
-/// Constants that depend on the device.
-struct Policy {
-    workgroup_size: u32,
-    /// vec4 that an invocation holds: 1, 2, 4 or 8.
-    quads: u32,
-    /// Times that a workgroup looks at a tile before it totals that one itself.
-    spins: u32,
-}
-
 fn policy(profile: &DeviceProfile, n: u64) -> Policy {
-    if profile.is_cpu() {
-        // Barriers are costly there, and so are long kernels to compile.
-        return Policy { workgroup_size: 64, quads: 2, spins: 4 };
-    }
-    // Runs of 8 at 2^28 on an H100: 1363 us (256 x 4 1423, 512 x 2 1546, 1024 x 4 1446). An invocation holds keys and values: twice the registers of a scan's.
-    let (workgroup_size, quads) = match n {
+    // Runs of 8 at 2^28 on an H100 (Vulkan, driver 580.159.04): 1363 us (256 x 4 1423, 512 x 2 1546, 1024 x 4 1446).
+    // An invocation holds keys and values: twice the registers of a scan's.
+    let tile = match n {
         0..0x4_0000 => (256, 2),
         0x4_0000..0x40_0000 => (512, 2),
         _ => (512, 4),
     };
-    let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
-    Policy { workgroup_size: workgroup_size.min(most), quads, spins: 32 }
+    Policy::of(profile, tile)
 }
 
 /// Invocations of the kernel that sets posts to not ready.

@@ -221,28 +221,35 @@ pub(super) enum Segments {
 }
 
 /// Constants that depend on the device.
-struct Policy {
-    workgroup_size: u32,
+pub(super) struct Policy {
+    pub(super) workgroup_size: u32,
     /// vec4 that an invocation holds: 1, 2, 4 or 8.
-    quads: u32,
+    pub(super) quads: u32,
     /// Times that a workgroup looks at a tile before it totals that one itself.
-    spins: u32,
+    pub(super) spins: u32,
+}
+
+impl Policy {
+    /// With the invocations and vec4 that suit a card, as far as this device has them.
+    pub(super) fn of(profile: &DeviceProfile, (workgroup_size, quads): (u32, u32)) -> Self {
+        if profile.is_cpu() {
+            // Barriers are costly there, and so are long kernels to compile.
+            return Self { workgroup_size: 64, quads: 2, spins: 4 };
+        }
+        let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
+        Self { workgroup_size: workgroup_size.min(most), quads, spins: 32 }
+    }
 }
 
 fn policy(profile: &DeviceProfile, words: u64) -> Policy {
-    if profile.is_cpu() {
-        // Barriers are costly there, and so are long kernels to compile.
-        return Policy { workgroup_size: 64, quads: 2, spins: 4 };
-    }
     // Exclusive sums of u32 on an H100 (Vulkan, driver 580.159.04): 2^16 in 10.1 us (512 x 4 10.4, 1024 x 8 14.0);
     // 2^20 in 12.2 us (256 x 2 14.0, 1024 x 8 14.8); 2^28 at 2680 GB/s (512 x 8 2504, 256 x 8 2372, 1024 x 4 2302).
-    let (workgroup_size, quads) = match words {
+    let tile = match words {
         0..0x4_0000 => (256, 2),
         0x4_0000..0x40_0000 => (512, 4),
         _ => (1024, 8),
     };
-    let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
-    Policy { workgroup_size: workgroup_size.min(most), quads, spins: 32 }
+    Policy::of(profile, tile)
 }
 
 /// Words a lane of the coarsened ladder variant.

@@ -282,6 +282,17 @@ pub struct Program {
     pub determinism: Determinism,
 }
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that asks for what is not there fails")]
+impl Program {
+    /// The field `name` of a dispatch's parameters, as an index.
+    pub(crate) fn param(&self, dispatch: usize, name: &str) -> u64 {
+        let d = &self.dispatches[dispatch];
+        let at = d.fields.iter().find(|f| f.0 == name).unwrap().1;
+        u64::from(*bytemuck::from_bytes::<u32>(&d.params[at..at + 4]))
+    }
+}
+
 impl Program {
     pub(crate) fn new(op: &'static str, variant: &'static str, why: String) -> Self {
         Self {
