@@ -70,6 +70,8 @@ struct Inner {
     scratch: Mutex<Vec<Option<pool::Raw>>>,
     ceilings: OnceLock<Ceilings>,
     poller: transfer::Poller,
+    /// When a measurement last ended: until then the device was busy.
+    measured: Mutex<Option<std::time::Instant>>,
 }
 
 impl fmt::Debug for Gpu {
@@ -122,6 +124,7 @@ impl Gpu {
                 scratch: Default::default(),
                 ceilings: OnceLock::new(),
                 poller: Default::default(),
+                measured: Default::default(),
             }),
         }
     }
