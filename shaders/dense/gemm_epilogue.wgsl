@@ -46,7 +46,7 @@ fn finish_four(row: u32, col: u32, sums: vec4<f32>) {
         return;
     }
 #endif
-    let at = (row * params.ldc + col) / 4u;
+    let at = (base_c + row * params.ldc + col) / 4u;
     var value = params.alpha * sums;
     if params.read_c != 0u {
         value += params.beta * vec4<f32>(c[at]);
@@ -68,7 +68,7 @@ fn finish(row: u32, col: u32, sum: f32) {
         return;
     }
 #endif
-    let at = row * params.ldc + col;
+    let at = base_c + row * params.ldc + col;
     var value = params.alpha * sum;
     if params.read_c != 0u {
         value += params.beta * f32(c[at]);

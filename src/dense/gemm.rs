@@ -1,7 +1,7 @@
 //! The matrix product and its epilogue.
 
 mod policy;
-mod register;
+pub(super) mod register;
 
 use self::policy::Division;
 use self::register::Form;
@@ -164,10 +164,10 @@ impl Types {
 
 /// Sides of the tiles: `m` x `n` of C, `k` of the inner extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Tile {
-    m: u32,
-    n: u32,
-    k: u32,
+pub(super) struct Tile {
+    pub(super) m: u32,
+    pub(super) n: u32,
+    pub(super) k: u32,
 }
 
 /// Where a matrix lies in its operand: stored rows, their length, and the distance between them.
@@ -178,9 +178,33 @@ pub(crate) struct Layout {
     pub(crate) ld: usize,
 }
 
+impl Layout {
+    /// Elements from the first to the last of the matrix `operand`.
+    pub(crate) fn span(self, name: &str, operand: &str) -> Result<usize> {
+        let Self { rows, cols, ld } = self;
+        if ld < cols {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: ld{operand} = {ld} is below {cols}, the length of a row of {operand} ({rows} x {cols} \
+                 as stored); a leading dimension counts the elements from one row to the next"
+            ));
+        }
+        if rows == 0 || cols == 0 {
+            return Ok(0);
+        }
+        // All rows but the last have their full distance: what is behind the last one is not touched.
+        Ok(elements(name, operand, &[rows, ld])? - (ld - cols))
+    }
+
+    /// Whether rows are whole numbers of four elements.
+    pub(super) fn fours(self) -> bool {
+        self.ld.is_multiple_of(4) && self.cols.is_multiple_of(4)
+    }
+}
+
 kernel_params! {
-    /// Of every kernel of the product.
-    struct Params {
+    /// Of every kernel of the product, and of those of a batch.
+    pub(super) struct Params {
         m: u32,
         n: u32,
         k: u32,
@@ -197,6 +221,10 @@ kernel_params! {
         read_c: u32,
         alpha: f32,
         beta: f32,
+        batch: u32,
+        stride_a: u32,
+        stride_b: u32,
+        stride_c: u32,
     }
 }
 
@@ -490,22 +518,7 @@ impl Gemm {
 
     /// The operand that holds a matrix.
     fn matrix(&self, operand: &'static str, at: Layout, dtype: DType, access: Access) -> Result<Operand> {
-        let Layout { rows, cols, ld } = at;
-        let name = self.name();
-        if ld < cols {
-            return Err(err!(
-                InvalidArgument,
-                "{name}: ld{operand} = {ld} is below {cols}, the length of a row of {operand} ({rows} x {cols} \
-                 as stored); a leading dimension counts the elements from one row to the next"
-            ));
-        }
-        let len = if rows == 0 || cols == 0 {
-            0
-        } else {
-            // All rows but the last have their full distance: what is behind the last one is not touched.
-            elements(&name, operand, &[rows, ld])? - (ld - cols)
-        };
-        Ok(Operand { name: operand, dtype, len, access })
+        Ok(Operand { name: operand, dtype, len: at.span(&self.name(), operand)?, access })
     }
 
     /// The division of C that was asked for, or that suits; checked.
@@ -605,7 +618,6 @@ impl Gemm {
 
     /// What a register-tiled kernel is written for.
     fn form(&self, work: &Work) -> Form {
-        let four = |at: Layout| at.ld.is_multiple_of(4) && at.cols.is_multiple_of(4);
         let Division { tile, thread } = work.division;
         Form {
             tile,
@@ -615,8 +627,9 @@ impl Gemm {
             vectors: work.vectors,
             trans_a: self.trans_a,
             trans_b: self.trans_b,
-            vec_a: four(self.layout_a()),
-            vec_b: four(self.layout_b()),
+            vec_a: self.layout_a().fours(),
+            vec_b: self.layout_b().fours(),
+            products: None,
         }
     }
 
@@ -636,7 +649,7 @@ impl Gemm {
     }
 
     /// The parameters of all launches; `tile` is that of their grid.
-    fn params(&self, k: usize, tile: Tile) -> Result<Params> {
+    pub(super) fn params(&self, k: usize, tile: Tile) -> Result<Params> {
         let name = self.name();
         let ld = |what, at: Layout| index_u32(&name, what, at.ld);
         tiles(&name, "m", self.m, tile.m)?;
@@ -658,6 +671,10 @@ impl Gemm {
             read_c: u32::from(self.beta != 0.0),
             alpha: if k > 0 { self.alpha } else { 0.0 },
             beta: self.beta,
+            batch: 1,
+            stride_a: 0,
+            stride_b: 0,
+            stride_c: 0,
         })
     }
 
@@ -682,7 +699,7 @@ impl Gemm {
         let mut spec = self.end_spec(&job, 3, carry);
         let register = job.work.is_register();
         if register || job.work.variant == "register-direct" {
-            spec = spec.flag("VEC_C", register && self.whole_fours());
+            spec = spec.flag("VEC_C", register && self.layout_c().fours());
         }
         let kernel = job.program.kernel(self.kernel(&job.work, spec));
         let mut bindings = job.operands(0);
@@ -759,11 +776,6 @@ impl Gemm {
             profile.limits.max_storage_binding,
             profile.name
         ))
-    }
-
-    /// Whether rows of C are whole numbers of four elements.
-    fn whole_fours(&self) -> bool {
-        self.n.is_multiple_of(4) && self.layout_c().ld.is_multiple_of(4)
     }
 
     /// The spec of a kernel that ends in C, whose bias or C is bound at `next`; then come C and, with `carry`,

@@ -1,13 +1,13 @@
 //! The batched product, a matrix after the other in f64.
 
 use super::{gemm, gemm_bound};
-use crate::dense::{Gemm, GemmBatched};
+use crate::dense::{Gemm, GemmBatched, Layout, Place};
 use crate::element::Element;
 use crate::error::{Result, err};
 
-/// What `c` holds after `op`: `alpha op(A[b]) op(B[b]) + beta C[b]` for every b, not rounded to `T`.
+/// What `c` holds after `op`: `activation(alpha op(A[b]) op(B[b]) + beta C[b])` for every b, not rounded to `T`.
 ///
-/// `c` is what it holds before; elements between its matrices come back as they are.
+/// `c` is what it holds before; elements between its rows and matrices come back as they are.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` says; those of `op` for its strides.
@@ -16,7 +16,7 @@ pub fn gemm_batched<T: Element + Into<f64>>(op: &GemmBatched, a: &[T], b: &[T], 
     each_matrix(op, a, b, c, before, |one, a, b, c| gemm(one, a, b, None, c))
 }
 
-/// How far from [`gemm_batched`] each element of `c` may be: [`gemm_bound`] for every matrix, 0 between them.
+/// How far from [`gemm_batched`] each element of `c` may be: [`gemm_bound`] for every matrix, 0 between rows and matrices.
 ///
 /// # Errors
 /// As [`gemm_batched`].
@@ -40,21 +40,25 @@ fn each_matrix<T>(
     let one = op.one();
     let places = op.places()?;
     let part = |name, of: usize, matrix: usize| {
-        let (size, stride) = places[of];
-        let from = if size == 0 { 0 } else { matrix * stride };
+        let Place { span, stride, .. } = places[of];
+        let from = if span == 0 { 0 } else { matrix * stride };
         let len = [a.len(), b.len(), c.len()][of];
-        if from + size <= len {
-            return Ok(from..from + size);
+        if from + span <= len {
+            return Ok(from..from + span);
         }
         Err(err!(
             Shape,
-            "reference gemm-batched: {name} has {len} elements; matrix {matrix} of {size} begins at {from}"
+            "reference gemm-batched: {name} has {len} elements; matrix {matrix} of {span} begins at {from}"
         ))
     };
+    let Layout { cols, ld, .. } = places[2].at;
     for matrix in 0..op.batch {
         let (at_a, at_b, at_c) = (part("a", 0, matrix)?, part("b", 1, matrix)?, part("c", 2, matrix)?);
-        let product = result(&one, &a[at_a], &b[at_b], &c[at_c.clone()])?;
-        out[at_c].copy_from_slice(&product);
+        let product = result(one, &a[at_a], &b[at_b], &c[at_c.clone()])?;
+        // What lies between its rows may belong to other matrices.
+        for (to, row) in out[at_c].chunks_mut(ld.max(1)).zip(product.chunks(ld.max(1))) {
+            to[..cols].copy_from_slice(&row[..cols]);
+        }
     }
     Ok(out)
 }
@@ -88,6 +92,16 @@ mod tests {
             gemm_batched(&GemmBatched::new(2, 1, 1, 1).strides(1, 1, 0), &[1.0f32; 2], &[1.0; 2], &[0.0; 2])
                 .is_err()
         );
+    }
+
+    #[test]
+    fn matrices_side_by_side_stay_apart() {
+        // Columns of one matrix times single numbers.
+        let op = GemmBatched::new(2, 2, 1, 1).lda(2).ldc(3).strides(1, 1, 1);
+        let got = gemm_batched(&op, &[1.0f32, 2.0, 3.0, 4.0], &[10.0, 100.0], &[7.0; 5]).unwrap();
+        assert_eq!(got, [10.0, 200.0, 7.0, 30.0, 400.0]);
+        let bound = gemm_batched_bound(&op, &[1.0f32, 2.0, 3.0, 4.0], &[10.0, 100.0], &[7.0; 5]).unwrap();
+        assert_eq!(bound.iter().map(|b| *b > 0.0).collect::<Vec<_>>(), [true, true, false, true, true]);
     }
 
     #[test]
