@@ -113,7 +113,9 @@ pub use primitives::{ReduceByKey, SegmentedReduce};
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
     pub use crate::gpu::Arg;
-    pub use crate::{Activation, Axpy, Gemm, GemmBatched, GemmBias, Gemv, Map, MapFn, Transpose, Widened, Zip, ZipFn};
+    pub use crate::{
+        Activation, Axpy, Gemm, GemmBatched, GemmBias, Gemv, Map, MapFn, Transpose, Widened, Zip, ZipFn,
+    };
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
     pub use crate::{Histogram, RadixSort, TopK};

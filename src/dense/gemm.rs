@@ -477,7 +477,12 @@ impl Gemm {
             self.matrix("b", self.layout_b(), factors, Access::Read)?,
         ];
         if bias {
-            operands.push(Operand { name: "bias", dtype: result, len: self.bias_len(), access: Access::Read });
+            operands.push(Operand {
+                name: "bias",
+                dtype: result,
+                len: self.bias_len(),
+                access: Access::Read,
+            });
         }
         operands.push(self.matrix("c", self.layout_c(), result, Access::ReadWrite)?);
         for operand in &operands {
@@ -1012,7 +1017,11 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     }
     // Kernels of the size that the device gets by itself.
     for side in [256, 1 << 12] {
-        programs.push(Gemm::new(side, side, 64).variant(variant).lower_as(Types::all(DType::F32), false, profile)?);
+        programs.push(Gemm::new(side, side, 64).variant(variant).lower_as(
+            Types::all(DType::F32),
+            false,
+            profile,
+        )?);
     }
     Ok(programs)
 }

@@ -220,7 +220,8 @@ impl GemmBatched {
             Ok(Place { at, span, stride })
         };
         let one = &self.one;
-        let places = [place(0, "a", one.layout_a())?, place(1, "b", one.layout_b())?, place(2, "c", one.layout_c())?];
+        let places =
+            [place(0, "a", one.layout_a())?, place(1, "b", one.layout_b())?, place(2, "c", one.layout_c())?];
         let Place { at: Layout { rows, cols, ld }, span, stride } = places[2];
         let side_by_side = stride >= cols && stride.saturating_mul(self.batch.saturating_sub(1)) <= ld - cols;
         if self.batch > 1 && stride < span && !side_by_side {
@@ -629,7 +630,10 @@ mod tests {
         let op = GemmBatched::new(2, 3, 5, 7);
         let strided = |op: &GemmBatched, c| op.clone().strides(0, 1, c);
         for (op, text) in [
-            (strided(&op, 14), "with a stride of 14 the matrices of c (3 x 5, ldc = 5) overlap; it is at least 15"),
+            (
+                strided(&op, 14),
+                "with a stride of 14 the matrices of c (3 x 5, ldc = 5) overlap; it is at least 15",
+            ),
             (strided(&op, 0), "with a stride of 0"),
             (strided(&op.clone().ldc(9), 22), "ldc = 9) overlap; it is at least 23"),
             // Side by side, but the second is too far or not far enough.

@@ -81,7 +81,8 @@ impl Form {
 
     /// Bytes of workgroup memory.
     pub(in crate::dense) fn workgroup_bytes(&self) -> u64 {
-        4 * (self.staged(&self.side_a()) + self.staged(&self.side_b())) * u64::from(self.products.unwrap_or(1))
+        4 * (self.staged(&self.side_a()) + self.staged(&self.side_b()))
+            * u64::from(self.products.unwrap_or(1))
     }
 
     /// Elements of a factor that one product has in workgroup memory.
@@ -349,7 +350,10 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
                 writeln!(out, "    {{")?;
             }
             let from = self.staged_from(side, 1);
-            writeln!(out, "        let to = ({buffer} * TILE_K + {x}_i_{j}) * {pitch}u + {x}_line_{j}{from};")?;
+            writeln!(
+                out,
+                "        let to = ({buffer} * TILE_K + {x}_i_{j}) * {pitch}u + {x}_line_{j}{from};"
+            )?;
             let put = |at: String, value: String| {
                 if self.vectors {
                     format!("        wg_{x}[({at}) / 4u][({at}) % 4u] = {value};")
