@@ -90,9 +90,23 @@ fn gemm(bench: &mut Bench) -> Result<()> {
     }
     drop(matrices);
     if gpu.profile().features.f16 {
-        let halves = Matrices::new(&gpu, [side; 3], |bits| f16::from_f32(centred(bits)))?;
-        halves.measure(bench, "auto", |gemm| gemm)?;
+        for shape in bench.scale(vec![[4096; 3], [4095, 4097, 4093]], vec![[256; 3]]) {
+            let halves = Matrices::new(&gpu, shape, |bits| f16::from_f32(centred(bits)))?;
+            halves.measure(bench, "auto", |gemm| gemm)?;
+            widened(bench, &halves)?;
+        }
     }
+    Ok(())
+}
+
+/// Measures a product of halves whose C is of f32.
+fn widened(bench: &mut Bench, halves: &Matrices<f16>) -> Result<()> {
+    let [m, n, k] = halves.shape;
+    let c = bench.gpu.alloc::<f32>(m * n)?;
+    let plan = Gemm::new(m, n, k).widened().plan::<f16>(&bench.gpu)?;
+    let (size, cost) = (format!("{m}x{n}x{k}"), plan.program().cost);
+    let case = Case { op: "gemm", variant: plan.program().variant, dtype: "f16-f32", size, cost };
+    bench.device(&case, |rec| plan.record(rec, &halves.a, &halves.b, &c));
     Ok(())
 }
 
