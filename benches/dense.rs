@@ -215,7 +215,7 @@ fn gemm_compile(bench: &mut Bench) -> Result<()> {
 }
 
 /// Products of small matrices, and of some that a workgroup does not hold; every variant that takes them, and
-/// `small` with other numbers of products in a workgroup.
+/// `small` with other numbers of products in a workgroup and other thread tiles.
 fn gemm_batched(bench: &mut Bench) -> Result<()> {
     let shapes = bench.scale(
         vec![
@@ -260,7 +260,11 @@ where
         .collect();
     if m.max(n) <= 64 {
         let products = [1, 2, 4, 8, 16, 32];
-        forms.extend(products.map(|p| (format!("small {p}"), op.clone().variant("small").products(p))));
+        let threads = [[4, 4], [8, 4], [4, 8], [8, 8]];
+        for (p, [rows, columns]) in products.into_iter().flat_map(|p| threads.map(|t| (p, t))) {
+            let name = format!("small {p} of {rows}x{columns}");
+            forms.push((name, op.clone().variant("small").products(p).thread_tile(rows, columns)));
+        }
     }
     for (variant, op) in forms {
         // So many products may be more than a workgroup takes.

@@ -86,6 +86,7 @@ pub struct GemmBatched {
     one: Gemm,
     strides: Option<[usize; 3]>,
     products: Option<u32>,
+    thread: [u32; 2],
     variant: String,
 }
 
@@ -119,7 +120,14 @@ const BEHIND: usize = 256;
 impl GemmBatched {
     /// Products of `batch` pairs of an m x k and a k x n matrix.
     pub fn new(batch: usize, m: usize, n: usize, k: usize) -> Self {
-        Self { batch, one: Gemm::new(m, n, k), strides: None, products: None, variant: "auto".into() }
+        Self {
+            batch,
+            one: Gemm::new(m, n, k),
+            strides: None,
+            products: None,
+            thread: [4, 4],
+            variant: "auto".into(),
+        }
     }
 
     fn with(self, form: impl FnOnce(Gemm) -> Gemm) -> Self {
@@ -187,6 +195,14 @@ impl GemmBatched {
     #[must_use]
     pub fn products(mut self, products: u32) -> Self {
         self.products = Some(products);
+        self
+    }
+
+    /// Rows and columns of C that one invocation of `small` computes, multiples of 4 up to 16; 4 x 4 by default. Other
+    /// variants ignore it.
+    #[must_use]
+    pub fn thread_tile(mut self, rows: u32, columns: u32) -> Self {
+        self.thread = [rows, columns];
         self
     }
 
@@ -355,9 +371,17 @@ impl GemmBatched {
                 "{name}: `small` holds whole matrices, of at most {SMALL_SIDE} rows and columns of C; take `register`"
             ));
         }
-        let fours = |x: usize| x.max(1).next_multiple_of(4) as u32;
-        let [m, n] = [m, n].map(fours);
-        let lanes = m * n / 16;
+        let [rows, columns] = self.thread;
+        if [rows, columns].iter().any(|x| !x.is_multiple_of(4) || !(4..=16).contains(x)) {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: an invocation of `small` cannot compute {rows} x {columns} elements of C; the thread tiles of this \
+                 variant are multiples of 4 up to 16 by such"
+            ));
+        }
+        let whole = |x: usize, of: u32| (x.max(1) as u32).next_multiple_of(of);
+        let (m, n) = (whole(m, rows), whole(n, columns));
+        let lanes = m / rows * (n / columns);
         let batch = u32::try_from(self.batch).unwrap_or(u32::MAX).max(1);
         let products = self.products.unwrap_or_else(|| (SMALL_INVOCATIONS / lanes).clamp(1, batch));
         let limits = &profile.limits;
@@ -370,10 +394,11 @@ impl GemmBatched {
                 limits.max_invocations.min(limits.max_workgroup_size[0])
             ));
         }
-        let form = |k: usize| form([m, n, fours(k)], [4, 4], Some(products));
+        // No more steps than `SMALL_K` are asked for.
+        let form = |k: usize| form([m, n, whole(k, 4)], [rows, columns], Some(products));
         // So many steps of k at a time that an invocation has at most 16 loads of each factor in registers.
-        let width = if form(k).vec_a && form(k).vec_b { 4 } else { 1 };
-        let most = SMALL_K.min(width * m.min(n) as usize);
+        let width = if form(0).vec_a && form(0).vec_b { 4 } else { 1 };
+        let most = SMALL_K.min((16 * width * m.min(n) / (rows * columns)).max(4) as usize);
         // Slices of k of about the same length, more of them until they fit.
         let all = u64::from(limits.max_workgroup_bytes);
         let budget = all.min(SMALL_BYTES);
@@ -683,6 +708,10 @@ mod tests {
         let (kind, text) = refusal(&GemmBatched::new(2, 65, 4, 4).variant("small"), &h100);
         assert!(kind == ErrorKind::InvalidArgument && text.contains("take `register`"), "{text}");
         let small = GemmBatched::new(100, 32, 32, 32).variant("small");
+        for thread in [[4, 6], [0, 4], [20, 4]] {
+            let (kind, text) = refusal(&small.clone().thread_tile(thread[0], thread[1]), &h100);
+            assert!(kind == ErrorKind::InvalidArgument && text.contains("multiples of 4 up to 16"), "{text}");
+        }
         for products in [0, 1000] {
             let (kind, text) = refusal(&small.clone().products(products), &h100);
             assert!(kind == ErrorKind::TooLarge && text.contains("64 invocations"), "{text}");

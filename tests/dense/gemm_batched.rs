@@ -208,6 +208,13 @@ fn any_number_of_products_shares_a_workgroup() {
         let shape = Shape { batch: 11, m: 12, n: 8, k: 13, trans: [true, false], gap: Some(1) };
         check_in::<f32>(device, ["small"], &shape.op().products(products), &shape.random(products.into()));
     }
+    for (i, [rows, columns]) in [[8, 4], [4, 8], [8, 8], [12, 16]].into_iter().enumerate() {
+        for [m, n, k] in [[32, 32, 32], [29, 40, 33]] {
+            let shape = Shape { batch: 5, m, n, k, trans: WAYS[i], gap: Some(0) };
+            let op = shape.op().products(2).thread_tile(rows, columns);
+            check_in::<f32>(device, ["small"], &op, &shape.random(i as u64));
+        }
+    }
 }
 
 #[test]
