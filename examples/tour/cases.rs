@@ -492,8 +492,8 @@ fn gemm_batched(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
         let elements = part.start * SIZE..part.end * SIZE;
         let (a, b, got) = (&a[elements.clone()], &b[elements.clone()], &got[elements]);
         let (op, c) = (op(part.len()), vec![0.0; got.len()]);
-        let want = reference::gemm_batched(&op, a, b, &c)?;
-        Ok(Check::compare(got, &want, &reference::gemm_batched_bound(&op, a, b, &c)?))
+        let want = reference::gemm_batched(&op, a, b, None, &c)?;
+        Ok(Check::compare(got, &want, &reference::gemm_batched_bound(&op, a, b, None, &c)?))
     })?;
     let size = format!("{batch}x{SIDE}x{SIDE}x{SIDE}");
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &da, &db, &dc))

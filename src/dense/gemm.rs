@@ -135,31 +135,32 @@ impl GemmBias {
     }
 }
 
-/// A product of factors of `f16` whose bias and C are of `f32`, of [`Gemm`] or [`GemmBias`].
+/// A product of factors of `f16` whose bias and C are of `f32`, of [`Gemm`] or [`GemmBatched`](super::GemmBatched), with
+/// a bias or without.
 ///
-/// Made by [`Gemm::widened`] and [`GemmBias::widened`], and planned as one of `f16`; all that [`Gemm`] says holds.
+/// Made by their `widened` ([`Gemm::widened`]), and planned as one of `f16`; all that they say holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Widened<D> {
-    of: D,
+    pub(super) of: D,
 }
 
 /// Types of the elements.
 #[derive(Debug, Clone, Copy)]
-struct Types {
+pub(super) struct Types {
     /// Of A and B.
-    factors: DType,
+    pub(super) factors: DType,
     /// Of the bias and C.
-    result: DType,
+    pub(super) result: DType,
 }
 
 impl Types {
     /// One for all.
-    fn all(dtype: DType) -> Self {
+    pub(super) fn all(dtype: DType) -> Self {
         Self { factors: dtype, result: dtype }
     }
 
     /// Factors of f16 for a result of f32.
-    const MIXED: Self = Self { factors: DType::F16, result: DType::F32 };
+    pub(super) const MIXED: Self = Self { factors: DType::F16, result: DType::F32 };
 }
 
 /// Sides of the tiles: `m` x `n` of C, `k` of the inner extent.
@@ -639,7 +640,7 @@ impl Gemm {
     }
 
     /// Elements of a bias.
-    fn bias_len(&self) -> usize {
+    pub(super) fn bias_len(&self) -> usize {
         if self.row_bias { self.m } else { self.n }
     }
 

@@ -1,8 +1,8 @@
 //! Products of many matrices of one shape.
 
 use super::gemm::register::Form;
-use super::gemm::{Params, Tile, check_operand, dispatch_flop};
-use super::{Activation, Gemm, Layout};
+use super::gemm::{Params, Tile, Types, check_operand, dispatch_flop};
+use super::{Activation, Gemm, Layout, Widened};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
@@ -13,12 +13,14 @@ use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
 use half::f16;
 
-/// Matrix product of each pair of a batch: `C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b])`.
+/// Matrix product of each pair of a batch: `C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias)`.
 ///
 /// # Shapes
 /// Every `op(A[b])` is m x k, `op(B[b])` k x n, `C[b]` m x n, row-major; `a` holds matrices of k x m
 /// with [`trans_a`](Self::trans_a), `b` of n x k with [`trans_b`](Self::trans_b). Elements are `f32` or
-/// [`f16`](half::f16). Operands are `a`, `b`, `c`, in this order. Leading dimensions ([`lda`](Self::lda),
+/// [`f16`](half::f16), or f16 in the factors and f32 in all else ([`widened`](Self::widened)). Operands are `a`, `b`,
+/// `c`, in this order; [`with_bias`](Self::with_bias) adds `bias`, n elements, one for each column of every C, before
+/// `c`, and [`with_row_bias`](Self::with_row_bias) m elements, one for each row. Leading dimensions ([`lda`](Self::lda),
 /// [`ldb`](Self::ldb), [`ldc`](Self::ldc)) are the elements from one stored row to the next, strides
 /// ([`strides`](Self::strides)) those from one matrix to the next: 0 has all products read the one matrix, and matrices
 /// of `a` and of `b` may overlap. Those of `c` follow each other, or lie side by side in longer rows. An operand has
@@ -26,18 +28,18 @@ use half::f16;
 /// as they are. `c` must not overlap the others.
 ///
 /// Any extent may be 0, and so may the batch. With `beta` = 0 (the default) `c` is not read, so what it
-/// holds, NaN too, does not matter. With `alpha` = 0 or k = 0 the result is `activation(beta C)` and `a` and `b` are
-/// not read.
+/// holds, NaN too, does not matter. With `alpha` = 0 or k = 0 the result is `activation(beta C + bias)` and `a` and
+/// `b` are not read.
 ///
 /// # Precision and determinism
 /// Products are summed in f32, in the order of k, for both element types; the end is computed in f32 and rounded
-/// once to the element type: large results overflow f16 to infinity. The error is that of [`Gemm`], before the
-/// activation at most `gamma(k + 4) (|alpha| |A| |B| + |beta C|)`
+/// once to the element type of C: large results overflow f16 to infinity. The error is that of [`Gemm`], before the
+/// activation at most `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)`
 /// ([`reference::gemm_batched_bound`](crate::reference::gemm_batched_bound)). NaN and infinities go through as
 /// IEEE arithmetic has them. Same device, same inputs, same variant: same bits.
 ///
 /// # Cost
-/// 2 batch m n k flop; every matrix of `a` and `b` read once, C written once, and read once if `beta` is not 0. No
+/// 2 batch m n k flop; every matrix of `a` and `b` and the bias read once, C written once, and read once if `beta` is not 0. No
 /// scratch. One dispatch, or several where one would take so long that a watchdog might end it.
 ///
 /// # Variants
@@ -88,6 +90,28 @@ pub struct GemmBatched {
     products: Option<u32>,
     thread: [u32; 2],
     variant: String,
+}
+
+/// [`GemmBatched`] with a bias for each column or row of every C: operands `a`, `b`, `bias`, `c`.
+///
+/// Made by [`GemmBatched::with_bias`] and [`GemmBatched::with_row_bias`]; all that [`GemmBatched`] says holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GemmBatchedBias {
+    gemm: GemmBatched,
+}
+
+impl GemmBatchedBias {
+    /// The products without the bias. The [reference](crate::reference::gemm_batched) is told by it what a bias belongs
+    /// to.
+    pub fn gemm(&self) -> &GemmBatched {
+        &self.gemm
+    }
+
+    /// The same with factors of `f16`, and a bias and C of `f32`: see [`GemmBatched::widened`].
+    #[must_use]
+    pub fn widened(self) -> Widened<Self> {
+        Widened { of: self }
+    }
 }
 
 const VARIANTS: &[Variant] = &[
@@ -213,6 +237,27 @@ impl GemmBatched {
         self
     }
 
+    /// The same with a bias for each column of every C; `bias` becomes the third operand. Call it last.
+    #[must_use]
+    pub fn with_bias(mut self) -> GemmBatchedBias {
+        self.one.row_bias = false;
+        GemmBatchedBias { gemm: self }
+    }
+
+    /// The same with a bias for each row of every C; `bias` becomes the third operand. Call it last.
+    #[must_use]
+    pub fn with_row_bias(mut self) -> GemmBatchedBias {
+        self.one.row_bias = true;
+        GemmBatchedBias { gemm: self }
+    }
+
+    /// The same with factors of `f16` and C of `f32`, to which the sums are not rounded again. Call it last, and plan it
+    /// as a product of `f16`.
+    #[must_use]
+    pub fn widened(self) -> Widened<Self> {
+        Widened { of: self }
+    }
+
     /// Every way to run it.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
@@ -257,9 +302,9 @@ impl GemmBatched {
         format!("gemm-batched {} x {m} x {n} x {k}", self.batch)
     }
 
-    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+    fn lower_as(&self, types: Types, bias: bool, profile: &DeviceProfile) -> Result<Program> {
         let name = self.name();
-        let f16 = dtype == DType::F16;
+        let f16 = types.factors == DType::F16;
         if let Some(missing) = (Requires { f16, ..Requires::NOTHING }).missing(profile) {
             return Err(err!(
                 Unsupported,
@@ -275,11 +320,20 @@ impl GemmBatched {
                 _ if span == 0 => 0,
                 batch => elements(&name, operand, &[batch - 1, stride])?.saturating_add(span),
             };
-            let access = if operand == "c" { Access::ReadWrite } else { Access::Read };
+            let (dtype, access) = match operand {
+                "c" => (types.result, Access::ReadWrite),
+                _ => (types.factors, Access::Read),
+            };
             let operand = Operand { name: operand, dtype, len, access };
             index_u32(&name, &format!("the end of {} and a tile", operand.name), len.saturating_add(BEHIND))?;
             check_operand(&name, &operand, profile, "take fewer products a call")?;
             operands.push(operand);
+        }
+        if bias {
+            let len = self.one.bias_len();
+            let operand = Operand { name: "bias", dtype: types.result, len, access: Access::Read };
+            check_operand(&name, &operand, profile, "take fewer rows or columns a call")?;
+            operands.insert(2, operand);
         }
         let (variant, mut why) =
             choose("gemm-batched", &self.variant, VARIANTS, profile, || self.policy(profile))?;
@@ -292,12 +346,13 @@ impl GemmBatched {
             form = None;
         }
         let mut program = Program::new("gemm-batched", variant.name, why);
-        program.cost = self.cost(places, dtype, product);
+        program.cost = self.cost(places, types, bias, product);
         program.operands = operands;
-        if program.operands[2].len > 0 {
+        if self.batch > 0 && places[2].span > 0 {
             let k = if product { self.one.k } else { 0 };
             self.check_steps(k, form, profile)?;
-            self.dispatch(&mut program, places, k, form, profile)?;
+            let kernel = self.kernel(types, bias, places, form);
+            self.dispatch(&mut program, kernel, places, k, form, profile)?;
         }
         Ok(program)
     }
@@ -438,7 +493,7 @@ impl GemmBatched {
         ))
     }
 
-    fn cost(&self, places: [Place; 3], dtype: DType, product: bool) -> Cost {
+    fn cost(&self, places: [Place; 3], types: Types, bias: bool, product: bool) -> Cost {
         let batch = self.batch as f64;
         let [a, b, c] = places.map(|Place { at, .. }| at.rows as f64 * at.cols as f64);
         let times = |place: Place| if place.stride == 0 { batch.min(1.0) } else { batch };
@@ -447,13 +502,16 @@ impl GemmBatched {
             false => 0.0,
         };
         let results = if self.one.beta == 0.0 { batch * c } else { 2.0 * batch * c };
+        let bias = if bias && batch * c > 0.0 { self.one.bias_len() as f64 } else { 0.0 };
+        let [of_factor, of_result] = [types.factors, types.result].map(|dtype| dtype.size() as f64);
         let flop = if product { 2.0 * batch * c * self.one.k as f64 } else { 0.0 };
-        Cost { flop, bytes: (factors + results) * dtype.size() as f64 }
+        Cost { flop, bytes: factors * of_factor + (results + bias) * of_result }
     }
 
     fn dispatch(
         &self,
         program: &mut Program,
+        kernel: Kernel,
         places: [Place; 3],
         k: usize,
         form: Option<Form>,
@@ -479,8 +537,9 @@ impl GemmBatched {
             stride_c: stride(places[2]),
             ..self.one.params(k, tile)?
         };
-        let kernel = program.kernel(self.kernel(program.operands[0].dtype, places, form));
-        let bindings: Vec<_> = (0..3).map(|i| Binding::operand(i, &program.operands)).collect();
+        let kernel = program.kernel(kernel);
+        let bindings: Vec<_> =
+            (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
         // Bands that take a bounded time, of at most 2^31 workgroups: the index of one stays below 2^32.
         let band = (dispatch_flop(profile.class) / (2 * elements * k.max(1) as u64)).clamp(1, 1 << 31);
         for first in (0..workgroups).step_by(band as usize) {
@@ -491,14 +550,16 @@ impl GemmBatched {
         Ok(())
     }
 
-    fn kernel(&self, dtype: DType, places: [Place; 3], form: Option<Form>) -> Kernel {
-        let f16 = dtype == DType::F16;
-        let ty = if f16 { "f16" } else { "f32" };
+    fn kernel(&self, types: Types, bias: bool, places: [Place; 3], form: Option<Form>) -> Kernel {
+        let wgsl = |dtype| if dtype == DType::F16 { "f16" } else { "f32" };
         let spec = Spec::new()
-            .alias("T", ty)
-            .alias("R", ty)
-            .flag("F16", f16)
+            .alias("T", wgsl(types.factors))
+            .alias("R", wgsl(types.result))
+            .flag("F16", types.factors == DType::F16)
             .flag("BATCHED", true)
+            .flag("BIAS", bias)
+            .flag("ROW_BIAS", bias && self.one.row_bias)
+            .constant("C_BINDING", 3 + u32::from(bias))
             .slot("activation", Fragment::Library(self.one.activation.fragment()));
         let Some(form) = form else {
             let spec = spec.flag("TRANS_A", self.one.trans_a).flag("TRANS_B", self.one.trans_b);
@@ -531,17 +592,41 @@ macro_rules! op {
             type Operands = (In<$t>, In<$t>, InOut<$t>);
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
+                self.lower_as(Types::all(<$t>::DTYPE), false, profile)
+            }
+        }
+
+        impl Op<$t> for GemmBatchedBias {
+            type Operands = (In<$t>, In<$t>, In<$t>, InOut<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.gemm.lower_as(Types::all(<$t>::DTYPE), true, profile)
             }
         }
     )*};
 }
 op!(f32, f16);
 
+impl Op<f16> for Widened<GemmBatched> {
+    type Operands = (In<f16>, In<f16>, InOut<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.of.lower_as(Types::MIXED, false, profile)
+    }
+}
+
+impl Op<f16> for Widened<GemmBatchedBias> {
+    type Operands = (In<f16>, In<f16>, In<f32>, InOut<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.of.gemm.lower_as(Types::MIXED, true, profile)
+    }
+}
+
 /// What the registry knows of [`GemmBatched`].
 pub(super) const INFO: OpInfo = OpInfo {
     name: "gemm-batched",
-    about: "C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b]), for every b of a batch",
+    about: "C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias), for every b of a batch",
     inputs: "a (B,m,k), b (B,k,n), f32 or f16",
     keys: "alpha 1, trans-a, trans-b",
     variants: GemmBatched::variants,
@@ -549,23 +634,30 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let types: &[DType] = if profile.features.f16 { &[DType::F32, DType::F16] } else { &[DType::F32] };
+    let mut types = vec![Types::all(DType::F32)];
+    if profile.features.f16 {
+        types.extend([Types::all(DType::F16), Types::MIXED]);
+    }
+    let new = |batch, m, n, k| GemmBatched::new(batch, m, n, k).variant(variant);
     let mut programs = Vec::new();
-    for &dtype in types {
+    for types in types {
         for (trans_a, trans_b) in [(false, false), (false, true), (true, false), (true, true)] {
             for [batch, m, n, k] in [[10, 8, 8, 8], [3, 17, 21, 9], [2, 32, 32, 32], [2, 61, 64, 35]] {
-                let op = GemmBatched::new(batch, m, n, k).trans_a(trans_a).trans_b(trans_b).variant(variant);
-                programs.push(op.lower_as(dtype, profile)?);
+                let op = new(batch, m, n, k).trans_a(trans_a).trans_b(trans_b);
+                programs.push(op.lower_as(types, false, profile)?);
             }
         }
-        programs.push(GemmBatched::new(2, 4, 4, 0).beta(1.0).variant(variant).lower_as(dtype, profile)?);
+        programs.push(new(2, 4, 4, 0).beta(1.0).lower_as(types, true, profile)?);
+        for op in [new(2, 12, 20, 16), new(2, 13, 21, 16)] {
+            programs.push(op.clone().with_bias().gemm.lower_as(types, true, profile)?);
+            programs.push(op.with_row_bias().gemm.lower_as(types, true, profile)?);
+        }
         for activation in Activation::ALL {
-            let op = GemmBatched::new(2, 12, 20, 16).activation(activation).variant(variant);
-            programs.push(op.lower_as(dtype, profile)?);
+            programs.push(new(2, 12, 20, 16).activation(activation).lower_as(types, false, profile)?);
         }
     }
     if variant != "small" {
-        programs.push(GemmBatched::new(2, 300, 256, 64).variant(variant).lower_as(DType::F32, profile)?);
+        programs.push(new(2, 300, 256, 64).lower_as(Types::all(DType::F32), false, profile)?);
     }
     Ok(programs)
 }
@@ -638,6 +730,18 @@ mod tests {
             .collect();
         assert_eq!(parts, [(0, 2048), (2048, 2048), (4096, 64)]);
         assert_eq!(lower(&op, &DeviceProfile::h100()).unwrap().dispatches.len(), 1);
+    }
+
+    #[test]
+    fn a_bias_and_mixed_types_have_their_operands_and_bytes() {
+        let h100 = DeviceProfile::h100();
+        let op = GemmBatched::new(10, 4, 5, 6);
+        let program = Op::<f16>::lower(&op.clone().with_row_bias().widened(), &h100).unwrap();
+        let operands: Vec<_> = program.operands.iter().map(|o| (o.name, o.dtype, o.len)).collect();
+        let (f16, f32) = (DType::F16, DType::F32);
+        assert_eq!(operands, [("a", f16, 240), ("b", f16, 300), ("bias", f32, 4), ("c", f32, 200)]);
+        assert_eq!(program.cost.bytes, 2.0 * 540.0 + 4.0 * 204.0);
+        assert_eq!(Op::<f32>::lower(&op.with_bias(), &h100).unwrap().operands[2].len, 5);
     }
 
     #[test]

@@ -17,8 +17,8 @@ mod transpose;
 pub use activation::Activation;
 pub(crate) use gemm::Layout;
 pub use gemm::{Gemm, GemmBias, Widened};
-pub use gemm_batched::GemmBatched;
 pub(crate) use gemm_batched::Place;
+pub use gemm_batched::{GemmBatched, GemmBatchedBias};
 pub use gemv::Gemv;
 pub use transpose::Transpose;
 

@@ -174,7 +174,7 @@ where
     let mut rec = gpu.recorder();
     op.plan::<T>(gpu)?.record(&mut rec, &on_a, &on_b, &on_c)?;
     rec.submit()?;
-    let bound = gemm_batched_bound(&op, &a, &b, &c)?;
+    let bound = gemm_batched_bound(&op, &a, &b, None, &c)?;
     Ok(Array { dims: vec![batch, m, n], values: numbers(&on_c.read()?), bound })
 }
 

@@ -81,8 +81,8 @@ fn check_in<'a, T: Sample + Into<f64>>(
 ) where
     GemmBatched: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
 {
-    let want = gemm_batched(op, &data.a, &data.b, &data.c).unwrap();
-    let bound = gemm_batched_bound(op, &data.a, &data.b, &data.c).unwrap();
+    let want = gemm_batched(op, &data.a, &data.b, None, &data.c).unwrap();
+    let bound = gemm_batched_bound(op, &data.a, &data.b, None, &data.c).unwrap();
     for variant in variants {
         let got = run(&device.gpu, &op.clone().variant(variant), data).unwrap();
         let what = format!("{}: {} {variant} {op:?}", device.label, T::DTYPE);
@@ -198,6 +198,63 @@ fn activations_match_reference_in_every_variant() {
         // No product, only the end.
         let op = op.alpha(0.0);
         check_in::<f32>(device, names(20, 16), &op, &shape.random(i as u64));
+    }
+}
+
+#[test]
+fn a_bias_of_rows_or_columns_matches_reference_in_every_variant() {
+    for device in devices() {
+        for [batch, m, n, k] in [[3, 36, 24, 8], [2, 21, 33, 13]] {
+            let all = names(m, n).filter(|v| device.main || ["auto", "register"].contains(v));
+            for (variant, of_rows) in all.flat_map(|v| [(v, false), (v, true)]) {
+                let op = GemmBatched::new(batch, m, n, k).beta(-0.5).variant(variant);
+                let op = if of_rows { op.with_row_bias() } else { op.with_bias() };
+                let shape = Shape { batch, m, n, k, trans: [false, false], gap: Some(0) };
+                let Data { a, b, c } = shape.random::<f32>(1);
+                let bias = Random::new(2).elements::<f32>(if of_rows { m } else { n });
+                let want = gemm_batched(op.gemm(), &a, &b, Some(&bias), &c).unwrap();
+                let bound = gemm_batched_bound(op.gemm(), &a, &b, Some(&bias), &c).unwrap();
+                let [a, b, bias, c] = [a, b, bias, c].map(|x| device.gpu.upload(&x).unwrap());
+                let mut rec = device.gpu.recorder();
+                op.plan::<f32>(&device.gpu).unwrap().record(&mut rec, &a, &b, &bias, &c).unwrap();
+                rec.submit().unwrap();
+                let what = format!("{}: {op:?}", device.label);
+                assert_close(&what, &numbers(&c.read().unwrap()), &want, &bound);
+            }
+        }
+    }
+}
+
+#[test]
+fn halves_widen_to_singles_in_every_variant() {
+    for device in devices().iter().filter(|d| d.gpu.profile().features.f16) {
+        for (i, [batch, m, n, k]) in [[3, 36, 24, 8], [2, 21, 33, 13]].into_iter().enumerate() {
+            for variant in names(m, n).filter(|v| device.main || *v == "auto") {
+                let op = GemmBatched::new(batch, m, n, k).beta(1.0).trans_b(i == 1).variant(variant);
+                let shape = Shape { batch, m, n, k, trans: [false, i == 1], gap: Some(0) };
+                let Data { a, b, .. } = shape.random::<f16>(1);
+                // More than f16 holds.
+                let mut c = shape.random::<f32>(2).c;
+                c.iter_mut().for_each(|x| *x *= 1e6);
+                let bias = Random::new(3).elements::<f32>(n);
+                let want = gemm_batched(&op, &a, &b, Some(&bias), &c).unwrap();
+                let bound = gemm_batched_bound(&op, &a, &b, Some(&bias), &c).unwrap();
+                let plain = gemm_batched(&op, &a, &b, None, &c).unwrap();
+                let what = format!("{}: {op:?}", device.label);
+                let (on_c, other_c) = (device.gpu.upload(&c).unwrap(), device.gpu.upload(&c).unwrap());
+                let [a, b] = [a, b].map(|x| device.gpu.upload(&x).unwrap());
+                let bias = device.gpu.upload(&bias).unwrap();
+                let mut rec = device.gpu.recorder();
+                let biased = op.clone().with_bias().widened().plan::<f16>(&device.gpu).unwrap();
+                biased.record(&mut rec, &a, &b, &bias, &on_c).unwrap();
+                let unbiased = op.widened().plan::<f16>(&device.gpu).unwrap();
+                unbiased.record(&mut rec, &a, &b, &other_c).unwrap();
+                rec.submit().unwrap();
+                assert_close(&what, &numbers(&on_c.read().unwrap()), &want, &bound);
+                // The bound with a bias holds without it.
+                assert_close(&what, &numbers(&other_c.read().unwrap()), &plain, &bound);
+            }
+        }
     }
 }
 
