@@ -453,7 +453,9 @@ impl GemmBatched {
         let form = |k: usize| form([m, n, whole(k, 4)], [rows, columns], Some(products));
         // So many steps of k at a time that an invocation has at most 16 loads of each factor in registers.
         let width = if form(0).vec_a && form(0).vec_b { 4 } else { 1 };
-        let most = SMALL_K.min((16 * width * m.min(n) / (rows * columns)).max(4) as usize);
+        // Processors compile what is written out slowly.
+        let longest = if profile.is_cpu() { SMALL_K / 4 } else { SMALL_K };
+        let most = longest.min((16 * width * m.min(n) / (rows * columns)).max(4) as usize);
         // Slices of k of about the same length, more of them until they fit.
         let all = u64::from(limits.max_workgroup_bytes);
         let budget = all.min(SMALL_BYTES);
