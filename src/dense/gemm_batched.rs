@@ -43,7 +43,8 @@ use half::f16;
 /// scratch. One dispatch, or several where one would take so long that a watchdog might end it.
 ///
 /// # Variants
-/// `naive`; `small` (a workgroup takes whole products, [`products`](Self::products) of them, m and n up to 64);
+/// `naive`; `small` (a workgroup takes whole products, [`products`](Self::products) of them, m and n up to 64, an
+/// invocation [`thread_tile`](Self::thread_tile) of C);
 /// `register` (tiles of C, those of a product after those of the one before). `auto`, the default, chooses
 /// by shape and device.
 ///
