@@ -90,9 +90,23 @@ fn gemm(bench: &mut Bench) -> Result<()> {
     }
     drop(matrices);
     if gpu.profile().features.f16 {
-        let halves = Matrices::new(&gpu, [side; 3], |bits| f16::from_f32(centred(bits)))?;
-        halves.measure(bench, "auto", |gemm| gemm)?;
+        for shape in bench.scale(vec![[4096; 3], [4095, 4097, 4093]], vec![[256; 3]]) {
+            let halves = Matrices::new(&gpu, shape, |bits| f16::from_f32(centred(bits)))?;
+            halves.measure(bench, "auto", |gemm| gemm)?;
+            widened(bench, &halves)?;
+        }
     }
+    Ok(())
+}
+
+/// Measures a product of halves whose C is of f32.
+fn widened(bench: &mut Bench, halves: &Matrices<f16>) -> Result<()> {
+    let [m, n, k] = halves.shape;
+    let c = bench.gpu.alloc::<f32>(m * n)?;
+    let plan = Gemm::new(m, n, k).widened().plan::<f16>(&bench.gpu)?;
+    let (size, cost) = (format!("{m}x{n}x{k}"), plan.program().cost);
+    let case = Case { op: "gemm", variant: plan.program().variant, dtype: "f16-f32", size, cost };
+    bench.device(&case, |rec| plan.record(rec, &halves.a, &halves.b, &c));
     Ok(())
 }
 
@@ -201,7 +215,7 @@ fn gemm_compile(bench: &mut Bench) -> Result<()> {
 }
 
 /// Products of small matrices, and of some that a workgroup does not hold; every variant that takes them, and
-/// `small` with other numbers of products in a workgroup.
+/// `small` with other numbers of products in a workgroup and other thread tiles.
 fn gemm_batched(bench: &mut Bench) -> Result<()> {
     let shapes = bench.scale(
         vec![
@@ -246,7 +260,11 @@ where
         .collect();
     if m.max(n) <= 64 {
         let products = [1, 2, 4, 8, 16, 32];
-        forms.extend(products.map(|p| (format!("small {p}"), op.clone().variant("small").products(p))));
+        let threads = [[4, 4], [8, 4], [4, 8], [8, 8]];
+        for (p, [rows, columns]) in products.into_iter().flat_map(|p| threads.map(|t| (p, t))) {
+            let name = format!("small {p} of {rows}x{columns}");
+            forms.push((name, op.clone().variant("small").products(p).thread_tile(rows, columns)));
+        }
     }
     for (variant, op) in forms {
         // So many products may be more than a workgroup takes.

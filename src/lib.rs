@@ -98,7 +98,7 @@ pub mod reference;
 pub mod shader;
 mod shape;
 
-pub use dense::{Activation, Gemm, GemmBatched, GemmBias, Gemv, Transpose};
+pub use dense::{Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Transpose, Widened};
 pub use element::{DType, Element};
 pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
@@ -113,7 +113,10 @@ pub use primitives::{ReduceByKey, SegmentedReduce};
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
     pub use crate::gpu::Arg;
-    pub use crate::{Activation, Axpy, Gemm, GemmBatched, GemmBias, Gemv, Map, MapFn, Transpose, Zip, ZipFn};
+    pub use crate::{
+        Activation, Axpy, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Map, MapFn, Transpose, Widened,
+        Zip, ZipFn,
+    };
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
     pub use crate::{Histogram, RadixSort, TopK};

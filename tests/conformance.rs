@@ -42,6 +42,7 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("Compress", primitives::compress),
     ("CumSum", primitives::cum_sum),
     ("Div", |call| elementwise::fold(call, &ZipFn::Div)),
+    ("Einsum", dense::einsum),
     ("Exp", |call| elementwise::map(call, &elementwise::exp())),
     ("Gemm", dense::gemm),
     ("MatMul", dense::matmul),
@@ -67,6 +68,7 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("Sub", |call| elementwise::fold(call, &ZipFn::Sub)),
     ("Sum", |call| elementwise::fold(call, &ZipFn::Add)),
     ("Tanh", |call| elementwise::map(call, &elementwise::tanh())),
+    ("Transpose", dense::transpose),
 ];
 
 /// Those with several results.

@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #define CHECK(call)                                                             \
@@ -77,6 +79,18 @@ T* random(size_t n, float scale) {
     return x;
 }
 
+// Extents of a product.
+struct Shape {
+    int m, n, k;
+};
+
+// Extents as our cases write them.
+std::string by(std::initializer_list<int> extents) {
+    std::string text;
+    for (int extent : extents) text += (text.empty() ? "" : "x") + std::to_string(extent);
+    return text;
+}
+
 struct Row {
     int length;
     __host__ __device__ int operator()(int row) const { return row * length; }
@@ -139,19 +153,44 @@ int main() {
     float alpha = 1e-3f, one = 1, zero = 0;
     for (size_t n : {1 << 16, 1 << 20, 1 << 28})
         peer("cuBLAS", "axpy", "f32", std::to_string(n), [&] { CHECK(cublasSaxpy(blas, int(n), &alpha, x, 1, y, 1)); });
-    for (int side : {256, 1024, 4096}) {
-        std::string size = std::to_string(side), cube = size + "x" + size + "x" + size;
-        peer("cuBLAS", "gemm", "f32", cube, [&] {
-            CHECK(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, x, side, y, side, &zero,
-                              y + (size_t(1) << 27), side));
+    // Matrices are row-major, which cuBLAS takes for the transposed ones: C' = B' A'. Factors in x and y, C behind y's.
+    float* result = y + (size_t(1) << 27);
+    CHECK(cublasSetMathMode(blas, CUBLAS_DEFAULT_MATH)); // no TF32
+    for (auto [m, n, k] : {Shape{256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048},
+                           {4096, 4096, 4096}, {8192, 8192, 8192}, {4095, 4097, 4093}, {128, 8192, 8192},
+                           {8192, 128, 8192}, {512, 512, 32768}})
+        peer("cuBLAS", "gemm", "f32", by({m, n, k}), [&, m = m, n = n, k = k] {
+            CHECK(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, y, n, x, k, &zero, result, n));
         });
-    }
+    for (auto [batch, side] : {std::pair{10000, 32}, {1 << 20, 4}, {1 << 18, 8}, {1 << 16, 16}, {4096, 48}, {4096, 64},
+                               {1024, 128}, {64, 512}})
+        peer("cuBLAS", "gemm-batched", "f32", by({batch, side, side, side}), [&, batch = batch, side = side] {
+            long long size = (long long)side * side;
+            CHECK(cublasSgemmStridedBatched(blas, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, y, side, size, x,
+                                            side, size, &zero, result, side, size, batch));
+        });
+    const int side = 1 << 14; // as many elements as x has
+    peer("cuBLAS", "gemv", "f32", by({side, side}),
+         [&] { CHECK(cublasSgemv(blas, CUBLAS_OP_T, side, side, &one, x, side, y, 1, &zero, result, 1)); });
+    peer("cuBLAS", "gemv", "f32", by({side, side}) + " transposed",
+         [&] { CHECK(cublasSgemv(blas, CUBLAS_OP_N, side, side, &one, x, side, y, 1, &zero, result, 1)); });
+    peer("cuBLAS", "transpose", "f32", by({side, side}), [&] {
+        CHECK(cublasSgeam(blas, CUBLAS_OP_T, CUBLAS_OP_N, side, side, &one, x, side, &zero, y, side, y, side));
+    });
     CHECK(cudaFree(x));
     CHECK(cudaFree(y));
     __half* half = random<__half>(largest, 1);
     auto halves = thrust::make_transform_iterator(half, Widen());
     peer("CUB", "reduce", "f16", "sum " + last,
          [&] { bytes = limit; CHECK(cub::DeviceReduce::Sum(scratch, bytes, halves, (float*)out, all)); });
+    // Factors of f16, sums in f32, C of either; it just fits out.
+    for (auto [m, n, k] : {Shape{4096, 4096, 4096}, {4095, 4097, 4093}})
+        for (auto [dtype, type] : {std::pair{"f16-f32", CUDA_R_32F}, {"f16", CUDA_R_16F}})
+            peer("cuBLAS", "gemm", dtype, by({m, n, k}), [&, m = m, n = n, k = k, type = type] {
+                CHECK(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, half + largest / 2, CUDA_R_16F, n,
+                                   half, CUDA_R_16F, k, &zero, out, type, n, CUBLAS_COMPUTE_32F,
+                                   CUBLAS_GEMM_DEFAULT));
+            });
     CHECK(cudaFree(half));
     uint8_t* byte = random<uint8_t>(largest, 256);
     auto words = thrust::make_transform_iterator(byte, Bytes());

@@ -33,4 +33,6 @@ for n in (1 << 16, 1 << 20, 1 << 26, 1 << 28):
     x = torch.rand(n, device="cuda") - 0.5
     for k in (1, 100, 1000, 10_000, 1 << 20) if n == 1 << 26 else (100,):
         rows.append(row("top-k", "f32", f"{k} of {n}", lambda: torch.topk(x, k)))
+x = torch.rand(16384, 16384, device="cuda") - 0.5
+rows.append(row("transpose", "f32", "16384x16384", lambda: x.t().contiguous()))
 json.dump(rows, open(sys.argv[1], "w"), indent=1)

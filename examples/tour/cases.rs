@@ -43,14 +43,28 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "sort descending", dtype: DType::F32, run: |gpu, m| sort(gpu, true, &m.floats) },
     Case { op: "sort pairs", dtype: DType::F32, run: |gpu, m| sort_pairs(gpu, &m.floats) },
     Case { op: "top-k", dtype: DType::F32, run: |gpu, m| top_k(gpu, 100, &m.floats) },
-    Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, m.side, &m.floats) },
+    Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, "auto", m.side, &m.floats) },
     Case { op: "gemm", dtype: DType::F16, run: gemm_of_halves },
+    Case { op: "gemm widened", dtype: DType::F16, run: gemm_widened },
     Case { op: "gemm bias gelu", dtype: DType::F32, run: gemm_with_bias_and_gelu },
-    Case { op: "gemm batched", dtype: DType::F32, run: |gpu, m| gemm_batched(gpu, &m.floats) },
-    Case { op: "gemv", dtype: DType::F32, run: |gpu, m| gemv(gpu, false, &m.floats) },
-    Case { op: "gemv transposed", dtype: DType::F32, run: |gpu, m| gemv(gpu, true, &m.floats) },
-    Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, &m.floats) },
-    Case { op: "transpose", dtype: DType::U8, run: |gpu, m| transpose(gpu, &m.bytes) },
+    Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, "naive", m.side / 4, &m.floats) },
+    Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, "tiled", m.side / 4, &m.floats) },
+    Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, "coarsened", m.side / 4, &m.floats) },
+    Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, "register-direct", m.side / 4, &m.floats) },
+    Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, "register", m.side / 4, &m.floats) },
+    Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, "double", m.side / 4, &m.floats) },
+    Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, "split-k", m.side / 4, &m.floats) },
+    Case { op: "gemm", dtype: DType::F32, run: |gpu, m| gemm(gpu, "split-k-atomic", m.side / 4, &m.floats) },
+    Case { op: "gemm batched", dtype: DType::F32, run: |gpu, m| gemm_batched(gpu, "auto", &m.floats) },
+    Case { op: "gemm batched", dtype: DType::F32, run: |gpu, m| gemm_batched(gpu, "naive", &m.floats) },
+    Case { op: "gemm batched", dtype: DType::F32, run: |gpu, m| gemm_batched(gpu, "register", &m.floats) },
+    Case { op: "gemv", dtype: DType::F32, run: |gpu, m| gemv(gpu, "naive", false, &m.floats) },
+    Case { op: "gemv", dtype: DType::F32, run: |gpu, m| gemv(gpu, "tiled", false, &m.floats) },
+    Case { op: "gemv transposed", dtype: DType::F32, run: |gpu, m| gemv(gpu, "naive", true, &m.floats) },
+    Case { op: "gemv transposed", dtype: DType::F32, run: |gpu, m| gemv(gpu, "tiled", true, &m.floats) },
+    Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, "naive", &m.floats) },
+    Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, "tiled", &m.floats) },
+    Case { op: "transpose", dtype: DType::U8, run: |gpu, m| transpose(gpu, "auto", &m.bytes) },
 ];
 
 /// A row of the table: an op in one of its forms.
@@ -389,14 +403,14 @@ fn maxima_of_lines(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dh, &maxima, &count))
 }
 
-fn gemm<T>(gpu: &Gpu, n: usize, numbers: &[T]) -> Result<Outcome>
+fn gemm<T>(gpu: &Gpu, variant: &str, n: usize, numbers: &[T]) -> Result<Outcome>
 where
     T: Number + Into<f64>,
     Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
 {
     let (a, b) = (&numbers[..n * n], &numbers[n * n..2 * n * n]);
     let (da, db, dc) = (gpu.upload(a)?, gpu.upload(b)?, gpu.alloc::<T>(n * n)?);
-    let plan = Gemm::new(n, n, n).plan::<T>(gpu)?;
+    let plan = Gemm::new(n, n, n).variant(variant).plan::<T>(gpu)?;
     run(gpu, |rec| plan.record(rec, &da, &db, &dc))?;
     let check = check_product(&Gemm::new(1, n, n), n, a, b, None, &dc.read()?)?;
     outcome(gpu, format!("{n}x{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &db, &dc))
@@ -405,7 +419,18 @@ where
 fn gemm_of_halves(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let n = material.side;
     let numbers: Vec<f16> = material.floats[..2 * n * n].iter().map(|&x| f16::from_f32(x)).collect();
-    gemm(gpu, n, &numbers)
+    gemm(gpu, "auto", n, &numbers)
+}
+
+fn gemm_widened(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let n = material.side;
+    let numbers: Vec<f16> = material.floats[..2 * n * n].iter().map(|&x| f16::from_f32(x)).collect();
+    let (a, b) = numbers.split_at(n * n);
+    let (da, db, dc) = (gpu.upload(a)?, gpu.upload(b)?, gpu.alloc::<f32>(n * n)?);
+    let plan = Gemm::new(n, n, n).widened().plan::<f16>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &da, &db, &dc))?;
+    let check = check_product(&Gemm::new(1, n, n), n, a, b, None, &dc.read()?)?;
+    outcome(gpu, format!("{n}x{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &db, &dc))
 }
 
 fn gemm_with_bias_and_gelu(gpu: &Gpu, material: &Material) -> Result<Outcome> {
@@ -429,17 +454,17 @@ const CHECKED_PRODUCTS: usize = 1 << 30;
 
 /// Checks rows of an n x n product: all, or so many, evenly spread, that the reference takes seconds. A row of
 /// the result is the product of a row of A with B, which `one_row` describes.
-fn check_product<T: Element + Number + Into<f64>>(
+fn check_product<T: Number + Into<f64>, R: Number + Into<f64>>(
     one_row: &Gemm,
     n: usize,
     a: &[T],
     b: &[T],
-    bias: Option<&[T]>,
-    got: &[T],
+    bias: Option<&[R]>,
+    got: &[R],
 ) -> Result<Check> {
     let step = (n * n * n).div_ceil(CHECKED_PRODUCTS).min(n);
     let rows: Vec<usize> = (0..n).step_by(step).collect();
-    let c = vec![T::default(); n];
+    let c = vec![R::default(); n];
     check_on_all_cores(rows.len(), |part| {
         let mut all = Check::PERFECT;
         for &row in &rows[part] {
@@ -453,13 +478,13 @@ fn check_product<T: Element + Number + Into<f64>>(
 }
 
 /// Up to 10,000 pairs of 32 x 32.
-fn gemm_batched(gpu: &Gpu, numbers: &[f32]) -> Result<Outcome> {
+fn gemm_batched(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
     const SIDE: usize = 32;
     const SIZE: usize = SIDE * SIDE;
     let batch = (numbers.len() / (2 * SIZE)).min(10_000);
     let (a, b) = (&numbers[..batch * SIZE], &numbers[batch * SIZE..][..batch * SIZE]);
     let (da, db, dc) = (gpu.upload(a)?, gpu.upload(b)?, gpu.alloc::<f32>(batch * SIZE)?);
-    let op = |batch| GemmBatched::new(batch, SIDE, SIDE, SIDE);
+    let op = |batch| GemmBatched::new(batch, SIDE, SIDE, SIDE).variant(variant);
     let plan = op(batch).plan::<f32>(gpu)?;
     run(gpu, |rec| plan.record(rec, &da, &db, &dc))?;
     let got = dc.read()?;
@@ -467,18 +492,18 @@ fn gemm_batched(gpu: &Gpu, numbers: &[f32]) -> Result<Outcome> {
         let elements = part.start * SIZE..part.end * SIZE;
         let (a, b, got) = (&a[elements.clone()], &b[elements.clone()], &got[elements]);
         let (op, c) = (op(part.len()), vec![0.0; got.len()]);
-        let want = reference::gemm_batched(&op, a, b, &c)?;
-        Ok(Check::compare(got, &want, &reference::gemm_batched_bound(&op, a, b, &c)?))
+        let want = reference::gemm_batched(&op, a, b, None, &c)?;
+        Ok(Check::compare(got, &want, &reference::gemm_batched_bound(&op, a, b, None, &c)?))
     })?;
     let size = format!("{batch}x{SIDE}x{SIDE}x{SIDE}");
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &da, &db, &dc))
 }
 
 /// A square whose side is a multiple of 4, and behind it the vector.
-fn gemv(gpu: &Gpu, trans: bool, numbers: &[f32]) -> Result<Outcome> {
+fn gemv(gpu: &Gpu, variant: &str, trans: bool, numbers: &[f32]) -> Result<Outcome> {
     let n = numbers.len().isqrt().saturating_sub(1) & !3;
     let (a, x) = (&numbers[..n * n], &numbers[n * n..][..n]);
-    let op = Gemv::new(n, n).trans(trans);
+    let op = Gemv::new(n, n).trans(trans).variant(variant);
     let (da, dx, dy) = (gpu.upload(a)?, gpu.upload(x)?, gpu.alloc::<f32>(n)?);
     let plan = op.plan::<f32>(gpu)?;
     run(gpu, |rec| plan.record(rec, &da, &dx, &dy))?;
@@ -489,12 +514,12 @@ fn gemv(gpu: &Gpu, trans: bool, numbers: &[f32]) -> Result<Outcome> {
 }
 
 /// A matrix that is about square, its sides multiples of 4.
-fn transpose<T: Element>(gpu: &Gpu, x: &[T]) -> Result<Outcome> {
+fn transpose<T: Element>(gpu: &Gpu, variant: &str, x: &[T]) -> Result<Outcome> {
     let n = x.len().isqrt() & !3;
     let m = x.len().checked_div(n).unwrap_or(0) & !3;
     let x = &x[..m * n];
     let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<T>(m * n)?);
-    let plan = Transpose::new(m, n).plan::<T>(gpu)?;
+    let plan = Transpose::new(m, n).variant(variant).plan::<T>(gpu)?;
     run(gpu, |rec| plan.record(rec, &dx, &dy))?;
     let check = exact(dy.read()? == reference::transpose(1, m, n, x));
     outcome(gpu, format!("{m}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))

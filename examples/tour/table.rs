@@ -6,10 +6,10 @@ use tilework::Gpu;
 
 /// Titles and widths of the columns, and whether they stand to the right, as numbers do.
 const COLUMNS: [(&str, usize, bool); 9] = [
-    ("op", 18, false),
+    ("op", 20, false),
     ("type", 4, false),
     ("size", 14, true),
-    ("variant", 10, false),
+    ("variant", 15, false),
     ("time", 8, true),
     ("rate", 13, true),
     ("ceiling", 7, true),

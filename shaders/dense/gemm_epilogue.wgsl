@@ -1,20 +1,23 @@
 // The end of a matrix product: C = activate(alpha * sum + beta * C + bias).
 // With CARRY, k is cut into slices, a dispatch each: all but the last leave their sum in `partial`. With VEC_C
-// rows of C are whole numbers of four elements, bound as such.
+// rows of C are whole numbers of four elements, bound as such. The bias is one of columns, with ROW_BIAS of rows.
 #import dense/gemm_params
 #import activation/none as activation
+
+// Of the bias and C.
+alias R = f32;
 
 const BIAS_BINDING: u32 = 3u;
 const C_BINDING: u32 = 3u;
 const PARTIAL_BINDING: u32 = 4u;
 
 #if BIAS
-@group(0) @binding(BIAS_BINDING) var<storage, read> bias: array<T>;
+@group(0) @binding(BIAS_BINDING) var<storage, read> bias: array<R>;
 #endif
 #if VEC_C
-@group(0) @binding(C_BINDING) var<storage, read_write> c: array<vec4<T>>;
+@group(0) @binding(C_BINDING) var<storage, read_write> c: array<vec4<R>>;
 #else
-@group(0) @binding(C_BINDING) var<storage, read_write> c: array<T>;
+@group(0) @binding(C_BINDING) var<storage, read_write> c: array<R>;
 #endif
 #if CARRY
 @group(0) @binding(PARTIAL_BINDING) var<storage, read_write> partial: array<f32>;
@@ -43,15 +46,19 @@ fn finish_four(row: u32, col: u32, sums: vec4<f32>) {
         return;
     }
 #endif
-    let at = (row * params.ldc + col) / 4u;
+    let at = (base_c + row * params.ldc + col) / 4u;
     var value = params.alpha * sums;
     if params.read_c != 0u {
         value += params.beta * vec4<f32>(c[at]);
     }
 #if BIAS
+#if ROW_BIAS
+    value += f32(bias[row]);
+#else
     value += vec4(f32(bias[col]), f32(bias[col + 1u]), f32(bias[col + 2u]), f32(bias[col + 3u]));
 #endif
-    c[at] = vec4<T>(vec4(activate(value.x), activate(value.y), activate(value.z), activate(value.w)));
+#endif
+    c[at] = vec4<R>(vec4(activate(value.x), activate(value.y), activate(value.z), activate(value.w)));
 }
 #else
 fn finish(row: u32, col: u32, sum: f32) {
@@ -61,14 +68,18 @@ fn finish(row: u32, col: u32, sum: f32) {
         return;
     }
 #endif
-    let at = row * params.ldc + col;
+    let at = base_c + row * params.ldc + col;
     var value = params.alpha * sum;
     if params.read_c != 0u {
         value += params.beta * f32(c[at]);
     }
 #if BIAS
+#if ROW_BIAS
+    value += f32(bias[row]);
+#else
     value += f32(bias[col]);
 #endif
-    c[at] = T(activate(value));
+#endif
+    c[at] = R(activate(value));
 }
 #endif

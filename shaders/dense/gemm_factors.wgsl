@@ -9,9 +9,9 @@
 
 fn load_a(row: u32, i: u32) -> f32 {
 #if TRANS_A
-    return f32(a[i * params.lda + row]);
+    return f32(a[base_a + i * params.lda + row]);
 #else
-    return f32(a[row * params.lda + i]);
+    return f32(a[base_a + row * params.lda + i]);
 #endif
 }
 #endif
@@ -23,9 +23,9 @@ fn load_a(row: u32, i: u32) -> f32 {
 
 fn load_b(i: u32, col: u32) -> f32 {
 #if TRANS_B
-    return f32(b[col * params.ldb + i]);
+    return f32(b[base_b + col * params.ldb + i]);
 #else
-    return f32(b[i * params.ldb + col]);
+    return f32(b[base_b + i * params.ldb + col]);
 #endif
 }
 #endif

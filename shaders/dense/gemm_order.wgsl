@@ -1,7 +1,7 @@
 // Which part of a matrix product a workgroup of a register-tiled kernel computes. Tiles of C are taken in
 // groups of GROUP_M rows of tiles, down the rows first, so that workgroups that run together share both
 // factors in the cache. With SPLIT a workgroup computes one slice of k of its tile, all tiles of a slice
-// before those of the next.
+// before those of the next; with BATCHED all tiles of a product before those of the next.
 #import dense/gemm_params
 
 const GROUP_M: u32 = 8u;
@@ -25,6 +25,11 @@ fn part_of(index: u32) -> Part {
     part.first_k = part.slice * params.slice_k;
     part.end_k = min(part.first_k + params.slice_k, params.k);
 #else
+#if BATCHED
+    let tiles = tiles_m * params.tiles_n;
+    begin_matrix(tile / tiles);
+    tile = tile % tiles;
+#endif
     part.slice = 0u;
     part.first_k = params.first_k;
     part.end_k = params.end_k;

@@ -31,8 +31,30 @@ struct Params {
     read_c: u32,
     alpha: f32,
     beta: f32,
+    // Products of a batch, and elements from a matrix to the next.
+    batch: u32,
+    stride_a: u32,
+    stride_b: u32,
+    stride_c: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+// Where A, B and C begin in their operands: with BATCHED, those of one product of a batch.
+#if BATCHED
+var<private> base_a: u32;
+var<private> base_b: u32;
+var<private> base_c: u32;
+
+fn begin_matrix(matrix: u32) {
+    base_a = matrix * params.stride_a;
+    base_b = matrix * params.stride_b;
+    base_c = matrix * params.stride_c;
+}
+#else
+const base_a: u32 = 0u;
+const base_b: u32 = 0u;
+const base_c: u32 = 0u;
+#endif
 
 // Row and column of C where the tile of workgroup number `index` of this dispatch begins.
 fn tile_origin(index: u32) -> vec2<u32> {

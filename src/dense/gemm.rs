@@ -1,7 +1,7 @@
 //! The matrix product and its epilogue.
 
 mod policy;
-mod register;
+pub(super) mod register;
 
 use self::policy::Division;
 use self::register::Form;
@@ -22,9 +22,10 @@ use half::f16;
 /// # Shapes
 /// `op(A)` is m x k, `op(B)` is k x n, C is m x n, all row-major; `a` is stored k x m with
 /// [`trans_a`](Self::trans_a), `b` n x k with [`trans_b`](Self::trans_b). Elements are `f32` or
-/// [`f16`](half::f16). Operands are `a`, `b`, `c`, in this order; [`with_bias`](Self::with_bias) adds
-/// `bias`, n elements, one for each column of C, before `c`. A leading dimension (`lda`, `ldb`, `ldc`)
-/// is the number of elements from one stored row to the next; an operand of `rows` rows then has
+/// [`f16`](half::f16), or f16 in the factors and f32 in all else ([`widened`](Self::widened)). Operands are `a`, `b`,
+/// `c`, in this order; [`with_bias`](Self::with_bias) adds `bias`, n elements, one for each column of C, before `c`,
+/// and [`with_row_bias`](Self::with_row_bias) m elements, one for each row. A leading dimension (`lda`, `ldb`,
+/// `ldc`) is the number of elements from one stored row to the next; an operand of `rows` rows then has
 /// `(rows - 1) * ld + row length` elements. Elements of `c` between its rows are left as they are. `c` must
 /// not overlap the others.
 ///
@@ -33,7 +34,7 @@ use half::f16;
 ///
 /// # Precision and determinism
 /// Products are summed in f32, in the order of k, for both element types; the end is computed in f32 and
-/// rounded once to the element type. The error before the activation is at most
+/// rounded once to the element type of C, where f16 overflows to infinity. The error before the activation is at most
 /// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)` with `gamma(j) = j u / (1 - j u)`, u = 2^-24
 /// ([`reference::gemm_bound`](crate::reference::gemm_bound)). NaN and infinities go through as IEEE
 /// arithmetic has them. Same device, same inputs, same variant and tile: same bits; but not with
@@ -77,6 +78,17 @@ use half::f16;
 /// let program = Op::<f32>::lower(&layer, &DeviceProfile::webgpu_defaults())?;
 /// assert_eq!(program.operands[1].len, 128 * 784);
 /// assert_eq!(program.cost.flop, 2.0 * 64.0 * 128.0 * 784.0);
+///
+/// // The same with features and weights in half precision, sums and results not.
+/// use half::f16;
+/// use tilework::DType;
+/// let mixed = Op::<f16>::lower(&layer.widened(), &DeviceProfile::h100())?;
+/// let types: Vec<_> = mixed.operands.iter().map(|o| (o.name, o.dtype)).collect();
+/// assert_eq!(types, [("a", DType::F16), ("b", DType::F16), ("bias", DType::F32), ("c", DType::F32)]);
+///
+/// // A bias for each of the 64 rows, as where samples are columns.
+/// let rows = Gemm::new(64, 128, 784).with_row_bias();
+/// assert_eq!(Op::<f32>::lower(&rows, &DeviceProfile::h100())?.operands[2].len, 64);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +101,8 @@ pub struct Gemm {
     pub(crate) trans_a: bool,
     pub(crate) trans_b: bool,
     pub(crate) activation: Activation,
+    /// Whether a bias has an element for each row of C, instead of each column.
+    pub(crate) row_bias: bool,
     lda: Option<usize>,
     ldb: Option<usize>,
     ldc: Option<usize>,
@@ -100,27 +114,61 @@ pub struct Gemm {
     variant: String,
 }
 
-/// [`Gemm`] with a bias for each column of C: operands `a`, `b`, `bias`, `c`.
+/// [`Gemm`] with a bias for each column or row of C: operands `a`, `b`, `bias`, `c`.
 ///
-/// Made by [`Gemm::with_bias`]; all that [`Gemm`] says holds.
+/// Made by [`Gemm::with_bias`] and [`Gemm::with_row_bias`]; all that [`Gemm`] says holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GemmBias {
     gemm: Gemm,
 }
 
 impl GemmBias {
-    /// The product without the bias.
+    /// The product without the bias. The [reference](crate::reference::gemm) is told by it what a bias belongs to.
     pub fn gemm(&self) -> &Gemm {
         &self.gemm
     }
+
+    /// The same with factors of `f16`, and a bias and C of `f32`: see [`Gemm::widened`].
+    #[must_use]
+    pub fn widened(self) -> Widened<Self> {
+        Widened { of: self }
+    }
+}
+
+/// A product of factors of `f16` whose bias and C are of `f32`, of [`Gemm`] or [`GemmBatched`](super::GemmBatched), with
+/// a bias or without.
+///
+/// Made by their `widened` ([`Gemm::widened`]), and planned as one of `f16`; all that they say holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Widened<D> {
+    pub(super) of: D,
+}
+
+/// Types of the elements.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Types {
+    /// Of A and B.
+    pub(super) factors: DType,
+    /// Of the bias and C.
+    pub(super) result: DType,
+}
+
+impl Types {
+    /// One for all.
+    pub(super) fn all(dtype: DType) -> Self {
+        Self { factors: dtype, result: dtype }
+    }
+
+    /// Factors of f16 for a result of f32.
+    pub(super) const MIXED: Self = Self { factors: DType::F16, result: DType::F32 };
 }
 
 /// Sides of the tiles: `m` x `n` of C, `k` of the inner extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Tile {
-    m: u32,
-    n: u32,
-    k: u32,
+pub(super) struct Tile {
+    pub(super) m: u32,
+    pub(super) n: u32,
+    pub(super) k: u32,
 }
 
 /// Where a matrix lies in its operand: stored rows, their length, and the distance between them.
@@ -131,9 +179,33 @@ pub(crate) struct Layout {
     pub(crate) ld: usize,
 }
 
+impl Layout {
+    /// Elements from the first to the last of the matrix `operand`.
+    pub(crate) fn span(self, name: &str, operand: &str) -> Result<usize> {
+        let Self { rows, cols, ld } = self;
+        if ld < cols {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: ld{operand} = {ld} is below {cols}, the length of a row of {operand} ({rows} x {cols} \
+                 as stored); a leading dimension counts the elements from one row to the next"
+            ));
+        }
+        if rows == 0 || cols == 0 {
+            return Ok(0);
+        }
+        // All rows but the last have their full distance: what is behind the last one is not touched.
+        Ok(elements(name, operand, &[rows, ld])? - (ld - cols))
+    }
+
+    /// Whether rows are whole numbers of four elements.
+    pub(super) fn fours(self) -> bool {
+        self.ld.is_multiple_of(4) && self.cols.is_multiple_of(4)
+    }
+}
+
 kernel_params! {
-    /// Of every kernel of the product.
-    struct Params {
+    /// Of every kernel of the product, and of those of a batch.
+    pub(super) struct Params {
         m: u32,
         n: u32,
         k: u32,
@@ -150,6 +222,10 @@ kernel_params! {
         read_c: u32,
         alpha: f32,
         beta: f32,
+        batch: u32,
+        stride_a: u32,
+        stride_b: u32,
+        stride_c: u32,
     }
 }
 
@@ -211,6 +287,7 @@ impl Gemm {
             trans_a: false,
             trans_b: false,
             activation: Activation::None,
+            row_bias: false,
             lda: None,
             ldb: None,
             ldc: None,
@@ -339,8 +416,23 @@ impl Gemm {
 
     /// The same with a bias for each column of C; `bias` becomes the third operand. Call it last.
     #[must_use]
-    pub fn with_bias(self) -> GemmBias {
+    pub fn with_bias(mut self) -> GemmBias {
+        self.row_bias = false;
         GemmBias { gemm: self }
+    }
+
+    /// The same with a bias for each row of C; `bias` becomes the third operand. Call it last.
+    #[must_use]
+    pub fn with_row_bias(mut self) -> GemmBias {
+        self.row_bias = true;
+        GemmBias { gemm: self }
+    }
+
+    /// The same with factors of `f16` and C of `f32`, to which the sums are not rounded again. Call it last, and plan it
+    /// as a product of `f16`.
+    #[must_use]
+    pub fn widened(self) -> Widened<Self> {
+        Widened { of: self }
     }
 
     /// Every way to run it.
@@ -370,9 +462,10 @@ impl Gemm {
         format!("gemm {} x {} x {}", self.m, self.n, self.k)
     }
 
-    fn lower_as(&self, dtype: DType, bias: bool, profile: &DeviceProfile) -> Result<Program> {
+    fn lower_as(&self, types: Types, bias: bool, profile: &DeviceProfile) -> Result<Program> {
         let name = self.name();
-        let f16 = dtype == DType::F16;
+        let Types { factors, result } = types;
+        let f16 = factors == DType::F16;
         if let Some(missing) = (Requires { f16, ..Requires::NOTHING }).missing(profile) {
             return Err(err!(
                 Unsupported,
@@ -381,13 +474,18 @@ impl Gemm {
             ));
         }
         let mut operands = vec![
-            self.matrix("a", self.layout_a(), dtype, Access::Read)?,
-            self.matrix("b", self.layout_b(), dtype, Access::Read)?,
+            self.matrix("a", self.layout_a(), factors, Access::Read)?,
+            self.matrix("b", self.layout_b(), factors, Access::Read)?,
         ];
         if bias {
-            operands.push(Operand { name: "bias", dtype, len: self.n, access: Access::Read });
+            operands.push(Operand {
+                name: "bias",
+                dtype: result,
+                len: self.bias_len(),
+                access: Access::Read,
+            });
         }
-        operands.push(self.matrix("c", self.layout_c(), dtype, Access::ReadWrite)?);
+        operands.push(self.matrix("c", self.layout_c(), result, Access::ReadWrite)?);
         for operand in &operands {
             check_operand(&name, operand, profile, "compute C in blocks of rows and columns, a call each")?;
         }
@@ -405,8 +503,8 @@ impl Gemm {
             why = format!("{why}; {zero} is 0, so A and B are not read");
         }
         let mut program = Program::new("gemm", variant.name, why);
-        program.cost = self.cost(dtype, bias, product);
-        program.traffic = product.then(|| self.traffic(program.cost, &work, dtype));
+        program.cost = self.cost(types, bias, product);
+        program.traffic = product.then(|| self.traffic(program.cost, &work, factors));
         program.operands = operands;
         if self.m > 0 && self.n > 0 {
             let job = Job { program: &mut program, profile, work, bias };
@@ -426,22 +524,7 @@ impl Gemm {
 
     /// The operand that holds a matrix.
     fn matrix(&self, operand: &'static str, at: Layout, dtype: DType, access: Access) -> Result<Operand> {
-        let Layout { rows, cols, ld } = at;
-        let name = self.name();
-        if ld < cols {
-            return Err(err!(
-                InvalidArgument,
-                "{name}: ld{operand} = {ld} is below {cols}, the length of a row of {operand} ({rows} x {cols} \
-                 as stored); a leading dimension counts the elements from one row to the next"
-            ));
-        }
-        let len = if rows == 0 || cols == 0 {
-            0
-        } else {
-            // All rows but the last have their full distance: what is behind the last one is not touched.
-            elements(&name, operand, &[rows, ld])? - (ld - cols)
-        };
-        Ok(Operand { name: operand, dtype, len, access })
+        Ok(Operand { name: operand, dtype, len: at.span(&self.name(), operand)?, access })
     }
 
     /// The division of C that was asked for, or that suits; checked.
@@ -541,7 +624,6 @@ impl Gemm {
 
     /// What a register-tiled kernel is written for.
     fn form(&self, work: &Work) -> Form {
-        let four = |at: Layout| at.ld.is_multiple_of(4) && at.cols.is_multiple_of(4);
         let Division { tile, thread } = work.division;
         Form {
             tile,
@@ -551,21 +633,29 @@ impl Gemm {
             vectors: work.vectors,
             trans_a: self.trans_a,
             trans_b: self.trans_b,
-            vec_a: four(self.layout_a()),
-            vec_b: four(self.layout_b()),
+            vec_a: self.layout_a().fours(),
+            vec_b: self.layout_b().fours(),
+            products: None,
         }
     }
 
-    fn cost(&self, dtype: DType, bias: bool, product: bool) -> Cost {
+    /// Elements of a bias.
+    pub(super) fn bias_len(&self) -> usize {
+        if self.row_bias { self.m } else { self.n }
+    }
+
+    fn cost(&self, types: Types, bias: bool, product: bool) -> Cost {
         let [m, n, k] = [self.m as f64, self.n as f64, if product { self.k as f64 } else { 0.0 }];
         let read_c = if self.beta == 0.0 { 0.0 } else { m * n };
-        let bias = if bias && self.m > 0 { n } else { 0.0 };
-        let factors = if self.m > 0 && self.n > 0 { m * k + k * n } else { 0.0 };
-        Cost { flop: 2.0 * m * n * k, bytes: (factors + read_c + bias + m * n) * dtype.size() as f64 }
+        let any = self.m > 0 && self.n > 0;
+        let bias = if bias && any { self.bias_len() as f64 } else { 0.0 };
+        let factors = if any { m * k + k * n } else { 0.0 };
+        let [of_factor, of_result] = [types.factors, types.result].map(|dtype| dtype.size() as f64);
+        Cost { flop: 2.0 * m * n * k, bytes: factors * of_factor + (read_c + bias + m * n) * of_result }
     }
 
     /// The parameters of all launches; `tile` is that of their grid.
-    fn params(&self, k: usize, tile: Tile) -> Result<Params> {
+    pub(super) fn params(&self, k: usize, tile: Tile) -> Result<Params> {
         let name = self.name();
         let ld = |what, at: Layout| index_u32(&name, what, at.ld);
         tiles(&name, "m", self.m, tile.m)?;
@@ -587,6 +677,10 @@ impl Gemm {
             read_c: u32::from(self.beta != 0.0),
             alpha: if k > 0 { self.alpha } else { 0.0 },
             beta: self.beta,
+            batch: 1,
+            stride_a: 0,
+            stride_b: 0,
+            stride_c: 0,
         })
     }
 
@@ -611,7 +705,7 @@ impl Gemm {
         let mut spec = self.end_spec(&job, 3, carry);
         let register = job.work.is_register();
         if register || job.work.variant == "register-direct" {
-            spec = spec.flag("VEC_C", register && self.whole_fours());
+            spec = spec.flag("VEC_C", register && self.layout_c().fours());
         }
         let kernel = job.program.kernel(self.kernel(&job.work, spec));
         let mut bindings = job.operands(0);
@@ -690,17 +784,14 @@ impl Gemm {
         ))
     }
 
-    /// Whether rows of C are whole numbers of four elements.
-    fn whole_fours(&self) -> bool {
-        self.n.is_multiple_of(4) && self.layout_c().ld.is_multiple_of(4)
-    }
-
     /// The spec of a kernel that ends in C, whose bias or C is bound at `next`; then come C and, with `carry`,
     /// the sums that are carried.
     fn end_spec(&self, job: &Job<'_>, next: u32, carry: bool) -> Spec {
         let c = next + u32::from(job.bias);
         job.type_spec()
+            .alias("R", if job.program.operands[2].dtype == DType::F16 { "f16" } else { "f32" })
             .flag("BIAS", job.bias)
+            .flag("ROW_BIAS", job.bias && self.row_bias)
             .flag("CARRY", carry)
             .constant("BIAS_BINDING", next)
             .constant("C_BINDING", c)
@@ -848,7 +939,7 @@ macro_rules! op {
             type Operands = (In<$t>, In<$t>, InOut<$t>);
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, false, profile)
+                self.lower_as(Types::all(<$t>::DTYPE), false, profile)
             }
         }
 
@@ -856,12 +947,28 @@ macro_rules! op {
             type Operands = (In<$t>, In<$t>, In<$t>, InOut<$t>);
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.gemm.lower_as(<$t>::DTYPE, true, profile)
+                self.gemm.lower_as(Types::all(<$t>::DTYPE), true, profile)
             }
         }
     )*};
 }
 op!(f32, f16);
+
+impl Op<f16> for Widened<Gemm> {
+    type Operands = (In<f16>, In<f16>, InOut<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.of.lower_as(Types::MIXED, false, profile)
+    }
+}
+
+impl Op<f16> for Widened<GemmBias> {
+    type Operands = (In<f16>, In<f16>, In<f32>, InOut<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.of.gemm.lower_as(Types::MIXED, true, profile)
+    }
+}
 
 /// What the registry knows of [`Gemm`].
 pub(super) const INFO: OpInfo = OpInfo {
@@ -897,16 +1004,25 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         samples.push((tiled(Gemm::new(3, 2, slice_k(profile) + 1).variant(variant)), bias));
         samples.push((tiled(Gemm::new(3, 4, slice_k(profile) + 1).variant(variant)), bias));
     }
-    let types: &[DType] = if profile.features.f16 { &[DType::F32, DType::F16] } else { &[DType::F32] };
+    samples.push((Gemm { row_bias: true, ..new(40) }, true));
+    samples.push((tiled(Gemm { row_bias: true, ..Gemm::new(32, 24, 40).variant(variant) }), true));
+    let mut types = vec![Types::all(DType::F32)];
+    if profile.features.f16 {
+        types.extend([Types::all(DType::F16), Types::MIXED]);
+    }
     let mut programs = Vec::new();
-    for &dtype in types {
+    for types in types {
         for (gemm, bias) in &samples {
-            programs.push(gemm.lower_as(dtype, *bias, profile)?);
+            programs.push(gemm.lower_as(types, *bias, profile)?);
         }
     }
     // Kernels of the size that the device gets by itself.
     for side in [256, 1 << 12] {
-        programs.push(Gemm::new(side, side, 64).variant(variant).lower_as(DType::F32, false, profile)?);
+        programs.push(Gemm::new(side, side, 64).variant(variant).lower_as(
+            Types::all(DType::F32),
+            false,
+            profile,
+        )?);
     }
     Ok(programs)
 }
@@ -1033,6 +1149,26 @@ mod tests {
         let program = Op::<f16>::lower(&transposed.with_bias(), &DeviceProfile::h100()).unwrap();
         assert_eq!(program.operands[2].len, 5);
         assert!(program.operands.iter().all(|o| o.dtype == DType::F16));
+    }
+
+    #[test]
+    fn a_bias_and_mixed_types_have_their_operands_and_bytes() {
+        let h100 = DeviceProfile::h100();
+        let gemm = Gemm::new(3, 5, 7);
+        let bias = |op: GemmBias| Op::<f32>::lower(&op, &h100).unwrap();
+        assert_eq!(bias(gemm.clone().with_bias()).operands[2].len, 5);
+        let rows = bias(gemm.clone().with_row_bias());
+        assert_eq!(rows.operands[2].len, 3);
+        assert_eq!(rows.cost.bytes, 4.0 * (21.0 + 35.0 + 3.0 + 15.0));
+        // The last call counts.
+        assert!(gemm.clone().with_row_bias().gemm().clone().with_bias().gemm() == &gemm);
+        let mixed = gemm.clone().beta(1.0).with_row_bias().widened();
+        let mixed = Op::<f16>::lower(&mixed, &h100).unwrap();
+        let types: Vec<_> = mixed.operands.iter().map(|o| o.dtype).collect();
+        assert_eq!(types, [DType::F16, DType::F16, DType::F32, DType::F32]);
+        assert_eq!(mixed.cost.bytes, 2.0 * (21.0 + 35.0) + 4.0 * (3.0 + 15.0 + 15.0));
+        let e = Op::<f16>::lower(&gemm.widened(), &DeviceProfile::swiftshader()).unwrap_err();
+        assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("SHADER_F16"), "{e}");
     }
 
     #[test]

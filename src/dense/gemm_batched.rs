@@ -1,61 +1,65 @@
 //! Products of many matrices of one shape.
 
-mod fours;
-
-use self::fours::Form;
-use super::Gemm;
-use super::gemm::{check_operand, dispatch_flop};
+use super::gemm::register::Form;
+use super::gemm::{Params, Tile, Types, check_operand, dispatch_flop};
+use super::{Activation, Gemm, Layout, Widened};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Program,
-    Requires, Source, Variant, choose, kernel_params,
+    Requires, Source, Variant, choose,
 };
-use crate::shader::Spec;
+use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
 use half::f16;
 
-/// Matrix product of each pair of a batch: `C[b] = alpha op(A[b]) op(B[b]) + beta C[b]`.
+/// Matrix product of each pair of a batch: `C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias)`.
 ///
 /// # Shapes
-/// Every `op(A[b])` is m x k, `op(B[b])` k x n, `C[b]` m x n, row-major without gaps; `a` holds matrices of k x m
+/// Every `op(A[b])` is m x k, `op(B[b])` k x n, `C[b]` m x n, row-major; `a` holds matrices of k x m
 /// with [`trans_a`](Self::trans_a), `b` of n x k with [`trans_b`](Self::trans_b). Elements are `f32` or
-/// [`f16`](half::f16). Operands are `a`, `b`, `c`, in this order. Matrices follow each other, or lie a
-/// stride apart ([`strides`](Self::strides)); a stride of 0 has all products read the one matrix. An
-/// operand has `(batch - 1) * stride + matrix size` elements; those of `c` between its matrices are left as
-/// they are. `c` must not overlap the others.
+/// [`f16`](half::f16), or f16 in the factors and f32 in all else ([`widened`](Self::widened)). Operands are `a`, `b`,
+/// `c`, in this order; [`with_bias`](Self::with_bias) adds `bias`, n elements, one for each column of every C, before
+/// `c`, and [`with_row_bias`](Self::with_row_bias) m elements, one for each row. Leading dimensions ([`lda`](Self::lda),
+/// [`ldb`](Self::ldb), [`ldc`](Self::ldc)) are the elements from one stored row to the next, strides
+/// ([`strides`](Self::strides)) those from one matrix to the next: 0 has all products read the one matrix, and matrices
+/// of `a` and of `b` may overlap. Those of `c` follow each other, or lie side by side in longer rows. An operand has
+/// `(batch - 1) * stride + (rows - 1) * ld + row length` elements; those of `c` between its rows and matrices are left
+/// as they are. `c` must not overlap the others.
 ///
 /// Any extent may be 0, and so may the batch. With `beta` = 0 (the default) `c` is not read, so what it
-/// holds, NaN too, does not matter. With `alpha` = 0 or k = 0 the result is `beta C` and `a` and `b` are not read.
+/// holds, NaN too, does not matter. With `alpha` = 0 or k = 0 the result is `activation(beta C + bias)` and `a` and
+/// `b` are not read.
 ///
 /// # Precision and determinism
 /// Products are summed in f32, in the order of k, for both element types; the end is computed in f32 and rounded
-/// once to the element type: large results overflow f16 to infinity. The error is at most
-/// `gamma(k + 4) (|alpha| |A| |B| + |beta C|)`, as that of [`Gemm`]
+/// once to the element type of C: large results overflow f16 to infinity. The error is that of [`Gemm`], before the
+/// activation at most `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)`
 /// ([`reference::gemm_batched_bound`](crate::reference::gemm_batched_bound)). NaN and infinities go through as
 /// IEEE arithmetic has them. Same device, same inputs, same variant: same bits.
 ///
 /// # Cost
-/// 2 batch m n k flop; every matrix of `a` and `b` read once, C written once, and read once if `beta` is not 0. No
+/// 2 batch m n k flop; every matrix of `a` and `b` and the bias read once, C written once, and read once if `beta` is not 0. No
 /// scratch. One dispatch, or several where one would take so long that a watchdog might end it.
 ///
 /// # Variants
-/// `naive`; `small` (a workgroup takes whole products, [`products`](Self::products) of them, m and n up to 64);
+/// `naive`; `small` (a workgroup takes whole products, [`products`](Self::products) of them, m and n up to 64, an
+/// invocation [`thread_tile`](Self::thread_tile) of C);
 /// `register` (tiles of C, those of a product after those of the one before). `auto`, the default, chooses
 /// by shape and device.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a stride with which matrices of `c` would overlap, or that is
-/// not 0 and below the size of a matrix of `a` or `b`; a shape that the variant does not take; an unknown
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length, a stride with which
+/// matrices of `c` would overlap; a shape that the variant does not take; an unknown
 /// variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above about 2^32 elements, or above the largest
 /// binding or buffer of the device; more products in a workgroup than its limits allow; a k above 2^20 steps
 /// of a kernel (60000 on processors), for which there is [`Gemm`]. [`Unsupported`](crate::ErrorKind::Unsupported): `f16`
 /// on a device without SHADER_F16.
 ///
 /// # Algorithm
-/// `shaders/dense/gemm_batched_naive.wgsl`: the definition. `src/dense/gemm_batched/fours.rs` writes the others:
-/// whole small matrices in workgroup memory (Abdelfattah, Haidar, Tomov and Dongarra, *Performance, Design, and
-/// Autotuning of Batched GEMM for GPUs*, 2016), sums in registers.
+/// `shaders/dense/gemm_batched_naive.wgsl`: the definition. `src/dense/gemm/register.rs` writes the others, as those of
+/// [`Gemm`]: sums in registers, and for `small` whole matrices in workgroup memory (Abdelfattah, Haidar, Tomov and
+/// Dongarra, *Performance, Design, and Autotuning of Batched GEMM for GPUs*, 2016).
 ///
 /// # Example
 /// ```
@@ -71,40 +75,43 @@ use half::f16;
 /// // The same rotation for all frames.
 /// let program = Op::<f32>::lower(&turned.strides(3000, 0, 3000), &DeviceProfile::webgpu_defaults())?;
 /// assert_eq!(program.operands[1].len, 3 * 3);
+///
+/// // Scores of attention, queries times transposed keys: 12 heads of 64 side by side in the rows of 100 tokens.
+/// let scores = GemmBatched::new(12, 100, 100, 64).lda(12 * 64).ldb(12 * 64).trans_b(true);
+/// let scores = scores.strides(64, 64, 100 * 100).alpha(0.125);
+/// let program = Op::<f32>::lower(&scores, &DeviceProfile::webgpu_defaults())?;
+/// assert_eq!(program.operands[0].len, 100 * 12 * 64);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct GemmBatched {
     pub(crate) batch: usize,
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: f32,
-    beta: f32,
-    trans_a: bool,
-    trans_b: bool,
+    one: Gemm,
     strides: Option<[usize; 3]>,
     products: Option<u32>,
+    thread: [u32; 2],
     variant: String,
 }
 
-kernel_params! {
-    /// Of every kernel of the batched product.
-    struct Params {
-        m: u32,
-        n: u32,
-        k: u32,
-        stride_a: u32,
-        stride_b: u32,
-        stride_c: u32,
-        batch: u32,
-        first: u32,
-        workgroups: u32,
-        tiles_n: u32,
-        tiles: u32,
-        read_c: u32,
-        alpha: f32,
-        beta: f32,
+/// [`GemmBatched`] with a bias for each column or row of every C: operands `a`, `b`, `bias`, `c`.
+///
+/// Made by [`GemmBatched::with_bias`] and [`GemmBatched::with_row_bias`]; all that [`GemmBatched`] says holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GemmBatchedBias {
+    gemm: GemmBatched,
+}
+
+impl GemmBatchedBias {
+    /// The products without the bias. The [reference](crate::reference::gemm_batched) is told by it what a bias belongs
+    /// to.
+    pub fn gemm(&self) -> &GemmBatched {
+        &self.gemm
+    }
+
+    /// The same with factors of `f16`, and a bias and C of `f32`: see [`GemmBatched::widened`].
+    #[must_use]
+    pub fn widened(self) -> Widened<Self> {
+        Widened { of: self }
     }
 }
 
@@ -140,49 +147,68 @@ impl GemmBatched {
     pub fn new(batch: usize, m: usize, n: usize, k: usize) -> Self {
         Self {
             batch,
-            m,
-            n,
-            k,
-            alpha: 1.0,
-            beta: 0.0,
-            trans_a: false,
-            trans_b: false,
+            one: Gemm::new(m, n, k),
             strides: None,
             products: None,
+            thread: [4, 4],
             variant: "auto".into(),
         }
     }
 
+    fn with(self, form: impl FnOnce(Gemm) -> Gemm) -> Self {
+        Self { one: form(self.one), ..self }
+    }
+
     /// Factor of the products; 1 by default. With 0, `a` and `b` are not read.
     #[must_use]
-    pub fn alpha(mut self, alpha: f32) -> Self {
-        self.alpha = alpha;
-        self
+    pub fn alpha(self, alpha: f32) -> Self {
+        self.with(|one| one.alpha(alpha))
     }
 
     /// Factor of what `c` holds before; 0 by default, and `c` is then not read.
     #[must_use]
-    pub fn beta(mut self, beta: f32) -> Self {
-        self.beta = beta;
-        self
+    pub fn beta(self, beta: f32) -> Self {
+        self.with(|one| one.beta(beta))
     }
 
     /// Whether matrices of `a` are stored transposed, k x m; false by default.
     #[must_use]
-    pub fn trans_a(mut self, trans: bool) -> Self {
-        self.trans_a = trans;
-        self
+    pub fn trans_a(self, trans: bool) -> Self {
+        self.with(|one| one.trans_a(trans))
     }
 
     /// Whether matrices of `b` are stored transposed, n x k; false by default.
     #[must_use]
-    pub fn trans_b(mut self, trans: bool) -> Self {
-        self.trans_b = trans;
-        self
+    pub fn trans_b(self, trans: bool) -> Self {
+        self.with(|one| one.trans_b(trans))
     }
 
-    /// Elements from one matrix to the next in `a`, `b` and `c`; their sizes m k, k n and m n by default. A stride of 0
-    /// in `a` or `b` is the same matrix for all products.
+    /// The function applied last; [`Activation::None`] by default.
+    #[must_use]
+    pub fn activation(self, activation: Activation) -> Self {
+        self.with(|one| one.activation(activation))
+    }
+
+    /// Elements from one stored row to the next in matrices of `a`; the row length by default.
+    #[must_use]
+    pub fn lda(self, lda: usize) -> Self {
+        self.with(|one| one.lda(lda))
+    }
+
+    /// Elements from one stored row to the next in matrices of `b`; the row length by default.
+    #[must_use]
+    pub fn ldb(self, ldb: usize) -> Self {
+        self.with(|one| one.ldb(ldb))
+    }
+
+    /// Elements from one row to the next in matrices of `c`; n by default.
+    #[must_use]
+    pub fn ldc(self, ldc: usize) -> Self {
+        self.with(|one| one.ldc(ldc))
+    }
+
+    /// Elements from one matrix to the next in `a`, `b` and `c`; by default they follow each other, each as long as its
+    /// rows times its leading dimension. A stride of 0 in `a` or `b` is the same matrix for all products.
     #[must_use]
     pub fn strides(mut self, a: usize, b: usize, c: usize) -> Self {
         self.strides = Some([a, b, c]);
@@ -197,11 +223,40 @@ impl GemmBatched {
         self
     }
 
+    /// Rows and columns of C that one invocation of `small` computes, multiples of 4 up to 16; 4 x 4 by default. Other
+    /// variants ignore it.
+    #[must_use]
+    pub fn thread_tile(mut self, rows: u32, columns: u32) -> Self {
+        self.thread = [rows, columns];
+        self
+    }
+
     /// Runs the variant of this name instead of `auto`.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
+    }
+
+    /// The same with a bias for each column of every C; `bias` becomes the third operand. Call it last.
+    #[must_use]
+    pub fn with_bias(mut self) -> GemmBatchedBias {
+        self.one.row_bias = false;
+        GemmBatchedBias { gemm: self }
+    }
+
+    /// The same with a bias for each row of every C; `bias` becomes the third operand. Call it last.
+    #[must_use]
+    pub fn with_row_bias(mut self) -> GemmBatchedBias {
+        self.one.row_bias = true;
+        GemmBatchedBias { gemm: self }
+    }
+
+    /// The same with factors of `f16` and C of `f32`, to which the sums are not rounded again. Call it last, and plan it
+    /// as a product of `f16`.
+    #[must_use]
+    pub fn widened(self) -> Widened<Self> {
+        Widened { of: self }
     }
 
     /// Every way to run it.
@@ -210,47 +265,47 @@ impl GemmBatched {
     }
 
     /// One product of the batch.
-    pub(crate) fn one(&self) -> Gemm {
-        Gemm::new(self.m, self.n, self.k)
-            .alpha(self.alpha)
-            .beta(self.beta)
-            .trans_a(self.trans_a)
-            .trans_b(self.trans_b)
+    pub(crate) fn one(&self) -> &Gemm {
+        &self.one
     }
 
-    /// For a, b and c: elements of a matrix, and from one to the next.
-    pub(crate) fn places(&self) -> Result<[(usize, usize); 3]> {
+    /// For a, b and c: where the first matrix lies, its elements from first to last, and those from one matrix to the
+    /// next.
+    pub(crate) fn places(&self) -> Result<[Place; 3]> {
         let name = self.name();
-        let shapes = [("a", [self.m, self.k]), ("b", [self.k, self.n]), ("c", [self.m, self.n])];
-        let mut places = [(0, 0); 3];
-        for (i, (operand, shape)) in shapes.into_iter().enumerate() {
-            let size = elements(&name, operand, &shape)?;
-            let stride = self.strides.map_or(size, |strides| strides[i]);
-            if stride < size && self.batch > 1 && (operand == "c" || stride > 0) {
-                let rule = match operand {
-                    "c" => "its matrices would overlap",
-                    _ => "a stride is at least that, or 0 for the same matrix in all products",
-                };
-                return Err(err!(
-                    InvalidArgument,
-                    "{name}: the stride {stride} of {operand} is below {size}, the elements of a matrix ({} x {}); {rule}",
-                    shape[0],
-                    shape[1]
-                ));
-            }
-            places[i] = (size, stride);
+        let place = |i: usize, operand, at: Layout| {
+            let span = at.span(&name, operand)?;
+            let stride = match self.strides {
+                Some(strides) => strides[i],
+                None => elements(&name, operand, &[at.rows, at.ld])?,
+            };
+            Ok(Place { at, span, stride })
+        };
+        let one = &self.one;
+        let places =
+            [place(0, "a", one.layout_a())?, place(1, "b", one.layout_b())?, place(2, "c", one.layout_c())?];
+        let Place { at: Layout { rows, cols, ld }, span, stride } = places[2];
+        let side_by_side = stride >= cols && stride.saturating_mul(self.batch.saturating_sub(1)) <= ld - cols;
+        if self.batch > 1 && stride < span && !side_by_side {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: with a stride of {stride} the matrices of c ({rows} x {cols}, ldc = {ld}) overlap; it is at \
+                 least {span}, the elements of one, or they lie side by side: the stride is at least {cols} and ldc at \
+                 least (batch - 1) * stride + {cols}"
+            ));
         }
         Ok(places)
     }
 
     /// The shape, for texts.
     fn name(&self) -> String {
-        format!("gemm-batched {} x {} x {} x {}", self.batch, self.m, self.n, self.k)
+        let Gemm { m, n, k, .. } = self.one;
+        format!("gemm-batched {} x {m} x {n} x {k}", self.batch)
     }
 
-    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+    fn lower_as(&self, types: Types, bias: bool, profile: &DeviceProfile) -> Result<Program> {
         let name = self.name();
-        let f16 = dtype == DType::F16;
+        let f16 = types.factors == DType::F16;
         if let Some(missing) = (Requires { f16, ..Requires::NOTHING }).missing(profile) {
             return Err(err!(
                 Unsupported,
@@ -260,40 +315,52 @@ impl GemmBatched {
         }
         let places = self.places()?;
         let mut operands = Vec::new();
-        for (operand, (size, stride)) in ["a", "b", "c"].into_iter().zip(places) {
+        for (operand, Place { span, stride, .. }) in ["a", "b", "c"].into_iter().zip(places) {
             let len = match self.batch {
                 0 => 0,
-                _ if size == 0 => 0,
-                batch => elements(&name, operand, &[batch - 1, stride])?.saturating_add(size),
+                _ if span == 0 => 0,
+                batch => elements(&name, operand, &[batch - 1, stride])?.saturating_add(span),
             };
-            let access = if operand == "c" { Access::ReadWrite } else { Access::Read };
+            let (dtype, access) = match operand {
+                "c" => (types.result, Access::ReadWrite),
+                _ => (types.factors, Access::Read),
+            };
             let operand = Operand { name: operand, dtype, len, access };
             index_u32(&name, &format!("the end of {} and a tile", operand.name), len.saturating_add(BEHIND))?;
             check_operand(&name, &operand, profile, "take fewer products a call")?;
             operands.push(operand);
         }
+        if bias {
+            let len = self.one.bias_len();
+            let operand = Operand { name: "bias", dtype: types.result, len, access: Access::Read };
+            check_operand(&name, &operand, profile, "take fewer rows or columns a call")?;
+            operands.insert(2, operand);
+        }
         let (variant, mut why) =
             choose("gemm-batched", &self.variant, VARIANTS, profile, || self.policy(profile))?;
-        let form = self.form(variant.name, profile)?;
-        let product = self.k > 0 && self.alpha != 0.0;
+        let mut form = self.form(variant.name, places, profile)?;
+        let product = self.one.k > 0 && self.one.alpha != 0.0;
         if !product {
-            let zero = if self.k == 0 { "k" } else { "alpha" };
+            let zero = if self.one.k == 0 { "k" } else { "alpha" };
             why = format!("{why}; {zero} is 0, so A and B are not read");
+            // What is left is the end of each element.
+            form = None;
         }
         let mut program = Program::new("gemm-batched", variant.name, why);
-        program.cost = self.cost(places, dtype, product);
+        program.cost = self.cost(places, types, bias, product);
         program.operands = operands;
-        if program.operands[2].len > 0 {
-            let k = if product { self.k } else { 0 };
+        if self.batch > 0 && places[2].span > 0 {
+            let k = if product { self.one.k } else { 0 };
             self.check_steps(k, form, profile)?;
-            self.dispatch(&mut program, places, k, form, profile);
+            let kernel = self.kernel(types, bias, places, form);
+            self.dispatch(&mut program, kernel, places, k, form, profile)?;
         }
         Ok(program)
     }
 
     /// Which variant, and why.
     fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
-        let Self { m, n, k, .. } = *self;
+        let Gemm { m, n, k, .. } = self.one;
         if m.min(n) < 4 || k < 4 {
             ("naive", format!("{m} x {n} x {k} does not fill a thread tile of 4 x 4"))
         } else if profile.is_cpu() && m.min(n) < 16 && k < 1 << 12 {
@@ -309,31 +376,41 @@ impl GemmBatched {
     }
 
     /// What a register-tiled kernel is written for; none for `naive`.
-    fn form(&self, variant: &str, profile: &DeviceProfile) -> Result<Option<Form>> {
-        let whole = |tile: [u32; 3]| {
-            let extents = [self.m, self.n, self.k];
-            [0, 1, 2].map(|i| extents[i].is_multiple_of(tile[i] as usize))
-        };
-        let form = |tile, groups, products| Form {
-            tile,
-            groups,
+    fn form(&self, variant: &str, places: [Place; 3], profile: &DeviceProfile) -> Result<Option<Form>> {
+        let form = |[m, n, k]: [u32; 3], thread, products| Form {
+            tile: Tile { m, n, k },
+            thread,
+            double: false,
+            unrolled: true,
+            vectors: profile.backend == "vulkan",
+            trans_a: self.one.trans_a,
+            trans_b: self.one.trans_b,
+            vec_a: self.fours(places[0]),
+            vec_b: self.fours(places[1]),
             products,
-            exact: whole(tile),
-            trans_a: self.trans_a,
-            trans_b: self.trans_b,
         };
         match variant {
             "naive" => Ok(None),
             "small" => self.small(form, profile).map(Some),
             _ => {
-                let (tile, groups) = match profile.class {
-                    DeviceClass::Cpu => ([32, 32, 8], [1, 1]),
-                    DeviceClass::Discrete if self.m.min(self.n) >= 256 => ([128, 128, 8], [2, 2]),
-                    _ => ([64, 64, 16], [2, 1]),
+                let (tile, thread) = match profile.class {
+                    DeviceClass::Cpu => ([32, 32, 8], [4, 4]),
+                    DeviceClass::Discrete if self.one.m.min(self.one.n) >= 256 => ([128, 128, 8], [8, 8]),
+                    _ => ([64, 64, 16], [8, 4]),
                 };
-                Ok(Some(form(tile, groups, None)))
+                let single = form(tile, thread, None);
+                // Two tiles of each factor where there is room for them.
+                let double = Form { double: true, ..single };
+                let room = double.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into();
+                Ok(Some(if room { double } else { single }))
             }
         }
+    }
+
+    /// Whether an operand can be bound as vectors of four.
+    fn fours(&self, Place { at, span, stride }: Place) -> bool {
+        // An operand without elements is bound as one of four bytes.
+        span > 0 && at.fours() && (self.batch == 1 || stride.is_multiple_of(4))
     }
 
     /// The form of `small`.
@@ -343,15 +420,24 @@ impl GemmBatched {
         profile: &DeviceProfile,
     ) -> Result<Form> {
         let name = self.name();
-        if self.m.max(self.n) > SMALL_SIDE {
+        let Gemm { m, n, k, .. } = self.one;
+        if m.max(n) > SMALL_SIDE {
             return Err(err!(
                 InvalidArgument,
                 "{name}: `small` holds whole matrices, of at most {SMALL_SIDE} rows and columns of C; take `register`"
             ));
         }
-        let fours = |x: usize| x.max(1).next_multiple_of(4) as u32;
-        let [m, n] = [self.m, self.n].map(fours);
-        let lanes = m * n / 16;
+        let [rows, columns] = self.thread;
+        if [rows, columns].iter().any(|x| !x.is_multiple_of(4) || !(4..=16).contains(x)) {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: an invocation of `small` cannot compute {rows} x {columns} elements of C; the thread tiles of this \
+                 variant are multiples of 4 up to 16 by such"
+            ));
+        }
+        let whole = |x: usize, of: u32| (x.max(1) as u32).next_multiple_of(of);
+        let (m, n) = (whole(m, rows), whole(n, columns));
+        let lanes = m / rows * (n / columns);
         let batch = u32::try_from(self.batch).unwrap_or(u32::MAX).max(1);
         let products = self.products.unwrap_or_else(|| (SMALL_INVOCATIONS / lanes).clamp(1, batch));
         let limits = &profile.limits;
@@ -364,19 +450,24 @@ impl GemmBatched {
                 limits.max_invocations.min(limits.max_workgroup_size[0])
             ));
         }
+        // No more steps than `SMALL_K` are asked for.
+        let form = |k: usize| form([m, n, whole(k, 4)], [rows, columns], Some(products));
+        // So many steps of k at a time that an invocation has at most 16 loads of each factor in registers.
+        let width = if form(0).vec_a && form(0).vec_b { 4 } else { 1 };
+        // Processors compile what is written out slowly.
+        let longest = if profile.is_cpu() { SMALL_K / 4 } else { SMALL_K };
+        let most = longest.min((16 * width * m.min(n) / (rows * columns)).max(4) as usize);
         // Slices of k of about the same length, more of them until they fit.
-        let fewest = self.k.div_ceil(SMALL_K).max(1);
         let all = u64::from(limits.max_workgroup_bytes);
         let budget = all.min(SMALL_BYTES);
-        let mut slices = fewest;
+        let mut slices = k.div_ceil(most).max(1);
         loop {
-            let k = fours(self.k.div_ceil(slices));
-            let form = form([m, n, k], [1, 1], Some(products));
+            let form = form(k.div_ceil(slices));
             let bytes = form.workgroup_bytes();
-            if bytes <= budget || (k == 4 && bytes <= all) {
+            if bytes <= budget || (form.tile.k == 4 && bytes <= all) {
                 return Ok(form);
             }
-            if k == 4 {
+            if form.tile.k == 4 {
                 return Err(err!(
                     TooLarge,
                     "{name}: {products} products need {bytes} bytes of workgroup memory; {} has {all}; take fewer",
@@ -391,7 +482,7 @@ impl GemmBatched {
     fn check_steps(&self, k: usize, form: Option<Form>, profile: &DeviceProfile) -> Result<()> {
         // Mesa's software driver ends all loops of an invocation after 65535 rounds together, without a word.
         let most = if profile.is_cpu() { 60_000 } else { 1 << 20 };
-        let step = form.map_or(1, |form| form.tile[2]) as usize;
+        let step = form.map_or(1, |form| form.tile.k) as usize;
         if k.div_ceil(step) <= most {
             return Ok(());
         }
@@ -405,87 +496,97 @@ impl GemmBatched {
         ))
     }
 
-    fn cost(&self, places: [(usize, usize); 3], dtype: DType, product: bool) -> Cost {
+    fn cost(&self, places: [Place; 3], types: Types, bias: bool, product: bool) -> Cost {
         let batch = self.batch as f64;
-        let [a, b, c] = places.map(|(size, _)| size as f64);
-        let times = |stride: usize| if stride == 0 { batch.min(1.0) } else { batch };
-        let factors = match product && self.m > 0 && self.n > 0 {
-            true => times(places[0].1) * a + times(places[1].1) * b,
+        let [a, b, c] = places.map(|Place { at, .. }| at.rows as f64 * at.cols as f64);
+        let times = |place: Place| if place.stride == 0 { batch.min(1.0) } else { batch };
+        let factors = match product && c > 0.0 {
+            true => times(places[0]) * a + times(places[1]) * b,
             false => 0.0,
         };
-        let results = if self.beta == 0.0 { batch * c } else { 2.0 * batch * c };
-        let flop = if product { 2.0 * batch * c * self.k as f64 } else { 0.0 };
-        Cost { flop, bytes: (factors + results) * dtype.size() as f64 }
+        let results = if self.one.beta == 0.0 { batch * c } else { 2.0 * batch * c };
+        let bias = if bias && batch * c > 0.0 { self.one.bias_len() as f64 } else { 0.0 };
+        let [of_factor, of_result] = [types.factors, types.result].map(|dtype| dtype.size() as f64);
+        let flop = if product { 2.0 * batch * c * self.one.k as f64 } else { 0.0 };
+        Cost { flop, bytes: factors * of_factor + (results + bias) * of_result }
     }
 
     fn dispatch(
         &self,
         program: &mut Program,
-        places: [(usize, usize); 3],
+        kernel: Kernel,
+        places: [Place; 3],
         k: usize,
         form: Option<Form>,
         profile: &DeviceProfile,
-    ) {
+    ) -> Result<()> {
         // All that is counted here is at most the elements of an operand, but for strides that are not used.
-        let strides = places.map(|(size, stride)| if self.batch > 1 && size > 0 { stride as u32 } else { 0 });
-        let [batch, m, n] = [self.batch, self.m, self.n].map(|x| x as u64);
-        let tile_of = |form: Form| [u64::from(form.tile[0]), u64::from(form.tile[1])];
-        let [tile_m, tile_n] = form.map_or([1, 1], tile_of);
-        let (tiles_m, tiles_n) = (m.div_ceil(tile_m), n.div_ceil(tile_n));
-        let tiles = tiles_m * tiles_n;
+        let stride = |Place { span, stride, .. }| if self.batch > 1 && span > 0 { stride as u32 } else { 0 };
+        let [batch, m, n] = [self.batch, self.one.m, self.one.n].map(|x| x as u64);
+        let tile = form.map_or(Tile { m: 1, n: 1, k: 1 }, |form| form.tile);
+        let [tile_m, tile_n] = [tile.m, tile.n].map(u64::from);
         let (workgroups, elements) = match form {
             None => ((batch * m * n).div_ceil(NAIVE_ELEMENTS), NAIVE_ELEMENTS),
             Some(Form { products: Some(products), .. }) => {
                 (batch.div_ceil(products.into()), u64::from(products) * tile_m * tile_n)
             }
-            Some(_) => (batch * tiles, tile_m * tile_n),
+            Some(_) => (batch * m.div_ceil(tile_m) * n.div_ceil(tile_n), tile_m * tile_n),
         };
         let params = Params {
-            m: m as u32,
-            n: n as u32,
-            k: k as u32,
-            stride_a: strides[0],
-            stride_b: strides[1],
-            stride_c: strides[2],
+            end_k: k as u32,
             batch: batch as u32,
-            first: 0,
-            workgroups: 0,
-            tiles_n: tiles_n as u32,
-            tiles: tiles as u32,
-            read_c: u32::from(self.beta != 0.0),
-            alpha: if k > 0 { self.alpha } else { 0.0 },
-            beta: self.beta,
+            stride_a: stride(places[0]),
+            stride_b: stride(places[1]),
+            stride_c: stride(places[2]),
+            ..self.one.params(k, tile)?
         };
-        let kernel = program.kernel(self.kernel(program.operands[0].dtype, places, form));
-        let bindings: Vec<_> = (0..3).map(|i| Binding::operand(i, &program.operands)).collect();
+        let kernel = program.kernel(kernel);
+        let bindings: Vec<_> =
+            (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
         // Bands that take a bounded time, of at most 2^31 workgroups: the index of one stays below 2^32.
         let band = (dispatch_flop(profile.class) / (2 * elements * k.max(1) as u64)).clamp(1, 1 << 31);
         for first in (0..workgroups).step_by(band as usize) {
             let count = band.min(workgroups - first);
-            let params = Params { first: first as u32, workgroups: count as u32, ..params };
+            let params = Params { first_tile: first as u32, tiles: count as u32, ..params };
             program.dispatch(kernel, &params, bindings.clone(), Grid::fold(count));
         }
+        Ok(())
     }
 
-    fn kernel(&self, dtype: DType, places: [(usize, usize); 3], form: Option<Form>) -> Kernel {
-        let f16 = dtype == DType::F16;
-        let spec = Spec::new().alias("T", if f16 { "f16" } else { "f32" }).flag("F16", f16);
+    fn kernel(&self, types: Types, bias: bool, places: [Place; 3], form: Option<Form>) -> Kernel {
+        let wgsl = |dtype| if dtype == DType::F16 { "f16" } else { "f32" };
+        let spec = Spec::new()
+            .alias("T", wgsl(types.factors))
+            .alias("R", wgsl(types.result))
+            .flag("F16", types.factors == DType::F16)
+            .flag("BATCHED", true)
+            .flag("BIAS", bias)
+            .flag("ROW_BIAS", bias && self.one.row_bias)
+            .constant("C_BINDING", 3 + u32::from(bias))
+            .slot("activation", Fragment::Library(self.one.activation.fragment()));
         let Some(form) = form else {
-            let spec = spec.flag("TRANS_A", self.trans_a).flag("TRANS_B", self.trans_b);
+            let spec = spec.flag("TRANS_A", self.one.trans_a).flag("TRANS_B", self.one.trans_b);
             return Kernel::library("dense/gemm_batched_naive", "gemm_batched_naive", spec);
         };
-        let rows =
-            [if self.trans_a { self.m } else { self.k }, if self.trans_b { self.k } else { self.n }, self.n];
-        let mut spec = spec;
-        for (i, flag) in ["VEC_A", "VEC_B", "VEC_C"].into_iter().enumerate() {
-            let (size, stride) = places[i];
-            let fours = rows[i].is_multiple_of(4) && (self.batch == 1 || stride.is_multiple_of(4));
-            // An operand without elements is bound as one of four bytes.
-            spec = spec.flag(flag, fours && size > 0);
-        }
+        let spec = spec
+            .constant("TILE_M", form.tile.m)
+            .constant("TILE_N", form.tile.n)
+            .flag("VEC_A", form.vec_a)
+            .flag("VEC_B", form.vec_b)
+            .flag("VEC_C", self.fours(places[2]));
         let source = Source::Text { name: form.name().into(), text: form.text().into() };
         Kernel { source, spec, entry: form.entry(), trusted: true }
     }
+}
+
+/// Where the matrices of an operand lie.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) at: Layout,
+    /// Elements from the first to the last of one.
+    pub(crate) span: usize,
+    /// Elements from one to the next.
+    pub(crate) stride: usize,
 }
 
 macro_rules! op {
@@ -494,17 +595,41 @@ macro_rules! op {
             type Operands = (In<$t>, In<$t>, InOut<$t>);
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
+                self.lower_as(Types::all(<$t>::DTYPE), false, profile)
+            }
+        }
+
+        impl Op<$t> for GemmBatchedBias {
+            type Operands = (In<$t>, In<$t>, In<$t>, InOut<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.gemm.lower_as(Types::all(<$t>::DTYPE), true, profile)
             }
         }
     )*};
 }
 op!(f32, f16);
 
+impl Op<f16> for Widened<GemmBatched> {
+    type Operands = (In<f16>, In<f16>, InOut<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.of.lower_as(Types::MIXED, false, profile)
+    }
+}
+
+impl Op<f16> for Widened<GemmBatchedBias> {
+    type Operands = (In<f16>, In<f16>, In<f32>, InOut<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.of.gemm.lower_as(Types::MIXED, true, profile)
+    }
+}
+
 /// What the registry knows of [`GemmBatched`].
 pub(super) const INFO: OpInfo = OpInfo {
     name: "gemm-batched",
-    about: "C[b] = alpha op(A[b]) op(B[b]) + beta C[b], for every b of a batch",
+    about: "C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias), for every b of a batch",
     inputs: "a (B,m,k), b (B,k,n), f32 or f16",
     keys: "alpha 1, trans-a, trans-b",
     variants: GemmBatched::variants,
@@ -512,19 +637,30 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let types: &[DType] = if profile.features.f16 { &[DType::F32, DType::F16] } else { &[DType::F32] };
+    let mut types = vec![Types::all(DType::F32)];
+    if profile.features.f16 {
+        types.extend([Types::all(DType::F16), Types::MIXED]);
+    }
+    let new = |batch, m, n, k| GemmBatched::new(batch, m, n, k).variant(variant);
     let mut programs = Vec::new();
-    for &dtype in types {
+    for types in types {
         for (trans_a, trans_b) in [(false, false), (false, true), (true, false), (true, true)] {
             for [batch, m, n, k] in [[10, 8, 8, 8], [3, 17, 21, 9], [2, 32, 32, 32], [2, 61, 64, 35]] {
-                let op = GemmBatched::new(batch, m, n, k).trans_a(trans_a).trans_b(trans_b).variant(variant);
-                programs.push(op.lower_as(dtype, profile)?);
+                let op = new(batch, m, n, k).trans_a(trans_a).trans_b(trans_b);
+                programs.push(op.lower_as(types, false, profile)?);
             }
         }
-        programs.push(GemmBatched::new(2, 4, 4, 0).beta(1.0).variant(variant).lower_as(dtype, profile)?);
+        programs.push(new(2, 4, 4, 0).beta(1.0).lower_as(types, true, profile)?);
+        for op in [new(2, 12, 20, 16), new(2, 13, 21, 16)] {
+            programs.push(op.clone().with_bias().gemm.lower_as(types, true, profile)?);
+            programs.push(op.with_row_bias().gemm.lower_as(types, true, profile)?);
+        }
+        for activation in Activation::ALL {
+            programs.push(new(2, 12, 20, 16).activation(activation).lower_as(types, false, profile)?);
+        }
     }
     if variant != "small" {
-        programs.push(GemmBatched::new(2, 300, 256, 64).variant(variant).lower_as(DType::F32, profile)?);
+        programs.push(new(2, 300, 256, 64).lower_as(Types::all(DType::F32), false, profile)?);
     }
     Ok(programs)
 }
@@ -573,9 +709,10 @@ mod tests {
                 for n in 1..=SMALL_SIDE {
                     for k in [1, 31, 33, 64, 1000] {
                         let op = GemmBatched::new(100, m, n, k);
-                        let form = op.form("small", &profile).unwrap().unwrap();
+                        let form = op.form("small", op.places().unwrap(), &profile).unwrap().unwrap();
+                        let loads = form.tile.k * form.tile.m.max(form.tile.n) / form.lanes();
                         assert!(
-                            form.invocations() <= 256 && form.workgroup_bytes() <= SMALL_BYTES,
+                            form.invocations() <= 256 && form.workgroup_bytes() <= SMALL_BYTES && loads <= 64,
                             "{form:?}"
                         );
                     }
@@ -591,11 +728,23 @@ mod tests {
         virtual_device.class = DeviceClass::Virtual;
         let program = lower(&op, &virtual_device).unwrap();
         // 2^33 flop each: 32 products, in tiles of 64 x 64; an H100 gets more.
-        let parts: Vec<_> =
-            program.dispatches.iter().map(|d| bytemuck::pod_read_unaligned::<Params>(&d.params)).collect();
-        let parts: Vec<_> = parts.iter().map(|p| (p.first, p.workgroups)).collect();
+        let parts: Vec<_> = (0..program.dispatches.len())
+            .map(|i| (program.param(i, "first_tile"), program.param(i, "tiles")))
+            .collect();
         assert_eq!(parts, [(0, 2048), (2048, 2048), (4096, 64)]);
         assert_eq!(lower(&op, &DeviceProfile::h100()).unwrap().dispatches.len(), 1);
+    }
+
+    #[test]
+    fn a_bias_and_mixed_types_have_their_operands_and_bytes() {
+        let h100 = DeviceProfile::h100();
+        let op = GemmBatched::new(10, 4, 5, 6);
+        let program = Op::<f16>::lower(&op.clone().with_row_bias().widened(), &h100).unwrap();
+        let operands: Vec<_> = program.operands.iter().map(|o| (o.name, o.dtype, o.len)).collect();
+        let (f16, f32) = (DType::F16, DType::F32);
+        assert_eq!(operands, [("a", f16, 240), ("b", f16, 300), ("bias", f32, 4), ("c", f32, 200)]);
+        assert_eq!(program.cost.bytes, 2.0 * 540.0 + 4.0 * 204.0);
+        assert_eq!(Op::<f32>::lower(&op.with_bias(), &h100).unwrap().operands[2].len, 5);
     }
 
     #[test]
@@ -611,21 +760,45 @@ mod tests {
     fn strides_that_cannot_be_are_refused_with_the_numbers() {
         let h100 = DeviceProfile::h100();
         let op = GemmBatched::new(2, 3, 5, 7);
-        for (strides, text) in [
-            ([20, 35, 15], "the stride 20 of a is below 21"),
-            ([21, 34, 15], "the stride 34 of b is below 35"),
-            ([21, 35, 14], "the stride 14 of c is below 15"),
-            ([21, 35, 0], "would overlap"),
+        let strided = |op: &GemmBatched, c| op.clone().strides(0, 1, c);
+        for (op, text) in [
+            (
+                strided(&op, 14),
+                "with a stride of 14 the matrices of c (3 x 5, ldc = 5) overlap; it is at least 15",
+            ),
+            (strided(&op, 0), "with a stride of 0"),
+            (strided(&op.clone().ldc(9), 22), "ldc = 9) overlap; it is at least 23"),
+            // Side by side, but the second is too far or not far enough.
+            (strided(&op.clone().ldc(10), 6), "ldc at least (batch - 1) * stride + 5"),
+            (strided(&op.clone().ldc(10), 4), "with a stride of 4"),
+            (op.clone().lda(6), "lda = 6 is below 7"),
+            (op.clone().trans_b(true).ldb(6), "ldb = 6 is below 7"),
+            (op.clone().ldc(4), "ldc = 4 is below 5"),
         ] {
-            let (kind, message) = refusal(&op.clone().strides(strides[0], strides[1], strides[2]), &h100);
+            let (kind, message) = refusal(&op, &h100);
             assert_eq!(kind, ErrorKind::InvalidArgument);
             assert!(
                 message.starts_with("gemm-batched 2 x 3 x 5 x 7: ") && message.contains(text),
                 "{message}"
             );
         }
-        assert!(lower(&op.strides(0, 0, 15), &h100).is_ok());
+        assert!(lower(&strided(&op, 15), &h100).is_ok());
+        assert!(lower(&strided(&op.clone().ldc(10), 5), &h100).is_ok());
         assert!(lower(&GemmBatched::new(1, 3, 5, 7).strides(1, 1, 1), &h100).is_ok());
+    }
+
+    #[test]
+    fn operands_reach_from_the_first_matrix_to_the_last() {
+        let lens = |op: &GemmBatched| -> Vec<_> {
+            lower(op, &DeviceProfile::h100()).unwrap().operands.iter().map(|o| o.len).collect()
+        };
+        let op = GemmBatched::new(4, 3, 5, 7);
+        assert_eq!(lens(&op), [84, 140, 60]);
+        assert_eq!(lens(&op.clone().strides(0, 1, 20)), [21, 38, 75]);
+        assert_eq!(lens(&op.clone().lda(10).ldb(6).ldc(8)), [117, 167, 93]);
+        // Side by side in rows.
+        let heads = op.lda(28).ldb(20).ldc(20).strides(7, 5, 5);
+        assert_eq!(lens(&heads), [84, 140, 60]);
     }
 
     #[test]
@@ -642,6 +815,10 @@ mod tests {
         let (kind, text) = refusal(&GemmBatched::new(2, 65, 4, 4).variant("small"), &h100);
         assert!(kind == ErrorKind::InvalidArgument && text.contains("take `register`"), "{text}");
         let small = GemmBatched::new(100, 32, 32, 32).variant("small");
+        for thread in [[4, 6], [0, 4], [20, 4]] {
+            let (kind, text) = refusal(&small.clone().thread_tile(thread[0], thread[1]), &h100);
+            assert!(kind == ErrorKind::InvalidArgument && text.contains("multiples of 4 up to 16"), "{text}");
+        }
         for products in [0, 1000] {
             let (kind, text) = refusal(&small.clone().products(products), &h100);
             assert!(kind == ErrorKind::TooLarge && text.contains("64 invocations"), "{text}");

@@ -1,9 +1,11 @@
 //! Dense linear algebra: the matrix product, the matrix-vector product, transposition.
 //!
 //! [`Gemm`] computes `C = activation(alpha op(A) op(B) + beta C + bias)` for matrices of any shape, row-major,
-//! of `f32` or [`f16`](half::f16). It covers the plain product, the fused multiply-add of matrices (`beta`
-//! = 1), transposed factors, parts of larger matrices (leading dimensions) and a fully connected layer
-//! ([`Gemm::with_bias`] and an [`Activation`]). [`GemmBatched`] multiplies many pairs of matrices of one shape.
+//! of `f32` or [`f16`](half::f16), or both ([`Gemm::widened`]). It covers the plain product, the fused
+//! multiply-add of matrices (`beta` = 1), transposed factors, parts of larger matrices (leading dimensions) and a
+//! fully connected layer ([`Gemm::with_bias`], [`Gemm::with_row_bias`] and an [`Activation`]). [`GemmBatched`]
+//! multiplies many pairs of matrices of one shape, which may be parts of larger ones: heads of attention, windows, one
+//! weight for all.
 //!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory, and [`Transpose`] turns rows into columns,
 //! of elements of any type.
@@ -16,8 +18,9 @@ mod transpose;
 
 pub use activation::Activation;
 pub(crate) use gemm::Layout;
-pub use gemm::{Gemm, GemmBias};
-pub use gemm_batched::GemmBatched;
+pub use gemm::{Gemm, GemmBias, Widened};
+pub(crate) use gemm_batched::Place;
+pub use gemm_batched::{GemmBatched, GemmBatchedBias};
 pub use gemv::Gemv;
 pub use transpose::Transpose;
 

@@ -207,11 +207,11 @@ pub(crate) trait KernelParams: bytemuck::NoUninit {
 
 /// Declares the Rust twin of a shader's `struct Params`.
 macro_rules! kernel_params {
-    ($(#[$meta:meta])* struct $name:ident { $($field:ident: $ty:ty),* $(,)? }) => {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($field:ident: $ty:ty),* $(,)? }) => {
         $(#[$meta])*
         #[repr(C)]
         #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-        struct $name { $($field: $ty),* }
+        $vis struct $name { $($vis $field: $ty),* }
 
         impl $crate::program::KernelParams for $name {
             const FIELDS: &'static [$crate::program::Field] = &[

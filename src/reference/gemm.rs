@@ -6,38 +6,40 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use half::f16;
 
-/// What `c` holds after `op`: `activation(alpha op(A) op(B) + beta C + bias)`, not rounded to `T`.
+/// What `c` holds after `op`: `activation(alpha op(A) op(B) + beta C + bias)`, not rounded to `R`.
 ///
-/// `c` is what it holds before; elements between its rows come back as they are.
+/// `c` is what it holds before; elements between its rows come back as they are. `bias` has an element for each
+/// column of C, or for each row where `op` is that of [`Gemm::with_row_bias`]. Factors and result may differ in type,
+/// as with [`Gemm::widened`].
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` says.
-pub fn gemm<T: Element + Into<f64>>(
+pub fn gemm<T: Element + Into<f64>, R: Element + Into<f64>>(
     op: &Gemm,
     a: &[T],
     b: &[T],
-    bias: Option<&[T]>,
-    c: &[T],
+    bias: Option<&[R]>,
+    c: &[R],
 ) -> Result<Vec<f64>> {
     each_element(op, a, b, bias, c, |_, sums| activate(op.activation, sums.value))
 }
 
-/// How far from [`gemm`] each element of `c` may be after `op` ran in f32 and rounded to `T`.
+/// How far from [`gemm`] each element of `c` may be after `op` ran in f32 and rounded to `R`.
 ///
 /// With u = 2^-24 and `gamma(j) = j u / (1 - j u)` (Higham, *Accuracy and Stability of Numerical
 /// Algorithms*, section 3.1), a sum of k products in any order, scaled, with two terms added, errs by at most
 /// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)`. The steepest slope of the activation scales that;
-/// its own error and the rounding to `T` come on top. 0 for elements between the rows; infinite where a sum
+/// its own error and the rounding to `R` come on top. 0 for elements between the rows; infinite where a sum
 /// or the result may overflow; no number where the result is infinite or none.
 ///
 /// # Errors
 /// As [`gemm`].
-pub fn gemm_bound<T: Element + Into<f64>>(
+pub fn gemm_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
     op: &Gemm,
     a: &[T],
     b: &[T],
-    bias: Option<&[T]>,
-    c: &[T],
+    bias: Option<&[R]>,
+    c: &[R],
 ) -> Result<Vec<f64>> {
     let u = 2f64.powi(-24);
     let terms = if op.alpha == 0.0 { 4.0 } else { op.k as f64 + 4.0 };
@@ -51,7 +53,7 @@ pub fn gemm_bound<T: Element + Into<f64>>(
         Activation::Gelu => (1.13, 16.0 * u),
     };
     // WGSL lets a conversion to f16 take either neighbour, and a device flush what is subnormal.
-    let (round, flush, largest) = match T::DTYPE {
+    let (round, flush, largest) = match R::DTYPE {
         DType::F16 => (2f64.powi(-10), 2f64.powi(-14), f16::MAX.to_f64()),
         _ => (0.0, terms * 2f64.powi(-126), f64::from(f32::MAX)),
     };
@@ -87,12 +89,12 @@ impl Sums {
     }
 }
 
-fn each_element<T: Element + Into<f64>>(
+fn each_element<T: Element + Into<f64>, R: Element + Into<f64>>(
     op: &Gemm,
     a: &[T],
     b: &[T],
-    bias: Option<&[T]>,
-    c: &[T],
+    bias: Option<&[R]>,
+    c: &[R],
     mut result: impl FnMut(usize, Sums) -> f64,
 ) -> Result<Vec<f64>> {
     let (at_a, at_b, at_c) = (op.layout_a(), op.layout_b(), op.layout_c());
@@ -105,8 +107,9 @@ fn each_element<T: Element + Into<f64>>(
             ));
         }
     }
-    if bias.is_some_and(|bias| bias.len() < op.n) {
-        return Err(err!(Shape, "reference gemm: bias has fewer than n = {} elements", op.n));
+    let (of, least) = if op.row_bias { ("m", op.m) } else { ("n", op.n) };
+    if bias.is_some_and(|bias| bias.len() < least) {
+        return Err(err!(Shape, "reference gemm: bias has fewer than {of} = {least} elements"));
     }
     let (alpha, beta) = (f64::from(op.alpha), f64::from(op.beta));
     let mut out: Vec<f64> = c.iter().map(|&x| x.into()).collect();
@@ -131,7 +134,7 @@ fn each_element<T: Element + Into<f64>>(
                 sums.add(term, term.abs());
             }
             if let Some(bias) = bias {
-                let term = bias[col].into();
+                let term = bias[if op.row_bias { row } else { col }].into();
                 sums.add(term, term.abs());
             }
             out[at] = result(at, sums);
@@ -170,6 +173,13 @@ mod tests {
         let c = [100.0, 200.0, 300.0, 400.0];
         let got = gemm(&op, &A, &B, Some(&[5.0, -50.0]), &c).unwrap();
         assert_eq!(got, [116.0 - 100.0 + 5.0, 0.0, 0.0, 0.0]);
+        let rows = Gemm::new(2, 2, 3).with_row_bias();
+        assert_eq!(
+            gemm(rows.gemm(), &A, &B, Some(&[1.0, -2.0]), &[0.0; 4]).unwrap(),
+            [59.0, 65.0, 137.0, 152.0]
+        );
+        let tall = Gemm::new(3, 1, 0).with_row_bias();
+        assert!(gemm::<f32, f32>(tall.gemm(), &[], &[], Some(&[1.0]), &[0.0; 3]).is_err());
         let sigmoid = Gemm::new(1, 1, 1).activation(Activation::Sigmoid);
         assert_eq!(gemm(&sigmoid, &[0.0f32], &[3.0], None, &[0.0]).unwrap(), [0.5]);
     }
@@ -182,7 +192,7 @@ mod tests {
         let c = [1.0, 2.0, 3.0, 4.0f32];
         let scaled = [3.0, 6.0, 9.0, 12.0];
         assert_eq!(gemm(&op.alpha(0.0).beta(3.0), &nan, &nan, None, &c).unwrap(), scaled);
-        assert_eq!(gemm(&Gemm::new(2, 2, 0).beta(3.0), &[], &[], None, &c).unwrap(), scaled);
+        assert_eq!(gemm::<f32, _>(&Gemm::new(2, 2, 0).beta(3.0), &[], &[], None, &c).unwrap(), scaled);
     }
 
     #[test]

@@ -252,6 +252,82 @@ fn factors_bias_and_activations_match_reference() {
     }
 }
 
+/// C of a product with a bias of rows or of columns, the types mixed or all f32.
+fn run_biased(gpu: &Gpu, op: GemmBias, data: &Data<f32>, halves: Option<[&[f16]; 2]>) -> Vec<f32> {
+    let (bias, c) = (gpu.upload(&data.bias).unwrap(), gpu.upload(&data.c).unwrap());
+    let mut rec = gpu.recorder();
+    match halves {
+        Some(factors) => {
+            let [a, b] = factors.map(|x| gpu.upload(x).unwrap());
+            op.widened().plan::<f16>(gpu).unwrap().record(&mut rec, &a, &b, &bias, &c).unwrap();
+        }
+        None => {
+            let [a, b] = [&data.a, &data.b].map(|x| gpu.upload(x).unwrap());
+            op.plan::<f32>(gpu).unwrap().record(&mut rec, &a, &b, &bias, &c).unwrap();
+        }
+    }
+    rec.submit().unwrap();
+    c.read().unwrap()
+}
+
+#[test]
+fn a_bias_of_rows_matches_reference_in_every_variant() {
+    for device in devices() {
+        // Rows by fours and not; more rows than columns, which a bias of columns would not reach.
+        for (i, (m, n, k)) in [(37, 20, 24), (21, 18, 13)].into_iter().enumerate() {
+            let shape = Shape { m, n, k, trans_a: i == 1, trans_b: false };
+            let mut data = Data::<f32>::random(i as u64, shape, 4, false);
+            data.bias = Random::new(9).elements(m);
+            for variant in names().filter(|v| device.main || SHORT[..2].contains(v)) {
+                let op = shape.op(4).beta(0.5).activation(Activation::Relu).variant(variant).with_row_bias();
+                let bias = Some(&data.bias[..]);
+                let want = gemm(op.gemm(), &data.a, &data.b, bias, &data.c).unwrap();
+                let bound = gemm_bound(op.gemm(), &data.a, &data.b, bias, &data.c).unwrap();
+                let what = format!("{}: {op:?}", device.label);
+                let got = run_biased(&device.gpu, op, &data, None);
+                assert_close(&what, &numbers(&got), &want, &bound);
+            }
+        }
+        // No product, only the end.
+        let data = Data { a: vec![], b: vec![], bias: vec![1.0, 2.0, 3.0], c: vec![0.0f32; 6] };
+        let got = run_biased(&device.gpu, Gemm::new(3, 2, 0).with_row_bias(), &data, None);
+        assert_eq!(got, [1.0, 1.0, 2.0, 2.0, 3.0, 3.0], "{}", device.label);
+    }
+}
+
+#[test]
+fn halves_widen_to_singles_in_every_variant() {
+    for device in devices().iter().filter(|d| d.gpu.profile().features.f16) {
+        for (i, (m, n, k)) in [(36, 24, 40), (33, 21, 19)].into_iter().enumerate() {
+            let shape = Shape { m, n, k, trans_a: false, trans_b: i == 1 };
+            let mut data = Data::<f32>::random(i as u64, shape, 3 * i, true);
+            // Results that f16 does not hold: large ones, and small differences of them.
+            data.c.iter_mut().for_each(|x| *x *= 1e6);
+            let [a, b] = [&data.a, &data.b].map(|x| x.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>());
+            for variant in names().filter(|v| device.main || SHORT[..2].contains(v)) {
+                let op = shape.op(3 * i).beta(1.0).slices(2).variant(variant);
+                let what = format!("{}: {op:?}", device.label);
+                let (bias, c) = (Some(&data.bias[..]), &data.c);
+                let want = gemm(&op, &a, &b, bias, c).unwrap();
+                let bound = gemm_bound(&op, &a, &b, bias, c).unwrap();
+                let got = run_biased(&device.gpu, op.clone().with_bias(), &data, Some([&a, &b]));
+                assert_close(&what, &numbers(&got), &want, &bound);
+
+                let op = op.beta(0.0);
+                let want = gemm(&op, &a, &b, None, c).unwrap();
+                let bound = gemm_bound(&op, &a, &b, None, c).unwrap();
+                let on = [&a, &b].map(|x| device.gpu.upload(x).unwrap());
+                let on_c = device.gpu.upload(c).unwrap();
+                let mut rec = device.gpu.recorder();
+                let plan = op.widened().plan::<f16>(&device.gpu).unwrap();
+                plan.record(&mut rec, &on[0], &on[1], &on_c).unwrap();
+                rec.submit().unwrap();
+                assert_close(&what, &numbers(&on_c.read().unwrap()), &want, &bound);
+            }
+        }
+    }
+}
+
 #[test]
 fn every_variant_has_the_same_end() {
     let Some(device) = devices().first() else { return };

@@ -82,6 +82,7 @@ fn fits(division: Division, profile: &DeviceProfile) -> bool {
         trans_b: true,
         vec_a: false,
         vec_b: false,
+        products: None,
     };
     form.invocations() <= profile.limits.max_invocations
         && form.workgroup_bytes() <= u64::from(profile.limits.max_workgroup_bytes)

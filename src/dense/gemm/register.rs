@@ -8,29 +8,35 @@
 //!
 //! The loop over k has no condition inside: the first step takes what is left over of k and is the only
 //! one that checks; rows and columns beyond C read the last ones, and what comes of them is not stored.
+//!
+//! Of a batch of products a workgroup computes a tile of one, or several whole ones side by side, each with its part
+//! of the invocations and of workgroup memory.
 
 use super::Tile;
 use std::fmt::{self, Write};
 
 /// What a kernel is written for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Form {
-    pub(super) tile: Tile,
+pub(in crate::dense) struct Form {
+    pub(in crate::dense) tile: Tile,
     /// Rows and columns of C that one invocation computes.
-    pub(super) thread: [u32; 2],
+    pub(in crate::dense) thread: [u32; 2],
     /// Two tiles in workgroup memory, one filled while the other is used; or one.
-    pub(super) double: bool,
+    pub(in crate::dense) double: bool,
     /// Whether the steps of k in a tile are written out.
-    pub(super) unrolled: bool,
+    pub(in crate::dense) unrolled: bool,
     /// Whether workgroup memory is made of vectors, whose components are stored one by one. WGSL lets such a
     /// store touch the whole vector, which others store to at the same time; where it does not, a read of
     /// four is one instruction for sure.
-    pub(super) vectors: bool,
-    pub(super) trans_a: bool,
-    pub(super) trans_b: bool,
+    pub(in crate::dense) vectors: bool,
+    pub(in crate::dense) trans_a: bool,
+    pub(in crate::dense) trans_b: bool,
     /// Whether A and B are bound as vectors of four.
-    pub(super) vec_a: bool,
-    pub(super) vec_b: bool,
+    pub(in crate::dense) vec_a: bool,
+    pub(in crate::dense) vec_b: bool,
+    /// How many products of a batch a workgroup computes, whose C is no larger than the tile; none where a product may
+    /// have several tiles.
+    pub(in crate::dense) products: Option<u32>,
 }
 
 /// One of the factors, as it is staged.
@@ -49,28 +55,48 @@ struct Side {
 }
 
 impl Form {
-    pub(super) fn entry(&self) -> &'static str {
-        if self.double { "gemm_double" } else { "gemm_register" }
+    pub(in crate::dense) fn entry(&self) -> &'static str {
+        match (self.products, self.double) {
+            (Some(_), _) => "gemm_small",
+            (None, true) => "gemm_double",
+            (None, false) => "gemm_register",
+        }
     }
 
     /// Name of the text, for labels and errors.
-    pub(super) fn name(&self) -> String {
+    pub(in crate::dense) fn name(&self) -> String {
         let Tile { m, n, k } = self.tile;
         format!("dense/{} {m}x{n}x{k} by {}x{}", self.entry(), self.thread[0], self.thread[1])
     }
 
-    pub(super) fn invocations(&self) -> u32 {
+    /// Invocations that share a tile.
+    pub(in crate::dense) fn lanes(&self) -> u32 {
         (self.tile.m / self.thread[0]) * (self.tile.n / self.thread[1])
     }
 
-    /// Bytes of workgroup memory.
-    pub(super) fn workgroup_bytes(&self) -> u64 {
-        let pitches = u64::from(self.side_a().pitch()) + u64::from(self.side_b().pitch());
-        4 * pitches * u64::from(self.tile.k) * self.buffers()
+    /// Invocations of a workgroup.
+    pub(in crate::dense) fn invocations(&self) -> u32 {
+        self.lanes().saturating_mul(self.products.unwrap_or(1))
     }
 
-    fn buffers(&self) -> u64 {
-        if self.double { 2 } else { 1 }
+    /// Bytes of workgroup memory.
+    pub(in crate::dense) fn workgroup_bytes(&self) -> u64 {
+        4 * (self.staged(&self.side_a()) + self.staged(&self.side_b()))
+            * u64::from(self.products.unwrap_or(1))
+    }
+
+    /// Elements of a factor that one product has in workgroup memory.
+    fn staged(&self, side: &Side) -> u64 {
+        let buffers = if self.double { 2 } else { 1 };
+        u64::from(side.pitch()) * u64::from(self.tile.k) * buffers
+    }
+
+    /// Where those of an invocation's product begin, `per` elements counted as one: an addend.
+    fn staged_from(&self, side: &Side, per: u64) -> String {
+        match self.products {
+            Some(_) => format!(" + product * {}u", self.staged(side) / per),
+            None => String::new(),
+        }
     }
 
     fn side_a(&self) -> Side {
@@ -106,7 +132,7 @@ impl Form {
     }
 
     /// The WGSL text.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::dense) fn text(&self) -> String {
         let mut out = String::new();
         // Writing to a string cannot fail.
         let _ = self.write(&mut out);
@@ -118,6 +144,7 @@ impl Form {
         let Tile { m, n, k } = self.tile;
         let [tm, tn] = self.thread;
         let threads = self.invocations();
+        let lanes = self.lanes();
         let staging =
             if self.double { "two tiles of each in workgroup memory" } else { "through workgroup memory" };
         writeln!(
@@ -133,7 +160,7 @@ const TILE_K: u32 = {k}u;
 "
         )?;
         for side in [&a, &b] {
-            let elements = u64::from(side.pitch()) * u64::from(k) * self.buffers();
+            let elements = self.staged(side) * u64::from(self.products.unwrap_or(1));
             if self.vectors {
                 writeln!(out, "var<workgroup> wg_{}: array<vec4<f32>, {}>;", side.name, elements / 4)?;
             } else {
@@ -146,23 +173,37 @@ const TILE_K: u32 = {k}u;
             out,
             "
 @compute @workgroup_size({threads})
-fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {{
+fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) invocation: u32) {{
     let index = workgroup_index(workgroup);
     if index >= params.tiles {{
         return;
-    }}
-    let part = part_of(index);
-    let patch_index = local / {lanes}u;
-    let lane = local % {lanes}u;
+    }}",
+            self.entry(),
+        )?;
+        match self.products {
+            None => writeln!(out, "    let local = invocation;\n    let part = part_of(index);")?,
+            Some(products) => writeln!(
+                out,
+                "    let local = invocation % {lanes}u;
+    let product = invocation / {lanes}u;
+    let matrix = (params.first_tile + index) * {products}u + product;
+    // Those behind the last product compute it too, and store nothing.
+    begin_matrix(min(matrix, params.batch - 1u));
+    let part = Part(vec2(0u), 0u, params.k, 0u);"
+            )?,
+        }
+        writeln!(
+            out,
+            "    let patch_index = local / {patch}u;
+    let lane = local % {patch}u;
     // Groups of four rows and of four columns within the tile.
     let group_m = patch_index / {patches_n}u * {}u + lane / {patch_n}u;
     let group_n = patch_index % {patches_n}u * {}u + lane % {patch_n}u;
     let row = part.origin.x + 4u * group_m;
     let col = part.origin.y + 4u * group_n;",
-            self.entry(),
             patch_m * tm / 4,
             patch_n * tn / 4,
-            lanes = patch_m * patch_n,
+            patch = patch_m * patch_n,
         )?;
         self.each_sum(|c, r, g| writeln!(out, "    var {c} = begin_four(row + {r}u, col + {g}u);"))?;
         writeln!(out, "    let over = (part.end_k - part.first_k) % TILE_K;")?;
@@ -186,6 +227,9 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
             self.write_double(out)?;
         } else {
             self.write_single(out)?;
+        }
+        if self.products.is_some() {
+            writeln!(out, "    if matrix >= params.batch {{\n        return;\n    }}")?;
         }
         self.each_sum(|c, r, g| writeln!(out, "    end_four(part.slice, row + {r}u, col + {g}u, {c});"))?;
         writeln!(out, "}}")
@@ -235,10 +279,10 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
         Ok(())
     }
 
-    /// Loads of an invocation for a tile, and whether all invocations take part in the last.
+    /// Loads of an invocation for a tile, and whether all that share it take part in the last.
     fn loads(&self, side: &Side) -> (u32, bool) {
-        let (all, threads) = (side.side * self.tile.k / side.width(), self.invocations());
-        (all.div_ceil(threads), all % threads == 0)
+        let (all, lanes) = (side.side * self.tile.k / side.width(), self.lanes());
+        (all.div_ceil(lanes), all % lanes == 0)
     }
 
     /// Where an invocation loads from and stores to, which does not change along k.
@@ -248,7 +292,7 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
         let ld = if side.vec { format!("({ld} / 4u)") } else { ld.to_owned() };
         let element = if side.vec { "vec4<T>" } else { "T" };
         for j in 0..self.loads(side).0 {
-            writeln!(out, "    let {x}_number_{j} = local + {}u;", j * self.invocations())?;
+            writeln!(out, "    let {x}_number_{j} = local + {}u;", j * self.lanes())?;
             if side.along_k {
                 let across = self.tile.k / width;
                 writeln!(out, "    let {x}_i_{j} = {x}_number_{j} % {across}u * {width}u;")?;
@@ -268,7 +312,8 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
             }
             writeln!(out, "    var {x}_next_{j}: {element};")?;
         }
-        writeln!(out, "    var from_{x} = {};", side.step("part.first_k"))
+        let by = if side.vec { " / 4u" } else { "" };
+        writeln!(out, "    var from_{x} = base_{x}{by} + {};", side.step("part.first_k"))
     }
 
     /// Loads from storage into registers: `checked` for the first tile, which k need not fill.
@@ -304,7 +349,11 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
             } else {
                 writeln!(out, "    {{")?;
             }
-            writeln!(out, "        let to = ({buffer} * TILE_K + {x}_i_{j}) * {pitch}u + {x}_line_{j};")?;
+            let from = self.staged_from(side, 1);
+            writeln!(
+                out,
+                "        let to = ({buffer} * TILE_K + {x}_i_{j}) * {pitch}u + {x}_line_{j}{from};"
+            )?;
             let put = |at: String, value: String| {
                 if self.vectors {
                     format!("        wg_{x}[({at}) / 4u][({at}) % 4u] = {value};")
@@ -338,7 +387,8 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
         for (side, group) in [(&a, "group_m"), (&b, "group_n")] {
             // In vectors.
             let pitch = side.pitch() / 4;
-            writeln!(out, "    let {0}_in = {buffer} * TILE_K * {pitch}u + {group};", side.name)?;
+            let from = self.staged_from(side, 4);
+            writeln!(out, "    let {0}_in = {buffer} * TILE_K * {pitch}u + {group}{from};", side.name)?;
         }
         if self.unrolled {
             for i in 0..self.tile.k {
