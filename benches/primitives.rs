@@ -180,7 +180,7 @@ fn histogram(bench: &mut Bench) -> Result<()> {
             }
         }
     }
-    for bins in [1024, 8192, 1 << 16, 1 << 20] {
+    for bins in [1024, 8192, 1 << 14, 1 << 16, 1 << 18, 1 << 20] {
         for kind in SPREADS {
             let scale = 4_294_967_296.0;
             let x = repeated(&gpu, largest, |b| (spread(kind, b, bins as f64) * scale) as u32)?;
@@ -189,7 +189,7 @@ fn histogram(bench: &mut Bench) -> Result<()> {
                 count(bench, "auto", kind, &x, &desc(n))?;
             }
             for variant in ["coarsened", "aggregated", "multipass", "cached"] {
-                if variant != "multipass" || bins <= 1 << 16 {
+                if variant != "multipass" || bins <= 1 << 18 {
                     count(bench, variant, kind, &x, &desc(largest))?;
                 }
             }

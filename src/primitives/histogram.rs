@@ -33,8 +33,8 @@ use crate::shape::elements;
 /// integers decides. The counters are 32 bits wide, which no buffer can overflow.
 ///
 /// # Cost
-/// Each element is read once (`multipass`: once for every 4096 or, on larger devices, 8192 bins); one dispatch clears the
-/// counts and one for each piece counts. No scratch. Unless bins are a power of two of whole numbers wide, the plan keeps
+/// Each element is read once (`multipass`: once for every 8192 or, on larger devices, 24576 bins, from a cache but for
+/// the first time); one dispatch clears the counts and one for each piece counts. No scratch. Unless bins are a power of two of whole numbers wide, the plan keeps
 /// a table of 4 bytes a bin. Equal bins take constant time an element, edges of your own `log2(bins)` steps.
 ///
 /// # Errors
@@ -139,7 +139,7 @@ impl Histogram {
             ),
             Variant::portable(
                 "multipass",
-                "coarsened, for more bins than fit: several passes over the input",
+                "coarsened, for more bins than fit: counters of 16 bits, passes over the input beside each other",
             ),
             Variant::portable(
                 "cached",
@@ -262,8 +262,17 @@ struct Policy {
     counters: u32,
     /// The most copies of a workgroup's counts, a power of two.
     copies: u32,
-    /// Passes over the input above which bins are cached instead.
+    /// Passes of `multipass` above which bins are cached instead.
     passes: u64,
+    /// Words of two counters that a workgroup of `multipass` has at the most.
+    packed_words: u32,
+    /// Invocations of such a workgroup, and how many of these there are.
+    packed_size: u32,
+    packed_workgroups: u64,
+    /// vec4s that an invocation of it has in flight.
+    packed_loads: u32,
+    /// Elements that it has at the least for each of its counters.
+    packed_elements_per_slot: u64,
     /// Elements that a workgroup has at the least for each of its counters.
     elements_per_slot: u64,
     /// Whether an invocation has four loads in flight.
@@ -279,6 +288,11 @@ fn policy(profile: &DeviceProfile) -> Policy {
             counters: 4096,
             copies: 4,
             passes: 1,
+            packed_words: 2048,
+            packed_size: 256,
+            packed_workgroups: 64,
+            packed_loads: 1,
+            packed_elements_per_slot: 4,
             elements_per_slot: 4,
             wide: false,
         };
@@ -294,7 +308,12 @@ fn policy(profile: &DeviceProfile) -> Policy {
         workgroups: 528,
         counters: 1 << counters.ilog2(),
         copies: 32,
-        passes: 2,
+        passes: 8,
+        packed_words: (profile.limits.max_workgroup_bytes / 4).clamp(1, 12288),
+        packed_size: profile.limits.max_invocations.clamp(1, 512),
+        packed_workgroups: 528,
+        packed_loads: 4,
+        packed_elements_per_slot: 1,
         elements_per_slot: 4,
         wide: true,
     }
@@ -503,10 +522,13 @@ impl<'a> Lowering<'a> {
             let copies = policy.copies.min((most / slots.next_power_of_two()) as u32);
             if slots > most && profile.is_cpu() {
                 ("global", format!("{slots} bins; atomics of a processor hardly collide"))
-            } else if slots > most * policy.passes {
-                ("cached", format!("{slots} bins would take {} passes", slots.div_ceil(most)))
             } else if slots > most {
-                ("multipass", format!("{slots} bins take {} passes", slots.div_ceil(most)))
+                let passes = slots.div_ceil(2 * u64::from(policy.packed_words));
+                if passes > policy.passes {
+                    ("cached", format!("{slots} bins would take {passes} passes"))
+                } else {
+                    ("multipass", format!("{slots} bins, two to a word, take {passes} passes"))
+                }
             } else {
                 ("coarsened", format!("{copies} copies of {slots} bins a workgroup keep elements apart"))
             }
@@ -594,6 +616,7 @@ impl<'a> Lowering<'a> {
             let bindings = [counts, piece].into_iter().chain(edges).collect();
             match self.program.variant {
                 "global" | "global-contiguous" => self.global(&base, &spec, loops, piece, bindings),
+                "multipass" if self.dtype.size() > 1 => self.packed(&base, &spec, loops, piece, bindings),
                 _ => self.walk(&base, &spec, loops, piece, bindings),
             }
         }
@@ -623,6 +646,44 @@ impl<'a> Lowering<'a> {
         self.program.dispatch(kernel, &params, bindings, Grid::fold(parts));
     }
 
+    /// Loops of a processor's invocation bound what a workgroup can take of `vectors`: the least number of workgroups.
+    fn least_parts(&self, vectors: u64, loops: u64, size: u64) -> u64 {
+        // 16 bytes hold as many elements as loops run over, and the loop over vec4s is one more.
+        let per_vector = 16 / self.dtype.size() as u64;
+        (vectors * (per_vector * loops + 5)).div_ceil(size * MOST_ITERATIONS)
+    }
+
+    /// Two counters in each word of workgroup memory.
+    fn packed(&mut self, base: &Params, spec: &Spec, loops: u64, piece: Binding, mut bindings: Vec<Binding>) {
+        let policy = &self.policy;
+        let size = u64::from(policy.packed_size);
+        let most = u64::from(policy.packed_words);
+        let passes = self.bins.div_ceil(2 * most);
+        // As many in each pass; rounded, so that few numbers of bins need kernels of their own.
+        let words = self.bins.div_ceil(2 * passes).next_multiple_of(1024).min(most);
+        let passes = self.bins.div_ceil(2 * words);
+        let n = piece.size / self.dtype.size() as u64;
+        let vectors = piece.size / 16;
+        let workgroups = (policy.packed_workgroups / passes).max(1);
+        let many = vectors >= u64::from(policy.packed_loads) * size * workgroups;
+        let loads = if many { policy.packed_loads } else { 1 };
+        let useful = vectors.div_ceil(size).min(n / (policy.packed_elements_per_slot * 2 * words));
+        let parts = useful.clamp(1, workgroups).max(self.least_parts(vectors, loops, size));
+        let spec = spec
+            .clone()
+            .constant("WORKGROUP_SIZE", policy.packed_size)
+            .constant("WORDS", words as u32)
+            .constant("LOADS", loads)
+            .flag("VECTORS", vectors > 0);
+        let kernel =
+            self.program.kernel(Kernel::library("primitives/histogram_packed", "count_packed", spec));
+        if vectors > 0 {
+            bindings.push(Binding { size: vectors * 16, ..piece });
+        }
+        let params = Params { n: n as u32, parts: parts as u32, vectors: vectors as u32, ..*base };
+        self.program.dispatch(kernel, &params, bindings, Grid::fold(parts * passes));
+    }
+
     /// Counts in workgroup memory.
     fn walk(&mut self, base: &Params, spec: &Spec, loops: u64, piece: Binding, mut bindings: Vec<Binding>) {
         let policy = &self.policy;
@@ -636,11 +697,8 @@ impl<'a> Lowering<'a> {
         let slots = slots.min(u64::from(policy.counters));
         let (parts, wide) = if coarsened {
             let wide = policy.wide && vectors >= 4 * size * policy.workgroups;
-            // 16 bytes hold as many elements as loops run over, and the loop over vec4s is one more.
-            let per_vector = 16 / self.dtype.size() as u64;
-            let least = (vectors * (per_vector * loops + 5)).div_ceil(size * MOST_ITERATIONS);
             let useful = vectors.div_ceil(size).min(n / (policy.elements_per_slot * slots));
-            (useful.clamp(1, policy.workgroups).max(least), wide)
+            (useful.clamp(1, policy.workgroups).max(self.least_parts(vectors, loops, size)), wide)
         } else {
             (n.div_ceil(size), false)
         };
@@ -653,19 +711,13 @@ impl<'a> Lowering<'a> {
             .flag("WIDE", wide)
             .flag("ROLLED", self.profile.is_cpu())
             .flag("BYTES", by_value);
-        let mut passes = 1;
         let kernel = if cached {
             let spec = spec.constant("SLOTS", policy.counters / 2);
             Kernel::library("primitives/histogram_cached", "count_with_cache", spec)
         } else {
             let room = (u64::from(policy.counters) / slots) as u32;
             let copies = if coarsened { room.min(policy.copies) } else { 1 };
-            let multipass = variant == "multipass" && !by_value;
-            if multipass {
-                passes = self.bins.div_ceil(slots);
-            }
-            let spec =
-                spec.constant("SLOTS", slots as u32).constant("COPIES", copies).flag("MULTIPASS", multipass);
+            let spec = spec.constant("SLOTS", slots as u32).constant("COPIES", copies);
             Kernel::library("primitives/histogram_private", "count_parts", spec)
         };
         let kernel = self.program.kernel(kernel);
@@ -673,7 +725,7 @@ impl<'a> Lowering<'a> {
             bindings.push(Binding { size: vectors * 16, ..piece });
         }
         let params = Params { n: n as u32, parts: parts as u32, vectors: vectors as u32, ..*base };
-        self.program.dispatch(kernel, &params, bindings, Grid::fold(parts * passes));
+        self.program.dispatch(kernel, &params, bindings, Grid::fold(parts));
     }
 }
 
@@ -771,7 +823,8 @@ mod tests {
             (1024, "coarsened", "coarsened"),
             (2048, "coarsened", "coarsened"),
             (8192, "coarsened", "multipass"),
-            (10_000, "multipass", "cached"),
+            (10_000, "multipass", "multipass"),
+            (100_000, "multipass", "cached"),
             (1 << 20, "cached", "cached"),
         ] {
             assert_eq!((chosen(bins, &h100), chosen(bins, &portable)), (there, here), "{bins} bins");
