@@ -230,6 +230,11 @@ impl Compacted {
         Some(Binding::operand(index, &self.program.operands))
     }
 
+    /// Tiles of the kernel that moves elements.
+    pub(super) fn tiles(&self) -> u32 {
+        self.params.tiles
+    }
+
     /// Dispatches the kernel that moves elements; `outputs` are its last bindings.
     pub(super) fn scatter(&mut self, outputs: impl IntoIterator<Item = Binding>) {
         if self.params.n == 0 {

@@ -205,9 +205,9 @@ fn forms_for_cards_match_reference() {
         // Two bins that share a word of counters, each far more often than 2^16 times in a workgroup's part.
         let crowded: Vec<u32> =
             words.iter().enumerate().map(|(i, x)| if i % 8 == 0 { *x } else { 8 + 4096 * (x & 1) }).collect();
-        card(gpu, &profile, &Histogram::new(n, 60_000).variant("multipass"), &crowded);
+        card(gpu, &profile, &Histogram::new(n, 350_000).variant("multipass"), &crowded);
         let halves: Vec<f16> = crowded.iter().map(|x| f16::from_f64(f64::from(*x))).collect();
-        card(gpu, &profile, &Histogram::new(n, 60_000).range(0.0, 60_000.0).variant("multipass"), &halves);
+        card(gpu, &profile, &Histogram::new(n, 350_000).range(0.0, 350_000.0).variant("multipass"), &halves);
         let (mut large, limits) = (DeviceProfile::h100(), &gpu.profile().limits);
         large.limits.max_workgroup_bytes = large.limits.max_workgroup_bytes.min(limits.max_workgroup_bytes);
         if limits.max_invocations >= 512 && limits.max_workgroup_bytes >= 32 << 10 {
