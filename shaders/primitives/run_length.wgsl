@@ -2,9 +2,9 @@
 // before: that of a lane or a subgroup below, or of an earlier bit. Where there is none in the tile, the last head of an
 // earlier tile has left its place as the length; run_length_close subtracts it.
 #import primitives/compact_scatter
+#import primitives/compact_store
 
 const OUTPUT_BINDING: u32 = 5u;
-@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> values: array<u32>;
 @group(0) @binding(OUTPUT_BINDING + 1u) var<storage, read_write> lengths: array<u32>;
 // Of each tile: the number of runs before its first head, 0 if it has none; and the place of that head.
 @group(0) @binding(OUTPUT_BINDING + 2u) var<storage, read_write> edges: array<u32>;
@@ -83,9 +83,9 @@ fn head_before(at: u32, kept: bool) -> u32 {
 #endif
 
 fn emit(at: u32, bits: u32, rank: u32, kept: bool) {
+    store(rank, bits, kept);
     let before = head_before(at, kept);
     if kept {
-        values[rank] = bits;
         if before > 0u {
             lengths[rank - 1u] = at + 1u - before;
         } else {

@@ -202,12 +202,16 @@ fn forms_for_cards_match_reference() {
         card(gpu, &profile, &Histogram::new(n, 1000).variant("aggregated"), &words);
         card(gpu, &profile, &Histogram::new(n, 300).range(-1.0, 1.0).variant("coarsened"), &floats);
         card(gpu, &profile, &Histogram::new(n, 5000).variant("multipass"), &words);
-        // Two bins that share a word of counters, each far more often than 2^16 times in a workgroup's part.
-        let crowded: Vec<u32> =
-            words.iter().enumerate().map(|(i, x)| if i % 8 == 0 { *x } else { 8 + 4096 * (x & 1) }).collect();
-        card(gpu, &profile, &Histogram::new(n, 350_000).variant("multipass"), &crowded);
-        let halves: Vec<f16> = crowded.iter().map(|x| f16::from_f64(f64::from(*x))).collect();
-        card(gpu, &profile, &Histogram::new(n, 350_000).range(0.0, 350_000.0).variant("multipass"), &halves);
+        // 80 thousand elements a part, most of them in one counter of 16 bits: low in its word, or high.
+        let crowded = |bin: u32| {
+            let one = move |(i, x): (usize, &u32)| if i % 16 == 0 { *x } else { bin };
+            words[..960_000].iter().enumerate().map(one).collect::<Vec<u32>>()
+        };
+        let low = crowded(8);
+        card(gpu, &profile, &Histogram::new(low.len(), 350_000).variant("multipass"), &low);
+        let high: Vec<f16> = crowded(4104).iter().map(|x| f16::from_f64(f64::from(*x))).collect();
+        let desc = Histogram::new(high.len(), 350_000).range(0.0, 350_000.0);
+        card(gpu, &profile, &desc.variant("multipass"), &high);
         let (mut large, limits) = (DeviceProfile::h100(), &gpu.profile().limits);
         large.limits.max_workgroup_bytes = large.limits.max_workgroup_bytes.min(limits.max_workgroup_bytes);
         if limits.max_invocations >= 512 && limits.max_workgroup_bytes >= 32 << 10 {
