@@ -188,7 +188,7 @@ fn histogram(bench: &mut Bench) -> Result<()> {
             for &n in &lengths {
                 count(bench, "auto", kind, &x, &desc(n))?;
             }
-            for variant in ["coarsened", "aggregated", "multipass", "cached"] {
+            for variant in ["coarsened", "aggregated", "multipass", "cached", "partitioned"] {
                 if variant != "multipass" || bins <= 1 << 18 {
                     count(bench, variant, kind, &x, &desc(largest))?;
                 }

@@ -1,7 +1,11 @@
 // Histogram privatised in workgroup memory: a workgroup counts its part of the input in COPIES copies of
 // SLOTS counters, then adds their sums to the counts in device memory. Neighbouring invocations use
 // neighbouring copies, which lie in different banks: equal values do not collide there.
+// BUCKETED: it counts buckets of bins.
 #import primitives/histogram_walk
+#if BUCKETED
+#import primitives/histogram_buckets
+#endif
 #import workgroup/index
 
 const SLOTS: u32 = 256u;
@@ -11,7 +15,11 @@ const COUNTERS: u32 = SLOTS * COPIES;
 var<workgroup> wg_counts: array<atomic<u32>, COUNTERS>;
 var<private> copy: u32;
 
+#if BUCKETED
+fn tally(bin: u32, amount: u32) { atomicAdd(&wg_counts[bucket_of(bin) * COPIES + copy], amount); }
+#else
 fn tally(slot: u32, amount: u32) { atomicAdd(&wg_counts[slot * COPIES + copy], amount); }
+#endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn count_parts(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

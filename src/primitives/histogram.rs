@@ -145,6 +145,10 @@ impl Histogram {
                 "cached",
                 "for more bins than fit: the full ones in workgroup memory, the others by global atomics",
             ),
+            Variant::portable(
+                "partitioned",
+                "for many more bins than fit: elements are moved into buckets of bins, then each is counted",
+            ),
         ];
         VARIANTS
     }
@@ -252,6 +256,14 @@ kernel_params! {
     }
 }
 
+kernel_params! {
+    struct StartsParams { tiles: u32 }
+}
+
+kernel_params! {
+    struct ChunkParams { chunk: u32, steps: u32 }
+}
+
 /// Constants that depend on the device.
 struct Policy {
     /// Invocations of a workgroup that counts in its own memory.
@@ -262,8 +274,9 @@ struct Policy {
     counters: u32,
     /// The most copies of a workgroup's counts, a power of two.
     copies: u32,
-    /// Passes of `multipass` above which bins are cached instead.
+    /// Passes of `multipass` above which elements are partitioned, or, if they are fewer than the next, bins cached.
     passes: u64,
+    partitioned: u64,
     /// Words of two counters that a workgroup of `multipass` has at the most.
     packed_words: u32,
     /// Invocations of such a workgroup, and how many of these there are.
@@ -273,6 +286,8 @@ struct Policy {
     packed_loads: u32,
     /// Elements that it has at the least for each of its counters.
     packed_elements_per_slot: u64,
+    /// Words of two counters of a workgroup that counts one bucket of `partitioned`, at the most.
+    bucket_words: u64,
     /// Elements that a workgroup has at the least for each of its counters.
     elements_per_slot: u64,
     /// Whether an invocation has four loads in flight.
@@ -288,11 +303,13 @@ fn policy(profile: &DeviceProfile) -> Policy {
             counters: 4096,
             copies: 4,
             passes: 1,
+            partitioned: u64::MAX,
             packed_words: 2048,
             packed_size: 256,
             packed_workgroups: 64,
             packed_loads: 1,
             packed_elements_per_slot: 4,
+            bucket_words: 3840,
             elements_per_slot: 4,
             wide: false,
         };
@@ -308,12 +325,14 @@ fn policy(profile: &DeviceProfile) -> Policy {
         workgroups: 528,
         counters: 1 << counters.ilog2(),
         copies: 32,
-        passes: 8,
+        passes: 5,
+        partitioned: 1 << 22,
         packed_words: (profile.limits.max_workgroup_bytes / 4).clamp(1, 12288),
         packed_size: profile.limits.max_invocations.clamp(1, 512),
         packed_workgroups: 528,
         packed_loads: 4,
         packed_elements_per_slot: 1,
+        bucket_words: 12032,
         elements_per_slot: 4,
         wide: true,
     }
@@ -496,6 +515,9 @@ impl Rule {
 
 struct Lowering<'a> {
     dtype: DType,
+    /// `partitioned`: buckets of bins, and scratch for it.
+    buckets: u64,
+    moved: Option<[Binding; 4]>,
     bytes: u64,
     bins: u64,
     rule: Option<Rule>,
@@ -524,7 +546,9 @@ impl<'a> Lowering<'a> {
                 ("global", format!("{slots} bins; atomics of a processor hardly collide"))
             } else if slots > most {
                 let passes = slots.div_ceil(2 * u64::from(policy.packed_words));
-                if passes > policy.passes {
+                if passes > policy.passes && n as u64 >= policy.partitioned {
+                    ("partitioned", format!("{slots} bins would take {passes} passes of a long input"))
+                } else if passes > policy.passes {
                     ("cached", format!("{slots} bins would take {passes} passes"))
                 } else {
                     ("multipass", format!("{slots} bins, two to a word, take {passes} passes"))
@@ -560,7 +584,17 @@ impl<'a> Lowering<'a> {
         }
         program.cost = Cost { flop: n as f64, bytes: bytes as f64 + 4.0 * desc.bins as f64 };
         let rule = Rule::of(desc, dtype);
-        Ok(Self { dtype, bytes, bins: desc.bins as u64, rule, policy, profile, program })
+        Ok(Self {
+            dtype,
+            buckets: 0,
+            moved: None,
+            bytes,
+            bins: desc.bins as u64,
+            rule,
+            policy,
+            profile,
+            program,
+        })
     }
 
     fn run(mut self) -> Result<Program> {
@@ -616,6 +650,7 @@ impl<'a> Lowering<'a> {
             let bindings = [counts, piece].into_iter().chain(edges).collect();
             match self.program.variant {
                 "global" | "global-contiguous" => self.global(&base, &spec, loops, piece, bindings),
+                "partitioned" => self.partitioned(&base, &spec, loops, piece, bindings),
                 "multipass" if self.dtype.size() > 1 => self.packed(&base, &spec, loops, piece, bindings),
                 _ => self.walk(&base, &spec, loops, piece, bindings),
             }
@@ -626,7 +661,9 @@ impl<'a> Lowering<'a> {
     /// Parts of the input that one binding each holds.
     fn pieces(&self) -> Vec<Binding> {
         let size = self.dtype.size() as u64;
-        let most = self.profile.limits.max_storage_binding.min(MOST_IN_PIECE * size) / CUT * CUT;
+        // What is moved takes two bytes an element and some more.
+        let share = if self.program.variant == "partitioned" { 2 } else { 1 };
+        let most = (self.profile.limits.max_storage_binding / share).min(MOST_IN_PIECE * size) / CUT * CUT;
         let count = self.bytes.div_ceil(most);
         let step = self.bytes.div_ceil(count).next_multiple_of(CUT);
         let piece =
@@ -684,16 +721,94 @@ impl<'a> Lowering<'a> {
         self.program.dispatch(kernel, &params, bindings, Grid::fold(parts * passes));
     }
 
+    /// Elements into buckets of bins, whose counters workgroup memory holds.
+    fn partitioned(
+        &mut self,
+        base: &Params,
+        spec: &Spec,
+        loops: u64,
+        piece: Binding,
+        mut bindings: Vec<Binding>,
+    ) {
+        let policy = &self.policy;
+        let memory = self.profile.limits.max_workgroup_bytes;
+        // Beside the counters there is something for each bucket.
+        let counters = u64::from(memory / 4).saturating_sub(256).clamp(256, policy.bucket_words) / 4 * 4;
+        let slots = 2 * counters;
+        let buckets = self.bins.div_ceil(slots);
+        let n = piece.size / self.dtype.size() as u64;
+        let vectors = piece.size / 16;
+        // 16 elements an invocation of a tile, in words of workgroup memory.
+        let size = if memory >= 40 << 10 { policy.packed_size } else { policy.packed_size.min(128) };
+        let size = size.max((buckets as u32).next_multiple_of(32));
+        let tile = u64::from(size) * 16;
+        let tiles = (vectors * 16 / self.dtype.size() as u64).div_ceil(tile).max(1);
+        let room = (n + buckets * (tiles + 8)).div_ceil(8) * 4;
+
+        // The first piece is the largest.
+        let room_words = 4 * room;
+        let [totals, starts, ends, words] = *self.moved.get_or_insert_with(|| {
+            [4 * buckets, 4 * buckets, 4 * buckets, room_words].map(|bytes| self.program.scratch(bytes))
+        });
+        self.buckets = buckets;
+        let clear =
+            Kernel::library("primitives/histogram_global", "clear_counts", Spec::new().flag("SHIFT", true));
+        let clear = self.program.kernel(clear);
+        let params = Params { bins: buckets as u32, ..*base };
+        self.program.dispatch(clear, &params, vec![totals], Grid::fold(buckets.div_ceil(WORKGROUP_SIZE)));
+
+        let mut of_buckets = bindings.clone();
+        of_buckets[0] = totals;
+        self.walk(base, spec, loops, piece, of_buckets);
+
+        let own = Spec::new().constant("BUCKETS", buckets as u32);
+        let place = Kernel::library("primitives/histogram_starts", "place_buckets", own.clone());
+        let place = self.program.kernel(place);
+        let params = StartsParams { tiles: tiles as u32 };
+        self.program.dispatch(place, &params, vec![totals, starts, ends], Grid::fold(1));
+
+        let mut next = 1 + bindings.len() as u32;
+        if vectors > 0 {
+            bindings.extend([Binding { size: vectors * 16, ..piece }, ends, words]);
+            next += 1;
+        }
+        let scatter = spec
+            .clone()
+            .constant("BUCKETS", buckets as u32)
+            .constant("WORKGROUP_SIZE", size)
+            .constant("ENDS_BINDING", next)
+            .flag("VECTORS", vectors > 0);
+        let scatter =
+            self.program.kernel(Kernel::library("primitives/histogram_scatter", "scatter_slots", scatter));
+        let params = Params { n: n as u32, parts: tiles as u32, vectors: vectors as u32, ..*base };
+        self.program.dispatch(scatter, &params, bindings, Grid::fold(tiles));
+
+        let policy = &self.policy;
+        // Words of a step of the workgroup; a chunk pays for the counters.
+        let step = u64::from(4 * policy.packed_loads * policy.packed_size);
+        let chunk = n.div_ceil(2 * policy.packed_workgroups).max(slots).next_multiple_of(step);
+        let count = own
+            .constant("WORKGROUP_SIZE", policy.packed_size)
+            .constant("WORDS", counters as u32)
+            .constant("LOADS", policy.packed_loads);
+        let count = Kernel::library("primitives/histogram_bucketed", "count_buckets", count);
+        let count = self.program.kernel(count);
+        let params = ChunkParams { chunk: chunk as u32, steps: (chunk / step) as u32 };
+        let bindings = vec![Binding::operand(1, &self.program.operands), starts, ends, words];
+        self.program.dispatch(count, &params, bindings, Grid::fold(room / chunk + buckets));
+    }
+
     /// Counts in workgroup memory.
     fn walk(&mut self, base: &Params, spec: &Spec, loops: u64, piece: Binding, mut bindings: Vec<Binding>) {
         let policy = &self.policy;
         let variant = self.program.variant;
         let (coarsened, cached) = (variant != "privatized", variant == "cached");
-        let by_value = self.dtype.size() == 1 && !cached;
+        let by_value = self.dtype.size() == 1 && !cached && self.buckets == 0;
         let size = u64::from(policy.workgroup_size);
         let n = piece.size / self.dtype.size() as u64;
         let vectors = if coarsened { piece.size / 16 } else { 0 };
         let slots = if by_value { 256 } else { self.bins.next_power_of_two().max(64) };
+        let slots = if self.buckets > 0 { self.buckets } else { slots };
         let slots = slots.min(u64::from(policy.counters));
         let (parts, wide) = if coarsened {
             let wide = policy.wide && vectors >= 4 * size * policy.workgroups;
@@ -716,8 +831,11 @@ impl<'a> Lowering<'a> {
             Kernel::library("primitives/histogram_cached", "count_with_cache", spec)
         } else {
             let room = (u64::from(policy.counters) / slots) as u32;
-            let copies = if coarsened { room.min(policy.copies) } else { 1 };
-            let spec = spec.constant("SLOTS", slots as u32).constant("COPIES", copies);
+            let copies = if coarsened { 1 << room.clamp(1, policy.copies).ilog2() } else { 1 };
+            let mut spec = spec.constant("SLOTS", slots as u32).constant("COPIES", copies);
+            if self.buckets > 0 {
+                spec = spec.flag("BUCKETED", true).constant("BUCKETS", slots as u32);
+            }
             Kernel::library("primitives/histogram_private", "count_parts", spec)
         };
         let kernel = self.program.kernel(kernel);

@@ -24,7 +24,8 @@ fn names() -> impl Iterator<Item = &'static str> {
 /// All variants on the first device, on the others one of each kernel.
 fn some_names(device: &Device) -> impl Iterator<Item = &'static str> {
     let main = device.main;
-    names().filter(move |v| main || ["global", "aggregated", "multipass", "cached"].contains(v))
+    names()
+        .filter(move |v| main || ["global", "aggregated", "multipass", "cached", "partitioned"].contains(v))
 }
 
 /// Runs these variants and compares; what keeps too many bins in workgroup memory is skipped.
@@ -78,7 +79,7 @@ fn every_type_matches_reference() {
     }
     fn all<T: Sample>(device: &Device, lo: f64, hi: f64) {
         let desc = |bins| Histogram::new(5003, bins).range(lo, hi);
-        let own = ["global", "coarsened", "cached"].into_iter();
+        let own = ["global", "coarsened", "cached", "partitioned"].into_iter();
         check(device, &desc(37), &values::<T>(lo, hi), own.clone());
         let edges: Vec<f64> = (0..12).map(|i| lo + (hi - lo) * f64::from(i * i) / 121.0).collect();
         check(device, &Histogram::with_edges(5003, edges), &values::<T>(lo, hi), own.clone());
@@ -118,7 +119,7 @@ fn values_at_edges_fall_where_numpy_puts_them() {
             let edges = (0..=bins).step_by(1 + bins / 5000).map(|i| (i as f64 * step + lo) as f32);
             let x = around(edges);
             let desc = Histogram::new(x.len(), bins).range(lo, hi);
-            check(device, &desc, &x, ["global", "multipass"].into_iter());
+            check(device, &desc, &x, ["global", "multipass", "partitioned"].into_iter());
         }
         let edges = vec![f64::NEG_INFINITY, -1e39, -2.5, 0.0, f64::from(f32::MIN_POSITIVE), 0.1, 3.0, 1e39];
         let x = around(edges.iter().map(|e| *e as f32));
@@ -182,7 +183,12 @@ fn crowded_bins_match_reference() {
         let bytes: Vec<u8> = zipf(n, 256.0).iter().map(|x| *x as u8).collect();
         check(device, &Histogram::new(n, 256), &bytes, some_names(device));
         check(device, &Histogram::new(n, 256), &vec![255u8; n], some_names(device));
-        check(device, &Histogram::new(n, 1 << 20), &zipf(n, 1e6), ["auto", "cached"].into_iter());
+        check(
+            device,
+            &Histogram::new(n, 1 << 20),
+            &zipf(n, 1e6),
+            ["auto", "cached", "partitioned"].into_iter(),
+        );
     }
 }
 
@@ -211,7 +217,12 @@ fn forms_for_cards_match_reference() {
         card(gpu, &profile, &Histogram::new(low.len(), 350_000).variant("multipass"), &low);
         let high: Vec<f16> = crowded(4104).iter().map(|x| f16::from_f64(f64::from(*x))).collect();
         let desc = Histogram::new(high.len(), 350_000).range(0.0, 350_000.0);
-        card(gpu, &profile, &desc.variant("multipass"), &high);
+        card(gpu, &profile, &desc.clone().variant("multipass"), &high);
+        // Some workgroups share a bucket, and some buckets a part of the input.
+        card(gpu, &profile, &Histogram::new(low.len(), 1 << 20).variant("partitioned"), &low);
+        card(gpu, &profile, &desc.variant("partitioned"), &high);
+        let wide = Histogram::new(n, 900_000).range(-1.0, 1.0);
+        card(gpu, &profile, &wide.variant("partitioned"), &floats);
         let (mut large, limits) = (DeviceProfile::h100(), &gpu.profile().limits);
         large.limits.max_workgroup_bytes = large.limits.max_workgroup_bytes.min(limits.max_workgroup_bytes);
         if limits.max_invocations >= 512 && limits.max_workgroup_bytes >= 32 << 10 {
