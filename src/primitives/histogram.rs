@@ -34,8 +34,10 @@ use crate::shape::elements;
 ///
 /// # Cost
 /// Each element is read once (`multipass`: once for every 8192 or, on larger devices, 24576 bins, from a cache but for
-/// the first time); one dispatch clears the counts and one for each piece counts. No scratch. Unless bins are a power of two of whole numbers wide, the plan keeps
-/// a table of 4 bytes a bin. Equal bins take constant time an element, edges of your own `log2(bins)` steps.
+/// the first time; `partitioned`: twice, and two bytes are written and read again); one dispatch clears the counts and
+/// one for each piece counts (`partitioned`: five). No scratch but for `partitioned`, which takes up to three bytes an
+/// element. Unless bins are a power of two of whole numbers wide, the plan keeps a table of 4 bytes a bin. Equal bins take
+/// constant time an element, edges of your own `log2(bins)` steps.
 ///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no bins, `lo >= hi`, a range that is not finite or, for floating
@@ -47,7 +49,9 @@ use crate::shape::elements;
 /// # Algorithm
 /// Privatisation, coarsening and aggregation as in W. Hwu, D. Kirk, I. El Hajj, *Programming Massively Parallel
 /// Processors*, chapter 9; copies by lane, so that equal elements do not meet in one bank;
-/// `shaders/primitives/histogram_private.wgsl`. Bytes are counted by value, and sorted into bins at the end.
+/// `shaders/primitives/histogram_private.wgsl`. Bytes are counted by value, and sorted into bins at the end. More bins than
+/// fit: two counters in a word, `shaders/primitives/histogram_packed.wgsl`, and many more: one step of a radix sort
+/// without its order, `histogram_scatter.wgsl`, before `histogram_bucketed.wgsl` counts.
 ///
 /// # Example
 /// ```
@@ -317,7 +321,7 @@ fn policy(profile: &DeviceProfile) -> Policy {
     // GB/s of 2^28 items on an H100 80GB HBM3, Vulkan, driver 580.159.04, random, equal, Zipf: u8 in 256 bins 2625,
     // 2622, 2619 (aggregated 813, 2496, 750); u32 in 1024 bins 2893, 2897, 2887 (2329, 2830, 2247), in 8192 bins
     // 2886, 2908, 2888 (2362, 2818, 2297), so runs are never added up first; in 65536 bins cached 309, 2069, 437,
-    // multipass 347, 365, 354.
+    // multipass of counters of 32 bits, one pass after the other, 347, 365, 354: bound by reading.
     // A third of the memory at the most, so that three workgroups hide each other's latency.
     let counters = (profile.limits.max_workgroup_bytes / 4).clamp(1, 8192);
     Policy {
@@ -661,9 +665,12 @@ impl<'a> Lowering<'a> {
     /// Parts of the input that one binding each holds.
     fn pieces(&self) -> Vec<Binding> {
         let size = self.dtype.size() as u64;
-        // What is moved takes two bytes an element and some more.
-        let share = if self.program.variant == "partitioned" { 2 } else { 1 };
-        let most = (self.profile.limits.max_storage_binding / share).min(MOST_IN_PIECE * size) / CUT * CUT;
+        let mut most = self.profile.limits.max_storage_binding;
+        if self.program.variant == "partitioned" {
+            // What is moved takes less than three bytes an element.
+            most = most / 3 * size.min(3);
+        }
+        let most = most.min(MOST_IN_PIECE * size) / CUT * CUT;
         let count = self.bytes.div_ceil(most);
         let step = self.bytes.div_ceil(count).next_multiple_of(CUT);
         let piece =

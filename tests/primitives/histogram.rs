@@ -252,7 +252,7 @@ fn counts_above_2_to_the_24_are_exact() {
     let mut input = vec![3u8; n];
     input[77] = 4;
     let Some(device) = devices().first() else { return };
-    for variant in ["auto", "global", "aggregated"] {
+    for variant in ["auto", "global", "aggregated", "partitioned"] {
         let counts = run(&device.gpu, &Histogram::new(n, 256).variant(variant), &input).unwrap();
         assert_eq!((counts[3], counts[4]), (n as u32 - 1, 1), "{variant}");
     }
