@@ -73,6 +73,7 @@ pub struct Histogram {
     bins: usize,
     edges: Edges,
     variant: String,
+    packing: Option<(u32, u64, u32, u32)>,
 }
 
 /// Where the bins of a histogram lie.
@@ -89,7 +90,7 @@ pub(crate) enum Edges {
 impl Histogram {
     /// `n` elements into `bins` bins.
     pub fn new(n: usize, bins: usize) -> Self {
-        Self { n, bins, edges: Edges::Default, variant: "auto".into() }
+        Self { n, bins, edges: Edges::Default, variant: "auto".into(), packing: None }
     }
 
     /// `n` elements into bins between neighbours of `edges`. f32 and integers up to 2^53 are numbers of f64.
@@ -109,6 +110,15 @@ impl Histogram {
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Invocations of a workgroup, workgroups, words of two counters and vec4 in flight, instead of what the device's policy
+    /// has for `multipass` and `partitioned`: for tuning.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn packing(mut self, invocations: u32, workgroups: u64, words: u32, loads: u32) -> Self {
+        self.packing = Some((invocations, workgroups, words, loads));
         self
     }
 
@@ -540,7 +550,25 @@ impl<'a> Lowering<'a> {
         }
         desc.check(dtype)?;
         let n = elements("histogram", "input", &[desc.n])?;
-        let policy = policy(profile);
+        let mut policy = policy(profile);
+        if let Some((size, workgroups, words, loads)) = desc.packing {
+            // 16 bits do not hold more additions than these between two barriers.
+            if [size, words, loads].contains(&0)
+                || workgroups == 0
+                || u64::from(size) * u64::from(loads) > 4096
+            {
+                return Err(err!(
+                    InvalidArgument,
+                    "histogram: packing of {size} invocations, {workgroups} workgroups, {words} words, {loads} vec4; none may \
+                     be 0, and invocations times vec4 at most 4096"
+                ));
+            }
+            policy.packed_size = size;
+            policy.packed_workgroups = workgroups;
+            policy.packed_words = words;
+            policy.bucket_words = policy.bucket_words.min(u64::from(words));
+            policy.packed_loads = loads;
+        }
         // Bytes are counted by value.
         let slots = if dtype.size() == 1 { 256 } else { desc.bins as u64 };
         let most = u64::from(policy.counters);
@@ -746,7 +774,8 @@ impl<'a> Lowering<'a> {
         let n = piece.size / self.dtype.size() as u64;
         let vectors = piece.size / 16;
         // 16 elements an invocation of a tile, in words of workgroup memory.
-        let size = if memory >= 40 << 10 { policy.packed_size } else { policy.packed_size.min(128) };
+        let size = if memory >= 40 << 10 { 512 } else { 128 };
+        let size = policy.packed_size.min(size);
         let size = size.max((buckets as u32).next_multiple_of(32));
         let tile = u64::from(size) * 16;
         let tiles = (vectors * 16 / self.dtype.size() as u64).div_ceil(tile).max(1);

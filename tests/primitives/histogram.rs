@@ -323,6 +323,8 @@ fn one_line_calls_count() {
     ] {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
+    let counters = Histogram::new(6, 3).range(0.0, 1.0).packing(1024, 1, 1024, 8).plan::<f32>(gpu);
+    assert_eq!(counters.unwrap_err().kind(), ErrorKind::InvalidArgument);
     let too_many = gpu.histogram(&x, (1 << 20) + 1, 0.0, 1.0).unwrap_err();
     assert_eq!(too_many.kind(), ErrorKind::TooLarge);
 }
