@@ -44,7 +44,8 @@ use crate::shape::elements;
 /// input, missing, fewer than two edges, an edge that is NaN or not above the one before;
 /// [`TooLarge`](crate::ErrorKind::TooLarge): more than 2^20 bins, or an input above the largest buffer;
 /// [`Unsupported`](crate::ErrorKind::Unsupported): u64 input, or more bins than the workgroup memory of a `privatized`,
-/// `coarsened` or `aggregated` histogram holds (4096 on every device; bytes always fit).
+/// `coarsened` or `aggregated` histogram holds (4096 on every device; bytes always fit), or than a small device's
+/// `partitioned` one has buckets for.
 ///
 /// # Algorithm
 /// Privatisation, coarsening and aggregation as in W. Hwu, D. Kirk, I. El Hajj, *Programming Massively Parallel
@@ -553,14 +554,12 @@ impl<'a> Lowering<'a> {
         let mut policy = policy(profile);
         if let Some((size, workgroups, words, loads)) = desc.packing {
             // 16 bits do not hold more additions than these between two barriers.
-            if [size, words, loads].contains(&0)
-                || workgroups == 0
-                || u64::from(size) * u64::from(loads) > 4096
-            {
+            let additions = u64::from(size) * u64::from(loads);
+            if words < 1024 || workgroups == 0 || additions == 0 || additions > 4096 {
                 return Err(err!(
                     InvalidArgument,
-                    "histogram: packing of {size} invocations, {workgroups} workgroups, {words} words, {loads} vec4; none may \
-                     be 0, and invocations times vec4 at most 4096"
+                    "histogram: packing of {size} invocations, {workgroups} workgroups, {words} words, {loads} vec4; words \
+                     must be 1024 or more, and invocations times vec4 1 to 4096"
                 ));
             }
             policy.packed_size = size;
@@ -682,7 +681,7 @@ impl<'a> Lowering<'a> {
             let bindings = [counts, piece].into_iter().chain(edges).collect();
             match self.program.variant {
                 "global" | "global-contiguous" => self.global(&base, &spec, loops, piece, bindings),
-                "partitioned" => self.partitioned(&base, &spec, loops, piece, bindings),
+                "partitioned" => self.partitioned(&base, &spec, loops, piece, bindings)?,
                 "multipass" if self.dtype.size() > 1 => self.packed(&base, &spec, loops, piece, bindings),
                 _ => self.walk(&base, &spec, loops, piece, bindings),
             }
@@ -764,13 +763,23 @@ impl<'a> Lowering<'a> {
         loops: u64,
         piece: Binding,
         mut bindings: Vec<Binding>,
-    ) {
+    ) -> Result<()> {
         let policy = &self.policy;
         let memory = self.profile.limits.max_workgroup_bytes;
         // Beside the counters there is something for each bucket.
-        let counters = u64::from(memory / 4).saturating_sub(256).clamp(256, policy.bucket_words) / 4 * 4;
+        let counters = u64::from(memory / 4).saturating_sub(256).max(256).min(policy.bucket_words) / 4 * 4;
         let slots = 2 * counters;
         let buckets = self.bins.div_ceil(slots);
+        if buckets > u64::from(policy.packed_size) {
+            return Err(err!(
+                Unsupported,
+                "histogram: {} bins are {buckets} buckets of {slots}, and a workgroup of `partitioned` has {} invocations on {}; \
+                 take `cached`",
+                self.bins,
+                policy.packed_size,
+                self.profile.name
+            ));
+        }
         let n = piece.size / self.dtype.size() as u64;
         let vectors = piece.size / 16;
         // 16 elements an invocation of a tile, in words of workgroup memory.
@@ -832,6 +841,7 @@ impl<'a> Lowering<'a> {
         let params = ChunkParams { chunk: chunk as u32, steps: (chunk / step) as u32 };
         let bindings = vec![Binding::operand(1, &self.program.operands), starts, ends, words];
         self.program.dispatch(count, &params, bindings, Grid::fold(room / chunk + buckets));
+        Ok(())
     }
 
     /// Counts in workgroup memory.
