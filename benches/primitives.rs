@@ -180,7 +180,7 @@ fn histogram(bench: &mut Bench) -> Result<()> {
             }
         }
     }
-    for bins in [1024, 8192, 1 << 16, 1 << 20] {
+    for bins in [1024, 8192, 1 << 14, 1 << 16, 1 << 18, 1 << 20] {
         for kind in SPREADS {
             let scale = 4_294_967_296.0;
             let x = repeated(&gpu, largest, |b| (spread(kind, b, bins as f64) * scale) as u32)?;
@@ -188,13 +188,25 @@ fn histogram(bench: &mut Bench) -> Result<()> {
             for &n in &lengths {
                 count(bench, "auto", kind, &x, &desc(n))?;
             }
-            for variant in ["coarsened", "aggregated", "multipass", "cached"] {
-                if variant != "multipass" || bins <= 1 << 16 {
+            for variant in ["coarsened", "aggregated", "multipass", "cached", "partitioned"] {
+                if variant != "multipass" || bins <= 1 << 18 {
                     count(bench, variant, kind, &x, &desc(largest))?;
                 }
             }
             if kind == "random" {
                 count(bench, "global", kind, &x, &desc(largest))?;
+            }
+            let packings =
+                [(512, 528, 8192, 4), (512, 528, 12032, 2), (512, 1056, 12032, 4), (1024, 264, 12288, 4)];
+            for (size, workgroups, words, loads) in bench.scale(&packings[..], &packings[..0]).iter().copied()
+            {
+                let what = format!("{kind}, packing {size} {workgroups} {words} {loads}");
+                let desc = desc(largest).packing(size, workgroups, words, loads);
+                match bins {
+                    0x1_0000 => count(bench, "multipass", &what, &x, &desc)?,
+                    0x10_0000 => count(bench, "partitioned", &what, &x, &desc)?,
+                    _ => {}
+                }
             }
         }
     }

@@ -243,6 +243,16 @@ macro_rules! job_on_words {
     };
 }
 
+/// As `job_on_words`, and for f16.
+macro_rules! job_on_halves {
+    ($x:ident, $op:expr, $operands:expr) => {
+        match $x.data.dtype() {
+            DType::F16 => Ok(job::<f16>($op, $operands)),
+            _ => job_on_words!($x, $op, $operands),
+        }
+    };
+}
+
 /// Elements and the flags that belong to them.
 fn flagged(op: &str, call: &mut Call<'_>) -> Result<(usize, Array, Array), Failure> {
     let [x, flags] = call.take()?;
@@ -260,28 +270,28 @@ fn flagged(op: &str, call: &mut Call<'_>) -> Result<(usize, Array, Array), Failu
 fn select(mut call: Call<'_>) -> Result<Job, Failure> {
     let (n, x, flags) = flagged("select", &mut call)?;
     let op = Select::new(n).variant(call.variant);
-    job_on_words!(x, op, vec![Operand::Given(x), Operand::Given(flags), Operand::Counted, Operand::Count])
+    job_on_halves!(x, op, vec![Operand::Given(x), Operand::Given(flags), Operand::Counted, Operand::Count])
 }
 
 fn partition(mut call: Call<'_>) -> Result<Job, Failure> {
     let (n, x, flags) = flagged("partition", &mut call)?;
     let op = Partition::new(n).variant(call.variant);
     let parted = Operand::Result(vec![n]);
-    job_on_words!(x, op, vec![Operand::Given(x), Operand::Given(flags), parted, Operand::Count])
+    job_on_halves!(x, op, vec![Operand::Given(x), Operand::Given(flags), parted, Operand::Count])
 }
 
 fn unique(mut call: Call<'_>) -> Result<Job, Failure> {
     let [x] = call.take()?;
     let [n] = x.dims("unique: x")?;
     let op = Unique::new(n).variant(call.variant);
-    job_on_words!(x, op, vec![Operand::Given(x), Operand::Counted, Operand::Count])
+    job_on_halves!(x, op, vec![Operand::Given(x), Operand::Counted, Operand::Count])
 }
 
 fn run_length(mut call: Call<'_>) -> Result<Job, Failure> {
     let [x] = call.take()?;
     let [n] = x.dims("run-length: x")?;
     let op = RunLength::new(n).variant(call.variant);
-    job_on_words!(x, op, vec![Operand::Given(x), Operand::Counted, Operand::Counted, Operand::Count])
+    job_on_halves!(x, op, vec![Operand::Given(x), Operand::Counted, Operand::Counted, Operand::Count])
 }
 
 /// The job for one type of keys.

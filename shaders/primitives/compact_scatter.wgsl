@@ -54,6 +54,9 @@ fn scatter_kept(
 #endif
 #if SUBGROUPS
     let items = load_tile(tile, sub_lane, sub_size, sub_id);
+#if RUNS
+    note_heads(items, sub_lane, sub_id);
+#endif
     let tally = count_tile(countOneBits(items.kept), sub_lane, sub_size, sub_id, sub_count);
 #if ONCE
     let before = look_back(tile, tally.y, sub_lane, sub_size, sub_id, sub_count);
@@ -62,6 +65,9 @@ fn scatter_kept(
     }
 #else
     let before = counts[tile] + sums[tile / BLOCK];
+#endif
+#if RUNS
+    begin_runs(tile, before, tally.y, lane);
 #endif
     emit_tile(items, before + tally.x, sub_lane);
 #else
@@ -74,6 +80,9 @@ fn scatter_kept(
     }
 #else
     let before = counts[tile] + sums[tile / BLOCK];
+#endif
+#if RUNS
+    begin_runs(tile, before, total, lane);
 #endif
 #repeat QUADS
     emit_four(items, $u, items.bits[$], before, lane);

@@ -35,7 +35,15 @@ fn places(items: Items, quad: u32) -> vec4<u32> {
 
 fn there(at: vec4<u32>) -> vec4<u32> { return min(at, vec4<u32>(params.n - 1u)); }
 
-fn load4(at: vec4<u32>) -> vec4<u32> { return vec4<u32>(input[at.x], input[at.y], input[at.z], input[at.w]); }
+fn load1(at: u32) -> u32 {
+#if HALVES
+    return extractBits(input[at / 2u], 16u * (at % 2u), 16u);
+#else
+    return input[at];
+#endif
+}
+
+fn load4(at: vec4<u32>) -> vec4<u32> { return vec4<u32>(load1(at.x), load1(at.y), load1(at.z), load1(at.w)); }
 
 fn mask4(kept: vec4<bool>) -> u32 {
     return dot(select(vec4<u32>(0u), vec4<u32>(1u, 2u, 4u, 8u), kept), vec4<u32>(1u));

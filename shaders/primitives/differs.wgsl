@@ -2,8 +2,15 @@
 // in bits, since a device may take subnormal numbers for 0.
 fn differs(a: u32, b: u32) -> bool {
 #if FLOAT
-    let zeros = ((a | b) & 0x7fffffffu) == 0u;
-    return ((a != b) & !zeros) | ((a & 0x7fffffffu) > 0x7f800000u);
+#if HALVES
+    let size = 0x7fffu;
+    let infinity = 0x7c00u;
+#else
+    let size = 0x7fffffffu;
+    let infinity = 0x7f800000u;
+#endif
+    let zeros = ((a | b) & size) == 0u;
+    return ((a != b) & !zeros) | ((a & size) > infinity);
 #else
     return a != b;
 #endif

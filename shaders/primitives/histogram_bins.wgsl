@@ -26,6 +26,14 @@ struct Params {
 // Key of the lowest value of each bin.
 @group(0) @binding(3) var<storage, read> edges: array<u32>;
 #endif
+#if VECTORS
+// The input again, as vec4 words.
+#if SHIFT
+@group(0) @binding(3) var<storage, read> vectors: array<vec4<u32>>;
+#else
+@group(0) @binding(4) var<storage, read> vectors: array<vec4<u32>>;
+#endif
+#endif
 
 const NOT_COUNTED: u32 = 4294967295u;
 

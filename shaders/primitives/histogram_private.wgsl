@@ -1,8 +1,11 @@
 // Histogram privatised in workgroup memory: a workgroup counts its part of the input in COPIES copies of
 // SLOTS counters, then adds their sums to the counts in device memory. Neighbouring invocations use
 // neighbouring copies, which lie in different banks: equal values do not collide there.
-// MULTIPASS: a workgroup counts SLOTS of the bins; as many passes over the input as these take.
+// BUCKETED: it counts buckets of bins.
 #import primitives/histogram_walk
+#if BUCKETED
+#import primitives/histogram_buckets
+#endif
 #import workgroup/index
 
 const SLOTS: u32 = 256u;
@@ -11,36 +14,19 @@ const COUNTERS: u32 = SLOTS * COPIES;
 
 var<workgroup> wg_counts: array<atomic<u32>, COUNTERS>;
 var<private> copy: u32;
-#if MULTIPASS
-var<private> first_bin: u32;
-#endif
 
-fn tally(slot: u32, amount: u32) {
-#if MULTIPASS
-    let own = slot - first_bin;
-    if own < SLOTS {
-        atomicAdd(&wg_counts[own * COPIES + copy], amount);
-    }
+#if BUCKETED
+fn tally(bin: u32, amount: u32) { atomicAdd(&wg_counts[bucket_of(bin) * COPIES + copy], amount); }
 #else
-    atomicAdd(&wg_counts[slot * COPIES + copy], amount);
+fn tally(slot: u32, amount: u32) { atomicAdd(&wg_counts[slot * COPIES + copy], amount); }
 #endif
-}
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn count_parts(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let tile = workgroup_index(group);
-    let part = tile % params.parts;
-    let first = tile / params.parts * SLOTS;
-#if MULTIPASS
-    if first >= params.bins {
+    let part = workgroup_index(group);
+    if part >= params.parts {
         return;
     }
-    first_bin = first;
-#else
-    if first > 0u {
-        return;
-    }
-#endif
     copy = lane % COPIES;
     for (var i = lane; i < COUNTERS; i += WORKGROUP_SIZE) {
         atomicStore(&wg_counts[i], 0u);
@@ -51,7 +37,7 @@ fn count_parts(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
 #if BYTES
     let used = SLOTS;
 #else
-    let used = min(params.bins - first, SLOTS);
+    let used = min(params.bins, SLOTS);
 #endif
     for (var slot = lane; slot < used; slot += WORKGROUP_SIZE) {
         var total = 0u;
@@ -66,7 +52,7 @@ fn count_parts(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
                 atomicAdd(&counts[bin], total);
             }
 #else
-            atomicAdd(&counts[first + slot], total);
+            atomicAdd(&counts[slot], total);
 #endif
         }
     }

@@ -7,15 +7,6 @@
 
 const WORKGROUP_SIZE: u32 = 256u;
 
-#if VECTORS
-// The input again, as vec4 words.
-#if SHIFT
-@group(0) @binding(3) var<storage, read> vectors: array<vec4<u32>>;
-#else
-@group(0) @binding(4) var<storage, read> vectors: array<vec4<u32>>;
-#endif
-#endif
-
 fn slot_of(word: u32, i: u32) -> u32 {
 #if BYTES
     return extractBits(word, 8u * i, 8u);

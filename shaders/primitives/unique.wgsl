@@ -6,7 +6,7 @@
 // What lies before the items of the next step.
 var<private> item_before: u32;
 
-fn begin_keeping(first: u32) { item_before = input[min(max(first, 1u), params.n) - 1u]; }
+fn begin_keeping(first: u32) { item_before = load1(min(max(first, 1u), params.n) - 1u); }
 
 fn before4(at: vec4<u32>, bits: vec4<u32>) -> vec4<u32> {
     let last = subgroupShuffle(bits, lanes - 1u);

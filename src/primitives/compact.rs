@@ -107,8 +107,8 @@ impl Compaction<'_> {
     /// Operands, and the steps up to the one that moves elements.
     pub(super) fn lower(self, profile: &DeviceProfile) -> Result<Compacted> {
         let Self { op, n, dtype, .. } = self;
-        if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) {
-            return Err(err!(Unsupported, "{op}: no kernel for {dtype}; there are f32, i32 and u32"));
+        if !matches!(dtype, DType::F32 | DType::F16 | DType::I32 | DType::U32) {
+            return Err(err!(Unsupported, "{op}: no kernel for {dtype}; there are f32, f16, i32 and u32"));
         }
         let n32 = index_u32(op, "n", n)?;
         let one_pass = self.variants.contains(&LOOKBACK);
@@ -155,6 +155,7 @@ impl Compaction<'_> {
         let inputs = 1 + u32::from(flagged);
         let spec = Spec::new()
             .slot("element", element_fragment(dtype))
+            .flag("HALVES", dtype == DType::F16)
             .flag("SUBGROUPS", subgroups)
             .flag("LARGE_SUBGROUPS", subgroups && profile.subgroup_sizes.1 > 32)
             .constant("WORKGROUP_SIZE", workgroup_size)
@@ -228,6 +229,11 @@ impl Compacted {
     pub(super) fn operand(&self, name: &str) -> Option<Binding> {
         let index = self.program.operands.iter().position(|o| o.name == name)?;
         Some(Binding::operand(index, &self.program.operands))
+    }
+
+    /// Tiles of the kernel that moves elements.
+    pub(super) fn tiles(&self) -> u32 {
+        self.params.tiles
     }
 
     /// Dispatches the kernel that moves elements; `outputs` are its last bindings.

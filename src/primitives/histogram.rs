@@ -33,21 +33,26 @@ use crate::shape::elements;
 /// integers decides. The counters are 32 bits wide, which no buffer can overflow.
 ///
 /// # Cost
-/// Each element is read once (`multipass`: once for every 4096 or, on larger devices, 8192 bins); one dispatch clears the
-/// counts and one for each piece counts. No scratch. Unless bins are a power of two of whole numbers wide, the plan keeps
-/// a table of 4 bytes a bin. Equal bins take constant time an element, edges of your own `log2(bins)` steps.
+/// Each element is read once (`multipass`: once for every 8192 or, on larger devices, 24576 bins, from a cache but for
+/// the first time; `partitioned`: twice, and two bytes are written and read again); one dispatch clears the counts and
+/// one for each piece counts (`partitioned`: five). No scratch but for `partitioned`, which takes up to three bytes an
+/// element. Unless bins are a power of two of whole numbers wide, the plan keeps a table of 4 bytes a bin. Equal bins take
+/// constant time an element, edges of your own `log2(bins)` steps.
 ///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no bins, `lo >= hi`, a range that is not finite or, for floating
 /// input, missing, fewer than two edges, an edge that is NaN or not above the one before;
 /// [`TooLarge`](crate::ErrorKind::TooLarge): more than 2^20 bins, or an input above the largest buffer;
 /// [`Unsupported`](crate::ErrorKind::Unsupported): u64 input, or more bins than the workgroup memory of a `privatized`,
-/// `coarsened` or `aggregated` histogram holds (4096 on every device; bytes always fit).
+/// `coarsened` or `aggregated` histogram holds (4096 on every device; bytes always fit), or than a small device's
+/// `partitioned` one has buckets for.
 ///
 /// # Algorithm
 /// Privatisation, coarsening and aggregation as in W. Hwu, D. Kirk, I. El Hajj, *Programming Massively Parallel
 /// Processors*, chapter 9; copies by lane, so that equal elements do not meet in one bank;
-/// `shaders/primitives/histogram_private.wgsl`. Bytes are counted by value, and sorted into bins at the end.
+/// `shaders/primitives/histogram_private.wgsl`. Bytes are counted by value, and sorted into bins at the end. More bins than
+/// fit: two counters in a word, `shaders/primitives/histogram_packed.wgsl`, and many more: one step of a radix sort
+/// without its order, `histogram_scatter.wgsl`, before `histogram_bucketed.wgsl` counts.
 ///
 /// # Example
 /// ```
@@ -69,6 +74,7 @@ pub struct Histogram {
     bins: usize,
     edges: Edges,
     variant: String,
+    packing: Option<(u32, u64, u32, u32)>,
 }
 
 /// Where the bins of a histogram lie.
@@ -85,7 +91,7 @@ pub(crate) enum Edges {
 impl Histogram {
     /// `n` elements into `bins` bins.
     pub fn new(n: usize, bins: usize) -> Self {
-        Self { n, bins, edges: Edges::Default, variant: "auto".into() }
+        Self { n, bins, edges: Edges::Default, variant: "auto".into(), packing: None }
     }
 
     /// `n` elements into bins between neighbours of `edges`. f32 and integers up to 2^53 are numbers of f64.
@@ -105,6 +111,15 @@ impl Histogram {
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Invocations of a workgroup, workgroups, words of two counters and vec4 in flight, instead of what the device's policy
+    /// has for `multipass` and `partitioned`: for tuning.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn packing(mut self, invocations: u32, workgroups: u64, words: u32, loads: u32) -> Self {
+        self.packing = Some((invocations, workgroups, words, loads));
         self
     }
 
@@ -139,11 +154,15 @@ impl Histogram {
             ),
             Variant::portable(
                 "multipass",
-                "coarsened, for more bins than fit: several passes over the input",
+                "coarsened, for more bins than fit: counters of 16 bits, passes over the input beside each other",
             ),
             Variant::portable(
                 "cached",
                 "for more bins than fit: the full ones in workgroup memory, the others by global atomics",
+            ),
+            Variant::portable(
+                "partitioned",
+                "for many more bins than fit: elements are moved into buckets of bins, then each is counted",
             ),
         ];
         VARIANTS
@@ -252,6 +271,14 @@ kernel_params! {
     }
 }
 
+kernel_params! {
+    struct StartsParams { tiles: u32 }
+}
+
+kernel_params! {
+    struct ChunkParams { chunk: u32, steps: u32 }
+}
+
 /// Constants that depend on the device.
 struct Policy {
     /// Invocations of a workgroup that counts in its own memory.
@@ -262,8 +289,20 @@ struct Policy {
     counters: u32,
     /// The most copies of a workgroup's counts, a power of two.
     copies: u32,
-    /// Passes over the input above which bins are cached instead.
+    /// Passes of `multipass` above which elements are partitioned, or, if they are fewer than the next, bins cached.
     passes: u64,
+    partitioned: u64,
+    /// Words of two counters that a workgroup of `multipass` has at the most.
+    packed_words: u32,
+    /// Invocations of such a workgroup, and how many of these there are.
+    packed_size: u32,
+    packed_workgroups: u64,
+    /// vec4s that an invocation of it has in flight.
+    packed_loads: u32,
+    /// Elements that it has at the least for each of its counters.
+    packed_elements_per_slot: u64,
+    /// Words of two counters of a workgroup that counts one bucket of `partitioned`, at the most.
+    bucket_words: u64,
     /// Elements that a workgroup has at the least for each of its counters.
     elements_per_slot: u64,
     /// Whether an invocation has four loads in flight.
@@ -279,6 +318,13 @@ fn policy(profile: &DeviceProfile) -> Policy {
             counters: 4096,
             copies: 4,
             passes: 1,
+            partitioned: u64::MAX,
+            packed_words: 2048,
+            packed_size: 256,
+            packed_workgroups: 64,
+            packed_loads: 1,
+            packed_elements_per_slot: 4,
+            bucket_words: 3840,
             elements_per_slot: 4,
             wide: false,
         };
@@ -286,7 +332,7 @@ fn policy(profile: &DeviceProfile) -> Policy {
     // GB/s of 2^28 items on an H100 80GB HBM3, Vulkan, driver 580.159.04, random, equal, Zipf: u8 in 256 bins 2625,
     // 2622, 2619 (aggregated 813, 2496, 750); u32 in 1024 bins 2893, 2897, 2887 (2329, 2830, 2247), in 8192 bins
     // 2886, 2908, 2888 (2362, 2818, 2297), so runs are never added up first; in 65536 bins cached 309, 2069, 437,
-    // multipass 347, 365, 354.
+    // multipass of counters of 32 bits, one pass after the other, 347, 365, 354: bound by reading.
     // A third of the memory at the most, so that three workgroups hide each other's latency.
     let counters = (profile.limits.max_workgroup_bytes / 4).clamp(1, 8192);
     Policy {
@@ -294,7 +340,14 @@ fn policy(profile: &DeviceProfile) -> Policy {
         workgroups: 528,
         counters: 1 << counters.ilog2(),
         copies: 32,
-        passes: 2,
+        passes: 5,
+        partitioned: 1 << 22,
+        packed_words: (profile.limits.max_workgroup_bytes / 4).clamp(1, 12288),
+        packed_size: profile.limits.max_invocations.clamp(1, 512),
+        packed_workgroups: 528,
+        packed_loads: 4,
+        packed_elements_per_slot: 1,
+        bucket_words: 12032,
         elements_per_slot: 4,
         wide: true,
     }
@@ -477,6 +530,9 @@ impl Rule {
 
 struct Lowering<'a> {
     dtype: DType,
+    /// `partitioned`: buckets of bins, and scratch for it.
+    buckets: u64,
+    moved: Option<[Binding; 4]>,
     bytes: u64,
     bins: u64,
     rule: Option<Rule>,
@@ -495,7 +551,23 @@ impl<'a> Lowering<'a> {
         }
         desc.check(dtype)?;
         let n = elements("histogram", "input", &[desc.n])?;
-        let policy = policy(profile);
+        let mut policy = policy(profile);
+        if let Some((size, workgroups, words, loads)) = desc.packing {
+            // 16 bits do not hold more additions than these between two barriers.
+            let additions = u64::from(size) * u64::from(loads);
+            if words < 1024 || workgroups == 0 || additions == 0 || additions > 4096 {
+                return Err(err!(
+                    InvalidArgument,
+                    "histogram: packing of {size} invocations, {workgroups} workgroups, {words} words, {loads} vec4; words \
+                     must be 1024 or more, and invocations times vec4 1 to 4096"
+                ));
+            }
+            policy.packed_size = size;
+            policy.packed_workgroups = workgroups;
+            policy.packed_words = words;
+            policy.bucket_words = policy.bucket_words.min(u64::from(words));
+            policy.packed_loads = loads;
+        }
         // Bytes are counted by value.
         let slots = if dtype.size() == 1 { 256 } else { desc.bins as u64 };
         let most = u64::from(policy.counters);
@@ -503,10 +575,15 @@ impl<'a> Lowering<'a> {
             let copies = policy.copies.min((most / slots.next_power_of_two()) as u32);
             if slots > most && profile.is_cpu() {
                 ("global", format!("{slots} bins; atomics of a processor hardly collide"))
-            } else if slots > most * policy.passes {
-                ("cached", format!("{slots} bins would take {} passes", slots.div_ceil(most)))
             } else if slots > most {
-                ("multipass", format!("{slots} bins take {} passes", slots.div_ceil(most)))
+                let passes = slots.div_ceil(2 * u64::from(policy.packed_words));
+                if passes > policy.passes && n as u64 >= policy.partitioned {
+                    ("partitioned", format!("{slots} bins would take {passes} passes of a long input"))
+                } else if passes > policy.passes {
+                    ("cached", format!("{slots} bins would take {passes} passes"))
+                } else {
+                    ("multipass", format!("{slots} bins, two to a word, take {passes} passes"))
+                }
             } else {
                 ("coarsened", format!("{copies} copies of {slots} bins a workgroup keep elements apart"))
             }
@@ -538,7 +615,17 @@ impl<'a> Lowering<'a> {
         }
         program.cost = Cost { flop: n as f64, bytes: bytes as f64 + 4.0 * desc.bins as f64 };
         let rule = Rule::of(desc, dtype);
-        Ok(Self { dtype, bytes, bins: desc.bins as u64, rule, policy, profile, program })
+        Ok(Self {
+            dtype,
+            buckets: 0,
+            moved: None,
+            bytes,
+            bins: desc.bins as u64,
+            rule,
+            policy,
+            profile,
+            program,
+        })
     }
 
     fn run(mut self) -> Result<Program> {
@@ -594,6 +681,8 @@ impl<'a> Lowering<'a> {
             let bindings = [counts, piece].into_iter().chain(edges).collect();
             match self.program.variant {
                 "global" | "global-contiguous" => self.global(&base, &spec, loops, piece, bindings),
+                "partitioned" => self.partitioned(&base, &spec, loops, piece, bindings)?,
+                "multipass" if self.dtype.size() > 1 => self.packed(&base, &spec, loops, piece, bindings),
                 _ => self.walk(&base, &spec, loops, piece, bindings),
             }
         }
@@ -603,7 +692,12 @@ impl<'a> Lowering<'a> {
     /// Parts of the input that one binding each holds.
     fn pieces(&self) -> Vec<Binding> {
         let size = self.dtype.size() as u64;
-        let most = self.profile.limits.max_storage_binding.min(MOST_IN_PIECE * size) / CUT * CUT;
+        let mut most = self.profile.limits.max_storage_binding;
+        if self.program.variant == "partitioned" {
+            // What is moved takes less than three bytes an element.
+            most = most / 3 * size.min(3);
+        }
+        let most = most.min(MOST_IN_PIECE * size) / CUT * CUT;
         let count = self.bytes.div_ceil(most);
         let step = self.bytes.div_ceil(count).next_multiple_of(CUT);
         let piece =
@@ -623,24 +717,149 @@ impl<'a> Lowering<'a> {
         self.program.dispatch(kernel, &params, bindings, Grid::fold(parts));
     }
 
+    /// Loops of a processor's invocation bound what a workgroup can take of `vectors`: the least number of workgroups.
+    fn least_parts(&self, vectors: u64, loops: u64, size: u64) -> u64 {
+        // 16 bytes hold as many elements as loops run over, and the loop over vec4s is one more.
+        let per_vector = 16 / self.dtype.size() as u64;
+        (vectors * (per_vector * loops + 5)).div_ceil(size * MOST_ITERATIONS)
+    }
+
+    /// Two counters in each word of workgroup memory.
+    fn packed(&mut self, base: &Params, spec: &Spec, loops: u64, piece: Binding, mut bindings: Vec<Binding>) {
+        let policy = &self.policy;
+        let size = u64::from(policy.packed_size);
+        let most = u64::from(policy.packed_words);
+        let passes = self.bins.div_ceil(2 * most);
+        // As many in each pass; rounded, so that few numbers of bins need kernels of their own.
+        let words = self.bins.div_ceil(2 * passes).next_multiple_of(1024).min(most);
+        let passes = self.bins.div_ceil(2 * words);
+        let n = piece.size / self.dtype.size() as u64;
+        let vectors = piece.size / 16;
+        let workgroups = (policy.packed_workgroups / passes).max(1);
+        let many = vectors >= u64::from(policy.packed_loads) * size * workgroups;
+        let loads = if many { policy.packed_loads } else { 1 };
+        let useful = vectors.div_ceil(size).min(n / (policy.packed_elements_per_slot * 2 * words));
+        let parts = useful.clamp(1, workgroups).max(self.least_parts(vectors, loops, size));
+        let spec = spec
+            .clone()
+            .constant("WORKGROUP_SIZE", policy.packed_size)
+            .constant("WORDS", words as u32)
+            .constant("LOADS", loads)
+            .flag("VECTORS", vectors > 0);
+        let kernel =
+            self.program.kernel(Kernel::library("primitives/histogram_packed", "count_packed", spec));
+        if vectors > 0 {
+            bindings.push(Binding { size: vectors * 16, ..piece });
+        }
+        let params = Params { n: n as u32, parts: parts as u32, vectors: vectors as u32, ..*base };
+        self.program.dispatch(kernel, &params, bindings, Grid::fold(parts * passes));
+    }
+
+    /// Elements into buckets of bins, whose counters workgroup memory holds.
+    fn partitioned(
+        &mut self,
+        base: &Params,
+        spec: &Spec,
+        loops: u64,
+        piece: Binding,
+        mut bindings: Vec<Binding>,
+    ) -> Result<()> {
+        let policy = &self.policy;
+        let memory = self.profile.limits.max_workgroup_bytes;
+        // Beside the counters there is something for each bucket.
+        let counters = u64::from(memory / 4).saturating_sub(256).max(256).min(policy.bucket_words) / 4 * 4;
+        let slots = 2 * counters;
+        let buckets = self.bins.div_ceil(slots);
+        if buckets > u64::from(policy.packed_size) {
+            return Err(err!(
+                Unsupported,
+                "histogram: {} bins are {buckets} buckets of {slots}, and a workgroup of `partitioned` has {} invocations on {}; \
+                 take `cached`",
+                self.bins,
+                policy.packed_size,
+                self.profile.name
+            ));
+        }
+        let n = piece.size / self.dtype.size() as u64;
+        let vectors = piece.size / 16;
+        // 16 elements an invocation of a tile, in words of workgroup memory.
+        let size = if memory >= 40 << 10 { 512 } else { 128 };
+        let size = policy.packed_size.min(size);
+        let size = size.max((buckets as u32).next_multiple_of(32));
+        let tile = u64::from(size) * 16;
+        let tiles = (vectors * 16 / self.dtype.size() as u64).div_ceil(tile).max(1);
+        let room = (n + buckets * (tiles + 8)).div_ceil(8) * 4;
+
+        // The first piece is the largest.
+        let room_words = 4 * room;
+        let [totals, starts, ends, words] = *self.moved.get_or_insert_with(|| {
+            [4 * buckets, 4 * buckets, 4 * buckets, room_words].map(|bytes| self.program.scratch(bytes))
+        });
+        self.buckets = buckets;
+        let clear =
+            Kernel::library("primitives/histogram_global", "clear_counts", Spec::new().flag("SHIFT", true));
+        let clear = self.program.kernel(clear);
+        let params = Params { bins: buckets as u32, ..*base };
+        self.program.dispatch(clear, &params, vec![totals], Grid::fold(buckets.div_ceil(WORKGROUP_SIZE)));
+
+        let mut of_buckets = bindings.clone();
+        of_buckets[0] = totals;
+        self.walk(base, spec, loops, piece, of_buckets);
+
+        let own = Spec::new().constant("BUCKETS", buckets as u32);
+        let place = Kernel::library("primitives/histogram_starts", "place_buckets", own.clone());
+        let place = self.program.kernel(place);
+        let params = StartsParams { tiles: tiles as u32 };
+        self.program.dispatch(place, &params, vec![totals, starts, ends], Grid::fold(1));
+
+        let mut next = 1 + bindings.len() as u32;
+        if vectors > 0 {
+            bindings.extend([Binding { size: vectors * 16, ..piece }, ends, words]);
+            next += 1;
+        }
+        let scatter = spec
+            .clone()
+            .constant("BUCKETS", buckets as u32)
+            .constant("WORKGROUP_SIZE", size)
+            .constant("ENDS_BINDING", next)
+            .flag("VECTORS", vectors > 0);
+        let scatter =
+            self.program.kernel(Kernel::library("primitives/histogram_scatter", "scatter_slots", scatter));
+        let params = Params { n: n as u32, parts: tiles as u32, vectors: vectors as u32, ..*base };
+        self.program.dispatch(scatter, &params, bindings, Grid::fold(tiles));
+
+        let policy = &self.policy;
+        // Words of a step of the workgroup; a chunk pays for the counters.
+        let step = u64::from(4 * policy.packed_loads * policy.packed_size);
+        let chunk = n.div_ceil(2 * policy.packed_workgroups).max(slots).next_multiple_of(step);
+        let count = own
+            .constant("WORKGROUP_SIZE", policy.packed_size)
+            .constant("WORDS", counters as u32)
+            .constant("LOADS", policy.packed_loads);
+        let count = Kernel::library("primitives/histogram_bucketed", "count_buckets", count);
+        let count = self.program.kernel(count);
+        let params = ChunkParams { chunk: chunk as u32, steps: (chunk / step) as u32 };
+        let bindings = vec![Binding::operand(1, &self.program.operands), starts, ends, words];
+        self.program.dispatch(count, &params, bindings, Grid::fold(room / chunk + buckets));
+        Ok(())
+    }
+
     /// Counts in workgroup memory.
     fn walk(&mut self, base: &Params, spec: &Spec, loops: u64, piece: Binding, mut bindings: Vec<Binding>) {
         let policy = &self.policy;
         let variant = self.program.variant;
         let (coarsened, cached) = (variant != "privatized", variant == "cached");
-        let by_value = self.dtype.size() == 1 && !cached;
+        let by_value = self.dtype.size() == 1 && !cached && self.buckets == 0;
         let size = u64::from(policy.workgroup_size);
         let n = piece.size / self.dtype.size() as u64;
         let vectors = if coarsened { piece.size / 16 } else { 0 };
         let slots = if by_value { 256 } else { self.bins.next_power_of_two().max(64) };
+        let slots = if self.buckets > 0 { self.buckets } else { slots };
         let slots = slots.min(u64::from(policy.counters));
         let (parts, wide) = if coarsened {
             let wide = policy.wide && vectors >= 4 * size * policy.workgroups;
-            // 16 bytes hold as many elements as loops run over, and the loop over vec4s is one more.
-            let per_vector = 16 / self.dtype.size() as u64;
-            let least = (vectors * (per_vector * loops + 5)).div_ceil(size * MOST_ITERATIONS);
             let useful = vectors.div_ceil(size).min(n / (policy.elements_per_slot * slots));
-            (useful.clamp(1, policy.workgroups).max(least), wide)
+            (useful.clamp(1, policy.workgroups).max(self.least_parts(vectors, loops, size)), wide)
         } else {
             (n.div_ceil(size), false)
         };
@@ -653,19 +872,16 @@ impl<'a> Lowering<'a> {
             .flag("WIDE", wide)
             .flag("ROLLED", self.profile.is_cpu())
             .flag("BYTES", by_value);
-        let mut passes = 1;
         let kernel = if cached {
             let spec = spec.constant("SLOTS", policy.counters / 2);
             Kernel::library("primitives/histogram_cached", "count_with_cache", spec)
         } else {
             let room = (u64::from(policy.counters) / slots) as u32;
-            let copies = if coarsened { room.min(policy.copies) } else { 1 };
-            let multipass = variant == "multipass" && !by_value;
-            if multipass {
-                passes = self.bins.div_ceil(slots);
+            let copies = if coarsened { 1 << room.clamp(1, policy.copies).ilog2() } else { 1 };
+            let mut spec = spec.constant("SLOTS", slots as u32).constant("COPIES", copies);
+            if self.buckets > 0 {
+                spec = spec.flag("BUCKETED", true).constant("BUCKETS", slots as u32);
             }
-            let spec =
-                spec.constant("SLOTS", slots as u32).constant("COPIES", copies).flag("MULTIPASS", multipass);
             Kernel::library("primitives/histogram_private", "count_parts", spec)
         };
         let kernel = self.program.kernel(kernel);
@@ -673,7 +889,7 @@ impl<'a> Lowering<'a> {
             bindings.push(Binding { size: vectors * 16, ..piece });
         }
         let params = Params { n: n as u32, parts: parts as u32, vectors: vectors as u32, ..*base };
-        self.program.dispatch(kernel, &params, bindings, Grid::fold(parts * passes));
+        self.program.dispatch(kernel, &params, bindings, Grid::fold(parts));
     }
 }
 
@@ -771,7 +987,8 @@ mod tests {
             (1024, "coarsened", "coarsened"),
             (2048, "coarsened", "coarsened"),
             (8192, "coarsened", "multipass"),
-            (10_000, "multipass", "cached"),
+            (10_000, "multipass", "multipass"),
+            (100_000, "multipass", "cached"),
             (1 << 20, "cached", "cached"),
         ] {
             assert_eq!((chosen(bins, &h100), chosen(bins, &portable)), (there, here), "{bins} bins");

@@ -8,7 +8,7 @@ use crate::program::{Grid, Kernel, kernel_params};
 use crate::shader::Spec;
 
 kernel_params! {
-    struct CountParams { n: u32 }
+    struct CloseParams { n: u32, tiles: u32 }
 }
 
 /// The first element of each run of equal neighbours, and how many elements the run has.
@@ -22,16 +22,17 @@ kernel_params! {
 /// has the bits of its first element. Integers are compared by bits. Same inputs, same result, in every variant.
 ///
 /// # Cost
-/// That of [`Unique`](crate::Unique), and one dispatch more, which turns where runs begin, 4 n bytes of scratch, into
-/// lengths.
+/// That of [`Unique`](crate::Unique), and one small dispatch more, for runs that end in another tile than they begin in;
+/// 8 bytes of scratch for each tile.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `i32` and `u32`, or a variant
-/// that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
+/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `f16`, `i32` and `u32`, or a
+/// variant that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
 /// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// [`Select`](crate::Select) of the heads of runs; `shaders/primitives/unique.wgsl` finds them.
+/// [`Select`](crate::Select) of the heads of runs; `shaders/primitives/unique.wgsl` finds them. Each head gives the length
+/// of the run before it, `shaders/primitives/run_length.wgsl`.
 ///
 /// # Example
 /// ```
@@ -90,18 +91,16 @@ impl RunLength {
             outputs,
         };
         let mut c = compaction.lower(profile)?;
-        let starts = c.program.scratch(4 * n as u64);
-        let values = c.operand("values");
-        c.scatter(values.into_iter().chain([starts]));
+        let edges = c.program.scratch(8 * u64::from(c.tiles()));
+        let lengths = c.operand("counts");
+        c.spec = c.spec.flag("RUNS", true);
+        c.scatter(c.operand("values").into_iter().chain(lengths).chain([edges]));
         if n > 0 {
-            // As many as fill a card; on a processor more than its cores gain nothing.
-            let workgroups = if profile.is_cpu() { 64 } else { 1024 };
-            let spec = Spec::new().constant("WORKGROUPS", workgroups);
-            let kernel =
-                c.program.kernel(Kernel::library("primitives/run_length_counts", "count_runs", spec));
-            let bindings = [Some(starts), Some(c.total), c.operand("counts")].into_iter().flatten().collect();
-            let params = CountParams { n: n as u32 };
-            c.program.dispatch(kernel, &params, bindings, Grid::fold(u64::from(workgroups)));
+            let kernel = Kernel::library("primitives/run_length_close", "close_runs", Spec::new());
+            let kernel = c.program.kernel(kernel);
+            let bindings = [edges, c.total].into_iter().chain(lengths).collect();
+            let params = CloseParams { n: n as u32, tiles: c.tiles() };
+            c.program.dispatch(kernel, &params, bindings, Grid::fold(u64::from(c.tiles()).div_ceil(256)));
         }
         Ok(c.program)
     }
@@ -118,7 +117,7 @@ macro_rules! op {
         }
     )*};
 }
-op!(f32, i32, u32);
+op!(f32, half::f16, i32, u32);
 
 pub(super) const INFO: OpInfo = OpInfo {
     name: "run-length",
@@ -131,5 +130,9 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = RunLength::new(10_000).variant(variant);
-    Ok(vec![Op::<f32>::lower(&op, profile)?, Op::<u32>::lower(&op, profile)?])
+    Ok(vec![
+        Op::<f32>::lower(&op, profile)?,
+        Op::<half::f16>::lower(&op, profile)?,
+        Op::<u32>::lower(&op, profile)?,
+    ])
 }

@@ -13,15 +13,15 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// length of what follows. `output` and `count` must not share a buffer with the others. `n` may be 0.
 ///
 /// # Precision and determinism
-/// Elements move as bits. Same inputs, same result, in every variant: the order is kept.
+/// Elements move as bits; a predicate sees f16 as f32. Same inputs, same result, in every variant: the order is kept.
 ///
 /// # Cost
 /// `lookback` reads inputs once, in two dispatches and 8 bytes of scratch for each tile of 8192 or more elements;
 /// the others read what decides twice, in four dispatches and 4 bytes for 4096 elements. Outputs are written once.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `i32` and `u32`, or a variant
-/// that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
+/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `f16`, `i32` and `u32`, or a
+/// variant that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
 /// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 /// [`Shader`](crate::ErrorKind::Shader): a predicate that does not compile.
 ///
@@ -148,7 +148,7 @@ macro_rules! op {
         }
     )*};
 }
-op!(f32, i32, u32);
+op!(f32, half::f16, i32, u32);
 
 pub(super) const INFO: OpInfo = OpInfo {
     name: "select",
@@ -167,6 +167,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<u32>::lower(&blocked, profile)?,
         Op::<u32>::lower(&Select::new(10_000).variant(variant), profile)?,
         Op::<f32>::lower(&by(Predicate::NonZero), profile)?,
+        Op::<half::f16>::lower(&by(Predicate::NonZero), profile)?,
+        Op::<half::f16>::lower(&Select::new(10_000).variant(variant), profile)?,
         Op::<i32>::lower(&by(odd.clone()), profile)?,
         Op::<f32>::lower(&by(odd), profile)?,
     ])

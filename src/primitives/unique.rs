@@ -20,8 +20,8 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// the others read what decides twice, in four dispatches and 4 bytes for 4096 elements. Outputs are written once.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `i32` and `u32`, or a variant
-/// that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
+/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `f16`, `i32` and `u32`, or a
+/// variant that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
 /// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
@@ -99,7 +99,7 @@ macro_rules! op {
         }
     )*};
 }
-op!(f32, i32, u32);
+op!(f32, half::f16, i32, u32);
 
 pub(super) const INFO: OpInfo = OpInfo {
     name: "unique",
@@ -112,5 +112,9 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Unique::new(10_000).variant(variant);
-    Ok(vec![Op::<f32>::lower(&op, profile)?, Op::<u32>::lower(&op, profile)?])
+    Ok(vec![
+        Op::<f32>::lower(&op, profile)?,
+        Op::<half::f16>::lower(&op, profile)?,
+        Op::<u32>::lower(&op, profile)?,
+    ])
 }

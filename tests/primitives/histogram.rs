@@ -24,7 +24,8 @@ fn names() -> impl Iterator<Item = &'static str> {
 /// All variants on the first device, on the others one of each kernel.
 fn some_names(device: &Device) -> impl Iterator<Item = &'static str> {
     let main = device.main;
-    names().filter(move |v| main || ["global", "aggregated", "multipass", "cached"].contains(v))
+    names()
+        .filter(move |v| main || ["global", "aggregated", "multipass", "cached", "partitioned"].contains(v))
 }
 
 /// Runs these variants and compares; what keeps too many bins in workgroup memory is skipped.
@@ -78,7 +79,7 @@ fn every_type_matches_reference() {
     }
     fn all<T: Sample>(device: &Device, lo: f64, hi: f64) {
         let desc = |bins| Histogram::new(5003, bins).range(lo, hi);
-        let own = ["global", "coarsened", "cached"].into_iter();
+        let own = ["global", "coarsened", "cached", "partitioned"].into_iter();
         check(device, &desc(37), &values::<T>(lo, hi), own.clone());
         let edges: Vec<f64> = (0..12).map(|i| lo + (hi - lo) * f64::from(i * i) / 121.0).collect();
         check(device, &Histogram::with_edges(5003, edges), &values::<T>(lo, hi), own.clone());
@@ -118,7 +119,7 @@ fn values_at_edges_fall_where_numpy_puts_them() {
             let edges = (0..=bins).step_by(1 + bins / 5000).map(|i| (i as f64 * step + lo) as f32);
             let x = around(edges);
             let desc = Histogram::new(x.len(), bins).range(lo, hi);
-            check(device, &desc, &x, ["global", "multipass"].into_iter());
+            check(device, &desc, &x, ["global", "multipass", "partitioned"].into_iter());
         }
         let edges = vec![f64::NEG_INFINITY, -1e39, -2.5, 0.0, f64::from(f32::MIN_POSITIVE), 0.1, 3.0, 1e39];
         let x = around(edges.iter().map(|e| *e as f32));
@@ -182,7 +183,12 @@ fn crowded_bins_match_reference() {
         let bytes: Vec<u8> = zipf(n, 256.0).iter().map(|x| *x as u8).collect();
         check(device, &Histogram::new(n, 256), &bytes, some_names(device));
         check(device, &Histogram::new(n, 256), &vec![255u8; n], some_names(device));
-        check(device, &Histogram::new(n, 1 << 20), &zipf(n, 1e6), ["auto", "cached"].into_iter());
+        check(
+            device,
+            &Histogram::new(n, 1 << 20),
+            &zipf(n, 1e6),
+            ["auto", "cached", "partitioned"].into_iter(),
+        );
     }
 }
 
@@ -202,12 +208,40 @@ fn forms_for_cards_match_reference() {
         card(gpu, &profile, &Histogram::new(n, 1000).variant("aggregated"), &words);
         card(gpu, &profile, &Histogram::new(n, 300).range(-1.0, 1.0).variant("coarsened"), &floats);
         card(gpu, &profile, &Histogram::new(n, 5000).variant("multipass"), &words);
-        let (large, limits) = (DeviceProfile::h100(), &gpu.profile().limits);
+        let few = &words[..200_000];
+        card(gpu, &profile, &Histogram::new(few.len(), 350_000).variant("multipass"), few);
+        let halves: Vec<f16> = few.iter().map(|x| f16::from_f32(*x as f32)).collect();
+        let desc = Histogram::new(few.len(), 350_000).range(0.0, 350_000.0);
+        card(gpu, &profile, &desc.clone().variant("multipass"), &halves);
+        // Some workgroups share a bucket, and some buckets a part of the input.
+        card(gpu, &profile, &Histogram::new(few.len(), 1 << 20).variant("partitioned"), few);
+        card(gpu, &profile, &desc.variant("partitioned"), &halves);
+        let wide = Histogram::new(n, 900_000).range(-1.0, 1.0);
+        card(gpu, &profile, &wide.variant("partitioned"), &floats);
+        let (mut large, limits) = (DeviceProfile::h100(), &gpu.profile().limits);
+        large.limits.max_workgroup_bytes = large.limits.max_workgroup_bytes.min(limits.max_workgroup_bytes);
         if limits.max_invocations >= 512 && limits.max_workgroup_bytes >= 32 << 10 {
             let bytes = [bytes.as_slice(), &bytes].concat();
             card(gpu, &large, &Histogram::new(bytes.len(), 256), &bytes);
             card(gpu, &large, &Histogram::new(n, 1000), &words);
             card(gpu, &large, &Histogram::new(n, 20_000).range(-1.0, 1.0), &floats);
+        }
+    }
+}
+
+/// On a processor a workgroup gets 75 thousand elements, most of which fall into one counter of 16 bits: low in its word,
+/// and high.
+#[test]
+fn counters_of_16_bits_do_not_overflow() {
+    let others = zipf(4_800_000, 2000.0);
+    for device in devices().iter().filter(|d| d.main) {
+        for bin in [8, 1032] {
+            let one = |(i, x): (usize, &u32)| if i % 16 == 0 { *x } else { bin };
+            let words: Vec<u32> = others.iter().enumerate().map(one).collect();
+            let many = ["multipass", "partitioned"];
+            check(device, &Histogram::new(words.len(), 2000), &words, many.into_iter());
+            let halves: Vec<f16> = words.iter().map(|x| f16::from_f32(*x as f32)).collect();
+            check(device, &Histogram::new(words.len(), 2000).range(0.0, 2000.0), &halves, many.into_iter());
         }
     }
 }
@@ -230,7 +264,7 @@ fn counts_above_2_to_the_24_are_exact() {
     let mut input = vec![3u8; n];
     input[77] = 4;
     let Some(device) = devices().first() else { return };
-    for variant in ["auto", "global", "aggregated"] {
+    for variant in ["auto", "global", "aggregated", "partitioned"] {
         let counts = run(&device.gpu, &Histogram::new(n, 256).variant(variant), &input).unwrap();
         assert_eq!((counts[3], counts[4]), (n as u32 - 1, 1), "{variant}");
     }
@@ -289,6 +323,8 @@ fn one_line_calls_count() {
     ] {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
+    let counters = Histogram::new(6, 3).range(0.0, 1.0).packing(1024, 1, 1024, 8).plan::<f32>(gpu);
+    assert_eq!(counters.unwrap_err().kind(), ErrorKind::InvalidArgument);
     let too_many = gpu.histogram(&x, (1 << 20) + 1, 0.0, 1.0).unwrap_err();
     assert_eq!(too_many.kind(), ErrorKind::TooLarge);
 }

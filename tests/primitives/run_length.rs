@@ -2,35 +2,59 @@
 
 use super::select::{LENGTHS, read_counted};
 use super::unique::runs;
-use crate::support::{Random, devices};
+use crate::support::{Device, Random, Sample, devices};
+use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
+use tilework::program::{In, Op, Out};
 use tilework::reference::run_length;
 
 fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(RunLength::variants().iter().map(|v| v.name))
 }
 
+fn check<T: Sample + PartialEq>(device: &Device, variant: &str, x: &[T])
+where
+    RunLength: Op<T, Operands = (In<T>, Out<T>, Out<u32>, Out<u32>)>,
+{
+    let (gpu, n) = (&device.gpu, x.len());
+    let plan = match RunLength::new(n).variant(variant).plan::<T>(gpu) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => return,
+        other => other.unwrap(),
+    };
+    let before = T::from_f64(9.0);
+    let (input, values) = (gpu.upload(x).unwrap(), gpu.upload(&vec![before; n]).unwrap());
+    let (counts, count) = (gpu.alloc_zeroed::<u32>(n).unwrap(), gpu.upload(&[99u32]).unwrap());
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &input, &values, &counts, &count).unwrap();
+    rec.submit().unwrap();
+    let want = run_length(x);
+    let what = format!("{}: {n} {} by {variant}", device.label, T::DTYPE);
+    assert!(read_counted(&values, &count, before).unwrap() == want.0, "values, {what}");
+    assert!(read_counted(&counts, &count, 0).unwrap() == want.1, "counts, {what}");
+}
+
 #[test]
 fn values_and_lengths_match_reference_at_every_length() {
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
-        let gpu = &device.gpu;
         let lengths = if device.main { &LENGTHS[..] } else { &LENGTHS[5..10] };
         for (i, &n) in lengths.iter().enumerate() {
-            let x = runs::<f32>(&mut Random::new(i as u64), n, [3, 1, 5000, 40, u64::MAX >> 33][i % 5]);
-            let plan = match RunLength::new(n).variant(variant).plan::<f32>(gpu) {
-                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
-                other => other.unwrap(),
-            };
-            let (input, values) = (gpu.upload(&x).unwrap(), gpu.upload(&vec![9.0f32; n]).unwrap());
-            let (counts, count) = (gpu.alloc_zeroed::<u32>(n).unwrap(), gpu.upload(&[99u32]).unwrap());
-            let mut rec = gpu.recorder();
-            plan.record(&mut rec, &input, &values, &counts, &count).unwrap();
-            rec.submit().unwrap();
-            let want = run_length(&x);
-            let what = format!("{}: {n} by {variant}", device.label);
-            assert!(read_counted(&values, &count, 9.0).unwrap() == want.0, "values, {what}");
-            assert!(read_counted(&counts, &count, 0).unwrap() == want.1, "counts, {what}");
+            let longest = [3, 1, 5000, 40, u64::MAX >> 33][i % 5];
+            check::<f32>(device, variant, &runs(&mut Random::new(i as u64), n, longest));
+            check::<f16>(device, variant, &runs(&mut Random::new(i as u64), n, longest));
         }
+    }
+}
+
+#[test]
+fn runs_of_any_length_cross_tiles() {
+    // Heads at the ends of tiles and subgroups, and tiles without one between.
+    let lengths = [1023, 1, 1024, 2, 4096, 4095, 3, 8192, 31, 32, 33, 63, 1, 20_000, 1, 1, 1];
+    let mut x = Vec::new();
+    for (i, length) in lengths.iter().cycle().take(60).enumerate() {
+        x.extend(std::iter::repeat_n(i as u32, *length));
+    }
+    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
+        check(device, variant, &x);
     }
 }

@@ -1,7 +1,9 @@
 //! Every variant of `Select` against the reference.
 
-use crate::support::{Device, Random, devices, gpu};
+use crate::support::{Device, Random, Sample, devices, gpu};
+use half::f16;
 use tilework::prelude::*;
+use tilework::program::{In, Op, Out};
 use tilework::reference::select;
 use tilework::{Element, ErrorKind, Result};
 
@@ -31,25 +33,35 @@ pub(crate) fn read_counted<T: Element + PartialEq>(
     Ok(all)
 }
 
+fn check<T: Sample + PartialEq>(device: &Device, variant: &str, x: &[T], f: &[u32])
+where
+    Select: Op<T, Operands = (In<T>, In<u32>, Out<T>, Out<u32>)>,
+{
+    let (gpu, n) = (&device.gpu, x.len());
+    let plan = match Select::new(n).variant(variant).plan::<T>(gpu) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => return,
+        other => other.unwrap(),
+    };
+    let before = T::from_f64(77.0);
+    let (input, flags) = (gpu.upload(x).unwrap(), gpu.upload(f).unwrap());
+    let (output, count) = (gpu.upload(&vec![before; n]).unwrap(), gpu.upload(&[99u32]).unwrap());
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &input, &flags, &output, &count).unwrap();
+    rec.submit().unwrap();
+    let got = read_counted(&output, &count, before).unwrap();
+    assert!(got == select(x, f), "{}: {n} {} by {variant}", device.label, T::DTYPE);
+}
+
 #[test]
 fn flags_keep_what_the_reference_keeps_at_every_length() {
     for (device, variant) in cases() {
-        let gpu = &device.gpu;
         let lengths = if device.main { &LENGTHS[..] } else { &LENGTHS[5..11] };
         for (i, &n) in lengths.iter().enumerate() {
             let mut random = Random::new(i as u64);
             let (x, f) = (random.any::<u32>(n), flags(&mut random, n, [2, 1, 50, u64::MAX][i % 4]));
-            let plan = match Select::new(n).variant(variant).plan::<u32>(gpu) {
-                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
-                other => other.unwrap(),
-            };
-            let (input, flags) = (gpu.upload(&x).unwrap(), gpu.upload(&f).unwrap());
-            let (output, count) = (gpu.upload(&vec![77u32; n]).unwrap(), gpu.upload(&[99u32]).unwrap());
-            let mut rec = gpu.recorder();
-            plan.record(&mut rec, &input, &flags, &output, &count).unwrap();
-            rec.submit().unwrap();
-            let got = read_counted(&output, &count, 77).unwrap();
-            assert!(got == select(&x, &f), "{}: {n} by {variant}", device.label);
+            check(device, variant, &x, &f);
+            let halves: Vec<f16> = x.iter().map(|x| f16::from_f32((x % 2000) as f32)).collect();
+            check(device, variant, &halves, &f);
         }
     }
 }
@@ -94,6 +106,24 @@ fn predicates_see_the_elements() {
         assert!(got == want, "{}: {variant}", device.label);
         let got = run(&[0.0, -0.0, 3.0, f32::INFINITY, -2.0], &Predicate::NonZero);
         assert_eq!(got, Some(vec![3.0, f32::INFINITY, -2.0]), "{}: {variant}", device.label);
+    }
+}
+
+#[test]
+fn predicates_see_halves_as_f32() {
+    let small = Predicate::custom("fn keep(x: T) -> bool { return x < 10.0; }");
+    let x: Vec<f16> = (0..20_001u16).map(|i| f16::from_f32(f32::from(i % 23))).collect();
+    for (device, variant) in cases() {
+        let gpu = &device.gpu;
+        let Ok(plan) = Select::by(x.len(), small.clone()).variant(variant).plan::<f16>(gpu) else { continue };
+        let output = gpu.upload(&vec![f16::NEG_ONE; x.len()]).unwrap();
+        let (input, count) = (gpu.upload(&x).unwrap(), gpu.alloc::<u32>(1).unwrap());
+        let mut rec = gpu.recorder();
+        plan.record(&mut rec, &input, &output, &count).unwrap();
+        rec.submit().unwrap();
+        let want: Vec<f16> = x.iter().copied().filter(|x| x.to_f32() < 10.0).collect();
+        let got = read_counted(&output, &count, f16::NEG_ONE).unwrap();
+        assert!(got == want, "{}: {variant}", device.label);
     }
 }
 

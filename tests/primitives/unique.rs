@@ -2,6 +2,7 @@
 
 use super::select::{LENGTHS, cases, read_counted};
 use crate::support::{Random, Sample};
+use half::f16;
 use tilework::prelude::*;
 use tilework::program::{In, Op, Out};
 use tilework::reference::unique;
@@ -52,6 +53,12 @@ fn runs_match_reference_at_every_length() {
                 "{}: {n} f32 by {variant}",
                 device.label
             );
+            let x = runs::<f16>(&mut random, n, longest);
+            assert!(
+                run(&device.gpu, variant, &x) == Some(unique(&x)),
+                "{}: {n} f16 by {variant}",
+                device.label
+            );
         }
     }
 }
@@ -65,5 +72,9 @@ fn floats_are_compared_by_value_and_keep_their_bits() {
     for (device, variant) in cases() {
         let Some(got) = run(&device.gpu, variant, &x) else { continue };
         assert_eq!(bits(&got), bits(&unique(&x)), "{}: {variant}", device.label);
+        let x = x.map(|x| if x == tiny { f16::from_bits(1) } else { f16::from_f32(x) });
+        let bits = |x: &[f16]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let got = run(&device.gpu, variant, &x).unwrap();
+        assert_eq!(bits(&got), bits(&unique(&x)), "{}: f16 by {variant}", device.label);
     }
 }

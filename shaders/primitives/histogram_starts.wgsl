@@ -1,0 +1,25 @@
+// Where the buckets of a partitioned histogram begin, in words of two slots: behind each other, with room for one
+// half left empty in each tile. One workgroup, an invocation for each bucket.
+#import primitives/histogram_buckets
+
+struct Params {
+    tiles: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> totals: array<u32>;
+@group(0) @binding(2) var<storage, read_write> starts: array<u32>;
+@group(0) @binding(3) var<storage, read_write> ends: array<u32>;
+
+var<workgroup> wg_sizes: array<u32, BUCKETS>;
+
+@compute @workgroup_size(BUCKETS)
+fn place_buckets(@builtin(local_invocation_index) lane: u32) {
+    wg_sizes[lane] = (totals[lane] + params.tiles + 7u) / 8u * 4u;
+    workgroupBarrier();
+    var before = 0u;
+    for (var i = 0u; i < lane; i++) {
+        before += wg_sizes[i];
+    }
+    starts[lane] = before;
+    ends[lane] = before;
+}
