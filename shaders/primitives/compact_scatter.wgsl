@@ -45,13 +45,10 @@ fn scatter_kept(
     @builtin(num_subgroups) sub_count: u32,
 #endif
 ) {
-    var tile = workgroup_index(group);
+    let tile = workgroup_index(group);
     if tile >= params.tiles {
         return;
     }
-#if TICKET
-    tile = next_tile(lane);
-#endif
 #if SUBGROUPS
     let items = load_tile(tile, sub_lane, sub_size, sub_id);
 #if RUNS

@@ -34,25 +34,23 @@ fn join_carries(a: Carry, b: Carry) -> Carry { return op_combine(a, b); }
 
 struct Seen { state: u32, value: Carry }
 
-// A ticket; for each tile its prefix; for each its total; for each dispatch what lies before it.
-// 0 is not ready.
+// For each tile its prefix; for each its total; COUNTED, as many words for the heads of both; else for each
+// dispatch what lies before it. 0 is not ready.
 @group(0) @binding(POSTS_BINDING) var<storage, read_write> posts: array<atomic<u32>>;
 
-#if TICKET
-var<workgroup> wg_ticket: u32;
+// Many workgroups look at the same few tiles at the same time. Neighbouring tiles are therefore far apart in
+// memory: one part of the cache serves a line, and would serve all of them.
+const SPREAD: u32 = 64u;
 
-// The tile of this workgroup, in the order in which workgroups begin, which need not be that of their ids.
-fn next_tile(index: u32) -> u32 {
-    if index == 0u {
-        wg_ticket = atomicAdd(&posts[0], 1u);
-    }
-    return workgroupUniformLoad(&wg_ticket) - params.first_tile;
-}
-#endif
+fn rows() -> u32 { return max(16u, (params.all_tiles + SPREAD - 1u) / SPREAD); }
+fn prefix_place(tile: u32) -> u32 { return (tile % SPREAD) * rows() + tile / SPREAD; }
+fn total_place(tile: u32) -> u32 { return SPREAD * rows() + prefix_place(tile); }
 
 #if COUNTED
 // Where one more than the number lies that goes with the value at `at`.
-fn heads_place(at: u32) -> u32 { return 2u + 2u * params.all_tiles + at; }
+fn heads_place(at: u32) -> u32 { return 2u * SPREAD * rows() + at; }
+#else
+fn handed_place(piece: u32) -> u32 { return 2u * SPREAD * rows() + piece; }
 #endif
 
 fn peek_word(at: u32, state: u32) -> Seen {
@@ -68,16 +66,17 @@ fn peek_word(at: u32, state: u32) -> Seen {
 
 // What tile `local` of this dispatch has posted.
 fn peek(local: u32) -> Seen {
-    let at = 1u + params.first_tile + local;
-    let prefix = peek_word(at, PREFIX);
+    let tile = params.first_tile + local;
+    let prefix = peek_word(prefix_place(tile), PREFIX);
     if prefix.state == PREFIX {
         return prefix;
     }
-    return peek_word(at + params.all_tiles, TOTAL);
+    return peek_word(total_place(tile), TOTAL);
 }
 
 fn post(local: u32, seen: Seen) {
-    let at = 1u + params.first_tile + local + select(params.all_tiles, 0u, seen.state == PREFIX);
+    let tile = params.first_tile + local;
+    let at = select(total_place(tile), prefix_place(tile), seen.state == PREFIX);
 #if COUNTED
     atomicStore(&posts[at], bitcast<u32>(seen.value.value) ^ SPARE);
     atomicStore(&posts[heads_place(at)], seen.value.head + 1u);
@@ -95,11 +94,11 @@ fn before_all() -> Carry {
     if params.piece == 0u {
         return op_identity();
     }
-    return bitcast<Acc>(atomicLoad(&posts[1u + 2u * params.all_tiles + params.piece]));
+    return bitcast<Acc>(atomicLoad(&posts[handed_place(params.piece - 1u)]));
 }
 
 fn hand_over(value: Carry) {
-    atomicStore(&posts[2u + 2u * params.all_tiles + params.piece], bitcast<u32>(value));
+    atomicStore(&posts[handed_place(params.piece)], bitcast<u32>(value));
 }
 #endif
 

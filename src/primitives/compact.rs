@@ -1,5 +1,6 @@
 //! What select, partition, unique and run-length share: elements that are kept move to the front, in order.
 
+use super::lookback::{self, Posts};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -58,8 +59,6 @@ kernel_params! {
     struct ScanParams { len: u32, blocks: u32 }
 }
 
-kernel_params! { struct ClearParams { words: u32 } }
-
 /// Tile counts that one workgroup scans.
 const BLOCK: u64 = 2048;
 
@@ -92,15 +91,20 @@ pub(super) struct Compacted {
     scatter: &'static str,
 }
 
-/// Invocations of a workgroup of `lookback`, and elements of an invocation: 16 or 32.
-fn sweep_tile(profile: &DeviceProfile, n: u64) -> (u32, u32) {
+/// Invocations of a workgroup of `lookback`, and elements of an invocation: up to 32.
+fn sweep_tile(profile: &DeviceProfile, n: u64, keep: &Keep) -> (u32, u32) {
     if profile.is_cpu() {
         return (64, 16);
     }
     let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
-    // Half of u32 kept, on an H100 (Vulkan, driver 580.159.04): 2^16 in 11 us (1024 x 32 13), 2^20 in 13 us (14); 2^28 by
-    // flags in 1019 us (512 x 32 1047, 512 x 16 1139), by value in 723 us (512 x 32 749, 512 x 16 915).
-    if n < 1 << 22 || most < 1024 { (most.min(512), 16) } else { (1024, 32) }
+    // Half of u32 kept, on an H100 (Vulkan, driver 580.159.04): 2^16 in 10 us, 2^20 in 12 us; 2^27 by flags in 475 us
+    // (1024 x 32 488), by value in 330 us (1024 x 32 338). Unique of 2^26, three of four kept: 205 us (512 x 32 245,
+    // which takes too many registers, 1024 x 32 208, 512 x 16 225).
+    match keep {
+        _ if n < 1 << 22 || most < 512 => (most.min(512), 16),
+        Keep::Heads => (512, 28),
+        _ => (512, 32),
+    }
 }
 
 impl Compaction<'_> {
@@ -124,7 +128,7 @@ impl Compaction<'_> {
         })?;
         let once = variant.name == "lookback";
         let subgroups = variant.requires.subgroups || once && profile.features.subgroups;
-        let (workgroup_size, items) = if once { sweep_tile(profile, n as u64) } else { (256, 16) };
+        let (workgroup_size, items) = if once { sweep_tile(profile, n as u64, self.keep) } else { (256, 16) };
         let mut program = Program::new(op, variant.name, why);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands.push(operand("input", dtype, n, Access::Read));
@@ -180,25 +184,14 @@ impl Compaction<'_> {
         let grid = Grid::fold(tiles);
         let mut spec = spec;
         if once && n > 0 {
-            let words = 3 + 2 * tiles;
-            let posts = program.scratch(4 * words);
-            if tiles > 1 {
-                let clear =
-                    program.kernel(Kernel::library("primitives/scan_clear", "clear_posts", Spec::new()));
-                let grid = Grid::fold(words.div_ceil(256));
-                program.dispatch(clear, &ClearParams { words: words as u32 }, vec![posts], grid);
-            }
+            let all = Posts { tiles, counted: false, pieces: 1 };
+            let posts = program.scratch(4 * all.words());
+            all.clear(&mut program, posts);
             bindings.extend([posts, total]);
-            spec = spec
-                .flag("ONCE", true)
-                .flag("TICKET", tiles > 1)
-                .constant("POSTS_BINDING", inputs + 1)
-                .constant("SPINS", if profile.is_cpu() { 4 } else { 32 });
+            let spins = if profile.is_cpu() { 4 } else { 32 };
+            spec = lookback::spec(spec.flag("ONCE", true), inputs + 1, spins, self.leave_out);
             if subgroups {
                 spec = spec.flag("NATIVE_ADD", true);
-            }
-            if self.leave_out > 0 {
-                spec = spec.flag("LEAVING_OUT", true).constant("LEAVE_OUT", self.leave_out);
             }
         } else {
             let blocks = tiles.div_ceil(BLOCK);

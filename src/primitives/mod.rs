@@ -19,6 +19,7 @@
 
 mod compact;
 mod histogram;
+mod lookback;
 mod operator;
 mod partition;
 mod reduce;

@@ -1,5 +1,6 @@
 //! What reduce-by-key and segmented reduction share: one result a run, close together.
 
+use super::lookback::{self, Posts};
 use super::operator::{Accumulator, Operator};
 use super::scan::{Form, HIERARCHICAL, LOOKBACK, Policy, monoid};
 use crate::element::DType;
@@ -8,7 +9,7 @@ use crate::program::{
     Access, Binding, Cost, Determinism, DeviceProfile, Grid, Kernel, Operand, Program, Variant, choose,
     kernel_params,
 };
-use crate::shader::{Fragment, Spec};
+use crate::shader::Fragment;
 use crate::shape::index_u32;
 
 pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
@@ -25,8 +26,6 @@ kernel_params! {
         piece: u32,
     }
 }
-
-kernel_params! { struct ClearParams { words: u32 } }
 
 /// Where runs begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,9 +58,6 @@ fn policy(profile: &DeviceProfile, n: u64) -> Policy {
     };
     Policy::of(profile, tile)
 }
-
-/// Invocations of the kernel that sets posts to not ready.
-const CLEAR_SIZE: u64 = 256;
 
 impl Job<'_> {
     pub(super) fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
@@ -130,13 +126,9 @@ impl Job<'_> {
             let index = operands.iter().position(|o| o.name == name);
             Binding::operand(index.unwrap_or_default(), &operands)
         };
-        let clear = |program: &mut Program, what, words: u64| {
-            let kernel = program.kernel(Kernel::library("primitives/scan_clear", "clear_posts", Spec::new()));
-            let params = ClearParams { words: words as u32 };
-            program.dispatch(kernel, &params, vec![what], Grid::fold(words.div_ceil(CLEAR_SIZE)));
-        };
         if n == 0 {
-            return clear(program, whole("count"), 1);
+            lookback::clear_words(program, whole("count"), 1);
+            return;
         }
         let Policy { workgroup_size, quads, spins } = policy(profile, n);
         let (workgroup_size, quads) = self.tile.unwrap_or((workgroup_size, quads));
@@ -174,16 +166,11 @@ impl Job<'_> {
         let carry_binding = if labels == Labels::Heads { 7u32 } else { 8 };
         let mut carry = None;
         if lookback {
-            let words = 3 + 4 * tiles;
-            let posts = program.scratch(4 * words);
-            if several {
-                clear(program, posts, words);
-            }
-            tile_spec = tile_spec.flag("LOOKBACK", true).flag("TICKET", several).constant("SPINS", spins);
-            tile_spec = tile_spec.constant("POSTS_BINDING", carry_binding);
-            if form.leave_out > 0 {
-                tile_spec = tile_spec.flag("LEAVING_OUT", true).constant("LEAVE_OUT", form.leave_out);
-            }
+            let all = Posts { tiles, counted: true, pieces: 1 };
+            let posts = program.scratch(4 * all.words());
+            all.clear(program, posts);
+            tile_spec =
+                lookback::spec(tile_spec.flag("LOOKBACK", true), carry_binding, spins, form.leave_out);
             carry = Some(posts);
         } else if several {
             let totals = program.scratch(8 * tiles);

@@ -1,5 +1,6 @@
 //! Prefix sums of an array, or of each row of a matrix, for any associative operator.
 
+use super::lookback::{self, Posts};
 use super::operator::{Accumulator, Operator, Reducer, Sum};
 use super::{CustomOp, Max, Min, Prod};
 use crate::element::{DType, Element};
@@ -206,8 +207,6 @@ kernel_params! {
         piece: u32,
     }
 }
-
-kernel_params! { struct ClearParams { words: u32 } }
 
 /// Where scans begin anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -520,21 +519,12 @@ impl Lowering<'_> {
         let grids: Vec<_> = pieces.iter().map(|p| self.bind_in_quads(p)).collect();
         let mut scratch = None;
         if lookback {
-            let words = 2 + 2 * all_tiles + pieces.len() as u64;
-            let posts = self.words(words)?;
-            if several {
-                let clear = Kernel::library("primitives/scan_clear", "clear_posts", Spec::new());
-                let clear = self.program.kernel(clear);
-                let params = ClearParams { words: words as u32 };
-                let grid = Grid::fold(words.div_ceil(u64::from(WORKGROUP_SIZE)));
-                self.program.dispatch(clear, &params, vec![posts], grid);
-            }
+            let all = Posts { tiles: all_tiles, counted: false, pieces: pieces.len() as u64 };
+            let posts = self.words(all.words())?;
+            all.clear(&mut self.program, posts);
             scratch = Some(posts);
-            spec = spec.flag("LOOKBACK", true).flag("TICKET", several).constant("SPINS", spins);
-            spec = spec.constant("POSTS_BINDING", if heads { 7u32 } else { 5 });
-            if self.job.form.leave_out > 0 {
-                spec = spec.flag("LEAVING_OUT", true).constant("LEAVE_OUT", self.job.form.leave_out);
-            }
+            let binding = if heads { 7 } else { 5 };
+            spec = lookback::spec(spec.flag("LOOKBACK", true), binding, spins, self.job.form.leave_out);
         } else if several {
             let totals = self.words(all_tiles * self.total_words())?;
             let reduce = spec.clone().flag("REDUCE", true);

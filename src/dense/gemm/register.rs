@@ -82,13 +82,16 @@ impl Form {
     /// Bytes of workgroup memory.
     pub(in crate::dense) fn workgroup_bytes(&self) -> u64 {
         4 * (self.staged(&self.side_a()) + self.staged(&self.side_b()))
-            * u64::from(self.products.unwrap_or(1))
+            * u64::from(self.products.unwrap_or(1) * self.buffers())
     }
 
-    /// Elements of a factor that one product has in workgroup memory.
+    fn buffers(&self) -> u32 {
+        if self.double { 2 } else { 1 }
+    }
+
+    /// Elements of a factor in a buffer, of one product.
     fn staged(&self, side: &Side) -> u64 {
-        let buffers = if self.double { 2 } else { 1 };
-        u64::from(side.pitch()) * u64::from(self.tile.k) * buffers
+        u64::from(side.pitch()) * u64::from(self.tile.k)
     }
 
     /// Where those of an invocation's product begin, `per` elements counted as one: an addend.
@@ -161,10 +164,13 @@ const TILE_K: u32 = {k}u;
         )?;
         for side in [&a, &b] {
             let elements = self.staged(side) * u64::from(self.products.unwrap_or(1));
-            if self.vectors {
-                writeln!(out, "var<workgroup> wg_{}: array<vec4<f32>, {}>;", side.name, elements / 4)?;
-            } else {
-                writeln!(out, "var<workgroup> wg_{}: array<f32, {elements}>;", side.name)?;
+            for buffer in 0..self.buffers() {
+                let name = format!("wg_{}{buffer}", side.name);
+                if self.vectors {
+                    writeln!(out, "var<workgroup> {name}: array<vec4<f32>, {}>;", elements / 4)?;
+                } else {
+                    writeln!(out, "var<workgroup> {name}: array<f32, {elements}>;")?;
+                }
             }
         }
         let [patch_m, patch_n] = self.patch();
@@ -220,8 +226,8 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
             let step = side.step("head");
             writeln!(out, "    from_{x} += {step};\n    let step_{x} = {};", side.step("TILE_K"))?;
         }
-        self.write_store(out, &a, "0u")?;
-        self.write_store(out, &b, "0u")?;
+        self.write_store(out, &a, 0)?;
+        self.write_store(out, &b, 0)?;
         writeln!(out, "    workgroupBarrier();")?;
         if self.double {
             self.write_double(out)?;
@@ -238,25 +244,36 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
     /// One buffer: all are done with it before it is filled again.
     fn write_single(&self, out: &mut String) -> fmt::Result {
         writeln!(out, "    var i = head_end;\n    loop {{")?;
-        self.write_product(out, "0u")?;
+        self.write_product(out, 0)?;
         writeln!(out, "    if i >= part.end_k {{\n        break;\n    }}\n    workgroupBarrier();")?;
         self.write_next(out)?;
-        self.write_store(out, &self.side_a(), "0u")?;
-        self.write_store(out, &self.side_b(), "0u")?;
+        self.write_store(out, &self.side_a(), 0)?;
+        self.write_store(out, &self.side_b(), 0)?;
         writeln!(out, "    workgroupBarrier();\n    i += TILE_K;\n    }}")
     }
 
-    /// Two buffers: the loads of the next tile are on their way while this one is multiplied.
+    /// Two buffers: the loads of the next tile are on their way while this one is multiplied. The buffers have
+    /// names, and the loop two steps: with an index that changes, an H100 takes 48.6 to 39 TFLOP/s.
     fn write_double(&self, out: &mut String) -> fmt::Result {
-        writeln!(out, "    var used = 0u;")?;
-        writeln!(out, "    for (var i = head_end; i < part.end_k; i += TILE_K) {{")?;
+        writeln!(out, "    var i = head_end;\n    var second = false;\n    loop {{")?;
+        writeln!(out, "    if i >= part.end_k {{\n        break;\n    }}")?;
+        self.write_step_over(out, 0)?;
+        writeln!(out, "    if i >= part.end_k {{\n        second = true;\n        break;\n    }}")?;
+        self.write_step_over(out, 1)?;
+        writeln!(out, "    }}\n    if second {{")?;
+        self.write_product(out, 1)?;
+        writeln!(out, "    }} else {{")?;
+        self.write_product(out, 0)?;
+        writeln!(out, "    }}")
+    }
+
+    /// Multiplies what is in buffer `used` and fills the other.
+    fn write_step_over(&self, out: &mut String, used: u32) -> fmt::Result {
         self.write_next(out)?;
-        self.write_product(out, "used")?;
-        writeln!(out, "    used = 1u - used;")?;
-        self.write_store(out, &self.side_a(), "used")?;
-        self.write_store(out, &self.side_b(), "used")?;
-        writeln!(out, "    workgroupBarrier();\n    }}")?;
-        self.write_product(out, "used")
+        self.write_product(out, used)?;
+        self.write_store(out, &self.side_a(), 1 - used)?;
+        self.write_store(out, &self.side_b(), 1 - used)?;
+        writeln!(out, "    workgroupBarrier();\n    i += TILE_K;")
     }
 
     fn write_next(&self, out: &mut String) -> fmt::Result {
@@ -338,7 +355,7 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
     }
 
     /// Stores what was loaded to the tile in workgroup memory number `buffer`.
-    fn write_store(&self, out: &mut String, side: &Side, buffer: &str) -> fmt::Result {
+    fn write_store(&self, out: &mut String, side: &Side, buffer: u32) -> fmt::Result {
         let x = side.name;
         let pitch = side.pitch();
         let (loads, whole) = self.loads(side);
@@ -350,15 +367,12 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
                 writeln!(out, "    {{")?;
             }
             let from = self.staged_from(side, 1);
-            writeln!(
-                out,
-                "        let to = ({buffer} * TILE_K + {x}_i_{j}) * {pitch}u + {x}_line_{j}{from};"
-            )?;
+            writeln!(out, "        let to = {x}_i_{j} * {pitch}u + {x}_line_{j}{from};")?;
             let put = |at: String, value: String| {
                 if self.vectors {
-                    format!("        wg_{x}[({at}) / 4u][({at}) % 4u] = {value};")
+                    format!("        wg_{x}{buffer}[({at}) / 4u][({at}) % 4u] = {value};")
                 } else {
-                    format!("        wg_{x}[{at}] = {value};")
+                    format!("        wg_{x}{buffer}[{at}] = {value};")
                 }
             };
             if !side.vec {
@@ -366,7 +380,7 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
             } else {
                 writeln!(out, "        let four = vec4<f32>({x}_next_{j});")?;
                 if self.vectors && !side.along_k {
-                    writeln!(out, "        wg_{x}[to / 4u] = four;")?;
+                    writeln!(out, "        wg_{x}{buffer}[to / 4u] = four;")?;
                 } else {
                     let step = if side.along_k { pitch } else { 1 };
                     for (c, component) in "xyzw".chars().enumerate() {
@@ -381,33 +395,30 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
     }
 
     /// Adds the product of the tiles in workgroup memory number `buffer` to the sums.
-    fn write_product(&self, out: &mut String, buffer: &str) -> fmt::Result {
+    fn write_product(&self, out: &mut String, buffer: u32) -> fmt::Result {
         let (a, b) = (self.side_a(), self.side_b());
         writeln!(out, "    {{")?;
         for (side, group) in [(&a, "group_m"), (&b, "group_n")] {
             // In vectors.
-            let pitch = side.pitch() / 4;
             let from = self.staged_from(side, 4);
-            writeln!(out, "    let {0}_in = {buffer} * TILE_K * {pitch}u + {group}{from};", side.name)?;
+            writeln!(out, "    let {}_in = {group}{from};", side.name)?;
         }
         if self.unrolled {
             for i in 0..self.tile.k {
-                self.write_step(
-                    out,
-                    &format!("{}u", i * (a.pitch() / 4)),
-                    &format!("{}u", i * (b.pitch() / 4)),
-                )?;
+                let [at_a, at_b] = [&a, &b].map(|side| format!("{}u", i * (side.pitch() / 4)));
+                self.write_step(out, buffer, &at_a, &at_b)?;
             }
         } else {
             writeln!(out, "    for (var q = 0u; q < TILE_K; q++) {{")?;
-            self.write_step(out, &format!("q * {}u", a.pitch() / 4), &format!("q * {}u", b.pitch() / 4))?;
+            let [at_a, at_b] = [&a, &b].map(|side| format!("q * {}u", side.pitch() / 4));
+            self.write_step(out, buffer, &at_a, &at_b)?;
             writeln!(out, "    }}")?;
         }
         writeln!(out, "    }}")
     }
 
     /// One step of k: the outer product of a column of the thread tile of A and a row of that of B.
-    fn write_step(&self, out: &mut String, at_a: &str, at_b: &str) -> fmt::Result {
+    fn write_step(&self, out: &mut String, buffer: u32, at_a: &str, at_b: &str) -> fmt::Result {
         let [patch_m, patch_n] = self.patch();
         writeln!(out, "    {{")?;
         for (x, at, groups, apart) in
@@ -416,12 +427,13 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
             for g in 0..groups {
                 let at = format!("{x}_in + {at} + {}u", g * apart);
                 if self.vectors {
-                    writeln!(out, "    let {x}{g} = wg_{x}[{at}];")?;
+                    writeln!(out, "    let {x}{g} = wg_{x}{buffer}[{at}];")?;
                 } else {
+                    let wg = format!("wg_{x}{buffer}");
                     writeln!(
                         out,
                         "    let {x}{g}_at = 4u * ({at});
-    let {x}{g} = vec4(wg_{x}[{x}{g}_at], wg_{x}[{x}{g}_at + 1u], wg_{x}[{x}{g}_at + 2u], wg_{x}[{x}{g}_at + 3u]);"
+    let {x}{g} = vec4({wg}[{x}{g}_at], {wg}[{x}{g}_at + 1u], {wg}[{x}{g}_at + 2u], {wg}[{x}{g}_at + 3u]);"
                     )?;
                 }
             }

@@ -1,0 +1,54 @@
+//! What a single pass posts for the tiles after each: shaders/primitives/scan_lookback.wgsl.
+
+use crate::program::{Binding, Grid, Kernel, Program, kernel_params};
+use crate::shader::Spec;
+
+/// Neighbouring tiles post so many places apart, see the shader.
+const SPREAD: u64 = 64;
+const LEAST_ROWS: u64 = 16;
+
+/// Invocations of the kernel that sets posts to not ready.
+const CLEAR_SIZE: u64 = 256;
+
+kernel_params! { struct ClearParams { words: u32 } }
+
+/// The posts of `tiles` tiles.
+pub(super) struct Posts {
+    pub(super) tiles: u64,
+    /// Whether a number of heads goes with each value.
+    pub(super) counted: bool,
+    /// Dispatches, each of which hands its total to the next.
+    pub(super) pieces: u64,
+}
+
+impl Posts {
+    /// Words of scratch.
+    pub(super) fn words(&self) -> u64 {
+        let places = 2 * SPREAD * self.tiles.div_ceil(SPREAD).max(LEAST_ROWS);
+        if self.counted { 2 * places } else { places + self.pieces }
+    }
+
+    /// Sets them to not ready; one tile alone looks at none.
+    pub(super) fn clear(&self, program: &mut Program, posts: Binding) {
+        if self.tiles > 1 {
+            clear_words(program, posts, self.words());
+        }
+    }
+}
+
+/// Sets the first words of a buffer to 0.
+pub(super) fn clear_words(program: &mut Program, what: Binding, words: u64) {
+    let kernel = program.kernel(Kernel::library("primitives/scan_clear", "clear_posts", Spec::new()));
+    let params = ClearParams { words: words as u32 };
+    program.dispatch(kernel, &params, vec![what], Grid::fold(words.div_ceil(CLEAR_SIZE)));
+}
+
+/// The spec of a kernel that looks back at posts bound at `binding`. After `spins` looks at one that is not made
+/// it is made by who looks; for tests, one tile in `leave_out` posts nothing (0: none).
+pub(super) fn spec(spec: Spec, binding: u32, spins: u32, leave_out: u32) -> Spec {
+    let spec = spec.constant("POSTS_BINDING", binding).constant("SPINS", spins);
+    if leave_out == 0 {
+        return spec;
+    }
+    spec.flag("LEAVING_OUT", true).constant("LEAVE_OUT", leave_out)
+}
