@@ -114,23 +114,21 @@ fn widened(bench: &mut Bench, halves: &Matrices<f16>) -> Result<()> {
 type Tile = ([u32; 3], [u32; 2]);
 
 /// Candidates for the policy of a card.
-const TILES: [Tile; 16] = [
-    ([128, 256, 8], [8, 16]),
-    ([128, 256, 4], [8, 16]),
-    ([256, 128, 8], [8, 16]),
-    ([256, 128, 8], [16, 8]),
+const TILES: [Tile; 14] = [
     ([128, 128, 8], [8, 8]),
-    ([128, 128, 16], [8, 8]),
+    ([128, 256, 8], [8, 16]),
     ([128, 128, 8], [8, 16]),
     ([128, 128, 8], [16, 8]),
-    ([128, 64, 8], [8, 8]),
     ([64, 128, 8], [8, 8]),
-    ([128, 64, 16], [8, 8]),
-    ([64, 64, 16], [8, 4]),
-    ([64, 64, 16], [4, 8]),
+    ([128, 64, 8], [8, 8]),
     ([64, 64, 8], [8, 8]),
+    ([64, 64, 8], [8, 4]),
+    ([64, 64, 16], [8, 4]),
     ([64, 64, 16], [4, 4]),
+    ([32, 64, 8], [4, 8]),
+    ([64, 32, 16], [8, 4]),
     ([32, 32, 16], [4, 4]),
+    ([32, 32, 32], [4, 4]),
 ];
 
 fn tiled(gemm: Gemm, ([m, n, k], [rows, columns]): Tile) -> Gemm {
@@ -153,7 +151,7 @@ fn gemm_tiles(bench: &mut Bench) -> Result<()> {
         if side < 4096 {
             continue;
         }
-        for tile in [TILES[0], TILES[4]] {
+        for tile in [TILES[0], TILES[1]] {
             let single = |g: Gemm| tiled(g.variant("register"), tile);
             matrices.measure(bench, &name("register", tile), single)?;
             matrices.measure(bench, &name("register rolled", tile), |g| single(g).unrolled(false))?;
@@ -181,7 +179,7 @@ fn gemm_split(bench: &mut Bench) -> Result<()> {
         [512, 512, 512],
         [256, 256, 256],
     ];
-    let tiles = [TILES[0], TILES[4], TILES[8], TILES[11], TILES[15]];
+    let tiles = [TILES[0], TILES[4], TILES[8], TILES[12]];
     for shape in bench.scale(shapes.to_vec(), vec![[64, 64, 2048]]) {
         let matrices = Matrices::new(&gpu, shape, centred)?;
         for tile in bench.scale(tiles.to_vec(), vec![([32, 32, 4], [4, 4])]) {

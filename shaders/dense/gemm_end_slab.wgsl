@@ -1,8 +1,12 @@
 // The end of a matrix product whose k is split over workgroups: the sums of each slice of k go to a slab of
-// their own in scratch, m x n each, for gemm_slabs to add up.
+// their own in scratch, m x n each, for gemm_slabs to add up. With FOURS rows are whole numbers of four.
 #import dense/gemm_params
 
+#if FOURS
+@group(0) @binding(3) var<storage, read_write> partial: array<vec4<f32>>;
+#else
 @group(0) @binding(3) var<storage, read_write> partial: array<f32>;
+#endif
 
 fn begin_four(row: u32, col: u32) -> vec4<f32> {
     return vec4<f32>();
@@ -13,6 +17,9 @@ fn end_four(slice: u32, row: u32, col: u32, sums: vec4<f32>) {
         return;
     }
     let to = (slice * params.m + row) * params.n + col;
+#if FOURS
+    partial[to / 4u] = sums;
+#else
     partial[to] = sums.x;
     if col + 1u < params.n {
         partial[to + 1u] = sums.y;
@@ -23,4 +30,5 @@ fn end_four(slice: u32, row: u32, col: u32, sums: vec4<f32>) {
     if col + 3u < params.n {
         partial[to + 3u] = sums.w;
     }
+#endif
 }

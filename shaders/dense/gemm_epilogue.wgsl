@@ -1,6 +1,7 @@
 // The end of a matrix product: C = activate(alpha * sum + beta * C + bias).
 // With CARRY, k is cut into slices, a dispatch each: all but the last leave their sum in `partial`. With VEC_C
 // rows of C are whole numbers of four elements, bound as such. The bias is one of columns, with ROW_BIAS of rows.
+// C is read with READ_C alone: not where beta is 0, so that a NaN in it does not reach the result.
 #import dense/gemm_params
 #import activation/none as activation
 
@@ -48,9 +49,9 @@ fn finish_four(row: u32, col: u32, sums: vec4<f32>) {
 #endif
     let at = (base_c + row * params.ldc + col) / 4u;
     var value = params.alpha * sums;
-    if params.read_c != 0u {
-        value += params.beta * vec4<f32>(c[at]);
-    }
+#if READ_C
+    value += params.beta * vec4<f32>(c[at]);
+#endif
 #if BIAS
 #if ROW_BIAS
     value += f32(bias[row]);
@@ -70,9 +71,9 @@ fn finish(row: u32, col: u32, sum: f32) {
 #endif
     let at = base_c + row * params.ldc + col;
     var value = params.alpha * sum;
-    if params.read_c != 0u {
-        value += params.beta * f32(c[at]);
-    }
+#if READ_C
+    value += params.beta * f32(c[at]);
+#endif
 #if BIAS
 #if ROW_BIAS
     value += f32(bias[row]);

@@ -27,8 +27,6 @@ struct Params {
     slice_k: u32,
     // Slices of k whose sums are to be added up.
     slices: u32,
-    // Whether C is read; false for beta = 0, so that a NaN in C does not reach the result.
-    read_c: u32,
     alpha: f32,
     beta: f32,
     // Products of a batch, and elements from a matrix to the next.

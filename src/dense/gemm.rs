@@ -219,7 +219,6 @@ kernel_params! {
         end_k: u32,
         slice_k: u32,
         slices: u32,
-        read_c: u32,
         alpha: f32,
         beta: f32,
         batch: u32,
@@ -674,7 +673,6 @@ impl Gemm {
             end_k: 0,
             slice_k: 0,
             slices: 1,
-            read_c: u32::from(self.beta != 0.0),
             alpha: if k > 0 { self.alpha } else { 0.0 },
             beta: self.beta,
             batch: 1,
@@ -706,6 +704,7 @@ impl Gemm {
         let register = job.work.is_register();
         if register || job.work.variant == "register-direct" {
             spec = spec.flag("VEC_C", register && self.layout_c().fours());
+            spec = spec.flag("WHOLE_TILES", register && self.form(&job.work).divides(self.m, self.n));
         }
         let kernel = job.program.kernel(self.kernel(&job.work, spec));
         let mut bindings = job.operands(0);
@@ -753,7 +752,10 @@ impl Gemm {
         }
 
         let fragment = if atomic { "dense/gemm_end_atomic" } else { "dense/gemm_end_slab" };
-        let spec = job.type_spec().flag("SPLIT", true).slot("end", Fragment::Library(fragment));
+        let mut spec = job.type_spec().flag("SPLIT", true).slot("end", Fragment::Library(fragment));
+        if !atomic {
+            spec = spec.flag("FOURS", self.n.is_multiple_of(4));
+        }
         let kernel = job.program.kernel(self.kernel(&job.work, spec));
         let mut bindings = job.operands(0);
         bindings.truncate(2);
@@ -793,6 +795,7 @@ impl Gemm {
             .flag("BIAS", job.bias)
             .flag("ROW_BIAS", job.bias && self.row_bias)
             .flag("CARRY", carry)
+            .flag("READ_C", self.beta != 0.0)
             .constant("BIAS_BINDING", next)
             .constant("C_BINDING", c)
             .constant("PARTIAL_BINDING", c + 1)
@@ -1201,10 +1204,11 @@ mod tests {
 
     #[test]
     fn c_is_read_only_where_beta_is_not_0() {
-        for (beta, reads) in [(0.0, 0), (-0.0, 0), (1.0, 1), (f32::NAN, 1)] {
+        for (beta, reads) in [(0.0, false), (-0.0, false), (1.0, true), (f32::NAN, true)] {
             let program = lower(&Gemm::new(9, 9, 9).beta(beta), &DeviceProfile::h100()).unwrap();
-            assert_eq!(program.param(0, "read_c"), reads);
-            assert_eq!(program.cost.bytes, 4.0 * 81.0 * (3.0 + reads as f64));
+            let text = program.kernels[0].expand(Target::Naga).unwrap();
+            assert_eq!(text.text().contains("params.beta"), reads);
+            assert_eq!(program.cost.bytes, 4.0 * 81.0 * (3.0 + f64::from(reads)));
         }
     }
 

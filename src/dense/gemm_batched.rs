@@ -562,6 +562,7 @@ impl GemmBatched {
             .flag("BATCHED", true)
             .flag("BIAS", bias)
             .flag("ROW_BIAS", bias && self.one.row_bias)
+            .flag("READ_C", self.one.beta != 0.0)
             .constant("C_BINDING", 3 + u32::from(bias))
             .slot("activation", Fragment::Library(self.one.activation.fragment()));
         let Some(form) = form else {
@@ -573,7 +574,8 @@ impl GemmBatched {
             .constant("TILE_N", form.tile.n)
             .flag("VEC_A", form.vec_a)
             .flag("VEC_B", form.vec_b)
-            .flag("VEC_C", self.fours(places[2]));
+            .flag("VEC_C", self.fours(places[2]))
+            .flag("WHOLE_TILES", form.divides(self.one.m, self.one.n));
         let source = Source::Text { name: form.name().into(), text: form.text().into() };
         Kernel { source, spec, entry: form.entry(), trusted: true }
     }

@@ -85,6 +85,11 @@ impl Form {
             * u64::from(self.products.unwrap_or(1) * self.buffers())
     }
 
+    /// Whether an m x n result is made of whole tiles.
+    pub(in crate::dense) fn divides(&self, m: usize, n: usize) -> bool {
+        m.is_multiple_of(self.tile.m as usize) && n.is_multiple_of(self.tile.n as usize)
+    }
+
     fn buffers(&self) -> u32 {
         if self.double { 2 } else { 1 }
     }
@@ -223,11 +228,10 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
         self.write_fetch(out, &b, true)?;
         for side in [&a, &b] {
             let x = side.name;
-            let step = side.step("head");
-            writeln!(out, "    from_{x} += {step};\n    let step_{x} = {};", side.step("TILE_K"))?;
+            self.write_advance(out, side, &side.step("head"))?;
+            writeln!(out, "    let step_{x} = {};", side.step("TILE_K"))?;
         }
-        self.write_store(out, &a, 0)?;
-        self.write_store(out, &b, 0)?;
+        self.write_stores(out, 0)?;
         writeln!(out, "    workgroupBarrier();")?;
         if self.double {
             self.write_double(out)?;
@@ -244,45 +248,56 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
     /// One buffer: all are done with it before it is filled again.
     fn write_single(&self, out: &mut String) -> fmt::Result {
         writeln!(out, "    var i = head_end;\n    loop {{")?;
-        self.write_product(out, 0)?;
+        self.write_product(out, 0, self.unrolled)?;
         writeln!(out, "    if i >= part.end_k {{\n        break;\n    }}\n    workgroupBarrier();")?;
         self.write_next(out)?;
-        self.write_store(out, &self.side_a(), 0)?;
-        self.write_store(out, &self.side_b(), 0)?;
+        self.write_stores(out, 0)?;
         writeln!(out, "    workgroupBarrier();\n    i += TILE_K;\n    }}")
     }
 
     /// Two buffers: the loads of the next tile are on their way while this one is multiplied. The buffers have
-    /// names, and the loop two steps: with an index that changes, an H100 takes 48.6 to 39 TFLOP/s.
+    /// names, and the loop takes two steps: 39 TFLOP/s on an H100 with an index that changes became 45. The loop
+    /// ends in the middle, always, so that one product follows it and not one of two (47.6): of an even number
+    /// of steps one is taken before, rolled up.
     fn write_double(&self, out: &mut String) -> fmt::Result {
-        writeln!(out, "    var i = head_end;\n    var second = false;\n    loop {{")?;
+        writeln!(out, "    var i = head_end;")?;
+        writeln!(out, "    if (part.end_k - i) / TILE_K % 2u == 0u {{")?;
+        self.write_product(out, 0, false)?;
+        writeln!(out, "    if i < part.end_k {{")?;
+        self.write_next(out)?;
+        writeln!(out, "    workgroupBarrier();")?;
+        self.write_stores(out, 0)?;
+        writeln!(out, "    workgroupBarrier();\n    i += TILE_K;\n    }}\n    }}")?;
+        writeln!(out, "    if head_end < part.end_k {{\n    loop {{")?;
+        self.write_next(out)?;
+        self.write_product(out, 0, self.unrolled)?;
+        self.write_stores(out, 1)?;
+        writeln!(out, "    workgroupBarrier();\n    i += TILE_K;")?;
         writeln!(out, "    if i >= part.end_k {{\n        break;\n    }}")?;
-        self.write_step_over(out, 0)?;
-        writeln!(out, "    if i >= part.end_k {{\n        second = true;\n        break;\n    }}")?;
-        self.write_step_over(out, 1)?;
-        writeln!(out, "    }}\n    if second {{")?;
-        self.write_product(out, 1)?;
-        writeln!(out, "    }} else {{")?;
-        self.write_product(out, 0)?;
+        self.write_next(out)?;
+        self.write_product(out, 1, self.unrolled)?;
+        self.write_stores(out, 0)?;
+        writeln!(out, "    workgroupBarrier();\n    i += TILE_K;\n    }}")?;
+        self.write_product(out, 1, self.unrolled)?;
         writeln!(out, "    }}")
     }
 
-    /// Multiplies what is in buffer `used` and fills the other.
-    fn write_step_over(&self, out: &mut String, used: u32) -> fmt::Result {
-        self.write_next(out)?;
-        self.write_product(out, used)?;
-        self.write_store(out, &self.side_a(), 1 - used)?;
-        self.write_store(out, &self.side_b(), 1 - used)?;
-        writeln!(out, "    workgroupBarrier();\n    i += TILE_K;")
+    fn write_stores(&self, out: &mut String, buffer: u32) -> fmt::Result {
+        self.write_store(out, &self.side_a(), buffer)?;
+        self.write_store(out, &self.side_b(), buffer)
     }
 
     fn write_next(&self, out: &mut String) -> fmt::Result {
         for side in [self.side_a(), self.side_b()] {
             self.write_fetch(out, &side, false)?;
-            let x = side.name;
-            writeln!(out, "    from_{x} += step_{x};")?;
+            self.write_advance(out, &side, &format!("step_{}", side.name))?;
         }
         Ok(())
+    }
+
+    fn write_advance(&self, out: &mut String, side: &Side, by: &str) -> fmt::Result {
+        let x = side.name;
+        (0..self.loads(side).0).try_for_each(|j| writeln!(out, "    {x}_at_{j} += {by};"))
     }
 
     /// Each variable of sums: its name, first row and first column from those of the invocation on.
@@ -308,6 +323,8 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
         let width = side.width();
         let ld = if side.vec { format!("({ld} / 4u)") } else { ld.to_owned() };
         let element = if side.vec { "vec4<T>" } else { "T" };
+        let by = if side.vec { " / 4u" } else { "" };
+        writeln!(out, "    let from_{x} = base_{x}{by} + {};", side.step("part.first_k"))?;
         for j in 0..self.loads(side).0 {
             writeln!(out, "    let {x}_number_{j} = local + {}u;", j * self.lanes())?;
             if side.along_k {
@@ -316,7 +333,7 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
                 writeln!(out, "    let {x}_line_{j} = {x}_number_{j} / {across}u;")?;
                 writeln!(
                     out,
-                    "    let {x}_place_{j} = min({origin} + {x}_line_{j}, {extent} - 1u) * {ld} + {x}_i_{j} / {width}u;"
+                    "    var {x}_at_{j} = from_{x} + min({origin} + {x}_line_{j}, {extent} - 1u) * {ld} + {x}_i_{j} / {width}u;"
                 )?;
             } else {
                 let across = side.side / width;
@@ -324,13 +341,12 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
                 writeln!(out, "    let {x}_line_{j} = {x}_number_{j} % {across}u * {width}u;")?;
                 writeln!(
                     out,
-                    "    let {x}_place_{j} = {x}_i_{j} * {ld} + min({origin} + {x}_line_{j}, {extent} - {width}u) / {width}u;"
+                    "    var {x}_at_{j} = from_{x} + {x}_i_{j} * {ld} + min({origin} + {x}_line_{j}, {extent} - {width}u) / {width}u;"
                 )?;
             }
             writeln!(out, "    var {x}_next_{j}: {element};")?;
         }
-        let by = if side.vec { " / 4u" } else { "" };
-        writeln!(out, "    var from_{x} = base_{x}{by} + {};", side.step("part.first_k"))
+        Ok(())
     }
 
     /// Loads from storage into registers: `checked` for the first tile, which k need not fill.
@@ -345,7 +361,7 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
             if checked {
                 conditions.push(format!("{x}_i_{j} < head"));
             }
-            let load = format!("{x}_next_{j} = {x}[from_{x} + {x}_place_{j}];");
+            let load = format!("{x}_next_{j} = {x}[{x}_at_{j}];");
             match conditions.as_slice() {
                 [] => writeln!(out, "    {load}")?,
                 all => writeln!(out, "    if {} {{\n        {load}\n    }}", all.join(" && "))?,
@@ -366,27 +382,24 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
             } else {
                 writeln!(out, "    {{")?;
             }
-            let from = self.staged_from(side, 1);
-            writeln!(out, "        let to = {x}_i_{j} * {pitch}u + {x}_line_{j}{from};")?;
-            let put = |at: String, value: String| {
-                if self.vectors {
-                    format!("        wg_{x}{buffer}[({at}) / 4u][({at}) % 4u] = {value};")
-                } else {
-                    format!("        wg_{x}{buffer}[{at}] = {value};")
-                }
+            // By vectors the place is one sum, whose component never changes: fewer registers.
+            let per = if self.vectors { 4 } else { 1 };
+            let from = self.staged_from(side, per.into());
+            let pitch = pitch / per;
+            writeln!(out, "        let to = {x}_i_{j} * {pitch}u + {x}_line_{j} / {per}u{from};")?;
+            let put = |at: u32, value: String| {
+                let component = if self.vectors { format!("[{x}_line_{j} % 4u]") } else { String::new() };
+                format!("        wg_{x}{buffer}[to + {at}u]{component} = {value};")
             };
             if !side.vec {
-                writeln!(out, "{}", put("to".into(), format!("f32({x}_next_{j})")))?;
+                writeln!(out, "{}", put(0, format!("f32({x}_next_{j})")))?;
+            } else if self.vectors && !side.along_k {
+                writeln!(out, "        wg_{x}{buffer}[to] = vec4<f32>({x}_next_{j});")?;
             } else {
                 writeln!(out, "        let four = vec4<f32>({x}_next_{j});")?;
-                if self.vectors && !side.along_k {
-                    writeln!(out, "        wg_{x}{buffer}[to / 4u] = four;")?;
-                } else {
-                    let step = if side.along_k { pitch } else { 1 };
-                    for (c, component) in "xyzw".chars().enumerate() {
-                        let at = format!("to + {}u", c as u32 * step);
-                        writeln!(out, "{}", put(at, format!("four.{component}")))?;
-                    }
+                let step = if side.along_k { pitch } else { 1 };
+                for (c, component) in "xyzw".chars().enumerate() {
+                    writeln!(out, "{}", put(c as u32 * step, format!("four.{component}")))?;
                 }
             }
             writeln!(out, "    }}")?;
@@ -395,7 +408,7 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
     }
 
     /// Adds the product of the tiles in workgroup memory number `buffer` to the sums.
-    fn write_product(&self, out: &mut String, buffer: u32) -> fmt::Result {
+    fn write_product(&self, out: &mut String, buffer: u32, unrolled: bool) -> fmt::Result {
         let (a, b) = (self.side_a(), self.side_b());
         writeln!(out, "    {{")?;
         for (side, group) in [(&a, "group_m"), (&b, "group_n")] {
@@ -403,7 +416,7 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
             let from = self.staged_from(side, 4);
             writeln!(out, "    let {}_in = {group}{from};", side.name)?;
         }
-        if self.unrolled {
+        if unrolled {
             for i in 0..self.tile.k {
                 let [at_a, at_b] = [&a, &b].map(|side| format!("{}u", i * (side.pitch() / 4)));
                 self.write_step(out, buffer, &at_a, &at_b)?;
