@@ -196,18 +196,6 @@ fn histogram(bench: &mut Bench) -> Result<()> {
             if kind == "random" {
                 count(bench, "global", kind, &x, &desc(largest))?;
             }
-            let packings =
-                [(512, 528, 8192, 4), (512, 528, 12032, 2), (512, 1056, 12032, 4), (1024, 264, 12288, 4)];
-            for (size, workgroups, words, loads) in bench.scale(&packings[..], &packings[..0]).iter().copied()
-            {
-                let what = format!("{kind}, packing {size} {workgroups} {words} {loads}");
-                let desc = desc(largest).packing(size, workgroups, words, loads);
-                match bins {
-                    0x1_0000 => count(bench, "multipass", &what, &x, &desc)?,
-                    0x10_0000 => count(bench, "partitioned", &what, &x, &desc)?,
-                    _ => {}
-                }
-            }
         }
     }
     for kind in SPREADS {

@@ -331,20 +331,23 @@ fn policy(profile: &DeviceProfile) -> Policy {
     }
     // GB/s of 2^28 items on an H100 80GB HBM3, Vulkan, driver 580.159.04, random, equal, Zipf: u8 in 256 bins 2625,
     // 2622, 2619 (aggregated 813, 2496, 750); u32 in 1024 bins 2893, 2897, 2887 (2329, 2830, 2247), in 8192 bins
-    // 2886, 2908, 2888 (2362, 2818, 2297), so runs are never added up first; in 65536 bins cached 309, 2069, 437,
-    // multipass of counters of 32 bits, one pass after the other, 347, 365, 354: bound by reading.
+    // 2886, 2908, 2888 (2362, 2818, 2297), so runs are never added up first. In 65536 bins multipass 1154, 1023, 1139
+    // (with 512 invocations 773, 1027, 828; one pass after the other, counters of 32 bits, 347, 365, 354), cached 272,
+    // 2067, 423, partitioned 459, 560, 454; in 2^18 partitioned 481, 550, 477, multipass in 11 passes 229, 330, 234; in
+    // 2^20 partitioned 491, 540, 480, cached 339, 2060, 301.
     // A third of the memory at the most, so that three workgroups hide each other's latency.
     let counters = (profile.limits.max_workgroup_bytes / 4).clamp(1, 8192);
+    let packed_size = profile.limits.max_invocations.clamp(1, 1024);
     Policy {
         workgroup_size: profile.limits.max_invocations.clamp(1, 512),
         workgroups: 528,
         counters: 1 << counters.ilog2(),
         copies: 32,
-        passes: 5,
+        passes: 6,
         partitioned: 1 << 22,
         packed_words: (profile.limits.max_workgroup_bytes / 4).clamp(1, 12288),
-        packed_size: profile.limits.max_invocations.clamp(1, 512),
-        packed_workgroups: 528,
+        packed_size,
+        packed_workgroups: u64::from(264 * 1024 / packed_size),
         packed_loads: 4,
         packed_elements_per_slot: 1,
         bucket_words: 12032,
