@@ -36,6 +36,10 @@ pub enum ErrorKind {
     Validation,
     /// A wait took longer than it was allowed to.
     Timeout,
+    /// A file or stream cannot be read or written.
+    Io,
+    /// What was read is not of the format that it should have.
+    Malformed,
 }
 
 /// Why a call failed.

@@ -91,6 +91,7 @@ mod element;
 pub mod elementwise;
 mod error;
 pub mod gpu;
+pub mod io;
 mod plan;
 pub mod primitives;
 pub mod program;
