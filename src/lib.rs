@@ -98,6 +98,7 @@ pub mod program;
 pub mod reference;
 pub mod shader;
 mod shape;
+pub mod sparse;
 
 pub use dense::{Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Transpose, Widened};
 pub use element::{DType, Element};

@@ -1,0 +1,18 @@
+//! Sparse matrices.
+//!
+//! | format | what it is | take it where |
+//! |---|---|---|
+//! | [`Coo`] | a row, a column and a value for each entry | entries come in any order, or are very few |
+//! | [`Csr`] | entries row after row | in general |
+//! | [`Csc`] | entries column after column | columns are what is wanted |
+//! | [`Ell`] | as many places in every row, side by side down the columns | rows are equally long |
+//! | [`Hybrid`] | most of each row as [`Ell`], the rest as [`Coo`] | few rows are much longer |
+//! | [`Jds`] | rows by falling length, first entries of all of them, then second ones | lengths fall evenly, as in a triangle |
+//! | [`Sell`] | slices of rows of similar length, each as [`Ell`] | lengths vary |
+//!
+//! These are matrices in the host's memory, plain data with public fields, each checked by `validate`. Every format is
+//! made from [`Csr`] and turned back into it; [`Csr::from_triplets`] begins with what a file holds.
+
+mod formats;
+
+pub use formats::{Coo, Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
