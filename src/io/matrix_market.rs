@@ -118,7 +118,7 @@ pub fn write(target: impl Write, matrix: &Matrix) -> Result<()> {
         Matrix::Sparse(matrix) => write_sparse(&mut target, matrix)?,
         Matrix::Dense(matrix) => write_dense(&mut target, matrix)?,
     }
-    target.flush().map_err(failed)
+    target.flush().map_err(|e| failed(&e))
 }
 
 /// [`write()`] to a file, which appears when it is whole: it is written beside its place and renamed.
@@ -129,8 +129,8 @@ pub fn write_file(path: impl AsRef<Path>, matrix: &Matrix) -> Result<()> {
     let path = path.as_ref();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let aside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let written = File::create(&aside).map_err(failed).and_then(|file| write(file, matrix));
-    let done = written.and_then(|()| fs::rename(&aside, path).map_err(failed));
+    let written = File::create(&aside).map_err(|e| failed(&e)).and_then(|file| write(file, matrix));
+    let done = written.and_then(|()| fs::rename(&aside, path).map_err(|e| failed(&e)));
     if done.is_err() {
         // What is left of it; that it may not be there is no news.
         let _ = fs::remove_file(&aside);
@@ -138,7 +138,7 @@ pub fn write_file(path: impl AsRef<Path>, matrix: &Matrix) -> Result<()> {
     done.map_err(|e| e.context(&path.display().to_string()))
 }
 
-fn failed(e: std::io::Error) -> crate::Error {
+fn failed(e: &std::io::Error) -> crate::Error {
     err!(Io, "matrix market: cannot write: {e}")
 }
 
@@ -151,7 +151,8 @@ fn write_sparse(target: &mut impl Write, matrix: &Triplets) -> Result<()> {
             "matrix market: {n} row indices, {n_cols} column indices and {n_values} values; there must be as many of each"
         ));
     }
-    writeln!(target, "%%MatrixMarket matrix coordinate real general\n{rows} {cols} {n}").map_err(failed)?;
+    writeln!(target, "%%MatrixMarket matrix coordinate real general\n{rows} {cols} {n}")
+        .map_err(|e| failed(&e))?;
     for ((&row, &col), value) in row_idxs.iter().zip(col_idxs).zip(values) {
         if row as usize >= *rows || col as usize >= *cols {
             return Err(err!(
@@ -159,7 +160,7 @@ fn write_sparse(target: &mut impl Write, matrix: &Triplets) -> Result<()> {
                 "matrix market: an entry at row {row} and column {col} of a matrix of {rows} x {cols}"
             ));
         }
-        writeln!(target, "{} {} {value}", u64::from(row) + 1, u64::from(col) + 1).map_err(failed)?;
+        writeln!(target, "{} {} {value}", u64::from(row) + 1, u64::from(col) + 1).map_err(|e| failed(&e))?;
     }
     Ok(())
 }
@@ -173,10 +174,10 @@ fn write_dense(target: &mut impl Write, matrix: &Dense) -> Result<()> {
             values.len()
         ));
     }
-    writeln!(target, "%%MatrixMarket matrix array real general\n{rows} {cols}").map_err(failed)?;
+    writeln!(target, "%%MatrixMarket matrix array real general\n{rows} {cols}").map_err(|e| failed(&e))?;
     for col in 0..*cols {
         for row in 0..*rows {
-            writeln!(target, "{}", values[row * cols + col]).map_err(failed)?;
+            writeln!(target, "{}", values[row * cols + col]).map_err(|e| failed(&e))?;
         }
     }
     Ok(())

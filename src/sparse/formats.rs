@@ -166,7 +166,7 @@ fn permutation(format: &str, order: &[u32], rows: usize) -> Result<()> {
     let mut seen = vec![false; rows];
     for (at, &row) in order.iter().enumerate() {
         let fresh = seen.get_mut(row as usize).is_some_and(|s| !std::mem::replace(s, true));
-        if !fresh && !(row == PADDING && at >= rows) {
+        if !(fresh || row == PADDING && at >= rows) {
             return Err(err!(
                 Shape,
                 "{format}: `row_order`[{at}] is {row}; each of {rows} rows must be there once, padding behind them"
