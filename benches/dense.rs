@@ -13,10 +13,11 @@ type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, Group); 7] = [
+    let groups: [(&str, Group); 8] = [
         ("gemm", gemm),
         ("gemm-tiles", gemm_tiles),
         ("gemm-split", gemm_split),
+        ("gemm-coop", gemm_coop),
         ("gemm-compile", gemm_compile),
         ("gemm-batched", gemm_batched),
         ("gemv", gemv),
@@ -64,7 +65,7 @@ fn gemm(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     for side in bench.scale(vec![256, 512, 1024, 2048, 4096], vec![256]) {
         let matrices = Matrices::new(&gpu, [side; 3], centred)?;
-        for v in Gemm::variants() {
+        for v in Gemm::variants().iter().filter(|v| v.requires.missing(gpu.profile()).is_none()) {
             // At 4096 the first takes a second a run.
             if side < 4096 || v.name != "naive" {
                 matrices.measure(bench, v.name, |gemm| gemm.variant(v.name))?;

@@ -1,17 +1,20 @@
 //! The matrix product and its epilogue.
 
+mod coop;
+mod packing;
 mod policy;
 pub(super) mod register;
 
+use self::coop::Form as CoopForm;
 use self::policy::Division;
 use self::register::Form;
-use super::Activation;
+use super::{Activation, Precision};
 use crate::analysis::Matmul;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Binding, Cost, Determinism, DeviceClass, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo,
-    Operand, Program, Requires, Source, Variant, choose, kernel_params,
+    Operand, Program, Requires, Source, Translation, Variant, choose, kernel_params,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32, round_up};
@@ -111,6 +114,8 @@ pub struct Gemm {
     slices: Option<u32>,
     unrolled: bool,
     vectors: Option<bool>,
+    precision: Precision,
+    fresh_sums: bool,
     variant: String,
 }
 
@@ -253,6 +258,13 @@ const VARIANTS: &[Variant] = &[
         "split-k-atomic",
         "k split over workgroups, which add to one slab by compare-exchange; rounding varies, never automatic",
     ),
+    Variant {
+        name: "coop",
+        about: "cooperative matrices of f16 with sums of f32: Precision::Tensor, or Split where that is asked for",
+        requires: Requires { f16: true, cooperative: true, ..Requires::NOTHING },
+        // naga has cooperative matrices for no other that has 16 x 16; Tint and WGSL proper have none.
+        translations: &[Translation::SpirV],
+    },
 ];
 
 /// Elements of C of a workgroup of the passes that only end a product: 16 x 16.
@@ -296,6 +308,8 @@ impl Gemm {
             slices: None,
             unrolled: true,
             vectors: None,
+            precision: Precision::Strict,
+            fresh_sums: false,
             variant: "auto".into(),
         }
     }
@@ -407,6 +421,23 @@ impl Gemm {
         self
     }
 
+    /// How exact the sums are; [`Precision::Strict`] by default. The others make `auto` choose `coop`, and need a device
+    /// with cooperative matrices.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self
+    }
+
+    /// Whether `coop` sums each step of k apart and adds that to C in f32, as [`Precision::Split`] always has it; for
+    /// measurements.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn fresh_sums(mut self, fresh: bool) -> Self {
+        self.fresh_sums = fresh;
+        self
+    }
+
     /// Runs the variant of this name instead of `auto`.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
@@ -489,9 +520,16 @@ impl Gemm {
         for operand in &operands {
             check_operand(&name, operand, profile, "compute C in blocks of rows and columns, a call each")?;
         }
+        self.check_precision(factors, profile)?;
         let (variant, mut why) =
             choose("gemm", &self.variant, VARIANTS, profile, || policy::variant(self, profile))?;
-        let work = self.work(variant.name, profile)?;
+        match self.precision_of(variant.name) {
+            Precision::Strict => {}
+            Precision::Split => why += "; each element of A and B is split into two of f16",
+            Precision::Tensor if f16 => {}
+            Precision::Tensor => why += "; A and B are rounded to f16",
+        }
+        let work = self.work(variant.name, types, bias, profile)?;
         if let Some(measured) = work.measured {
             let Division { tile: Tile { m, n, k }, thread: [rows, columns] } = work.division;
             why = format!("{why}; tile {m} x {n} x {k} by {rows} x {columns}, {measured}");
@@ -513,6 +551,38 @@ impl Gemm {
         Ok(program)
     }
 
+    /// Whether there is a variant of the precision that was asked for.
+    fn check_precision(&self, factors: DType, profile: &DeviceProfile) -> Result<()> {
+        let (name, precision) = (self.name(), self.precision.name());
+        if self.precision == Precision::Strict {
+            return Ok(());
+        }
+        if !matches!(self.variant.as_str(), "auto" | "coop") {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: `{}` computes in f32, which is Precision::Strict; {precision} is what `coop` has: take that, or \
+                 `auto`",
+                self.variant
+            ));
+        }
+        if self.precision == Precision::Split && factors == DType::F16 {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: {precision} splits elements of f32 into two of f16, and A and B are of f16 already; take \
+                 Precision::Tensor, which multiplies those as they are"
+            ));
+        }
+        let requires = Requires { f16: true, cooperative: true, ..Requires::NOTHING };
+        if let Some(missing) = requires.missing(profile) {
+            return Err(err!(
+                Unsupported,
+                "{name}: {precision} needs {missing}, which {} does not have; take Precision::Strict",
+                profile.name
+            ));
+        }
+        Ok(())
+    }
+
     /// Bytes that workgroups ask of memory: a tile of C reads its rows of A and its columns of B.
     fn traffic(&self, cost: Cost, work: &Work, dtype: DType) -> f64 {
         let Tile { m, n, .. } = work.division.tile;
@@ -528,7 +598,13 @@ impl Gemm {
     }
 
     /// The division of C that was asked for, or that suits; checked.
-    fn work(&self, variant: &'static str, profile: &DeviceProfile) -> Result<Work> {
+    fn work(
+        &self,
+        variant: &'static str,
+        types: Types,
+        bias: bool,
+        profile: &DeviceProfile,
+    ) -> Result<Work> {
         let (suits, measured) = policy::division(variant, self, profile);
         let tile = self.tile.unwrap_or(suits.tile);
         let asked = self.tile.is_some() || self.thread.is_some();
@@ -538,8 +614,14 @@ impl Gemm {
         });
         let division = Division { tile, thread };
         let vectors = self.vectors.unwrap_or(profile.backend == "vulkan");
-        let work = Work { variant, division, vectors, measured: measured.filter(|_| !asked) };
-        self.check_division(&work, profile)?;
+        let mut work = Work { variant, division, vectors, measured: measured.filter(|_| !asked), coop: None };
+        if variant == "coop" {
+            let form = self.coop_form(division, types, bias, profile);
+            self.check_coop(&form, profile)?;
+            work.coop = Some(form);
+        } else {
+            self.check_division(&work, profile)?;
+        }
         Ok(work)
     }
 
@@ -622,6 +704,27 @@ impl Gemm {
         Ok(())
     }
 
+    fn check_coop(&self, form: &CoopForm, profile: &DeviceProfile) -> Result<()> {
+        let Tile { m, n, k } = form.tile;
+        let name = format!("{}: the tile {m} x {n} x {k} of `coop`", self.name());
+        if let Some(wrong) = form.wrong() {
+            return Err(err!(InvalidArgument, "{name}: {wrong}"));
+        }
+        let limits = &profile.limits;
+        let most = limits.max_invocations.min(limits.max_workgroup_size[0]);
+        let (invocations, bytes) = (form.invocations(), form.workgroup_bytes());
+        if invocations > most.into() || bytes > limits.max_workgroup_bytes.into() {
+            return Err(err!(
+                TooLarge,
+                "{name} wants {invocations} invocations and {bytes} bytes of workgroup memory; {} allows {most} and {}; \
+                 take smaller sides",
+                profile.name,
+                limits.max_workgroup_bytes
+            ));
+        }
+        Ok(())
+    }
+
     /// What a register-tiled kernel is written for.
     fn form(&self, work: &Work) -> Form {
         let Division { tile, thread } = work.division;
@@ -695,6 +798,9 @@ impl Gemm {
     }
 
     fn product(&self, mut job: Job<'_>) -> Result<()> {
+        if let Some(form) = job.work.coop {
+            return self.coop_product(job, form);
+        }
         if matches!(job.work.variant, "split-k" | "split-k-atomic") {
             return self.split_product(job);
         }
@@ -841,6 +947,8 @@ struct Work {
     vectors: bool,
     /// Where the division was measured, if the policy chose it.
     measured: Option<&'static str>,
+    /// What a kernel on cooperative matrices is written for.
+    coop: Option<CoopForm>,
 }
 
 impl Work {
@@ -981,6 +1089,9 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    if variant == "coop" {
+        return coop_samples(profile);
+    }
     // Tiles that differ from variant to variant as little as they may, and shapes of which rows are whole
     // numbers of four or not.
     let tiled = |gemm: Gemm| match variant {
@@ -1027,6 +1138,42 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(programs)
 }
 
+fn coop_samples(profile: &DeviceProfile) -> Result<Vec<Program>> {
+    let single = Types::all(DType::F32);
+    let kinds = [
+        (Precision::Tensor, single),
+        (Precision::Split, single),
+        (Precision::Tensor, Types::all(DType::F16)),
+        (Precision::Tensor, Types::MIXED),
+    ];
+    let mut programs = Vec::new();
+    for (precision, types) in kinds {
+        let new = |m, n, k| Gemm::new(m, n, k).variant("coop").precision(precision);
+        let mut samples = Vec::new();
+        for (trans_a, trans_b) in [(false, false), (false, true), (true, false), (true, true)] {
+            // In place and packed, of whole blocks and not, rows of C by fours and not.
+            for (m, n, k) in [(64, 48, 96), (40, 24, 56), (33, 21, 41), (12, 20, 8)] {
+                samples.push((new(m, n, k).trans_a(trans_a).trans_b(trans_b), false));
+            }
+        }
+        samples.push((new(33, 20, 8).fresh_sums(true), false));
+        for activation in Activation::ALL {
+            samples.push((new(64, 64, 64).activation(activation).beta(1.0), true));
+        }
+        for bias in [false, true] {
+            samples.push((new(16, 16, 0).beta(1.0), bias));
+            samples.push((new(3, 2, slice_k(profile) + 1), bias));
+        }
+        samples.push((Gemm { row_bias: true, ..new(33, 21, 40) }, true));
+        // Kernels of the size that the device gets by itself.
+        samples.extend([1 << 10, 1 << 11, 1 << 12].map(|side| (new(side, side, 64), false)));
+        for (gemm, bias) in samples {
+            programs.push(gemm.lower_as(types, bias, profile)?);
+        }
+    }
+    Ok(programs)
+}
+
 #[cfg(test)]
 mod tests {
     use super::policy::DEFAULT_TILE;
@@ -1044,6 +1191,11 @@ mod tests {
         (e.kind(), e.to_string())
     }
 
+    /// The variants that a device runs.
+    fn on(profile: &DeviceProfile) -> impl Iterator<Item = &'static Variant> {
+        VARIANTS.iter().filter(|v| v.requires.missing(profile).is_none())
+    }
+
     /// A device with more memory than any, so that only the width of an index is in the way.
     fn boundless() -> DeviceProfile {
         let limits = Limits { max_buffer_size: 1 << 50, max_storage_binding: 1 << 50, ..Limits::WEBGPU };
@@ -1053,7 +1205,7 @@ mod tests {
     #[test]
     fn every_sample_validates_and_agrees_with_its_program() {
         for profile in [DeviceProfile::webgpu_defaults(), DeviceProfile::mesa()] {
-            for variant in VARIANTS {
+            for variant in on(&profile) {
                 for program in samples(&profile, variant.name).unwrap() {
                     for dispatch in &program.dispatches {
                         let kernel = &program.kernels[dispatch.kernel];
@@ -1174,7 +1326,7 @@ mod tests {
     #[test]
     fn an_empty_result_needs_no_dispatch() {
         for (m, n) in [(0, 5), (5, 0), (0, 0)] {
-            for variant in std::iter::once("auto").chain(VARIANTS.iter().map(|v| v.name)) {
+            for variant in std::iter::once("auto").chain(on(&DeviceProfile::mesa()).map(|v| v.name)) {
                 let gemm = Gemm::new(m, n, 7).variant(variant);
                 let program = Op::<f32>::lower(&gemm.with_bias(), &DeviceProfile::mesa()).unwrap();
                 assert!(program.dispatches.is_empty() && program.kernels.is_empty());
@@ -1188,7 +1340,7 @@ mod tests {
         for gemm in
             [Gemm::new(40, 50, 0), Gemm::new(40, 50, 60).alpha(0.0), Gemm::new(40, 50, 60).alpha(-0.0)]
         {
-            for variant in VARIANTS.iter().map(|v| v.name) {
+            for variant in on(&DeviceProfile::webgpu_defaults()).map(|v| v.name) {
                 let gemm = gemm.clone().variant(variant).beta(2.0).alpha(gemm.alpha);
                 let program = lower(&gemm, &DeviceProfile::webgpu_defaults()).unwrap();
                 let bound: Vec<_> = program.dispatches[0].bindings.iter().map(|b| b.resource).collect();

@@ -14,6 +14,7 @@ mod activation;
 mod gemm;
 mod gemm_batched;
 mod gemv;
+mod precision;
 mod transpose;
 
 pub use activation::Activation;
@@ -22,6 +23,7 @@ pub use gemm::{Gemm, GemmBias, Widened};
 pub(crate) use gemm_batched::Place;
 pub use gemm_batched::{GemmBatched, GemmBatchedBias};
 pub use gemv::Gemv;
+pub use precision::Precision;
 pub use transpose::Transpose;
 
 use crate::program::OpInfo;
