@@ -199,6 +199,77 @@ fn gemm_split(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+/// Forms of `coop` to choose from: tile, and what a subgroup computes of it.
+const COOP_TILES: [Tile; 10] = [
+    ([128, 256, 48], [64, 64]),
+    ([128, 256, 32], [64, 64]),
+    ([256, 128, 48], [64, 64]),
+    ([128, 128, 32], [64, 64]),
+    ([128, 128, 32], [64, 32]),
+    ([128, 128, 64], [64, 32]),
+    ([128, 64, 32], [32, 32]),
+    ([64, 128, 32], [32, 64]),
+    ([64, 64, 32], [32, 32]),
+    ([64, 64, 64], [32, 32]),
+];
+
+/// The same for factors in two halves.
+const COOP_SPLIT_TILES: [Tile; 9] = [
+    ([128, 128, 32], [64, 32]),
+    ([128, 128, 32], [32, 64]),
+    ([128, 128, 16], [64, 32]),
+    ([128, 128, 16], [64, 64]),
+    ([128, 128, 32], [64, 64]),
+    ([128, 64, 32], [32, 32]),
+    ([128, 64, 32], [64, 32]),
+    ([64, 128, 32], [32, 64]),
+    ([64, 64, 32], [32, 32]),
+];
+
+/// Cooperative matrices: every precision, in forms to choose from.
+fn gemm_coop(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    if gpu.profile().cooperative_side().is_none() {
+        println!("skipped: no cooperative matrices");
+        return Ok(());
+    }
+    let odd = [4095, 4097, 4093];
+    for shape in [[1024; 3], [2048; 3], [4096; 3], [8192; 3], odd] {
+        let halves = Matrices::new(&gpu, shape, |bits| f16::from_f32(centred(bits)))?;
+        let [m, n, k] = shape;
+        let c = gpu.alloc::<f32>(m * n)?;
+        let tensor = Gemm::new(m, n, k).precision(Precision::Tensor);
+        let fresh =
+            |tile| (format!("{} fresh", name("coop", tile)), tiled(tensor.clone(), tile).fresh_sums(true));
+        let forms = COOP_TILES.map(|tile| (name("coop", tile), tiled(tensor.clone(), tile)));
+        let forms = forms.into_iter().chain(COOP_TILES[..5].iter().map(|tile| fresh(*tile)));
+        for (variant, op) in forms.chain([("coop".to_owned(), tensor.clone())]) {
+            let plan = op.widened().plan::<f16>(&gpu)?;
+            let (size, cost) = (format!("{m}x{n}x{k}"), plan.program().cost);
+            let case = Case { op: "gemm", variant: &variant, dtype: "f16-f32", size, cost };
+            bench.device(&case, |rec| plan.record(rec, &halves.a, &halves.b, &c));
+        }
+        if shape != [4096; 3] && shape != odd {
+            continue;
+        }
+        halves.measure(bench, "coop", |g| g.precision(Precision::Tensor))?;
+        for (a, b) in [(false, true), (true, false), (true, true)] {
+            let name = ["", "coop b'", "coop a'", "coop a' b'"][2 * usize::from(a) + usize::from(b)];
+            halves.measure(bench, name, |g| g.precision(Precision::Tensor).trans_a(a).trans_b(b))?;
+        }
+    }
+    for shape in [[1024; 3], [2048; 3], [4096; 3], odd] {
+        let singles = Matrices::new(&gpu, shape, centred)?;
+        singles.measure(bench, "coop tensor", |g| g.precision(Precision::Tensor))?;
+        for tile in COOP_SPLIT_TILES {
+            let variant = name("coop split", tile);
+            singles.measure(bench, &variant, |g| tiled(g.precision(Precision::Split), tile))?;
+        }
+        singles.measure(bench, "coop split", |g| g.precision(Precision::Split))?;
+    }
+    Ok(())
+}
+
 /// How long the driver compiles a kernel with sums in registers that it has not seen: its activation is new.
 fn gemm_compile(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();

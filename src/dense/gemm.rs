@@ -598,13 +598,7 @@ impl Gemm {
     }
 
     /// The division of C that was asked for, or that suits; checked.
-    fn work(
-        &self,
-        variant: &'static str,
-        types: Types,
-        bias: bool,
-        profile: &DeviceProfile,
-    ) -> Result<Work> {
+    fn work(&self, variant: &'static str, types: Types, bias: bool, profile: &DeviceProfile) -> Result<Work> {
         let (suits, measured) = policy::division(variant, self, profile);
         let tile = self.tile.unwrap_or(suits.tile);
         let asked = self.tile.is_some() || self.thread.is_some();
@@ -1468,5 +1462,21 @@ mod tests {
     fn an_unknown_variant_is_refused_with_the_names() {
         let (kind, text) = refusal(&Gemm::new(4, 4, 4).variant("fast"), &DeviceProfile::h100());
         assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, naive, tiled"), "{text}");
+    }
+
+    #[test]
+    fn samples_on_cooperative_matrices_validate_and_stay_short() {
+        let profile = DeviceProfile::h100();
+        let mut longest = 0;
+        for program in samples(&profile, "coop").unwrap() {
+            for kernel in &program.kernels {
+                let text = kernel.expand(Target::Naga).unwrap();
+                text.validate().unwrap();
+                // The driver takes long for long ones.
+                longest = longest.max(text.text().lines().count());
+            }
+        }
+        println!("{longest} lines");
+        assert!(longest < 1000, "{longest} lines");
     }
 }

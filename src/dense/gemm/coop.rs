@@ -227,7 +227,10 @@ impl Form {
         for (i, half) in self.halves().iter().enumerate() {
             for (j, x) in ['a', 'b'].into_iter().enumerate() {
                 let binding = 1 + 2 * i + j;
-                writeln!(out, "@group(0) @binding({binding}) var<storage, read> {x}{half}: array<vec4<u32>>;")?;
+                writeln!(
+                    out,
+                    "@group(0) @binding({binding}) var<storage, read> {x}{half}: array<vec4<u32>>;"
+                )?;
             }
         }
         if self.split {
@@ -261,7 +264,9 @@ fn halves(words: vec2<u32>) -> vec4<f16> {{
             "
 @compute @workgroup_size({invocations})
 fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {{
-    let index = workgroup_index(workgroup);
+    // As workgroup_index has it, written out: naga holds what a function returns to differ from invocation to
+    // invocation, and the end of some of them to be in the way of the others' matrices.
+    let index = workgroup.x + FOLD * (workgroup.y + FOLD * workgroup.z);
     if index >= params.tiles {{
         return;
     }}
@@ -495,8 +500,8 @@ var<workgroup> wg_end: array<f32, {}>;
 fn end_block(row: u32, col: u32, begin: u32, lane: u32) {{
     for (var x = lane; x < {}u; x += {lanes}u) {{
         let to = vec2(row + x / {fours}u, col + x % {fours}u * 4u);
-        let from = begin + 4u * x;
-        let sums = vec4(wg_end[from], wg_end[from + 1u], wg_end[from + 2u], wg_end[from + 3u]);",
+        let at = begin + 4u * x;
+        let sums = vec4(wg_end[at], wg_end[at + 1u], wg_end[at + 2u], wg_end[at + 3u]);",
             teams * side * side,
             side * fours,
         )?;
