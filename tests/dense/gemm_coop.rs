@@ -251,14 +251,21 @@ fn emulate<T: Element, R: Element>(gpu: &Gpu, side: u32, program: &Program, case
     c.read().unwrap()
 }
 
-/// C by every way to compute it at hand, with what each is called: emulated with these sides, and through the library on
-/// devices that have what it takes.
-fn results<T: Pair<R>, R: Element>(case: &Case<T, R>, sides: &[u32]) -> Vec<(String, Vec<R>)> {
+/// C by every way to compute it at hand, with what each is called: emulated with these sides and this step of k, and
+/// through the library on devices that have what it takes.
+fn results<T: Pair<R>, R: Element>(case: &Case<T, R>, sides: &[u32], step: u32) -> Vec<(String, Vec<R>)> {
     let mut all = Vec::new();
     if let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) {
         for &side in sides {
-            let program = T::lower(case, &with_matrices(gpu, side)).unwrap();
-            let what = format!("{side} x {side} emulated: {:?} {:?}", case.op, case.kind);
+            // Few blocks, which a software driver compiles quickly.
+            let mut small = case.clone();
+            small.op = if side == 16 {
+                case.op.clone().tile(32, 32, step).thread_tile(16, 32)
+            } else {
+                case.op.clone().tile(16, 16, 8).thread_tile(8, 16)
+            };
+            let program = T::lower(&small, &with_matrices(gpu, side)).unwrap();
+            let what = format!("{side} x {side} emulated: {:?} {:?}", small.op, case.kind);
             all.push((what, emulate(gpu, side, &program, case)));
         }
     }
@@ -277,7 +284,12 @@ fn check<T: Pair<R> + Sample + Into<f64>, R: Sample + Into<f64>>(
     more: f64,
 ) {
     let Case { op, a, b, bias, c, .. } = case;
-    let op = &op.clone().precision(Precision::Strict);
+    // Halves of both factors make for three times the text.
+    let step = if more == SPLIT { 16 } else { 48 };
+    let op = op.clone().precision(Precision::Strict);
+    // The reference is told by the op what a bias belongs to.
+    let op = if case.kind == Bias::Rows { op.with_row_bias().gemm().clone() } else { op };
+    let op = &op;
     let bias = Some(bias.as_slice()).filter(|b| !b.is_empty());
     let want = gemm(op, a, b, bias, c).unwrap();
     let mut bound = gemm_bound(op, a, b, bias, c).unwrap();
@@ -287,7 +299,7 @@ fn check<T: Pair<R> + Sample + Into<f64>, R: Sample + Into<f64>>(
     let sizes = gemm(&sizes, &positive(a), &positive(b), None, &zeros).unwrap();
     // 0 for what lies between the rows; no activation is steeper.
     bound.iter_mut().zip(sizes).for_each(|(b, size)| *b = 4.0 * *b + 1.13 * more * size.abs());
-    for (what, got) in results(case, sides) {
+    for (what, got) in results(case, sides, step) {
         assert_close(&what, &numbers(&got), &want, &bound);
     }
 }
@@ -323,7 +335,9 @@ fn every_shape_and_transpose_matches_reference() {
     let extents = EXTENTS.iter().chain(LARGE.iter().filter(|_| real));
     for (i, extents) in extents.enumerate() {
         let sides: &[u32] = if i >= EXTENTS.len() { &[] } else { &[16, 8][..1 + i % 2] };
-        for (j, shape) in Shape::all(*extents, [0, 8, 3][i % 3]).enumerate() {
+        // A way or two for each, and all of them several times in the end.
+        let ways = Shape::all(*extents, [0, 8, 3][i % 3]).enumerate();
+        for (j, shape) in ways.filter(|(j, _)| real || (i + j) % 3 == 0) {
             // Each of the types in turn for a way to store.
             let seed = (10 * i + j) as u64;
             match (i + j) % 4 {
@@ -337,5 +351,184 @@ fn every_shape_and_transpose_matches_reference() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn bias_activation_and_factors_match_reference() {
+    let mut way = 0;
+    for (i, kind) in [Bias::None, Bias::Columns, Bias::Rows].into_iter().enumerate() {
+        for (j, activation) in Activation::ALL.into_iter().enumerate() {
+            let gap = [0, 1, 4][(i + j) % 3];
+            let shape = Shape { extents: [33, 36, 40], trans: [j % 2 == 1, i == 1], gap };
+            let (alpha, beta) = [(1.0, 0.0), (-2.5, 1.0), (0.5, -1.0)][(i + j) % 3];
+            let with = |op: Gemm| op.alpha(alpha).beta(beta).activation(activation);
+            way += 1;
+            match way % 4 {
+                0 => {
+                    let mut case = shape.case::<f16, f32>(way, kind);
+                    case.op = with(case.op);
+                    check(&case, &[16], 0.0);
+                }
+                1 => {
+                    let mut case = shape.case::<f16, f16>(way, kind);
+                    case.op = with(case.op);
+                    check(&case, &[16], 0.0);
+                }
+                2 => {
+                    let mut case = shape.case::<f32, f32>(way, kind);
+                    case.op = with(case.op);
+                    check(&case, &[16], 0.0);
+                }
+                _ => {
+                    let mut case = shape.case::<f32, f32>(way, kind);
+                    case.op = with(case.op).precision(Precision::Split);
+                    check(&case, &[16], SPLIT);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_inner_extent_is_cut_and_adds_up() {
+    for device in devices() {
+        // What is one slice on a card is several on a processor.
+        let long = if device.gpu.profile().is_cpu() { 1 << 13 } else { 1 << 20 };
+        if !device.main {
+            continue;
+        }
+        for precision in [Precision::Tensor, Precision::Split] {
+            let mut case = Shape::new([2, 3, long + 77]).case::<f32, f32>(1, Bias::Columns);
+            case.op = case.op.precision(precision);
+            check(&case, &[16], if precision == Precision::Split { SPLIT } else { 0.0 });
+        }
+    }
+}
+
+#[test]
+fn singles_are_rounded_or_split() {
+    let mut random = Random::new(7);
+    let mut case = Shape::new([48, 40, 100]).case::<f32, f32>(2, Bias::None);
+    case.a = random.elements(48 * 100);
+    case.b = random.elements(100 * 40);
+    check(&case, &[16], ROUNDED);
+    case.op = case.op.precision(Precision::Split);
+    check(&case, &[16], SPLIT);
+    // Rows and columns of sizes that f16 has not, nor f32 their products alone.
+    case.a.chunks_mut(100).enumerate().for_each(|(i, row)| {
+        row.iter_mut().for_each(|x| *x *= 10f32.powi(i as i32 % 31 - 15));
+    });
+    case.b.chunks_mut(40).for_each(|row| {
+        row.iter_mut().enumerate().for_each(|(j, x)| *x *= 10f32.powi(15 - j as i32 % 31));
+    });
+    check(&case, &[16], SPLIT);
+}
+
+#[test]
+fn sums_of_each_step_may_be_apart() {
+    let mut case = Shape::new([33, 47, 129]).case::<f16, f32>(3, Bias::None);
+    case.op = case.op.fresh_sums(true);
+    check(&case, &[16], 0.0);
+}
+
+#[test]
+fn nan_and_infinities_stay_in_their_rows_and_columns() {
+    // k is no whole number of steps, and the extents none of matrices.
+    let [m, n, k] = [33, 41, 50];
+    for trans in [[false, false], [true, true]] {
+        let mut case = Shape { extents: [m, n, k], trans, gap: 0 }.case::<f16, f32>(4, Bias::None);
+        let at_a = |i: usize, l: usize| if trans[0] { l * m + i } else { i * k + l };
+        let at_b = |l: usize, j: usize| if trans[1] { j * k + l } else { l * n + j };
+        (case.a[at_a(m - 1, k - 1)], case.b[at_b(k - 1, n - 1)]) = (f16::NAN, f16::INFINITY);
+        case.b[at_b(0, 0)] = f16::NEG_INFINITY;
+        for (what, got) in results(&case, &[16, 8], 48) {
+            for (i, x) in got.iter().enumerate() {
+                let fits = match (i / n, i % n) {
+                    (row, _) if row == m - 1 => x.is_nan(),
+                    (row, 0) => *x == f32::INFINITY * -case.a[at_a(row, 0)].to_f32().signum(),
+                    (row, col) if col == n - 1 => {
+                        *x == f32::INFINITY * case.a[at_a(row, k - 1)].to_f32().signum()
+                    }
+                    _ => x.is_finite(),
+                };
+                assert!(fits, "{what}: element {i} is {x}");
+            }
+        }
+        let mut case = Shape { extents: [m, n, k], trans, gap: 0 }.case::<f32, f32>(4, Bias::None);
+        case.op = case.op.precision(Precision::Split);
+        (case.a[at_a(m - 1, k - 1)], case.b[at_b(k - 1, n - 1)]) = (f32::NAN, f32::INFINITY);
+        for (what, got) in results(&case, &[16], 16) {
+            for (i, x) in got.iter().enumerate() {
+                let inside = i / n < m - 1 && i % n < n - 1;
+                assert_eq!(x.is_finite(), inside, "{what}: element {i} is {x}");
+            }
+        }
+    }
+}
+
+/// The larger of the largest and the mean error, over that of `Strict` on the same device, of what the terms come to.
+fn error_ratio(gpu: &Gpu, case: &Case<f32, f32>) -> [f64; 2] {
+    let op = case.op.clone().variant("auto");
+    let strict = Case { op: op.clone().precision(Precision::Strict), ..case.clone() };
+    let split = Case { op: op.clone().precision(Precision::Split), ..case.clone() };
+    let want = gemm(&op, &case.a, &case.b, None, &case.c).unwrap();
+    let positive = |x: &[f32]| x.iter().map(|x| x.abs()).collect::<Vec<_>>();
+    let sizes = gemm(&op, &positive(&case.a), &positive(&case.b), None, &case.c).unwrap();
+    let errors = |case: &Case<f32, f32>| {
+        let got = f32::run(case, gpu).unwrap();
+        let each = got.iter().zip(&want).zip(&sizes);
+        let each = each.map(|((g, w), s)| if *s > 0.0 { (f64::from(*g) - w).abs() / s } else { 0.0 });
+        each.fold([0f64; 2], |[most, sum], e| [most.max(e), sum + e])
+    };
+    let (strict, split) = (errors(&strict), errors(&split));
+    [split[0] / strict[0], split[1] / strict[1]]
+}
+
+#[test]
+fn split_errs_at_most_twice_as_much_as_strict() {
+    for device in devices().iter().filter(|d| d.gpu.profile().cooperative_side().is_some()) {
+        for k in [64, 500, 4096] {
+            let [m, n] = [96, 80];
+            for kind in ["uniform", "normal", "badly scaled"] {
+                let mut random = Random::new(k as u64);
+                let mut case = Shape::new([m, n, k]).case::<f32, f32>(1, Bias::None);
+                let mut element = || {
+                    let x = random.unit();
+                    if kind != "normal" {
+                        return x as f32;
+                    }
+                    let (x, y) = ((x.abs()).max(1e-12), random.unit());
+                    ((-2.0 * x.ln()).sqrt() * (std::f64::consts::PI * y).cos()) as f32
+                };
+                case.a.iter_mut().chain(&mut case.b).for_each(|x| *x = element());
+                if kind == "badly scaled" {
+                    let scale = |i: usize, of: usize| 10f32.powf(30.0 * i as f32 / of as f32 - 15.0);
+                    case.a.iter_mut().enumerate().for_each(|(i, x)| *x *= scale(i / k, m));
+                    case.b.iter_mut().enumerate().for_each(|(i, x)| *x *= scale(i % n, n));
+                }
+                let ratio = error_ratio(&device.gpu, &case);
+                println!("{}: {kind}, k = {k}: {ratio:?} times the error of Strict", device.label);
+                assert!(ratio.iter().all(|r| *r <= 2.0), "{}: {kind}, k = {k}: {ratio:?}", device.label);
+            }
+        }
+    }
+}
+
+#[test]
+fn tiers_are_refused_where_they_cannot_be() {
+    let Some(gpu) = gpu() else { return };
+    let kind = |op: Gemm| op.plan::<f32>(gpu).unwrap_err().kind();
+    let op = Gemm::new(32, 32, 32);
+    for precision in [Precision::Tensor, Precision::Split] {
+        let op = op.clone().precision(precision);
+        assert_eq!(kind(op.clone().variant("double")), ErrorKind::InvalidArgument);
+        if gpu.profile().cooperative_side().is_none() {
+            assert_eq!(kind(op), ErrorKind::Unsupported);
+        }
+    }
+    if gpu.profile().features.f16 {
+        let halves = op.precision(Precision::Split).plan::<f16>(gpu).unwrap_err();
+        assert_eq!(halves.kind(), ErrorKind::InvalidArgument);
     }
 }
