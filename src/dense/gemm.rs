@@ -40,21 +40,26 @@ use half::f16;
 /// rounded once to the element type of C, where f16 overflows to infinity. The error before the activation is at most
 /// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)` with `gamma(j) = j u / (1 - j u)`, u = 2^-24
 /// ([`reference::gemm_bound`](crate::reference::gemm_bound)). NaN and infinities go through as IEEE
-/// arithmetic has them. Same device, same inputs, same variant and tile: same bits; but not with
+/// arithmetic has them. That is [`Precision::Strict`], the default; [`precision`](Self::precision) asks for less, or for
+/// the same by other hardware. Same device, same inputs, same variant and tile: same bits; but not with
 /// `split-k-atomic`, which adds in any order and is never chosen by `auto`.
 ///
 /// # Cost
 /// 2 m n k flop; a, b and bias read once, C written once, and read once if `beta` is not 0. Work above a
 /// fixed number of flop a dispatch is cut into several, so that none takes long enough for a watchdog. No
 /// scratch, but for k above 2^20 (2^13 on processors): 4 m n bytes; `split-k` takes as much for each slice of
-/// k, `split-k-atomic` once, and both have a second pass over C.
+/// k, `split-k-atomic` once, and both have a second pass over C. `coop` takes 2 bytes for each element of a factor
+/// that is of f32, or whose rows are not whole numbers of eight elements, or has an inner extent that is not, and
+/// copies it there first; with [`Precision::Split`] 4 bytes, after a pass that reads the factor for its powers of two.
 ///
 /// # Variants
 /// The ladder of a matrix product, each step with one idea more: `naive`; `tiled` (workgroup memory);
 /// `coarsened` (several tiles of columns for an invocation); `register-direct` (sums in registers, A
 /// straight from storage); `register` (both factors staged); `double` (two tiles in workgroup memory, loads
 /// ahead of use); `split-k` (k split over workgroups, sums added by a second pass) and `split-k-atomic` (added
-/// by compare-exchange). `auto`, the default, chooses by shape and device. [`tile`](Self::tile),
+/// by compare-exchange). `coop`, on cooperative matrices, rounds factors to f16 if they are not of it, or splits
+/// them: see [`Precision`]. `auto`, the default, chooses by shape and device, and `coop` for a
+/// [`precision`](Self::precision) that it alone has. [`tile`](Self::tile),
 /// [`thread_tile`](Self::thread_tile), [`slices`](Self::slices) and [`unrolled`](Self::unrolled) set what a
 /// variant leaves open.
 ///
@@ -62,14 +67,18 @@ use half::f16;
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length, a tile
 /// or thread tile that the variant does not have, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above 2^32 - 1
 /// elements, or above the largest binding or buffer of the device; a tile above its workgroup limits.
-/// [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16.
+/// [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16; a precision but
+/// [`Strict`](Precision::Strict) on one without cooperative matrices of f16 with sums of f32.
+/// `InvalidArgument` too: a precision that the variant or the type of the factors has not.
 ///
 /// # Algorithm
 /// `shaders/dense/gemm_naive.wgsl`: the definition. `shaders/dense/gemm_tiled.wgsl`: tiles in workgroup
 /// memory (Kirk and Hwu, *Programming Massively Parallel Processors*), as `gemm_coarsened.wgsl`.
 /// `gemm_register_direct.wgsl`: Volkov and Demmel, *Benchmarking GPUs to tune dense linear algebra*, 2008.
 /// `src/dense/gemm/register.rs` writes the register-tiled kernels, in the way of Nath, Tomov and Dongarra, *An
-/// improved MAGMA GEMM for Fermi GPUs*, 2010; `gemm_slabs.wgsl` adds up slices of k.
+/// improved MAGMA GEMM for Fermi GPUs*, 2010; `gemm_slabs.wgsl` adds up slices of k. `src/dense/gemm/coop.rs` writes
+/// those on cooperative matrices, for which `gemm_pack.wgsl` copies factors and `gemm_scales.wgsl` finds powers of two;
+/// the split is that of Ootomo and Yokota, 2022.
 ///
 /// # Example
 /// ```
@@ -377,19 +386,20 @@ impl Gemm {
     /// Within the device's limits the sides are free for `naive` (which ignores the last) and `tiled`, with
     /// one invocation for each element of the tile. For `coarsened` `tile_n` is a multiple of 2; for
     /// `register-direct` it is 16 and `tile_m` a multiple of 8; in the other variants sides are multiples of those of the
-    /// [`thread_tile`](Self::thread_tile), and `tile_k` of 4.
+    /// [`thread_tile`](Self::thread_tile), and `tile_k` of 4; for `coop` `tile_k` is a multiple of the side of a
+    /// cooperative matrix, 16 or 8, and the invocations must be able to share the loads evenly.
     #[must_use]
     pub fn tile(mut self, tile_m: u32, tile_n: u32, tile_k: u32) -> Self {
         self.tile = Some(Tile { m: tile_m, n: tile_n, k: tile_k });
         self
     }
 
-    /// Rows and columns of C that one invocation computes; by default what suits the tile. Asking for it makes
-    /// `auto` choose `double`.
+    /// Rows and columns of C that one invocation computes, or a subgroup for `coop`; by default what suits the tile.
+    /// Asking for it makes `auto` choose `double`.
     ///
     /// Multiples of 4 up to 16 in the variants with sums in registers; 1 x 2 or 1 x 4 for `coarsened`, 1 x 16
-    /// for `register-direct`, 1 x 1 for the first two. Large ones make
-    /// long kernels, which software drivers take seconds to compile.
+    /// for `register-direct`, 1 x 1 for the first two; multiples of the side of a cooperative matrix for `coop`. Large
+    /// ones make long kernels, which software drivers take seconds to compile.
     #[must_use]
     pub fn thread_tile(mut self, rows: u32, columns: u32) -> Self {
         self.thread = Some([rows, columns]);
@@ -1077,7 +1087,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     name: "gemm",
     about: "C = activation(alpha op(A) op(B) + beta C + bias)",
     inputs: "a (m,k), b (k,n), [c (m,n)], f32 or f16",
-    keys: "alpha 1, beta 0, trans-a, trans-b, bias FILE (n), activation none/relu/sigmoid/tanh/gelu, precision strict",
+    keys: "alpha 1, beta 0, trans-a, trans-b, bias FILE (n), activation none/relu/sigmoid/tanh/gelu, precision strict/fast/tensor",
     variants: Gemm::variants,
     samples,
 };
@@ -1476,7 +1486,105 @@ mod tests {
                 longest = longest.max(text.text().lines().count());
             }
         }
-        println!("{longest} lines");
         assert!(longest < 1000, "{longest} lines");
+    }
+
+    #[test]
+    fn precision_chooses_cooperative_matrices_or_is_refused() {
+        let h100 = DeviceProfile::h100();
+        let gemm = Gemm::new(512, 512, 512);
+        for (precision, said) in [
+            (Precision::Tensor, "A and B are rounded to f16"),
+            (Precision::Split, "each element of A and B is split into two of f16"),
+        ] {
+            let program = lower(&gemm.clone().precision(precision), &h100).unwrap();
+            assert!(program.variant == "coop" && program.why.contains(said), "{}", program.why);
+            let (kind, text) = refusal(&gemm.clone().precision(precision), &DeviceProfile::mesa());
+            assert_eq!(kind, ErrorKind::Unsupported);
+            assert!(text.contains("COOPERATIVE") && text.contains("Precision::Strict"), "{text}");
+            let (kind, text) = refusal(&gemm.clone().precision(precision).variant("double"), &h100);
+            assert_eq!(kind, ErrorKind::InvalidArgument);
+            assert!(text.contains("`double`") && text.contains(precision.name()), "{text}");
+        }
+        // By name it is Tensor; f16 are not rounded.
+        let named = gemm.clone().variant("coop");
+        assert!(lower(&named, &h100).unwrap().why.contains("rounded"));
+        assert!(!Op::<f16>::lower(&named, &h100).unwrap().why.contains("rounded"));
+        let (kind, text) = refusal(&named, &DeviceProfile::mesa());
+        assert!(kind == ErrorKind::Unsupported && text.contains("cooperative matrices"), "{text}");
+        let halves = Op::<f16>::lower(&gemm.precision(Precision::Split), &h100).unwrap_err();
+        assert_eq!(halves.kind(), ErrorKind::InvalidArgument);
+        assert!(halves.to_string().contains("take Precision::Tensor"), "{halves}");
+    }
+
+    #[test]
+    fn factors_are_packed_where_they_must_be() {
+        let h100 = DeviceProfile::h100();
+        let scratch = |gemm: &Gemm| {
+            let program = Op::<f16>::lower(&gemm.clone().variant("coop").widened(), &h100).unwrap();
+            assert_eq!(program.dispatches.len(), program.scratch.len() + 1);
+            program.scratch
+        };
+        assert!(scratch(&Gemm::new(4096, 4096, 4096)).is_empty());
+        // Rows and columns may end anywhere along k.
+        assert!(scratch(&Gemm::new(37, 40, 96)).is_empty());
+        assert!(scratch(&Gemm::new(37, 39, 96).trans_b(true)).is_empty());
+        assert!(scratch(&Gemm::new(40, 48, 77).trans_a(true)).is_empty());
+        assert_eq!(scratch(&Gemm::new(37, 39, 96)), [2 * 96 * 40]);
+        assert_eq!(scratch(&Gemm::new(37, 40, 96).lda(97)), [2 * 37 * 96]);
+        // A step of k that is part of a piece, or not there: both, with zeros up to a whole one of 32.
+        assert_eq!(scratch(&Gemm::new(40, 40, 41)), [2 * 40 * 64, 2 * 64 * 40]);
+        assert_eq!(scratch(&Gemm::new(40, 40, 8)), [2 * 40 * 32, 2 * 32 * 40]);
+
+        let single = |precision| {
+            let gemm = Gemm::new(40, 48, 96).precision(precision);
+            let program = lower(&gemm, &h100).unwrap();
+            let entries: Vec<_> =
+                program.dispatches.iter().map(|d| program.kernels[d.kernel].entry).collect();
+            (program.scratch.clone(), entries)
+        };
+        let (a, b) = (2 * 40 * 96, 2 * 96 * 48);
+        assert_eq!(single(Precision::Tensor), (vec![a, b], vec!["gemm_pack", "gemm_pack", "gemm_coop"]));
+        let scales = ["gemm_scales_clear", "gemm_scales", "gemm_scales"];
+        let passes = [&scales[..], &["gemm_pack", "gemm_pack", "gemm_coop"]].concat();
+        assert_eq!(single(Precision::Split), (vec![4 * 88, a, a, b, b], passes));
+
+        let mut small = DeviceProfile::h100();
+        small.limits.max_storage_binding = 4 * 40 * 48 - 1;
+        let (kind, text) = refusal(&Gemm::new(4, 4, 6000).variant("coop").trans_b(true), &small);
+        assert!(kind == ErrorKind::TooLarge && text.contains("bytes"), "{text}");
+        small.limits.max_storage_binding = 8 * 7001;
+        let op = Op::<f16>::lower(&Gemm::new(4, 4, 7001).variant("coop").trans_b(true), &small).unwrap_err();
+        let text = op.to_string();
+        assert!(op.kind() == ErrorKind::TooLarge && text.contains("56064 bytes of scratch"), "{text}");
+    }
+
+    #[test]
+    fn tiles_of_cooperative_matrices_are_checked() {
+        let h100 = DeviceProfile::h100();
+        let coop = |tile: [u32; 3], part: [u32; 2]| {
+            let gemm = Gemm::new(4096, 4096, 4096).variant("coop").tile(tile[0], tile[1], tile[2]);
+            lower(&gemm.thread_tile(part[0], part[1]), &h100)
+        };
+        for (tile, part) in [
+            ([128, 128, 24], [64, 64]),
+            ([128, 128, 32], [24, 64]),
+            ([128, 128, 32], [0, 64]),
+            ([96, 128, 32], [64, 64]),
+            ([0, 128, 32], [64, 64]),
+            ([48, 32, 16], [16, 32]),
+        ] {
+            assert_eq!(coop(tile, part).unwrap_err().kind(), ErrorKind::InvalidArgument, "{tile:?} {part:?}");
+        }
+        for (tile, part) in [([256, 256, 64], [64, 64]), ([512, 512, 16], [16, 16])] {
+            assert_eq!(coop(tile, part).unwrap_err().kind(), ErrorKind::TooLarge, "{tile:?} {part:?}");
+        }
+        let program = coop([128, 256, 48], [64, 64]).unwrap();
+        let module = program.kernels[1].expand(Target::Naga).unwrap().validate().unwrap();
+        let interface = module.interface("gemm_coop").unwrap();
+        assert_eq!((interface.workgroup_size, interface.workgroup_bytes), ([256, 1, 1], 39_680));
+        let most = u32::MAX;
+        let (kind, _) = refusal(&Gemm::new(1, 1, 1).tile(most, most, most).variant("coop"), &h100);
+        assert_eq!(kind, ErrorKind::InvalidArgument);
     }
 }

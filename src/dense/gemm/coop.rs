@@ -80,7 +80,7 @@ impl Side {
 
     /// Elements from one row to the next in workgroup memory.
     fn pitch(&self) -> u32 {
-        self.across() + PAD
+        self.across().saturating_add(PAD)
     }
 
     /// Elements of the tile in workgroup memory.
@@ -129,7 +129,7 @@ impl Form {
     /// What is wrong with the sides, in words.
     pub(super) fn wrong(&self) -> Option<String> {
         let Self { tile: Tile { m, n, k }, part: [rows, columns], side, .. } = *self;
-        let whole = |x: u32, of: u32| x > 0 && x % of == 0;
+        let whole = |x: u32, of: u32| x > 0 && x.is_multiple_of(of);
         if !whole(rows, side) || !whole(columns, side) || !whole(k, side) {
             return Some(format!(
                 "the sides of a subgroup's part, {rows} x {columns}, and the step of k, {k}, must be multiples of {side}, \

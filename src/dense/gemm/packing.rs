@@ -329,6 +329,8 @@ mod tests {
     #[derive(Debug, Clone, Copy)]
     enum Kind {
         Uniform,
+        /// From 0 on, so that nothing cancels and what is cut off adds up.
+        Positive,
         Normal,
         BadlyScaled,
     }
@@ -337,6 +339,7 @@ mod tests {
         let scale = if let Kind::BadlyScaled = kind { 10f64.powf(30.0 * random() - 15.0) } else { 1.0 };
         let mut element = || match kind {
             Kind::Uniform | Kind::BadlyScaled => 2.0 * random() - 1.0,
+            Kind::Positive => random(),
             Kind::Normal => {
                 let (x, y) = (1.0 - random(), random());
                 (-2.0 * x.ln()).sqrt() * (std::f64::consts::TAU * y).cos()
@@ -352,7 +355,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 11) as f64 / (1u64 << 53) as f64
         };
-        for kind in [Kind::Uniform, Kind::Normal, Kind::BadlyScaled] {
+        for kind in [Kind::Uniform, Kind::Positive, Kind::Normal, Kind::BadlyScaled] {
             for k in [64, 256, 1024, 4096] {
                 for step in [16, 32] {
                     // The largest error, and the sum of all, of f32 and of halves; of what the terms come to.
