@@ -68,9 +68,9 @@ macro_rules! pair {
         }
     };
 }
-pair!(f32, f32, |op| op);
-pair!(f16, f16, |op| op);
-pair!(f16, f32, |op| Widen::widen(op));
+pair!(f32, f32, std::convert::identity);
+pair!(f16, f16, std::convert::identity);
+pair!(f16, f32, Widen::widen);
 
 /// What `widened` is to a product with and without a bias.
 trait Widen: Sized {
