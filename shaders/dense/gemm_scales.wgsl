@@ -15,10 +15,10 @@ struct Params {
     rows: u32,
     cols: u32,
     ld: u32,
-    // Where the result begins; of the clearing, how many there are.
+    // Where the lines of this factor begin among all, and how many there are in all.
     first_magnitude: u32,
     magnitudes: u32,
-    // Workgroups, and those that share a line's neighbourhood.
+    // Workgroups, and how many there are along a line.
     tiles: u32,
     chunks: u32,
 }
@@ -59,8 +59,6 @@ fn gemm_scales(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
             most = max(most, magnitude(row, line));
         }
     }
-    // Columns stay apart: the least stride is a row of invocations.
-    let least = ACROSS;
     let lines = params.cols;
     let last = y == 0u;
 #else
@@ -77,7 +75,8 @@ fn gemm_scales(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
     wg_most[local] = most;
     workgroupBarrier();
 #if COLUMNS
-    for (var stride = WORKGROUP_SIZE / 2u; stride >= least; stride /= 2u) {
+    // Columns stay apart: the least stride is a row of invocations.
+    for (var stride = WORKGROUP_SIZE / 2u; stride >= ACROSS; stride /= 2u) {
         if local < stride {
             wg_most[local] = max(wg_most[local], wg_most[local + stride]);
         }
