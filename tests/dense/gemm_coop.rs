@@ -546,8 +546,13 @@ fn kernels_translate_with_runtime_checks() {
         ..Default::default()
     };
     let info = tilework::ops().find(|op| op.name == "gemm").unwrap();
-    for program in (info.samples)(&DeviceProfile::h100(), "coop").unwrap() {
-        for kernel in &program.kernels {
+    let h100 = DeviceProfile::h100();
+    let (m, n, k, factors, result) = (8, 8, 8, "f16".into(), "f32".into());
+    let eights =
+        DeviceProfile { cooperative: vec![CooperativeShape { m, n, k, factors, result }], ..h100.clone() };
+    for profile in [h100, eights] {
+        let programs = (info.samples)(&profile, "coop").unwrap();
+        for kernel in programs.iter().flat_map(|program| &program.kernels) {
             let module = kernel.expand(Target::Naga).unwrap().validate().unwrap();
             let (module, info) = module.naga();
             naga::back::spv::write_vec(module, info, &options, None).unwrap();
