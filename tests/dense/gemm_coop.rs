@@ -285,7 +285,7 @@ fn check<T: Pair<R> + Sample + Into<f64>, R: Sample + Into<f64>>(
 ) {
     let Case { op, a, b, bias, c, .. } = case;
     // Steps in turn, and short ones where halves of both factors make for three times the text.
-    let step = if more == SPLIT { 16 } else { [16, 32, 48][a.len() % 3] };
+    let step = if more == SPLIT { 16 } else { [16, 48, 16][a.len() % 3] };
     let op = op.clone().precision(Precision::Strict);
     // The reference is told by the op what a bias belongs to.
     let op = if case.kind == Bias::Rows { op.with_row_bias().gemm().clone() } else { op };
