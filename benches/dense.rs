@@ -13,10 +13,11 @@ type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, Group); 7] = [
+    let groups: [(&str, Group); 8] = [
         ("gemm", gemm),
         ("gemm-tiles", gemm_tiles),
         ("gemm-split", gemm_split),
+        ("gemm-coop", gemm_coop),
         ("gemm-compile", gemm_compile),
         ("gemm-batched", gemm_batched),
         ("gemv", gemv),
@@ -64,7 +65,7 @@ fn gemm(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     for side in bench.scale(vec![256, 512, 1024, 2048, 4096], vec![256]) {
         let matrices = Matrices::new(&gpu, [side; 3], centred)?;
-        for v in Gemm::variants() {
+        for v in Gemm::variants().iter().filter(|v| v.requires.missing(gpu.profile()).is_none()) {
             // At 4096 the first takes a second a run.
             if side < 4096 || v.name != "naive" {
                 matrices.measure(bench, v.name, |gemm| gemm.variant(v.name))?;
@@ -192,6 +193,83 @@ fn gemm_split(bench: &mut Bench) -> Result<()> {
                     .measure(bench, &name, |g| tiled(g.variant("split-k"), tile).slices(slices as u32))?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Forms of `coop` to choose from: tile, and what a subgroup computes of it.
+const COOP_TILES: [Tile; 10] = [
+    ([128, 256, 48], [64, 64]),
+    ([128, 256, 32], [64, 64]),
+    ([256, 128, 48], [64, 64]),
+    ([128, 128, 32], [64, 64]),
+    ([128, 128, 32], [64, 32]),
+    ([128, 128, 64], [64, 32]),
+    ([128, 64, 32], [32, 32]),
+    ([64, 128, 32], [32, 64]),
+    ([64, 64, 32], [32, 32]),
+    ([64, 64, 64], [32, 32]),
+];
+
+/// The same for factors in two halves.
+const COOP_SPLIT_TILES: [Tile; 9] = [
+    ([128, 128, 32], [64, 32]),
+    ([128, 128, 32], [32, 64]),
+    ([128, 128, 16], [64, 32]),
+    ([128, 128, 16], [64, 64]),
+    ([128, 128, 32], [64, 64]),
+    ([128, 64, 32], [32, 32]),
+    ([128, 64, 32], [64, 32]),
+    ([64, 128, 32], [32, 64]),
+    ([64, 64, 32], [32, 32]),
+];
+
+/// Cooperative matrices: every precision, in forms to choose from.
+fn gemm_coop(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    if gpu.profile().cooperative_side().is_none() {
+        println!("skipped: no cooperative matrices");
+        return Ok(());
+    }
+    let odd = [4095, 4097, 4093];
+    let squares = vec![[1024; 3], [2048; 3], [4096; 3], [8192; 3], odd];
+    for shape in bench.scale(squares, vec![[256; 3]]) {
+        let halves = Matrices::new(&gpu, shape, |bits| f16::from_f32(centred(bits)))?;
+        let [m, n, k] = shape;
+        let c = gpu.alloc::<f32>(m * n)?;
+        let tensor = Gemm::new(m, n, k).precision(Precision::Tensor);
+        let fresh =
+            |tile| (format!("{} fresh", name("coop", tile)), tiled(tensor.clone(), tile).fresh_sums(true));
+        let forms = COOP_TILES.map(|tile| (name("coop", tile), tiled(tensor.clone(), tile)));
+        let forms = forms.into_iter().chain(COOP_TILES[..5].iter().map(|tile| fresh(*tile)));
+        for (variant, op) in forms.chain([("coop".to_owned(), tensor.clone())]) {
+            // With room for the edges of C some take more workgroup memory than there is.
+            let Ok(plan) = op.widened().plan::<f16>(&gpu) else { continue };
+            let (size, cost) = (format!("{m}x{n}x{k}"), plan.program().cost);
+            let case = Case { op: "gemm", variant: &variant, dtype: "f16-f32", size, cost };
+            bench.device(&case, |rec| plan.record(rec, &halves.a, &halves.b, &c));
+        }
+        if shape != [4096; 3] && shape != odd {
+            continue;
+        }
+        halves.measure(bench, "coop", |g| g.precision(Precision::Tensor))?;
+        for (a, b) in [(false, true), (true, false), (true, true)] {
+            let name = ["", "coop b'", "coop a'", "coop a' b'"][2 * usize::from(a) + usize::from(b)];
+            halves.measure(bench, name, |g| g.precision(Precision::Tensor).trans_a(a).trans_b(b))?;
+        }
+    }
+    let squares = vec![[1024; 3], [2048; 3], [4096; 3], odd];
+    for shape in bench.scale(squares, vec![[256; 3]]) {
+        let singles = Matrices::new(&gpu, shape, centred)?;
+        singles.measure(bench, "coop tensor", |g| g.precision(Precision::Tensor))?;
+        for tile in COOP_SPLIT_TILES {
+            let split = |g: Gemm| tiled(g.precision(Precision::Split), tile);
+            let [m, n, k] = shape;
+            if split(Gemm::new(m, n, k)).plan::<f32>(&gpu).is_ok() {
+                singles.measure(bench, &name("coop split", tile), split)?;
+            }
+        }
+        singles.measure(bench, "coop split", |g| g.precision(Precision::Split))?;
     }
     Ok(())
 }

@@ -100,7 +100,9 @@ pub mod shader;
 mod shape;
 pub mod sparse;
 
-pub use dense::{Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Transpose, Widened};
+pub use dense::{
+    Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Precision, Transpose, Widened,
+};
 pub use element::{DType, Element};
 pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
@@ -116,8 +118,8 @@ pub use primitives::{ReduceByKey, SegmentedReduce};
 pub mod prelude {
     pub use crate::gpu::Arg;
     pub use crate::{
-        Activation, Axpy, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Map, MapFn, Transpose, Widened,
-        Zip, ZipFn,
+        Activation, Axpy, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Map, MapFn, Precision,
+        Transpose, Widened, Zip, ZipFn,
     };
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};

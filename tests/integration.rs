@@ -7,6 +7,7 @@ mod conformance;
 mod dense {
     mod gemm;
     mod gemm_batched;
+    mod gemm_coop;
     mod gemv;
     mod transpose;
 }

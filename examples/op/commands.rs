@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
-use tilework::dense::{Activation, Gemm, GemmBatched, Gemv, Transpose};
+use tilework::dense::{Activation, Gemm, GemmBatched, Gemv, Precision, Transpose};
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::gpu::Executable;
 use tilework::primitives::Reducer;
@@ -554,12 +554,11 @@ fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {
     let c = if call.inputs.len() == 3 { call.inputs.pop() } else { None };
     let [a, b] = call.take()?;
     let keys = call.keys;
-    let precision = keys.choice("precision", &["strict", "fast", "tensor"])?;
-    if precision != "strict" {
-        return Err(refuse!(
-            "gemm: --precision {precision} comes with the tensor-core variants, which are not there yet; strict is"
-        ));
-    }
+    let precision = match keys.choice("precision", &["strict", "fast", "tensor"])? {
+        "fast" => Precision::Split,
+        "tensor" => Precision::Tensor,
+        _ => Precision::Strict,
+    };
     let (trans_a, trans_b) = (keys.flag("trans-a"), keys.flag("trans-b"));
     let mut dims_a = a.dims::<2>("gemm: a")?;
     let mut dims_b = b.dims::<2>("gemm: b")?;
@@ -584,6 +583,7 @@ fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {
         .beta(beta)
         .trans_a(trans_a)
         .trans_b(trans_b)
+        .precision(precision)
         .variant(call.variant);
     let activation = keys.choice("activation", &Activation::ALL.map(Activation::name))?;
     if let Some(activation) = Activation::from_name(activation) {

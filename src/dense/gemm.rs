@@ -1,17 +1,20 @@
 //! The matrix product and its epilogue.
 
+mod coop;
+mod packing;
 mod policy;
 pub(super) mod register;
 
+use self::coop::Form as CoopForm;
 use self::policy::Division;
 use self::register::Form;
-use super::Activation;
+use super::{Activation, Precision};
 use crate::analysis::Matmul;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Binding, Cost, Determinism, DeviceClass, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo,
-    Operand, Program, Requires, Source, Variant, choose, kernel_params,
+    Operand, Program, Requires, Source, Translation, Variant, choose, kernel_params,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32, round_up};
@@ -37,21 +40,26 @@ use half::f16;
 /// rounded once to the element type of C, where f16 overflows to infinity. The error before the activation is at most
 /// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)` with `gamma(j) = j u / (1 - j u)`, u = 2^-24
 /// ([`reference::gemm_bound`](crate::reference::gemm_bound)). NaN and infinities go through as IEEE
-/// arithmetic has them. Same device, same inputs, same variant and tile: same bits; but not with
+/// arithmetic has them. That is [`Precision::Strict`], the default; [`precision`](Self::precision) asks for less, or for
+/// the same by other hardware. Same device, same inputs, same variant and tile: same bits; but not with
 /// `split-k-atomic`, which adds in any order and is never chosen by `auto`.
 ///
 /// # Cost
 /// 2 m n k flop; a, b and bias read once, C written once, and read once if `beta` is not 0. Work above a
 /// fixed number of flop a dispatch is cut into several, so that none takes long enough for a watchdog. No
 /// scratch, but for k above 2^20 (2^13 on processors): 4 m n bytes; `split-k` takes as much for each slice of
-/// k, `split-k-atomic` once, and both have a second pass over C.
+/// k, `split-k-atomic` once, and both have a second pass over C. `coop` takes 2 bytes for each element of a factor
+/// that is of f32, or whose rows are not whole numbers of eight elements, or has an inner extent that is not, and
+/// copies it there first; with [`Precision::Split`] 4 bytes, after a pass that reads the factor for its powers of two.
 ///
 /// # Variants
 /// The ladder of a matrix product, each step with one idea more: `naive`; `tiled` (workgroup memory);
 /// `coarsened` (several tiles of columns for an invocation); `register-direct` (sums in registers, A
 /// straight from storage); `register` (both factors staged); `double` (two tiles in workgroup memory, loads
 /// ahead of use); `split-k` (k split over workgroups, sums added by a second pass) and `split-k-atomic` (added
-/// by compare-exchange). `auto`, the default, chooses by shape and device. [`tile`](Self::tile),
+/// by compare-exchange). `coop`, on cooperative matrices, rounds factors to f16 if they are not of it, or splits
+/// them: see [`Precision`]. `auto`, the default, chooses by shape and device, and `coop` for a
+/// [`precision`](Self::precision) that it alone has. [`tile`](Self::tile),
 /// [`thread_tile`](Self::thread_tile), [`slices`](Self::slices) and [`unrolled`](Self::unrolled) set what a
 /// variant leaves open.
 ///
@@ -59,14 +67,18 @@ use half::f16;
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length, a tile
 /// or thread tile that the variant does not have, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above 2^32 - 1
 /// elements, or above the largest binding or buffer of the device; a tile above its workgroup limits.
-/// [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16.
+/// [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16; a precision but
+/// [`Strict`](Precision::Strict) on one without cooperative matrices of f16 with sums of f32.
+/// `InvalidArgument` too: a precision that the variant or the type of the factors has not.
 ///
 /// # Algorithm
 /// `shaders/dense/gemm_naive.wgsl`: the definition. `shaders/dense/gemm_tiled.wgsl`: tiles in workgroup
 /// memory (Kirk and Hwu, *Programming Massively Parallel Processors*), as `gemm_coarsened.wgsl`.
 /// `gemm_register_direct.wgsl`: Volkov and Demmel, *Benchmarking GPUs to tune dense linear algebra*, 2008.
 /// `src/dense/gemm/register.rs` writes the register-tiled kernels, in the way of Nath, Tomov and Dongarra, *An
-/// improved MAGMA GEMM for Fermi GPUs*, 2010; `gemm_slabs.wgsl` adds up slices of k.
+/// improved MAGMA GEMM for Fermi GPUs*, 2010; `gemm_slabs.wgsl` adds up slices of k. `src/dense/gemm/coop.rs` writes
+/// those on cooperative matrices, for which `gemm_pack.wgsl` copies factors and `gemm_scales.wgsl` finds powers of two;
+/// the split is that of Ootomo and Yokota, 2022.
 ///
 /// # Example
 /// ```
@@ -111,6 +123,8 @@ pub struct Gemm {
     slices: Option<u32>,
     unrolled: bool,
     vectors: Option<bool>,
+    precision: Precision,
+    fresh_sums: bool,
     variant: String,
 }
 
@@ -252,6 +266,13 @@ const VARIANTS: &[Variant] = &[
         "split-k-atomic",
         "k split over workgroups, which add to one slab by compare-exchange; rounding varies, never automatic",
     ),
+    Variant {
+        name: "coop",
+        about: "cooperative matrices of f16 with sums of f32: Precision::Tensor, or Split where that is asked for",
+        requires: Requires { f16: true, cooperative: true, ..Requires::NOTHING },
+        // naga has cooperative matrices for no other that has 16 x 16; Tint and WGSL proper have none.
+        translations: &[Translation::SpirV],
+    },
 ];
 
 /// Elements of C of a workgroup of the passes that only end a product: 16 x 16.
@@ -295,6 +316,8 @@ impl Gemm {
             slices: None,
             unrolled: true,
             vectors: None,
+            precision: Precision::Strict,
+            fresh_sums: false,
             variant: "auto".into(),
         }
     }
@@ -362,19 +385,20 @@ impl Gemm {
     /// Within the device's limits the sides are free for `naive` (which ignores the last) and `tiled`, with
     /// one invocation for each element of the tile. For `coarsened` `tile_n` is a multiple of 2; for
     /// `register-direct` it is 16 and `tile_m` a multiple of 8; in the other variants sides are multiples of those of the
-    /// [`thread_tile`](Self::thread_tile), and `tile_k` of 4.
+    /// [`thread_tile`](Self::thread_tile), and `tile_k` of 4; for `coop` `tile_k` is a multiple of the side of a
+    /// cooperative matrix, 16 or 8, and the invocations must be able to share the loads evenly.
     #[must_use]
     pub fn tile(mut self, tile_m: u32, tile_n: u32, tile_k: u32) -> Self {
         self.tile = Some(Tile { m: tile_m, n: tile_n, k: tile_k });
         self
     }
 
-    /// Rows and columns of C that one invocation computes; by default what suits the tile. Asking for it makes
-    /// `auto` choose `double`.
+    /// Rows and columns of C that one invocation computes, or a subgroup for `coop`; by default what suits the tile.
+    /// Asking for it makes `auto` choose `double`.
     ///
     /// Multiples of 4 up to 16 in the variants with sums in registers; 1 x 2 or 1 x 4 for `coarsened`, 1 x 16
-    /// for `register-direct`, 1 x 1 for the first two. Large ones make
-    /// long kernels, which software drivers take seconds to compile.
+    /// for `register-direct`, 1 x 1 for the first two; multiples of the side of a cooperative matrix for `coop`. Large
+    /// ones make long kernels, which software drivers take seconds to compile.
     #[must_use]
     pub fn thread_tile(mut self, rows: u32, columns: u32) -> Self {
         self.thread = Some([rows, columns]);
@@ -403,6 +427,23 @@ impl Gemm {
     #[must_use]
     pub fn workgroup_vectors(mut self, vectors: bool) -> Self {
         self.vectors = Some(vectors);
+        self
+    }
+
+    /// How exact the sums are; [`Precision::Strict`] by default. The others make `auto` choose `coop`, and need a device
+    /// with cooperative matrices.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self
+    }
+
+    /// Whether `coop` sums each step of k apart and adds that to C in f32, as [`Precision::Split`] always has it; for
+    /// measurements.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn fresh_sums(mut self, fresh: bool) -> Self {
+        self.fresh_sums = fresh;
         self
     }
 
@@ -488,9 +529,16 @@ impl Gemm {
         for operand in &operands {
             check_operand(&name, operand, profile, "compute C in blocks of rows and columns, a call each")?;
         }
+        self.check_precision(factors, profile)?;
         let (variant, mut why) =
             choose("gemm", &self.variant, VARIANTS, profile, || policy::variant(self, profile))?;
-        let work = self.work(variant.name, profile)?;
+        match self.precision_of(variant.name) {
+            Precision::Strict => {}
+            Precision::Split => why += "; each element of A and B is split into two of f16",
+            Precision::Tensor if f16 => {}
+            Precision::Tensor => why += "; A and B are rounded to f16",
+        }
+        let work = self.work(variant.name, types, bias, profile)?;
         if let Some(measured) = work.measured {
             let Division { tile: Tile { m, n, k }, thread: [rows, columns] } = work.division;
             why = format!("{why}; tile {m} x {n} x {k} by {rows} x {columns}, {measured}");
@@ -512,6 +560,38 @@ impl Gemm {
         Ok(program)
     }
 
+    /// Whether there is a variant of the precision that was asked for.
+    fn check_precision(&self, factors: DType, profile: &DeviceProfile) -> Result<()> {
+        let (name, precision) = (self.name(), self.precision.name());
+        if self.precision == Precision::Strict {
+            return Ok(());
+        }
+        if !matches!(self.variant.as_str(), "auto" | "coop") {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: `{}` computes in f32, which is Precision::Strict; {precision} is what `coop` has: take that, or \
+                 `auto`",
+                self.variant
+            ));
+        }
+        if self.precision == Precision::Split && factors == DType::F16 {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: {precision} splits elements of f32 into two of f16, and A and B are of f16 already; take \
+                 Precision::Tensor, which multiplies those as they are"
+            ));
+        }
+        let requires = Requires { f16: true, cooperative: true, ..Requires::NOTHING };
+        if let Some(missing) = requires.missing(profile) {
+            return Err(err!(
+                Unsupported,
+                "{name}: {precision} needs {missing}, which {} does not have; take Precision::Strict",
+                profile.name
+            ));
+        }
+        Ok(())
+    }
+
     /// Bytes that workgroups ask of memory: a tile of C reads its rows of A and its columns of B.
     fn traffic(&self, cost: Cost, work: &Work, dtype: DType) -> f64 {
         let Tile { m, n, .. } = work.division.tile;
@@ -527,7 +607,7 @@ impl Gemm {
     }
 
     /// The division of C that was asked for, or that suits; checked.
-    fn work(&self, variant: &'static str, profile: &DeviceProfile) -> Result<Work> {
+    fn work(&self, variant: &'static str, types: Types, bias: bool, profile: &DeviceProfile) -> Result<Work> {
         let (suits, measured) = policy::division(variant, self, profile);
         let tile = self.tile.unwrap_or(suits.tile);
         let asked = self.tile.is_some() || self.thread.is_some();
@@ -537,8 +617,14 @@ impl Gemm {
         });
         let division = Division { tile, thread };
         let vectors = self.vectors.unwrap_or(profile.backend == "vulkan");
-        let work = Work { variant, division, vectors, measured: measured.filter(|_| !asked) };
-        self.check_division(&work, profile)?;
+        let mut work = Work { variant, division, vectors, measured: measured.filter(|_| !asked), coop: None };
+        if variant == "coop" {
+            let form = self.coop_form(division, types, bias, profile);
+            self.check_coop(&form, profile)?;
+            work.coop = Some(form);
+        } else {
+            self.check_division(&work, profile)?;
+        }
         Ok(work)
     }
 
@@ -621,6 +707,27 @@ impl Gemm {
         Ok(())
     }
 
+    fn check_coop(&self, form: &CoopForm, profile: &DeviceProfile) -> Result<()> {
+        let Tile { m, n, k } = form.tile;
+        let name = format!("{}: the tile {m} x {n} x {k} of `coop`", self.name());
+        if let Some(wrong) = form.wrong() {
+            return Err(err!(InvalidArgument, "{name}: {wrong}"));
+        }
+        let limits = &profile.limits;
+        let most = limits.max_invocations.min(limits.max_workgroup_size[0]);
+        let (invocations, bytes) = (form.invocations(), form.workgroup_bytes());
+        if invocations > most.into() || bytes > limits.max_workgroup_bytes.into() {
+            return Err(err!(
+                TooLarge,
+                "{name} wants {invocations} invocations and {bytes} bytes of workgroup memory; {} allows {most} and {}; \
+                 take smaller sides",
+                profile.name,
+                limits.max_workgroup_bytes
+            ));
+        }
+        Ok(())
+    }
+
     /// What a register-tiled kernel is written for.
     fn form(&self, work: &Work) -> Form {
         let Division { tile, thread } = work.division;
@@ -693,6 +800,9 @@ impl Gemm {
     }
 
     fn product(&self, mut job: Job<'_>) -> Result<()> {
+        if let Some(form) = job.work.coop {
+            return self.coop_product(job, form);
+        }
         if matches!(job.work.variant, "split-k" | "split-k-atomic") {
             return self.split_product(job);
         }
@@ -844,6 +954,8 @@ struct Work {
     vectors: bool,
     /// Where the division was measured, if the policy chose it.
     measured: Option<&'static str>,
+    /// What a kernel on cooperative matrices is written for.
+    coop: Option<CoopForm>,
 }
 
 impl Work {
@@ -978,12 +1090,15 @@ pub(super) const INFO: OpInfo = OpInfo {
     name: "gemm",
     about: "C = activation(alpha op(A) op(B) + beta C + bias)",
     inputs: "a (m,k), b (k,n), [c (m,n)], f32 or f16",
-    keys: "alpha 1, beta 0, trans-a, trans-b, bias FILE (n), activation none/relu/sigmoid/tanh/gelu, precision strict",
+    keys: "alpha 1, beta 0, trans-a, trans-b, bias FILE (n), activation none/relu/sigmoid/tanh/gelu, precision strict/fast/tensor",
     variants: Gemm::variants,
     samples,
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    if variant == "coop" {
+        return coop_samples(profile);
+    }
     // Tiles that differ from variant to variant as little as they may, and shapes of which rows are whole
     // numbers of four or not.
     let tiled = |gemm: Gemm| match variant {
@@ -1030,6 +1145,42 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(programs)
 }
 
+fn coop_samples(profile: &DeviceProfile) -> Result<Vec<Program>> {
+    let single = Types::all(DType::F32);
+    let kinds = [
+        (Precision::Tensor, single),
+        (Precision::Split, single),
+        (Precision::Tensor, Types::all(DType::F16)),
+        (Precision::Tensor, Types::MIXED),
+    ];
+    let mut programs = Vec::new();
+    for (precision, types) in kinds {
+        let new = |m, n, k| Gemm::new(m, n, k).variant("coop").precision(precision);
+        let mut samples = Vec::new();
+        for (trans_a, trans_b) in [(false, false), (false, true), (true, false), (true, true)] {
+            // In place and packed, of whole blocks and not, rows of C by fours and not.
+            for (m, n, k) in [(64, 48, 96), (40, 24, 56), (33, 21, 41), (12, 20, 8)] {
+                samples.push((new(m, n, k).trans_a(trans_a).trans_b(trans_b), false));
+            }
+        }
+        samples.push((new(33, 20, 8).fresh_sums(true), false));
+        for activation in Activation::ALL {
+            samples.push((new(64, 64, 64).activation(activation).beta(1.0), true));
+        }
+        for bias in [false, true] {
+            samples.push((new(16, 16, 0).beta(1.0), bias));
+            samples.push((new(3, 2, slice_k(profile) + 1), bias));
+        }
+        samples.push((Gemm { row_bias: true, ..new(33, 21, 40) }, true));
+        // Kernels of the size that the device gets by itself.
+        samples.extend([1 << 10, 1 << 11, 1 << 12].map(|side| (new(side, side, 64), false)));
+        for (gemm, bias) in samples {
+            programs.push(gemm.lower_as(types, bias, profile)?);
+        }
+    }
+    Ok(programs)
+}
+
 #[cfg(test)]
 mod tests {
     use super::policy::DEFAULT_TILE;
@@ -1047,6 +1198,11 @@ mod tests {
         (e.kind(), e.to_string())
     }
 
+    /// The variants that a device runs.
+    fn on(profile: &DeviceProfile) -> impl Iterator<Item = &'static Variant> {
+        VARIANTS.iter().filter(|v| v.requires.missing(profile).is_none())
+    }
+
     /// A device with more memory than any, so that only the width of an index is in the way.
     fn boundless() -> DeviceProfile {
         let limits = Limits { max_buffer_size: 1 << 50, max_storage_binding: 1 << 50, ..Limits::WEBGPU };
@@ -1056,7 +1212,7 @@ mod tests {
     #[test]
     fn every_sample_validates_and_agrees_with_its_program() {
         for profile in [DeviceProfile::webgpu_defaults(), DeviceProfile::mesa()] {
-            for variant in VARIANTS {
+            for variant in on(&profile) {
                 for program in samples(&profile, variant.name).unwrap() {
                     for dispatch in &program.dispatches {
                         let kernel = &program.kernels[dispatch.kernel];
@@ -1177,7 +1333,7 @@ mod tests {
     #[test]
     fn an_empty_result_needs_no_dispatch() {
         for (m, n) in [(0, 5), (5, 0), (0, 0)] {
-            for variant in std::iter::once("auto").chain(VARIANTS.iter().map(|v| v.name)) {
+            for variant in std::iter::once("auto").chain(on(&DeviceProfile::mesa()).map(|v| v.name)) {
                 let gemm = Gemm::new(m, n, 7).variant(variant);
                 let program = Op::<f32>::lower(&gemm.with_bias(), &DeviceProfile::mesa()).unwrap();
                 assert!(program.dispatches.is_empty() && program.kernels.is_empty());
@@ -1191,7 +1347,7 @@ mod tests {
         for gemm in
             [Gemm::new(40, 50, 0), Gemm::new(40, 50, 60).alpha(0.0), Gemm::new(40, 50, 60).alpha(-0.0)]
         {
-            for variant in VARIANTS.iter().map(|v| v.name) {
+            for variant in on(&DeviceProfile::webgpu_defaults()).map(|v| v.name) {
                 let gemm = gemm.clone().variant(variant).beta(2.0).alpha(gemm.alpha);
                 let program = lower(&gemm, &DeviceProfile::webgpu_defaults()).unwrap();
                 let bound: Vec<_> = program.dispatches[0].bindings.iter().map(|b| b.resource).collect();
@@ -1320,5 +1476,119 @@ mod tests {
     fn an_unknown_variant_is_refused_with_the_names() {
         let (kind, text) = refusal(&Gemm::new(4, 4, 4).variant("fast"), &DeviceProfile::h100());
         assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, naive, tiled"), "{text}");
+    }
+
+    #[test]
+    fn samples_on_cooperative_matrices_validate_and_stay_short() {
+        let profile = DeviceProfile::h100();
+        let mut longest = 0;
+        for program in samples(&profile, "coop").unwrap() {
+            for kernel in &program.kernels {
+                let text = kernel.expand(Target::Naga).unwrap();
+                text.validate().unwrap();
+                // The driver takes long for long ones.
+                longest = longest.max(text.text().lines().count());
+            }
+        }
+        assert!(longest < 1000, "{longest} lines");
+    }
+
+    #[test]
+    fn precision_chooses_cooperative_matrices_or_is_refused() {
+        let h100 = DeviceProfile::h100();
+        let gemm = Gemm::new(512, 512, 512);
+        for (precision, said) in [
+            (Precision::Tensor, "A and B are rounded to f16"),
+            (Precision::Split, "each element of A and B is split into two of f16"),
+        ] {
+            let program = lower(&gemm.clone().precision(precision), &h100).unwrap();
+            assert!(program.variant == "coop" && program.why.contains(said), "{}", program.why);
+            let (kind, text) = refusal(&gemm.clone().precision(precision), &DeviceProfile::mesa());
+            assert_eq!(kind, ErrorKind::Unsupported);
+            assert!(text.contains("COOPERATIVE") && text.contains("Precision::Strict"), "{text}");
+            let (kind, text) = refusal(&gemm.clone().precision(precision).variant("double"), &h100);
+            assert_eq!(kind, ErrorKind::InvalidArgument);
+            assert!(text.contains("`double`") && text.contains(precision.name()), "{text}");
+        }
+        // By name it is Tensor; f16 are not rounded.
+        let named = gemm.clone().variant("coop");
+        assert!(lower(&named, &h100).unwrap().why.contains("rounded"));
+        assert!(!Op::<f16>::lower(&named, &h100).unwrap().why.contains("rounded"));
+        let (kind, text) = refusal(&named, &DeviceProfile::mesa());
+        assert!(kind == ErrorKind::Unsupported && text.contains("cooperative matrices"), "{text}");
+        let halves = Op::<f16>::lower(&gemm.precision(Precision::Split), &h100).unwrap_err();
+        assert_eq!(halves.kind(), ErrorKind::InvalidArgument);
+        assert!(halves.to_string().contains("take Precision::Tensor"), "{halves}");
+    }
+
+    #[test]
+    fn factors_are_packed_where_they_must_be() {
+        let h100 = DeviceProfile::h100();
+        let scratch = |gemm: &Gemm| {
+            let program = Op::<f16>::lower(&gemm.clone().variant("coop").widened(), &h100).unwrap();
+            assert_eq!(program.dispatches.len(), program.scratch.len() + 1);
+            program.scratch
+        };
+        assert!(scratch(&Gemm::new(4096, 4096, 4096)).is_empty());
+        // Rows and columns may end anywhere along k.
+        assert!(scratch(&Gemm::new(37, 40, 96)).is_empty());
+        assert!(scratch(&Gemm::new(37, 39, 96).trans_b(true)).is_empty());
+        assert!(scratch(&Gemm::new(40, 48, 77).trans_a(true)).is_empty());
+        assert_eq!(scratch(&Gemm::new(37, 39, 96)), [2 * 96 * 40]);
+        assert_eq!(scratch(&Gemm::new(37, 40, 96).lda(97)), [2 * 37 * 96]);
+        // A step of k that is part of a piece, or not there: both, with zeros up to a whole one of 32.
+        assert_eq!(scratch(&Gemm::new(40, 40, 41)), [2 * 40 * 64, 2 * 64 * 40]);
+        assert_eq!(scratch(&Gemm::new(40, 40, 8)), [2 * 40 * 32, 2 * 32 * 40]);
+
+        let single = |precision| {
+            let gemm = Gemm::new(40, 48, 96).precision(precision);
+            let program = lower(&gemm, &h100).unwrap();
+            let entries: Vec<_> =
+                program.dispatches.iter().map(|d| program.kernels[d.kernel].entry).collect();
+            (program.scratch.clone(), entries)
+        };
+        let (a, b) = (2 * 40 * 96, 2 * 96 * 48);
+        assert_eq!(single(Precision::Tensor), (vec![a, b], vec!["gemm_pack", "gemm_pack", "gemm_coop"]));
+        let scales = ["gemm_scales_clear", "gemm_scales", "gemm_scales"];
+        let passes = [&scales[..], &["gemm_pack", "gemm_pack", "gemm_coop"]].concat();
+        assert_eq!(single(Precision::Split), (vec![4 * 88, a, a, b, b], passes));
+
+        let mut small = DeviceProfile::h100();
+        small.limits.max_storage_binding = 4 * 40 * 48 - 1;
+        let (kind, text) = refusal(&Gemm::new(4, 4, 6000).variant("coop").trans_b(true), &small);
+        assert!(kind == ErrorKind::TooLarge && text.contains("bytes"), "{text}");
+        small.limits.max_storage_binding = 8 * 7001;
+        let op = Op::<f16>::lower(&Gemm::new(4, 4, 7001).variant("coop").trans_b(true), &small).unwrap_err();
+        let text = op.to_string();
+        assert!(op.kind() == ErrorKind::TooLarge && text.contains("56064 bytes of scratch"), "{text}");
+    }
+
+    #[test]
+    fn tiles_of_cooperative_matrices_are_checked() {
+        let h100 = DeviceProfile::h100();
+        let coop = |tile: [u32; 3], part: [u32; 2]| {
+            let gemm = Gemm::new(4096, 4096, 4096).variant("coop").tile(tile[0], tile[1], tile[2]);
+            lower(&gemm.thread_tile(part[0], part[1]), &h100)
+        };
+        for (tile, part) in [
+            ([128, 128, 24], [64, 64]),
+            ([128, 128, 32], [24, 64]),
+            ([128, 128, 32], [0, 64]),
+            ([96, 128, 32], [64, 64]),
+            ([0, 128, 32], [64, 64]),
+            ([48, 32, 16], [16, 32]),
+        ] {
+            assert_eq!(coop(tile, part).unwrap_err().kind(), ErrorKind::InvalidArgument, "{tile:?} {part:?}");
+        }
+        for (tile, part) in [([256, 256, 64], [64, 64]), ([256, 256, 128], [32, 32])] {
+            assert_eq!(coop(tile, part).unwrap_err().kind(), ErrorKind::TooLarge, "{tile:?} {part:?}");
+        }
+        let program = coop([128, 256, 48], [64, 64]).unwrap();
+        let module = program.kernels[1].expand(Target::Naga).unwrap().validate().unwrap();
+        let interface = module.interface("gemm_coop").unwrap();
+        assert_eq!((interface.workgroup_size, interface.workgroup_bytes), ([256, 1, 1], 39_680));
+        let most = u32::MAX;
+        let (kind, _) = refusal(&Gemm::new(1, 1, 1).tile(most, most, most).variant("coop"), &h100);
+        assert_eq!(kind, ErrorKind::InvalidArgument);
     }
 }

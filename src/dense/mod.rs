@@ -7,6 +7,9 @@
 //! multiplies many pairs of matrices of one shape, which may be parts of larger ones: heads of attention, windows, one
 //! weight for all.
 //!
+//! [`Precision`] says how exact a product is: in f32 unless asked otherwise, and on cooperative matrices (tensor cores) with
+//! factors rounded to f16, or split so that next to nothing is lost.
+//!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory, and [`Transpose`] turns rows into columns,
 //! of elements of any type.
 
@@ -14,6 +17,7 @@ mod activation;
 mod gemm;
 mod gemm_batched;
 mod gemv;
+mod precision;
 mod transpose;
 
 pub use activation::Activation;
@@ -22,6 +26,7 @@ pub use gemm::{Gemm, GemmBias, Widened};
 pub(crate) use gemm_batched::Place;
 pub use gemm_batched::{GemmBatched, GemmBatchedBias};
 pub use gemv::Gemv;
+pub use precision::Precision;
 pub use transpose::Transpose;
 
 use crate::program::OpInfo;

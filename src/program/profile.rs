@@ -133,6 +133,28 @@ impl DeviceProfile {
         self.class == DeviceClass::Cpu
     }
 
+    /// Side of the cooperative matrices that kernels multiply: square, of f16, with sums of f32. None where the device
+    /// has no such, or not by Vulkan, which alone they are translated for; or where a subgroup, which holds a matrix
+    /// together, has no size that can be relied on.
+    ///
+    /// ```
+    /// use tilework::program::DeviceProfile;
+    /// assert_eq!(DeviceProfile::h100().cooperative_side(), Some(16));
+    /// assert_eq!(DeviceProfile::mesa().cooperative_side(), None);
+    /// ```
+    pub fn cooperative_side(&self) -> Option<u32> {
+        let has = |side: u32| {
+            let fits = |s: &CooperativeShape| {
+                [s.m, s.n, s.k] == [side; 3] && s.factors == "f16" && s.result == "f32"
+            };
+            self.cooperative.iter().any(fits)
+        };
+        let features = self.features.cooperative_matrix && self.features.f16;
+        let (least, most) = self.subgroup_sizes;
+        let usable = features && self.backend == "vulkan" && least == most && least > 0;
+        [16, 8].into_iter().find(|side| usable && has(*side))
+    }
+
     /// WebGPU's default limits and no optional feature: the floor under every op.
     pub fn webgpu_defaults() -> Self {
         Self {

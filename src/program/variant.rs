@@ -28,13 +28,15 @@ pub struct Requires {
     pub subgroups: bool,
     /// 16-bit floats in shaders.
     pub f16: bool,
+    /// Cooperative matrices of f16 with sums of f32 ([`DeviceProfile::cooperative_side`]).
+    pub cooperative: bool,
 }
 
 impl Requires {
     /// Nothing: runs on any WebGPU device.
-    pub const NOTHING: Self = Self { subgroups: false, f16: false };
+    pub const NOTHING: Self = Self { subgroups: false, f16: false, cooperative: false };
     /// Subgroup operations.
-    pub const SUBGROUPS: Self = Self { subgroups: true, f16: false };
+    pub const SUBGROUPS: Self = Self { subgroups: true, ..Self::NOTHING };
 
     /// What `profile` lacks, in words, or nothing.
     pub fn missing(self, profile: &DeviceProfile) -> Option<&'static str> {
@@ -42,6 +44,11 @@ impl Requires {
             Some("subgroup operations (feature SUBGROUP)")
         } else if self.f16 && !profile.features.f16 {
             Some("16-bit floats in shaders (feature SHADER_F16)")
+        } else if self.cooperative && profile.cooperative_side().is_none() {
+            Some(
+                "cooperative matrices of f16 with sums of f32, 16 x 16 x 16 or 8 x 8 x 8, and subgroups of one size, \
+                 through Vulkan (feature EXPERIMENTAL_COOPERATIVE_MATRIX)",
+            )
         } else {
             None
         }

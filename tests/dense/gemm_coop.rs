@@ -1,0 +1,561 @@
+//! `Gemm` on cooperative matrices against the reference: on devices that have them, and everywhere else with their
+//! functions written out, so that all but the hardware's own arithmetic is tested.
+
+use crate::support::{Random, Sample, assert_close, devices, gpu, numbers};
+use half::f16;
+use tilework::dense::{Activation, Precision};
+use tilework::prelude::*;
+use tilework::program::{CooperativeShape, DeviceProfile, Dispatch, Grid, Op, Program, Resource};
+use tilework::reference::{gemm, gemm_bound};
+use tilework::shader::Target;
+use tilework::{Buffer, Element, ErrorKind, Result};
+
+/// Which bias an op has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bias {
+    None,
+    Columns,
+    Rows,
+}
+
+/// An op with its operands: factors of `T`, bias and C of `R`.
+#[derive(Clone)]
+struct Case<T, R> {
+    op: Gemm,
+    kind: Bias,
+    a: Vec<T>,
+    b: Vec<T>,
+    bias: Vec<R>,
+    c: Vec<R>,
+}
+
+/// Types of factors and result that can be planned.
+trait Pair<R: Element>: Element {
+    fn lower(case: &Case<Self, R>, profile: &DeviceProfile) -> Result<Program>;
+
+    /// C after the op, through the library.
+    fn run(case: &Case<Self, R>, gpu: &Gpu) -> Result<Vec<R>>;
+}
+
+macro_rules! pair {
+    ($t:ident, $r:ident, $with:expr) => {
+        impl Pair<$r> for $t {
+            fn lower(case: &Case<Self, $r>, profile: &DeviceProfile) -> Result<Program> {
+                let op = case.op.clone();
+                match case.kind {
+                    Bias::None => Op::<$t>::lower(&$with(op), profile),
+                    Bias::Columns => Op::<$t>::lower(&$with(op.with_bias()), profile),
+                    Bias::Rows => Op::<$t>::lower(&$with(op.with_row_bias()), profile),
+                }
+            }
+
+            fn run(case: &Case<Self, $r>, gpu: &Gpu) -> Result<Vec<$r>> {
+                let (a, b) = (gpu.upload(&case.a)?, gpu.upload(&case.b)?);
+                let (bias, c) = (gpu.upload(&case.bias)?, gpu.upload(&case.c)?);
+                let (op, mut rec) = (case.op.clone(), gpu.recorder());
+                match case.kind {
+                    Bias::None => $with(op).plan::<$t>(gpu)?.record(&mut rec, &a, &b, &c)?,
+                    Bias::Columns => {
+                        $with(op.with_bias()).plan::<$t>(gpu)?.record(&mut rec, &a, &b, &bias, &c)?;
+                    }
+                    Bias::Rows => {
+                        $with(op.with_row_bias()).plan::<$t>(gpu)?.record(&mut rec, &a, &b, &bias, &c)?;
+                    }
+                }
+                rec.submit()?;
+                c.read()
+            }
+        }
+    };
+}
+pair!(f32, f32, std::convert::identity);
+pair!(f16, f16, std::convert::identity);
+pair!(f16, f32, Widen::widen);
+
+/// What `widened` is to a product with and without a bias.
+trait Widen: Sized {
+    fn widen(self) -> tilework::dense::Widened<Self>;
+}
+
+impl Widen for Gemm {
+    fn widen(self) -> tilework::dense::Widened<Self> {
+        self.widened()
+    }
+}
+
+impl Widen for tilework::dense::GemmBias {
+    fn widen(self) -> tilework::dense::Widened<Self> {
+        self.widened()
+    }
+}
+
+/// Extents, which factors are stored transposed, and by how much rows lie further apart than they are long.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    extents: [usize; 3],
+    trans: [bool; 2],
+    gap: usize,
+}
+
+impl Shape {
+    fn new(extents: [usize; 3]) -> Self {
+        Self { extents, trans: [false; 2], gap: 0 }
+    }
+
+    /// Each of the four ways to store the factors.
+    fn all(extents: [usize; 3], gap: usize) -> impl Iterator<Item = Self> {
+        let ways = [[false, false], [false, true], [true, false], [true, true]];
+        ways.into_iter().map(move |trans| Self { extents, trans, gap })
+    }
+
+    /// With random elements that f16 holds, and so f32 that are rounded to it too.
+    fn case<T: Sample, R: Sample>(self, seed: u64, kind: Bias) -> Case<T, R> {
+        let Self { extents: [m, n, k], trans: [trans_a, trans_b], gap } = self;
+        let mut random = Random::new(seed);
+        let mut stored = |rows: usize, cols: usize| -> Vec<f16> {
+            random.elements(if rows * cols == 0 { 0 } else { (rows - 1) * (cols + gap) + cols })
+        };
+        let (row_a, row_b) = (if trans_a { m } else { k }, if trans_b { k } else { n });
+        let a = if trans_a { stored(k, m) } else { stored(m, k) };
+        let b = if trans_b { stored(n, k) } else { stored(k, n) };
+        let (c, bias) = (stored(m, n), stored(1, m.max(n)));
+        let bias = &bias[..[0, n, m][kind as usize]];
+        let op = Gemm::new(m, n, k).trans_a(trans_a).trans_b(trans_b);
+        let op = op.lda(row_a + gap).ldb(row_b + gap).ldc(n + gap).variant("coop");
+        Case { op, kind, a: cast(&a), b: cast(&b), bias: cast(bias), c: cast(&c) }
+    }
+}
+
+/// The same numbers in a type that holds them.
+fn cast<T: Sample>(x: &[f16]) -> Vec<T> {
+    x.iter().map(|x| T::from_f64(x.to_f64())).collect()
+}
+
+/// A device like `gpu`, with cooperative matrices of this side.
+fn with_matrices(gpu: &Gpu, side: u32) -> DeviceProfile {
+    let mut profile = gpu.profile().clone();
+    profile.backend = "vulkan".into();
+    profile.features.cooperative_matrix = true;
+    // Of a matrix an invocation has eight elements.
+    profile.subgroup_sizes = (side * side / 8, side * side / 8);
+    let (factors, result) = ("f16".into(), "f32".into());
+    profile.cooperative = vec![CooperativeShape { m: side, n: side, k: side, factors, result }];
+    profile
+}
+
+/// The text of a kernel with the functions of cooperative matrices written out: a factor is where it lies in workgroup
+/// memory, sums are eight elements of an invocation.
+fn without_matrices(text: &str, side: u32) -> String {
+    let matrix = |role: &str| format!("coop_mat{side}x{side}<{role}>");
+    let arrays = ["wg_a", "wg_b", "wg_a_low", "wg_b_low"];
+    let unit = if side == 16 { 4 } else { 1 };
+    let mut out = String::new();
+    for line in text.lines() {
+        let line = line.replace(&format!("{}()", matrix("f32, C")), "Sums()");
+        let line = line.replace("coopMultiplyAdd(", "multiply_add(");
+        let line = line.replace("coopStoreT(value, &c[to]", "store_c(value, to");
+        let line = line.replace("coopStoreT(value, &wg_end[begin]", "store_end(value, begin");
+        if line.contains("wgpu_cooperative_matrix") {
+            continue;
+        } else if let Some((name, load)) = line.split_once(" = coopLoad") {
+            let (function, at) = load.split_once("(&").unwrap();
+            let (array, at) = at.split_once('[').unwrap();
+            let (at, pitch) = at.rsplit_once("], ").unwrap();
+            let (rows, pitch) = (function.starts_with('T'), pitch.trim_end_matches(");"));
+            let array = arrays.iter().position(|x| *x == array).unwrap();
+            out += &format!("{name} = Factor({at}, {pitch}, {rows}, {array}u);\n");
+        } else if let Some((sums, more)) = line.split_once(" + p_") {
+            let (to, sums) = sums.split_once(" = ").unwrap();
+            out += &format!("{to} = plus({sums}, p_{more}\n").replace(';', ");");
+        } else {
+            out += &line;
+            out.push('\n');
+            if line.starts_with("fn gemm_coop(") {
+                out += &format!("    lane_id = local % {}u;\n", side * side / 8);
+            }
+        }
+    }
+    assert!(!out.contains("coop_mat") && !out.contains("coopLoad"), "{out}");
+    out += "
+struct Factor { at: u32, pitch: u32, rows: bool, array: u32 }
+struct Sums { x: vec4<f32>, y: vec4<f32> }
+var<private> lane_id: u32;
+fn plus(x: Sums, y: Sums) -> Sums { return Sums(x.x + y.x, x.y + y.y); }
+";
+    out += &format!("const SIDE = {side}u;\nconst UNIT = {unit}u;\n");
+    out += "fn element(f: Factor, r: u32, q: u32) -> f32 {
+    let i = UNIT * (f.at + select(q, r, f.rows) * f.pitch) + select(r, q, f.rows);
+    switch f.array {
+";
+    for (i, array) in
+        arrays.iter().enumerate().filter(|(_, x)| text.contains(&format!("var<workgroup> {x}:")))
+    {
+        let read = if side == 16 { format!("{array}[i / 4u][i % 4u]") } else { format!("{array}[i]") };
+        out += &format!("        case {i}u: {{ return f32({read}); }}\n");
+    }
+    out += "        default: { return 0.0; }
+    }
+}
+fn multiply_add(a: Factor, b: Factor, c: Sums) -> Sums {
+    let r = lane_id * 8u / SIDE;
+    let q = lane_id * 8u % SIDE;
+    var sums = c;
+    for (var i = 0u; i < SIDE; i++) {
+        let x = element(a, r, i);
+        sums.x += x * vec4(element(b, i, q), element(b, i, q + 1u), element(b, i, q + 2u), element(b, i, q + 3u));
+        sums.y += x * vec4(element(b, i, q + 4u), element(b, i, q + 5u), element(b, i, q + 6u), element(b, i, q + 7u));
+    }
+    return sums;
+}
+";
+    for (name, array) in [("store_c", "c"), ("store_end", "wg_end")] {
+        if out.contains(&format!("{name}(value")) {
+            out += &format!("fn {name}(sums: Sums, to: u32, stride: u32) {{\n");
+            out += "    let at = to + lane_id * 8u / SIDE * stride + lane_id * 8u % SIDE;\n";
+            for e in 0..8 {
+                let value = format!("sums.{}.{}", ["x", "y"][e / 4], ["x", "y", "z", "w"][e % 4]);
+                out += &format!("    {array}[at + {e}u] = {value};\n");
+            }
+            out += "}\n";
+        }
+    }
+    out
+}
+
+/// C after the program, its kernels run one by one as a user's.
+fn emulate<T: Element, R: Element>(gpu: &Gpu, side: u32, program: &Program, case: &Case<T, R>) -> Vec<R> {
+    let (a, b) = (gpu.upload(&case.a).unwrap(), gpu.upload(&case.b).unwrap());
+    let (bias, c) = (gpu.upload(&case.bias).unwrap(), gpu.upload(&case.c).unwrap());
+    // What a pass leaves unwritten shows.
+    let scratch: Vec<Buffer<u32>> =
+        program.scratch.iter().map(|bytes| gpu.upload(&vec![!0; *bytes as usize / 4]).unwrap()).collect();
+    let mut rec = gpu.recorder();
+    for Dispatch { kernel, params, bindings, grid, .. } in &program.dispatches {
+        let kernel = &program.kernels[*kernel];
+        let text = kernel.expand(Target::Naga).unwrap().text().to_owned();
+        let text = if kernel.entry == "gemm_coop" { without_matrices(&text, side) } else { text };
+        let own = gpu.kernel(&kernel.label(), &text, kernel.entry).unwrap();
+        let mut args = vec![Arg::Uniform(params)];
+        args.extend(bindings.iter().map(|binding| match binding.resource {
+            Resource::Scratch(i) => Arg::from(&scratch[i]),
+            Resource::Operand(0) => Arg::from(&a),
+            Resource::Operand(1) => Arg::from(&b),
+            Resource::Operand(2) if case.kind != Bias::None => Arg::from(&bias),
+            Resource::Operand(_) => Arg::from(&c),
+            Resource::Constant(_) => panic!("no constants"),
+        }));
+        let Grid::Direct(grid) = *grid else { panic!("known workgroups") };
+        own.record(&mut rec, &args, grid).unwrap();
+    }
+    rec.submit().unwrap();
+    c.read().unwrap()
+}
+
+/// C by every way to compute it at hand, with what each is called: emulated with these sides and this step of k, and
+/// through the library on devices that have what it takes.
+fn results<T: Pair<R>, R: Element>(case: &Case<T, R>, sides: &[u32], step: u32) -> Vec<(String, Vec<R>)> {
+    let mut all = Vec::new();
+    if let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) {
+        for &side in sides {
+            // Few blocks, which a software driver compiles quickly.
+            let mut small = case.clone();
+            small.op = if side == 16 {
+                case.op.clone().tile(32, 32, step).thread_tile(16, 32)
+            } else {
+                case.op.clone().tile(16, 16, 8).thread_tile(8, 16)
+            };
+            let program = T::lower(&small, &with_matrices(gpu, side)).unwrap();
+            let what = format!("{side} x {side} emulated: {:?} {:?}", small.op, case.kind);
+            all.push((what, emulate(gpu, side, &program, case)));
+        }
+    }
+    for device in devices().iter().filter(|d| d.gpu.profile().cooperative_side().is_some()) {
+        let what = format!("{}: {:?} {:?}", device.label, case.op, case.kind);
+        all.push((what, T::run(case, &device.gpu).unwrap()));
+    }
+    all
+}
+
+/// Compares C with the reference: `gemm_bound`, four times over as the hardware cuts sums off, and `more` of what all
+/// terms come to made positive.
+fn check<T: Pair<R> + Sample + Into<f64>, R: Sample + Into<f64>>(
+    case: &Case<T, R>,
+    sides: &[u32],
+    more: f64,
+) {
+    let Case { op, a, b, bias, c, .. } = case;
+    // Steps in turn, and short ones where halves of both factors make for three times the text.
+    let step = if more == SPLIT { 16 } else { [16, 48, 16][a.len() % 3] };
+    let op = op.clone().precision(Precision::Strict);
+    // The reference is told by the op what a bias belongs to.
+    let op = if case.kind == Bias::Rows { op.with_row_bias().gemm().clone() } else { op };
+    let op = &op;
+    let bias = Some(bias.as_slice()).filter(|b| !b.is_empty());
+    let want = gemm(op, a, b, bias, c).unwrap();
+    let mut bound = gemm_bound(op, a, b, bias, c).unwrap();
+    let positive = |x: &[T]| x.iter().map(|x| T::from_f64((*x).into().abs())).collect::<Vec<_>>();
+    let sizes = op.clone().beta(0.0).activation(Activation::None);
+    let zeros = vec![R::from_f64(0.0); c.len()];
+    let sizes = gemm(&sizes, &positive(a), &positive(b), None, &zeros).unwrap();
+    // 0 for what lies between the rows; no activation is steeper.
+    bound.iter_mut().zip(sizes).for_each(|(b, size)| *b = 4.0 * *b + 1.13 * more * size.abs());
+    for (what, got) in results(case, sides, step) {
+        assert_close(&what, &numbers(&got), &want, &bound);
+    }
+}
+
+/// What f32 lose that are rounded to f16, in both factors, by either neighbour as WGSL has it.
+const ROUNDED: f64 = 2.1 / 1024.0;
+/// What is left out of a product of halves, and what the halves do not hold.
+const SPLIT: f64 = 4.0 / (1 << 22) as f64;
+
+/// Around the sides of matrices and tiles, and of steps of k.
+const EXTENTS: [[usize; 3]; 12] = [
+    [1, 1, 1],
+    [16, 16, 32],
+    [15, 17, 47],
+    [17, 15, 48],
+    [32, 64, 96],
+    [33, 40, 49],
+    [40, 48, 72],
+    [48, 20, 33],
+    [64, 32, 16],
+    [24, 72, 64],
+    [1, 127, 96],
+    [129, 1, 1000],
+];
+
+/// Larger ones, for devices that have the hardware.
+const LARGE: [[usize; 3]; 6] =
+    [[127, 128, 129], [255, 257, 96], [256, 256, 1000], [257, 255, 48], [512, 512, 96], [1024, 1032, 520]];
+
+#[test]
+fn every_shape_and_transpose_matches_reference() {
+    let real = devices().iter().any(|d| d.gpu.profile().cooperative_side().is_some());
+    let extents = EXTENTS.iter().chain(LARGE.iter().filter(|_| real));
+    for (i, extents) in extents.enumerate() {
+        let sides: &[u32] = if i >= EXTENTS.len() { &[] } else { &[16, 8][..if i % 4 == 1 { 2 } else { 1 }] };
+        // A way or two for each, and all of them several times in the end.
+        let ways = Shape::all(*extents, [0, 8, 3][i % 3]).enumerate();
+        for (j, shape) in ways.filter(|(j, _)| real || (i + j) % 3 == 0) {
+            // Each of the types in turn for a way to store.
+            let seed = (10 * i + j) as u64;
+            match (i + j) % 4 {
+                0 => check(&shape.case::<f16, f32>(seed, Bias::None), sides, 0.0),
+                1 => check(&shape.case::<f16, f16>(seed, Bias::None), sides, 0.0),
+                2 => check(&shape.case::<f32, f32>(seed, Bias::None), sides, 0.0),
+                _ => {
+                    let mut case = shape.case::<f32, f32>(seed, Bias::None);
+                    case.op = case.op.precision(Precision::Split);
+                    check(&case, sides, SPLIT);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn bias_activation_and_factors_match_reference() {
+    let mut way = 0;
+    for (i, kind) in [Bias::None, Bias::Columns, Bias::Rows].into_iter().enumerate() {
+        for (j, activation) in Activation::ALL.into_iter().enumerate().filter(|(j, _)| (i + j) % 2 == 0) {
+            let gap = [0, 1, 4][(i + j) % 3];
+            let shape = Shape { extents: [33, 36, 40], trans: [j % 2 == 1, i == 1], gap };
+            let (alpha, beta) = [(1.0, 0.0), (-2.5, 1.0), (0.5, -1.0)][(i + j) % 3];
+            let with = |op: Gemm| op.alpha(alpha).beta(beta).activation(activation);
+            way += 1;
+            match way % 4 {
+                0 => {
+                    let mut case = shape.case::<f16, f32>(way, kind);
+                    case.op = with(case.op);
+                    check(&case, &[16], 0.0);
+                }
+                1 => {
+                    let mut case = shape.case::<f16, f16>(way, kind);
+                    case.op = with(case.op);
+                    check(&case, &[16], 0.0);
+                }
+                2 => {
+                    let mut case = shape.case::<f32, f32>(way, kind);
+                    case.op = with(case.op);
+                    check(&case, &[16], 0.0);
+                }
+                _ => {
+                    let mut case = shape.case::<f32, f32>(way, kind);
+                    case.op = with(case.op).precision(Precision::Split);
+                    check(&case, &[16], SPLIT);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_inner_extent_is_cut_and_adds_up() {
+    for device in devices() {
+        // What is one slice on a card is several on a processor.
+        let long = if device.gpu.profile().is_cpu() { 1 << 13 } else { 1 << 20 };
+        if !device.main {
+            continue;
+        }
+        for precision in [Precision::Tensor, Precision::Split] {
+            let mut case = Shape::new([2, 3, long + 77]).case::<f32, f32>(1, Bias::Columns);
+            case.op = case.op.precision(precision);
+            check(&case, &[16], if precision == Precision::Split { SPLIT } else { 0.0 });
+        }
+    }
+}
+
+#[test]
+fn singles_are_rounded_or_split() {
+    let mut random = Random::new(7);
+    let mut case = Shape::new([48, 40, 100]).case::<f32, f32>(2, Bias::None);
+    case.a = random.elements(48 * 100);
+    case.b = random.elements(100 * 40);
+    check(&case, &[16], ROUNDED);
+    case.op = case.op.precision(Precision::Split);
+    check(&case, &[16], SPLIT);
+    // Rows and columns of sizes that f16 has not, nor f32 their products alone.
+    case.a.chunks_mut(100).enumerate().for_each(|(i, row)| {
+        row.iter_mut().for_each(|x| *x *= 10f32.powi(i as i32 % 31 - 15));
+    });
+    case.b.chunks_mut(40).for_each(|row| {
+        row.iter_mut().enumerate().for_each(|(j, x)| *x *= 10f32.powi(15 - j as i32 % 31));
+    });
+    check(&case, &[16], SPLIT);
+}
+
+#[test]
+fn sums_of_each_step_may_be_apart() {
+    let mut case = Shape::new([33, 47, 129]).case::<f16, f32>(3, Bias::None);
+    case.op = case.op.fresh_sums(true);
+    check(&case, &[16], 0.0);
+}
+
+#[test]
+fn nan_and_infinities_stay_in_their_rows_and_columns() {
+    // k is no whole number of steps, and the extents none of matrices.
+    let [m, n, k] = [33, 41, 50];
+    for trans in [[false, false], [true, true]] {
+        let mut case = Shape { extents: [m, n, k], trans, gap: 0 }.case::<f16, f32>(4, Bias::None);
+        let at_a = |i: usize, l: usize| if trans[0] { l * m + i } else { i * k + l };
+        let at_b = |l: usize, j: usize| if trans[1] { j * k + l } else { l * n + j };
+        (case.a[at_a(m - 1, k - 1)], case.b[at_b(k - 1, n - 1)]) = (f16::NAN, f16::INFINITY);
+        case.b[at_b(0, 0)] = f16::NEG_INFINITY;
+        let sides = if trans[0] { &[16][..] } else { &[16, 8] };
+        for (what, got) in results(&case, sides, 32) {
+            for (i, x) in got.iter().enumerate() {
+                let fits = match (i / n, i % n) {
+                    (row, _) if row == m - 1 => x.is_nan(),
+                    (row, 0) => *x == f32::INFINITY * -case.a[at_a(row, 0)].to_f32().signum(),
+                    (row, col) if col == n - 1 => {
+                        *x == f32::INFINITY * case.a[at_a(row, k - 1)].to_f32().signum()
+                    }
+                    _ => x.is_finite(),
+                };
+                assert!(fits, "{what}: element {i} is {x}");
+            }
+        }
+        let mut case = Shape { extents: [m, n, k], trans, gap: 0 }.case::<f32, f32>(4, Bias::None);
+        case.op = case.op.precision(Precision::Split);
+        (case.a[at_a(m - 1, k - 1)], case.b[at_b(k - 1, n - 1)]) = (f32::NAN, f32::INFINITY);
+        for (what, got) in results(&case, &[16], 16) {
+            for (i, x) in got.iter().enumerate() {
+                let inside = i / n < m - 1 && i % n < n - 1;
+                assert_eq!(x.is_finite(), inside, "{what}: element {i} is {x}");
+            }
+        }
+    }
+}
+
+/// The larger of the largest and the mean error, over that of `Strict` on the same device, of what the terms come to.
+fn error_ratio(gpu: &Gpu, case: &Case<f32, f32>) -> [f64; 2] {
+    let op = case.op.clone().variant("auto");
+    let strict = Case { op: op.clone().precision(Precision::Strict), ..case.clone() };
+    let split = Case { op: op.clone().precision(Precision::Split), ..case.clone() };
+    let want = gemm(&op, &case.a, &case.b, None, &case.c).unwrap();
+    let positive = |x: &[f32]| x.iter().map(|x| x.abs()).collect::<Vec<_>>();
+    let sizes = gemm(&op, &positive(&case.a), &positive(&case.b), None, &case.c).unwrap();
+    let errors = |case: &Case<f32, f32>| {
+        let got = f32::run(case, gpu).unwrap();
+        let each = got.iter().zip(&want).zip(&sizes);
+        let each = each.map(|((g, w), s)| if *s > 0.0 { (f64::from(*g) - w).abs() / s } else { 0.0 });
+        each.fold([0f64; 2], |[most, sum], e| [most.max(e), sum + e])
+    };
+    let (strict, split) = (errors(&strict), errors(&split));
+    [split[0] / strict[0], split[1] / strict[1]]
+}
+
+#[test]
+fn split_errs_at_most_twice_as_much_as_strict() {
+    for device in devices().iter().filter(|d| d.gpu.profile().cooperative_side().is_some()) {
+        for k in [64, 500, 4096] {
+            let [m, n] = [96, 80];
+            for kind in ["uniform", "normal", "badly scaled"] {
+                let mut random = Random::new(k as u64);
+                let mut case = Shape::new([m, n, k]).case::<f32, f32>(1, Bias::None);
+                let mut element = || {
+                    let x = random.unit();
+                    if kind != "normal" {
+                        return x as f32;
+                    }
+                    let (x, y) = ((x.abs()).max(1e-12), random.unit());
+                    ((-2.0 * x.ln()).sqrt() * (std::f64::consts::PI * y).cos()) as f32
+                };
+                case.a.iter_mut().chain(&mut case.b).for_each(|x| *x = element());
+                if kind == "badly scaled" {
+                    let scale = |i: usize, of: usize| 10f32.powf(30.0 * i as f32 / of as f32 - 15.0);
+                    case.a.iter_mut().enumerate().for_each(|(i, x)| *x *= scale(i / k, m));
+                    case.b.iter_mut().enumerate().for_each(|(i, x)| *x *= scale(i % n, n));
+                }
+                let ratio = error_ratio(&device.gpu, &case);
+                println!("{}: {kind}, k = {k}: {ratio:?} times the error of Strict", device.label);
+                assert!(ratio.iter().all(|r| *r <= 2.0), "{}: {kind}, k = {k}: {ratio:?}", device.label);
+            }
+        }
+    }
+}
+
+#[test]
+fn tiers_are_refused_where_they_cannot_be() {
+    let Some(gpu) = gpu() else { return };
+    let kind = |op: Gemm| op.plan::<f32>(gpu).unwrap_err().kind();
+    let op = Gemm::new(32, 32, 32);
+    for precision in [Precision::Tensor, Precision::Split] {
+        let op = op.clone().precision(precision);
+        assert_eq!(kind(op.clone().variant("double")), ErrorKind::InvalidArgument);
+        if gpu.profile().cooperative_side().is_none() {
+            assert_eq!(kind(op), ErrorKind::Unsupported);
+        }
+    }
+    if gpu.profile().features.f16 {
+        let halves = op.precision(Precision::Split).plan::<f16>(gpu).unwrap_err();
+        assert_eq!(halves.kind(), ErrorKind::InvalidArgument);
+    }
+}
+
+#[test]
+fn kernels_translate_with_runtime_checks() {
+    use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
+    let policy = BoundsCheckPolicy::Restrict;
+    let checks = BoundsCheckPolicies { index: policy, buffer: policy, ..Default::default() };
+    let options = naga::back::spv::Options {
+        lang_version: (1, 3),
+        bounds_check_policies: checks,
+        force_loop_bounding: true,
+        ..Default::default()
+    };
+    let info = tilework::ops().find(|op| op.name == "gemm").unwrap();
+    let h100 = DeviceProfile::h100();
+    let (m, n, k, factors, result) = (8, 8, 8, "f16".into(), "f32".into());
+    let eights =
+        DeviceProfile { cooperative: vec![CooperativeShape { m, n, k, factors, result }], ..h100.clone() };
+    for profile in [h100, eights] {
+        let programs = (info.samples)(&profile, "coop").unwrap();
+        for kernel in programs.iter().flat_map(|program| &program.kernels) {
+            let module = kernel.expand(Target::Naga).unwrap().validate().unwrap();
+            let (module, info) = module.naga();
+            naga::back::spv::write_vec(module, info, &options, None).unwrap();
+        }
+    }
+}
