@@ -45,10 +45,13 @@ fn scatter_kept(
     @builtin(num_subgroups) sub_count: u32,
 #endif
 ) {
-    let tile = workgroup_index(group);
+    var tile = workgroup_index(group);
     if tile >= params.tiles {
         return;
     }
+#if TICKET
+    tile = next_tile(lane);
+#endif
 #if SUBGROUPS
     let items = load_tile(tile, sub_lane, sub_size, sub_id);
 #if RUNS

@@ -245,10 +245,13 @@ fn reduce_tiles(
     @builtin(num_subgroups) sub_count: u32,
 #endif
 ) {
-    let tile = workgroup_index(group);
+    var tile = workgroup_index(group);
     if tile >= params.tiles {
         return;
     }
+#if TICKET
+    tile = next_tile(index);
+#endif
 #if SUBGROUPS
     let lane = sub_id * sub_size + sub_lane;
     let first = sub_id * sub_size * QUADS + sub_lane;

@@ -34,7 +34,7 @@ fn join_carries(a: Carry, b: Carry) -> Carry { return op_combine(a, b); }
 
 struct Seen { state: u32, value: Carry }
 
-// For each tile its prefix; for each its total; COUNTED, as many words for the heads of both; else for each
+// A ticket; for each tile its prefix; for each its total; COUNTED, as many words for the heads of both; else for each
 // dispatch what lies before it. 0 is not ready.
 @group(0) @binding(POSTS_BINDING) var<storage, read_write> posts: array<atomic<u32>>;
 
@@ -43,14 +43,26 @@ struct Seen { state: u32, value: Carry }
 const SPREAD: u32 = 64u;
 
 fn rows() -> u32 { return max(16u, (params.all_tiles + SPREAD - 1u) / SPREAD); }
-fn prefix_place(tile: u32) -> u32 { return (tile % SPREAD) * rows() + tile / SPREAD; }
+fn prefix_place(tile: u32) -> u32 { return 1u + (tile % SPREAD) * rows() + tile / SPREAD; }
 fn total_place(tile: u32) -> u32 { return SPREAD * rows() + prefix_place(tile); }
+
+#if TICKET
+var<workgroup> wg_ticket: u32;
+
+// The tile of this workgroup, in the order in which workgroups begin.
+fn next_tile(index: u32) -> u32 {
+    if index == 0u {
+        wg_ticket = atomicAdd(&posts[0], 1u);
+    }
+    return workgroupUniformLoad(&wg_ticket) - params.first_tile;
+}
+#endif
 
 #if COUNTED
 // Where one more than the number lies that goes with the value at `at`.
 fn heads_place(at: u32) -> u32 { return 2u * SPREAD * rows() + at; }
 #else
-fn handed_place(piece: u32) -> u32 { return 2u * SPREAD * rows() + piece; }
+fn handed_place(piece: u32) -> u32 { return 1u + 2u * SPREAD * rows() + piece; }
 #endif
 
 fn peek_word(at: u32, state: u32) -> Seen {

@@ -1,6 +1,6 @@
 //! What select, partition, unique and run-length share: elements that are kept move to the front, in order.
 
-use super::lookback::{self, Posts};
+use super::lookback::Posts;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -189,7 +189,7 @@ impl Compaction<'_> {
             all.clear(&mut program, posts);
             bindings.extend([posts, total]);
             let spins = if profile.is_cpu() { 4 } else { 32 };
-            spec = lookback::spec(spec.flag("ONCE", true), inputs + 1, spins, self.leave_out);
+            spec = all.spec(spec.flag("ONCE", true), profile, inputs + 1, spins, self.leave_out);
             if subgroups {
                 spec = spec.flag("NATIVE_ADD", true);
             }

@@ -170,7 +170,7 @@ impl Job<'_> {
             let posts = program.scratch(4 * all.words());
             all.clear(program, posts);
             tile_spec =
-                lookback::spec(tile_spec.flag("LOOKBACK", true), carry_binding, spins, form.leave_out);
+                all.spec(tile_spec.flag("LOOKBACK", true), profile, carry_binding, spins, form.leave_out);
             carry = Some(posts);
         } else if several {
             let totals = program.scratch(8 * tiles);

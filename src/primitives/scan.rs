@@ -1,6 +1,6 @@
 //! Prefix sums of an array, or of each row of a matrix, for any associative operator.
 
-use super::lookback::{self, Posts};
+use super::lookback::Posts;
 use super::operator::{Accumulator, Operator, Reducer, Sum};
 use super::{CustomOp, Max, Min, Prod};
 use crate::element::{DType, Element};
@@ -524,7 +524,8 @@ impl Lowering<'_> {
             all.clear(&mut self.program, posts);
             scratch = Some(posts);
             let binding = if heads { 7 } else { 5 };
-            spec = lookback::spec(spec.flag("LOOKBACK", true), binding, spins, self.job.form.leave_out);
+            spec =
+                all.spec(spec.flag("LOOKBACK", true), self.profile, binding, spins, self.job.form.leave_out);
         } else if several {
             let totals = self.words(all_tiles * self.total_words())?;
             let reduce = spec.clone().flag("REDUCE", true);
