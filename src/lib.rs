@@ -52,6 +52,7 @@
 //! | products of many small matrices, or of many pairs | [`GemmBatched`] ([`dense`]) |
 //! | a matrix times a vector, transposed or not | [`Gemv`] ([`dense`]) |
 //! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
+//! | a filter along a line, over an image or a volume | [`Conv1d`], [`Conv2d`], [`Conv3d`] ([`conv`]) |
 //! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
@@ -86,6 +87,7 @@
 //! integers and timestamps are used where they are there; `auto`, the default variant, chooses, and says why.
 
 pub mod analysis;
+pub mod conv;
 pub mod dense;
 mod element;
 pub mod elementwise;
@@ -98,6 +100,7 @@ pub mod reference;
 pub mod shader;
 mod shape;
 
+pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};
 pub use dense::{Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Transpose, Widened};
 pub use element::{DType, Element};
 pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
@@ -113,6 +116,7 @@ pub use primitives::{ReduceByKey, SegmentedReduce};
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
     pub use crate::gpu::Arg;
+    pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{
         Activation, Axpy, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Map, MapFn, Transpose, Widened,
         Zip, ZipFn,
@@ -126,7 +130,7 @@ pub mod prelude {
 
 /// Every op, by family: the registry that tests, benches and the `op` example iterate.
 pub fn ops() -> impl Iterator<Item = &'static program::OpInfo> {
-    elementwise::OPS.iter().chain(primitives::OPS).chain(dense::OPS)
+    elementwise::OPS.iter().chain(primitives::OPS).chain(dense::OPS).chain(conv::OPS)
 }
 
 #[doc = include_str!("../README.md")]

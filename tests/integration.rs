@@ -4,6 +4,11 @@
 
 mod architecture;
 mod conformance;
+mod conv {
+    mod conv1d;
+    mod conv2d;
+    mod conv3d;
+}
 mod dense {
     mod gemm;
     mod gemm_batched;

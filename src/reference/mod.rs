@@ -4,6 +4,9 @@
 
 mod activation;
 mod axpy;
+mod conv1d;
+mod conv2d;
+mod conv3d;
 mod gemm;
 mod gemm_batched;
 mod gemv;
@@ -26,6 +29,9 @@ mod zip;
 
 pub use activation::activate;
 pub use axpy::{axpy, axpy_bound};
+pub use conv1d::{conv1d, conv1d_bound};
+pub use conv2d::{conv2d, conv2d_bound};
+pub use conv3d::{conv3d, conv3d_bound};
 pub use gemm::{gemm, gemm_bound};
 pub use gemm_batched::{gemm_batched, gemm_batched_bound};
 pub use gemv::{gemv, gemv_bound};
