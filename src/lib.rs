@@ -53,6 +53,7 @@
 //! | a matrix times a vector, transposed or not | [`Gemv`] ([`dense`]) |
 //! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
 //! | a filter along a line, over an image or a volume | [`Conv1d`], [`Conv2d`], [`Conv3d`] ([`conv`]) |
+//! | the brightness of pixels, a box blur | [`Grey`], [`Blur`] ([`image`]) |
 //! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
@@ -93,6 +94,7 @@ mod element;
 pub mod elementwise;
 mod error;
 pub mod gpu;
+pub mod image;
 mod plan;
 pub mod primitives;
 pub mod program;
@@ -106,6 +108,7 @@ pub use element::{DType, Element};
 pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
+pub use image::{Blur, Divide, Grey, GreyWeights};
 pub use plan::{Plan, Plannable, Report};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 pub use primitives::{
@@ -116,6 +119,7 @@ pub use primitives::{ReduceByKey, SegmentedReduce};
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
     pub use crate::gpu::Arg;
+    pub use crate::{Blur, Divide, Grey, GreyWeights};
     pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{
         Activation, Axpy, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Map, MapFn, Transpose, Widened,
@@ -130,7 +134,7 @@ pub mod prelude {
 
 /// Every op, by family: the registry that tests, benches and the `op` example iterate.
 pub fn ops() -> impl Iterator<Item = &'static program::OpInfo> {
-    elementwise::OPS.iter().chain(primitives::OPS).chain(dense::OPS).chain(conv::OPS)
+    elementwise::OPS.iter().chain(primitives::OPS).chain(dense::OPS).chain(conv::OPS).chain(image::OPS)
 }
 
 #[doc = include_str!("../README.md")]

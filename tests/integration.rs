@@ -27,6 +27,10 @@ mod examples {
     mod rows;
     mod wordcount;
 }
+mod image {
+    mod blur;
+    mod grey;
+}
 mod primitives {
     mod histogram;
     mod partition;
