@@ -90,7 +90,14 @@ fn conv2d(bench: &mut Bench) -> Result<()> {
 fn conv3d(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let cases = bench.scale(
-        vec![(64, [3, 3, 3]), (128, [3, 3, 3]), (512, [3, 3, 3]), (511, [3, 3, 3]), (512, [5, 5, 5]), (256, [7, 7, 7])],
+        vec![
+            (64, [3, 3, 3]),
+            (128, [3, 3, 3]),
+            (512, [3, 3, 3]),
+            (511, [3, 3, 3]),
+            (512, [5, 5, 5]),
+            (256, [7, 7, 7]),
+        ],
         vec![(64, [3, 3, 3]), (63, [3, 3, 3])],
     );
     let most = cases.iter().map(|c| c.0).max().unwrap_or(0usize).pow(3);
@@ -119,7 +126,8 @@ fn outputs(bench: &mut Bench) -> Result<()> {
             measure(bench, ("conv2d", &name, size), &desc, &x, &y)?;
         }
     }
-    let candidates = vec![[1, 1], [1, 2], [1, 4], [1, 8], [2, 1], [2, 2], [2, 4], [2, 8], [4, 1], [4, 2], [4, 4]];
+    let candidates =
+        vec![[1, 1], [1, 2], [1, 4], [1, 8], [2, 1], [2, 2], [2, 4], [2, 8], [4, 1], [4, 2], [4, 4]];
     for [rows, planes] in bench.scale(candidates, vec![[1, 2]]) {
         let name = format!("register {rows}x{planes}");
         let desc = Conv3d::new([edge; 3], [3; 3], &weights(27)).variant("register").outputs(rows, planes);

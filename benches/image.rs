@@ -39,7 +39,7 @@ fn blur(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let cases = [(8192, 1), (8192, 2), (8192, 4), (8192, 8), (8192, 16), (8192, 64), (8191, 2)];
     let cases = bench.scale(cases.to_vec(), vec![(512, 1), (512, 8)]);
-    let most = cases.iter().map(|c| c.0).max().unwrap_or(0).pow(2);
+    let most = cases.iter().map(|c| c.0).max().unwrap_or(0usize).pow(2);
     let (x, y) = (random(&gpu, most, |b| b as u8)?, gpu.alloc::<u8>(most)?);
     for (side, radius) in cases {
         for v in Blur::variants() {

@@ -119,13 +119,13 @@ pub use primitives::{ReduceByKey, SegmentedReduce};
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
     pub use crate::gpu::Arg;
-    pub use crate::{Blur, Divide, Grey, GreyWeights};
-    pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{
         Activation, Axpy, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Map, MapFn, Transpose, Widened,
         Zip, ZipFn,
     };
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
+    pub use crate::{Blur, Divide, Grey, GreyWeights};
+    pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
     pub use crate::{Histogram, RadixSort, TopK};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};

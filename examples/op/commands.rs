@@ -743,7 +743,8 @@ fn grey(mut call: Call<'_>) -> Result<Job, Failure> {
         return Err(refuse!("grey: rgb is {}; its last axis must be 3: red, green, blue", rgb.describe()));
     }
     let weights = call.keys.choice("weights", &GreyWeights::ALL.map(GreyWeights::name))?;
-    let op = Grey::new(h, w).weights(GreyWeights::from_name(weights).unwrap_or_default()).variant(call.variant);
+    let op =
+        Grey::new(h, w).weights(GreyWeights::from_name(weights).unwrap_or_default()).variant(call.variant);
     Ok(with_type!(rgb.data, job(op, vec![Operand::Given(rgb), Operand::Result(vec![h, w])])))
 }
 

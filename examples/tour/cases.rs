@@ -563,7 +563,8 @@ fn conv1d(gpu: &Gpu, variant: &str, x: &[f32]) -> Result<Outcome> {
     run(gpu, |rec| plan.record(rec, &dx, &dy))?;
     let some = checked_rows(n, filter.len());
     let front = if some == n { n } else { some - 2 };
-    let (want, bounds) = (reference::conv1d(&op(some), &x[..some]), reference::conv1d_bound(&op(some), &x[..some]));
+    let (want, bounds) =
+        (reference::conv1d(&op(some), &x[..some]), reference::conv1d_bound(&op(some), &x[..some]));
     let check = check_front(&dy.read()?, &want, &bounds, front);
     outcome(gpu, format!("{n} under 5"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
 }

@@ -115,8 +115,7 @@ impl Registers {
 
     /// Where the loads of a row lie in it, and whether they count.
     fn columns(&self, out: &mut String) -> std::fmt::Result {
-        let (at, extent) =
-            if self.vectors { ("p.x / 4u", "params.groups") } else { ("p.x", "params.w") };
+        let (at, extent) = if self.vectors { ("p.x / 4u", "params.groups") } else { ("p.x", "params.w") };
         writeln!(out, "    let column = i32({at});")?;
         for k in self.loads() {
             let name = Self::name(k);

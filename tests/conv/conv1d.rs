@@ -54,7 +54,9 @@ fn conv1d_matches_reference_at_every_boundary() {
 #[test]
 fn conv1d_of_a_few_elements_matches_reference() {
     let Some(device) = devices().first() else { return };
-    for (i, (n, f)) in [(1, 1), (255, 1), (3, 3), (4, 3), (256, 3), (5, 5), (8, 7), (257, 5)].into_iter().enumerate() {
+    for (i, (n, f)) in
+        [(1, 1), (255, 1), (3, 3), (4, 3), (256, 3), (5, 5), (8, 7), (257, 5)].into_iter().enumerate()
+    {
         check(device, n, f, Boundary::ALL[i % 3]);
     }
 }

@@ -122,7 +122,8 @@ fn conv2d_of_many_outputs_an_invocation_matches_reference() {
     for (w, rows) in [(136, 8), (70, 4)] {
         let (x, filter) = (random.elements::<f32>(75 * w), random.elements::<f32>(25));
         for boundary in Boundary::ALL {
-            let op = Conv2d::new(75, w, [5, 5], &filter).boundary(boundary).variant("register").outputs(rows, 1);
+            let op =
+                Conv2d::new(75, w, [5, 5], &filter).boundary(boundary).variant("register").outputs(rows, 1);
             let got = run(device, &op, &x, f32::NAN).unwrap();
             let bound = conv2d_bound(&op, &x);
             assert_close(&format!("{rows} rows, {boundary:?}"), &numbers(&got), &conv2d(&op, &x), &bound);
@@ -167,7 +168,10 @@ fn conv2d_refuses_what_is_not_defined() {
     }
     for (h, w, f) in [(1, 9, [3, 3]), (9, 1, [3, 3]), (1, 1, [3, 1]), (4, 9, [5, 5])] {
         let e = error(Conv2d::new(h, w, f, &ones[..f[0] * f[1]]));
-        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("larger than the input"), "{e}");
+        assert!(
+            e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("larger than the input"),
+            "{e}"
+        );
     }
     assert_eq!(error(Conv2d::new(9, 9, [3, 3], &ones)).kind(), ErrorKind::Shape);
     assert_eq!(error(Conv2d::new(9, 9, [1, 1], &[f32::INFINITY])).kind(), ErrorKind::InvalidArgument);

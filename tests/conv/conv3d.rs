@@ -88,7 +88,10 @@ fn conv3d_refuses_what_is_not_defined() {
     assert_eq!(kind(Conv3d::new([9, 9, 9], [3, 3, 1], &ones)), ErrorKind::Shape);
     assert_eq!(kind(Conv3d::new([9, 9, 9], [usize::MAX, 3, 1], &ones)), ErrorKind::TooLarge);
     assert_eq!(kind(Conv3d::new([1 << 12, 1 << 12, 1 << 12], [1, 1, 1], &[1.0])), ErrorKind::TooLarge);
-    assert_eq!(Conv3d::new([9, 9, 9], [1, 1, 1], &[1.0]).plan::<u8>(gpu).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(
+        Conv3d::new([9, 9, 9], [1, 1, 1], &[1.0]).plan::<u8>(gpu).unwrap_err().kind(),
+        ErrorKind::Unsupported
+    );
     let plan = Conv3d::new([4, 0, 4], [3, 3, 3], &ones).plan::<f32>(gpu).unwrap();
     assert!(plan.program().dispatches.is_empty());
 }

@@ -25,7 +25,12 @@ fn grey_matches_reference_and_leaves_what_lies_behind() {
                 rec.submit().unwrap();
                 let mut want = grey(&op, &rgb);
                 want.resize(padded, 0xee);
-                assert_eq!(output.read().unwrap(), want, "{}: {variant} {h} x {w}, {weights:?}", device.label);
+                assert_eq!(
+                    output.read().unwrap(),
+                    want,
+                    "{}: {variant} {h} x {w}, {weights:?}",
+                    device.label
+                );
             }
         }
     }
