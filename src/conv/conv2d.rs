@@ -28,7 +28,8 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program};
 /// # Variants
 /// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`: see [the family](crate::conv). `auto` (the
 /// default) takes `register` up to 256 weights, then `strategy1` while a tile with its halo fits workgroup memory,
-/// then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on processors `constant`.
+/// then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on processors `register` up to 64 weights, then
+/// `constant`.
 ///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even extent of the filter, a filter larger than the

@@ -150,6 +150,9 @@ const MOST_ON_CPU: usize = 40_000;
 /// Multiply-adds in the text of a kernel, so that drivers compile it in a second.
 const MOST_TERMS: usize = 256;
 
+/// Weights up to which a processor's driver compiles them in a tenth of a second.
+const MOST_TERMS_ON_CPU: usize = 64;
+
 const WORKGROUP_SIZE: usize = 256;
 
 impl Stencil {
@@ -273,19 +276,19 @@ impl Stencil {
 
     /// Which variant, and why.
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
-        let constant = self.taps() <= MOST_CONSTANT;
-        if profile.is_cpu() && constant {
+        let (taps, constant) = (self.taps(), self.taps() <= MOST_CONSTANT);
+        let most_terms = if profile.is_cpu() { MOST_TERMS_ON_CPU } else { MOST_TERMS };
+        let fits = halo_bytes(self.tile(dtype), self.filter) <= profile.limits.max_workgroup_bytes as usize;
+        if taps <= most_terms {
+            ("register", format!("{taps} weights are few enough to write every product out"))
+        } else if profile.is_cpu() && constant {
             ("constant", "on a processor the caches hold what tiles would, and barriers are dear".to_owned())
-        } else if self.taps() <= MOST_TERMS && !profile.is_cpu() {
-            ("register", format!("{} weights are few enough to write every product out", self.taps()))
-        } else if halo_bytes(self.tile(dtype), self.filter) <= profile.limits.max_workgroup_bytes as usize
-            && !profile.is_cpu()
-        {
-            ("strategy1", format!("{} weights; a tile with its halo fits workgroup memory", self.taps()))
+        } else if fits && !profile.is_cpu() {
+            ("strategy1", format!("{taps} weights; a tile with its halo fits workgroup memory"))
         } else if constant {
             ("constant", "a tile with its halo is above workgroup memory".to_owned())
         } else {
-            ("naive", format!("{} weights are too many for every faster variant", self.taps()))
+            ("naive", format!("{taps} weights are too many for every faster variant"))
         }
     }
 
@@ -651,7 +654,8 @@ mod tests {
         assert_eq!(chosen(&image(500, 500, 31, 31), &h100), "strategy1");
         assert_eq!(chosen(&image(500, 500, 101, 101), &portable), "constant");
         assert_eq!(chosen(&image(500, 500, 129, 129), &portable), "naive");
-        assert_eq!(chosen(&image(500, 500, 5, 5), &DeviceProfile::mesa()), "constant");
+        assert_eq!(chosen(&image(500, 500, 5, 5), &DeviceProfile::mesa()), "register");
+        assert_eq!(chosen(&image(500, 500, 9, 9), &DeviceProfile::mesa()), "constant");
     }
 
     #[test]

@@ -55,7 +55,8 @@ impl Divide {
 ///
 /// # Variants
 /// `naive`, `tiled` (radius up to 16, on a device with 16 KiB of workgroup memory) and `separable`. `auto` (the default)
-/// takes `tiled` up to radius 4, `separable` above; on processors `naive` for radius 0 and 1, and `separable`.
+/// takes `tiled` up to radius 4, `separable` above and on processors, but `naive` where the row sums are above the
+/// largest binding.
 ///
 /// # Errors
 /// [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above 1448, whose
@@ -132,11 +133,11 @@ impl Blur {
     }
 
     fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
-        let radius = self.radius;
-        if profile.is_cpu() && radius <= 1 {
-            ("naive", "on a processor the caches hold what tiles would".to_owned())
-        } else if radius <= 4 && !profile.is_cpu() {
+        let (radius, cpu) = (self.radius, profile.is_cpu());
+        if radius <= 4 && !cpu {
             ("tiled", format!("radius {radius}: a window has few pixels, and each is loaded about once"))
+        } else if self.scratch() > profile.limits.max_storage_binding && !(cpu && radius > MOST_ON_CPU) {
+            ("naive", "the row sums of the image are above the largest binding".to_owned())
         } else {
             ("separable", format!("radius {radius}: each sum follows from the one before"))
         }
@@ -262,4 +263,22 @@ pub(super) const INFO: OpInfo = OpInfo {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let forms = Divide::ALL.into_iter().flat_map(|d| [40, 41].map(|w| Blur::new(50, w, 2).divide(d)));
     forms.map(|blur| Op::<u8>::lower(&blur.variant(variant), profile)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choice_follows_device_and_radius() {
+        let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
+        let chosen =
+            |h, r, p: &DeviceProfile| Op::<u8>::lower(&Blur::new(h, 8000, r), p).map(|p| p.variant).ok();
+        assert_eq!(chosen(1000, 4, &h100), Some("tiled"));
+        assert_eq!(chosen(1000, 5, &h100), Some("separable"));
+        assert_eq!(chosen(1000, 1, &mesa), Some("separable"));
+        // Row sums of 256 MB.
+        assert_eq!(chosen(8000, 1, &mesa), Some("naive"));
+        assert_eq!(chosen(8000, 61, &mesa), None);
+    }
 }
