@@ -468,7 +468,7 @@ impl Lowering<'_> {
         let asked = stencil.outputs.is_some();
         [registers.rows, registers.planes] = stencil.outputs.unwrap_or(match stencil.axes {
             1 => [1, 1],
-            2 if self.profile.is_cpu() => [2, 1],
+            2 if self.profile.is_cpu() => [4, 1],
             2 => [8, 1],
             _ if self.profile.is_cpu() => [1, 2],
             _ => [2, 4],
