@@ -52,6 +52,8 @@
 //! | products of many small matrices, or of many pairs | [`GemmBatched`] ([`dense`]) |
 //! | a matrix times a vector, transposed or not | [`Gemv`] ([`dense`]) |
 //! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
+//! | a filter along a line, over an image or a volume | [`Conv1d`], [`Conv2d`], [`Conv3d`] ([`conv`]) |
+//! | the brightness of pixels, a box blur | [`Grey`], [`Blur`] ([`image`]) |
 //! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
@@ -86,11 +88,13 @@
 //! integers and timestamps are used where they are there; `auto`, the default variant, chooses, and says why.
 
 pub mod analysis;
+pub mod conv;
 pub mod dense;
 mod element;
 pub mod elementwise;
 mod error;
 pub mod gpu;
+pub mod image;
 pub mod io;
 mod plan;
 pub mod primitives;
@@ -100,6 +104,7 @@ pub mod shader;
 mod shape;
 pub mod sparse;
 
+pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};
 pub use dense::{
     Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Precision, Transpose, Widened,
 };
@@ -107,6 +112,7 @@ pub use element::{DType, Element};
 pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
+pub use image::{Blur, Divide, Grey, GreyWeights};
 pub use plan::{Plan, Plannable, Report};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 pub use primitives::{
@@ -122,6 +128,8 @@ pub mod prelude {
         Transpose, Widened, Zip, ZipFn,
     };
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
+    pub use crate::{Blur, Divide, Grey, GreyWeights};
+    pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
     pub use crate::{Histogram, RadixSort, TopK};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
@@ -130,7 +138,7 @@ pub mod prelude {
 
 /// Every op, by family: the registry that tests, benches and the `op` example iterate.
 pub fn ops() -> impl Iterator<Item = &'static program::OpInfo> {
-    elementwise::OPS.iter().chain(primitives::OPS).chain(dense::OPS)
+    elementwise::OPS.iter().chain(primitives::OPS).chain(dense::OPS).chain(conv::OPS).chain(image::OPS)
 }
 
 #[doc = include_str!("../README.md")]

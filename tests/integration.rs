@@ -4,6 +4,11 @@
 
 mod architecture;
 mod conformance;
+mod conv {
+    mod conv1d;
+    mod conv2d;
+    mod conv3d;
+}
 mod dense {
     mod gemm;
     mod gemm_batched;
@@ -22,6 +27,10 @@ mod examples {
 
     mod rows;
     mod wordcount;
+}
+mod image {
+    mod blur;
+    mod grey;
 }
 mod primitives {
     mod histogram;

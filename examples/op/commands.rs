@@ -1,6 +1,6 @@
 //! Op names to descriptors: the one place that knows what each op takes on the command line.
 
-use crate::array::{Array, shape_text, with_data, with_type};
+use crate::array::{Array, Data, shape_text, with_data, with_type};
 use crate::{Failure, npy, refuse};
 use half::f16;
 use std::ffi::OsString;
@@ -8,9 +8,11 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
+use tilework::conv::{Boundary, Conv1d, Conv2d, Conv3d};
 use tilework::dense::{Activation, Gemm, GemmBatched, Gemv, Precision, Transpose};
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::gpu::Executable;
+use tilework::image::{Blur, Divide, Grey, GreyWeights};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
 use tilework::reference::Number;
@@ -75,6 +77,11 @@ const COMMANDS: &[Command] = &[
     },
     Command { name: "gemv", inputs: 2..=2, keys: &[flag("trans"), value("alpha")], job: gemv },
     Command { name: "transpose", inputs: 1..=1, keys: &[], job: transpose },
+    Command { name: "conv1d", inputs: 2..=2, keys: &[value("boundary")], job: conv1d },
+    Command { name: "conv2d", inputs: 2..=2, keys: &[value("boundary")], job: conv2d },
+    Command { name: "conv3d", inputs: 2..=2, keys: &[value("boundary")], job: conv3d },
+    Command { name: "grey", inputs: 1..=1, keys: &[value("weights")], job: grey },
+    Command { name: "blur", inputs: 1..=1, keys: &[value("radius"), value("divide")], job: blur },
 ];
 
 /// An op on the command line.
@@ -686,6 +693,69 @@ fn transpose(mut call: Call<'_>) -> Result<Job, Failure> {
     let [m, n] = x.dims("transpose: x")?;
     let op = Transpose::new(m, n).variant(call.variant);
     Ok(with_type!(x.data, job(op, vec![Operand::Given(x), Operand::Result(vec![n, m])])))
+}
+
+/// The input, the weights and extents of the filter, and the boundary of a stencil.
+#[allow(clippy::type_complexity, reason = "the parts of a call, taken apart at once")]
+fn stencil<const N: usize>(
+    op: &str,
+    call: &mut Call<'_>,
+) -> Result<(Array, [usize; N], Vec<f32>, [usize; N], Boundary), Failure> {
+    let [x, filter] = call.take()?;
+    let extents = x.dims(&format!("{op}: x"))?;
+    let shape = filter.dims(&format!("{op}: the filter"))?;
+    let text = filter.describe();
+    let Data::F32(weights) = filter.data else {
+        return Err(refuse!("{op}: the filter is {text}; it must be of f32"));
+    };
+    let boundary = call.keys.choice("boundary", &Boundary::ALL.map(Boundary::name))?;
+    Ok((x, extents, weights, shape, Boundary::from_name(boundary).unwrap_or_default()))
+}
+
+/// One input to an output of its shape.
+fn same_size(x: Array) -> Vec<Operand> {
+    let shape = x.shape.clone();
+    vec![Operand::Given(x), Operand::Result(shape)]
+}
+
+fn conv1d(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (x, [n], weights, _, boundary) = stencil::<1>("conv1d", &mut call)?;
+    let op = Conv1d::new(n, &weights).boundary(boundary).variant(call.variant);
+    Ok(with_type!(x.data, job(op, same_size(x))))
+}
+
+fn conv2d(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (x, [h, w], weights, shape, boundary) = stencil("conv2d", &mut call)?;
+    let op = Conv2d::new(h, w, shape, &weights).boundary(boundary).variant(call.variant);
+    Ok(with_type!(x.data, job(op, same_size(x))))
+}
+
+fn conv3d(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (x, extents, weights, shape, boundary) = stencil("conv3d", &mut call)?;
+    let op = Conv3d::new(extents, shape, &weights).boundary(boundary).variant(call.variant);
+    Ok(with_type!(x.data, job(op, same_size(x))))
+}
+
+fn grey(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [rgb] = call.take()?;
+    let [h, w, colours] = rgb.dims("grey: rgb")?;
+    if colours != 3 {
+        return Err(refuse!("grey: rgb is {}; its last axis must be 3: red, green, blue", rgb.describe()));
+    }
+    let weights = call.keys.choice("weights", &GreyWeights::ALL.map(GreyWeights::name))?;
+    let op =
+        Grey::new(h, w).weights(GreyWeights::from_name(weights).unwrap_or_default()).variant(call.variant);
+    Ok(with_type!(rgb.data, job(op, vec![Operand::Given(rgb), Operand::Result(vec![h, w])])))
+}
+
+fn blur(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let [h, w] = x.dims("blur: x")?;
+    let divide = call.keys.choice("divide", &Divide::ALL.map(Divide::name))?;
+    let op = Blur::new(h, w, call.keys.number("radius", 1)?)
+        .divide(Divide::from_name(divide).unwrap_or_default())
+        .variant(call.variant);
+    Ok(with_type!(x.data, job(op, same_size(x))))
 }
 
 fn sort(mut call: Call<'_>) -> Result<Job, Failure> {

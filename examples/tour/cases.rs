@@ -65,6 +65,17 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, "naive", &m.floats) },
     Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, "tiled", &m.floats) },
     Case { op: "transpose", dtype: DType::U8, run: |gpu, m| transpose(gpu, "auto", &m.bytes) },
+    Case { op: "conv1d", dtype: DType::F32, run: |gpu, m| conv1d(gpu, "auto", &m.floats) },
+    Case { op: "conv2d", dtype: DType::F32, run: |gpu, m| conv2d(gpu, "naive", &m.floats) },
+    Case { op: "conv2d", dtype: DType::F32, run: |gpu, m| conv2d(gpu, "constant", &m.floats) },
+    Case { op: "conv2d", dtype: DType::F32, run: |gpu, m| conv2d(gpu, "strategy1", &m.floats) },
+    Case { op: "conv2d", dtype: DType::F32, run: |gpu, m| conv2d(gpu, "strategy2", &m.floats) },
+    Case { op: "conv2d", dtype: DType::F32, run: |gpu, m| conv2d(gpu, "strategy3", &m.floats) },
+    Case { op: "conv2d", dtype: DType::F32, run: |gpu, m| conv2d(gpu, "register", &m.floats) },
+    Case { op: "conv3d", dtype: DType::F32, run: |gpu, m| conv3d(gpu, "auto", &m.floats) },
+    Case { op: "grey", dtype: DType::U8, run: |gpu, m| grey(gpu, &m.bytes) },
+    Case { op: "blur", dtype: DType::U8, run: |gpu, m| blur(gpu, 1, &m.bytes) },
+    Case { op: "blur", dtype: DType::U8, run: |gpu, m| blur(gpu, 8, &m.bytes) },
 ];
 
 /// A row of the table: an op in one of its forms.
@@ -523,6 +534,95 @@ fn transpose<T: Element>(gpu: &Gpu, variant: &str, x: &[T]) -> Result<Outcome> {
     run(gpu, |rec| plan.record(rec, &dx, &dy))?;
     let check = exact(dy.read()? == reference::transpose(1, m, n, x));
     outcome(gpu, format!("{m}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+/// Rows (or planes) of a result that its reference computes: all, or so many that it takes a second.
+fn checked_rows(rows: usize, terms_of_a_row: usize) -> usize {
+    rows.min(CHECKED_TERMS / terms_of_a_row.max(1)).max(1)
+}
+
+/// Multiply-adds that the reference of a stencil may take.
+const CHECKED_TERMS: usize = 1 << 26;
+
+/// Weights that differ all over.
+fn weights(n: usize) -> Vec<f32> {
+    (0..n).map(|i| (i as f32 * 0.7).sin() / n as f32).collect()
+}
+
+/// Checks the front of what a stencil has made: the results of a smaller one on the front of its input, less those
+/// that saw its end.
+fn check_front(got: &[f32], want: &[f64], bounds: &[f64], front: usize) -> Check {
+    Check::compare(&got[..front], &want[..front], &bounds[..front])
+}
+
+fn conv1d(gpu: &Gpu, variant: &str, x: &[f32]) -> Result<Outcome> {
+    let (n, filter) = (x.len(), weights(5));
+    let op = |n| Conv1d::new(n, &filter).variant(variant);
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f32>(n)?);
+    let plan = op(n).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let some = checked_rows(n, filter.len());
+    let front = if some == n { n } else { some - 2 };
+    let (want, bounds) =
+        (reference::conv1d(&op(some), &x[..some]), reference::conv1d_bound(&op(some), &x[..some]));
+    let check = check_front(&dy.read()?, &want, &bounds, front);
+    outcome(gpu, format!("{n} under 5"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+/// About a square, its sides multiples of 4.
+fn conv2d(gpu: &Gpu, variant: &str, x: &[f32]) -> Result<Outcome> {
+    let (side, filter) = ((x.len().isqrt() & !3).max(8), weights(25));
+    let op = |h| Conv2d::new(h, side, [5, 5], &filter).variant(variant);
+    let (dx, dy) = (gpu.upload(&x[..side * side])?, gpu.alloc::<f32>(side * side)?);
+    let plan = op(side).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let some = checked_rows(side, 25 * side).max(5);
+    let front = if some == side { side } else { some - 2 } * side;
+    let part = &x[..some * side];
+    let (want, bounds) = (reference::conv2d(&op(some), part), reference::conv2d_bound(&op(some), part));
+    let check = check_front(&dy.read()?, &want, &bounds, front);
+    outcome(gpu, format!("{side}x{side} under 5x5"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+/// A cube, its edges multiples of 4.
+fn conv3d(gpu: &Gpu, variant: &str, x: &[f32]) -> Result<Outcome> {
+    let edge = ((x.len() as f64).cbrt() as usize & !3).max(4);
+    let (plane, filter) = (edge * edge, weights(27));
+    let op = |d| Conv3d::new([d, edge, edge], [3, 3, 3], &filter).variant(variant);
+    let (dx, dy) = (gpu.upload(&x[..edge * plane])?, gpu.alloc::<f32>(edge * plane)?);
+    let plan = op(edge).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let some = checked_rows(edge, 27 * plane).max(3);
+    let front = if some == edge { edge } else { some - 1 } * plane;
+    let part = &x[..some * plane];
+    let (want, bounds) = (reference::conv3d(&op(some), part), reference::conv3d_bound(&op(some), part));
+    let check = check_front(&dy.read()?, &want, &bounds, front);
+    let size = format!("{edge}x{edge}x{edge} under 3x3x3");
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+/// The bytes as an image of pixels, about square.
+fn grey(gpu: &Gpu, x: &[u8]) -> Result<Outcome> {
+    let side = (x.len() / 3).isqrt();
+    let (op, x) = (Grey::new(side, side), &x[..3 * side * side]);
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<u8>(side * side)?);
+    let plan = op.plan::<u8>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let check = exact(dy.read()? == reference::grey(&op, x));
+    outcome(gpu, format!("{side}x{side}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+fn blur(gpu: &Gpu, radius: usize, x: &[u8]) -> Result<Outcome> {
+    let side = x.len().isqrt();
+    let (dx, dy) = (gpu.upload(&x[..side * side])?, gpu.alloc::<u8>(side * side)?);
+    let plan = Blur::new(side, side, radius).plan::<u8>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let rows = checked_rows(side, (2 * radius + 1).pow(2) * side).max(radius + 1).min(side);
+    let front = if rows == side { side } else { rows - radius } * side;
+    let want = reference::blur(&Blur::new(rows, side, radius), &x[..rows * side]);
+    let check = exact(dy.read()?[..front] == want[..front]);
+    let size = format!("{side}x{side} radius {radius}");
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &dy))
 }
 
 fn sort(gpu: &Gpu, descending: bool, keys: &[f32]) -> Result<Outcome> {

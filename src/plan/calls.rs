@@ -1,13 +1,15 @@
 //! One-line forms: allocate the output, plan, record, submit. For programs that have no GPU code.
 
 use super::Plannable;
+use crate::conv::{Conv1d, Conv2d, Conv3d};
 use crate::dense::{Gemm, Gemv, Transpose};
 use crate::element::Element;
 use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Recorder, Slice};
+use crate::image::{Blur, Grey};
 use crate::primitives::{Histogram, RadixSort, Reduce, ReduceByKey, Reducer, Scan, SegmentedReduce, TopK};
-use crate::program::{In, InOut, Op};
+use crate::program::{In, InOut, Op, Out};
 
 impl Gpu {
     /// `function` of every element of `x`, in a new buffer: [`Map`].
@@ -427,6 +429,99 @@ impl Gpu {
         let best = (self.alloc(k)?, self.alloc(k)?);
         self.run(|rec| plan.record(rec, input, &best.0, &best.1))?;
         Ok(best)
+    }
+
+    /// `input` under a filter of odd length, with 0 outside, in a new buffer: [`Conv1d`].
+    ///
+    /// # Errors
+    /// Those of [`Conv1d`] and of [`Gpu::alloc`].
+    pub fn conv1d<'a>(&self, input: impl Into<Slice<'a, f32>>, filter: &[f32]) -> Result<Buffer<f32>> {
+        let input = input.into();
+        self.same_size(input, &Conv1d::new(input.len(), filter))
+    }
+
+    /// `input`, an image of `h` x `w` of `f32` or `u8`, under a filter of odd extents, with 0 outside, in a new buffer:
+    /// [`Conv2d`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])?;
+    /// let sums = gpu.conv2d(&x, [3, 3], [1, 3], &[1.0; 3])?;
+    /// assert_eq!(sums.read()?, [3.0, 6.0, 5.0, 9.0, 15.0, 11.0, 15.0, 24.0, 17.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Conv2d`] and of [`Gpu::alloc`].
+    pub fn conv2d<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        [h, w]: [usize; 2],
+        shape: [usize; 2],
+        filter: &[f32],
+    ) -> Result<Buffer<T>> {
+        self.same_size(input.into(), &Conv2d::new(h, w, shape, filter))
+    }
+
+    /// `input`, a volume of these extents, under a filter of odd extents, with 0 outside, in a new buffer: [`Conv3d`].
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Conv3d`] and of [`Gpu::alloc`].
+    pub fn conv3d<'a>(
+        &self,
+        input: impl Into<Slice<'a, f32>>,
+        extents: [usize; 3],
+        shape: [usize; 3],
+        filter: &[f32],
+    ) -> Result<Buffer<f32>> {
+        self.same_size(input.into(), &Conv3d::new(extents, shape, filter))
+    }
+
+    /// The brightness of the pixels of `rgb`, an image of `h` x `w` x 3 bytes, in a new buffer: [`Grey`].
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `rgb` has another length; those of [`Grey`] and of [`Gpu::alloc`].
+    pub fn grey<'a>(&self, rgb: impl Into<Slice<'a, u8>>, h: usize, w: usize) -> Result<Buffer<u8>> {
+        let (rgb, plan) = (rgb.into(), Grey::new(h, w).plan::<u8>(self)?);
+        let output = self.alloc(h * w)?;
+        self.run(|rec| plan.record(rec, rgb, &output))?;
+        Ok(output)
+    }
+
+    /// The means of windows of `2 radius + 1` pixels a side of `image`, `h` x `w` bytes, in a new buffer: [`Blur`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let rgb = gpu.upload(&[0u8, 0, 0, 90, 90, 90, 30, 30, 30])?;
+    /// let grey = gpu.grey(&rgb, 1, 3)?;
+    /// assert_eq!(gpu.blur(&grey, 1, 3, 1)?.read()?, [45, 40, 60]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `image` has another length; those of [`Blur`] and of [`Gpu::alloc`].
+    pub fn blur<'a>(
+        &self,
+        image: impl Into<Slice<'a, u8>>,
+        h: usize,
+        w: usize,
+        radius: usize,
+    ) -> Result<Buffer<u8>> {
+        self.same_size(image.into(), &Blur::new(h, w, radius))
+    }
+
+    /// Runs an op whose output is as large as its input.
+    fn same_size<T: Element, D: Op<T, Operands = (In<T>, Out<T>)>>(
+        &self,
+        input: Slice<'_, T>,
+        op: &D,
+    ) -> Result<Buffer<T>> {
+        let plan = op.plan::<T>(self)?;
+        let output = self.alloc(input.len())?;
+        self.run(|rec| plan.record(rec, input, &output))?;
+        Ok(output)
     }
 
     /// Submits what `record` records.

@@ -4,9 +4,14 @@
 
 mod activation;
 mod axpy;
+mod blur;
+mod conv1d;
+mod conv2d;
+mod conv3d;
 mod gemm;
 mod gemm_batched;
 mod gemv;
+mod grey;
 mod histogram;
 mod map;
 mod number;
@@ -26,9 +31,14 @@ mod zip;
 
 pub use activation::activate;
 pub use axpy::{axpy, axpy_bound};
+pub use blur::blur;
+pub use conv1d::{conv1d, conv1d_bound};
+pub use conv2d::{conv2d, conv2d_bound};
+pub use conv3d::{conv3d, conv3d_bound};
 pub use gemm::{gemm, gemm_bound};
 pub use gemm_batched::{gemm_batched, gemm_batched_bound};
 pub use gemv::{gemv, gemv_bound};
+pub use grey::grey;
 pub use histogram::histogram;
 pub use map::{map, map_bound};
 pub use number::Number;

@@ -1,0 +1,137 @@
+//! Stencils.
+
+mod support;
+
+use support::{Bench, Case, centred, random};
+use tilework::prelude::*;
+use tilework::program::{In, Op, Out};
+use tilework::{Element, Result};
+
+/// The cases of an op.
+type Group = fn(&mut Bench) -> Result<()>;
+
+fn main() -> Result<()> {
+    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    let groups: [(&str, Group); 4] =
+        [("conv1d", conv1d), ("conv2d", conv2d), ("conv3d", conv3d), ("conv-outputs", outputs)];
+    for (name, group) in groups {
+        if bench.wants(name) {
+            group(&mut bench)?;
+        }
+    }
+    bench.finish();
+    Ok(())
+}
+
+/// Measures one stencil; one that does not fit is left out.
+fn measure<T: Element, D: Op<T, Operands = (In<T>, Out<T>)>>(
+    bench: &mut Bench,
+    (op, variant, size): (&str, &str, String),
+    desc: &D,
+    x: &Buffer<T>,
+    y: &Buffer<T>,
+) -> Result<()> {
+    let Ok(plan) = desc.plan::<T>(&bench.gpu) else { return Ok(()) };
+    let len = plan.program().operands[0].len;
+    let (dtype, cost) = (T::DTYPE.to_string(), plan.program().cost);
+    let case = Case { op, variant, dtype: &dtype, size, cost };
+    let (x, y) = (x.slice(..len)?, y.slice(..len)?);
+    bench.device(&case, |rec| plan.record(rec, x, y));
+    Ok(())
+}
+
+fn weights(n: usize) -> Vec<f32> {
+    (0..n).map(|i| (i % 7) as f32 / 16.0 - 0.125).collect()
+}
+
+fn conv1d(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let cases = bench.scale(
+        vec![(1 << 16, 5), (1 << 20, 5), (1 << 28, 5), ((1 << 28) - 1, 5), (1 << 28, 31), (1 << 26, 255)],
+        vec![(1 << 20, 5), (1 << 18, 31)],
+    );
+    let most = cases.iter().map(|c| c.0).max().unwrap_or(0);
+    let (x, y) = (random(&gpu, most, centred)?, gpu.alloc::<f32>(most)?);
+    for (n, f) in cases {
+        for v in Conv1d::variants() {
+            let desc = Conv1d::new(n, &weights(f)).variant(v.name);
+            measure(bench, ("conv1d", v.name, format!("{n} {f}")), &desc, &x, &y)?;
+        }
+    }
+    Ok(())
+}
+
+fn conv2d(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let cases = bench.scale(
+        vec![([256, 256], [5, 5]), ([1024, 1024], [5, 5])]
+            .into_iter()
+            .chain([[3, 3], [5, 5], [7, 7], [11, 11], [31, 31]].map(|f| ([8192, 8192], f)))
+            .chain([([8191, 8191], [5, 5])])
+            .collect(),
+        vec![([512, 512], [5, 5]), ([511, 511], [3, 3])],
+    );
+    let most = cases.iter().map(|c| c.0[0] * c.0[1]).max().unwrap_or(0);
+    let (x, y) = (random(&gpu, most, centred)?, gpu.alloc::<f32>(most)?);
+    let (bytes, out) = (random(&gpu, most, |b| b as u8)?, gpu.alloc::<u8>(most)?);
+    for ([h, w], f) in cases {
+        let size = format!("{h}x{w} {}x{}", f[0], f[1]);
+        for v in Conv2d::variants() {
+            let desc = Conv2d::new(h, w, f, &weights(f[0] * f[1])).variant(v.name);
+            measure(bench, ("conv2d", v.name, size.clone()), &desc, &x, &y)?;
+            if f == [5, 5] {
+                measure(bench, ("conv2d", v.name, size.clone()), &desc, &bytes, &out)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn conv3d(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let cases = bench.scale(
+        vec![
+            (64, [3, 3, 3]),
+            (128, [3, 3, 3]),
+            (512, [3, 3, 3]),
+            (511, [3, 3, 3]),
+            (512, [5, 5, 5]),
+            (256, [7, 7, 7]),
+        ],
+        vec![(64, [3, 3, 3]), (63, [3, 3, 3])],
+    );
+    let most = cases.iter().map(|c| c.0).max().unwrap_or(0usize).pow(3);
+    let (x, y) = (random(&gpu, most, centred)?, gpu.alloc::<f32>(most)?);
+    for (n, f) in cases {
+        let size = format!("{n}x{n}x{n} {}x{}x{}", f[0], f[1], f[2]);
+        for v in Conv3d::variants() {
+            let desc = Conv3d::new([n; 3], f, &weights(f.iter().product())).variant(v.name);
+            measure(bench, ("conv3d", v.name, size.clone()), &desc, &x, &y)?;
+        }
+    }
+    Ok(())
+}
+
+/// Candidates for the policy of `register`: rows and planes of outputs an invocation.
+fn outputs(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let (side, edge) = bench.scale((8192, 512), (256, 32));
+    let most = (side * side).max(edge * edge * edge);
+    let (x, y) = (random(&gpu, most, centred)?, gpu.alloc::<f32>(most)?);
+    for f in [[3, 3], [5, 5], [7, 7]] {
+        for rows in bench.scale(vec![1, 2, 4, 8, 16], vec![2, 4]) {
+            let name = format!("register {rows}");
+            let desc = Conv2d::new(side, side, f, &weights(f[0] * f[1])).variant("register").outputs(rows, 1);
+            let size = format!("{side}x{side} {}x{}", f[0], f[1]);
+            measure(bench, ("conv2d", &name, size), &desc, &x, &y)?;
+        }
+    }
+    let candidates =
+        vec![[1, 1], [1, 2], [1, 4], [1, 8], [2, 1], [2, 2], [2, 4], [2, 8], [4, 1], [4, 2], [4, 4]];
+    for [rows, planes] in bench.scale(candidates, vec![[1, 2]]) {
+        let name = format!("register {rows}x{planes}");
+        let desc = Conv3d::new([edge; 3], [3; 3], &weights(27)).variant("register").outputs(rows, planes);
+        measure(bench, ("conv3d", &name, format!("{edge}x{edge}x{edge} 3x3x3")), &desc, &x, &y)?;
+    }
+    Ok(())
+}

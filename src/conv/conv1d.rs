@@ -1,0 +1,102 @@
+//! Stencils along a line.
+
+use super::stencil::{Boundary, Stencil, stencil_builders};
+use crate::element::Element;
+use crate::error::Result;
+use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program};
+
+/// `output[i] = sum over j of input[i + j - r] * filter[j]`, where the filter has `t = 2 r + 1` weights.
+///
+/// # Shapes
+/// `input` and `output` have `n` elements. The filter has odd extents, none above the input's, and belongs to the descriptor: for another filter
+/// of the same shape plan again, which finds the compiled kernels. An empty input gives an empty output. The two
+/// buffers must be different wgpu buffers.
+///
+/// # Boundary
+/// Outside of the input lies 0, or by [`boundary`](Self::boundary) the nearest element or the other side's.
+///
+/// # Types, precision and determinism
+/// f32. A sum of `t` products is fused multiply-adds in an order that depends on the variant only:
+/// the same device gives the same bits.
+///
+/// # Cost
+/// `2 t` operations an output; with `register` each input is read about once. One dispatch, no scratch.
+///
+/// # Variants
+/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`: see [the family](crate::conv). `auto` (the
+/// default) takes `register` up to 256 weights, then `strategy1` while a tile with its halo fits workgroup memory,
+/// then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on processors `register` up to 64 weights, then
+/// `constant`.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even extent of the filter, a filter larger than the
+/// input, a weight that is not finite, an unknown variant; [`Shape`](crate::ErrorKind::Shape): a number of weights
+/// that is not the filter's; [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest binding or buffer;
+/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type, or a variant that this filter or device
+/// does not fit, with the numbers.
+///
+/// # Algorithm
+/// Tiles as in Kirk and Hwu, *Programming Massively Parallel Processors*: `shaders/conv/stencil_*.wgsl`. The text of
+/// `register` is made by `src/conv/register.rs`: each row of inputs is loaded once by vec4s with its neighbours and
+/// added to every sum of the invocation that it is part of.
+///
+/// # Example
+/// ```
+/// use tilework::conv::{Boundary, Conv1d};
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let smooth = Conv1d::new(1_000_000, &[0.25, 0.5, 0.25]).boundary(Boundary::Clamp);
+/// let program = Op::<f32>::lower(&smooth, &DeviceProfile::h100())?;
+/// assert_eq!(program.variant, "register");
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conv1d {
+    stencil: Stencil,
+}
+
+impl Conv1d {
+    /// Of `n` elements, by a filter of odd length.
+    pub fn new(n: usize, filter: &[f32]) -> Self {
+        Self { stencil: Stencil::new("conv1d", 1, [1, 1, n], [1, 1, filter.len()], filter) }
+    }
+}
+
+stencil_builders!(Conv1d);
+
+impl<T: Element> Op<T> for Conv1d {
+    type Operands = (In<T>, Out<T>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.stencil.lower(T::DTYPE, profile)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "conv1d",
+    about: "each element becomes a weighted sum of its neighbours along a line",
+    inputs: "x (n), filter (f), odd extents",
+    keys: "boundary zero/clamp/wrap (zero)",
+    variants: Conv1d::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for boundary in Boundary::ALL {
+        let forms: &[(usize, usize)] = match variant {
+            "register" | "strategy2" => &[(1000, 5), (1001, 9)],
+            "strategy1" => &[(1000, 5), (1001, 99), (9999, 2001)],
+            _ => &[(1000, 5), (1001, 99), (9999, 2001), (20_000, 9001)],
+        };
+        for &(n, f) in forms {
+            let desc = Conv1d::new(n, &vec![1.0; f]).boundary(boundary).variant(variant);
+            programs.push(Op::<f32>::lower(&desc, profile)?);
+        }
+        if matches!(variant, "naive" | "strategy3") {
+            let desc = Conv1d::new(40_000, &vec![1.0; 20_001]).boundary(boundary).variant(variant);
+            programs.push(Op::<f32>::lower(&desc, profile)?);
+        }
+    }
+    Ok(programs)
+}

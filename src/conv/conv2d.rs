@@ -1,0 +1,98 @@
+//! Stencils over an image.
+
+use super::stencil::{Boundary, Stencil, stencil_builders};
+use crate::element::Element;
+use crate::error::Result;
+use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program};
+
+/// `output[y, x] = sum over j, i of input[y + j - ry, x + i - rx] * filter[j, i]`, of `t = (2 ry + 1) (2 rx + 1)` weights.
+///
+/// # Shapes
+/// `input` and `output` are `h` x `w`, row-major without gaps. The filter has odd extents, none above the input's, and belongs to the descriptor: for another filter
+/// of the same shape plan again, which finds the compiled kernels. An empty input gives an empty output. The two
+/// buffers must be different wgpu buffers.
+///
+/// # Boundary
+/// Outside of the input lies 0, or by [`boundary`](Self::boundary) the nearest element or the other side's.
+///
+/// # Types, precision and determinism
+/// f32 and u8, the filter always f32. A sum of `t` products is fused multiply-adds in an order that depends on the variant only:
+/// the same device gives the same bits.
+/// Elements of u8 are multiplied and summed in f32, then rounded to the nearest whole number, ties to even, and
+/// saturated to 0 ... 255. Weights that are multiples of one power of 2 make every sum exact where none is above
+/// 2^24 of it: all variants then agree bit by bit.
+///
+/// # Cost
+/// `2 t` operations an output; with `register` each input is read about once. One dispatch, no scratch.
+///
+/// # Variants
+/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`: see [the family](crate::conv). `auto` (the
+/// default) takes `register` up to 256 weights, then `strategy1` while a tile with its halo fits workgroup memory,
+/// then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on processors `register` up to 64 weights, then
+/// `constant`.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even extent of the filter, a filter larger than the
+/// input, a weight that is not finite, an unknown variant; [`Shape`](crate::ErrorKind::Shape): a number of weights
+/// that is not the filter's; [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest binding or buffer;
+/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type, or a variant that this filter or device
+/// does not fit, with the numbers.
+///
+/// # Algorithm
+/// Tiles as in Kirk and Hwu, *Programming Massively Parallel Processors*: `shaders/conv/stencil_*.wgsl`. The text of
+/// `register` is made by `src/conv/register.rs`: each row of inputs is loaded once by vec4s with its neighbours and
+/// added to every sum of the invocation that it is part of.
+///
+/// # Example
+/// ```
+/// use tilework::conv::{Boundary, Conv2d};
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let sharpen = Conv2d::new(1080, 1920, [3, 3], &[0.0, -1.0, 0.0, -1.0, 5.0, -1.0, 0.0, -1.0, 0.0]);
+/// let tiled = sharpen.boundary(Boundary::Clamp).variant("strategy1");
+/// let program = Op::<u8>::lower(&tiled, &DeviceProfile::h100())?;
+/// assert!(program.why.contains("reuse"));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conv2d {
+    stencil: Stencil,
+}
+
+impl Conv2d {
+    /// Of an image of `h` x `w`, by a filter of these extents, given row by row.
+    pub fn new(h: usize, w: usize, [rows, columns]: [usize; 2], filter: &[f32]) -> Self {
+        Self { stencil: Stencil::new("conv2d", 2, [1, h, w], [1, rows, columns], filter) }
+    }
+}
+
+stencil_builders!(Conv2d);
+
+impl<T: Element> Op<T> for Conv2d {
+    type Operands = (In<T>, Out<T>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.stencil.lower(T::DTYPE, profile)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "conv2d",
+    about: "each element becomes a weighted sum of its neighbours over an image",
+    inputs: "x (h,w), filter (fh,fw); x f32 or u8, the filter f32, odd extents",
+    keys: "boundary zero/clamp/wrap (zero)",
+    variants: Conv2d::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for boundary in Boundary::ALL {
+        for (w, f) in [(64, [5, 5]), (63, [3, 7])] {
+            let desc = Conv2d::new(50, w, f, &vec![1.0; f[0] * f[1]]).boundary(boundary).variant(variant);
+            programs.push(Op::<f32>::lower(&desc, profile)?);
+            programs.push(Op::<u8>::lower(&desc, profile)?);
+        }
+    }
+    Ok(programs)
+}

@@ -1,0 +1,41 @@
+//! Stencils: every element becomes a weighted sum of its neighbours, along one, two or three axes.
+//!
+//! | want | take |
+//! |---|---|
+//! | a filter along a line | [`Conv1d`] |
+//! | a filter over an image, of `f32` or `u8` | [`Conv2d`] |
+//! | a filter over a volume | [`Conv3d`] |
+//!
+//! `output(p) = sum over t of input(p + t - radius) * filter(t)`: correlation, as in networks; for a convolution
+//! reverse the filter. The output is as large as the input, and [`Boundary`] says what lies outside.
+//!
+//! The same variants for all three:
+//!
+//! | variant | what it does |
+//! |---|---|
+//! | `naive` | each output reads its inputs and the filter from memory |
+//! | `constant` | the same, the filter in constant memory: a uniform |
+//! | `strategy1` | a workgroup has the size of its tile of outputs; some invocations load the halo too |
+//! | `strategy2` | a workgroup has the size of its tile of inputs; some invocations idle when it computes |
+//! | `strategy3` | the tile in workgroup memory, its halo left to the caches |
+//! | `register` | several outputs an invocation, sums in registers, loads of four; the fastest |
+//!
+//! A [`Report`](crate::Report) says, after the variant, how often each loaded element is used: the formulas of
+//! [`analysis::Axis`](crate::analysis::Axis).
+
+mod conv1d;
+mod conv2d;
+mod conv3d;
+mod register;
+mod stencil;
+
+pub use conv1d::Conv1d;
+pub use conv2d::Conv2d;
+pub use conv3d::Conv3d;
+pub use stencil::Boundary;
+pub(crate) use stencil::Stencil;
+
+use crate::program::OpInfo;
+
+/// The ops of this family.
+pub const OPS: &[OpInfo] = &[conv1d::INFO, conv2d::INFO, conv3d::INFO];

@@ -1,0 +1,196 @@
+//! Text of the stencil kernel whose sums stay in registers: straight lines, since no compiler here can be told to
+//! unroll a loop, and sums that are indexed dynamically live in slow memory.
+
+use super::Boundary;
+use std::fmt::Write as _;
+
+/// What the text depends on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Registers {
+    /// Extents of the filter along z, y and x.
+    pub(super) filter: [usize; 3],
+    pub(super) boundary: Boundary,
+    pub(super) bytes: bool,
+    /// Whether rows are multiples of 4 long, so that they load by groups of four.
+    pub(super) vectors: bool,
+    /// Outputs of an invocation along y, and along z.
+    pub(super) rows: usize,
+    pub(super) planes: usize,
+}
+
+const HEAD: &str = "\
+// A stencil with its sums in registers: one invocation computes WIDE x ROWS x PLANES outputs. Each row of
+// inputs that they need is loaded once, with its neighbours along x, and added to every sum that it is part of;
+// neither workgroup memory nor barriers. Invocations of a workgroup stand along x first, so that their loads
+// coalesce and their overlap is found in the cache.
+#import conv/stencil_params
+#import conv/conv2d_tile as tile
+#import conv/stencil_floats as element
+";
+
+impl Registers {
+    /// Outputs along x.
+    pub(super) fn wide(&self) -> usize {
+        if self.vectors || self.bytes { 4 } else { 1 }
+    }
+
+    /// Multiply-adds in the text.
+    pub(super) fn terms(&self) -> usize {
+        self.filter.iter().product::<usize>() * self.rows * self.planes
+    }
+
+    /// The kernel.
+    pub(super) fn text(&self) -> String {
+        let mut text = HEAD.to_owned();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        let [fz, fy, fx] = self.filter;
+        let wide = self.wide();
+        writeln!(out, "\nconst WIDE: u32 = {wide}u;")?;
+        writeln!(out, "const ROWS: u32 = {}u;\nconst PLANES: u32 = {}u;", self.rows, self.planes)?;
+        out.push_str(
+            "const LANES_X: u32 = 32u;\nconst LANES_Y: u32 = 8u;\nconst LANES_Z: u32 = 1u;\n\
+             const WORKGROUP_SIZE: u32 = LANES_X * LANES_Y * LANES_Z;\n\n\
+             @compute @workgroup_size(WORKGROUP_SIZE)\n\
+             fn stencil_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {\n\
+             \x20   let tile = workgroup_index(group);\n\
+             \x20   if tile >= params.tiles {\n        return;\n    }\n\
+             \x20   let place = vec3(lane % LANES_X, lane / LANES_X % LANES_Y, lane / (LANES_X * LANES_Y));\n\
+             \x20   let p = tile_origin(tile) + place * vec3(WIDE, ROWS, PLANES);\n\
+             \x20   if any(p >= extents()) {\n        return;\n    }\n",
+        );
+        for tap in 0..fz * fy * fx {
+            writeln!(out, "    let w{tap} = params.weights[{}].{};", tap / 4, ["x", "y", "z", "w"][tap % 4])?;
+        }
+        for z in 0..self.planes {
+            for y in 0..self.rows {
+                writeln!(out, "    var s{z}_{y} = {};", if wide == 4 { "vec4<f32>()" } else { "0.0" })?;
+            }
+        }
+        self.columns(out)?;
+        for y in 0..self.rows + fy - 1 {
+            let off = y as isize - (fy / 2) as isize;
+            writeln!(out, "    let y{y} = fold(i32(p.y) + ({off}), params.h);")?;
+            if self.boundary == Boundary::Zero {
+                writeln!(out, "    let in_y{y} = counts(i32(p.y) + ({off}), params.h);")?;
+            }
+        }
+        for z in 0..self.planes + fz - 1 {
+            let off = z as isize - (fz / 2) as isize;
+            writeln!(out, "    let z{z} = fold(i32(p.z) + ({off}), params.d) * params.h;")?;
+            if self.boundary == Boundary::Zero {
+                writeln!(out, "    let in_z{z} = counts(i32(p.z) + ({off}), params.d);")?;
+            }
+            for y in 0..self.rows + fy - 1 {
+                self.row(out, z, y)?;
+            }
+        }
+        for z in 0..self.planes {
+            for y in 0..self.rows {
+                writeln!(out, "    if p.y + {y}u < params.h && p.z + {z}u < params.d {{")?;
+                writeln!(out, "        put_group(p + vec3(0u, {y}u, {z}u), s{z}_{y});\n    }}")?;
+            }
+        }
+        writeln!(out, "}}")
+    }
+
+    /// Loads of a row that hold what WIDE outputs read: their numbers, 0 for the outputs' own.
+    fn loads(&self) -> std::ops::RangeInclusive<isize> {
+        let radius = (self.filter[2] / 2) as isize;
+        if self.vectors {
+            -((radius + 3) / 4)..=(radius + 3) / 4
+        } else {
+            -radius..=self.wide() as isize - 1 + radius
+        }
+    }
+
+    /// Name of a load.
+    fn name(k: isize) -> String {
+        if k < 0 { format!("m{}", -k) } else { format!("p{k}") }
+    }
+
+    /// Where the loads of a row lie in it, and whether they count.
+    fn columns(&self, out: &mut String) -> std::fmt::Result {
+        let (at, extent) = if self.vectors { ("p.x / 4u", "params.groups") } else { ("p.x", "params.w") };
+        writeln!(out, "    let column = i32({at});")?;
+        for k in self.loads() {
+            let name = Self::name(k);
+            writeln!(out, "    let x_{name} = fold(column + ({k}), {extent});")?;
+            if k != 0 {
+                writeln!(out, "    let in_{name} = column + ({k}) >= 0 && column + ({k}) < i32({extent});")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads row (z, y) of the inputs and adds it to the sums that it is part of.
+    fn row(&self, out: &mut String, z: usize, y: usize) -> std::fmt::Result {
+        let [fz, fy, fx] = self.filter;
+        let pitch = if self.vectors { "params.groups" } else { "params.w" };
+        writeln!(out, "    let r{z}_{y} = (z{z} + y{y}) * {pitch};")?;
+        if self.boundary == Boundary::Zero {
+            writeln!(out, "    let ok{z}_{y} = in_z{z} && in_y{y};")?;
+        }
+        let load = if self.bytes && self.vectors { "load_group" } else { "load" };
+        let zero = if self.vectors { "vec4<f32>()" } else { "0.0" };
+        for k in self.loads() {
+            let name = Self::name(k);
+            let value = format!("{load}(r{z}_{y} + x_{name})");
+            let var = format!("v{z}_{y}_{name}");
+            match self.boundary {
+                Boundary::Zero if k == 0 => {
+                    writeln!(out, "    let {var} = select({zero}, {value}, ok{z}_{y});")?;
+                }
+                Boundary::Zero => {
+                    writeln!(out, "    let {var} = select({zero}, {value}, ok{z}_{y} && in_{name});")?;
+                }
+                // Beyond the end stands the end's own vec4, of which the last element is repeated.
+                Boundary::Clamp if self.vectors && k != 0 => {
+                    let end = if k < 0 { "x" } else { "w" };
+                    writeln!(out, "    let {var}_ = {value};")?;
+                    writeln!(out, "    let {var} = select(vec4({var}_.{end}), {var}_, in_{name});")?;
+                }
+                _ => writeln!(out, "    let {var} = {value};")?,
+            }
+        }
+        for x in 0..fx {
+            writeln!(out, "    let a{z}_{y}_{x} = {};", self.shifted(z, y, x))?;
+        }
+        for oz in 0..self.planes {
+            for oy in 0..self.rows {
+                let (Some(tz), Some(ty)) = (z.checked_sub(oz), y.checked_sub(oy)) else { continue };
+                if tz >= fz || ty >= fy {
+                    continue;
+                }
+                for x in 0..fx {
+                    let (tap, sum) = ((tz * fy + ty) * fx + x, format!("s{oz}_{oy}"));
+                    let weight = if self.wide() == 4 { format!("vec4(w{tap})") } else { format!("w{tap}") };
+                    writeln!(out, "    {sum} = fma({weight}, a{z}_{y}_{x}, {sum});")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The inputs under tap `x` of the outputs' row.
+    fn shifted(&self, z: usize, y: usize, x: usize) -> String {
+        let off = x as isize - (self.filter[2] / 2) as isize;
+        let element = |i: isize| {
+            if self.vectors {
+                let (k, part) = (i.div_euclid(4), i.rem_euclid(4) as usize);
+                format!("v{z}_{y}_{}.{}", Self::name(k), ["x", "y", "z", "w"][part])
+            } else {
+                format!("v{z}_{y}_{}", Self::name(i))
+            }
+        };
+        if self.wide() == 1 {
+            return element(off);
+        }
+        let elements: Vec<_> = (0..4).map(|i| element(off + i)).collect();
+        format!("vec4({})", elements.join(", "))
+    }
+}

@@ -1,0 +1,100 @@
+//! Stencils of one, two and three axes: the general one.
+
+use crate::conv::{Boundary, Conv3d, Stencil};
+use crate::element::Element;
+
+/// The element at `p`, anywhere, as a number.
+fn at<T: Element + Into<f64>>(stencil: &Stencil, input: &[T], p: [isize; 3]) -> f64 {
+    let mut place = 0;
+    for (axis, &n) in stencil.extents.iter().enumerate() {
+        let (i, last) = (p[axis], n as isize - 1);
+        let i = match stencil.boundary {
+            Boundary::Zero if i < 0 || i > last => return 0.0,
+            Boundary::Zero => i,
+            Boundary::Clamp => i.clamp(0, last),
+            Boundary::Wrap => i.rem_euclid(last + 1),
+        };
+        place = place * n + i as usize;
+    }
+    input[place].into()
+}
+
+/// The sum of each output, and the same with every term made positive.
+fn sums<T: Element + Into<f64>>(stencil: &Stencil, input: &[T]) -> Vec<(f64, f64)> {
+    let [d, h, w] = stencil.extents;
+    let [fd, fh, fw] = stencil.filter;
+    let mut all = Vec::with_capacity(d * h * w);
+    for z in 0..d as isize {
+        for y in 0..h as isize {
+            for x in 0..w as isize {
+                let (mut sum, mut size) = (0.0, 0.0);
+                let mut weights = stencil.weights.iter();
+                for k in 0..fd as isize {
+                    for j in 0..fh as isize {
+                        for i in 0..fw as isize {
+                            let from = [
+                                z + k - (fd / 2) as isize,
+                                y + j - (fh / 2) as isize,
+                                x + i - (fw / 2) as isize,
+                            ];
+                            let weight = weights.next().copied().unwrap_or_default();
+                            let term = f64::from(weight) * at(stencil, input, from);
+                            sum += term;
+                            size += term.abs();
+                        }
+                    }
+                }
+                all.push((sum, size));
+            }
+        }
+    }
+    all
+}
+
+/// The exact sums, not rounded.
+pub(super) fn stencil<T: Element + Into<f64>>(stencil: &Stencil, input: &[T]) -> Vec<f64> {
+    sums(stencil, input).into_iter().map(|(sum, _)| sum).collect()
+}
+
+/// What fused multiply-adds in f32 may be off, in any order, with subnormals flushed.
+pub(super) fn stencil_bound<T: Element + Into<f64>>(stencil: &Stencil, input: &[T]) -> Vec<f64> {
+    let terms = stencil.weights.len() as f64;
+    // A rounding of a sum a term; a product may also be rounded by itself.
+    let gamma = (terms + 1.0) * 2f64.powi(-23);
+    let flush = 2.0 * terms * f64::from(f32::MIN_POSITIVE);
+    sums(stencil, input)
+        .into_iter()
+        .map(|(_, size)| {
+            let error = gamma * size + flush;
+            if size + error > f64::from(f32::MAX) { f64::INFINITY } else { error }
+        })
+        .collect()
+}
+
+/// What `op` makes of `input`, not rounded.
+pub fn conv3d<T: Element + Into<f64>>(op: &Conv3d, input: &[T]) -> Vec<f64> {
+    stencil(op.stencil(), input)
+}
+
+/// How far from [`conv3d`] each element may be.
+pub fn conv3d_bound<T: Element + Into<f64>>(op: &Conv3d, input: &[T]) -> Vec<f64> {
+    stencil_bound(op.stencil(), input)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weight_off_the_middle_moves_the_volume() {
+        // Planes (0 1; 2 3) and (4 5; 6 7), and the element before along z: the first of three weights.
+        let x: [f32; 8] = std::array::from_fn(|i| i as f32);
+        let op = Conv3d::new([2, 2, 2], [1, 1, 1], &[2.0]);
+        assert_eq!(conv3d(&op, &x), x.map(|v| f64::from(2.0 * v)));
+        let x: [f32; 6] = std::array::from_fn(|i| i as f32);
+        let before = Conv3d::new([3, 1, 2], [3, 1, 1], &[1.0, 0.0, 0.0]);
+        assert_eq!(conv3d(&before, &x), [0.0, 0.0, 0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(conv3d(&before.clone().boundary(Boundary::Clamp), &x), [0.0, 1.0, 0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(conv3d(&before.boundary(Boundary::Wrap), &x), [4.0, 5.0, 0.0, 1.0, 2.0, 3.0]);
+    }
+}

@@ -1,0 +1,189 @@
+//! Every variant of `Conv2d` against the reference, of f32 and of u8.
+
+use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
+use tilework::prelude::*;
+use tilework::reference::{conv2d, conv2d_bound};
+use tilework::{Element, ErrorKind};
+
+fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(Conv2d::variants().iter().map(|v| v.name))
+}
+
+/// Runs a variant; nothing, where this filter or device does not fit it.
+fn run<T: Element>(device: &Device, op: &Conv2d, x: &[T], fill: T) -> Option<Vec<T>> {
+    let plan = match op.plan::<T>(&device.gpu) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => return None,
+        plan => plan.unwrap(),
+    };
+    let input = device.gpu.upload(x).unwrap();
+    let output = device.gpu.upload(&vec![fill; x.len()]).unwrap();
+    let mut rec = device.gpu.recorder();
+    plan.record(&mut rec, &input, &output).unwrap();
+    rec.submit().unwrap();
+    Some(output.read().unwrap())
+}
+
+type Case = ([usize; 2], [usize; 2]);
+
+fn check_floats(device: &Device, ([h, w], f): Case, boundary: Boundary) -> usize {
+    let mut random = Random::new((h * 31 + w) as u64);
+    let (x, filter) = (random.elements::<f32>(h * w), random.elements::<f32>(f[0] * f[1]));
+    let op = Conv2d::new(h, w, f, &filter).boundary(boundary);
+    let (want, bound) = (conv2d(&op, &x), conv2d_bound(&op, &x));
+    let ran = names().filter(|variant| {
+        let Some(got) = run(device, &op.clone().variant(variant), &x, f32::NAN) else { return false };
+        let what = format!("{}: {variant}, {h} x {w} under {f:?}, {boundary:?}", device.label);
+        assert_close(&what, &numbers(&got), &want, &bound);
+        true
+    });
+    ran.count()
+}
+
+/// The nearest u8, ties to even, saturated.
+fn byte(x: f64) -> u8 {
+    x.round_ties_even().clamp(0.0, 255.0) as u8
+}
+
+/// Weights are multiples of 1/8, so that every sum is exact, and some lie between two bytes.
+fn check_bytes(device: &Device, ([h, w], f): Case, boundary: Boundary) -> usize {
+    let mut random = Random::new((h * 31 + w) as u64);
+    let x = random.elements::<u8>(h * w);
+    let filter: Vec<f32> = (0..f[0] * f[1]).map(|_| (random.next() % 9) as f32 / 8.0 - 0.375).collect();
+    let op = Conv2d::new(h, w, f, &filter).boundary(boundary);
+    let want: Vec<u8> = conv2d(&op, &x).into_iter().map(byte).collect();
+    let ran = names().filter(|variant| {
+        let Some(got) = run(device, &op.clone().variant(variant), &x, 7) else { return false };
+        let wrong = got.iter().zip(&want).position(|(g, w)| g != w);
+        let what = format!("{}: {variant}, u8, {h} x {w} under {f:?}, {boundary:?}", device.label);
+        assert!(wrong.is_none(), "{what}: element {wrong:?}");
+        true
+    });
+    ran.count()
+}
+
+const CASES: [Case; 6] = [
+    ([33, 64], [3, 5]),
+    ([18, 67], [5, 3]),
+    ([65, 31], [9, 1]),
+    ([3, 3], [3, 3]),
+    ([40, 132], [1, 13]),
+    ([17, 33], [1, 1]),
+];
+
+/// Cases with their boundaries: all three where vec4s load and where elements do, and on the first device.
+fn cases(device: &Device) -> Vec<(Case, Boundary)> {
+    let each = |i: usize| Boundary::ALL.map(|b| (CASES[i], b));
+    let others = CASES[2..].iter().zip(Boundary::ALL.into_iter().cycle());
+    match device.main {
+        true => each(0).into_iter().chain(each(1)).chain(others.map(|(c, b)| (*c, b))).collect(),
+        false => vec![each(0)[0], each(1)[2]],
+    }
+}
+
+#[test]
+fn conv2d_of_f32_matches_reference_at_every_boundary() {
+    for device in devices() {
+        for (case, boundary) in cases(device) {
+            assert_eq!(check_floats(device, case, boundary), names().count(), "{case:?}");
+        }
+    }
+}
+
+#[test]
+fn conv2d_of_u8_rounds_and_saturates_as_the_reference() {
+    for device in devices() {
+        for (case, boundary) in cases(device) {
+            assert_eq!(check_bytes(device, case, boundary), names().count(), "{case:?}");
+        }
+    }
+}
+
+#[test]
+fn conv2d_of_thin_images_matches_reference() {
+    let Some(device) = devices().first() else { return };
+    for (case, boundary) in [
+        (([1, 1], [1, 1]), Boundary::Zero),
+        (([1, 77], [1, 5]), Boundary::Clamp),
+        (([1, 80], [1, 5]), Boundary::Wrap),
+        (([77, 1], [5, 1]), Boundary::Zero),
+        (([2, 2], [1, 1]), Boundary::Wrap),
+        (([5, 4], [5, 3]), Boundary::Wrap),
+        (([5, 4], [5, 3]), Boundary::Clamp),
+    ] {
+        check_floats(device, case, boundary);
+        check_bytes(device, case, boundary);
+    }
+}
+
+#[test]
+fn conv2d_of_many_outputs_an_invocation_matches_reference() {
+    let Some(device) = devices().first() else { return };
+    let mut random = Random::new(5);
+    for (w, rows) in [(136, 8), (70, 4)] {
+        let (x, filter) = (random.elements::<f32>(75 * w), random.elements::<f32>(25));
+        for boundary in Boundary::ALL {
+            let op =
+                Conv2d::new(75, w, [5, 5], &filter).boundary(boundary).variant("register").outputs(rows, 1);
+            let got = run(device, &op, &x, f32::NAN).unwrap();
+            let bound = conv2d_bound(&op, &x);
+            assert_close(&format!("{rows} rows, {boundary:?}"), &numbers(&got), &conv2d(&op, &x), &bound);
+        }
+    }
+}
+
+#[test]
+fn conv2d_of_large_filters_takes_what_fits() {
+    let Some(device) = devices().first() else { return };
+    // Above the registers and a workgroup's invocations; above workgroup memory too; above the uniform.
+    assert!(check_floats(device, ([40, 41], [31, 33]), Boundary::Zero) >= 5);
+    assert!(check_bytes(device, ([66, 70], [65, 61]), Boundary::Wrap) >= 3);
+    assert!(check_floats(device, ([130, 136], [129, 129]), Boundary::Clamp) >= 2);
+}
+
+#[test]
+fn conv2d_leaves_what_lies_behind_the_last_byte() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        for variant in names() {
+            let input = gpu.upload(&[1u8, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
+            let buffer = gpu.upload(&[0xee_u8; 12]).unwrap();
+            let plan = Conv2d::new(3, 3, [1, 1], &[2.0]).variant(variant).plan::<u8>(gpu).unwrap();
+            let mut rec = gpu.recorder();
+            plan.record(&mut rec, &input, buffer.slice(..9).unwrap()).unwrap();
+            rec.submit().unwrap();
+            let want = [2, 4, 6, 8, 10, 12, 14, 16, 18, 0xee, 0xee, 0xee];
+            assert_eq!(buffer.read().unwrap(), want, "{}: {variant}", device.label);
+        }
+    }
+}
+
+#[test]
+fn conv2d_refuses_what_is_not_defined() {
+    let Some(gpu) = gpu() else { return };
+    let error = |op: Conv2d| op.plan::<f32>(gpu).unwrap_err();
+    let ones = [1.0; 25];
+    for f in [[2, 3], [3, 2], [0, 1], [4, 4]] {
+        let e = error(Conv2d::new(9, 9, f, &ones[..f[0] * f[1]]));
+        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("odd"), "{e}");
+    }
+    for (h, w, f) in [(1, 9, [3, 3]), (9, 1, [3, 3]), (1, 1, [3, 1]), (4, 9, [5, 5])] {
+        let e = error(Conv2d::new(h, w, f, &ones[..f[0] * f[1]]));
+        assert!(
+            e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("larger than the input"),
+            "{e}"
+        );
+    }
+    assert_eq!(error(Conv2d::new(9, 9, [3, 3], &ones)).kind(), ErrorKind::Shape);
+    assert_eq!(error(Conv2d::new(9, 9, [1, 1], &[f32::INFINITY])).kind(), ErrorKind::InvalidArgument);
+    assert_eq!(error(Conv2d::new(9, 9, [1, 1], &[1.0]).variant("fast")).kind(), ErrorKind::InvalidArgument);
+    assert_eq!(error(Conv2d::new(9, 9, [1, 1], &[1.0]).outputs(1, 2)).kind(), ErrorKind::InvalidArgument);
+    assert_eq!(error(Conv2d::new(usize::MAX, 9, [1, 1], &[1.0])).kind(), ErrorKind::TooLarge);
+    assert_eq!(error(Conv2d::new(1 << 20, 1 << 20, [1, 1], &[1.0])).kind(), ErrorKind::TooLarge);
+    let heavy = Conv2d::new(9, 9, [1, 1], &[1e31]);
+    assert_eq!(heavy.plan::<u8>(gpu).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(heavy.plan::<i32>(gpu).unwrap_err().kind(), ErrorKind::Unsupported);
+    for (h, w) in [(0, 9), (9, 0), (0, 0)] {
+        let plan = Conv2d::new(h, w, [3, 3], &ones[..9]).plan::<u8>(gpu).unwrap();
+        assert!(plan.program().dispatches.is_empty());
+    }
+}

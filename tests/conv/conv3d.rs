@@ -1,0 +1,97 @@
+//! Every variant of `Conv3d` against the reference.
+
+use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
+use tilework::ErrorKind;
+use tilework::prelude::*;
+use tilework::reference::{conv3d, conv3d_bound};
+
+fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(Conv3d::variants().iter().map(|v| v.name))
+}
+
+fn run(device: &Device, op: &Conv3d, x: &[f32]) -> Option<Vec<f32>> {
+    let plan = match op.plan::<f32>(&device.gpu) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => return None,
+        plan => plan.unwrap(),
+    };
+    let input = device.gpu.upload(x).unwrap();
+    let output = device.gpu.upload(&vec![f32::NAN; x.len()]).unwrap();
+    let mut rec = device.gpu.recorder();
+    plan.record(&mut rec, &input, &output).unwrap();
+    rec.submit().unwrap();
+    Some(output.read().unwrap())
+}
+
+fn check(device: &Device, extents: [usize; 3], f: [usize; 3], boundary: Boundary) -> usize {
+    let mut random = Random::new(extents[2] as u64);
+    let x = random.elements::<f32>(extents.iter().product());
+    let filter = random.elements::<f32>(f.iter().product());
+    let op = Conv3d::new(extents, f, &filter).boundary(boundary);
+    let (want, bound) = (conv3d(&op, &x), conv3d_bound(&op, &x));
+    let ran = names().filter(|variant| {
+        let Some(got) = run(device, &op.clone().variant(variant), &x) else { return false };
+        let what = format!("{}: {variant}, {extents:?} under {f:?}, {boundary:?}", device.label);
+        assert_close(&what, &numbers(&got), &want, &bound);
+        true
+    });
+    ran.count()
+}
+
+#[test]
+fn conv3d_matches_reference_at_every_boundary() {
+    for device in devices() {
+        let cases = [
+            ([9, 10, 24], [3, 3, 3]),
+            ([5, 8, 21], [1, 3, 5]),
+            ([17, 6, 16], [5, 1, 3]),
+            ([3, 3, 3], [3, 3, 3]),
+        ];
+        let (cases, boundaries) =
+            if device.main { (&cases[..], &Boundary::ALL[..]) } else { (&cases[1..2], &Boundary::ALL[2..]) };
+        for &(extents, f) in cases {
+            for &boundary in boundaries {
+                assert_eq!(check(device, extents, f, boundary), names().count(), "{extents:?} under {f:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn conv3d_of_thin_volumes_and_large_filters_matches_reference() {
+    let Some(device) = devices().first() else { return };
+    check(device, [1, 1, 1], [1, 1, 1], Boundary::Zero);
+    check(device, [1, 1, 50], [1, 1, 5], Boundary::Wrap);
+    check(device, [50, 1, 1], [5, 1, 1], Boundary::Clamp);
+    check(device, [1, 40, 12], [1, 5, 5], Boundary::Wrap);
+    assert!(check(device, [11, 12, 13], [7, 9, 11], Boundary::Clamp) >= 4);
+}
+
+#[test]
+fn conv3d_of_many_outputs_an_invocation_matches_reference() {
+    let Some(device) = devices().first() else { return };
+    let mut random = Random::new(3);
+    for w in [40, 13] {
+        let (x, filter) = (random.elements::<f32>(11 * 9 * w), random.elements::<f32>(27));
+        let op = Conv3d::new([11, 9, w], [3, 3, 3], &filter).variant("register").outputs(2, 4);
+        let got = run(device, &op, &x).unwrap();
+        assert_close("2 x 4 outputs", &numbers(&got), &conv3d(&op, &x), &conv3d_bound(&op, &x));
+    }
+}
+
+#[test]
+fn conv3d_refuses_what_is_not_defined() {
+    let Some(gpu) = gpu() else { return };
+    let kind = |op: Conv3d| op.plan::<f32>(gpu).unwrap_err().kind();
+    let ones = [1.0; 27];
+    assert_eq!(kind(Conv3d::new([9, 9, 9], [2, 3, 3], &ones[..18])), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Conv3d::new([1, 9, 9], [3, 3, 3], &ones)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Conv3d::new([9, 9, 9], [3, 3, 1], &ones)), ErrorKind::Shape);
+    assert_eq!(kind(Conv3d::new([9, 9, 9], [usize::MAX, 3, 1], &ones)), ErrorKind::TooLarge);
+    assert_eq!(kind(Conv3d::new([1 << 12, 1 << 12, 1 << 12], [1, 1, 1], &[1.0])), ErrorKind::TooLarge);
+    assert_eq!(
+        Conv3d::new([9, 9, 9], [1, 1, 1], &[1.0]).plan::<u8>(gpu).unwrap_err().kind(),
+        ErrorKind::Unsupported
+    );
+    let plan = Conv3d::new([4, 0, 4], [3, 3, 3], &ones).plan::<f32>(gpu).unwrap();
+    assert!(plan.program().dispatches.is_empty());
+}
