@@ -52,6 +52,7 @@
 //! | products of many small matrices, or of many pairs | [`GemmBatched`] ([`dense`]) |
 //! | a matrix times a vector, transposed or not | [`Gemv`] ([`dense`]) |
 //! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
+//! | rows as probabilities; rows normalised | [`Softmax`], [`LogSoftmax`], [`LayerNorm`], [`RmsNorm`] ([`nn`]) |
 //! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
@@ -91,6 +92,7 @@ mod element;
 pub mod elementwise;
 mod error;
 pub mod gpu;
+pub mod nn;
 mod plan;
 pub mod primitives;
 pub mod program;
@@ -103,6 +105,7 @@ pub use element::{DType, Element};
 pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
+pub use nn::{LayerNorm, LogSoftmax, RmsNorm, Softmax};
 pub use plan::{Plan, Plannable, Report};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 pub use primitives::{
@@ -120,13 +123,14 @@ pub mod prelude {
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
     pub use crate::{Histogram, RadixSort, TopK};
+    pub use crate::{LayerNorm, LogSoftmax, RmsNorm, Softmax};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
     pub use crate::{ReduceByKey, SegmentedReduce};
 }
 
 /// Every op, by family: the registry that tests, benches and the `op` example iterate.
 pub fn ops() -> impl Iterator<Item = &'static program::OpInfo> {
-    elementwise::OPS.iter().chain(primitives::OPS).chain(dense::OPS)
+    elementwise::OPS.iter().chain(primitives::OPS).chain(dense::OPS).chain(nn::OPS)
 }
 
 #[doc = include_str!("../README.md")]
