@@ -22,6 +22,15 @@ mod examples {
     mod rows;
     mod wordcount;
 }
+mod nn {
+    mod layer_norm;
+    mod log_softmax;
+    mod pool;
+    mod pool_backward;
+    mod rms_norm;
+    mod rows;
+    mod softmax;
+}
 mod primitives {
     mod histogram;
     mod partition;

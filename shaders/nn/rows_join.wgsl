@@ -37,8 +37,8 @@ fn join_parts(
     let center = center_of(row_total(extreme, BY_LARGEST, 0u, place), n);
     var sum = vec4(0.0);
     for (var part = place.lane; part < params.parts; part += LANES) {
-        let of = statistics[parts + part];
-        sum.x += part_total(of.y, of.x, center, length(part));
+        let known = statistics[parts + part];
+        sum.x += part_total(known.y, known.x, center, length(part));
     }
     let total = row_total(sum, false, 1u, place);
     if place.lane == 0u {

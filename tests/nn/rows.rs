@@ -1,0 +1,47 @@
+//! What tests of the ops over rows share: shapes that bracket what lanes and registers hold, and rows of numbers.
+
+use crate::support::{Device, Random, Sample};
+
+/// Rows and their lengths.
+pub(crate) fn shapes(main: bool) -> Vec<(usize, usize)> {
+    let few = [(1, 1), (5, 3), (300, 4), (7, 33), (3, 130), (2, 1028), (3, 4096), (2, 4099), (1, 40_000)];
+    let more = [
+        (3, 2),
+        (1000, 5),
+        (9, 31),
+        (9, 32),
+        (64, 64),
+        (17, 127),
+        (16, 128),
+        (5, 511),
+        (5, 513),
+        (4, 1024),
+        (4, 1023),
+        (3, 2050),
+        (2, 4095),
+        (2, 4100),
+        (3, 8192),
+        (3, 8195),
+        (1, 16384),
+        (2, 16387),
+        (70_000, 1),
+        (1, 300_001),
+    ];
+    if main { [few.as_slice(), &more].concat() } else { few.to_vec() }
+}
+
+/// Numbers between -4 and 4, with a mean of their own in each row.
+pub(crate) fn numbers<T: Sample>(rows: usize, n: usize) -> Vec<T> {
+    let mut random = Random::new((rows * 31 + n) as u64);
+    let row = |_| {
+        let mean = 2.0 * random.unit();
+        (0..n).map(|_| T::from_f64(mean + 2.0 * random.unit())).collect::<Vec<_>>()
+    };
+    (0..rows).flat_map(row).collect()
+}
+
+/// Whether this device refuses the variant for a row of so many.
+pub(crate) fn refused(device: &Device, variant: &str, n: usize) -> bool {
+    let most = if device.gpu.profile().is_cpu() { 4096 } else { 16384 };
+    variant == "whole" && n > most - 2
+}
