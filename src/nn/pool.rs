@@ -56,23 +56,23 @@ impl PoolKind {
 /// f32, and f16 with arithmetic in f32. Weights are f32.
 ///
 /// # Precision and determinism
-/// Maxima are exact; sums are in f32, cell by cell, at most R S additions. Same device, same bits.
+/// Maxima are exact; sums are in f32, of at most R S additions. Same device, same bits.
 ///
 /// # Cost
 /// One operation a cell of each window. One dispatch (one for each part of `x` that a binding holds), no scratch.
 ///
 /// # Variants
-/// `direct` takes everything; `pairs` windows of 2 x 2 that do not overlap, without padding, of rows of a multiple of 4.
-/// `auto` (the default) takes `pairs` where it can.
+/// `direct` takes windows of up to 32767 cells; `large` gives each a workgroup, as for pooling of whole planes; `pairs` takes windows of 2 x 2 that do not overlap, without padding, of rows of a multiple of 4.
+/// `auto` (the default) takes `pairs` where it can, and `large` from 256 cells on.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): a window larger than the padded image, of no cells, a stride or dilation of 0,
 /// a padding as wide as a window, weights that are not R S; [`Unsupported`](crate::ErrorKind::Unsupported): `pairs`
-/// where it cannot; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the
+/// or `direct` where it cannot; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the
 /// largest binding; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// `shaders/nn/pool_direct.wgsl`; `pool_pairs.wgsl` reads vec4s and moves every byte once.
+/// `shaders/nn/pool_direct.wgsl`; `pool_large.wgsl`; `pool_pairs.wgsl` reads vec4s and moves every byte once.
 ///
 /// # Example
 /// ```
@@ -103,8 +103,12 @@ pub struct Pool2dBias(Pool2d);
 
 const VARIANTS: &[Variant] = &[
     Variant::portable("direct", "one invocation a window; any window, stride, dilation and padding"),
+    Variant::portable("large", "one workgroup a window; any window, for those of many cells"),
     Variant::portable("pairs", "windows of 2 x 2 side by side: vec4 loads, several in flight"),
 ];
+
+/// Cells from which on a window is work for a workgroup.
+const LARGE: usize = 256;
 
 impl Pool2d {
     /// Of x of this shape (N, C, H, W), in windows of `kernel` (R, S), one beside the other.
@@ -216,10 +220,20 @@ impl Pool2d {
         let (variant, why) = choose("pool", &self.variant, VARIANTS, profile, || {
             if pairs {
                 ("pairs", "windows of 2 x 2 side by side are read by vec4, each cell once".to_owned())
+            } else if r * s >= LARGE {
+                ("large", format!("windows of {r} x {s} are work for a workgroup each"))
             } else {
                 ("direct", format!("windows of {r} x {s} that overlap, leave gaps or are not aligned"))
             }
         })?;
+        // Some drivers end the loops of an invocation after 65535 steps.
+        if variant.name == "direct" && r * s > usize::from(u16::MAX) / 2 {
+            return Err(err!(
+                Unsupported,
+                "pool: the variant `direct` takes windows of at most {} cells, these have {r} x {s}; take `large` or `auto`",
+                u16::MAX / 2
+            ));
+        }
         if variant.name == "pairs" && !pairs {
             return Err(err!(
                 Unsupported,
@@ -258,12 +272,15 @@ impl Pool2d {
         if weighted {
             spec = spec.constant("WEIGHTS_BINDING", output + 1);
         }
-        let (kernel, per_workgroup) = if variant.name == "pairs" {
-            let spec = spec.constant("UNITS", self.units);
-            (Kernel::library("nn/pool_pairs", "pool_pairs", spec), 2 * 256 * u64::from(self.units))
-        } else {
-            let spec = spec.flag("PADDING_COUNTS", windows.padding_counts);
-            (Kernel::library("nn/pool_direct", "pool_windows", spec), 256 * 4 / dtype.size() as u64)
+        let per_word = 4 / dtype.size() as u64;
+        let counted = |spec: Spec| spec.flag("PADDING_COUNTS", windows.padding_counts);
+        let (kernel, per_workgroup) = match variant.name {
+            "pairs" => {
+                let spec = spec.constant("UNITS", self.units);
+                (Kernel::library("nn/pool_pairs", "pool_pairs", spec), 2 * 256 * u64::from(self.units))
+            }
+            "large" => (Kernel::library("nn/pool_large", "pool_large", counted(spec)), per_word),
+            _ => (Kernel::library("nn/pool_direct", "pool_windows", counted(spec)), 256 * per_word),
         };
         let kernel = program.kernel(kernel);
         let more = if let PoolKind::Weighted(weights) = &self.kind {

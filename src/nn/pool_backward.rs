@@ -36,7 +36,8 @@ use half::f16;
 /// `direct`.
 ///
 /// # Errors
-/// As of [`Pool2d`](super::Pool2d); [`Unsupported`](crate::ErrorKind::Unsupported) for weighted pooling.
+/// As of [`Pool2d`](super::Pool2d); [`TooLarge`](crate::ErrorKind::TooLarge) for windows that are too many for a cell, and of too
+/// many cells; [`Unsupported`](crate::ErrorKind::Unsupported) for weighted pooling.
 ///
 /// # Algorithm
 /// `shaders/nn/pool_backward_direct.wgsl`.
@@ -125,6 +126,18 @@ impl Pool2dBackward {
             return Err(err!(
                 Unsupported,
                 "pool-backward: weighted pooling has no gradient here; its windows are a convolution with a filter a channel"
+            ));
+        }
+        // A cell walks every window that holds it, and some drivers end loops after 65535 steps.
+        let [r, s] = windows.kernel;
+        let held = r.div_ceil(windows.stride[0].max(1)).saturating_mul(s.div_ceil(windows.stride[1].max(1)));
+        let steps = held.saturating_mul(r.saturating_mul(s)).saturating_add(r.saturating_mul(s));
+        if steps > usize::from(u16::MAX) / 2 {
+            return Err(err!(
+                TooLarge,
+                "pool-backward: a cell is held by {held} windows of {r} x {s}, which take {steps} steps; at most {} are safe on \
+                 every driver; take smaller windows or larger strides",
+                u16::MAX / 2
             ));
         }
         let (variant, why) = choose("pool-backward", &self.variant, VARIANTS, profile, || {

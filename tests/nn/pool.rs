@@ -23,7 +23,7 @@ where
     let bias = Random::new(5).elements::<T>(channels);
     let (dx, db) = (gpu.upload(x).unwrap(), gpu.upload(&bias).unwrap());
     let len = op.output_shape().unwrap().iter().product();
-    for variant in ["auto", "direct", "pairs"] {
+    for variant in ["auto", "direct", "large", "pairs"] {
         let op = op.clone().variant(variant);
         let plan = match op.plan::<T>(gpu) {
             Err(e) if variant == "pairs" && e.kind() == ErrorKind::Unsupported => continue,
@@ -67,6 +67,7 @@ fn pool_matches_reference_for_windows_side_by_side() {
         check_random(device, [1, 3, 9, 6], [3, 2], |op| op);
         check_random(device, [1, 2, 1, 1], [1, 1], |op| op);
         check_random(device, [1, 1, 1, 9], [1, 9], |op| op);
+        check_random(device, [1, 3, 40, 30], [40, 30], |op| op);
     }
 }
 
@@ -126,9 +127,9 @@ fn pool_takes_what_is_above_one_binding_in_pieces() {
     else {
         return;
     };
-    // 5 planes of 40 MB, 4 bytes and a word of planes of odd size.
+    // 5 planes of 40 MB.
     let (h, w) = (2001, 5000);
-    let x: Vec<f32> = (0..5 * h * w).map(|i| (i % 1009) as f32).collect();
+    let x: Vec<f32> = (0..5 * h * w).map(|i| (i / 1000 % 5 + i / (h * w)) as f32).collect();
     let op = Pool2d::new(PoolKind::Max, [1, 5, h, w], [1000, 1000]);
     let (dx, dy) = (device.gpu.upload(&x).unwrap(), device.gpu.alloc::<f32>(50).unwrap());
     let plan = op.plan::<f32>(&device.gpu).unwrap();
@@ -136,7 +137,8 @@ fn pool_takes_what_is_above_one_binding_in_pieces() {
     let mut rec = device.gpu.recorder();
     plan.record(&mut rec, &dx, &dy).unwrap();
     rec.submit().unwrap();
-    assert_eq!(dy.read().unwrap(), [1008.0; 50]);
+    let want: Vec<f32> = (0..50).map(|i| (i % 5 + i / 10) as f32).collect();
+    assert_eq!(dy.read().unwrap(), want);
 }
 
 #[test]
@@ -153,6 +155,7 @@ fn pool_refuses_what_it_cannot_do() {
     assert_eq!(kind(of([1, 1, 0, 4], [1, 1])), ErrorKind::Shape);
     assert_eq!(kind(Pool2d::new(PoolKind::Weighted(vec![1.0; 3]), [1, 1, 4, 4], [2, 2])), ErrorKind::Shape);
     assert_eq!(kind(of([1, 1, 4, 5], [2, 2]).variant("pairs")), ErrorKind::Unsupported);
+    assert_eq!(kind(of([1, 1, 400, 400], [400, 400]).variant("direct")), ErrorKind::Unsupported);
     assert_eq!(kind(of([1, 1, 4, 4], [2, 2]).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(kind(of([1, 1, 4, 4], [2, 2]).units(17)), ErrorKind::InvalidArgument);
     assert_eq!(kind(of([1 << 20, 1 << 20, 4, 4], [2, 2])), ErrorKind::TooLarge);

@@ -79,5 +79,7 @@ fn pool_backward_refuses_what_it_cannot_do() {
     assert_eq!(kind(of(PoolKind::Weighted(vec![1.0; 4]))), ErrorKind::Unsupported);
     assert_eq!(kind(of(PoolKind::Max).pad([2, 2])), ErrorKind::Shape);
     assert_eq!(kind(of(PoolKind::Max).stride([0, 2])), ErrorKind::Shape);
+    let wide = Pool2dBackward::new(PoolKind::Max, [1, 1, 300, 300], [300, 300]);
+    assert_eq!(kind(wide), ErrorKind::TooLarge);
     assert_eq!(kind(of(PoolKind::Max).variant("fast")), ErrorKind::InvalidArgument);
 }
