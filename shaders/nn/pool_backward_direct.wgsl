@@ -6,10 +6,15 @@
 #import nn/pool_kinds
 #import nn/pool_words
 
+const GRADIENTS_BINDING: u32 = 2u;
+@group(0) @binding(GRADIENTS_BINDING) var<storage, read> gradients: array<u32>;
+
+// A mean does not ask for the cells.
+#if !AVERAGE
 @group(0) @binding(1) var<storage, read> input: array<u32>;
-@group(0) @binding(2) var<storage, read> gradients: array<u32>;
 
 fn cell_at(k: u32) -> f32 { return decode(input[k / PACK], k % PACK); }
+#endif
 
 // The part of the gradient of window (i, j) that cell (y, x) gets.
 fn share(base: u32, i: u32, j: u32, y: u32, x: u32, gradient: f32) -> f32 {

@@ -159,11 +159,14 @@ impl Pool2dBackward {
         if n * c == 0 {
             return Ok(program);
         }
+        // A mean does not ask for the cells.
+        let cells_count = self.kind != PoolKind::Average;
         let spec = self
             .kind
             .flagged(Spec::new())
             .slot("element", element_fragment(dtype))
-            .constant("OUTPUT_BINDING", 3u32)
+            .constant("GRADIENTS_BINDING", if cells_count { 2u32 } else { 1 })
+            .constant("OUTPUT_BINDING", if cells_count { 3u32 } else { 2 })
             .flag("HALVES", dtype == DType::F16)
             .flag("PADDING_COUNTS", windows.padding_counts);
         let kernel = program.kernel(Kernel::library("nn/pool_backward_direct", "gather_gradients", spec));
@@ -171,7 +174,8 @@ impl Pool2dBackward {
         windows.each_piece(&mut program, &forms, |program, params, wide, narrow| {
             let cells = u64::from(params.planes) * (h * w) as u64 + if dtype == DType::F16 { 2 } else { 0 };
             let grid = Grid::fold(cells.div_ceil(256 * 4 / dtype.size() as u64));
-            program.dispatch(kernel, &params, vec![wide[0], narrow[0], wide[1]], grid);
+            let bindings = vec![wide[0], narrow[0], wide[1]].split_off(usize::from(!cells_count));
+            program.dispatch(kernel, &params, bindings, grid);
         });
         Ok(program)
     }
