@@ -158,8 +158,8 @@ fn pool(bench: &mut Bench) -> Result<()> {
     let shape = bench.scale([32, 64, 224, 224], [1, 8, 112, 112]);
     let len = shape.iter().product();
     let (x, y) = (random(&bench.gpu, len, centred)?, bench.gpu.alloc::<f32>(len)?);
-    let mut run = |bench: &mut Bench, op: &Pool2d, name: &str, size: &str| -> Result<()> {
-        let outputs = op.output_shape()?.iter().product();
+    let run = |bench: &mut Bench, op: &Pool2d, name: &str, size: &str| -> Result<()> {
+        let outputs: usize = op.output_shape()?.iter().product();
         let [n, c, h, w] = shape;
         let size = format!("{n}x{c}x{h}x{w} {size}");
         one(bench, op, Some(name), size, x.slice(..)?, y.slice(..outputs)?)

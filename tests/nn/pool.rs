@@ -52,7 +52,9 @@ fn check_random(device: &Device, shape: [usize; 4], kernel: [usize; 2], form: im
     for kind in kinds(kernel[0], kernel[1]) {
         let op = form(Pool2d::new(kind, shape, kernel));
         check(device, &op, shape[1], &x);
-        check(device, &op, shape[1], &halves);
+        if device.main {
+            check(device, &op, shape[1], &halves);
+        }
     }
 }
 
@@ -87,9 +89,9 @@ fn pool_matches_reference_for_windows_that_overlap_or_leave_gaps() {
 #[test]
 fn pool_applies_activations() {
     for device in devices() {
-        for activation in Activation::ALL {
-            check_random(device, [1, 2, 6, 8], [2, 2], |op| op.activation(activation));
-            check_random(device, [1, 2, 5, 5], [3, 3], |op| op.activation(activation).stride([1, 1]));
+        for (activation, kind) in Activation::ALL.into_iter().zip(kinds(2, 2).into_iter().cycle()) {
+            let x = Random::new(3).elements::<f32>(2 * 6 * 8);
+            check(device, &Pool2d::new(kind, [1, 2, 6, 8], [2, 2]).activation(activation), 2, &x);
         }
     }
 }
