@@ -32,11 +32,12 @@ fn normalize_rows(
         return;
     }
 #if SUBGROUPS
-    let place = Place(sub_id * sub_size + sub_lane, sub_size);
+    let lane = sub_id * sub_size + sub_lane;
 #else
-    let place = Place(invocation, 1u);
+    let lane = invocation;
+    let sub_size = 1u;
 #endif
-    let number = first + place.lane / LANES;
+    let number = first + lane / LANES;
     let row = number / params.parts;
     let there = row < params.rows;
     let column = number % params.parts * params.part_len;
@@ -44,7 +45,7 @@ fn normalize_rows(
         params.origin + select(0u, row * params.n + column, there),
         select(0u, min(params.part_len, params.n - column), there),
         column,
-        place.lane % LANES,
+        lane % LANES,
     );
     var x: array<vec4<f32>, QUADS>;
 #repeat QUADS
@@ -65,7 +66,7 @@ fn normalize_rows(
 #repeat QUADS
         extreme = combine4(extreme, x[$], BY_LARGEST);
 #end
-        center = center_of(row_total(extreme, BY_LARGEST, 0u, place), len);
+        center = center_of(row_total(extreme, BY_LARGEST, 0u, lane, sub_size), len);
 #repeat QUADS
         x[$] = centered(x[$], center);
 #end
@@ -74,7 +75,7 @@ fn normalize_rows(
 #repeat QUADS
     sum += select(vec4(0.0), weight(x[$]), inside(span, $u));
 #end
-    let total = row_total(sum, false, 1u, place);
+    let total = row_total(sum, false, 1u, lane, sub_size);
 #if STATISTICS
     if there && span.lane == 0u {
         statistics[params.first * params.parts + number] = vec2(center, total);

@@ -24,24 +24,25 @@ fn join_parts(
         return;
     }
 #if SUBGROUPS
-    let place = Place(sub_id * sub_size + sub_lane, sub_size);
+    let lane = sub_id * sub_size + sub_lane;
 #else
-    let place = Place(invocation, 1u);
+    let lane = invocation;
+    let sub_size = 1u;
 #endif
     let parts = row * params.parts;
     let n = f32(params.n);
     var extreme = vec4(params.pad);
-    for (var part = place.lane; part < params.parts; part += LANES) {
+    for (var part = lane; part < params.parts; part += LANES) {
         extreme.x = combine(extreme.x, part_center(statistics[parts + part].x, length(part)), BY_LARGEST);
     }
-    let center = center_of(row_total(extreme, BY_LARGEST, 0u, place), n);
+    let center = center_of(row_total(extreme, BY_LARGEST, 0u, lane, sub_size), n);
     var sum = vec4(0.0);
-    for (var part = place.lane; part < params.parts; part += LANES) {
+    for (var part = lane; part < params.parts; part += LANES) {
         let known = statistics[parts + part];
         sum.x += part_total(known.y, known.x, center, length(part));
     }
-    let total = row_total(sum, false, 1u, place);
-    if place.lane == 0u {
+    let total = row_total(sum, false, 1u, lane, sub_size);
+    if lane == 0u {
         joined[row] = vec2(center, factor_of(total, n));
     }
 }

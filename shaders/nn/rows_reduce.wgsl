@@ -1,14 +1,9 @@
 // The sum, or the largest, of what the LANES invocations of a row have; every one of them gets it. A kernel
 // calls it at most once with each of the slots 0 and 1, so that nothing is overwritten that is still read.
-// ACROSS: a row may be shared by more invocations than a subgroup has.
+// `sub_size` is the subgroup's and nothing without SUBGROUPS. ACROSS: a row may be shared by more invocations than a subgroup has.
 #if SUBGROUPS
 enable subgroups;
 #endif
-
-struct Place {
-    lane: u32, // in the workgroup
-    sub_size: u32,
-}
 
 fn combine(a: f32, b: f32, largest: bool) -> f32 { return select(a + b, max(a, b), largest); }
 fn combine4(a: vec4<f32>, b: vec4<f32>, largest: bool) -> vec4<f32> { return select(a + b, max(a, b), largest); }
@@ -21,22 +16,22 @@ var<workgroup> wg_totals: array<f32, 2u * WORKGROUP_SIZE>;
 var<workgroup> wg_totals: array<f32, 2u * WORKGROUP_SIZE>;
 #endif
 
-fn row_total(four: vec4<f32>, largest: bool, slot: u32, place: Place) -> f32 {
+fn row_total(four: vec4<f32>, largest: bool, slot: u32, lane: u32, sub_size: u32) -> f32 {
     let half = combine(combine(four.x, four.y, largest), combine(four.z, four.w, largest), largest);
 #if SUBGROUPS
-    let size = min(LANES, place.sub_size);
+    let size = min(LANES, sub_size);
     var total = half;
     for (var mask = size / 2u; mask > 0u; mask /= 2u) {
         total = combine(total, subgroupShuffleXor(total, mask), largest);
     }
 #if ACROSS
     let base = slot * WORKGROUP_SIZE;
-    if place.lane % size == 0u {
-        wg_totals[base + place.lane / size] = total;
+    if lane % size == 0u {
+        wg_totals[base + lane / size] = total;
     }
     workgroupBarrier();
     let count = LANES / size;
-    let first = base + place.lane / LANES * count;
+    let first = base + lane / LANES * count;
     total = wg_totals[first];
     for (var i = 1u; i < count; i++) {
         total = combine(total, wg_totals[first + i], largest);
@@ -44,8 +39,8 @@ fn row_total(four: vec4<f32>, largest: bool, slot: u32, place: Place) -> f32 {
 #endif
     return total;
 #else
-    let mine = slot * WORKGROUP_SIZE + place.lane;
-    let column = place.lane % LANES;
+    let mine = slot * WORKGROUP_SIZE + lane;
+    let column = lane % LANES;
     wg_totals[mine] = half;
     for (var stride = LANES / 2u; stride > 0u; stride /= 2u) {
         workgroupBarrier();

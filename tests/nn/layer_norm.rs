@@ -1,6 +1,6 @@
 //! Every variant of `LayerNorm` against the reference.
 
-use super::rows::{numbers, refused, shapes};
+use super::rows::{MORE, SHAPES, numbers, refused};
 use crate::support::{Device, Sample, assert_close, devices, gpu, numbers as as_numbers};
 use half::f16;
 use tilework::ErrorKind;
@@ -48,10 +48,13 @@ where
 #[test]
 fn layer_norm_matches_reference_for_rows_of_every_length() {
     for device in devices() {
-        for (rows, n) in shapes(device.main) {
+        for (rows, n) in SHAPES {
             let op = LayerNorm::new(rows, n);
             check(device, &op, rows, n, &numbers::<f32>(rows, n));
             check(device, &op.eps(0.5), rows, n, &numbers::<f16>(rows, n));
+        }
+        for (rows, n) in MORE.into_iter().filter(|_| device.main) {
+            check(device, &LayerNorm::new(rows, n), rows, n, &numbers::<f32>(rows, n));
         }
     }
 }
