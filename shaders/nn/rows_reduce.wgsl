@@ -1,6 +1,6 @@
 // The sum, or the largest, of what the LANES invocations of a row have; every one of them gets it. A kernel
 // calls it at most once with each of the slots 0 and 1, so that nothing is overwritten that is still read.
-// `sub_size` is the subgroup's and nothing without SUBGROUPS. ACROSS: a row may be shared by more invocations than a subgroup has.
+// `sub_size` counts with SUBGROUPS alone. ACROSS: more invocations may share a row than a subgroup has.
 #if SUBGROUPS
 enable subgroups;
 #endif
