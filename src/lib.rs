@@ -54,6 +54,8 @@
 //! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
 //! | a filter along a line, over an image or a volume | [`Conv1d`], [`Conv2d`], [`Conv3d`] ([`conv`]) |
 //! | the brightness of pixels, a box blur | [`Grey`], [`Blur`] ([`image`]) |
+//! | rows as probabilities; rows normalised | [`Softmax`], [`LogSoftmax`], [`LayerNorm`], [`RmsNorm`] ([`nn`]) |
+//! | the largest, or the mean, of windows of images | [`Pool2d`], [`Pool2dBackward`] ([`nn`]) |
 //! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
@@ -96,6 +98,7 @@ mod error;
 pub mod gpu;
 pub mod image;
 pub mod io;
+pub mod nn;
 mod plan;
 pub mod primitives;
 pub mod program;
@@ -113,6 +116,7 @@ pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use image::{Blur, Divide, Grey, GreyWeights};
+pub use nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 pub use plan::{Plan, Plannable, Report};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 pub use primitives::{
@@ -132,13 +136,20 @@ pub mod prelude {
     pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
     pub use crate::{Histogram, RadixSort, TopK};
+    pub use crate::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
     pub use crate::{ReduceByKey, SegmentedReduce};
 }
 
 /// Every op, by family: the registry that tests, benches and the `op` example iterate.
 pub fn ops() -> impl Iterator<Item = &'static program::OpInfo> {
-    elementwise::OPS.iter().chain(primitives::OPS).chain(dense::OPS).chain(conv::OPS).chain(image::OPS)
+    elementwise::OPS
+        .iter()
+        .chain(primitives::OPS)
+        .chain(dense::OPS)
+        .chain(conv::OPS)
+        .chain(image::OPS)
+        .chain(nn::OPS)
 }
 
 #[doc = include_str!("../README.md")]

@@ -94,6 +94,7 @@ record!(input: In<A>, output: Out<B>);
 record!(input: In<A>, output: InOut<B>);
 record!(x: In<A>, y: In<B>, output: Out<C>);
 record!(a: In<A>, b: In<B>, c: InOut<C>);
+record!(x: In<A>, gamma: In<B>, beta: In<C>, output: Out<D>);
 record!(input: In<A>, output: Out<B>, count: Out<C>);
 record!(input: In<A>, values: Out<B>, counts: Out<C>, count: Out<D>);
 record!(keys: In<A>, values: In<B>, keys_out: Out<C>, results: Out<D>, count: Out<E>);

@@ -32,6 +32,15 @@ mod image {
     mod blur;
     mod grey;
 }
+mod nn {
+    mod layer_norm;
+    mod log_softmax;
+    mod pool;
+    mod pool_backward;
+    mod rms_norm;
+    mod rows;
+    mod softmax;
+}
 mod primitives {
     mod histogram;
     mod partition;

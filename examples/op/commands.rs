@@ -13,6 +13,7 @@ use tilework::dense::{Activation, Gemm, GemmBatched, Gemv, Precision, Transpose}
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::gpu::Executable;
 use tilework::image::{Blur, Divide, Grey, GreyWeights};
+use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
 use tilework::reference::Number;
@@ -82,6 +83,36 @@ const COMMANDS: &[Command] = &[
     Command { name: "conv3d", inputs: 2..=2, keys: &[value("boundary")], job: conv3d },
     Command { name: "grey", inputs: 1..=1, keys: &[value("weights")], job: grey },
     Command { name: "blur", inputs: 1..=1, keys: &[value("radius"), value("divide")], job: blur },
+    Command { name: "softmax", inputs: 1..=1, keys: &[], job: |call| softmax("softmax", call) },
+    Command { name: "log-softmax", inputs: 1..=1, keys: &[], job: |call| softmax("log-softmax", call) },
+    Command {
+        name: "layer-norm",
+        inputs: 2..=3,
+        keys: &[value("eps")],
+        job: |call| norm("layer-norm", call),
+    },
+    Command { name: "rms-norm", inputs: 2..=3, keys: &[value("eps")], job: |call| norm("rms-norm", call) },
+    Command {
+        name: "pool",
+        inputs: 1..=1,
+        keys: &[
+            value("kind"),
+            value("weights"),
+            value("bias"),
+            value("activation"),
+            value("kernel"),
+            value("stride"),
+            value("pad"),
+            flag("count-include-pad"),
+        ],
+        job: pool,
+    },
+    Command {
+        name: "pool-backward",
+        inputs: 2..=2,
+        keys: &[value("kind"), value("kernel"), value("stride"), value("pad"), flag("count-include-pad")],
+        job: pool_backward,
+    },
 ];
 
 /// An op on the command line.
@@ -194,6 +225,17 @@ impl Keys {
         match self.text(name) {
             None => Ok(default),
             Some(text) => text.parse().map_err(|e| refuse!("--{name} {text}: {e}")),
+        }
+    }
+
+    /// One number, or two as "h,w".
+    fn pair(&self, name: &str, default: [usize; 2]) -> Result<[usize; 2], Failure> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        let number = |part: &str| part.trim().parse().map_err(|e| refuse!("--{name} {text}: {e}"));
+        match text.split(',').collect::<Vec<_>>()[..] {
+            [both] => Ok([number(both)?; 2]),
+            [h, w] => Ok([number(h)?, number(w)?]),
+            _ => Err(refuse!("--{name} {text}: must be one number, or two as \"h,w\"")),
         }
     }
 
@@ -756,6 +798,155 @@ fn blur(mut call: Call<'_>) -> Result<Job, Failure> {
         .divide(Divide::from_name(divide).unwrap_or_default())
         .variant(call.variant);
     Ok(with_type!(x.data, job(op, same_size(x))))
+}
+
+/// Rows along the last axis.
+fn rows_of(op: &str, x: &Array) -> Result<(usize, usize), Failure> {
+    let Some((&n, rest)) = x.shape.split_last() else {
+        return Err(refuse!("{op}: x is {}; it has no last axis", x.describe()));
+    };
+    Ok((rest.iter().product(), n))
+}
+
+/// The job for f32 or f16.
+macro_rules! job_on_floats {
+    ($op:literal, $dtype:expr, $desc:expr, $operands:expr) => {
+        match $dtype {
+            DType::F32 => Ok(job::<f32>($desc, $operands)),
+            DType::F16 => Ok(job::<f16>($desc, $operands)),
+            other => Err(refuse!("{}: x is of {other}; the op takes f32 or f16", $op)),
+        }
+    };
+}
+
+fn softmax(name: &str, mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let (rows, n) = rows_of(name, &x)?;
+    let (dtype, y) = (x.data.dtype(), Operand::Result(x.shape.clone()));
+    let operands = vec![Operand::Given(x), y];
+    if name == "softmax" {
+        job_on_floats!("softmax", dtype, Softmax::new(rows, n).variant(call.variant), operands)
+    } else {
+        job_on_floats!("log-softmax", dtype, LogSoftmax::new(rows, n).variant(call.variant), operands)
+    }
+}
+
+fn norm(name: &str, mut call: Call<'_>) -> Result<Job, Failure> {
+    let beta = if call.inputs.len() == 3 { call.inputs.pop() } else { None };
+    let [x, gamma] = call.take()?;
+    let (rows, n) = rows_of(name, &x)?;
+    for (what, of_columns) in [("gamma", Some(&gamma)), ("beta", beta.as_ref())] {
+        let Some(of_columns) = of_columns else { continue };
+        if of_columns.shape != [n] {
+            return Err(refuse!(
+                "{name}: {what} is {}; it must be {}, an element for each column",
+                of_columns.describe(),
+                shape_text(&[n])
+            ));
+        }
+        same_type(name, ("x", &x), (what, of_columns))?;
+    }
+    let eps = call.keys.number("eps", 1e-5f32)?;
+    let (dtype, y) = (x.data.dtype(), Operand::Result(x.shape.clone()));
+    let shifted = beta.is_some();
+    let mut operands = vec![Operand::Given(x), Operand::Given(gamma)];
+    operands.extend(beta.map(Operand::Given));
+    operands.push(y);
+    macro_rules! of {
+        ($op:literal, $norm:ident) => {{
+            let norm = $norm::new(rows, n).eps(eps).variant(call.variant);
+            if shifted {
+                job_on_floats!($op, dtype, norm.with_beta(), operands)
+            } else {
+                job_on_floats!($op, dtype, norm, operands)
+            }
+        }};
+    }
+    if name == "layer-norm" { of!("layer-norm", LayerNorm) } else { of!("rms-norm", RmsNorm) }
+}
+
+fn pool(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let keys = call.keys;
+    let shape = x.dims::<4>("pool: x")?;
+    let weights = keys.path("weights").map(|path| npy::read(&path)).transpose()?;
+    let kind = keys.choice("kind", &["max", "avg", "l2", "weighted"])?;
+    let mut kernel = keys.pair("kernel", [2, 2])?;
+    let kind = match (kind, weights) {
+        ("weighted", Some(weights)) => {
+            let extents = weights.dims::<2>("pool: weights")?;
+            if keys.flag("kernel") && extents != kernel {
+                return Err(refuse!(
+                    "pool: weights are {}, --kernel says {}; they must agree",
+                    weights.describe(),
+                    shape_text(&kernel)
+                ));
+            }
+            kernel = extents;
+            PoolKind::Weighted(
+                with_data!(&weights.data, v => v.iter().map(|w| w.to_f64() as f32).collect::<Vec<_>>()),
+            )
+        }
+        ("weighted", None) => return Err(refuse!("pool: --kind weighted needs --weights FILE")),
+        (_, Some(_)) => return Err(refuse!("pool: --weights belongs to --kind weighted")),
+        ("avg", None) => PoolKind::Average,
+        ("l2", None) => PoolKind::L2,
+        _ => PoolKind::Max,
+    };
+    let mut op = Pool2d::new(kind, shape, kernel)
+        .stride(keys.pair("stride", kernel)?)
+        .pad(keys.pair("pad", [0, 0])?)
+        .count_include_pad(keys.flag("count-include-pad"))
+        .variant(call.variant);
+    let activation = keys.choice("activation", &Activation::ALL.map(Activation::name))?;
+    if let Some(activation) = Activation::from_name(activation) {
+        op = op.activation(activation);
+    }
+    let bias = keys.path("bias").map(|path| npy::read(&path)).transpose()?;
+    if let Some(bias) = &bias {
+        same_type("pool", ("x", &x), ("bias", bias))?;
+        if bias.shape != [shape[1]] {
+            return Err(refuse!(
+                "pool: bias is {}; it must be {}",
+                bias.describe(),
+                shape_text(&shape[1..2])
+            ));
+        }
+    }
+    let y = Operand::Result(op.output_shape()?.to_vec());
+    let (dtype, biased) = (x.data.dtype(), bias.is_some());
+    let mut operands = vec![Operand::Given(x)];
+    operands.extend(bias.map(Operand::Given));
+    operands.push(y);
+    if biased {
+        job_on_floats!("pool", dtype, op.with_bias(), operands)
+    } else {
+        job_on_floats!("pool", dtype, op, operands)
+    }
+}
+
+fn pool_backward(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, dy] = call.take()?;
+    let keys = call.keys;
+    let shape = x.dims::<4>("pool-backward: x")?;
+    same_type("pool-backward", ("x", &x), ("dy", &dy))?;
+    let kind = match keys.choice("kind", &["max", "avg", "l2"])? {
+        "avg" => PoolKind::Average,
+        "l2" => PoolKind::L2,
+        _ => PoolKind::Max,
+    };
+    let kernel = keys.pair("kernel", [2, 2])?;
+    let op = Pool2dBackward::new(kind, shape, kernel)
+        .stride(keys.pair("stride", kernel)?)
+        .pad(keys.pair("pad", [0, 0])?)
+        .count_include_pad(keys.flag("count-include-pad"))
+        .variant(call.variant);
+    let windows = op.dy_shape()?;
+    if dy.shape != windows {
+        return Err(refuse!("pool-backward: dy is {}; it must be {}", dy.describe(), shape_text(&windows)));
+    }
+    let (dtype, dx) = (x.data.dtype(), Operand::Result(x.shape.clone()));
+    job_on_floats!("pool-backward", dtype, op, vec![Operand::Given(x), Operand::Given(dy), dx])
 }
 
 fn sort(mut call: Call<'_>) -> Result<Job, Failure> {

@@ -76,6 +76,15 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "grey", dtype: DType::U8, run: |gpu, m| grey(gpu, &m.bytes) },
     Case { op: "blur", dtype: DType::U8, run: |gpu, m| blur(gpu, 1, &m.bytes) },
     Case { op: "blur", dtype: DType::U8, run: |gpu, m| blur(gpu, 8, &m.bytes) },
+    Case { op: "softmax", dtype: DType::F32, run: |gpu, m| softmax(gpu, "auto", 1000, &m.floats) },
+    Case { op: "softmax", dtype: DType::F32, run: |gpu, m| softmax(gpu, "parts", 10_000, &m.floats) },
+    Case { op: "log-softmax", dtype: DType::F32, run: log_softmax },
+    Case { op: "layer-norm", dtype: DType::F32, run: layer_norm },
+    Case { op: "rms-norm", dtype: DType::F32, run: rms_norm },
+    Case { op: "pool max", dtype: DType::F32, run: |gpu, m| pool(gpu, PoolKind::Max, [2, 2], &m.floats) },
+    Case { op: "pool avg", dtype: DType::F32, run: |gpu, m| pool(gpu, PoolKind::Average, [3, 3], &m.floats) },
+    Case { op: "pool l2", dtype: DType::F32, run: |gpu, m| pool(gpu, PoolKind::L2, [2, 2], &m.floats) },
+    Case { op: "pool-backward max", dtype: DType::F32, run: pool_backward },
 ];
 
 /// A row of the table: an op in one of its forms.
@@ -623,6 +632,91 @@ fn blur(gpu: &Gpu, radius: usize, x: &[u8]) -> Result<Outcome> {
     let check = exact(dy.read()?[..front] == want[..front]);
     let size = format!("{side}x{side} radius {radius}");
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+/// As many whole rows of n as there are; none of less than one.
+fn whole_rows(n: usize, x: &[f32]) -> (usize, usize, &[f32]) {
+    let n = n.min(x.len().max(1));
+    let rows = x.len() / n;
+    (rows, n, &x[..rows * n])
+}
+
+fn softmax(gpu: &Gpu, variant: &str, n: usize, x: &[f32]) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(n, x);
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f32>(x.len())?);
+    let plan = Softmax::new(rows, n).variant(variant).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let check = Check::compare(&dy.read()?, &reference::softmax(n, x), &reference::softmax_bound(n, x));
+    outcome(gpu, format!("{rows}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+fn log_softmax(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(1000, &material.floats);
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f32>(x.len())?);
+    let plan = LogSoftmax::new(rows, n).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let check =
+        Check::compare(&dy.read()?, &reference::log_softmax(n, x), &reference::log_softmax_bound(n, x));
+    outcome(gpu, format!("{rows}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+fn layer_norm(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(768, &material.floats);
+    let (gamma, beta) = (vec![0.5; n], vec![-0.25; n]);
+    let op = LayerNorm::new(rows, n);
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f32>(x.len())?);
+    let (dg, db) = (gpu.upload(&gamma)?, gpu.upload(&beta)?);
+    let plan = op.clone().with_beta().plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dg, &db, &dy))?;
+    let want = reference::layer_norm(&op, x, &gamma, Some(&beta));
+    let bounds = reference::layer_norm_bound(&op, x, &gamma, Some(&beta));
+    let check = Check::compare(&dy.read()?, &want, &bounds);
+    outcome(gpu, format!("{rows}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &dg, &db, &dy))
+}
+
+fn rms_norm(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(768, &material.floats);
+    let gamma = vec![0.5; n];
+    let op = RmsNorm::new(rows, n);
+    let (dx, dg, dy) = (gpu.upload(x)?, gpu.upload(&gamma)?, gpu.alloc::<f32>(x.len())?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dg, &dy))?;
+    let (want, bounds) =
+        (reference::rms_norm(&op, x, &gamma, None), reference::rms_norm_bound(&op, x, &gamma, None));
+    let check = Check::compare(&dy.read()?, &want, &bounds);
+    outcome(gpu, format!("{rows}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &dg, &dy))
+}
+
+/// Planes of 56 x 56, in one image.
+fn planes(x: &[f32]) -> ([usize; 4], &[f32]) {
+    let planes = x.len() / (56 * 56);
+    ([1, planes, 56, 56], &x[..planes * 56 * 56])
+}
+
+/// Windows two cells apart.
+fn pool(gpu: &Gpu, kind: PoolKind, kernel: [usize; 2], x: &[f32]) -> Result<Outcome> {
+    let (shape, x) = planes(x);
+    let op = Pool2d::new(kind, shape, kernel).stride([2, 2]);
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f32>(op.output_shape()?.iter().product())?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let (want, bounds) = (reference::pool(&op, x, None)?, reference::pool_bound(&op, x, None)?);
+    let check = Check::compare(&dy.read()?, &want, &bounds);
+    outcome(gpu, format!("{}x56x56", shape[1]), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+/// The output of the pooling is as large as a quarter of its input, which serves as its gradient.
+fn pool_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (shape, x) = planes(&material.floats);
+    let op = Pool2dBackward::new(PoolKind::Max, shape, [2, 2]);
+    let gradients = &x[..x.len() / 4];
+    let (dx, dy, dg) = (gpu.upload(x)?, gpu.upload(gradients)?, gpu.alloc::<f32>(x.len())?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy, &dg))?;
+    let want = reference::pool_backward(&op, x, gradients)?;
+    let bounds = reference::pool_backward_bound(&op, x, gradients)?;
+    let check = Check::compare(&dg.read()?, &want, &bounds);
+    outcome(gpu, format!("{}x56x56", shape[1]), plan.report(), check, |rec| plan.record(rec, &dx, &dy, &dg))
 }
 
 fn sort(gpu: &Gpu, descending: bool, keys: &[f32]) -> Result<Outcome> {

@@ -1,6 +1,7 @@
 // Elements of type f16: two in a word, computed in f32, so that no device feature is needed.
 // unpack2x16float, since bitcast<vec2<f16>> is miscompiled by naga. But not pack2x16float: devices
 // round it to nearest or towards zero, and its overflow is undefined.
+#import activation/is_nan
 const PACK: u32 = 2u;
 alias T = f32;
 
@@ -22,6 +23,4 @@ fn encode(first: T, second: T) -> u32 {
     return halves.x | (halves.y << 16u);
 }
 
-// In bits: a compiler may fold `x != x` to false.
-fn is_nan(x: T) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 fn divide(x: T, y: T) -> T { return x / y; }

@@ -8,6 +8,7 @@ use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Recorder, Slice};
 use crate::image::{Blur, Grey};
+use crate::nn::Softmax;
 use crate::primitives::{Histogram, RadixSort, Reduce, ReduceByKey, Reducer, Scan, SegmentedReduce, TopK};
 use crate::program::{In, InOut, Op, Out};
 
@@ -178,6 +179,31 @@ impl Gpu {
         let output = self.alloc(m * n)?;
         self.run(|rec| plan.record(rec, input, &output))?;
         Ok(output)
+    }
+
+    /// Softmax of each row of `n` elements of `x`, of `f32` or `f16`, in a new buffer: [`Softmax`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[3.0f32, 3.0, -1.0, f32::NEG_INFINITY])?;
+    /// assert_eq!(gpu.softmax(&x, 2)?.read()?, [0.5, 0.5, 1.0, 0.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `n` does not divide the length of `x`; those of [`Softmax`] and of
+    /// [`Gpu::alloc`].
+    pub fn softmax<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>, n: usize) -> Result<Buffer<T>>
+    where
+        Softmax: Op<T, Operands = (In<T>, Out<T>)>,
+    {
+        let x = x.into();
+        // What is left over has no row, which recording refuses.
+        let plan = Softmax::new(x.len().checked_div(n).unwrap_or(0), n).plan::<T>(self)?;
+        let y = self.alloc(x.len())?;
+        self.run(|rec| plan.record(rec, x, &y))?;
+        Ok(y)
     }
 
     /// All of `input` to one value: [`Reduce`].

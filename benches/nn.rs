@@ -1,0 +1,199 @@
+//! Softmax, norms, pooling.
+
+mod support;
+
+use half::f16;
+use support::{Bench, Case, centred, random};
+use tilework::gpu::Slice;
+use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
+use tilework::prelude::*;
+use tilework::program::{In, Op, Out};
+use tilework::{Element, Result};
+
+/// The cases of some ops.
+type Group = fn(&mut Bench) -> Result<()>;
+
+fn main() -> Result<()> {
+    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    let groups: [(&str, Group); 7] = [
+        ("softmax", softmax),
+        ("log-softmax", log_softmax),
+        ("layer-norm", layer_norm),
+        ("rms-norm", rms_norm),
+        ("rows-lanes", rows_lanes),
+        ("pool", pool),
+        ("pool-backward", pool_backward),
+    ];
+    for (name, group) in groups {
+        if bench.wants(name) {
+            group(&mut bench)?;
+        }
+    }
+    bench.finish();
+    Ok(())
+}
+
+/// Rows and their lengths: the case of the comparison first, then short, odd and long ones.
+fn shapes(bench: &Bench) -> Vec<(usize, usize)> {
+    bench.scale(
+        vec![
+            (16384, 4096),
+            (16384, 4095),
+            (16, 4096),
+            (256, 4096),
+            (1 << 20, 64),
+            (1 << 22, 16),
+            (65536, 1000),
+            (32768, 2048),
+            (8192, 8192),
+            (4096, 16384),
+            (1024, 65536),
+            (4, 1 << 24),
+        ],
+        vec![(256, 1024), (256, 1023), (4096, 64), (4, 1 << 16)],
+    )
+}
+
+/// Input and output for the largest shape.
+fn buffers<T: Element>(bench: &Bench, value: impl Fn(u32) -> T) -> Result<(Buffer<T>, Buffer<T>)> {
+    let largest = shapes(bench).iter().map(|(rows, n)| rows * n).max().unwrap_or(0);
+    Ok((random(&bench.gpu, largest, value)?, bench.gpu.alloc(largest)?))
+}
+
+/// Measures an op from one buffer to another.
+fn one<T: Element, O: Op<T, Operands = (In<T>, Out<T>)>>(
+    bench: &mut Bench,
+    op: &O,
+    variant: Option<&str>,
+    size: String,
+    x: Slice<'_, T>,
+    y: Slice<'_, T>,
+) -> Result<()> {
+    // A row may be more than one workgroup holds.
+    let Ok(plan) = op.plan::<T>(&bench.gpu) else { return Ok(()) };
+    let program = plan.program();
+    let variant = variant.unwrap_or(program.variant);
+    let case = Case { op: program.op, variant, dtype: T::DTYPE.name(), size, cost: program.cost };
+    bench.device(&case, |rec| plan.record(rec, x, y));
+    Ok(())
+}
+
+fn softmax(bench: &mut Bench) -> Result<()> {
+    let (x, y) = buffers(bench, centred)?;
+    for (rows, n) in shapes(bench) {
+        for v in Softmax::variants() {
+            let op = Softmax::new(rows, n).variant(v.name);
+            one(bench, &op, None, format!("{rows}x{n}"), x.slice(..rows * n)?, y.slice(..rows * n)?)?;
+        }
+    }
+    drop((x, y));
+    let (x, y) = buffers(bench, |b| f16::from_f32(centred(b)))?;
+    for (rows, n) in shapes(bench) {
+        let op = Softmax::new(rows, n);
+        one(bench, &op, None, format!("{rows}x{n}"), x.slice(..rows * n)?, y.slice(..rows * n)?)?;
+    }
+    Ok(())
+}
+
+fn log_softmax(bench: &mut Bench) -> Result<()> {
+    let (x, y) = buffers(bench, centred)?;
+    for (rows, n) in shapes(bench) {
+        let op = LogSoftmax::new(rows, n);
+        one(bench, &op, None, format!("{rows}x{n}"), x.slice(..rows * n)?, y.slice(..rows * n)?)?;
+    }
+    Ok(())
+}
+
+/// Each row length with scale and shift.
+fn layer_norm(bench: &mut Bench) -> Result<()> {
+    let (x, y) = buffers(bench, centred)?;
+    for (rows, n) in shapes(bench) {
+        let (gamma, beta) = (random(&bench.gpu, n, centred)?, random(&bench.gpu, n, centred)?);
+        let plan = LayerNorm::new(rows, n).with_beta().plan::<f32>(&bench.gpu)?;
+        let program = plan.program();
+        let size = format!("{rows}x{n}");
+        let case =
+            Case { op: "layer-norm", variant: program.variant, dtype: "f32", size, cost: program.cost };
+        let (x, y) = (x.slice(..rows * n)?, y.slice(..rows * n)?);
+        bench.device(&case, |rec| plan.record(rec, x, &gamma, &beta, y));
+    }
+    Ok(())
+}
+
+/// Each row length with scale.
+fn rms_norm(bench: &mut Bench) -> Result<()> {
+    let (x, y) = buffers(bench, centred)?;
+    for (rows, n) in shapes(bench) {
+        let gamma = random(&bench.gpu, n, centred)?;
+        let plan = RmsNorm::new(rows, n).plan::<f32>(&bench.gpu)?;
+        let program = plan.program();
+        let size = format!("{rows}x{n}");
+        let case = Case { op: "rms-norm", variant: program.variant, dtype: "f32", size, cost: program.cost };
+        let (x, y) = (x.slice(..rows * n)?, y.slice(..rows * n)?);
+        bench.device(&case, |rec| plan.record(rec, x, &gamma, y));
+    }
+    Ok(())
+}
+
+/// Candidates for the policy of a card: how many invocations share a row.
+fn rows_lanes(bench: &mut Bench) -> Result<()> {
+    let (x, y) = buffers(bench, centred)?;
+    for (rows, n) in shapes(bench) {
+        for lanes in [1, 4, 8, 16, 32, 64, 128, 256, 512, 1024] {
+            let size = format!("{rows}x{n}");
+            let (x, y) = (x.slice(..rows * n)?, y.slice(..rows * n)?);
+            for v in Softmax::variants() {
+                let op = Softmax::new(rows, n).variant(v.name).lanes(lanes);
+                if v.name == "whole" || n > 8192 && lanes >= 128 {
+                    one(bench, &op, Some(&format!("{} {lanes} lanes", v.name)), size.clone(), x, y)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every kind on the case of the comparison, `pairs` with other numbers of loads in flight, and other windows.
+fn pool(bench: &mut Bench) -> Result<()> {
+    let shape = bench.scale([32, 64, 224, 224], [1, 8, 112, 112]);
+    let len = shape.iter().product();
+    let (x, y) = (random(&bench.gpu, len, centred)?, bench.gpu.alloc::<f32>(len)?);
+    let run = |bench: &mut Bench, op: &Pool2d, name: &str, size: &str| -> Result<()> {
+        let outputs: usize = op.output_shape()?.iter().product();
+        let [n, c, h, w] = shape;
+        let size = format!("{n}x{c}x{h}x{w} {size}");
+        one(bench, op, Some(name), size, x.slice(..)?, y.slice(..outputs)?)
+    };
+    let weights = PoolKind::Weighted(vec![0.1, 0.2, 0.3, 0.4]);
+    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2, weights] {
+        for v in Pool2d::variants() {
+            let op = Pool2d::new(kind.clone(), shape, [2, 2]).variant(v.name);
+            run(bench, &op, v.name, &format!("{} 2x2", kind.name()))?;
+        }
+    }
+    for units in [1, 2, 4, 8] {
+        let op = Pool2d::new(PoolKind::Max, shape, [2, 2]).variant("pairs").units(units);
+        run(bench, &op, &format!("pairs {units} units"), "max 2x2")?;
+    }
+    let overlapping = Pool2d::new(PoolKind::Max, shape, [3, 3]).stride([2, 2]).pad([1, 1]);
+    run(bench, &overlapping, "direct", "max 3x3 stride 2")?;
+    let global = Pool2d::new(PoolKind::Average, shape, [shape[2], shape[3]]);
+    run(bench, &global, "direct", "avg global")
+}
+
+fn pool_backward(bench: &mut Bench) -> Result<()> {
+    let shape = bench.scale([32, 64, 112, 112], [1, 8, 56, 56]);
+    let [n, c, h, w] = shape;
+    let len = shape.iter().product();
+    let (x, dx) = (random(&bench.gpu, len, centred)?, bench.gpu.alloc::<f32>(len)?);
+    let dy = random(&bench.gpu, len / 4, centred)?;
+    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2] {
+        let size = format!("{n}x{c}x{h}x{w} {} 2x2", kind.name());
+        let plan = Pool2dBackward::new(kind, shape, [2, 2]).plan::<f32>(&bench.gpu)?;
+        let program = plan.program();
+        let case =
+            Case { op: "pool-backward", variant: program.variant, dtype: "f32", size, cost: program.cost };
+        bench.device(&case, |rec| plan.record(rec, &x, &dy, &dx));
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+// The gradient of every cell, gathered from the windows that hold it, so that no two invocations write one word.
+// MAX: the gradient goes to the first largest cell of a window, which is found anew; NaN is largest. One invocation
+// computes one gradient, or the PACK that share a word.
+#import nn/pool_params
+#import element/f32 as element
+#import nn/pool_kinds
+#import nn/pool_words
+
+const GRADIENTS_BINDING: u32 = 2u;
+@group(0) @binding(GRADIENTS_BINDING) var<storage, read> gradients: array<u32>;
+
+// A mean does not ask for the cells.
+#if !AVERAGE
+@group(0) @binding(1) var<storage, read> input: array<u32>;
+
+fn cell_at(k: u32) -> f32 { return decode(input[k / PACK], k % PACK); }
+#endif
+
+// The part of the gradient of window (i, j) that cell (y, x) gets.
+fn share(base: u32, i: u32, j: u32, y: u32, x: u32, gradient: f32) -> f32 {
+    let y0 = i * params.stride_h - params.top;
+    let x0 = j * params.stride_w - params.left;
+    var total = begin();
+    var cells = 0u;
+    var place = 0u;
+    for (var a = 0u; a < params.r; a++) {
+        let row = y0 + a * params.dilation_h;
+        if row >= params.h {
+            continue;
+        }
+        for (var b = 0u; b < params.s; b++) {
+            let column = x0 + b * params.dilation_w;
+            if column < params.w {
+                let at = row * params.w + column;
+#if MAX
+                let cell = cell_at(base + at);
+                if cells == 0u || cell > total || is_nan(cell) {
+                    total = cell;
+                    place = at;
+                }
+#else
+#if L2
+                total = join(total, cell_at(base + at));
+#endif
+#endif
+                cells++;
+            }
+        }
+    }
+#if MAX
+    return select(0.0, gradient, place == y * params.w + x);
+#else
+#if L2
+    let size = finish(total, 1.0);
+    return select(gradient * cell_at(base + y * params.w + x) / size, 0.0, total == 0.0);
+#else
+#if PADDING_COUNTS
+    cells = params.r * params.s;
+#endif
+    return gradient / f32(max(cells, 1u));
+#endif
+#endif
+}
+
+// `at` counts the cells of all planes of this piece.
+fn gathered(at: u32) -> f32 {
+    let x = at % params.w;
+    let y = at / params.w % params.h;
+    let plane = at / params.w / params.h;
+    let base = params.wide + plane * params.h * params.w;
+    let windows = params.narrow + plane * params.p * params.q;
+    var total = 0.0;
+    for (var a = 0u; a < params.r; a++) {
+        // Windows whose cell of row a is this one.
+        let y1 = y + params.top - a * params.dilation_h;
+        let i = y1 / params.stride_h;
+        if y1 >= params.h + params.top || y1 % params.stride_h != 0u || i >= params.p {
+            continue;
+        }
+        for (var b = 0u; b < params.s; b++) {
+            let x1 = x + params.left - b * params.dilation_w;
+            let j = x1 / params.stride_w;
+            if x1 < params.w + params.left && x1 % params.stride_w == 0u && j < params.q {
+                let k = windows + i * params.q + j;
+                total += share(base, i, j, y, x, decode(gradients[k / PACK], k % PACK));
+            }
+        }
+    }
+    return total;
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn gather_gradients(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let first = params.wide;
+    let end = first + params.planes * params.h * params.w;
+    let word = first / PACK + workgroup_index(group) * WORKGROUP_SIZE + lane;
+    if word > (end - 1u) / PACK {
+        return;
+    }
+#if HALVES
+    let a = max(2u * word, first);
+    let b = min(2u * word + 1u, end - 1u);
+    store_word(word, first, end, gathered(a - first), gathered(b - first));
+#else
+    output[word] = encode(gathered(word - first), 0.0);
+#endif
+}

@@ -1,0 +1,26 @@
+// What the kernels of pooling know of the work: planes of h x w, one for each channel of each image, and windows
+// of r x s cells, p x q of them in a plane.
+#import workgroup/index
+
+const WORKGROUP_SIZE: u32 = 256u;
+
+struct Params {
+    planes: u32,
+    channels: u32,
+    first: u32, // number of the first plane among all
+    h: u32,
+    w: u32,
+    p: u32,
+    q: u32,
+    r: u32,
+    s: u32,
+    stride_h: u32,
+    stride_w: u32,
+    top: u32,
+    left: u32,
+    dilation_h: u32,
+    dilation_w: u32,
+    wide: u32, // where the first large plane begins in its binding, in elements
+    narrow: u32, // and the first plane of windows
+}
+@group(0) @binding(0) var<uniform> params: Params;

@@ -1,0 +1,92 @@
+// Softmax and norms over rows: one read and one write, the row in registers between the passes over it. LANES
+// invocations share a row; a workgroup takes as many rows as fit it. Rows that no workgroup holds are taken in
+// parts: STATISTICS leaves centre and total of each part, rows_join.wgsl joins them, and JOINED applies them.
+#import nn/rows_load
+#import nn/rows_reduce
+#import nn/softmax as normalizer
+#if STATISTICS
+@group(0) @binding(2) var<storage, read_write> statistics: array<vec2<f32>>;
+#else
+#import nn/rows_store
+#endif
+#if JOINED
+const JOINED_BINDING: u32 = 3u;
+@group(0) @binding(JOINED_BINDING) var<storage, read> joined: array<vec2<f32>>;
+#endif
+
+const SPANS: u32 = WORKGROUP_SIZE / LANES;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn normalize_rows(
+    @builtin(workgroup_id) group: vec3<u32>,
+#if SUBGROUPS
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32,
+#else
+    @builtin(local_invocation_index) invocation: u32,
+#endif
+) {
+    let first = workgroup_index(group) * SPANS;
+    if first >= params.rows * params.parts {
+        return;
+    }
+#if SUBGROUPS
+    let lane = sub_id * sub_size + sub_lane;
+#else
+    let lane = invocation;
+    let sub_size = 1u;
+#endif
+    let number = first + lane / LANES;
+    let row = number / params.parts;
+    let there = row < params.rows;
+    let column = number % params.parts * params.part_len;
+    let span = Span(
+        params.origin + select(0u, row * params.n + column, there),
+        select(0u, min(params.part_len, params.n - column), there),
+        column,
+        lane % LANES,
+    );
+    var x: array<vec4<f32>, QUADS>;
+#repeat QUADS
+    x[$] = load(span, $u);
+#end
+#if JOINED
+    let known = joined[params.first + min(row, params.rows - 1u)];
+    let center = known.x;
+    let factor = known.y;
+#repeat QUADS
+    x[$] = centered(x[$], center);
+#end
+#else
+    let len = f32(span.len);
+    var center = 0.0;
+    if CENTERED {
+        var extreme = vec4(params.pad);
+#repeat QUADS
+        extreme = combine4(extreme, x[$], BY_LARGEST);
+#end
+        center = center_of(row_total(extreme, BY_LARGEST, 0u, lane, sub_size), len);
+#repeat QUADS
+        x[$] = centered(x[$], center);
+#end
+    }
+    var sum = vec4(0.0);
+#repeat QUADS
+    sum += select(vec4(0.0), weight(x[$]), inside(span, $u));
+#end
+    let total = row_total(sum, false, 1u, lane, sub_size);
+#if STATISTICS
+    if there && span.lane == 0u {
+        statistics[params.first * params.parts + number] = vec2(center, total);
+    }
+#else
+    let factor = factor_of(total, len);
+#endif
+#endif
+#if !STATISTICS
+#repeat QUADS
+    store(span, $u, result(x[$], factor));
+#end
+#endif
+}

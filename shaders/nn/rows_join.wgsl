@@ -1,0 +1,48 @@
+// Centre and total of each part of a row to centre and factor of the row. One workgroup joins one row.
+#import nn/rows_params
+#import nn/rows_reduce
+#import nn/softmax as normalizer
+
+@group(0) @binding(1) var<storage, read> statistics: array<vec2<f32>>;
+@group(0) @binding(2) var<storage, read_write> joined: array<vec2<f32>>;
+
+fn length(part: u32) -> f32 { return f32(min(params.part_len, params.n - part * params.part_len)); }
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn join_parts(
+    @builtin(workgroup_id) group: vec3<u32>,
+#if SUBGROUPS
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32,
+#else
+    @builtin(local_invocation_index) invocation: u32,
+#endif
+) {
+    let row = workgroup_index(group);
+    if row >= params.rows {
+        return;
+    }
+#if SUBGROUPS
+    let lane = sub_id * sub_size + sub_lane;
+#else
+    let lane = invocation;
+    let sub_size = 1u;
+#endif
+    let parts = row * params.parts;
+    let n = f32(params.n);
+    var extreme = vec4(params.pad);
+    for (var part = lane; part < params.parts; part += LANES) {
+        extreme.x = combine(extreme.x, part_center(statistics[parts + part].x, length(part)), BY_LARGEST);
+    }
+    let center = center_of(row_total(extreme, BY_LARGEST, 0u, lane, sub_size), n);
+    var sum = vec4(0.0);
+    for (var part = lane; part < params.parts; part += LANES) {
+        let known = statistics[parts + part];
+        sum.x += part_total(known.y, known.x, center, length(part));
+    }
+    let total = row_total(sum, false, 1u, lane, sub_size);
+    if lane == 0u {
+        joined[row] = vec2(center, factor_of(total, n));
+    }
+}

@@ -1,0 +1,73 @@
+// A row, or a part of one, in the registers of LANES invocations: QUADS times four elements each. VECTORS: the
+// four lie together and aligned. Otherwise lanes take neighbouring elements (halves: words of two), and rows
+// may begin and end anywhere. WHOLE: the registers hold no more than the row has.
+#import nn/rows_params
+#import element/f32 as element
+
+const QUADS: u32 = 4u;
+
+#if VECTORS
+#if HALVES
+alias Words = vec2<u32>;
+fn decode4(words: Words) -> vec4<f32> {
+    return vec4(decode(words.x, 0u), decode(words.x, 1u), decode(words.y, 0u), decode(words.y, 1u));
+}
+#else
+alias Words = vec4<u32>;
+fn decode4(words: Words) -> vec4<f32> { return bitcast<vec4<f32>>(words); }
+#endif
+#else
+alias Words = u32;
+#endif
+
+@group(0) @binding(1) var<storage, read> input: array<Words>;
+
+struct Span {
+    begin: u32, // its first element in the binding
+    len: u32,
+    column: u32, // of its first element
+    lane: u32,
+}
+
+// Of the four elements of a quad, counted from the span's first; what lies before that wraps.
+fn offsets(span: Span, quad: u32) -> vec4<u32> {
+#if VECTORS
+    return 4u * (span.lane + quad * LANES) + vec4(0u, 1u, 2u, 3u);
+#else
+#if HALVES
+    let a = 2u * (span.begin / 2u + span.lane + 2u * quad * LANES) - span.begin;
+    let b = a + 2u * LANES;
+    return vec4(a, a + 1u, b, b + 1u);
+#else
+    return span.lane + LANES * (4u * quad + vec4(0u, 1u, 2u, 3u));
+#endif
+#endif
+}
+
+fn inside(span: Span, quad: u32) -> vec4<bool> {
+#if WHOLE
+    return vec4(true);
+#else
+    return offsets(span, quad) < vec4(span.len);
+#endif
+}
+
+#if !VECTORS
+fn element(at: u32) -> f32 { return decode(input[at / PACK], at % PACK); }
+#endif
+
+// No branch around the loads, so that all are in flight together: what lies beyond is loaded from the end.
+fn load(span: Span, quad: u32) -> vec4<f32> {
+#if WHOLE
+    return decode4(input[span.begin / 4u + span.lane + quad * LANES]);
+#else
+    let last = max(span.len, 1u) - 1u;
+    let at = span.begin + min(offsets(span, quad), vec4(last));
+#if VECTORS
+    let x = decode4(input[at.x / 4u]);
+#else
+    let x = vec4(element(at.x), element(at.y), element(at.z), element(at.w));
+#endif
+    return select(vec4(params.pad), x, inside(span, quad));
+#endif
+}

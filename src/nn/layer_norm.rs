@@ -1,0 +1,154 @@
+//! Layer norm.
+
+use super::rows::{Rows, VARIANTS, WithBeta, samples as samples_of_rows};
+use crate::element::Element;
+use crate::error::Result;
+use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use half::f16;
+
+/// Layer norm of each row: `output[r, i] = (x[r, i] - mean(x[r])) / sqrt(var(x[r]) + eps) * gamma[i] + beta[i]`, with the
+/// biased variance.
+///
+/// # Shapes
+/// `x` and `output` have `rows * n` elements, row-major; `gamma` has n. Operands are `x`, `gamma`, `output`, in this
+/// order; [`with_beta`](Self::with_beta) adds `beta`, n elements, before `output`. Of a tensor the last axis is the row.
+/// Either extent may be 0. Rows may have any length that one binding of the device holds. `output` must be a wgpu buffer
+/// of its own.
+///
+/// # Types
+/// f32, and f16 with arithmetic in f32.
+///
+/// # Precision and determinism
+/// Computed in f32. The variance is the mean square of deviations from the mean, so a large mean costs no more digits
+/// than it must; sums in a tree of fixed order.
+/// A row that holds NaN or infinity is NaN where its result is not 0; squares above the range of f32 make a row 0.
+/// Same device, same bits. [`reference::layer_norm_bound`](crate::reference::layer_norm_bound) is the bound of the error.
+///
+/// # Cost
+/// About 5 operations an element. `whole`: one dispatch, no scratch, every element read once and written once. `parts`:
+/// three dispatches, every element read twice and written once, and 8 bytes of scratch for about 4096 elements.
+///
+/// # Variants
+/// `whole` keeps a row in the registers of at most a workgroup, up to 16384 elements (on processors 4096); `parts` takes rows of
+/// any length. `auto` (the default) takes `whole` where it can.
+///
+/// # Errors
+/// [`TooLarge`](crate::ErrorKind::TooLarge): `x` above the largest buffer, a row above the largest binding, or above what
+/// `whole` can hold; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, lanes that are no power
+/// of two, an `eps` that is negative or not finite.
+///
+/// # Algorithm
+/// Mean, deviations and their squares in registers: `shaders/nn/rows.wgsl` with `layer_norm.wgsl`; parts are joined as Chan,
+/// Golub and LeVeque (1979) do, `rows_join.wgsl`.
+///
+/// # Example
+/// ```
+/// use tilework::nn::LayerNorm;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let norm = LayerNorm::new(16384, 4096).eps(1e-6);
+/// assert_eq!(Op::<f32>::lower(&norm, &DeviceProfile::h100())?.operands.len(), 3);
+/// let program = Op::<f32>::lower(&norm.with_beta(), &DeviceProfile::h100())?;
+/// assert_eq!((program.variant, program.operands[2].name), ("whole", "beta"));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayerNorm {
+    rows: Rows,
+}
+
+impl LayerNorm {
+    /// Of each of `rows` rows of `n` elements, with an epsilon of 1e-5.
+    pub fn new(rows: usize, n: usize) -> Self {
+        let rows = Rows::new("layer-norm", "nn/layer_norm", rows, n, 0.0);
+        Self { rows: Rows { eps: 1e-5, ..rows } }
+    }
+
+    /// What is added below the root; the default is 1e-5.
+    ///
+    /// ```
+    /// use tilework::nn::LayerNorm;
+    /// use tilework::program::{DeviceProfile, Op};
+    /// let e = Op::<f32>::lower(&LayerNorm::new(1, 8).eps(-1.0), &DeviceProfile::h100()).unwrap_err();
+    /// assert!(e.to_string().contains("eps is -1"), "{e}");
+    /// ```
+    #[must_use]
+    pub fn eps(mut self, eps: f32) -> Self {
+        self.rows.eps = eps;
+        self
+    }
+
+    /// The epsilon. The [reference](crate::reference::layer_norm) is told by it.
+    pub fn epsilon(&self) -> f32 {
+        self.rows.eps
+    }
+
+    /// The same with a shift for each column; `beta` becomes the third operand. Call it last.
+    #[must_use]
+    pub fn with_beta(self) -> WithBeta<Self> {
+        WithBeta(self)
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.rows.variant);
+        self
+    }
+
+    /// How many invocations share a row (in `parts`, a part of one): a power of two. The default follows the device
+    /// and the length of rows.
+    #[must_use]
+    pub fn lanes(mut self, lanes: u32) -> Self {
+        self.rows.lanes = Some(lanes);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for LayerNorm {
+            type Operands = (In<$t>, In<$t>, Out<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.rows.lower(<$t>::DTYPE, &["gamma"], profile)
+            }
+        }
+
+        impl Op<$t> for WithBeta<LayerNorm> {
+            type Operands = (In<$t>, In<$t>, In<$t>, Out<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.norm().rows.lower(<$t>::DTYPE, &["gamma", "beta"], profile)
+            }
+        }
+    )*};
+}
+op!(f32, f16);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "layer-norm",
+    about: "rows of mean 0 and variance 1, then scaled and shifted by column",
+    inputs: "x (..., n), gamma (n), [beta (n)], f32 or f16; rows are the last axis",
+    keys: "eps (1e-5)",
+    variants: LayerNorm::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    samples_of_rows(|rows, n| {
+        let op = LayerNorm::new(rows, n).variant(variant);
+        let both = op.clone().with_beta();
+        vec![
+            Op::<f32>::lower(&op, profile),
+            Op::<f16>::lower(&op, profile),
+            Op::<f32>::lower(&both, profile),
+            Op::<f16>::lower(&both, profile),
+        ]
+    })
+}

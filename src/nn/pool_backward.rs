@@ -1,0 +1,217 @@
+//! The gradient of pooling.
+
+use super::pool::PoolKind;
+use super::windows::{Forms, Windows};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Variant, choose,
+    element_fragment,
+};
+use crate::shader::Spec;
+use half::f16;
+
+/// The gradient of a loss by the input of a pooling, from that by its output: every cell gets its share of `dy` of every
+/// window that holds it.
+///
+/// The whole share goes to the first largest cell of a window (NaN is largest, the last one of several) of
+/// [`Max`](PoolKind::Max); one over the number of cells to each of [`Average`](PoolKind::Average); the cell over the
+/// window's root of squares to each of [`L2`](PoolKind::L2), 0 where that is 0.
+///
+/// # Shapes
+/// As of [`Pool2d`](super::Pool2d) without bias and activation: `x` and `dx` N x C x H x W, `dy` N x C x P x Q. Operands are `x`,
+/// `dy`, `dx`, in this order. `dx` must be a wgpu buffer of its own.
+///
+/// # Types
+/// f32, and f16 with arithmetic in f32.
+///
+/// # Precision and determinism
+/// Shares are added in f32 in the order of the window's cells, gathered without atomics. Same device, same bits.
+///
+/// # Cost
+/// A cell reads every window that holds it: about `R S / stride` times R S cells, through the cache. One dispatch (one for each
+/// part of `x` that a binding holds), no scratch.
+///
+/// # Variants
+/// `direct`.
+///
+/// # Errors
+/// As of [`Pool2d`](super::Pool2d); [`TooLarge`](crate::ErrorKind::TooLarge) for windows that are too many for a cell, and of too
+/// many cells; [`Unsupported`](crate::ErrorKind::Unsupported) for weighted pooling.
+///
+/// # Algorithm
+/// `shaders/nn/pool_backward_direct.wgsl`.
+///
+/// # Example
+/// ```
+/// use tilework::nn::{Pool2dBackward, PoolKind};
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let op = Pool2dBackward::new(PoolKind::Max, [8, 16, 28, 28], [2, 2]);
+/// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
+/// assert_eq!(program.operands[1].len, 8 * 16 * 14 * 14);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pool2dBackward {
+    kind: PoolKind,
+    windows: Windows,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] =
+    &[Variant::portable("direct", "one invocation a cell gathers from the windows that hold it")];
+
+impl Pool2dBackward {
+    /// Of x of this shape (N, C, H, W), pooled in windows of `kernel` (R, S), one beside the other.
+    pub fn new(kind: PoolKind, shape: [usize; 4], kernel: [usize; 2]) -> Self {
+        Self { kind, windows: Windows::new("pool-backward", shape, kernel), variant: "auto".into() }
+    }
+
+    /// As of [`Pool2d::stride`](super::Pool2d::stride).
+    #[must_use]
+    pub fn stride(mut self, stride: [usize; 2]) -> Self {
+        self.windows.stride = stride;
+        self
+    }
+
+    /// As of [`Pool2d::pad`](super::Pool2d::pad).
+    #[must_use]
+    pub fn pad(mut self, [h, w]: [usize; 2]) -> Self {
+        self.windows.pads = [h, w, h, w];
+        self
+    }
+
+    /// As of [`Pool2d::dilation`](super::Pool2d::dilation).
+    #[must_use]
+    pub fn dilation(mut self, dilation: [usize; 2]) -> Self {
+        self.windows.dilation = dilation;
+        self
+    }
+
+    /// As of [`Pool2d::count_include_pad`](super::Pool2d::count_include_pad).
+    #[must_use]
+    pub fn count_include_pad(mut self, counts: bool) -> Self {
+        self.windows.padding_counts = counts;
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// The shape of `dy`: N, C, P, Q.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) for windows that do not fit.
+    pub fn dy_shape(&self) -> Result<[usize; 4]> {
+        self.windows.output_shape()
+    }
+
+    pub(crate) fn parts(&self) -> (&PoolKind, &Windows) {
+        (&self.kind, &self.windows)
+    }
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let windows = &self.windows;
+        if matches!(self.kind, PoolKind::Weighted(_)) {
+            return Err(err!(
+                Unsupported,
+                "pool-backward: weighted pooling has no gradient here; its windows are a convolution with a filter a channel"
+            ));
+        }
+        // A cell walks every window that holds it, and some drivers end loops after 65535 steps.
+        let [r, s] = windows.kernel;
+        let held = r.div_ceil(windows.stride[0].max(1)).saturating_mul(s.div_ceil(windows.stride[1].max(1)));
+        let steps = held.saturating_mul(r.saturating_mul(s)).saturating_add(r.saturating_mul(s));
+        if steps > usize::from(u16::MAX) / 2 {
+            return Err(err!(
+                TooLarge,
+                "pool-backward: a cell is held by {held} windows of {r} x {s}, which take {steps} steps; at most {} are safe on \
+                 every driver; take smaller windows or larger strides",
+                u16::MAX / 2
+            ));
+        }
+        let (variant, why) = choose("pool-backward", &self.variant, VARIANTS, profile, || {
+            ("direct", "the one way there is".to_owned())
+        })?;
+        let mut program = Program::new("pool-backward", variant.name, why);
+        let (wide, narrow) = windows.lengths()?;
+        let [n, c, h, w] = windows.shape;
+        program.operands = vec![
+            Operand { name: "x", dtype, len: wide, access: Access::Read },
+            Operand { name: "dy", dtype, len: narrow, access: Access::Read },
+            Operand { name: "dx", dtype, len: wide, access: Access::Write },
+        ];
+        program.cost = Cost {
+            flop: narrow as f64 * (windows.kernel[0] * windows.kernel[1]) as f64,
+            bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
+        };
+        windows.check_sizes(&program, profile)?;
+        if n * c == 0 {
+            return Ok(program);
+        }
+        // A mean does not ask for the cells.
+        let cells_count = self.kind != PoolKind::Average;
+        let spec = self
+            .kind
+            .flagged(Spec::new())
+            .slot("element", element_fragment(dtype))
+            .constant("GRADIENTS_BINDING", if cells_count { 2u32 } else { 1 })
+            .constant("OUTPUT_BINDING", if cells_count { 3u32 } else { 2 })
+            .flag("HALVES", dtype == DType::F16)
+            .flag("PADDING_COUNTS", windows.padding_counts);
+        let kernel = program.kernel(Kernel::library("nn/pool_backward_direct", "gather_gradients", spec));
+        let forms = Forms { dtype, wide: &[0, 2], narrow: &[1], profile };
+        windows.each_piece(&mut program, &forms, |program, params, wide, narrow| {
+            let cells = u64::from(params.planes) * (h * w) as u64 + if dtype == DType::F16 { 2 } else { 0 };
+            let grid = Grid::fold(cells.div_ceil(256 * 4 / dtype.size() as u64));
+            let bindings = vec![wide[0], narrow[0], wide[1]].split_off(usize::from(!cells_count));
+            program.dispatch(kernel, &params, bindings, grid);
+        });
+        Ok(program)
+    }
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for Pool2dBackward {
+            type Operands = (In<$t>, In<$t>, Out<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.lower_as(<$t>::DTYPE, profile)
+            }
+        }
+    )*};
+}
+op!(f32, f16);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "pool-backward",
+    about: "the gradient of pooling by its input",
+    inputs: "x (N,C,H,W), dy (N,C,P,Q), f32 or f16",
+    keys: "kind max/avg/l2 (max), kernel (2), stride (kernel), pad (0), count-include-pad; numbers or \"h,w\"",
+    variants: Pool2dBackward::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2] {
+        for counts in [false, true] {
+            let op = Pool2dBackward::new(kind.clone(), [2, 3, 8, 8], [2, 2])
+                .variant(variant)
+                .count_include_pad(counts);
+            programs.extend([Op::<f32>::lower(&op, profile)?, Op::<f16>::lower(&op, profile)?]);
+        }
+    }
+    Ok(programs)
+}

@@ -1,0 +1,111 @@
+//! Softmax: rows that are positive and sum to 1.
+
+use super::rows::{Rows, VARIANTS, samples as samples_of_rows};
+use crate::element::Element;
+use crate::error::Result;
+use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use half::f16;
+
+/// Softmax of each row: `output[r, i] = exp(x[r, i] - max(x[r])) / sum_j exp(x[r, j] - max(x[r]))`.
+///
+/// # Shapes
+/// `x` and `output` have `rows * n` elements, row-major: [`Softmax::new`] says both. Of a tensor the last axis is the
+/// row. Either may be 0. Rows may have any length that one binding of the device holds. The two must be different wgpu
+/// buffers.
+///
+/// # Types
+/// f32, and f16 with arithmetic in f32.
+///
+/// # Precision and determinism
+/// Computed in f32, the largest of the row subtracted first, so that nothing overflows; sums in a tree of fixed order.
+/// A row that holds NaN or infinity, or nothing but -infinity, is all NaN; -infinity beside numbers gives
+/// 0. Same device, same bits. [`reference::softmax_bound`](crate::reference::softmax_bound) is the bound of the error.
+///
+/// # Cost
+/// About 5 operations an element. `whole`: one dispatch, no scratch, every element read once and written once. `parts`:
+/// three dispatches, every element read twice and written once, and 8 bytes of scratch for about 4096 elements.
+///
+/// # Variants
+/// `whole` keeps a row in the registers of at most a workgroup, up to 16384 elements (on processors 4096); `parts` takes rows of
+/// any length. `auto` (the default) takes `whole` where it can.
+///
+/// # Errors
+/// [`TooLarge`](crate::ErrorKind::TooLarge): `x` above the largest buffer, a row above the largest binding, or above what
+/// `whole` can hold; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, lanes that are no power
+/// of two.
+///
+/// # Algorithm
+/// The largest, the exponentials and their sum in registers: `shaders/nn/rows.wgsl` with `softmax.wgsl`; parts are joined
+/// as in the online softmax (Milakov and Gimelshein, 2018), `rows_join.wgsl`.
+///
+/// # Example
+/// ```
+/// use tilework::nn::Softmax;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let op = Softmax::new(16384, 4096);
+/// assert_eq!(Op::<f32>::lower(&op, &DeviceProfile::h100())?.variant, "whole");
+/// let long = Softmax::new(3, 1 << 20);
+/// assert_eq!(Op::<f32>::lower(&long, &DeviceProfile::h100())?.variant, "parts");
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Softmax {
+    rows: Rows,
+}
+
+impl Softmax {
+    /// Of each of `rows` rows of `n` elements.
+    pub fn new(rows: usize, n: usize) -> Self {
+        Self { rows: Rows::new("softmax", "nn/softmax", rows, n, f32::NEG_INFINITY) }
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.rows.variant);
+        self
+    }
+
+    /// How many invocations share a row (in `parts`, a part of one): a power of two. The default follows the device
+    /// and the length of rows.
+    #[must_use]
+    pub fn lanes(mut self, lanes: u32) -> Self {
+        self.rows.lanes = Some(lanes);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for Softmax {
+            type Operands = (In<$t>, Out<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.rows.lower(<$t>::DTYPE, &[], profile)
+            }
+        }
+    )*};
+}
+op!(f32, f16);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "softmax",
+    about: "rows that are positive and sum to 1",
+    inputs: "x (..., n), f32 or f16; rows are the last axis",
+    keys: "",
+    variants: Softmax::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    samples_of_rows(|rows, n| {
+        let op = Softmax::new(rows, n).variant(variant);
+        vec![Op::<f32>::lower(&op, profile), Op::<f16>::lower(&op, profile)]
+    })
+}

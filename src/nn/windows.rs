@@ -1,0 +1,250 @@
+//! Windows over planes: their shapes, and the pieces that one binding holds.
+
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{Binding, DeviceProfile, Program, Resource, kernel_params};
+use crate::shape::elements;
+
+/// Windows over each of N x C planes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Windows {
+    op: &'static str,
+    /// N, C, H, W.
+    pub(crate) shape: [usize; 4],
+    pub(crate) kernel: [usize; 2],
+    pub(crate) stride: [usize; 2],
+    /// Top, left, bottom, right.
+    pub(crate) pads: [usize; 4],
+    pub(crate) dilation: [usize; 2],
+    pub(crate) padding_counts: bool,
+}
+
+kernel_params! {
+    pub(super) struct Params {
+        planes: u32,
+        channels: u32,
+        first: u32,
+        h: u32,
+        w: u32,
+        p: u32,
+        q: u32,
+        r: u32,
+        s: u32,
+        stride_h: u32,
+        stride_w: u32,
+        top: u32,
+        left: u32,
+        dilation_h: u32,
+        dilation_w: u32,
+        wide: u32,
+        narrow: u32,
+    }
+}
+
+/// What is bound piece by piece: operands of whole planes, and of planes of windows.
+pub(super) struct Forms<'a> {
+    pub(super) dtype: DType,
+    pub(super) wide: &'a [usize],
+    pub(super) narrow: &'a [usize],
+    pub(super) profile: &'a DeviceProfile,
+}
+
+/// The largest extent: a kernel adds a few of them.
+const MOST: usize = 1 << 28;
+
+impl Windows {
+    pub(super) fn new(op: &'static str, shape: [usize; 4], kernel: [usize; 2]) -> Self {
+        Self { op, shape, kernel, stride: kernel, pads: [0; 4], dilation: [1; 2], padding_counts: false }
+    }
+
+    /// N, C, P, Q.
+    pub(crate) fn output_shape(&self) -> Result<[usize; 4]> {
+        let Self { op, shape, kernel, stride, pads, dilation, .. } = *self;
+        let extent = |axis: usize| {
+            let size = shape[2 + axis];
+            let (k, step, gap) = (kernel[axis], stride[axis], dilation[axis]);
+            let name = ["rows", "columns"][axis];
+            let (before, after) = (pads[axis], pads[axis + 2]);
+            if k == 0 || step == 0 || gap == 0 {
+                return Err(err!(
+                    Shape,
+                    "{op}: along {name} the window has {k} cells, stride {step} and dilation {gap}; each must be at least 1"
+                ));
+            }
+            if [size, k, step, gap, before, after].into_iter().any(|e| e > MOST) {
+                return Err(err!(
+                    TooLarge,
+                    "{op}: an extent along {name} is above {MOST}; take parts of the image"
+                ));
+            }
+            let span = (k - 1).saturating_mul(gap) + 1;
+            if before >= span || after >= span {
+                return Err(err!(
+                    Shape,
+                    "{op}: a padding of {before} and {after} {name} is as wide as a window of {span}; a window would lie outside"
+                ));
+            }
+            if span > size + before + after {
+                return Err(err!(
+                    Shape,
+                    "{op}: a window of {span} {name} is larger than the image of {size} with its padding of {before} and {after}"
+                ));
+            }
+            Ok((size + before + after - span) / step + 1)
+        };
+        Ok([shape[0], shape[1], extent(0)?, extent(1)?])
+    }
+
+    /// Elements of the planes, and of the planes of windows.
+    pub(super) fn lengths(&self) -> Result<(usize, usize)> {
+        Ok((elements(self.op, "x", &self.shape)?, elements(self.op, "output", &self.output_shape()?)?))
+    }
+
+    /// Whether these are 2 x 2 cells side by side, in rows that vec4s fill.
+    pub(super) fn are_pairs(&self) -> bool {
+        self.kernel == [2, 2]
+            && self.stride == [2, 2]
+            && self.pads == [0; 4]
+            && self.dilation == [1, 1]
+            && self.shape[3].is_multiple_of(4)
+    }
+
+    pub(super) fn check_sizes(&self, program: &Program, profile: &DeviceProfile) -> Result<()> {
+        let limits = &profile.limits;
+        let [n, c, ..] = self.shape;
+        for o in &program.operands {
+            if o.bytes() > limits.max_buffer_size {
+                return Err(err!(
+                    TooLarge,
+                    "{}: {} of {} {} has {} bytes; the largest buffer of {} has {}; take fewer images at a time",
+                    self.op,
+                    o.name,
+                    o.len,
+                    o.dtype,
+                    o.bytes(),
+                    profile.name,
+                    limits.max_buffer_size
+                ));
+            }
+            let planes = if o.name == "bias" { 1 } else { (n * c).max(1) as u64 };
+            let plane = o.bytes() / planes;
+            if plane > room(profile) {
+                return Err(err!(
+                    TooLarge,
+                    "{}: a plane of {} has {plane} bytes; {} is the most that {} binds of one; take parts of the image",
+                    self.op,
+                    o.name,
+                    room(profile),
+                    profile.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `record` with parameters and bindings for every piece of the planes that bindings hold.
+    pub(super) fn each_piece(
+        &self,
+        program: &mut Program,
+        forms: &Forms<'_>,
+        record: impl Fn(&mut Program, Params, &[Binding], &[Binding]),
+    ) {
+        let Self { shape: [n, c, h, w], kernel: [r, s], stride, pads, dilation, .. } = *self;
+        let Ok([.., p, q]) = self.output_shape() else { return };
+        let size = forms.dtype.size() as u64;
+        let (planes, wide, narrow) = ((n * c) as u64, (h * w) as u64, (p * q) as u64);
+        let largest = wide.max(narrow) * size;
+        let piece = if planes * largest <= forms.profile.limits.max_storage_binding {
+            planes
+        } else {
+            let most = (room(forms.profile) / largest.max(1)).max(1);
+            planes.div_ceil(planes.div_ceil(most))
+        };
+        for first in (0..planes).step_by(piece as usize) {
+            let planes = piece.min(planes - first);
+            let part = |plane: u64| {
+                let begin = first * plane * size;
+                let offset = begin / 256 * 256;
+                let origin = (begin - offset) / size;
+                (origin, offset, (origin + planes * plane) * size)
+            };
+            let bind = |operands: &[usize], plane| -> Vec<Binding> {
+                let (_, offset, size) = part(plane);
+                operands.iter().map(|&o| Binding { resource: Resource::Operand(o), offset, size }).collect()
+            };
+            let params = Params {
+                planes: planes as u32,
+                channels: c as u32,
+                first: (first % c as u64) as u32,
+                h: h as u32,
+                w: w as u32,
+                p: p as u32,
+                q: q as u32,
+                r: r as u32,
+                s: s as u32,
+                stride_h: stride[0] as u32,
+                stride_w: stride[1] as u32,
+                top: pads[0] as u32,
+                left: pads[1] as u32,
+                dilation_h: dilation[0] as u32,
+                dilation_w: dilation[1] as u32,
+                wide: part(wide).0 as u32,
+                narrow: part(narrow).0 as u32,
+            };
+            record(program, params, &bind(forms.wide, wide), &bind(forms.narrow, narrow));
+        }
+    }
+}
+
+/// Bytes of a piece: it may begin up to 255 bytes into its binding.
+fn room(profile: &DeviceProfile) -> u64 {
+    (profile.limits.max_storage_binding / 256 * 256).saturating_sub(256)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use crate::nn::{Pool2d, PoolKind};
+    use crate::program::Op;
+
+    #[test]
+    fn extents_follow_the_formula() {
+        let of = |size, kernel, stride, pad| {
+            let windows = Windows {
+                stride: [stride; 2],
+                pads: [pad; 4],
+                ..Windows::new("pool", [1, 1, size, size], [kernel; 2])
+            };
+            windows.output_shape().map(|shape| shape[2])
+        };
+        assert_eq!(of(224, 2, 2, 0).unwrap(), 112);
+        assert_eq!(of(112, 3, 2, 1).unwrap(), 56);
+        assert_eq!(of(7, 7, 1, 0).unwrap(), 1);
+        assert_eq!(of(5, 2, 2, 0).unwrap(), 2);
+        assert_eq!(of(5, 6, 1, 0).unwrap_err().kind(), ErrorKind::Shape);
+        assert_eq!(of(5, 2, 1, 2).unwrap_err().kind(), ErrorKind::Shape);
+        assert_eq!(of(5, 2, 0, 0).unwrap_err().kind(), ErrorKind::Shape);
+        assert_eq!(of(usize::MAX, 2, 1, 0).unwrap_err().kind(), ErrorKind::TooLarge);
+    }
+
+    #[test]
+    fn planes_above_one_binding_are_taken_in_pieces() {
+        let profile = DeviceProfile::webgpu_defaults();
+        let op = Pool2d::new(PoolKind::Max, [5, 13, 999, 777], [3, 3]);
+        let program = Op::<f32>::lower(&op, &profile).unwrap();
+        assert!(program.dispatches.len() > 1);
+        let mut seen = 0;
+        for (d, dispatch) in program.dispatches.iter().enumerate() {
+            assert!(dispatch.bindings.iter().all(|b| b.size <= profile.limits.max_storage_binding));
+            assert_eq!(program.param(d, "first"), seen % 13);
+            assert_eq!(dispatch.bindings[0].offset / 4 + program.param(d, "wide"), seen * 999 * 777);
+            assert_eq!(dispatch.bindings[1].offset / 4 + program.param(d, "narrow"), seen * 333 * 259);
+            seen += program.param(d, "planes");
+        }
+        assert_eq!(seen, 65);
+        let vast = Pool2d::new(PoolKind::Max, [1, 1, 6000, 6000], [2, 2]);
+        let e = Op::<f32>::lower(&vast, &profile).unwrap_err();
+        assert!(e.kind() == ErrorKind::TooLarge && e.to_string().contains("144000000 bytes"), "{e}");
+    }
+}

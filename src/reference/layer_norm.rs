@@ -1,0 +1,72 @@
+//! Layer norm of rows.
+
+use super::Number;
+use super::number::{spread, ulp};
+use super::softmax::chain;
+use crate::nn::LayerNorm;
+
+/// Layer norm of each row of `x`; a row has as many elements as `gamma`. Of the descriptor only the epsilon
+/// counts. No `beta` is one of zeros.
+pub fn layer_norm<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<T> {
+    let finish = |y: &Element| T::from_f64(y.exact);
+    elements(norm, x, gamma, beta).iter().map(finish).collect()
+}
+
+/// How far from [`layer_norm`] each element may be after the op ran: the mean and the variance by their chains of
+/// additions, the inverse root by 2 ULP, and the roundings behind.
+pub fn layer_norm_bound<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<f64> {
+    let of = |y: &Element| spread(T::from_f64(y.exact), y.exact, y.error);
+    elements(norm, x, gamma, beta).iter().map(of).collect()
+}
+
+struct Element {
+    exact: f64,
+    error: f64,
+}
+
+fn elements<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<Element> {
+    let (n, eps, u) = (gamma.len(), f64::from(norm.epsilon()), ulp(1.0));
+    let mut all = Vec::with_capacity(x.len());
+    for row in x.chunks(n.max(1)) {
+        let row: Vec<f64> = row.iter().map(|x| x.to_f64()).collect();
+        let mean_of = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / n as f64;
+        let mean = mean_of(&mut row.iter().copied());
+        let variance = mean_of(&mut row.iter().map(|x| (x - mean) * (x - mean)));
+        let root = 1.0 / (variance + eps).sqrt();
+        // Of the mean, absolute; of the variance, relative to what is below the root.
+        let mean_error = (chain(n) + 4.0) * u * mean_of(&mut row.iter().map(|x| x.abs()));
+        let off = mean_error * root;
+        let variance_error = (chain(n) + 6.0) * u + 2.0 * off + off * off;
+        for (i, x) in row.iter().enumerate() {
+            let (d, g) = (x - mean, gamma[i].to_f64());
+            let b = beta.map_or(0.0, |beta| beta[i].to_f64());
+            let scaled = d * root * g;
+            let error = off * g.abs() + scaled.abs() * (variance_error + 6.0 * u);
+            all.push(Element { exact: scaled + b, error: error + u * (scaled + b).abs() });
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_mean_0_and_variance_1() {
+        let norm = LayerNorm::new(2, 2).eps(0.0);
+        let x = [1.0f32, 3.0, 10.0, 30.0];
+        assert_eq!(layer_norm(&norm, &x, &[1.0; 2], None), [-1.0, 1.0, -1.0, 1.0]);
+        assert_eq!(layer_norm(&norm, &x, &[2.0, 3.0], Some(&[0.5, 0.5])), [-1.5, 3.5, -1.5, 3.5]);
+        // An epsilon of 3 beside a variance of 1.
+        assert_eq!(layer_norm(&norm.eps(3.0), &x[..2], &[1.0; 2], None), [-0.5, 0.5]);
+    }
+
+    #[test]
+    fn bound_follows_the_mean() {
+        let norm = LayerNorm::new(1, 2);
+        let near = layer_norm_bound(&norm, &[1.0f32, 3.0], &[1.0; 2], None);
+        let far = layer_norm_bound(&norm, &[1001.0f32, 1003.0], &[1.0; 2], None);
+        assert!(near[0] > 0.0 && near[0] < 1e-5 && far[0] > 100.0 * near[0], "{near:?} {far:?}");
+    }
+}

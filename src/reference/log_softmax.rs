@@ -1,0 +1,52 @@
+//! The logarithm of softmax.
+
+use super::Number;
+use super::number::{spread, ulp};
+use super::softmax::rows;
+
+/// The logarithm of the softmax of each row of `n` elements of `x`.
+pub fn log_softmax<T: Number>(n: usize, x: &[T]) -> Vec<T> {
+    rows(n, x)
+        .flat_map(|row| row.below.iter().map(|d| T::from_f64(d - row.sum.ln())).collect::<Vec<_>>())
+        .collect()
+}
+
+/// How far from [`log_softmax`] each element may be after the op ran, by the errors that WGSL allows: the sum as
+/// in [`softmax_bound`](super::softmax_bound), its logarithm by 2^-21 between 0.5 and 2 and by 3 ULP elsewhere,
+/// and two differences.
+pub fn log_softmax_bound<T: Number>(n: usize, x: &[T]) -> Vec<f64> {
+    let of_row = |row: super::softmax::Row| {
+        let log = row.sum.ln();
+        let log_error = if row.sum <= 2.0 { 2f64.powi(-21) } else { 3.0 * ulp(log) };
+        let sum_error = row.sum_error();
+        let of = |&d: &f64| {
+            let exact = d - log;
+            if !exact.is_finite() {
+                return spread(T::from_f64(exact), exact, 0.0);
+            }
+            spread(T::from_f64(exact), exact, sum_error + log_error + ulp(d) + ulp(exact))
+        };
+        row.below.iter().map(of).collect::<Vec<_>>()
+    };
+    rows(n, x).flat_map(of_row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_of_probabilities() {
+        let half = -std::f32::consts::LN_2;
+        assert_eq!(log_softmax(2, &[7.0f32, 7.0]), [half, half]);
+        // What softmax rounds to 0 keeps its size.
+        assert_eq!(log_softmax(2, &[0.0f32, -1000.0]), [0.0, -1000.0]);
+        assert_eq!(log_softmax(2, &[0.0f32, -f32::INFINITY]), [0.0, -f32::INFINITY]);
+        assert!(log_softmax(2, &[-f32::INFINITY; 2]).iter().all(|x| x.is_nan()));
+    }
+
+    #[test]
+    fn bound_is_small() {
+        assert!(log_softmax_bound(3, &[0.0f32, 1.0, 2.0]).iter().all(|b| *b > 0.0 && *b < 1e-5));
+    }
+}

@@ -1,0 +1,161 @@
+//! Pooling of planes.
+
+use super::Number;
+use super::activation::activate;
+use super::number::{spread, ulp};
+use crate::dense::Activation;
+use crate::error::Result;
+use crate::nn::{Pool2d, PoolKind, Windows};
+
+/// The pooling of `x`, with a bias for each channel where there is one.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape) for windows that do not fit.
+pub fn pool<T: Number>(op: &Pool2d, x: &[T], bias: Option<&[T]>) -> Result<Vec<T>> {
+    Ok(numbers(op, x, bias)?.iter().map(|y| T::from_f64(y.exact)).collect())
+}
+
+/// How far from [`pool`] each number may be after the op ran: 0 for a maximum alone; else the chain of additions,
+/// the division or root (2.5 and 4.5 ULP), and the activation.
+///
+/// # Errors
+/// As [`pool`].
+pub fn pool_bound<T: Number>(op: &Pool2d, x: &[T], bias: Option<&[T]>) -> Result<Vec<f64>> {
+    Ok(numbers(op, x, bias)?.iter().map(|y| spread(T::from_f64(y.exact), y.exact, y.error)).collect())
+}
+
+struct Pooled {
+    exact: f64,
+    error: f64,
+}
+
+fn numbers<T: Number>(op: &Pool2d, x: &[T], bias: Option<&[T]>) -> Result<Vec<Pooled>> {
+    let (kind, windows, activation) = op.parts();
+    let u = ulp(1.0);
+    let mut all = Vec::new();
+    each_window(windows, |plane, window| {
+        let values: Vec<f64> = window.iter().map(|cell| x[cell.at].to_f64()).collect();
+        let chain = values.len() as f64 + 6.0;
+        let (mut y, mut error) = match kind {
+            PoolKind::Max => (largest(&values).map_or(f64::NEG_INFINITY, |i| values[i]), 0.0),
+            PoolKind::Average => {
+                let all = windows.kernel[0] * windows.kernel[1];
+                let cells = if windows.padding_counts { all } else { values.len().max(1) } as f64;
+                let size: f64 = values.iter().map(|x| x.abs()).sum();
+                (values.iter().sum::<f64>() / cells, chain * u * size / cells)
+            }
+            PoolKind::L2 => {
+                let y = values.iter().map(|x| x * x).sum::<f64>().sqrt();
+                (y, chain * u * y)
+            }
+            PoolKind::Weighted(weights) => {
+                let terms = window.iter().zip(&values).map(|(cell, x)| x * f64::from(weights[cell.place]));
+                let size: f64 = terms.clone().map(f64::abs).sum();
+                (terms.sum(), chain * u * size)
+            }
+        };
+        if let Some(bias) = bias {
+            y += bias[plane % windows.shape[1]].to_f64();
+            error += u * y.abs();
+        }
+        let exact = activate(activation, y);
+        let (slope, own) = match activation {
+            Activation::None | Activation::Relu => (1.0, 0.0),
+            Activation::Sigmoid => (0.25, 8.0 * u),
+            Activation::Tanh => (1.0, 8.0 * u),
+            // Where x Phi(x) is steepest.
+            Activation::Gelu => (1.13, 8.0 * u),
+        };
+        all.push(Pooled { exact, error: slope * error + own * (1.0 + exact.abs()) });
+    })?;
+    Ok(all)
+}
+
+/// The place of the largest, the first of several; of the last NaN where there is one.
+pub(super) fn largest(values: &[f64]) -> Option<usize> {
+    let mut found: Option<usize> = None;
+    for (i, x) in values.iter().enumerate() {
+        if x.is_nan() || found.is_none_or(|best| *x > values[best]) {
+            found = Some(i);
+        }
+    }
+    found
+}
+
+/// A cell of a window that lies in the image.
+pub(super) struct Cell {
+    /// Among all elements of x.
+    pub(super) at: usize,
+    /// In the window, row by row.
+    place: usize,
+}
+
+/// Calls `visit` with plane and cells of every window, in order.
+pub(super) fn each_window(windows: &Windows, mut visit: impl FnMut(usize, &[Cell])) -> Result<()> {
+    let [n, c, p, q] = windows.output_shape()?;
+    let [.., h, w] = windows.shape;
+    let along = |window: usize, k: usize, axis: usize, size: usize| {
+        let at = (window * windows.stride[axis] + k * windows.dilation[axis]).checked_sub(windows.pads[axis]);
+        at.filter(|at| *at < size)
+    };
+    for plane in 0..n * c {
+        for (i, j) in (0..p).flat_map(|i| (0..q).map(move |j| (i, j))) {
+            let mut cells = Vec::new();
+            for place in 0..windows.kernel[0] * windows.kernel[1] {
+                let (a, b) = (place / windows.kernel[1], place % windows.kernel[1]);
+                if let (Some(y), Some(x)) = (along(i, a, 0, h), along(j, b, 1, w)) {
+                    cells.push(Cell { at: (plane * h + y) * w + x, place });
+                }
+            }
+            visit(plane, &cells);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const X: [f32; 9] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
+
+    fn of(kind: PoolKind) -> Pool2d {
+        Pool2d::new(kind, [1, 1, 3, 3], [2, 2]).stride([1, 1])
+    }
+
+    #[test]
+    fn windows_of_a_square_are_known() {
+        assert_eq!(pool(&of(PoolKind::Max), &X, None).unwrap(), [5.0, 6.0, 8.0, 9.0]);
+        assert_eq!(pool(&of(PoolKind::Average), &X, None).unwrap(), [3.0, 4.0, 6.0, 7.0]);
+        let corners = PoolKind::Weighted(vec![1.0, 0.0, 0.0, -1.0]);
+        assert_eq!(pool(&of(corners), &X, Some(&[0.5])).unwrap(), [-3.5; 4]);
+        let l2 = Pool2d::new(PoolKind::L2, [1, 1, 1, 2], [1, 2]);
+        assert_eq!(pool(&l2, &[3.0f32, -4.0], None).unwrap(), [5.0]);
+        // A stride that leaves the last row and column out.
+        assert_eq!(pool(&of(PoolKind::Max).stride([2, 2]), &X, None).unwrap(), [5.0]);
+    }
+
+    #[test]
+    fn padding_is_nothing_unless_it_counts() {
+        let op = of(PoolKind::Average).stride([2, 2]).pad([1, 1]);
+        assert_eq!(pool(&op, &X, None).unwrap(), [1.0, 2.5, 5.5, 7.0]);
+        assert_eq!(pool(&op.count_include_pad(true), &X, None).unwrap(), [0.25, 1.25, 2.75, 7.0]);
+        let op = of(PoolKind::Max).stride([2, 2]).pad([1, 1]);
+        assert_eq!(pool(&op, &X.map(|x| -x), None).unwrap(), [-1.0, -2.0, -4.0, -5.0]);
+    }
+
+    #[test]
+    fn dilation_and_sides_follow_the_formula() {
+        let op = Pool2d::new(PoolKind::Max, [1, 1, 3, 3], [2, 2]).stride([1, 1]).dilation([2, 2]);
+        assert_eq!(pool(&op, &X, None).unwrap(), [9.0]);
+        let right = of(PoolKind::Max).pad_each([0, 0, 0, 1]);
+        assert_eq!(pool(&right, &X, None).unwrap(), [5.0, 6.0, 6.0, 8.0, 9.0, 9.0]);
+    }
+
+    #[test]
+    fn the_largest_is_the_first_and_nan() {
+        assert_eq!(largest(&[1.0, 3.0, 3.0]), Some(1));
+        assert_eq!(largest(&[f64::NAN, 3.0]), Some(0));
+        assert_eq!(largest(&[]), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! The gradient of pooling.
+
+use super::Number;
+use super::number::{spread, ulp};
+use super::pool::{each_window, largest};
+use crate::error::Result;
+use crate::nn::{Pool2dBackward, PoolKind};
+
+/// The gradient by `x` of a pooling, of that by its output.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape) for windows that do not fit.
+pub fn pool_backward<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<T>> {
+    Ok(shares(op, x, dy)?.iter().map(|(exact, _)| T::from_f64(*exact)).collect())
+}
+
+/// How far from [`pool_backward`] each element may be after the op ran: of every share a division (2.5 ULP) and,
+/// for a root of squares, its sum, and of their sum the chain of additions.
+///
+/// # Errors
+/// As [`pool_backward`].
+pub fn pool_backward_bound<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<f64>> {
+    let cells = op.parts().1.kernel.iter().product::<usize>() as f64;
+    let error = (2.0 * cells + 10.0) * ulp(1.0);
+    Ok(shares(op, x, dy)?
+        .iter()
+        .map(|&(exact, size)| spread(T::from_f64(exact), exact, error * size))
+        .collect())
+}
+
+/// For each element the sum of its shares, and that of their sizes.
+fn shares<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<(f64, f64)>> {
+    let (kind, windows) = op.parts();
+    let mut sums = vec![(0.0, 0.0); x.len()];
+    let mut gradients = dy.iter().map(|dy| dy.to_f64());
+    each_window(windows, |_, window| {
+        let Some(gradient) = gradients.next() else { return };
+        let values: Vec<f64> = window.iter().map(|cell| x[cell.at].to_f64()).collect();
+        let root = values.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let all = windows.kernel[0] * windows.kernel[1];
+        let cells = if windows.padding_counts { all } else { values.len() } as f64;
+        let first = largest(&values);
+        for (i, cell) in window.iter().enumerate() {
+            let share = match kind {
+                PoolKind::Max if first == Some(i) => gradient,
+                PoolKind::Average => gradient / cells,
+                PoolKind::L2 if root != 0.0 => gradient * values[i] / root,
+                _ => 0.0,
+            };
+            sums[cell.at].0 += share;
+            sums[cell.at].1 += share.abs();
+        }
+    })?;
+    Ok(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_two_windows_add() {
+        let x = [1.0f32, 3.0, 2.0];
+        let of = |kind| Pool2dBackward::new(kind, [1, 1, 1, 3], [1, 2]).stride([1, 1]);
+        assert_eq!(pool_backward(&of(PoolKind::Max), &x, &[10.0, 20.0]).unwrap(), [0.0, 30.0, 0.0]);
+        assert_eq!(pool_backward(&of(PoolKind::Average), &x, &[10.0, 20.0]).unwrap(), [5.0, 15.0, 10.0]);
+        let l2 = Pool2dBackward::new(PoolKind::L2, [1, 1, 1, 2], [1, 2]);
+        assert_eq!(pool_backward(&l2, &[3.0f32, 4.0], &[5.0]).unwrap(), [3.0, 4.0]);
+        assert_eq!(pool_backward(&l2, &[0.0f32, 0.0], &[5.0]).unwrap(), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_finite_differences() {
+        use super::super::pool;
+        use crate::nn::Pool2d;
+        let x: Vec<f32> = (0..30).map(|i| ((i * 7919) % 101) as f32 / 50.0 - 1.0).collect();
+        for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2] {
+            let shape = [1, 1, 5, 6];
+            let forward = Pool2d::new(kind.clone(), shape, [3, 2]).stride([2, 1]).pad([1, 1]);
+            let [.., p, q] = forward.output_shape().unwrap();
+            let op = Pool2dBackward::new(kind, shape, [3, 2]).stride([2, 1]).pad([1, 1]);
+            let dx = pool_backward(&op, &x, &vec![1.0; p * q]).unwrap();
+            let loss =
+                |x: &[f32]| pool(&forward, x, None).unwrap().iter().map(|y| f64::from(*y)).sum::<f64>();
+            for i in 0..x.len() {
+                let (mut up, mut down) = (x.clone(), x.clone());
+                up[i] += 1e-3;
+                down[i] -= 1e-3;
+                let slope = (loss(&up) - loss(&down)) / f64::from(up[i] - down[i]);
+                assert!((slope - f64::from(dx[i])).abs() < 2e-3, "{i}: {slope} {}", dx[i]);
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! RMS norm of rows.
+
+use super::Number;
+use super::number::{spread, ulp};
+use super::softmax::chain;
+use crate::nn::RmsNorm;
+
+/// RMS norm of each row of `x`; a row has as many elements as `gamma`. Of the descriptor only the epsilon counts.
+/// No `beta` is one of zeros.
+pub fn rms_norm<T: Number>(norm: &RmsNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<T> {
+    elements(norm, x, gamma, beta).map(|(exact, _)| T::from_f64(exact)).collect()
+}
+
+/// How far from [`rms_norm`] each element may be after the op ran: the mean of squares by its chain of additions,
+/// the inverse root by 2 ULP, and the roundings behind.
+pub fn rms_norm_bound<T: Number>(norm: &RmsNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<f64> {
+    let error = chain(gamma.len()) + 8.0;
+    let bound = |(exact, scaled): (f64, f64)| {
+        spread(T::from_f64(exact), exact, (error * scaled.abs() + exact.abs()) * ulp(1.0))
+    };
+    elements(norm, x, gamma, beta).map(bound).collect()
+}
+
+/// Each result, with and without the shift.
+fn elements<T: Number>(
+    norm: &RmsNorm,
+    x: &[T],
+    gamma: &[T],
+    beta: Option<&[T]>,
+) -> impl Iterator<Item = (f64, f64)> {
+    let (n, eps) = (gamma.len(), f64::from(norm.epsilon()));
+    x.chunks(n.max(1)).flat_map(move |row| {
+        let mean = row.iter().map(|x| x.to_f64() * x.to_f64()).sum::<f64>() / n as f64;
+        let root = (mean + eps).sqrt();
+        row.iter().enumerate().map(move |(i, x)| {
+            let scaled = x.to_f64() / root * gamma[i].to_f64();
+            (scaled + beta.map_or(0.0, |beta| beta[i].to_f64()), scaled)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_mean_square_1() {
+        let norm = RmsNorm::new(2, 2).eps(0.0);
+        assert_eq!(rms_norm(&norm, &[1.0f32, 7.0, 2.0, -2.0], &[1.0; 2], None), [0.2, 1.4, 1.0, -1.0]);
+        assert_eq!(rms_norm(&norm, &[2.0f32, -2.0], &[1.0, 3.0], Some(&[1.0, 1.0])), [2.0, -2.0]);
+        assert_eq!(rms_norm(&norm.eps(12.0), &[2.0f32, 2.0], &[1.0; 2], None), [0.5, 0.5]);
+    }
+
+    #[test]
+    fn bound_is_small() {
+        let bound = rms_norm_bound(&RmsNorm::new(1, 2), &[1.0f32, 7.0], &[1.0; 2], None);
+        assert!(bound.iter().all(|b| *b > 0.0 && *b < 1e-5), "{bound:?}");
+    }
+}

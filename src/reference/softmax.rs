@@ -1,0 +1,93 @@
+//! Softmax of rows.
+
+use super::Number;
+use super::number::{spread, ulp};
+
+/// Softmax of each row of `n` elements of `x`.
+pub fn softmax<T: Number>(n: usize, x: &[T]) -> Vec<T> {
+    rows(n, x).flat_map(|row| row.exact().into_iter().map(T::from_f64).collect::<Vec<_>>()).collect()
+}
+
+/// How far from [`softmax`] each element may be after the op ran, by the errors that WGSL allows: with
+/// u = 2^-23, `exp` of d errs by `3 + 2 |d|` ULP and d itself by its rounding, a sum by its chain of additions,
+/// and the quotient by 3. Subnormal numbers may be taken for 0.
+pub fn softmax_bound<T: Number>(n: usize, x: &[T]) -> Vec<f64> {
+    let bound = |row: Row| {
+        let sum_error = row.sum_error();
+        let of = |(d, exact): (&f64, f64)| {
+            let error = (exp_ulps(*d) + 4.0) * ulp(1.0) + sum_error;
+            spread(T::from_f64(exact), exact, error * exact)
+        };
+        row.below.iter().zip(row.exact()).map(of).collect::<Vec<_>>()
+    };
+    rows(n, x).flat_map(bound).collect()
+}
+
+/// Of the exponential of d, which was rounded.
+pub(super) fn exp_ulps(d: f64) -> f64 {
+    3.0 + 3.0 * d.abs()
+}
+
+/// The longest chain of additions in f32 over a row of n: within a lane, across lanes, across parts.
+pub(super) fn chain(n: usize) -> f64 {
+    n.min(160 + (n >> 16)) as f64
+}
+
+/// A row, with what lies between its largest element and each.
+pub(super) struct Row {
+    pub(super) below: Vec<f64>,
+    pub(super) sum: f64,
+}
+
+pub(super) fn rows<T: Number>(n: usize, x: &[T]) -> impl Iterator<Item = Row> {
+    x.chunks(n.max(1)).map(|row| {
+        let row: Vec<f64> = row.iter().map(|x| x.to_f64()).collect();
+        let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let below: Vec<f64> = row.iter().map(|x| x - largest).collect();
+        let sum = below.iter().map(|d| d.exp()).sum();
+        Row { below, sum }
+    })
+}
+
+impl Row {
+    fn exact(&self) -> Vec<f64> {
+        self.below.iter().map(|d| d.exp() / self.sum).collect()
+    }
+
+    /// Of the sum, relative to it.
+    pub(super) fn sum_error(&self) -> f64 {
+        let each = |d: &f64| if d.exp() > 0.0 { d.exp() * exp_ulps(*d) } else { 0.0 };
+        let of_terms: f64 = self.below.iter().map(each).sum::<f64>() / self.sum;
+        // What is joined from parts is scaled by one exponential more.
+        (2.0 * of_terms + chain(self.below.len())) * ulp(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_sum_to_one() {
+        assert_eq!(softmax(2, &[0.0f32, 0.0, 1000.0, 1000.0]), [0.5; 4]);
+        let two = 2f32.ln();
+        let got = softmax(3, &[0.0, two, -f32::INFINITY]);
+        assert!((got[0] - 1.0 / 3.0).abs() < 1e-7 && (got[1] - 2.0 / 3.0).abs() < 1e-7 && got[2] == 0.0);
+        assert_eq!(softmax(1, &[5.0f32, -3.0]), [1.0, 1.0]);
+        assert!(softmax::<f32>(0, &[]).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_defined_is_nan() {
+        let inf = f32::INFINITY;
+        for row in [[-inf, -inf], [inf, 0.0], [f32::NAN, 0.0]] {
+            assert!(softmax(2, &row).iter().all(|x| x.is_nan()), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn bound_grows_with_distance_and_is_small() {
+        let bound = softmax_bound(2, &[0.0f32, -10.0]);
+        assert!(bound[0] > 0.0 && bound[0] < 1e-4 && bound[1] < bound[0], "{bound:?}");
+    }
+}

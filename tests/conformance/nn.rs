@@ -1,0 +1,224 @@
+//! Softmax, norms and pooling. Axes to normalise are brought to the end, where they are a row; images of one axis
+//! are of one line.
+
+use super::array::Array;
+use super::elementwise::{elements, numbers};
+use super::{Call, Stop};
+use crate::support::onnx::Attribute;
+use half::f16;
+use tilework::DType;
+use tilework::nn::WithBeta;
+use tilework::prelude::*;
+use tilework::program::{In, Op, Out};
+use tilework::reference::{
+    Number, layer_norm_bound, log_softmax_bound, pool_bound, rms_norm_bound, softmax_bound,
+};
+
+/// An axis counted from the front.
+fn from_front(axis: i64, rank: usize) -> usize {
+    if axis < 0 { rank.wrapping_add_signed(axis as isize) } else { axis as usize }
+}
+
+/// From one buffer to another.
+fn run<T: Number>(
+    call: &Call,
+    op: &impl Op<T, Operands = (In<T>, Out<T>)>,
+    x: &[T],
+    len: usize,
+) -> Result<Vec<T>, Stop> {
+    let (dx, dy) = (call.gpu.upload(x)?, call.gpu.alloc::<T>(len)?);
+    let plan = op.plan::<T>(call.gpu)?;
+    let mut rec = call.gpu.recorder();
+    plan.record(&mut rec, &dx, &dy)?;
+    rec.submit()?;
+    Ok(dy.read()?)
+}
+
+/// From operator set 13 on along one axis, before over all from that one on.
+fn rows_of(call: &Call, x: &Array) -> (Array, usize, Vec<usize>) {
+    let rank = x.dims.len();
+    let same: Vec<usize> = (0..rank).collect();
+    if call.opset < 13 {
+        let axis = from_front(call.int("axis", 1), rank);
+        return (x.clone(), x.dims[axis..].iter().product(), same);
+    }
+    let axis = from_front(call.int("axis", -1), rank);
+    let order: Vec<usize> = (0..rank).filter(|a| *a != axis).chain([axis]).collect();
+    let back = same.iter().map(|a| order.iter().position(|o| o == a).unwrap()).collect();
+    (x.permuted(&order), x.dims[axis], back)
+}
+
+fn softmax_as<T: Number>(call: &Call, x: &Array, log: bool) -> Result<Array, Stop>
+where
+    Softmax: Op<T, Operands = (In<T>, Out<T>)>,
+    LogSoftmax: Op<T, Operands = (In<T>, Out<T>)>,
+{
+    let (rows, n, back) = rows_of(call, x);
+    let input = elements::<T>(&rows);
+    let count = input.len().checked_div(n).unwrap_or(0);
+    let (got, bound) = if log {
+        (run(call, &LogSoftmax::new(count, n), &input, input.len())?, log_softmax_bound(n, &input))
+    } else {
+        (run(call, &Softmax::new(count, n), &input, input.len())?, softmax_bound(n, &input))
+    };
+    Ok(Array { dims: rows.dims.clone(), values: numbers(&got), bound }.permuted(&back))
+}
+
+pub(super) fn softmax(call: &Call, log: bool) -> Result<Array, Stop> {
+    let (dtype, x) = call.operand(0)?;
+    match dtype {
+        DType::F32 => softmax_as::<f32>(call, &x, log),
+        DType::F16 => softmax_as::<f16>(call, &x, log),
+        other => Err(Stop::out_of_scope("softmax does not take", other)),
+    }
+}
+
+fn norm_as<T: Number>(call: &Call, arrays: &[Array], rms: bool) -> Result<Array, Stop>
+where
+    LayerNorm: Op<T, Operands = (In<T>, In<T>, Out<T>)>,
+    WithBeta<LayerNorm>: Op<T, Operands = (In<T>, In<T>, In<T>, Out<T>)>,
+    RmsNorm: Op<T, Operands = (In<T>, In<T>, Out<T>)>,
+{
+    let x = &arrays[0];
+    let axis = from_front(call.int("axis", -1), x.dims.len());
+    let n = x.dims[axis..].iter().product::<usize>();
+    let columns = |array: &Array| {
+        let fits = array.dims.len() <= x.dims.len() - axis;
+        let columns = if fits { Some(elements::<T>(&array.broadcast(&x.dims[axis..]))) } else { None };
+        columns.ok_or_else(|| Stop::out_of_scope("a scale by row", format!("{:?}", array.dims)))
+    };
+    let (input, gamma) = (elements::<T>(x), columns(&arrays[1])?);
+    let beta = arrays.get(2).map(columns).transpose()?;
+    let (gpu, rows) = (call.gpu, input.len().checked_div(n).unwrap_or(0));
+    let eps = call.float("epsilon", 1e-5);
+    let (dx, dg, dy) = (gpu.upload(&input)?, gpu.upload(&gamma)?, gpu.alloc::<T>(input.len())?);
+    let mut rec = gpu.recorder();
+    let bound = if rms {
+        let norm = RmsNorm::new(rows, n).eps(eps);
+        norm.plan::<T>(gpu)?.record(&mut rec, &dx, &dg, &dy)?;
+        rms_norm_bound(&norm, &input, &gamma, None)
+    } else {
+        let norm = LayerNorm::new(rows, n).eps(eps);
+        if let Some(beta) = &beta {
+            let db = gpu.upload(beta)?;
+            norm.clone().with_beta().plan::<T>(gpu)?.record(&mut rec, &dx, &dg, &db, &dy)?;
+        } else {
+            norm.plan::<T>(gpu)?.record(&mut rec, &dx, &dg, &dy)?;
+        }
+        layer_norm_bound(&norm, &input, &gamma, beta.as_deref())
+    };
+    rec.submit()?;
+    Ok(Array { dims: x.dims.clone(), values: numbers(&dy.read()?), bound })
+}
+
+pub(super) fn norm(call: &Call, rms: bool) -> Result<Array, Stop> {
+    let (dtype, arrays) = call.operands()?;
+    match dtype {
+        DType::F32 => norm_as::<f32>(call, &arrays, rms),
+        DType::F16 => norm_as::<f16>(call, &arrays, rms),
+        other => Err(Stop::out_of_scope("norms do not take", other)),
+    }
+}
+
+fn pool_as<T: Number>(call: &Call, op: &Pool2d, x: &Array, dims: Vec<usize>) -> Result<Array, Stop>
+where
+    Pool2d: Op<T, Operands = (In<T>, Out<T>)>,
+{
+    let input = elements::<T>(x);
+    let got = run(call, op, &input, dims.iter().product())?;
+    Ok(Array { values: numbers(&got), bound: pool_bound(op, &input, None)?, dims })
+}
+
+fn pool_typed(call: &Call, dtype: DType, op: &Pool2d, x: &Array, dims: Vec<usize>) -> Result<Array, Stop> {
+    match dtype {
+        DType::F32 => pool_as::<f32>(call, op, x, dims),
+        DType::F16 => pool_as::<f16>(call, op, x, dims),
+        other => Err(Stop::out_of_scope("pool does not take", other)),
+    }
+}
+
+/// A list with two numbers, of which images of one axis have the second; the default where it is not given.
+fn two(call: &Call, name: &str, axes: usize, default: usize) -> [usize; 2] {
+    match call.node.attribute(name) {
+        Some(Attribute::Ints(values)) if axes == 1 => [1, values[0] as usize],
+        Some(Attribute::Ints(values)) => [values[0] as usize, values[1] as usize],
+        _ => [if axes == 1 { 1 } else { default }, default],
+    }
+}
+
+/// Paddings before and after along an axis of `size`, with what the last window needs more where sizes are rounded up.
+fn pads(call: &Call, axis: usize, axes: usize, size: usize, [span, stride]: [usize; 2]) -> [usize; 2] {
+    let place = (axis + axes).wrapping_sub(2);
+    let same = |lower: bool| {
+        let windows = size.div_ceil(stride);
+        let total = ((windows - 1) * stride + span).saturating_sub(size);
+        let (less, more) = (total / 2, total - total / 2);
+        if lower { [more, less] } else { [less, more] }
+    };
+    if place >= axes {
+        return [0, 0];
+    }
+    let [before, mut after] = match call.node.attribute("auto_pad") {
+        Some(Attribute::Str(name)) if name == "SAME_UPPER" => return same(false),
+        Some(Attribute::Str(name)) if name == "SAME_LOWER" => return same(true),
+        _ => match call.node.attribute("pads") {
+            Some(Attribute::Ints(values)) => [values[place] as usize, values[place + axes] as usize],
+            _ => [0, 0],
+        },
+    };
+    if call.int("ceil_mode", 0) != 0 {
+        let room = size + before + after - span;
+        let mut windows = room.div_ceil(stride) + 1;
+        // A window that would begin in the padding behind is none.
+        if (windows - 1) * stride >= size + before {
+            windows -= 1;
+        }
+        after += ((windows - 1) * stride).saturating_sub(room);
+    }
+    [before, after]
+}
+
+pub(super) fn pool(call: &Call, kind: PoolKind) -> Result<Array, Stop> {
+    let (dtype, x) = call.operand(0)?;
+    let [n, c, ref spatial @ ..] = x.dims[..] else { return Err(Stop::Failed("no image".into())) };
+    let axes = spatial.len();
+    if axes > 2 {
+        return Err(Stop::out_of_scope("pool has two axes", format!("{axes} axes")));
+    }
+    if call.node.outputs.len() > 1 {
+        return Err(Stop::out_of_scope("pool gives no positions", "positions of maxima"));
+    }
+    if call.int("p", 2) != 2 {
+        return Err(Stop::out_of_scope("pool has the norm 2 alone", format!("p = {}", call.int("p", 2))));
+    }
+    let size = if let [w] = *spatial { [1, w] } else { [spatial[0], spatial[1]] };
+    let (kernel, dilation) = (two(call, "kernel_shape", axes, 1), two(call, "dilations", axes, 1));
+    let stride = two(call, "strides", axes, 1);
+    let along = |axis: usize| {
+        let span = (kernel[axis] - 1) * dilation[axis] + 1;
+        pads(call, axis, axes, size[axis], [span, stride[axis]])
+    };
+    let counts = call.int("count_include_pad", 0) != 0;
+    if counts && call.int("ceil_mode", 0) != 0 {
+        return Err(Stop::out_of_scope("padding that counts and windows beyond it", "ceil_mode"));
+    }
+    let ([top, bottom], [left, right]) = (along(0), along(1));
+    let op = Pool2d::new(kind, [n, c, size[0], size[1]], kernel)
+        .stride(stride)
+        .dilation(dilation)
+        .pad_each([top, left, bottom, right])
+        .count_include_pad(counts);
+    let [.., p, q] = op.output_shape()?;
+    let dims = if axes == 1 { vec![n, c, q] } else { vec![n, c, p, q] };
+    pool_typed(call, dtype, &op, &x, dims)
+}
+
+/// Over all that belongs to a channel.
+pub(super) fn global_pool(call: &Call, kind: PoolKind) -> Result<Array, Stop> {
+    let (dtype, x) = call.operand(0)?;
+    let [n, c, ref spatial @ ..] = x.dims[..] else { return Err(Stop::Failed("no image".into())) };
+    let cells = spatial.iter().product();
+    let op = Pool2d::new(kind, [n, c, 1, cells], [1, cells]);
+    let dims = [vec![n, c], vec![1; spatial.len()]].concat();
+    pool_typed(call, dtype, &op, &x, dims)
+}

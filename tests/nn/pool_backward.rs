@@ -1,0 +1,85 @@
+//! Every variant of `Pool2dBackward` against the reference.
+
+use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
+use half::f16;
+use tilework::ErrorKind;
+use tilework::prelude::*;
+use tilework::program::{In, Op, Out};
+use tilework::reference::{pool_backward, pool_backward_bound};
+
+fn check<T: Sample>(device: &Device, op: &Pool2dBackward, x: &[T])
+where
+    Pool2dBackward: Op<T, Operands = (In<T>, In<T>, Out<T>)>,
+{
+    let gpu = &device.gpu;
+    let windows = op.dy_shape().unwrap().iter().product();
+    let dy = Random::new(9).elements::<T>(windows);
+    let (want, bound) = (pool_backward(op, x, &dy).unwrap(), pool_backward_bound(op, x, &dy).unwrap());
+    for variant in ["auto", "direct"] {
+        let (input, gradient) = (gpu.upload(x).unwrap(), gpu.upload(&dy).unwrap());
+        let dx = gpu.alloc::<T>(x.len()).unwrap();
+        let plan = op.clone().variant(variant).plan::<T>(gpu).unwrap();
+        let mut rec = gpu.recorder();
+        plan.record(&mut rec, &input, &gradient, &dx).unwrap();
+        rec.submit().unwrap();
+        let what = format!("{}: {} {op:?}", device.label, T::DTYPE);
+        assert_close(&what, &numbers(&dx.read().unwrap()), &numbers(&want), &bound);
+    }
+}
+
+fn check_random(
+    device: &Device,
+    shape: [usize; 4],
+    kernel: [usize; 2],
+    form: impl Fn(Pool2dBackward) -> Pool2dBackward,
+) {
+    let len = shape.iter().product();
+    let mut random = Random::new(len as u64);
+    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2] {
+        let op = form(Pool2dBackward::new(kind, shape, kernel));
+        check(device, &op, &random.elements::<f32>(len));
+        check(device, &op, &random.elements::<f16>(len));
+    }
+}
+
+#[test]
+fn pool_backward_matches_reference_for_every_window() {
+    for device in devices() {
+        check_random(device, [2, 3, 8, 8], [2, 2], |op| op);
+        check_random(device, [1, 2, 7, 9], [2, 2], |op| op);
+        check_random(device, [1, 3, 7, 9], [3, 3], |op| op.stride([2, 2]).pad([1, 1]));
+        check_random(device, [1, 1, 9, 8], [2, 3], |op| op.stride([1, 2]).dilation([3, 2]).pad([2, 1]));
+        check_random(device, [1, 2, 6, 5], [3, 3], |op| {
+            op.stride([1, 1]).pad([1, 1]).count_include_pad(true)
+        });
+        check_random(device, [1, 1, 1, 1], [1, 1], |op| op);
+        check_random(device, [0, 1, 4, 4], [2, 2], |op| op);
+    }
+}
+
+#[test]
+fn pool_backward_gives_ties_to_the_first_and_nan_its_share() {
+    for device in devices() {
+        let op = Pool2dBackward::new(PoolKind::Max, [1, 1, 4, 4], [2, 2]);
+        let mut x = [1.0f32; 16];
+        check(device, &op, &x);
+        x[5] = f32::NAN;
+        x[10] = f32::NEG_INFINITY;
+        check(device, &op, &x);
+        let zeros = Pool2dBackward::new(PoolKind::L2, [1, 1, 4, 4], [2, 2]);
+        check(device, &zeros, &[0.0f32; 16]);
+    }
+}
+
+#[test]
+fn pool_backward_refuses_what_it_cannot_do() {
+    let Some(gpu) = gpu() else { return };
+    let kind = |op: Pool2dBackward| op.plan::<f32>(gpu).unwrap_err().kind();
+    let of = |kind| Pool2dBackward::new(kind, [1, 1, 4, 4], [2, 2]);
+    assert_eq!(kind(of(PoolKind::Weighted(vec![1.0; 4]))), ErrorKind::Unsupported);
+    assert_eq!(kind(of(PoolKind::Max).pad([2, 2])), ErrorKind::Shape);
+    assert_eq!(kind(of(PoolKind::Max).stride([0, 2])), ErrorKind::Shape);
+    let wide = Pool2dBackward::new(PoolKind::Max, [1, 1, 300, 300], [300, 300]);
+    assert_eq!(kind(wide), ErrorKind::TooLarge);
+    assert_eq!(kind(of(PoolKind::Max).variant("fast")), ErrorKind::InvalidArgument);
+}
