@@ -352,3 +352,16 @@ fn slices_are_scanned_and_neighbours_of_the_output_stay() {
         }
     }
 }
+
+#[test]
+fn many_tiles_are_right_in_whatever_order_they_are_begun() {
+    // More tiles than the loops of a software driver's invocation have rounds to make posts for.
+    let n = 1 << 24;
+    let ones = vec![1u32; n];
+    for device in devices().iter().filter(|d| d.main) {
+        let desc = Scan::new(Sum, n).variant("lookback");
+        let got = run(&device.gpu, &desc, &ones).unwrap();
+        let wrong = got.iter().zip(1..).position(|(got, want)| *got != want);
+        assert_eq!(wrong, None, "{}", device.label);
+    }
+}
