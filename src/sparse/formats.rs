@@ -1,7 +1,7 @@
 //! The formats in the host's memory, and ways between them.
 
 use crate::error::{Result, err};
-use crate::io::matrix_market::Triplets;
+use crate::io::matrix_market::Triplets as Coo;
 use crate::shape::{elements, index_u32};
 
 /// The column of a place that holds no entry. Its value is never looked at.
@@ -14,21 +14,6 @@ pub enum Duplicates {
     Sum,
     /// It is an error.
     Refuse,
-}
-
-/// Coordinates: entry i is `values[i]` at row `row_idxs[i]` and column `col_idxs[i]`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Coo {
-    /// Rows of the matrix.
-    pub rows: usize,
-    /// Columns of the matrix.
-    pub cols: usize,
-    /// The row of each entry.
-    pub row_idxs: Vec<u32>,
-    /// The column of each entry.
-    pub col_idxs: Vec<u32>,
-    /// The value of each entry.
-    pub values: Vec<f32>,
 }
 
 /// Compressed rows: the entries of row r are number `row_ptrs[r]` to `row_ptrs[r + 1]`, the latter left out.
@@ -210,8 +195,8 @@ impl Csr {
     /// assert!(Csr::from_triplets(&triplets, Duplicates::Refuse).is_err());
     /// # Ok::<(), tilework::Error>(())
     /// ```
-    pub fn from_triplets(triplets: &Triplets, duplicates: Duplicates) -> Result<Self> {
-        let Triplets { rows, cols, row_idxs, col_idxs, values } = triplets;
+    pub fn from_triplets(triplets: &Coo, duplicates: Duplicates) -> Result<Self> {
+        let Coo { rows, cols, row_idxs, col_idxs, values } = triplets;
         let (rows, cols) = (*rows, *cols);
         let lists = [("row_idxs", row_idxs.len()), ("col_idxs", col_idxs.len())];
         same_length("csr", &lists, values.len())?;
@@ -248,12 +233,6 @@ impl Csr {
         }
         accumulate(&mut matrix.row_ptrs);
         Ok(matrix)
-    }
-
-    /// The entries as a list, by rows.
-    pub fn to_triplets(&self) -> Triplets {
-        let Coo { rows, cols, row_idxs, col_idxs, values } = self.to_coo();
-        Triplets { rows, cols, row_idxs, col_idxs, values }
     }
 
     /// Number of entries.
@@ -658,7 +637,7 @@ mod tests {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             state >> 10
         };
-        let mut triplets = Triplets { rows, cols, ..Triplets::default() };
+        let mut triplets = Coo { rows, cols, ..Coo::default() };
         for row in 0..rows {
             for _ in 0..if cols == 0 { 0 } else { next() % 10 } {
                 triplets.row_idxs.push(row as u32);
@@ -698,7 +677,7 @@ mod tests {
         for (i, (rows, cols)) in shapes.into_iter().enumerate() {
             let csr = random(rows, cols, i as u32);
             csr.validate().unwrap();
-            assert_eq!(Csr::from_triplets(&csr.to_triplets(), Duplicates::Refuse).unwrap(), csr);
+            assert_eq!(Csr::from_triplets(&csr.to_coo(), Duplicates::Refuse).unwrap(), csr);
             csr.to_coo().validate().unwrap();
             csr.to_csc().validate().unwrap();
             assert_eq!(csr.to_csc().to_csr(), csr);

@@ -15,4 +15,5 @@
 
 mod formats;
 
-pub use formats::{Coo, Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
+pub use crate::io::matrix_market::Triplets as Coo;
+pub use formats::{Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
