@@ -31,5 +31,6 @@ struct Params {
     dilation_w: u32,
     x_at: u32, // where x and the result begin in their bindings
     y_at: u32,
+    columns: u32, // of those that im2col writes: in memory
 }
 @group(0) @binding(0) var<uniform> params: Params;

@@ -32,7 +32,7 @@ use crate::program::{
 /// `direct`: by definition. `im2col`: windows unrolled to columns in scratch, then a matrix product. `implicit`: the
 /// same product, whose kernel gathers the windows while it stages them. `winograd`: for 3 x 3 with stride and dilation 1. `depthwise`: for one
 /// channel a group. `auto` (the default) takes the last two where they fit and pay, `direct` for few filters, and
-/// else `implicit`; never `winograd` on processors.
+/// else `implicit`.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): groups that do not divide C and M, a window larger than the padded image, a stride or dilation of 0, no channels;
@@ -233,7 +233,8 @@ mod tests {
         assert_eq!(of(&same([128, 16, 80, 80], 32, 7), &h100), "implicit");
         assert_eq!(of(&same([8, 64, 56, 56], 64, 3).groups(64), &h100), "depthwise");
         assert_eq!(of(&same([8, 64, 56, 56], 1, 3), &h100), "direct");
-        assert_eq!(of(&same([8, 64, 56, 56], 64, 3), &mesa), "implicit");
+        assert_eq!(of(&same([8, 64, 56, 56], 64, 3), &mesa), "winograd");
+        assert_eq!(of(&same([8, 8, 56, 56], 64, 3), &mesa), "implicit");
         assert_eq!(of(&same([8, 1, 56, 56], 64, 3), &mesa), "direct");
     }
 

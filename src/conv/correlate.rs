@@ -71,14 +71,14 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
         ("depthwise", format!("{} groups of one channel each: bound by memory", c.groups))
     } else if c.to < 4 && c.terms() <= DIRECT {
         ("direct", format!("{} filters a group are too few for a tile", c.to))
+    } else if winograd::fits(c) && c.from.min(c.to) >= if profile.is_cpu() { 16 } else { 32 } && outputs >= 1 << 10 {
+        ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
     } else if profile.is_cpu() {
         if c.terms() < 16 && c.terms() <= DIRECT {
             ("direct", format!("{} products an output do not pay tiles", c.terms()))
         } else {
             ("implicit", "each window that is loaded serves several filters".to_owned())
         }
-    } else if winograd::fits(c) && c.from.min(c.to) >= 32 && outputs >= 1 << 12 {
-        ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
     } else {
         ("implicit", "each window that is loaded serves several filters".to_owned())
     }
@@ -206,12 +206,12 @@ impl Job<'_> {
             let size = 4 * (chunk * rows) as u64;
             Binding { resource: Resource::Scratch(program.scratch.len() - 1), offset: 0, size }
         };
-        let spec = self.spread(Spec::new().constant("COLUMNS", chunk as u32));
+        let spec = self.spread(Spec::new());
         let unroll = program.kernel(Kernel::library("conv/conv_im2col", "unroll_windows", spec));
         let product = Product::columns(c, chunk, self.profile);
         for first in (0..outputs).step_by(chunk) {
             let mut params = c.params(piece, rows);
-            params.first = first as u32;
+            (params.first, params.columns) = (first as u32, chunk as u32);
             let grid = Grid::fold(((chunk * rows) as u64).div_ceil(256));
             program.dispatch(unroll, &params, vec![piece.x, columns], grid);
             let bound = Bound { a: weights, b: columns, c: self.ends(piece.y) };

@@ -211,6 +211,7 @@ kernel_params! {
         dilation_w: u32,
         x_at: u32,
         y_at: u32,
+        columns: u32,
     }
 }
 
@@ -285,6 +286,7 @@ impl Correlation {
             dilation_w,
             x_at: piece.x_at,
             y_at: piece.y_at,
+            columns: 0,
         }
     }
 }
