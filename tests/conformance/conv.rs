@@ -99,11 +99,11 @@ pub(super) fn conv(call: &Call) -> Result<Array, Stop> {
     Ok(Array { dims: layer.dims(shape), values: numbers(&got), bound })
 }
 
-/// What is cut off an output along an axis, before and after.
-fn cut(call: &Call, layer: &Layer, axis: usize, padding: usize) -> [usize; 2] {
+/// What is cut off an output along an axis, before and after, and what is added behind it.
+fn cut(call: &Call, layer: &Layer, axis: usize, padding: usize) -> [usize; 3] {
     let place = (axis + layer.axes).wrapping_sub(2);
     if place >= layer.axes {
-        return [0, 0];
+        return [0; 3];
     }
     let (size, stride) = (layer.shape[2 + axis], layer.stride[axis]);
     let automatic = match call.node.attribute("auto_pad") {
@@ -115,14 +115,16 @@ fn cut(call: &Call, layer: &Layer, axis: usize, padding: usize) -> [usize; 2] {
         (_, Some(_)) => size * stride,
         _ => match call.node.attribute("pads") {
             Some(Attribute::Ints(values)) => {
-                return [values[place] as usize, values[place + layer.axes] as usize];
+                return [values[place] as usize, values[place + layer.axes] as usize, padding];
             }
-            _ => return [0, 0],
+            _ => return [0, 0, padding],
         },
     };
-    let total = ((size - 1) * stride + padding + layer.span(axis)).saturating_sub(wanted);
+    let all = (size - 1) * stride + padding + layer.span(axis);
+    let total = all.saturating_sub(wanted);
     let (less, more) = (total / 2, total - total / 2);
-    if automatic == Some(true) { [less, more] } else { [more, less] }
+    let [before, after] = if automatic == Some(true) { [less, more] } else { [more, less] };
+    [before, after, padding + wanted.saturating_sub(all)]
 }
 
 pub(super) fn conv_transpose(call: &Call) -> Result<Array, Stop> {
@@ -133,12 +135,12 @@ pub(super) fn conv_transpose(call: &Call) -> Result<Array, Stop> {
     };
     let padding = if layer.axes == 1 { [0, padding[1]] } else { padding };
     let along = |axis: usize| cut(call, &layer, axis, padding[axis]);
-    let ([top, bottom], [left, right]) = (along(0), along(1));
+    let ([top, bottom, below], [left, right, behind]) = (along(0), along(1));
     let op = ConvTranspose::new(layer.shape, layer.channels[1] * layer.groups, layer.kernel)
         .stride(layer.stride)
         .dilation(layer.dilation)
         .groups(layer.groups)
-        .output_padding(padding)
+        .output_padding([below, behind])
         .pad_each([top, left, bottom, right]);
     let shape = op.output_shape()?;
     let got = layer.run(call.gpu, &op, &op.clone().with_bias(), shape)?;
