@@ -212,6 +212,7 @@ kernel_params! {
         x_at: u32,
         y_at: u32,
         columns: u32,
+        all_images: u32,
     }
 }
 
@@ -287,6 +288,7 @@ impl Correlation {
             x_at: piece.x_at,
             y_at: piece.y_at,
             columns: 0,
+            all_images: piece.images as u32,
         }
     }
 }
