@@ -135,8 +135,8 @@ pub mod prelude {
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Blur, Divide, Grey, GreyWeights};
     pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
-    pub use crate::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
+    pub use crate::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
     pub use crate::{Histogram, RadixSort, TopK};
     pub use crate::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};

@@ -5,9 +5,7 @@ use super::correlate::{self, Job, VARIANTS};
 use super::layer::{Layer, add_operands};
 use crate::dense::Activation;
 use crate::error::Result;
-use crate::program::{
-    Access, Binding, Cost, DeviceProfile, In, Op, OpInfo, Out, Program, Resource, Variant,
-};
+use crate::program::{Access, Binding, Cost, DeviceProfile, In, Op, OpInfo, Out, Program, Resource, Variant};
 
 /// The gradient of a [`Conv`] by its input: `dx[n, c, y, x]` is the sum of `w[m, c, a, b] dy[n, m, i, j]` over all m, a, b, i, j
 /// whose product entered the output there.
@@ -84,10 +82,8 @@ impl Op<f32> for ConvBackwardData {
         let mut program = Program::new(c.op, variant, why);
         let operands = [("dy", dy, Access::Read), ("w", w, Access::Read), ("dx", dx, Access::Write)];
         add_operands(&mut program, &operands, profile)?;
-        program.cost = Cost {
-            flop: self.layer.flop()?,
-            bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
-        };
+        program.cost =
+            Cost { flop: self.layer.flop()?, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
         let job = Job {
             c,
             activation: Activation::None,
@@ -114,5 +110,7 @@ pub(super) const INFO: OpInfo = OpInfo {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let fits = |layer: &Layer| layer.stride == [1, 1] || variant != "depthwise";
     let layers = sample_layers("conv-backward-data", variant).into_iter().filter(fits);
-    layers.map(|layer| Op::<f32>::lower(&ConvBackwardData { layer, variant: variant.into() }, profile)).collect()
+    layers
+        .map(|layer| Op::<f32>::lower(&ConvBackwardData { layer, variant: variant.into() }, profile))
+        .collect()
 }

@@ -117,7 +117,10 @@ impl ConvBackwardWeights {
         let c = self.layer.forward()?;
         let (variant, why) = choose(c.op, &self.variant, VARIANTS, profile, || {
             if c.to * c.terms() < 64 {
-                ("direct", format!("groups of {} filters of {} cells are too few for a tile", c.to, c.terms()))
+                (
+                    "direct",
+                    format!("groups of {} filters of {} cells are too few for a tile", c.to, c.terms()),
+                )
             } else if winograd::fits(&c) && c.from.min(c.to) >= 32 && c.images * c.pixels() >= 1 << 10 {
                 ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
             } else {
@@ -141,10 +144,8 @@ impl ConvBackwardWeights {
             operands.push(("db", self.layer.filters, Access::Write));
         }
         add_operands(&mut program, &operands, profile)?;
-        program.cost = Cost {
-            flop: self.layer.flop()?,
-            bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
-        };
+        program.cost =
+            Cost { flop: self.layer.flop()?, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
         let pieces = c.pieces(Resource::Operand(0), Resource::Operand(1), profile)?;
         let whole = Binding::operand(2, &program.operands);
         let bias = biased.then(|| Binding::operand(3, &program.operands));
@@ -316,5 +317,8 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let layers = sample_layers("conv-backward-weights", variant).into_iter();
-    layers.filter(|layer| layer.stride == [1, 1] || variant != "winograd").map(|layer| ConvBackwardWeights { layer, variant: variant.into() }.lower_as(true, profile)).collect()
+    layers
+        .filter(|layer| layer.stride == [1, 1] || variant != "winograd")
+        .map(|layer| ConvBackwardWeights { layer, variant: variant.into() }.lower_as(true, profile))
+        .collect()
 }

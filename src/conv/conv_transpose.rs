@@ -5,9 +5,7 @@ use super::correlate::{self, Job, VARIANTS};
 use super::layer::{Layer, add_operands, layer_builders};
 use crate::dense::Activation;
 use crate::error::{Result, err};
-use crate::program::{
-    Access, Binding, Cost, DeviceProfile, In, Op, OpInfo, Out, Program, Resource, Variant,
-};
+use crate::program::{Access, Binding, Cost, DeviceProfile, In, Op, OpInfo, Out, Program, Resource, Variant};
 
 /// A transposed convolution: the gradient of a convolution layer by its input, as a layer. Every element of `x` adds its window,
 /// `x[n, c, i, j] w[c, m, a, b]`, to `output[n, m, i stride + a dilation - pad, ...]`; then bias and activation.

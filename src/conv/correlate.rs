@@ -79,8 +79,13 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
         ("depthwise", format!("{} groups of one channel each: bound by memory", c.groups))
     } else if c.to < 4 && c.terms() <= DIRECT {
         ("direct", format!("{} filters a group are too few for a tile", c.to))
-    } else if winograd::fits(c) && c.from.min(c.to) >= if profile.is_cpu() { 16 } else { 32 } && outputs >= 1 << 10 {
+    } else if winograd::fits(c)
+        && c.from.min(c.to) >= if profile.is_cpu() { 16 } else { 32 }
+        && outputs >= 1 << 10
+    {
         ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
+    } else if !profile.is_cpu() && Tiled::fits(c) && c.to <= 16 && c.kernel.iter().product::<usize>() >= 25 {
+        ("tiled", format!("{} filters a group leave a product little to do for each cell it gathers", c.to))
     } else if profile.is_cpu() {
         if c.terms() < 16 && c.terms() <= DIRECT {
             ("direct", format!("{} products an output do not pay tiles", c.terms()))

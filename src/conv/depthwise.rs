@@ -29,12 +29,14 @@ impl Depthwise {
 
     /// Whether each group has one channel in, and no gradient of strides is asked for.
     pub(super) fn fits(c: &Correlation) -> bool {
-        let reach = |axis: usize| c.kernel[axis].saturating_mul(c.dilation[axis]) <= 64 && c.stride[axis] <= 4;
+        let reach =
+            |axis: usize| c.kernel[axis].saturating_mul(c.dilation[axis]) <= 64 && c.stride[axis] <= 4;
         let pads = c.pad.iter().all(|pad| pad.unsigned_abs() <= 1 << 20);
         c.from == 1 && c.terms() <= Self::MOST_CELLS && c.up == [1, 1] && reach(0) && reach(1) && pads
     }
 
     pub(super) fn new(c: &Correlation, profile: &DeviceProfile) -> Self {
+        // 32 x 512 channels of 56 x 56 under 3 x 3 on an H100: 1 row 2642, 2 2847, 4 2841, 8 2657 GB/s.
         let most = if profile.is_cpu() { 2 } else { 4 };
         let rows = (TERMS / WIDE / c.terms()).clamp(1, most).min(c.out[0]);
         Self { c: *c, rows, loads: c.size[1].is_multiple_of(4), stores: c.out[1].is_multiple_of(4) }
@@ -74,7 +76,9 @@ impl Depthwise {
     fn cells(&self) -> Vec<isize> {
         let c = &self.c;
         let mut cells: Vec<isize> = (0..WIDE)
-            .flat_map(|t| (0..c.kernel[1]).map(move |b| (t * c.stride[1] + b * c.dilation[1]) as isize - c.pad[1]))
+            .flat_map(|t| {
+                (0..c.kernel[1]).map(move |b| (t * c.stride[1] + b * c.dilation[1]) as isize - c.pad[1])
+            })
             .collect();
         cells.sort_unstable();
         cells.dedup();
@@ -135,8 +139,12 @@ fn conv_depthwise(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         }
         for row in 0..self.rows {
             writeln!(out, "    if p0 + {row}u < params.p {{")?;
-            writeln!(out, "        let to = params.y_at + (plane * params.p + p0 + {row}u) * params.q + q0;")?;
-            let done: Vec<_> = ["x", "y", "z", "w"].iter().map(|i| format!("finished(sum{row}.{i}, channel)")).collect();
+            writeln!(
+                out,
+                "        let to = params.y_at + (plane * params.p + p0 + {row}u) * params.q + q0;"
+            )?;
+            let done: Vec<_> =
+                ["x", "y", "z", "w"].iter().map(|i| format!("finished(sum{row}.{i}, channel)")).collect();
             if self.stores {
                 writeln!(out, "        output[to / 4u] = vec4({});", done.join(", "))?;
             } else {
@@ -178,9 +186,15 @@ fn conv_depthwise(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
             return Ok(());
         }
         let places = self.places();
-        let (zero, begin) =
-            if self.loads { ("vec4<f32>()", "(cells + y * params.w) / 4u") } else { ("0.0", "cells + y * params.w") };
-        writeln!(out, "    {{\n    let y = y0 + {y}u;\n    let inside = y < params.h;\n    let begin = {begin};")?;
+        let (zero, begin) = if self.loads {
+            ("vec4<f32>()", "(cells + y * params.w) / 4u")
+        } else {
+            ("0.0", "cells + y * params.w")
+        };
+        writeln!(
+            out,
+            "    {{\n    let y = y0 + {y}u;\n    let inside = y < params.h;\n    let begin = {begin};"
+        )?;
         for i in 0..places.len() {
             writeln!(out, "    var v{i} = {zero};")?;
             writeln!(out, "    if inside && in{i} {{ v{i} = x[begin + x_{i}]; }}")?;

@@ -38,7 +38,10 @@ impl Axis {
             ));
         }
         if [size, cells, step, gap, before, after].into_iter().any(|e| e > MOST) || self.span() > MOST {
-            return Err(err!(TooLarge, "{op}: an extent along {name} is above {MOST}; take parts of the image"));
+            return Err(err!(
+                TooLarge,
+                "{op}: an extent along {name} is above {MOST}; take parts of the image"
+            ));
         }
         let (span, room) = (self.span(), size + before + after);
         if span > room {

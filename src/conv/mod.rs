@@ -44,11 +44,11 @@ mod tiled;
 mod winograd;
 
 pub use conv::{Conv, ConvBias};
-pub use conv1d::Conv1d;
-pub use conv2d::Conv2d;
 pub use conv_backward_data::ConvBackwardData;
 pub use conv_backward_weights::{ConvBackwardWeights, ConvBackwardWeightsBias};
 pub use conv_transpose::{ConvTranspose, ConvTransposeBias};
+pub use conv1d::Conv1d;
+pub use conv2d::Conv2d;
 pub use conv3d::Conv3d;
 pub(crate) use layer::{Axis, Layer, room};
 pub use stencil::Boundary;

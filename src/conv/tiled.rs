@@ -47,10 +47,18 @@ impl Tiled {
         let [p, q] = c.out;
         let (channels, lanes) = if profile.is_cpu() { (4, 16) } else { (8, 128) };
         let groups = c.to.div_ceil(channels).next_power_of_two().min(4);
-        // As little as can be beyond the last column; of equals the widest.
-        let beyond = |across: &usize| q.next_multiple_of(across * WIDE);
-        let across = [4, 2, 1].into_iter().min_by_key(beyond).unwrap_or(1);
-        let down = (lanes / groups / across).clamp(1, p.next_power_of_two());
+        // As little as can be beyond the last row and column; of equals the largest, then the widest.
+        let shapes = [4, 2, 1].into_iter().flat_map(|across| {
+            let most = (lanes / groups / across).max(1);
+            (most.div_ceil(2)..=most).rev().map(move |down| (across, down))
+        });
+        let beyond = |&(across, down): &(usize, usize)| {
+            (
+                p.next_multiple_of(down) * q.next_multiple_of(across * WIDE),
+                lanes.abs_diff(groups * across * down),
+            )
+        };
+        let (across, down) = shapes.min_by_key(beyond).unwrap_or((1, 1));
         let cells = c.kernel[0] * c.kernel[1];
         let mut tiled = Self {
             kernel: c.kernel,
@@ -284,7 +292,11 @@ fn conv_tiled(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoca
                 if self.stores {
                     let four: Vec<_> = ["x", "y", "z", "w"].into_iter().map(done).collect();
                     writeln!(out, "        if q + {}u < params.q {{", 4 * half)?;
-                    writeln!(out, "            output[({at}) / 4u] = vec4({});\n        }}", four.join(", "))?;
+                    writeln!(
+                        out,
+                        "            output[({at}) / 4u] = vec4({});\n        }}",
+                        four.join(", ")
+                    )?;
                     continue;
                 }
                 for (i, part) in ["x", "y", "z", "w"].into_iter().enumerate() {

@@ -14,7 +14,9 @@ use crate::shader::Spec;
 const SIDE: usize = 4;
 const PLACES: usize = 36;
 
-/// Bytes of transformed cells and sums of a chunk of images.
+/// Bytes of transformed cells and sums of a chunk of images. On an H100, 64 channels of 56 x 56, 64 images: 32 MiB
+/// 43.8, 64 MiB 46.5, 256 MiB 50.2 and 1 GiB 51.2 TFLOP/s of the layer's own count; 256 channels of 28 x 28, 32 images:
+/// 76.5, 102, 106 and 107.
 const SCRATCH: u64 = 256 << 20;
 
 /// Whether windows are of 3 x 3, one beside the other.
@@ -143,8 +145,10 @@ pub(super) fn weights(
     let cells = program.scratch(bytes(slices, images, from));
     let gradients = program.scratch(bytes(slices, images, to));
     let sums = program.scratch(sums_bytes(slices));
-    program.why +=
-        &format!("; {slices} slices of {images} images at a time, {} bytes of scratch", program.scratch_bytes());
+    program.why += &format!(
+        "; {slices} slices of {images} images at a time, {} bytes of scratch",
+        program.scratch_bytes()
+    );
 
     let cells_kernel =
         program.kernel(Kernel::library("conv/conv_winograd_input", "transform_cells", Spec::new()));

@@ -120,8 +120,7 @@ fn outputs(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<
     let mut sums = vec![Sum::default(); len_y];
     each_product(layer, [p, q], |at| sums[at.y].add(f64::from(x[at.x]) * f64::from(w[at.w])));
     let channels = (layer.shape[1] / layer.groups) as f64;
-    let winograd =
-        (maybe_winograd && is_winograd(layer)).then(|| [largest(x), largest(w), channels]);
+    let winograd = (maybe_winograd && is_winograd(layer)).then(|| [largest(x), largest(w), channels]);
     End { channels: m, pixels: p * q, bias, activation, winograd }.close(&mut sums);
     Ok(sums)
 }
@@ -130,7 +129,11 @@ fn outputs(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<
 pub(super) fn check(layer: &Layer, operands: &[(&str, usize, usize)]) -> Result<()> {
     for (name, len, wanted) in operands {
         if len != wanted {
-            return Err(err!(Shape, "reference {}: {name} has {len} elements; it must have {wanted}", layer.op));
+            return Err(err!(
+                Shape,
+                "reference {}: {name} has {len} elements; it must have {wanted}",
+                layer.op
+            ));
         }
     }
     Ok(())

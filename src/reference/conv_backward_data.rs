@@ -30,8 +30,7 @@ fn sums(op: &ConvBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<Sum>> {
     let mut sums = vec![Sum::default(); len_x];
     each_product(layer, [p, q], |at| sums[at.x].add(f64::from(dy[at.y]) * f64::from(w[at.w])));
     let channels = (filters / layer.groups) as f64;
-    let winograd =
-        (maybe_winograd && is_winograd(layer)).then(|| [largest(dy), largest(w), channels]);
+    let winograd = (maybe_winograd && is_winograd(layer)).then(|| [largest(dy), largest(w), channels]);
     let [_, channels, h, w] = layer.shape;
     End { channels, pixels: h * w, bias: None, activation: Activation::None, winograd }.close(&mut sums);
     Ok(sums)

@@ -147,7 +147,13 @@ pub(super) fn two(call: &Call, name: &str, axes: usize, default: usize) -> [usiz
 }
 
 /// Paddings before and after along an axis of `size`, with what the last window needs more where sizes are rounded up.
-pub(super) fn pads(call: &Call, axis: usize, axes: usize, size: usize, [span, stride]: [usize; 2]) -> [usize; 2] {
+pub(super) fn pads(
+    call: &Call,
+    axis: usize,
+    axes: usize,
+    size: usize,
+    [span, stride]: [usize; 2],
+) -> [usize; 2] {
     let place = (axis + axes).wrapping_sub(2);
     let same = |lower: bool| {
         let windows = size.div_ceil(stride);

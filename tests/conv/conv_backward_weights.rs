@@ -103,8 +103,9 @@ fn conv_backward_weights_of_an_empty_batch_is_zero() {
 #[test]
 fn conv_backward_weights_refuses_what_it_cannot_do() {
     let Some(gpu) = gpu() else { return };
-    let kind =
-        |layer: &Conv, name: &str| ConvBackwardWeights::new(layer).variant(name).plan::<f32>(gpu).unwrap_err().kind();
+    let kind = |layer: &Conv, name: &str| {
+        ConvBackwardWeights::new(layer).variant(name).plan::<f32>(gpu).unwrap_err().kind()
+    };
     let layer = Conv::new([1, 4, 4, 4], 4, [2, 2]);
     assert_eq!(kind(&layer.clone().groups(3), "auto"), ErrorKind::Shape);
     assert_eq!(kind(&layer.clone().stride([0, 1]), "auto"), ErrorKind::Shape);
