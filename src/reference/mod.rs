@@ -5,9 +5,13 @@
 mod activation;
 mod axpy;
 mod blur;
+mod conv;
 mod conv1d;
 mod conv2d;
 mod conv3d;
+mod conv_backward_data;
+mod conv_backward_weights;
+mod conv_transpose;
 mod gemm;
 mod gemm_batched;
 mod gemv;
@@ -38,6 +42,12 @@ mod zip;
 pub use activation::activate;
 pub use axpy::{axpy, axpy_bound};
 pub use blur::blur;
+pub use conv::{conv, conv_bound};
+pub use conv_backward_data::{conv_backward_data, conv_backward_data_bound};
+pub use conv_backward_weights::{
+    conv_backward_bias, conv_backward_bias_bound, conv_backward_weights, conv_backward_weights_bound,
+};
+pub use conv_transpose::{conv_transpose, conv_transpose_bound};
 pub use conv1d::{conv1d, conv1d_bound};
 pub use conv2d::{conv2d, conv2d_bound};
 pub use conv3d::{conv3d, conv3d_bound};
