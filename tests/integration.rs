@@ -33,13 +33,25 @@ mod image {
     mod grey;
 }
 mod nn {
+    mod activation_backward;
+    mod adam;
+    mod batch_norm;
+    mod bias_backward;
+    mod cross_entropy;
     mod layer_norm;
+    mod layer_norm_backward;
     mod log_softmax;
+    mod log_softmax_backward;
     mod pool;
     mod pool_backward;
     mod rms_norm;
+    mod rms_norm_backward;
     mod rows;
+    mod sgd;
     mod softmax;
+    mod softmax_backward;
+    mod squared_error;
+    mod training;
 }
 mod primitives {
     mod histogram;

@@ -16,7 +16,9 @@ use half::f16;
 ///
 /// The whole share goes to the first largest cell of a window (NaN is largest, the last one of several) of
 /// [`Max`](PoolKind::Max); one over the number of cells to each of [`Average`](PoolKind::Average); the cell over the
-/// window's root of squares to each of [`L2`](PoolKind::L2), 0 where that is 0.
+/// window's root of squares to each of [`L2`](PoolKind::L2), 0 where that is 0; the weight of its place to each of
+/// [`Weighted`](PoolKind::Weighted). Of a fused bias and activation, the gradients come first:
+/// [`ActivationBackward`](super::ActivationBackward), [`BiasBackward`](super::BiasBackward).
 ///
 /// # Shapes
 /// As of [`Pool2d`](super::Pool2d) without bias and activation: `x` and `dx` N x C x H x W, `dy` N x C x P x Q. Operands are `x`,
@@ -37,7 +39,7 @@ use half::f16;
 ///
 /// # Errors
 /// As of [`Pool2d`](super::Pool2d); [`TooLarge`](crate::ErrorKind::TooLarge) for windows that are too many for a cell, and of too
-/// many cells; [`Unsupported`](crate::ErrorKind::Unsupported) for weighted pooling.
+/// many cells.
 ///
 /// # Algorithm
 /// `shaders/nn/pool_backward_direct.wgsl`.
@@ -122,12 +124,7 @@ impl Pool2dBackward {
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let windows = &self.windows;
-        if matches!(self.kind, PoolKind::Weighted(_)) {
-            return Err(err!(
-                Unsupported,
-                "pool-backward: weighted pooling has no gradient here; its windows are a convolution with a filter a channel"
-            ));
-        }
+        self.kind.check(windows)?;
         // A cell walks every window that holds it, and some drivers end loops after 65535 steps.
         let [r, s] = windows.kernel;
         let held = r.div_ceil(windows.stride[0].max(1)).saturating_mul(s.div_ceil(windows.stride[1].max(1)));
@@ -159,22 +156,30 @@ impl Pool2dBackward {
         if n * c == 0 {
             return Ok(program);
         }
-        // A mean does not ask for the cells.
-        let cells_count = self.kind != PoolKind::Average;
-        let spec = self
+        // A mean does not ask for the cells, nor do weights.
+        let weighted = matches!(self.kind, PoolKind::Weighted(_));
+        let cells_count = !weighted && self.kind != PoolKind::Average;
+        let mut spec = self
             .kind
             .flagged(Spec::new())
             .slot("element", element_fragment(dtype))
             .constant("GRADIENTS_BINDING", if cells_count { 2u32 } else { 1 })
             .constant("OUTPUT_BINDING", if cells_count { 3u32 } else { 2 })
             .flag("HALVES", dtype == DType::F16)
+            .flag("CELLS", cells_count)
+            .flag("WEIGHTED", weighted)
             .flag("PADDING_COUNTS", windows.padding_counts);
+        if weighted {
+            spec = spec.constant("WEIGHTS_BINDING", 3u32);
+        }
+        let weights = self.kind.weights(&mut program);
         let kernel = program.kernel(Kernel::library("nn/pool_backward_direct", "gather_gradients", spec));
         let forms = Forms { dtype, wide: &[0, 2], narrow: &[1], profile };
         windows.each_piece(&mut program, &forms, |program, params, wide, narrow| {
             let cells = u64::from(params.planes) * (h * w) as u64 + if dtype == DType::F16 { 2 } else { 0 };
             let grid = Grid::fold(cells.div_ceil(256 * 4 / dtype.size() as u64));
-            let bindings = vec![wide[0], narrow[0], wide[1]].split_off(usize::from(!cells_count));
+            let mut bindings = vec![wide[0], narrow[0], wide[1]].split_off(usize::from(!cells_count));
+            bindings.extend(weights);
             program.dispatch(kernel, &params, bindings, grid);
         });
         Ok(program)
@@ -198,14 +203,14 @@ pub(super) const INFO: OpInfo = OpInfo {
     name: "pool-backward",
     about: "the gradient of pooling by its input",
     inputs: "x (N,C,H,W), dy (N,C,P,Q), f32 or f16",
-    keys: "kind max/avg/l2 (max), kernel (2), stride (kernel), pad (0), count-include-pad; numbers or \"h,w\"",
+    keys: "kind max/avg/l2/weighted (max), weights FILE (R,S), kernel (2), stride (kernel), pad (0), count-include-pad; numbers or \"h,w\"",
     variants: Pool2dBackward::variants,
     samples,
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
-    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2] {
+    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2, PoolKind::Weighted(vec![0.25; 4])] {
         for counts in [false, true] {
             let op = Pool2dBackward::new(kind.clone(), [2, 3, 8, 8], [2, 2])
                 .variant(variant)

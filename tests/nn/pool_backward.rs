@@ -35,7 +35,8 @@ fn check_random(
 ) {
     let len = shape.iter().product();
     let mut random = Random::new(len as u64);
-    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2] {
+    let weights = PoolKind::Weighted((0..kernel[0] * kernel[1]).map(|i| 0.3 * i as f32 - 0.5).collect());
+    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2, weights] {
         let op = form(Pool2dBackward::new(kind, shape, kernel));
         check(device, &op, &random.elements::<f32>(len));
         check(device, &op, &random.elements::<f16>(len));
@@ -76,7 +77,7 @@ fn pool_backward_refuses_what_it_cannot_do() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Pool2dBackward| op.plan::<f32>(gpu).unwrap_err().kind();
     let of = |kind| Pool2dBackward::new(kind, [1, 1, 4, 4], [2, 2]);
-    assert_eq!(kind(of(PoolKind::Weighted(vec![1.0; 4]))), ErrorKind::Unsupported);
+    assert_eq!(kind(of(PoolKind::Weighted(vec![1.0; 3]))), ErrorKind::Shape);
     assert_eq!(kind(of(PoolKind::Max).pad([2, 2])), ErrorKind::Shape);
     assert_eq!(kind(of(PoolKind::Max).stride([0, 2])), ErrorKind::Shape);
     let wide = Pool2dBackward::new(PoolKind::Max, [1, 1, 300, 300], [300, 300]);
