@@ -101,6 +101,7 @@ record!(keys: In<A>, values: In<B>, keys_out: Out<C>, results: Out<D>, count: Ou
 record!(a: In<A>, b: In<B>, bias: In<C>, c: InOut<D>);
 record!(x: In<A>, gamma: In<B>, dy: In<C>, dx: Out<D>, dgamma: Out<E>, dbeta: Out<F>);
 record!(x: In<A>, mean: In<B>, variance: In<C>, gamma: In<D>, beta: In<E>, output: Out<F>);
+record!(x: In<A>, labels: In<B>, parameters: InOut<C>, state: InOut<D>, loss: Out<E>);
 record!(parameters: InOut<A>, gradients: In<B>, velocity: InOut<C>);
 record!(parameters: InOut<A>, gradients: In<B>, first: InOut<C>, second: InOut<D>, fullness: InOut<E>);
 

@@ -47,6 +47,7 @@ mod nn {
     mod rms_norm;
     mod rms_norm_backward;
     mod rows;
+    mod sequential;
     mod sgd;
     mod softmax;
     mod softmax_backward;

@@ -116,6 +116,11 @@ impl Adam {
         VARIANTS
     }
 
+    /// The same of `n` parameters.
+    pub(super) fn of(&self, n: usize) -> Self {
+        Self { n, ..self.clone() }
+    }
+
     pub(crate) fn parts(&self) -> ([f64; 2], [f32; 3], bool) {
         (self.betas, [self.rate, self.eps, self.decay], self.decoupled)
     }

@@ -10,6 +10,7 @@
 //! | gradients of activations and of biases | [`ActivationBackward`], [`BiasBackward`] |
 //! | gradients of what works on rows | [`SoftmaxBackward`], [`LogSoftmaxBackward`], [`LayerNormBackward`], [`RmsNormBackward`] |
 //! | steps down a gradient | [`Sgd`], [`Adam`] |
+//! | layers in a row, planned and trained as a whole | [`Sequential`] |
 //!
 //! A fully connected layer is a [`Gemm`](crate::Gemm) with a bias and an [`Activation`](crate::Activation).
 
@@ -29,6 +30,7 @@ mod rms_norm;
 mod rms_norm_backward;
 mod rows;
 mod rows_backward;
+mod sequential;
 mod sgd;
 mod softmax;
 mod softmax_backward;
@@ -49,6 +51,7 @@ pub use pool_backward::Pool2dBackward;
 pub use rms_norm::RmsNorm;
 pub use rms_norm_backward::RmsNormBackward;
 pub use rows::WithBeta;
+pub use sequential::{Forward, Gradient, Optimizer, Parameter, Sequential, Train};
 pub use sgd::{Sgd, SgdMomentum};
 pub use softmax::Softmax;
 pub use softmax_backward::SoftmaxBackward;

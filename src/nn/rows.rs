@@ -82,7 +82,7 @@ pub(super) struct Policy {
     /// As many as it should have, where rows are long.
     pub(super) wanted: u64,
     /// Lanes from which on it should have more than one.
-    enough: u64,
+    pub(super) enough: u64,
     pub(super) workgroup: u64,
 }
 

@@ -144,6 +144,11 @@ impl SgdMomentum {
     pub fn sgd(&self) -> &Sgd {
         &self.0
     }
+
+    /// The same of `n` parameters.
+    pub(super) fn of(&self, n: usize) -> Self {
+        Self(Sgd { n, ..self.0.clone() })
+    }
 }
 
 impl Op<f32> for Sgd {
