@@ -108,6 +108,7 @@ mod shape;
 pub mod sparse;
 
 pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};
+pub use conv::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
 pub use dense::{
     Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Precision, Transpose, Widened,
 };
@@ -135,6 +136,7 @@ pub mod prelude {
     pub use crate::{Blur, Divide, Grey, GreyWeights};
     pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
+    pub use crate::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
     pub use crate::{Histogram, RadixSort, TopK};
     pub use crate::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};

@@ -5,9 +5,15 @@
 mod architecture;
 mod conformance;
 mod conv {
+    #[allow(clippy::module_inception, reason = "an op has a file of its name")]
+    mod conv;
     mod conv1d;
     mod conv2d;
     mod conv3d;
+    mod conv_backward_data;
+    mod conv_backward_weights;
+    mod conv_transpose;
+    mod layers;
 }
 mod dense {
     mod gemm;

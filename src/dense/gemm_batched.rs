@@ -388,6 +388,7 @@ impl GemmBatched {
             vec_a: self.fours(places[0]),
             vec_b: self.fours(places[1]),
             products,
+            walked: None,
         };
         match variant {
             "naive" => Ok(None),

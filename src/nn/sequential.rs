@@ -4,6 +4,7 @@ use super::{
     ActivationBackward, Adam, BiasBackward, CrossEntropy, Pool2d, Pool2dBackward, PoolKind, Sgd, SgdMomentum,
     Softmax,
 };
+use crate::conv::{Conv, ConvBackwardData, ConvBackwardWeights};
 use crate::dense::{Activation, Gemm};
 use crate::element::DType;
 use crate::elementwise::{Map, MapFn};
@@ -15,7 +16,7 @@ use crate::shape::elements;
 /// a step of training are one [`Program`], recorded as one. Plain: there is no graph, and shapes are fixed by the batch.
 ///
 /// # Layers
-/// Samples are C x H x W. [`pool`](Self::pool) and [`activation`](Self::activation) keep that form; [`linear`](Self::linear) (fully
+/// Samples are C x H x W. [`conv`](Self::conv), [`pool`](Self::pool) and [`activation`](Self::activation) keep that form; [`linear`](Self::linear) (fully
 /// connected) takes all elements of a sample and makes it `outputs` x 1 x 1; [`flatten`](Self::flatten) makes
 /// it one row. An activation behind a layer with a sum is fused into it.
 /// The loss of training is [cross-entropy](CrossEntropy) of what the last layer gives; a [`softmax`](Self::softmax) at the
@@ -25,7 +26,7 @@ use crate::shape::elements;
 /// All parameters are one buffer of f32, [`parameter_len`](Self::parameter_len) elements;
 /// [`parameters`](Self::parameters) says where each tensor begins. Weights of `linear` are `outputs` x `inputs`, as in PyTorch,
 /// and named as there: `0.weight`, `0.bias`, with the position of the layer in the list, all kinds counted. What lies between
-/// tensors is 0.
+/// tensors is 0. Weights of `conv` are M x C x R x S.
 ///
 /// # Passes
 /// | want | plan | operands |
@@ -55,13 +56,13 @@ use crate::shape::elements;
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// let net = Sequential::new([1, 28, 28])
-///     .pool(PoolKind::Average, [2, 2], [2, 2])
-///     .linear(64)
+///     .conv(8, [3, 3], [1, 1], [1, 1])
 ///     .activation(Activation::Relu)
+///     .pool(PoolKind::Max, [2, 2], [2, 2])
 ///     .linear(10);
 /// assert_eq!(net.output_shape()?, [10, 1, 1]);
 /// let names: Vec<_> = net.parameters()?.into_iter().map(|p| p.name).collect();
-/// assert_eq!(names, ["1.weight", "1.bias", "3.weight", "3.bias"]);
+/// assert_eq!(names, ["0.weight", "0.bias", "3.weight", "3.bias"]);
 ///
 /// let step = net.train(128, Adam::new(0, 1e-3)).lower(&DeviceProfile::h100())?;
 /// assert_eq!(step.operands[2].len, net.parameter_len()?);
@@ -76,6 +77,7 @@ pub struct Sequential {
 /// A layer of a [`Sequential`].
 #[derive(Debug, Clone, PartialEq)]
 enum Layer {
+    Conv { filters: usize, kernel: [usize; 2], stride: [usize; 2], pad: [usize; 2] },
     Pool { kind: PoolKind, kernel: [usize; 2], stride: [usize; 2] },
     Linear { outputs: usize },
     Activation(Activation),
@@ -152,6 +154,12 @@ struct Stage {
     to: [usize; 3],
 }
 
+impl Stage {
+    fn has_parameters(&self) -> bool {
+        matches!(self.layer, Layer::Conv { .. } | Layer::Linear { .. })
+    }
+}
+
 impl Sequential {
     /// A network without layers yet, of samples of this shape (C, H, W).
     pub fn new(input: [usize; 3]) -> Self {
@@ -161,6 +169,13 @@ impl Sequential {
     fn with(mut self, layer: Layer) -> Self {
         self.layers.push(layer);
         self
+    }
+
+    /// Adds a convolution to `filters` channels with a bias, in windows of `kernel`, `stride` apart, with `pad` zeros on each
+    /// side: [`Conv`].
+    #[must_use]
+    pub fn conv(self, filters: usize, kernel: [usize; 2], stride: [usize; 2], pad: [usize; 2]) -> Self {
+        self.with(Layer::Conv { filters, kernel, stride, pad })
     }
 
     /// Adds pooling in windows of `kernel`, `stride` apart: [`Pool2d`].
@@ -212,12 +227,15 @@ impl Sequential {
         let mut shape = self.input;
         for (index, layer) in self.layers.iter().enumerate() {
             let len = elements("sequential", "a sample", &shape)?;
+            let of_op = |output: Result<[usize; 4]>| {
+                output.map(|[_, c, h, w]| [c, h, w]).map_err(|e| self.at(index, e))
+            };
             shape = match layer {
-                Layer::Pool { .. } => {
-                    let [_, c, h, w] = pool(layer, 1, shape, Activation::None)
-                        .map_or(Ok([0; 4]), |op| op.output_shape())
-                        .map_err(|e| self.at(index, e))?;
-                    [c, h, w]
+                Layer::Conv { filters, kernel, stride, pad } => {
+                    of_op(conv(1, shape, *filters, [*kernel, *stride, *pad]).output_shape())?
+                }
+                Layer::Pool { kind, kernel, stride } => {
+                    of_op(pool(1, shape, kind, [*kernel, *stride]).output_shape())?
                 }
                 Layer::Linear { outputs } => [*outputs, 1, 1],
                 Layer::Flatten => [len, 1, 1],
@@ -242,6 +260,7 @@ impl Sequential {
     /// The error of a layer's op, with the layer in front.
     fn at(&self, index: usize, error: crate::error::Error) -> crate::error::Error {
         let kind = match self.layers.get(index) {
+            Some(Layer::Conv { .. }) => "conv",
             Some(Layer::Pool { .. }) => "pool",
             Some(Layer::Linear { .. }) => "linear",
             Some(Layer::Activation(_)) => "activation",
@@ -262,6 +281,7 @@ impl Sequential {
         for (index, layer) in self.layers.iter().enumerate() {
             let from = if index == 0 { self.input } else { shapes[index - 1] };
             let weights = match layer {
+                Layer::Conv { filters, kernel: [r, s], .. } => vec![*filters, from[0], *r, *s],
                 Layer::Linear { outputs } => vec![*outputs, from.iter().product()],
                 Layer::Pool { .. } | Layer::Activation(_) | Layer::Flatten | Layer::Softmax => continue,
             };
@@ -365,10 +385,14 @@ impl Sequential {
     }
 }
 
-/// The pooling of a layer, if it is one.
-fn pool(layer: &Layer, batch: usize, [c, h, w]: [usize; 3], activation: Activation) -> Option<Pool2d> {
-    let Layer::Pool { kind, kernel, stride } = layer else { return None };
-    Some(Pool2d::new(kind.clone(), [batch, c, h, w], *kernel).stride(*stride).activation(activation))
+/// The convolution of a layer: of kernel, stride and padding.
+fn conv(batch: usize, [c, h, w]: [usize; 3], filters: usize, [kernel, stride, pad]: [[usize; 2]; 3]) -> Conv {
+    Conv::new([batch, c, h, w], filters, kernel).stride(stride).pad(pad)
+}
+
+/// The pooling of a layer: of kernel and stride.
+fn pool(batch: usize, [c, h, w]: [usize; 3], kind: &PoolKind, [kernel, stride]: [[usize; 2]; 2]) -> Pool2d {
+    Pool2d::new(kind.clone(), [batch, c, h, w], kernel).stride(stride)
 }
 
 /// The function of an activation that stands alone.
@@ -468,10 +492,14 @@ impl<'a> Builder<'a> {
         let Stage { index, activation, from: shape, .. } = *stage;
         let [weights, bias] = self.tensors(index, self.values);
         match &stage.layer {
-            Layer::Pool { .. } => match pool(&stage.layer, self.batch, shape, activation) {
-                Some(op) => self.add(index, &op, &[from, to]),
-                None => Ok(()),
-            },
+            Layer::Conv { filters, kernel, stride, pad } => {
+                let op = conv(self.batch, shape, *filters, [*kernel, *stride, *pad]).activation(activation);
+                self.add(index, &op.with_bias(), &[from, weights, bias, to])
+            }
+            Layer::Pool { kind, kernel, stride } => {
+                let op = pool(self.batch, shape, kind, [*kernel, *stride]).activation(activation);
+                self.add(index, &op, &[from, to])
+            }
             Layer::Linear { outputs } => {
                 let gemm = Gemm::new(self.batch, *outputs, shape.iter().product()).trans_b(true);
                 self.add(index, &gemm.activation(activation).with_bias(), &[from, weights, bias, to])
@@ -487,7 +515,7 @@ impl<'a> Builder<'a> {
     /// Loss and gradients from `x` and `labels`, operands 0 and 1; the loss goes to `loss`.
     fn gradients(&mut self, loss: Resource, gradients: Resource) -> Result<()> {
         let stages = self.net.stages(true)?;
-        let Some(first) = stages.iter().position(|stage| matches!(stage.layer, Layer::Linear { .. })) else {
+        let Some(first) = stages.iter().position(Stage::has_parameters) else {
             return Err(err!(
                 Shape,
                 "sequential: no layer of the network has parameters; there is nothing to train"
@@ -545,6 +573,15 @@ impl<'a> Builder<'a> {
         let [weights, _] = self.tensors(index, self.values);
         let [of_weights, of_bias] = self.tensors(index, gradients);
         match (&stage.layer, dx) {
+            (Layer::Conv { filters, kernel, stride, pad }, dx) => {
+                let layer = conv(self.batch, shape, *filters, [*kernel, *stride, *pad]);
+                let op = ConvBackwardWeights::new(&layer).with_bias();
+                self.add(index, &op, &[x, dy, of_weights, of_bias])?;
+                if let Some(dx) = dx {
+                    self.add(index, &ConvBackwardData::new(&layer), &[dy, weights, dx])?;
+                }
+                Ok(dx.is_some())
+            }
             (Layer::Linear { outputs }, dx) => {
                 let (batch, inputs) = (self.batch, shape.iter().product());
                 self.add(index, &Gemm::new(*outputs, inputs, batch).trans_a(true), &[dy, x, of_weights])?;
@@ -556,7 +593,8 @@ impl<'a> Builder<'a> {
             }
             (Layer::Pool { kind, kernel, stride }, Some(dx)) => {
                 let [c, h, w] = shape;
-                let op = Pool2dBackward::new(kind.clone(), [self.batch, c, h, w], *kernel).stride(*stride);
+                let of = [self.batch, c, h, w];
+                let op = Pool2dBackward::new(kind.clone(), of, *kernel).stride(*stride);
                 self.add(index, &op, &[x, dy, dx])?;
                 Ok(true)
             }

@@ -9,9 +9,13 @@ mod axpy;
 mod batch_norm;
 mod bias_backward;
 mod blur;
+mod conv;
 mod conv1d;
 mod conv2d;
 mod conv3d;
+mod conv_backward_data;
+mod conv_backward_weights;
+mod conv_transpose;
 mod cross_entropy;
 mod gemm;
 mod gemm_batched;
@@ -53,6 +57,12 @@ pub use axpy::{axpy, axpy_bound};
 pub use batch_norm::{batch_norm, batch_norm_bound};
 pub use bias_backward::{bias_backward, bias_backward_bound};
 pub use blur::blur;
+pub use conv::{conv, conv_bound};
+pub use conv_backward_data::{conv_backward_data, conv_backward_data_bound};
+pub use conv_backward_weights::{
+    conv_backward_bias, conv_backward_bias_bound, conv_backward_weights, conv_backward_weights_bound,
+};
+pub use conv_transpose::{conv_transpose, conv_transpose_bound};
 pub use conv1d::{conv1d, conv1d_bound};
 pub use conv2d::{conv2d, conv2d_bound};
 pub use conv3d::{conv3d, conv3d_bound};

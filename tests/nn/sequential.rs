@@ -18,6 +18,14 @@ fn networks() -> Vec<Sequential> {
             .activation(Activation::Gelu)
             .linear(3)
             .softmax(),
+        Sequential::new([1, 8, 8])
+            .conv(3, [3, 3], [1, 1], [1, 1])
+            .activation(Activation::Relu)
+            .pool(PoolKind::Max, [2, 2], [2, 2])
+            .conv(4, [2, 2], [2, 2], [0, 0])
+            .activation(Activation::Gelu)
+            .pool(PoolKind::L2, [2, 2], [1, 1])
+            .linear(3),
         Sequential::new([2, 4, 4])
             .linear(18)
             .activation(Activation::Sigmoid)

@@ -100,6 +100,7 @@ fn fits(division: Division, profile: &DeviceProfile) -> bool {
         vec_a: false,
         vec_b: false,
         products: None,
+        walked: None,
     };
     form.invocations() <= profile.limits.max_invocations
         && form.workgroup_bytes() <= u64::from(profile.limits.max_workgroup_bytes)
