@@ -31,6 +31,7 @@ mod examples {
     #[path = "../../examples/streaming/mod.rs"]
     mod streaming;
 
+    mod cnn;
     mod rows;
     mod wordcount;
 }

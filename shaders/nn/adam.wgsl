@@ -18,7 +18,8 @@ struct Params {
 @group(0) @binding(2) var<storage, read> gradients: array<Word>;
 @group(0) @binding(3) var<storage, read_write> first: array<Word>;
 @group(0) @binding(4) var<storage, read_write> second: array<Word>;
-@group(0) @binding(5) var<storage, read> fullness: array<f32>;
+// Only read, but it may lie in one buffer with the moments.
+@group(0) @binding(5) var<storage, read_write> fullness: array<f32>;
 
 fn compute(i: u32) -> Word {
     var p = floats(output[i]);
