@@ -18,7 +18,9 @@ struct Params {
     tiles_n: u32,
     groups: u32,
     slice_k: u32,
+    // Columns of this dispatch: the first among all, and how many those are.
     first_n: u32,
+    all_n: u32,
     // Where A, B and C begin, and how far it is from group to group.
     a_at: u32,
     b_at: u32,
@@ -112,7 +114,7 @@ fn place(slice: u32, row: u32, column: u32) -> u32 {
 
 #if !VEC_C
 fn put(slice: u32, row: u32, column: u32, sum: f32) {
-    if column < params.n {
+    if params.first_n + column < params.all_n {
         c[place(slice, row, column)] = finished(sum, group_row + row);
     }
 }

@@ -157,7 +157,8 @@ impl Job<'_> {
         }
         let count = self.c.groups * self.c.to * self.c.terms();
         let turned = program.scratch(4 * count as u64);
-        let kernel = Kernel::library("conv/conv_transpose_turn", "turn_weights", Spec::new());
+        let spec = self.weigh(Spec::new().constant("WEIGHTS_BINDING", 1u32));
+        let kernel = Kernel::library("conv/conv_transpose_turn", "turn_weights", spec);
         let kernel = program.kernel(kernel);
         let none = Piece { first: 0, images: 0, x: turned, y: turned, x_at: 0, y_at: 0 };
         let params = self.c.params(&none, count);

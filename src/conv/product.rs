@@ -4,7 +4,9 @@
 use super::layer::{Correlation, Piece};
 use crate::dense::{Form, Tile, Walked, dispatch_flop};
 use crate::error::{Result, err};
-use crate::program::{Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, Source, kernel_params};
+use crate::program::{
+    Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, Source, kernel_params,
+};
 use crate::shader::Spec;
 
 kernel_params! {
@@ -21,6 +23,7 @@ kernel_params! {
         groups: u32,
         slice_k: u32,
         first_n: u32,
+        all_n: u32,
         a_at: u32,
         b_at: u32,
         c_at: u32,
@@ -176,9 +179,7 @@ impl Product {
             let Tile { m, n, .. } = p.form.tile;
             let slices = if kind == Kind::Weights { (k / LEAST_SLICE).max(1) } else { 1 };
             let invocations = p.form.invocations() as usize;
-            inside(m, p.m)
-                && inside(n, p.n)
-                && p.tiles().saturating_mul(slices * invocations) >= fill(profile)
+            inside(m, p.m) && inside(n, p.n) && p.tiles().saturating_mul(slices * invocations) >= fill(profile)
         };
         let smallest = of(&rows[rows.len() - 1]);
         rows.iter().map(of).filter(fits).find(suits).unwrap_or(smallest)
@@ -259,6 +260,7 @@ impl Product {
             groups: c.groups as u32,
             slice_k: self.k as u32,
             first_n: 0,
+            all_n: self.n as u32,
             a_at: if weights { piece.y_at } else { 0 },
             b_at: if self.kind == Kind::Columns { 0 } else { piece.x_at },
             c_at: if weights { 0 } else { piece.y_at },
@@ -331,12 +333,20 @@ impl Product {
                 profile.name
             ));
         }
-        let rest = (piece.images * c.pixels() - first).min(self.n);
+        let all = piece.images * c.pixels();
+        // Columns in memory are loaded by four.
+        let columns = self.kind == Kind::Columns;
+        let rest = (all - first).next_multiple_of(if columns { 4 } else { 1 }).min(self.n);
         let vec = c.pixels().is_multiple_of(4) && piece.y_at.is_multiple_of(4);
         let kernel = program.kernel(self.kernel(c, spec, vec));
         let one = Self { n: rest, ..*self };
-        let tiles_n = (rest as u32).div_ceil(self.form.tile.n);
-        let params = Params { first_n: first as u32, n: rest as u32, tiles_n, ..self.params(c, piece) };
+        let params = Params {
+            first_n: first as u32,
+            all_n: all as u32,
+            n: rest as u32,
+            tiles_n: (rest as u32).div_ceil(self.form.tile.n),
+            ..self.params(c, piece)
+        };
         one.bands(program, kernel, params, bound, 1, profile);
         Ok(())
     }
