@@ -31,18 +31,20 @@ use half::f16;
 /// Shares are added in f32 in the order of the window's cells, gathered without atomics. Same device, same bits.
 ///
 /// # Cost
-/// A cell reads every window that holds it: about `R S / stride` times R S cells, through the cache. One dispatch (one for each
+/// In `direct` a cell reads every window that holds it: about `R S / stride` times R S cells, through the cache; `pairs` moves
+/// every byte once. One dispatch (one for each
 /// part of `x` that a binding holds), no scratch.
 ///
 /// # Variants
-/// `direct`.
+/// `direct` takes any window; `pairs` windows of 2 x 2 that do not overlap, without padding, of an even number of rows of a
+/// multiple of 4. `auto` (the default) takes `pairs` where it can.
 ///
 /// # Errors
 /// As of [`Pool2d`](super::Pool2d); [`TooLarge`](crate::ErrorKind::TooLarge) for windows that are too many for a cell, and of too
-/// many cells.
+/// many cells; [`Unsupported`](crate::ErrorKind::Unsupported): `pairs` where it cannot.
 ///
 /// # Algorithm
-/// `shaders/nn/pool_backward_direct.wgsl`.
+/// `shaders/nn/pool_backward_direct.wgsl`, `pool_backward_pairs.wgsl`.
 ///
 /// # Example
 /// ```
@@ -61,8 +63,13 @@ pub struct Pool2dBackward {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("direct", "one invocation a cell gathers from the windows that hold it")];
+const VARIANTS: &[Variant] = &[
+    Variant::portable("direct", "one invocation a cell gathers from the windows that hold it"),
+    Variant::portable("pairs", "windows of 2 x 2 side by side: vec4 loads and stores, every byte once"),
+];
+
+/// Times two windows that an invocation of `pairs` takes.
+const UNITS: u32 = 2;
 
 impl Pool2dBackward {
     /// Of x of this shape (N, C, H, W), pooled in windows of `kernel` (R, S), one beside the other.
@@ -137,9 +144,25 @@ impl Pool2dBackward {
                 u16::MAX / 2
             ));
         }
+        let pairs = windows.are_pairs() && windows.shape[2].is_multiple_of(2);
         let (variant, why) = choose("pool-backward", &self.variant, VARIANTS, profile, || {
-            ("direct", "the one way there is".to_owned())
+            if pairs {
+                ("pairs", "windows of 2 x 2 side by side are read by vec4, each cell once".to_owned())
+            } else {
+                ("direct", format!("windows of {r} x {s} that overlap, leave gaps or are not aligned"))
+            }
         })?;
+        if variant.name == "pairs" && !pairs {
+            return Err(err!(
+                Unsupported,
+                "pool-backward: the variant `pairs` takes windows of 2 x 2 with stride 2, without padding or dilation, in an \
+                 even number of rows of a multiple of 4; these are {r} x {s} with stride {:?} in {} rows of {}; take `direct` \
+                 or `auto`",
+                windows.stride,
+                windows.shape[2],
+                windows.shape[3]
+            ));
+        }
         let mut program = Program::new("pool-backward", variant.name, why);
         let (wide, narrow) = windows.lengths()?;
         let [n, c, h, w] = windows.shape;
@@ -168,16 +191,23 @@ impl Pool2dBackward {
             .flag("HALVES", dtype == DType::F16)
             .flag("CELLS", cells_count)
             .flag("WEIGHTED", weighted)
-            .flag("PADDING_COUNTS", windows.padding_counts);
+            .flag("PADDING_COUNTS", windows.padding_counts && variant.name == "direct");
         if weighted {
             spec = spec.constant("WEIGHTS_BINDING", 3u32);
         }
         let weights = self.kind.weights(&mut program);
-        let kernel = program.kernel(Kernel::library("nn/pool_backward_direct", "gather_gradients", spec));
+        let fast = variant.name == "pairs";
+        let kernel = if fast {
+            Kernel::library("nn/pool_backward_pairs", "share_gradients", spec.constant("UNITS", UNITS))
+        } else {
+            Kernel::library("nn/pool_backward_direct", "gather_gradients", spec)
+        };
+        let kernel = program.kernel(kernel);
         let forms = Forms { dtype, wide: &[0, 2], narrow: &[1], profile };
         windows.each_piece(&mut program, &forms, |program, params, wide, narrow| {
             let cells = u64::from(params.planes) * (h * w) as u64 + if dtype == DType::F16 { 2 } else { 0 };
-            let grid = Grid::fold(cells.div_ceil(256 * 4 / dtype.size() as u64));
+            let per_workgroup = if fast { 256 * 8 * u64::from(UNITS) } else { 256 * 4 / dtype.size() as u64 };
+            let grid = Grid::fold(cells.div_ceil(per_workgroup));
             let mut bindings = vec![wide[0], narrow[0], wide[1]].split_off(usize::from(!cells_count));
             bindings.extend(weights);
             program.dispatch(kernel, &params, bindings, grid);
