@@ -190,8 +190,7 @@ impl Pool2dBackward {
             .constant("OUTPUT_BINDING", if cells_count { 3u32 } else { 2 })
             .flag("HALVES", dtype == DType::F16)
             .flag("CELLS", cells_count)
-            .flag("WEIGHTED", weighted)
-            .flag("PADDING_COUNTS", windows.padding_counts && variant.name == "direct");
+            .flag("WEIGHTED", weighted);
         if weighted {
             spec = spec.constant("WEIGHTS_BINDING", 3u32);
         }
@@ -200,6 +199,7 @@ impl Pool2dBackward {
         let kernel = if fast {
             Kernel::library("nn/pool_backward_pairs", "share_gradients", spec.constant("UNITS", UNITS))
         } else {
+            let spec = spec.flag("PADDING_COUNTS", windows.padding_counts);
             Kernel::library("nn/pool_backward_direct", "gather_gradients", spec)
         };
         let kernel = program.kernel(kernel);
