@@ -16,7 +16,8 @@ where
         let want = [activation_backward(activation, value, dy)];
         let bound = [activation_backward_bound(activation, value, dy)];
         for device in devices() {
-            for variant in names(ActivationBackward::variants()) {
+            let all = if device.main { usize::MAX } else { 1 };
+            for variant in names(ActivationBackward::variants()).take(all) {
                 let op = ActivationBackward::new(activation, value.len()).variant(variant);
                 let what = format!("{} {variant}", activation.name());
                 check(device, &what, &op, &[value, dy], &want, &bound);
