@@ -141,8 +141,13 @@ fn outputs(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// The layers of the comparison with their gradients, every variant that fits.
+/// The layers of the comparison with their gradients: the variants that are chosen first, then all others that fit.
 fn conv(bench: &mut Bench) -> Result<()> {
+    conv_layers(bench, true)?;
+    conv_layers(bench, false)
+}
+
+fn conv_layers(bench: &mut Bench, chosen: bool) -> Result<()> {
     let same = |shape, filters, k: usize| Conv::new(shape, filters, [k; 2]).pad([k / 2; 2]);
     let cases = bench.scale(
         vec![
@@ -168,32 +173,38 @@ fn conv(bench: &mut Bench) -> Result<()> {
         let [n, c, h, wide] = shape;
         let size = format!("{n}x{c}x{h}x{wide} {r}x{s} {filters}");
         for v in Conv::variants() {
-            layer_case(bench, "conv", v.name, &size, &layer.clone().variant(v.name), [&x, &w, &y])?;
+            let op = layer.clone().variant(v.name);
+            layer_case(bench, ("conv", v.name, &size), [&layer, &op], chosen, [&x, &w, &y])?;
         }
         let data = ConvBackwardData::new(&layer);
         for v in ConvBackwardData::variants() {
             let op = data.clone().variant(v.name);
-            layer_case(bench, "conv-backward-data", v.name, &size, &op, [&y, &w, &dx])?;
+            layer_case(bench, ("conv-backward-data", v.name, &size), [&data, &op], chosen, [&y, &w, &dx])?;
         }
         // By definition every weight walks through all images: minutes on large layers.
         let names = ConvBackwardWeights::variants().iter().map(|v| v.name);
         for name in names.filter(|name| depthwise || *name != "direct") {
-            let op = ConvBackwardWeights::new(&layer).variant(name);
-            layer_case(bench, "conv-backward-weights", name, &size, &op, [&x, &y, &dw])?;
+            let auto = ConvBackwardWeights::new(&layer);
+            let op = auto.clone().variant(name);
+            layer_case(bench, ("conv-backward-weights", name, &size), [&auto, &op], chosen, [&x, &y, &dw])?;
         }
     }
     Ok(())
 }
 
-/// Measures one layer; one that does not fit is left out.
+/// Measures one variant of a layer, if it is the one that is chosen by itself, or if it is not; one that does not fit
+/// is left out.
 fn layer_case<D: Op<f32, Operands = (In<f32>, In<f32>, Out<f32>)>>(
     bench: &mut Bench,
-    op: &str,
-    variant: &str,
-    size: &str,
-    desc: &D,
+    (op, variant, size): (&str, &str, &str),
+    [auto, desc]: [&D; 2],
+    chosen: bool,
     [a, b, c]: [&Buffer<f32>; 3],
 ) -> Result<()> {
+    let profile = bench.gpu.profile();
+    if (auto.lower(profile)?.variant == variant) != chosen {
+        return Ok(());
+    }
     let Ok(plan) = desc.plan::<f32>(&bench.gpu) else { return Ok(()) };
     let case = Case { op, variant, dtype: "f32", size: size.into(), cost: plan.program().cost };
     bench.device(&case, |rec| plan.record(rec, a, b, c));

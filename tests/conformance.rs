@@ -11,6 +11,7 @@
 //! that must hold as well. What moves or compares elements, integers and positions are exact.
 
 mod array;
+mod conv;
 mod dense;
 mod elementwise;
 mod nn;
@@ -44,6 +45,8 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("AveragePool", |call| nn::pool(call, PoolKind::Average)),
     ("BatchNormalization", nn::batch_norm),
     ("Compress", primitives::compress),
+    ("Conv", conv::conv),
+    ("ConvTranspose", conv::conv_transpose),
     ("CumSum", primitives::cum_sum),
     ("Div", |call| elementwise::fold(call, &ZipFn::Div)),
     ("Einsum", dense::einsum),

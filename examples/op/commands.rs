@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use tilework::conv::{Boundary, Conv1d, Conv2d, Conv3d};
+use tilework::conv::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
 use tilework::dense::{Activation, Gemm, GemmBatched, Gemv, Precision, Transpose};
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::gpu::Executable;
@@ -85,6 +86,37 @@ const COMMANDS: &[Command] = &[
     Command { name: "conv1d", inputs: 2..=2, keys: &[value("boundary")], job: conv1d },
     Command { name: "conv2d", inputs: 2..=2, keys: &[value("boundary")], job: conv2d },
     Command { name: "conv3d", inputs: 2..=2, keys: &[value("boundary")], job: conv3d },
+    Command {
+        name: "conv",
+        inputs: 2..=3,
+        keys: &[value("stride"), value("pad"), value("dilation"), value("groups"), value("activation")],
+        job: conv,
+    },
+    Command {
+        name: "conv-transpose",
+        inputs: 2..=3,
+        keys: &[
+            value("stride"),
+            value("pad"),
+            value("dilation"),
+            value("groups"),
+            value("output-padding"),
+            value("activation"),
+        ],
+        job: conv_transpose,
+    },
+    Command {
+        name: "conv-backward-data",
+        inputs: 2..=2,
+        keys: &[value("shape"), value("stride"), value("pad"), value("dilation"), value("groups")],
+        job: conv_backward_data,
+    },
+    Command {
+        name: "conv-backward-weights",
+        inputs: 2..=2,
+        keys: &[value("shape"), value("stride"), value("pad"), value("dilation"), value("groups")],
+        job: conv_backward_weights,
+    },
     Command { name: "grey", inputs: 1..=1, keys: &[value("weights")], job: grey },
     Command { name: "blur", inputs: 1..=1, keys: &[value("radius"), value("divide")], job: blur },
     Command { name: "softmax", inputs: 1..=1, keys: &[], job: |call| softmax("softmax", call) },
@@ -306,6 +338,14 @@ impl Keys {
             [h, w] => Ok([number(h)?, number(w)?]),
             _ => Err(refuse!("--{name} {text}: must be one number, or two as \"h,w\"")),
         }
+    }
+
+    /// Four extents, as "a,b,c,d".
+    fn extents(&self, name: &str, letters: &str) -> Result<[usize; 4], Failure> {
+        let text = self.text(name).ok_or_else(|| refuse!("--{name} {letters} is missing"))?;
+        let wrong = || refuse!("--{name} {text}: must be four numbers, {letters}");
+        let parts = text.split(',').map(|part| part.trim().parse().map_err(|_| wrong()));
+        parts.collect::<Result<Vec<_>, _>>()?.try_into().map_err(|_| wrong())
     }
 
     /// One of `choices`; the first if the key is not given.
@@ -877,6 +917,102 @@ fn rows_of(op: &str, x: &Array) -> Result<(usize, usize), Failure> {
     Ok((rest.iter().product(), n))
 }
 
+/// The layer of inputs of these shapes, of f32.
+fn layer(op: &str, keys: &Keys, shape: [usize; 4], [m, _, r, s]: [usize; 4]) -> Result<Conv, Failure> {
+    let layer = Conv::new(shape, m, [r, s])
+        .stride(keys.pair("stride", [1, 1])?)
+        .pad(keys.pair("pad", [0, 0])?)
+        .dilation(keys.pair("dilation", [1, 1])?)
+        .groups(keys.number("groups", 1)?);
+    layer.output_shape().map_err(|e| refuse!("{op}: {e}"))?;
+    Ok(layer)
+}
+
+/// Whether an input has the shape that it must have, of f32.
+fn expect_shape(op: &str, name: &str, array: &Array, shape: &[usize]) -> Result<(), Failure> {
+    if array.shape == shape && array.data.dtype() == DType::F32 {
+        return Ok(());
+    }
+    Err(refuse!("{op}: {name} is {}; it must be {} of f32", array.describe(), shape_text(shape)))
+}
+
+/// The activation that is asked for; none if the key is not given.
+fn activation(keys: &Keys) -> Result<Activation, Failure> {
+    let name = keys.choice("activation", &Activation::ALL.map(Activation::name))?;
+    Ok(Activation::from_name(name).unwrap_or_default())
+}
+
+fn conv(mut call: Call<'_>) -> Result<Job, Failure> {
+    let bias = if call.inputs.len() == 3 { call.inputs.pop() } else { None };
+    let [x, w] = call.take()?;
+    let (shape, weights) = (x.dims::<4>("conv: x")?, w.dims::<4>("conv: w")?);
+    let op = layer("conv", call.keys, shape, weights)?;
+    expect_shape("conv", "x", &x, &shape)?;
+    expect_shape("conv", "w", &w, &op.weights_shape())?;
+    let y = Operand::Result(op.output_shape()?.to_vec());
+    let op = op.activation(activation(call.keys)?).variant(call.variant);
+    let Some(bias) = bias else {
+        return Ok(job::<f32>(op, vec![Operand::Given(x), Operand::Given(w), y]));
+    };
+    expect_shape("conv", "bias", &bias, &weights[..1])?;
+    Ok(job::<f32>(op.with_bias(), vec![Operand::Given(x), Operand::Given(w), Operand::Given(bias), y]))
+}
+
+fn conv_transpose(mut call: Call<'_>) -> Result<Job, Failure> {
+    let bias = if call.inputs.len() == 3 { call.inputs.pop() } else { None };
+    let [x, w] = call.take()?;
+    let keys = call.keys;
+    let (shape, [_, m, r, s]) = (x.dims::<4>("conv-transpose: x")?, w.dims::<4>("conv-transpose: w")?);
+    let groups: usize = keys.number("groups", 1)?;
+    let filters = m.saturating_mul(groups);
+    let op = ConvTranspose::new(shape, filters, [r, s])
+        .stride(keys.pair("stride", [1, 1])?)
+        .pad(keys.pair("pad", [0, 0])?)
+        .dilation(keys.pair("dilation", [1, 1])?)
+        .groups(groups)
+        .output_padding(keys.pair("output-padding", [0, 0])?)
+        .activation(activation(keys)?)
+        .variant(call.variant);
+    let y = Operand::Result(op.output_shape()?.to_vec());
+    expect_shape("conv-transpose", "x", &x, &shape)?;
+    expect_shape("conv-transpose", "w", &w, &op.weights_shape())?;
+    let Some(bias) = bias else {
+        return Ok(job::<f32>(op, vec![Operand::Given(x), Operand::Given(w), y]));
+    };
+    expect_shape("conv-transpose", "bias", &bias, &[filters])?;
+    Ok(job::<f32>(op.with_bias(), vec![Operand::Given(x), Operand::Given(w), Operand::Given(bias), y]))
+}
+
+fn conv_backward_data(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [dy, w] = call.take()?;
+    let shape = call.keys.extents("shape", "N,C,H,W")?;
+    let op = layer("conv-backward-data", call.keys, shape, w.dims("conv-backward-data: w")?)?;
+    expect_shape("conv-backward-data", "dy", &dy, &op.output_shape()?)?;
+    expect_shape("conv-backward-data", "w", &w, &op.weights_shape())?;
+    let dx = Operand::Result(shape.to_vec());
+    let op = ConvBackwardData::new(&op).variant(call.variant);
+    Ok(job::<f32>(op, vec![Operand::Given(dy), Operand::Given(w), dx]))
+}
+
+fn conv_backward_weights(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, dy] = call.take()?;
+    let weights = call.keys.extents("shape", "M,C/groups,R,S")?;
+    let shape = x.dims("conv-backward-weights: x")?;
+    let op = layer("conv-backward-weights", call.keys, shape, weights)?;
+    if op.weights_shape() != weights {
+        return Err(refuse!(
+            "conv-backward-weights: --shape says weights of {}; of this x they are {}",
+            shape_text(&weights),
+            shape_text(&op.weights_shape())
+        ));
+    }
+    expect_shape("conv-backward-weights", "x", &x, &shape)?;
+    expect_shape("conv-backward-weights", "dy", &dy, &op.output_shape()?)?;
+    let dw = Operand::Result(weights.to_vec());
+    let op = ConvBackwardWeights::new(&op).variant(call.variant);
+    Ok(job::<f32>(op, vec![Operand::Given(x), Operand::Given(dy), dw]))
+}
+
 /// The job for f32 or f16.
 macro_rules! job_on_floats {
     ($op:literal, $dtype:expr, $desc:expr, $operands:expr) => {
@@ -968,15 +1104,12 @@ fn pool(mut call: Call<'_>) -> Result<Job, Failure> {
     let keys = call.keys;
     let shape = x.dims::<4>("pool: x")?;
     let (kind, kernel) = pooling(keys)?;
-    let mut op = Pool2d::new(kind, shape, kernel)
+    let op = Pool2d::new(kind, shape, kernel)
         .stride(keys.pair("stride", kernel)?)
         .pad(keys.pair("pad", [0, 0])?)
         .count_include_pad(keys.flag("count-include-pad"))
+        .activation(activation(keys)?)
         .variant(call.variant);
-    let activation = keys.choice("activation", &Activation::ALL.map(Activation::name))?;
-    if let Some(activation) = Activation::from_name(activation) {
-        op = op.activation(activation);
-    }
     let bias = keys.path("bias").map(|path| npy::read(&path)).transpose()?;
     if let Some(bias) = &bias {
         same_type("pool", ("x", &x), ("bias", bias))?;

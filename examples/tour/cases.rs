@@ -85,6 +85,14 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "log-softmax", dtype: DType::F32, run: log_softmax },
     Case { op: "layer-norm", dtype: DType::F32, run: layer_norm },
     Case { op: "rms-norm", dtype: DType::F32, run: rms_norm },
+    Case { op: "conv", dtype: DType::F32, run: |gpu, m| conv(gpu, "direct", &m.floats) },
+    Case { op: "conv", dtype: DType::F32, run: |gpu, m| conv(gpu, "im2col", &m.floats) },
+    Case { op: "conv", dtype: DType::F32, run: |gpu, m| conv(gpu, "implicit", &m.floats) },
+    Case { op: "conv", dtype: DType::F32, run: |gpu, m| conv(gpu, "winograd", &m.floats) },
+    Case { op: "conv depthwise", dtype: DType::F32, run: conv_depthwise },
+    Case { op: "conv-transpose", dtype: DType::F32, run: conv_transpose },
+    Case { op: "conv-backward-data", dtype: DType::F32, run: conv_backward_data },
+    Case { op: "conv-backward-weights", dtype: DType::F32, run: conv_backward_weights },
     Case { op: "pool max", dtype: DType::F32, run: |gpu, m| pool(gpu, PoolKind::Max, [2, 2], &m.floats) },
     Case { op: "pool avg", dtype: DType::F32, run: |gpu, m| pool(gpu, PoolKind::Average, [3, 3], &m.floats) },
     Case { op: "pool l2", dtype: DType::F32, run: |gpu, m| pool(gpu, PoolKind::L2, [2, 2], &m.floats) },
@@ -703,6 +711,70 @@ fn rms_norm(gpu: &Gpu, material: &Material) -> Result<Outcome> {
 fn planes(x: &[f32]) -> ([usize; 4], &[f32]) {
     let planes = x.len() / (56 * 56);
     ([1, planes, 56, 56], &x[..planes * 56 * 56])
+}
+
+/// Two images of 8 channels of 28 x 28, weights for 8 filters of 3 x 3, and as many elements as the images have.
+fn layer(x: &[f32]) -> (Conv, [&[f32]; 3]) {
+    let take = |from: usize, len: usize| &x[from..from + len];
+    let layer = Conv::new([2, 8, 28, 28], 8, [3, 3]).pad([1, 1]);
+    (layer, [take(0, 12544), take(12544, 576), take(6000, 12544)])
+}
+
+fn conv(gpu: &Gpu, variant: &str, x: &[f32]) -> Result<Outcome> {
+    let (layer, [x, w, _]) = layer(x);
+    checked_conv(gpu, &layer.variant(variant), x, w)
+}
+
+fn conv_depthwise(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (layer, [x, w, _]) = layer(&material.floats);
+    checked_conv(gpu, &layer.groups(8), x, &w[..72])
+}
+
+fn checked_conv(gpu: &Gpu, op: &Conv, x: &[f32], w: &[f32]) -> Result<Outcome> {
+    let (dx, dw, y) = (gpu.upload(x)?, gpu.upload(w)?, gpu.alloc::<f32>(x.len())?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dw, &y))?;
+    let (want, bounds) = (reference::conv(op, x, w, None)?, reference::conv_bound(op, x, w, None)?);
+    let check = Check::compare(&y.read()?, &want, &bounds);
+    outcome(gpu, LAYER.into(), plan.report(), check, |rec| plan.record(rec, &dx, &dw, &y))
+}
+
+const LAYER: &str = "2x8x28x28 by 3x3";
+
+fn conv_transpose(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (_, [x, w, _]) = layer(&material.floats);
+    let op = ConvTranspose::new([2, 8, 28, 28], 8, [3, 3]).stride([2, 2]).pad([1, 1]).output_padding([1, 1]);
+    let (dx, dw, y) = (gpu.upload(x)?, gpu.upload(w)?, gpu.alloc::<f32>(4 * x.len())?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dw, &y))?;
+    let want = reference::conv_transpose(&op, x, w, None)?;
+    let bounds = reference::conv_transpose_bound(&op, x, w, None)?;
+    let check = Check::compare(&y.read()?, &want, &bounds);
+    outcome(gpu, LAYER.into(), plan.report(), check, |rec| plan.record(rec, &dx, &dw, &y))
+}
+
+fn conv_backward_data(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (layer, [_, w, dy]) = layer(&material.floats);
+    let op = ConvBackwardData::new(&layer);
+    let (gradient, weights, dx) = (gpu.upload(dy)?, gpu.upload(w)?, gpu.alloc::<f32>(dy.len())?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &gradient, &weights, &dx))?;
+    let want = reference::conv_backward_data(&op, dy, w)?;
+    let bounds = reference::conv_backward_data_bound(&op, dy, w)?;
+    let check = Check::compare(&dx.read()?, &want, &bounds);
+    outcome(gpu, LAYER.into(), plan.report(), check, |rec| plan.record(rec, &gradient, &weights, &dx))
+}
+
+fn conv_backward_weights(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (layer, [x, w, dy]) = layer(&material.floats);
+    let op = ConvBackwardWeights::new(&layer);
+    let (dx, gradient, dw) = (gpu.upload(x)?, gpu.upload(dy)?, gpu.alloc::<f32>(w.len())?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &gradient, &dw))?;
+    let want = reference::conv_backward_weights(&op, x, dy)?;
+    let bounds = reference::conv_backward_weights_bound(&op, x, dy)?;
+    let check = Check::compare(&dw.read()?, &want, &bounds);
+    outcome(gpu, LAYER.into(), plan.report(), check, |rec| plan.record(rec, &dx, &gradient, &dw))
 }
 
 /// Windows two cells apart.

@@ -24,9 +24,17 @@ fn conv_direct(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
     for (var i = 0u; i < params.channels_in; i++) {
         let plane = params.x_at + (channels + i) * params.h * params.w;
         for (var a = 0u; a < params.r; a++) {
+            let y = y0 + a * params.dilation_h;
+            if !is_row(y) {
+                continue;
+            }
+            let row = plane + y / UP_H * params.w;
             for (var b = 0u; b < params.s; b++) {
-                let w = weight(group, channel % params.channels_out, i, a * params.s + b);
-                sum += w * cell(plane, y0 + a * params.dilation_h, x0 + b * params.dilation_w);
+                let column = x0 + b * params.dilation_w;
+                if is_column(column) {
+                    let w = weight(group, channel % params.channels_out, i, a * params.s + b);
+                    sum += w * x[row + column / UP_W];
+                }
             }
         }
     }

@@ -1,21 +1,20 @@
 // The cells under each window, as columns of a matrix: rows are channels and cells of a window, in the order of the
-// weights, columns the outputs of all images. Columns from first_column on, `columns` of them.
+// weights, columns the outputs of all images, from number `first` on.
 // One invocation writes one element; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_input
 
-const COLUMNS: u32 = 1u;
 @group(0) @binding(2) var<storage, read_write> columns: array<f32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn unroll_windows(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count * COLUMNS {
+    if at >= params.count * params.columns {
         return;
     }
     // What is behind the last output is never used.
     let pixels = params.p * params.q;
-    let column = min(params.first + at % COLUMNS, params.images * pixels - 1u);
-    let row = at / COLUMNS;
+    let column = min(params.first + at % params.columns, params.images * pixels - 1u);
+    let row = at / params.columns;
     let a = row / params.s % params.r;
     let channel = row / params.s / params.r;
     let channels = params.groups * params.channels_in;

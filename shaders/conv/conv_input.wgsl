@@ -3,10 +3,14 @@
 
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 
-// Of the plane that begins at `plane`, the cell at (y, column); before the first these wrap.
+// Places before the first wrap, which is beyond the last.
+fn is_row(y: u32) -> bool { return y < params.bound_h && y % UP_H == 0u; }
+fn is_column(column: u32) -> bool { return column < params.bound_w && column % UP_W == 0u; }
+
+// Of the plane that begins at `plane`, the cell at (y, column), if there is one.
 fn cell(plane: u32, y: u32, column: u32) -> f32 {
-    if y >= params.bound_h || column >= params.bound_w || y % UP_H != 0u || column % UP_W != 0u {
-        return 0.0;
+    if is_row(y) && is_column(column) {
+        return x[plane + y / UP_H * params.w + column / UP_W];
     }
-    return x[plane + y / UP_H * params.w + column / UP_W];
+    return 0.0;
 }

@@ -31,5 +31,7 @@ struct Params {
     dilation_w: u32,
     x_at: u32, // where x and the result begin in their bindings
     y_at: u32,
+    columns: u32, // of those that im2col writes: in memory
+    all_images: u32, // where `images` are those of a slice
 }
 @group(0) @binding(0) var<uniform> params: Params;

@@ -33,12 +33,12 @@ fn transform_cells(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_i
     if at >= params.count {
         return;
     }
-    let tile = tile_of(at);
-    // What fills the last vector up stands in no output.
-    let image = min(tile.image, params.images - 1u);
     let channels = params.groups * params.channels_in;
-    let plane = params.x_at + (image * channels + tile.channel) * params.h * params.w;
-    let y = tile.y - params.pad_h;
+    let tile = tile_of(at, channels);
+    let plane = params.x_at + (tile.image * channels + tile.channel) * params.h * params.w;
+    // A column that stands for no tile is one of zeros: its rows lie beyond the last.
+    let beyond = select(0u, 0x40000000u, tile.image >= params.all_images);
+    let y = tile.y - params.pad_h + beyond;
     let x0 = tile.x - params.pad_w;
 #repeat PLACES
     let row$ = row_of(plane, y + $u, x0);
@@ -48,12 +48,12 @@ fn transform_cells(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_i
 #end
 #repeat PLACES
     let place$ = change(array(column0[$], column1[$], column2[$], column3[$], column4[$], column5[$]));
-    let to$ = $u * 6u * params.count + at;
+    let to$ = tile.to + $u * 6u * tile.apart;
     transformed[to$] = place$[0];
-    transformed[to$ + params.count] = place$[1];
-    transformed[to$ + 2u * params.count] = place$[2];
-    transformed[to$ + 3u * params.count] = place$[3];
-    transformed[to$ + 4u * params.count] = place$[4];
-    transformed[to$ + 5u * params.count] = place$[5];
+    transformed[to$ + tile.apart] = place$[1];
+    transformed[to$ + 2u * tile.apart] = place$[2];
+    transformed[to$ + 3u * tile.apart] = place$[3];
+    transformed[to$ + 4u * tile.apart] = place$[4];
+    transformed[to$ + 5u * tile.apart] = place$[5];
 #end
 }

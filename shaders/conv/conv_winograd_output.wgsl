@@ -37,20 +37,20 @@ fn transform_sums(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
     if at >= params.count {
         return;
     }
-    let tile = tile_of(at);
-    if tile.image >= params.images {
+    let channels = params.groups * params.channels_out;
+    let tile = tile_of(at, channels);
+    if tile.image >= params.all_images {
         return;
     }
-    let channels = params.groups * params.channels_out;
 #repeat PLACES
-    let from$ = $u * params.count + at;
+    let from$ = tile.to + $u * tile.apart;
     let column$ = join(array(
         sums[from$],
-        sums[from$ + 6u * params.count],
-        sums[from$ + 12u * params.count],
-        sums[from$ + 18u * params.count],
-        sums[from$ + 24u * params.count],
-        sums[from$ + 30u * params.count],
+        sums[from$ + 6u * tile.apart],
+        sums[from$ + 12u * tile.apart],
+        sums[from$ + 18u * tile.apart],
+        sums[from$ + 24u * tile.apart],
+        sums[from$ + 30u * tile.apart],
     ));
 #end
 #repeat ROWS

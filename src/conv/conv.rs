@@ -19,18 +19,21 @@ use crate::program::{Access, Binding, Cost, DeviceProfile, In, Op, OpInfo, Out, 
 /// # Types, precision and determinism
 /// f32. An output is a sum of `C / groups R S` products in an order that depends on variant, shape and device: same
 /// device, same bits. Its error is at most `gamma(C / groups R S + 4)` times the sum of the products' sizes. `winograd`
-/// computes with sums and differences of cells, whose sizes enter its error: at most 256 times as much where all cells and weights are of one size,
-/// and some 10 times as much on random data ([`reference::conv_bound`](crate::reference::conv_bound)).
+/// computes with sums and differences of cells, whose sizes enter its error: at most 256 times as much where all cells
+/// and weights are of one size, and some 10 times as much on random data
+/// ([`reference::conv_bound`](crate::reference::conv_bound)); a NaN or infinity reaches all outputs of its tile of 4 x 4.
 ///
 /// # Cost
-/// `2 N M P Q C / groups R S` operations; `winograd` does a quarter of the products. `direct`, `implicit` and `depthwise` take no scratch. `im2col` has columns of up
+/// `2 N M P Q C / groups R S` operations; `winograd` does a quarter of the products. `direct`, `implicit`,
+/// `tiled` and `depthwise` take no scratch. `im2col` has columns of up
 /// to 256 MiB (16 MiB on processors) at a time, `winograd` as much for some images at a time: the plan's report says how much.
 ///
 /// # Variants
 /// `direct`: by definition. `im2col`: windows unrolled to columns in scratch, then a matrix product. `implicit`: the
-/// same product, whose kernel gathers the windows while it stages them. `winograd`: for 3 x 3 with stride and dilation 1. `depthwise`: for one
-/// channel a group. `auto` (the default) takes the last two where they fit and pay, `direct` for few filters, and
-/// else `implicit`; never `winograd` on processors.
+/// same product, whose kernel gathers the windows while it stages them. `tiled`: tiles of x with their halo in workgroup
+/// memory, with stride and dilation 1. `winograd`: for 3 x 3 with stride and dilation 1. `depthwise`: for one
+/// channel a group. `auto` (the default) takes `depthwise` where it fits, `winograd` from 32 channels on (16 on
+/// processors), `tiled` for large windows of few filters, `direct` for fewer than 4 filters, and else `implicit`.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): groups that do not divide C and M, a window larger than the padded image, a stride or dilation of 0, no channels;
@@ -38,8 +41,9 @@ use crate::program::{Access, Binding, Cost, DeviceProfile, In, Op, OpInfo, Out, 
 /// largest buffer, an image or the weights above the largest binding; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// `shaders/conv/conv_direct.wgsl`; `conv_im2col.wgsl` (Chellapilla, Puri and Simard, 2006); `conv_product_windows.wgsl` within the text of
-/// `src/dense/gemm/register.rs` (as in cuDNN, Chetlur and others, 2014); `conv_winograd_*.wgsl` (Lavin and Gray, 2016, F(4 x 4, 3 x 3)); `src/conv/depthwise.rs`.
+/// `shaders/conv/conv_direct.wgsl`; `conv_im2col.wgsl` (Chellapilla, Puri and Simard, 2006);
+/// `conv_product_windows.wgsl` within the text of `src/dense/gemm/register.rs` (as in cuDNN, Chetlur and others, 2014);
+/// `src/conv/tiled.rs`; `conv_winograd_*.wgsl` (Lavin and Gray, 2016, F(4 x 4, 3 x 3)); `src/conv/depthwise.rs`.
 ///
 /// # Example
 /// ```
@@ -225,9 +229,11 @@ mod tests {
         assert_eq!(of(&same([32, 256, 28, 28], 256, 3), &h100), "winograd");
         assert_eq!(of(&same([32, 256, 28, 28], 256, 3).stride([2, 2]), &h100), "implicit");
         assert_eq!(of(&same([128, 16, 80, 80], 32, 7), &h100), "implicit");
+        assert_eq!(of(&same([128, 32, 80, 80], 16, 7), &h100), "tiled");
         assert_eq!(of(&same([8, 64, 56, 56], 64, 3).groups(64), &h100), "depthwise");
         assert_eq!(of(&same([8, 64, 56, 56], 1, 3), &h100), "direct");
-        assert_eq!(of(&same([8, 64, 56, 56], 64, 3), &mesa), "implicit");
+        assert_eq!(of(&same([8, 64, 56, 56], 64, 3), &mesa), "winograd");
+        assert_eq!(of(&same([8, 8, 56, 56], 64, 3), &mesa), "implicit");
         assert_eq!(of(&same([8, 1, 56, 56], 64, 3), &mesa), "direct");
     }
 

@@ -3,6 +3,7 @@
 use super::conv::{Conv, sample_layers};
 use super::layer::{Correlation, Layer, Piece, add_operands};
 use super::product::{Bound, Product};
+use super::winograd;
 use crate::error::{Result, err};
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Resource, Variant,
@@ -19,14 +20,17 @@ use crate::shader::Spec;
 ///
 /// # Types, precision and determinism
 /// f32, sums of `N P Q` products in an order that depends on variant, shape and device, never by atomics: same device, same bits. The error is at
-/// most `gamma(N P Q + 4)` times the sum of the products' sizes.
+/// most `gamma(N P Q + 4)` times the sum of the products' sizes; of `winograd` up to 256 times as much, as of [`Conv`].
 ///
 /// # Cost
 /// As of [`Conv`]. The sum is split into slices, as many as fill the device; each has a slab of scratch as large as `dw`, and a second dispatch adds them up. `db` takes scratch
 /// of N M elements.
 ///
 /// # Variants
-/// `direct`: by definition, slice by slice. `implicit`: a product of dy and the windows of x, which its kernel gathers. `auto` (the default) takes `direct` for groups of few filters and short windows.
+/// `direct`: by definition, slice by slice. `implicit`: a product of dy and the windows of x, which its kernel gathers.
+/// `winograd`: for 3 x 3 with stride and dilation 1, tiles of gradients and of cells
+/// transformed, a quarter of the products; up to 256 MiB of scratch. `auto` (the default) takes it from 32 channels on and
+/// `direct` for groups of few filters and short windows.
 ///
 /// # Errors
 /// As of [`Conv`].
@@ -62,6 +66,7 @@ pub struct ConvBackwardWeightsBias(ConvBackwardWeights);
 const VARIANTS: &[Variant] = &[
     Variant::portable("direct", "one invocation a weight and slice, by definition"),
     Variant::portable("implicit", "a matrix product of dy and windows of x, gathered while they are staged"),
+    Variant::portable("winograd", "3 x 3 with stride 1: tiles of 4 x 4 gradients, 36 matrix products"),
 ];
 
 kernel_params! {
@@ -102,8 +107,9 @@ impl ConvBackwardWeights {
         VARIANTS
     }
 
-    pub(crate) fn layer(&self) -> &Layer {
-        &self.layer
+    /// The layer, and whether sums may be Winograd's.
+    pub(crate) fn parts(&self) -> (&Layer, bool) {
+        (&self.layer, self.variant == "auto" || self.variant == "winograd")
     }
 
     fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
@@ -115,10 +121,23 @@ impl ConvBackwardWeights {
                     "direct",
                     format!("groups of {} filters of {} cells are too few for a tile", c.to, c.terms()),
                 )
+            } else if winograd::fits(&c) && c.from.min(c.to) >= 32 && c.images * c.pixels() >= 1 << 10 {
+                ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
             } else {
                 ("implicit", "each window that is loaded serves several filters".to_owned())
             }
         })?;
+        if variant.name == "winograd" && !winograd::fits(&c) {
+            let [r, s] = c.kernel;
+            return Err(err!(
+                Unsupported,
+                "{}: the variant `winograd` takes windows of 3 x 3 with stride and dilation 1; these are {r} x {s} with \
+                 stride {:?} and dilation {:?}; take `implicit` or `auto`",
+                c.op,
+                c.stride,
+                c.dilation
+            ));
+        }
         let mut program = Program::new(c.op, variant.name, why);
         let mut operands = vec![("x", x, Access::Read), ("dy", dy, Access::Read), ("dw", dw, Access::Write)];
         if biased {
@@ -135,17 +154,38 @@ impl ConvBackwardWeights {
             let none = program.scratch(4);
             sum(&mut program, none, output, 0, true);
         }
-        for piece in &pieces {
-            match variant.name {
-                "direct" => direct(&mut program, &c, piece, whole, profile)?,
-                _ => implicit(&mut program, &c, piece, whole, profile)?,
+        if pieces.is_empty() {
+            return Ok(program);
+        }
+        let mut slabs = None;
+        match variant.name {
+            "winograd" => winograd::weights(&mut program, &c, &pieces, whole, profile)?,
+            "direct" => {
+                for piece in &pieces {
+                    direct(&mut program, &c, piece, whole, &mut slabs, profile)?;
+                }
             }
-            if let Some(bias) = bias {
-                planes(&mut program, &c, piece, bias);
+            _ => {
+                for piece in &pieces {
+                    implicit(&mut program, &c, piece, whole, &mut slabs, profile)?;
+                }
+            }
+        }
+        if let Some(bias) = bias {
+            let mut slabs = None;
+            for piece in &pieces {
+                planes(&mut program, &c, piece, bias, &mut slabs);
             }
         }
         Ok(program)
     }
+}
+
+/// Scratch of so many bytes: that of the piece before, if it is as large.
+fn scratch(program: &mut Program, held: &mut Option<Binding>, size: u64) -> Binding {
+    let binding = held.filter(|held| held.size >= size).unwrap_or_else(|| program.scratch(size));
+    *held = Some(binding);
+    Binding { size, ..binding }
 }
 
 /// Adds `slabs` slabs to `output`, which they begin if they are the `first`.
@@ -162,6 +202,7 @@ fn direct(
     c: &Correlation,
     piece: &Piece,
     output: Binding,
+    held: &mut Option<Binding>,
     profile: &DeviceProfile,
 ) -> Result<()> {
     let (weights, all) = ((output.size / 4) as usize, piece.images * c.pixels());
@@ -179,7 +220,7 @@ fn direct(
         ));
     }
     let slices = all.div_ceil(slice);
-    let slabs = program.scratch(output.size * slices as u64);
+    let slabs = scratch(program, held, output.size * slices as u64);
     let spec = Spec::new().constant("SLICE", slice as u32).constant("UP_H", 1u32).constant("UP_W", 1u32);
     let kernel = Kernel::library("conv/conv_backward_weights_direct", "correlate_gradients", spec);
     let kernel = program.kernel(kernel);
@@ -202,6 +243,7 @@ fn implicit(
     c: &Correlation,
     piece: &Piece,
     output: Binding,
+    held: &mut Option<Binding>,
     profile: &DeviceProfile,
 ) -> Result<()> {
     let product = Product::weights(c, piece, profile);
@@ -226,16 +268,22 @@ fn implicit(
             profile.limits.max_storage_binding
         ));
     }
-    let slabs = program.scratch(bytes);
+    let slabs = scratch(program, held, bytes);
     product.gradients(program, (c, piece, slice), bound(slabs), profile);
     sum(program, slabs, output, slices, piece.first == 0);
     Ok(())
 }
 
 /// The gradient by the bias: every plane of dy to a slab of its image.
-fn planes(program: &mut Program, c: &Correlation, piece: &Piece, output: Binding) {
+fn planes(
+    program: &mut Program,
+    c: &Correlation,
+    piece: &Piece,
+    output: Binding,
+    held: &mut Option<Binding>,
+) {
     let count = piece.images * c.groups * c.to;
-    let slabs = program.scratch(4 * count as u64);
+    let slabs = scratch(program, held, 4 * count as u64);
     let kernel = Kernel::library("conv/conv_backward_weights_bias", "sum_planes", Spec::new());
     let kernel = program.kernel(kernel);
     program.dispatch(kernel, &c.params(piece, count), vec![piece.y, slabs], Grid::fold(count as u64));
@@ -270,6 +318,7 @@ pub(super) const INFO: OpInfo = OpInfo {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let layers = sample_layers("conv-backward-weights", variant).into_iter();
     layers
+        .filter(|layer| layer.stride == [1, 1] || variant != "winograd")
         .map(|layer| ConvBackwardWeights { layer, variant: variant.into() }.lower_as(true, profile))
         .collect()
 }

@@ -4,6 +4,7 @@
 use super::depthwise::Depthwise;
 use super::layer::{Correlation, Piece};
 use super::product::{Bound, Product};
+use super::tiled::Tiled;
 use super::winograd;
 use crate::dense::{Activation, dispatch_flop};
 use crate::error::{Result, err};
@@ -14,6 +15,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("direct", "one invocation an output, by definition"),
     Variant::portable("im2col", "windows unrolled to columns in scratch, then matrix products"),
     Variant::portable("implicit", "a matrix product that gathers windows while it stages them"),
+    Variant::portable("tiled", "tiles of x with their halo in workgroup memory, rows of cells in registers"),
     Variant::portable("winograd", "3 x 3 with stride 1: tiles of 4 x 4 outputs from 36 matrix products"),
     Variant::portable("depthwise", "a channel a group: several outputs an invocation, sums in registers"),
 ];
@@ -55,6 +57,12 @@ pub(super) fn variant(
             "takes windows of 3 x 3 with stride and dilation 1; these are {r} x {s} with stride {:?} and dilation {:?}",
             c.stride, c.dilation
         ),
+        "tiled" if !Tiled::fits(c) => format!(
+            "takes windows of up to {} cells with stride and dilation 1; these are {r} x {s} with stride {:?} and dilation {:?}",
+            Tiled::MOST_CELLS,
+            c.stride,
+            c.dilation
+        ),
         "depthwise" if !Depthwise::fits(c) => format!(
             "takes one channel a group, windows of up to {} cells and no gradient of strides; these are {r} x {s} of {} channels",
             Depthwise::MOST_CELLS,
@@ -71,14 +79,19 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
         ("depthwise", format!("{} groups of one channel each: bound by memory", c.groups))
     } else if c.to < 4 && c.terms() <= DIRECT {
         ("direct", format!("{} filters a group are too few for a tile", c.to))
+    } else if winograd::fits(c)
+        && c.from.min(c.to) >= if profile.is_cpu() { 16 } else { 32 }
+        && outputs >= 1 << 10
+    {
+        ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
+    } else if !profile.is_cpu() && Tiled::fits(c) && c.to <= 16 && c.kernel.iter().product::<usize>() >= 25 {
+        ("tiled", format!("{} filters a group leave a product little to do for each cell it gathers", c.to))
     } else if profile.is_cpu() {
         if c.terms() < 16 && c.terms() <= DIRECT {
             ("direct", format!("{} products an output do not pay tiles", c.terms()))
         } else {
             ("implicit", "each window that is loaded serves several filters".to_owned())
         }
-    } else if winograd::fits(c) && c.from.min(c.to) >= 32 && outputs >= 1 << 12 {
-        ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
     } else {
         ("implicit", "each window that is loaded serves several filters".to_owned())
     }
@@ -94,16 +107,10 @@ impl Job<'_> {
         match variant {
             "direct" => self.direct(program, &pieces),
             "winograd" => winograd::lower(self, program, &pieces)?,
+            "tiled" => Tiled::new(&self.c, self.profile).lower(self, program, &pieces),
             "depthwise" => Depthwise::new(&self.c, self.profile).lower(self, program, &pieces),
-            _ => {
-                let weights = self.straight(program);
-                for piece in &pieces {
-                    match variant {
-                        "im2col" => self.im2col(program, piece, weights)?,
-                        _ => self.implicit(program, piece, weights)?,
-                    }
-                }
-            }
+            "im2col" => self.im2col(program, &pieces)?,
+            _ => self.implicit(program, &pieces)?,
         }
         Ok(())
     }
@@ -167,20 +174,23 @@ impl Job<'_> {
         turned
     }
 
-    fn implicit(&self, program: &mut Program, piece: &Piece, weights: Binding) -> Result<()> {
-        let product = Product::windows(&self.c, piece.images, self.profile);
-        if piece.first == 0 {
-            program.why += &format!("; {}", product.text());
+    fn implicit(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+        let weights = self.straight(program);
+        let product = Product::windows(&self.c, pieces[0].images, self.profile);
+        program.why += &format!("; {}", product.text());
+        for piece in pieces {
+            let product = Product::windows(&self.c, piece.images, self.profile);
+            let bound = Bound { a: weights, b: piece.x, c: self.ends(piece.y) };
+            let spec = self.end(3, "C_BINDING");
+            product.layer(program, (&self.c, piece, 0), spec, bound, self.profile)?;
         }
-        let bound = Bound { a: weights, b: piece.x, c: self.ends(piece.y) };
-        let spec = self.end(3, "C_BINDING");
-        product.layer(program, (&self.c, piece, 0), spec, bound, self.profile)
+        Ok(())
     }
 
-    fn im2col(&self, program: &mut Program, piece: &Piece, weights: Binding) -> Result<()> {
+    fn im2col(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
         let c = &self.c;
+        let weights = self.straight(program);
         let rows = c.groups * c.terms();
-        let outputs = piece.images * c.pixels();
         let most = (scratch(self.profile) / 4) as usize / rows / 4 * 4;
         if most == 0 {
             return Err(err!(
@@ -190,33 +200,28 @@ impl Job<'_> {
                 scratch(self.profile)
             ));
         }
+        let outputs = pieces[0].images * c.pixels();
         let chunk = outputs.div_ceil(outputs.div_ceil(most)).next_multiple_of(4);
-        let columns = if piece.first == 0 {
-            let columns = program.scratch(4 * (chunk * rows) as u64);
-            let product = Product::columns(c, chunk, self.profile);
-            program.why += &format!(
-                "; {} columns at a time of {outputs}, {} bytes of scratch; {}",
-                chunk,
-                columns.size,
-                product.text()
-            );
-            columns
-        } else {
-            // No piece is larger than the first.
-            let size = 4 * (chunk * rows) as u64;
-            Binding { resource: Resource::Scratch(program.scratch.len() - 1), offset: 0, size }
-        };
-        let spec = self.spread(Spec::new().constant("COLUMNS", chunk as u32));
-        let unroll = program.kernel(Kernel::library("conv/conv_im2col", "unroll_windows", spec));
+        let columns = program.scratch(4 * (chunk * rows) as u64);
         let product = Product::columns(c, chunk, self.profile);
-        for first in (0..outputs).step_by(chunk) {
-            let mut params = c.params(piece, rows);
-            params.first = first as u32;
-            let grid = Grid::fold(((chunk * rows) as u64).div_ceil(256));
-            program.dispatch(unroll, &params, vec![piece.x, columns], grid);
-            let bound = Bound { a: weights, b: columns, c: self.ends(piece.y) };
-            let spec = self.end(3, "C_BINDING");
-            product.layer(program, (c, piece, first), spec, bound, self.profile)?;
+        program.why += &format!(
+            "; {chunk} columns of {} at a time, {} bytes of scratch; {}",
+            c.images * c.pixels(),
+            columns.size,
+            product.text()
+        );
+        let unroll = Kernel::library("conv/conv_im2col", "unroll_windows", self.spread(Spec::new()));
+        let unroll = program.kernel(unroll);
+        for piece in pieces {
+            for first in (0..piece.images * c.pixels()).step_by(chunk) {
+                let mut params = c.params(piece, rows);
+                (params.first, params.columns) = (first as u32, chunk as u32);
+                let grid = Grid::fold(((chunk * rows) as u64).div_ceil(256));
+                program.dispatch(unroll, &params, vec![piece.x, columns], grid);
+                let bound = Bound { a: weights, b: columns, c: self.ends(piece.y) };
+                let spec = self.end(3, "C_BINDING");
+                product.layer(program, (c, piece, first), spec, bound, self.profile)?;
+            }
         }
         Ok(())
     }

@@ -214,6 +214,8 @@ kernel_params! {
         dilation_w: u32,
         x_at: u32,
         y_at: u32,
+        columns: u32,
+        all_images: u32,
     }
 }
 
@@ -288,6 +290,8 @@ impl Correlation {
             dilation_w,
             x_at: piece.x_at,
             y_at: piece.y_at,
+            columns: 0,
+            all_images: piece.images as u32,
         }
     }
 }

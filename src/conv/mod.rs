@@ -40,6 +40,7 @@ mod layer;
 mod product;
 mod register;
 mod stencil;
+mod tiled;
 mod winograd;
 
 pub use conv::{Conv, ConvBias};

@@ -41,7 +41,8 @@ impl Sum {
         self.products += 1;
     }
 
-    fn close(&mut self, terms: f64) {
+    /// The sum is complete, after so many roundings.
+    pub(super) fn close(&mut self, terms: f64) {
         let u = 2f64.powi(-24);
         self.error *= terms * u / (1.0 - terms * u);
     }
@@ -70,6 +71,9 @@ impl Sum {
     }
 }
 
+/// How much Winograd's transforms may enlarge the error of a sum.
+pub(super) const WINOGRAD: f64 = 256.0;
+
 /// What a layer makes of its sums: their number along an image, bias, activation, and what Winograd's transforms bring.
 pub(super) struct End<'a> {
     pub(super) channels: usize,
@@ -86,7 +90,7 @@ impl End<'_> {
             match self.winograd {
                 None => sum.finish(),
                 Some([cell, weight, channels]) => {
-                    sum.error = 256.0 * 9.0 * channels * cell * weight;
+                    sum.error = WINOGRAD * 9.0 * channels * cell * weight;
                     sum.close(channels + 36.0);
                 }
             }

@@ -1,6 +1,6 @@
 //! The gradients of a convolution layer by its weights and bias.
 
-use super::conv::{Sum, check, each_product};
+use super::conv::{Sum, WINOGRAD, check, each_product, is_winograd, largest};
 use super::number::spread;
 use crate::conv::ConvBackwardWeights;
 use crate::error::Result;
@@ -14,7 +14,7 @@ pub fn conv_backward_weights(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) ->
 }
 
 /// How far from [`conv_backward_weights`] each element may be after the op ran: `gamma(k + 4)` times the sizes of its
-/// k products.
+/// k products; where the variant may be Winograd's, as [`conv_bound`](super::conv_bound).
 ///
 /// # Errors
 /// As [`conv`](super::conv).
@@ -43,18 +43,26 @@ fn bounds(sums: &[Sum]) -> Vec<f64> {
 }
 
 fn weights(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<Sum>> {
-    let layer = op.layer();
-    let [_, _, p, q] = layer.output_shape()?;
+    let (layer, maybe_winograd) = op.parts();
+    let [n, _, p, q] = layer.output_shape()?;
     let [len_x, len_w, len_y] = layer.lengths()?;
     check(layer, &[("x", x.len(), len_x), ("dy", dy.len(), len_y)])?;
     let mut sums = vec![Sum::default(); len_w];
     each_product(layer, [p, q], |at| sums[at.w].add(f64::from(x[at.x]) * f64::from(dy[at.y])));
-    sums.iter_mut().for_each(Sum::finish);
+    if maybe_winograd && is_winograd(layer) {
+        let tiles = (n * p.div_ceil(4) * q.div_ceil(4)) as f64;
+        for sum in &mut sums {
+            sum.error = WINOGRAD * 16.0 * tiles * largest(x) * largest(dy);
+            sum.close(tiles + 64.0);
+        }
+    } else {
+        sums.iter_mut().for_each(Sum::finish);
+    }
     Ok(sums)
 }
 
 fn bias(op: &ConvBackwardWeights, dy: &[f32]) -> Result<Vec<Sum>> {
-    let layer = op.layer();
+    let layer = op.parts().0;
     let [_, filters, p, q] = layer.output_shape()?;
     check(layer, &[("dy", dy.len(), layer.lengths()?[2])])?;
     let mut sums = vec![Sum::default(); filters];
@@ -84,7 +92,7 @@ mod tests {
     fn the_gradient_is_that_of_finite_differences() {
         let layer = Conv::new([2, 4, 5, 6], 6, [3, 2]).stride([2, 1]).pad([1, 1]).dilation([1, 2]).groups(2);
         let op = ConvBackwardWeights::new(&layer);
-        let [len_x, len_w, len_y] = op.layer().lengths().unwrap();
+        let [len_x, len_w, len_y] = op.parts().0.lengths().unwrap();
         let value = |i: usize| ((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0;
         let x: Vec<f32> = (0..len_x).map(value).collect();
         let w: Vec<f32> = (0..len_w).map(|i| value(i + 5)).collect();

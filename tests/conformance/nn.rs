@@ -139,7 +139,7 @@ fn pool_typed(call: &Call, dtype: DType, op: &Pool2d, x: &Array, dims: Vec<usize
 }
 
 /// A list with two numbers, of which images of one axis have the second; the default where it is not given.
-fn two(call: &Call, name: &str, axes: usize, default: usize) -> [usize; 2] {
+pub(super) fn two(call: &Call, name: &str, axes: usize, default: usize) -> [usize; 2] {
     match call.node.attribute(name) {
         Some(Attribute::Ints(values)) if axes == 1 => [1, values[0] as usize],
         Some(Attribute::Ints(values)) => [values[0] as usize, values[1] as usize],
@@ -148,7 +148,13 @@ fn two(call: &Call, name: &str, axes: usize, default: usize) -> [usize; 2] {
 }
 
 /// Paddings before and after along an axis of `size`, with what the last window needs more where sizes are rounded up.
-fn pads(call: &Call, axis: usize, axes: usize, size: usize, [span, stride]: [usize; 2]) -> [usize; 2] {
+pub(super) fn pads(
+    call: &Call,
+    axis: usize,
+    axes: usize,
+    size: usize,
+    [span, stride]: [usize; 2],
+) -> [usize; 2] {
     let place = (axis + axes).wrapping_sub(2);
     let same = |lower: bool| {
         let windows = size.div_ceil(stride);

@@ -17,12 +17,17 @@ fn conv_backward_weights_matches_reference_for_every_layer() {
             let (x, dy) = (random.elements::<f32>(x), random.elements::<f32>(y));
             let op = ConvBackwardWeights::new(&layer);
             let want = numbers(&conv_backward_weights(&op, &x, &dy).unwrap());
-            let bound = conv_backward_weights_bound(&op, &x, &dy).unwrap();
             let gpu = &device.gpu;
             let (input, gradient) = (gpu.upload(&x).unwrap(), gpu.upload(&dy).unwrap());
-            for name in ["auto", "direct", "implicit"] {
+            let names = ConvBackwardWeights::variants().iter().map(|v| v.name);
+            for name in std::iter::once("auto").chain(names) {
                 let (dw, db) = (gpu.alloc::<f32>(w).unwrap(), gpu.alloc(layer.weights_shape()[0]).unwrap());
                 let op = op.clone().variant(name);
+                match op.plan::<f32>(gpu) {
+                    Err(e) if name != "auto" && e.kind() == ErrorKind::Unsupported => continue,
+                    plan => drop(plan.unwrap()),
+                }
+                let bound = conv_backward_weights_bound(&op, &x, &dy).unwrap();
                 let what = format!("{}: {op:?}", device.label);
                 let mut rec = gpu.recorder();
                 if number % 2 == 0 {
@@ -51,7 +56,7 @@ fn conv_backward_weights_adds_slices_in_order() {
     let mut random = Random::new(3);
     let (x, dy) = (random.elements::<f32>(5 * 2 * 1600), random.elements::<f32>(5 * 3 * 1600));
     let (input, gradient) = (gpu.upload(&x).unwrap(), gpu.upload(&dy).unwrap());
-    for variant in ["direct", "implicit"] {
+    for variant in ["direct", "implicit", "winograd"] {
         let op = ConvBackwardWeights::new(&layer).variant(variant);
         let want = numbers(&conv_backward_weights(&op, &x, &dy).unwrap());
         let bound = conv_backward_weights_bound(&op, &x, &dy).unwrap();
@@ -104,5 +109,6 @@ fn conv_backward_weights_refuses_what_it_cannot_do() {
     let layer = Conv::new([1, 4, 4, 4], 4, [2, 2]);
     assert_eq!(kind(&layer.clone().groups(3), "auto"), ErrorKind::Shape);
     assert_eq!(kind(&layer.clone().stride([0, 1]), "auto"), ErrorKind::Shape);
-    assert_eq!(kind(&layer, "winograd"), ErrorKind::InvalidArgument);
+    assert_eq!(kind(&layer, "im2col"), ErrorKind::InvalidArgument);
+    assert_eq!(kind(&layer, "winograd"), ErrorKind::Unsupported);
 }
