@@ -74,6 +74,7 @@ macro_rules! record {
             ///
             /// # Errors
             /// See [`Plan`].
+            #[allow(clippy::too_many_arguments, reason = "one for each operand")]
             pub fn record<'a, Enc: Encoder>(
                 &self,
                 rec: &mut Recorder<Enc>,

@@ -1170,10 +1170,9 @@ fn batch_norm(mut call: Call<'_>) -> Result<Job, Failure> {
         operands.push(Operand::Given(values));
     }
     operands.push(Operand::Result(shape.to_vec()));
-    let activation = call.keys.choice("activation", &Activation::ALL.map(Activation::name))?;
     let op = BatchNorm::new(shape)
         .eps(call.keys.number("eps", 1e-5f32)?)
-        .activation(Activation::from_name(activation).unwrap_or_default())
+        .activation(activation(call.keys)?)
         .variant(call.variant);
     Ok(job::<f32>(op, operands))
 }
@@ -1209,9 +1208,8 @@ fn squared_error(mut call: Call<'_>) -> Result<Job, Failure> {
 fn activation_backward(mut call: Call<'_>) -> Result<Job, Failure> {
     let [value, dy] = call.take()?;
     same_shape("activation-backward", &value, &dy)?;
-    let activation = call.keys.choice("activation", &Activation::ALL.map(Activation::name))?;
-    let activation = Activation::from_name(activation).unwrap_or_default();
-    let op = ActivationBackward::new(activation, value.shape.iter().product()).variant(call.variant);
+    let op =
+        ActivationBackward::new(activation(call.keys)?, value.shape.iter().product()).variant(call.variant);
     let (dtype, dx) = (value.data.dtype(), Operand::Result(value.shape.clone()));
     job_on_floats!("activation-backward", dtype, op, vec![Operand::Given(value), Operand::Given(dy), dx])
 }
