@@ -19,6 +19,7 @@
 //! | `strategy2` | a workgroup has the size of its tile of inputs; some invocations idle when it computes |
 //! | `strategy3` | the tile in workgroup memory, its halo left to the caches |
 //! | `register` | several outputs an invocation, sums in registers, loads of four; the fastest |
+//! | `separable` | (two and three axes) a filter that is a product of lines: sums along one axis after the other |
 //!
 //! A [`Report`](crate::Report) says, after the variant, how often each loaded element is used: the formulas of
 //! [`analysis::Axis`](crate::analysis::Axis).
@@ -26,12 +27,14 @@
 mod conv1d;
 mod conv2d;
 mod conv3d;
+mod lines;
 mod register;
 mod stencil;
 
 pub use conv1d::Conv1d;
 pub use conv2d::Conv2d;
 pub use conv3d::Conv3d;
+pub(crate) use lines::{Form, Lines, Params as LinesParams};
 pub use stencil::Boundary;
 pub(crate) use stencil::Stencil;
 
