@@ -30,7 +30,11 @@ mod examples {
 }
 mod image {
     mod blur;
+    mod equalize;
+    mod gaussian;
     mod grey;
+    mod pixels;
+    mod sobel;
 }
 mod nn {
     mod layer_norm;

@@ -101,9 +101,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             for (w, side) in [(400, 25), (399, 25), (400, 201), (399, 201)] {
                 let desc = Conv2d::new(300, w, [side; 2], &vec![1.0; side * side]).boundary(boundary).variant(variant);
                 programs.push(Op::<f32>::lower(&desc, profile)?);
-                if side == 25 || !profile.is_cpu() {
-                    programs.push(Op::<u8>::lower(&desc, profile)?);
-                }
+                programs.push(Op::<u8>::lower(&desc, profile)?);
             }
         }
     }

@@ -19,6 +19,22 @@ pub(crate) enum Form {
     Passes,
 }
 
+impl Form {
+    /// The name of the variant that runs lines so.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Register => "register",
+            Self::Tiled => "fused",
+            Self::Passes => "passes",
+        }
+    }
+
+    /// The way of that name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Register, Self::Tiled, Self::Passes].into_iter().find(|f| f.name() == name)
+    }
+}
+
 /// The work: extents and lines are those of z, y and x.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Lines {
@@ -292,6 +308,17 @@ impl Lines {
         let weights = [&self.lines[2][..], &self.lines[1]].concat();
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         launch(program, kernel, params, tiles_x * tiles_y * d, 1, &weights, bindings);
+    }
+
+    /// Appends a kernel that treats a group as the definition says it, by the weights along x and then those along y.
+    pub(crate) fn by_windows(&self, file: &'static str, entry: &'static str, program: &mut Program) {
+        let dtype = program.operands[0].dtype;
+        let spec = Self::source(Self::target(self.boundary(Spec::new()), dtype, self.whole()), dtype);
+        let kernel = Kernel::library(file, entry, spec.flag("LINES", true));
+        let weights = [&self.lines[2][..], &self.lines[1]].concat();
+        let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
+        let work = self.groups() * self.extents[1] * self.extents[0];
+        launch(program, kernel, self.params(), work, WORKGROUP_SIZE, &weights, bindings);
     }
 
     fn by_passes(&self, program: &mut Program) {

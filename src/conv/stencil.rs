@@ -267,7 +267,7 @@ impl Stencil {
             ));
         }
         let group = if dtype == DType::U8 { 4 } else { 1 };
-        if profile.is_cpu() && self.taps() * group > MOST_ON_CPU {
+        if profile.is_cpu() && self.taps() * group > MOST_ON_CPU && self.variant != "separable" {
             return Err(err!(
                 TooLarge,
                 "{name}: {} weights are above {}, the most on {}, whose driver ends long loops; filter in passes",
