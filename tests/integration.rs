@@ -25,6 +25,7 @@ mod examples {
     #[path = "../../examples/streaming/mod.rs"]
     mod streaming;
 
+    mod image;
     mod rows;
     mod wordcount;
 }

@@ -21,8 +21,8 @@ fn equalize_split(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
     }
     var word = 0u;
     for (var i = 0u; i < min(4u, params.pixels - 4u * at); i++) {
-        let from = params.first + (4u * at + i) * params.step;
-        word |= ((input[from / 4u] >> (8u * (from % 4u))) & 255u) << (8u * i);
+        let place = params.first + (4u * at + i) * params.step;
+        word |= ((input[place / 4u] >> (8u * (place % 4u))) & 255u) << (8u * i);
     }
     output[at] = word;
 #else

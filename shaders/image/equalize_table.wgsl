@@ -6,13 +6,10 @@ struct Params {
     first: u32, // the channel's first place in the tables
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> counts: array<u32>;
-@group(0) @binding(2) var<storage, read> sums: array<u32>;
+@group(0) @binding(1) var<storage, read> sums: array<u32>;
 #if BYTES
-@group(0) @binding(3) var<storage, read_write> tables: array<u32>;
-#else
-@group(0) @binding(3) var<storage, read_write> tables: array<f32>;
-#endif
+@group(0) @binding(2) var<storage, read_write> tables: array<u32>;
+@group(0) @binding(3) var<storage, read> counts: array<u32>;
 
 var<workgroup> wg_least: u32;
 
@@ -21,6 +18,9 @@ fn times(a: u32, k: u32) -> vec2<u32> {
     let low = (a & 0xffffu) * k;
     return vec2((a >> 16u) * k + (low >> 16u), low & 0xffffu);
 }
+#else
+@group(0) @binding(2) var<storage, read_write> tables: array<f32>;
+#endif
 
 @compute @workgroup_size(BINS)
 fn equalize_table(@builtin(local_invocation_index) value: u32) {

@@ -3,13 +3,13 @@ const STEP: u32 = 1u;
 
 struct Row {
     difference: vec4<f32>, // right - left
-    smooth: vec4<f32>,     // left + 2 here + right
+    weighted: vec4<f32>,   // left + 2 here + right
 }
 
 // Of bytes every number here is whole and below 2^24, and so exact.
 fn gradient(above: Row, here: Row, below: Row) -> vec4<f32> {
     let x = above.difference + 2.0 * here.difference + below.difference;
-    let y = below.smooth - above.smooth;
+    let y = below.weighted - above.weighted;
 #if ALONG_X
 #if BYTES
     return abs(x);

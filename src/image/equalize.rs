@@ -154,7 +154,8 @@ impl Equalize {
             let spec = Spec::new().flag("BYTES", bytes);
             let kernel = program.kernel(Kernel::library("image/equalize_table", "equalize_table", spec));
             let params = TableParams { first: (colour * BINS) as u32 };
-            program.dispatch(kernel, &params, vec![counts, sums, tables], Grid::fold(1));
+            let bindings = if bytes { vec![sums, tables, counts] } else { vec![sums, tables] };
+            program.dispatch(kernel, &params, bindings, Grid::fold(1));
         }
         let spec = Spec::new()
             .flag("BYTES", bytes)

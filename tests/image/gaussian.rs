@@ -47,17 +47,24 @@ fn gaussian_matches_reference() {
 }
 
 #[test]
-fn gaussian_of_colours_matches_reference_at_every_boundary() {
+fn gaussian_of_colours_matches_reference() {
     for device in devices() {
-        let sizes = [(21, 36, 2), (9, 35, 3), (5, 8, 2)];
-        for &(h, w, radius) in if device.main { &sizes[..] } else { &sizes[..1] } {
-            let boundaries = if device.main { &Boundary::ALL[..] } else { &Boundary::ALL[1..2] };
-            for image in images(h, w) {
-                for &boundary in boundaries {
-                    let op = Gaussian::new(image, 1.2).radius(radius).boundary(boundary);
-                    assert!(compare_both(device, &op, image).len() >= 4);
-                }
+        for image in images(21, 36) {
+            if device.main || image == Image::rgb(21, 36) {
+                let op = Gaussian::new(image, 1.2).radius(2);
+                assert!(compare_both(device, &op, image).contains(&"register"));
             }
+        }
+    }
+}
+
+#[test]
+fn gaussian_of_colours_matches_reference_at_every_boundary() {
+    let Some(device) = devices().first() else { return };
+    for boundary in Boundary::ALL {
+        for image in [Image::rgb(9, 35), Image::rgb(9, 36), Image::rgba(9, 8).planar(), Image::new(5, 9, 2)] {
+            let op = Gaussian::new(image, 1.2).radius(2).boundary(boundary);
+            assert!(compare_both(device, &op, image).len() >= 4);
         }
     }
 }

@@ -29,14 +29,25 @@ fn compare<T: Sample + Into<f64>>(device: &Device, image: Image, gradient: Gradi
 fn sobel_matches_reference() {
     for device in devices() {
         let sizes = [(21, 36), (9, 35), (1, 1), (1, 2), (5, 1), (1, 77), (2, 4), (40, 300)];
-        for &(h, w) in if device.main { &sizes[..] } else { &sizes[..2] } {
-            for image in images(h, w) {
-                for gradient in Gradient::ALL {
-                    // Differences of bytes that are rarely above 255, and of floats that are exact.
-                    compare::<u8>(device, image, gradient, 0.2);
-                    compare::<f32>(device, image, gradient, 1000.0);
-                }
+        for (i, &(h, w)) in sizes.iter().enumerate() {
+            // Other devices get what compiles to other kernels.
+            let few = [Image::grey(h, w), Image::rgb(h, w).planar(), Image::rgb(h, w)];
+            for image in if device.main { images(h, w) } else if i < 2 { few.to_vec() } else { Vec::new() } {
+                // Differences of bytes that are rarely above 255, and of floats that are exact.
+                compare::<u8>(device, image, Gradient::Magnitude, 0.2);
+                compare::<f32>(device, image, Gradient::Magnitude, 1000.0);
             }
+        }
+    }
+}
+
+#[test]
+fn sobel_along_an_axis_matches_reference() {
+    let Some(device) = devices().first() else { return };
+    for gradient in [Gradient::X, Gradient::Y] {
+        for image in [Image::rgb(21, 36), Image::grey(21, 35)] {
+            compare::<u8>(device, image, gradient, 0.2);
+            compare::<f32>(device, image, gradient, 1000.0);
         }
     }
 }
@@ -44,9 +55,7 @@ fn sobel_matches_reference() {
 #[test]
 fn sobel_of_bytes_saturates() {
     let Some(device) = devices().first() else { return };
-    for gradient in Gradient::ALL {
-        compare::<u8>(device, Image::rgb(20, 20), gradient, 1.0);
-    }
+    compare::<u8>(device, Image::rgb(20, 20), Gradient::Magnitude, 1.0);
 }
 
 #[test]
