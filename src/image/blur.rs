@@ -324,18 +324,16 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut images = vec![Image::grey(50, 40), Image::rgb(50, 40), Image::rgb(50, 40).planar()];
+    if variant != "register" {
+        images.push(Image::rgb(50, 41));
+        images.push(Image::grey(50, 41));
+    }
     let mut programs = Vec::new();
-    for divide in Divide::ALL {
-        for (w, channels) in [(40, 1), (41, 1), (40, 3), (41, 3)] {
-            if w == 41 && variant == "register" {
-                continue;
-            }
-            for image in [Image::new(50, w, channels), Image::new(50, w, channels).planar()] {
-                let blur = Blur::new(image, 2).divide(divide).variant(variant);
-                programs.push(Op::<u8>::lower(&blur, profile)?);
-                programs.push(Op::<f32>::lower(&blur, profile)?);
-            }
-        }
+    for (image, divide) in images.into_iter().flat_map(|i| Divide::ALL.map(|d| (i, d))) {
+        let blur = Blur::new(image, 2).divide(divide).variant(variant);
+        programs.push(Op::<u8>::lower(&blur, profile)?);
+        programs.push(Op::<f32>::lower(&blur, profile)?);
     }
     Ok(programs)
 }

@@ -188,13 +188,14 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut forms: Vec<_> = Gradient::ALL.map(|g| ([50, 40, 1], g)).to_vec();
+    let others = [[50, 41, 1], [50, 40, 2], [50, 40, 3], [50, 41, 3], [50, 40, 4]];
+    forms.extend(others.map(|image| (image, Gradient::Magnitude)));
     let mut programs = Vec::new();
-    for gradient in Gradient::ALL {
-        for (w, channels) in [(40, 1), (41, 1), (40, 2), (40, 3), (41, 3), (40, 4)] {
-            let sobel = Sobel::new([50, w, channels]).gradient(gradient).variant(variant);
-            programs.push(Op::<u8>::lower(&sobel, profile)?);
-            programs.push(Op::<f32>::lower(&sobel, profile)?);
-        }
+    for (image, gradient) in forms {
+        let sobel = Sobel::new(image).gradient(gradient).variant(variant);
+        programs.push(Op::<u8>::lower(&sobel, profile)?);
+        programs.push(Op::<f32>::lower(&sobel, profile)?);
     }
     Ok(programs)
 }
