@@ -76,9 +76,15 @@ fn share(bits: u32) -> f32 {
 
 fn grey(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
-    let colours = [Image::rgb(8192, 8192), Image::rgb(8191, 8191), Image::rgba(8192, 8192), Image::rgb(8192, 8192).planar()];
+    let colours = [
+        Image::rgb(8192, 8192),
+        Image::rgb(8191, 8191),
+        Image::rgba(8192, 8192),
+        Image::rgb(8192, 8192).planar(),
+    ];
     let images = bench.scale([&[Image::rgb(1024, 1024)], &colours[..]].concat(), vec![Image::rgb(512, 512)]);
-    let ((x, y), (fx, fy)) = (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    let ((x, y), (fx, fy)) =
+        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
     for image in images {
         for v in Grey::variants() {
             let desc = Grey::new(image).variant(v.name);
@@ -92,7 +98,8 @@ fn grey(bench: &mut Bench) -> Result<()> {
 fn blur(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let images = images(bench);
-    let ((x, y), (fx, fy)) = (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    let ((x, y), (fx, fy)) =
+        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
     for image in images {
         let many = image == Image::grey(8192, 8192);
         for radius in if many { vec![1, 2, 4, 6, 8, 16, 64] } else { vec![2] } {
@@ -113,7 +120,8 @@ fn blur(bench: &mut Bench) -> Result<()> {
 fn gaussian(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let images = images(bench);
-    let ((x, y), (fx, fy)) = (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    let ((x, y), (fx, fy)) =
+        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
     for image in images {
         let many = image == Image::grey(8192, 8192);
         for sigma in if many { vec![0.5, 1.0, 1.5, 3.0, 6.0, 20.0] } else { vec![1.0] } {
@@ -134,7 +142,8 @@ fn gaussian(bench: &mut Bench) -> Result<()> {
 fn sobel(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let images = images(bench);
-    let ((x, y), (fx, fy)) = (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    let ((x, y), (fx, fy)) =
+        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
     for image in images {
         for v in Sobel::variants() {
             let desc = Sobel::new(image).variant(v.name);
@@ -148,7 +157,8 @@ fn sobel(bench: &mut Bench) -> Result<()> {
 fn equalize(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let images = images(bench);
-    let ((x, y), (fx, fy)) = (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    let ((x, y), (fx, fy)) =
+        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
     for image in images {
         for v in Equalize::variants() {
             let desc = Equalize::new(image).variant(v.name);

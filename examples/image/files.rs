@@ -3,9 +3,7 @@
 use super::failure::{Failure, open_file};
 use ::image::codecs::jpeg::JpegEncoder;
 use ::image::codecs::png::PngEncoder;
-use ::image::{
-    DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageReader, Limits,
-};
+use ::image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageReader, Limits};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
@@ -88,7 +86,8 @@ pub(crate) fn write(path: &Path, format: Format, mut picture: Picture) -> Result
     let mut part = target.clone().into_os_string();
     part.push(format!(".{}.part", std::process::id()));
     let part = PathBuf::from(part);
-    let done = encode(&part, format, &picture).and_then(|()| fs::rename(&part, &target).map_err(ImageError::IoError));
+    let done = encode(&part, format, &picture)
+        .and_then(|()| fs::rename(&part, &target).map_err(ImageError::IoError));
     done.map_err(|e| {
         // What was begun is of no use.
         let _ = fs::remove_file(&part);

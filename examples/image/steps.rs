@@ -65,20 +65,19 @@ impl Step {
         if self == Self::Grey { Image::grey(image.h, image.w) } else { image }
     }
 
-    /// The step for such pictures; nothing, if it is to make grey what has no colours.
-    pub(crate) fn plan(self, gpu: &Gpu, image: Image) -> tilework::Result<Option<Plan<(In<u8>, Out<u8>)>>> {
-        Ok(Some(match self {
-            Self::Grey if image.channels < 3 => return Ok(None),
-            Self::Grey => Grey::new(image).plan::<u8>(gpu)?,
-            Self::Blur(radius) => Blur::new(image, radius).plan::<u8>(gpu)?,
-            Self::Gaussian(sigma) => Gaussian::new(image, sigma).plan::<u8>(gpu)?,
-            Self::Sobel => Sobel::new(image).plan::<u8>(gpu)?,
-            Self::Equalize => Equalize::new(image).plan::<u8>(gpu)?,
-        }))
+    /// The step for such pictures.
+    pub(crate) fn plan(self, gpu: &Gpu, image: Image) -> tilework::Result<Plan<(In<u8>, Out<u8>)>> {
+        match self {
+            Self::Grey => Grey::new(image).plan::<u8>(gpu),
+            Self::Blur(radius) => Blur::new(image, radius).plan::<u8>(gpu),
+            Self::Gaussian(sigma) => Gaussian::new(image, sigma).plan::<u8>(gpu),
+            Self::Sobel => Sobel::new(image).plan::<u8>(gpu),
+            Self::Equalize => Equalize::new(image).plan::<u8>(gpu),
+        }
     }
 
     /// Rows above and below that a row of the result depends on; nothing, if on all.
-    fn reach(self) -> Option<usize> {
+    pub(crate) fn reach(self) -> Option<usize> {
         match self {
             Self::Grey => Some(0),
             Self::Blur(radius) => Some(radius),
@@ -126,7 +125,9 @@ impl Step {
                     })
                 })
                 .collect();
-            let join = |t: thread::ScopedJoinHandle<'_, _>| t.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
+            let join = |t: thread::ScopedJoinHandle<'_, _>| {
+                t.join().unwrap_or_else(|p| std::panic::resume_unwind(p))
+            };
             threads.into_iter().map(join).collect::<Result<Vec<_>, Failure>>()
         })?;
         let worse = |a: Difference, b: &Difference| Difference {
@@ -137,7 +138,13 @@ impl Step {
     }
 
     /// Compares some rows, from them and as many above and below as they depend on.
-    fn band(self, image: Image, rows: Range<usize>, pixels: &[u8], got: &[u8]) -> Result<Difference, Failure> {
+    fn band(
+        self,
+        image: Image,
+        rows: Range<usize>,
+        pixels: &[u8],
+        got: &[u8],
+    ) -> Result<Difference, Failure> {
         let reach = self.reach().unwrap_or(image.h);
         let (first, last) = (rows.start.saturating_sub(reach), (rows.end + reach).min(image.h));
         let pitch = image.w * image.channels;

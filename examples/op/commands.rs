@@ -817,7 +817,8 @@ fn image(op: &str, call: &mut Call<'_>) -> Result<(Array, Image), Failure> {
 fn grey(mut call: Call<'_>) -> Result<Job, Failure> {
     let (x, image) = image("grey", &mut call)?;
     let weights = call.keys.choice("weights", &GreyWeights::ALL.map(GreyWeights::name))?;
-    let op = Grey::new(image).weights(GreyWeights::from_name(weights).unwrap_or_default()).variant(call.variant);
+    let op =
+        Grey::new(image).weights(GreyWeights::from_name(weights).unwrap_or_default()).variant(call.variant);
     let result = Operand::Result(vec![image.h, image.w]);
     Ok(with_type!(x.data, job(op, vec![Operand::Given(x), result])))
 }
@@ -835,7 +836,8 @@ fn gaussian(mut call: Call<'_>) -> Result<Job, Failure> {
     let (x, image) = image("gaussian", &mut call)?;
     let names = [Boundary::Clamp, Boundary::Zero, Boundary::Wrap].map(Boundary::name);
     let boundary = Boundary::from_name(call.keys.choice("boundary", &names)?).unwrap_or_default();
-    let mut op = Gaussian::new(image, call.keys.number("sigma", 1.0)?).boundary(boundary).variant(call.variant);
+    let mut op =
+        Gaussian::new(image, call.keys.number("sigma", 1.0)?).boundary(boundary).variant(call.variant);
     if call.keys.flag("radius") {
         op = op.radius(call.keys.number("radius", 0)?);
     }
@@ -845,7 +847,8 @@ fn gaussian(mut call: Call<'_>) -> Result<Job, Failure> {
 fn sobel(mut call: Call<'_>) -> Result<Job, Failure> {
     let (x, image) = image("sobel", &mut call)?;
     let gradient = call.keys.choice("gradient", &Gradient::ALL.map(Gradient::name))?;
-    let op = Sobel::new(image).gradient(Gradient::from_name(gradient).unwrap_or_default()).variant(call.variant);
+    let op =
+        Sobel::new(image).gradient(Gradient::from_name(gradient).unwrap_or_default()).variant(call.variant);
     Ok(with_type!(x.data, job(op, same_size(x))))
 }
 

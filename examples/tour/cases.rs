@@ -652,7 +652,14 @@ fn picture<T: Number, D: Op<T, Operands = (In<T>, Out<T>)>>(
 
 fn blur(gpu: &Gpu, radius: usize, x: &[u8]) -> Result<Outcome> {
     let of = |op: &Blur, x: &[u8]| Ok((reference::blur(op, x), reference::blur_bound(op, x)));
-    picture(gpu, x, (radius, 4 * radius + 2), &format!(" radius {radius}"), |image| Blur::new(image, radius), of)
+    picture(
+        gpu,
+        x,
+        (radius, 4 * radius + 2),
+        &format!(" radius {radius}"),
+        |image| Blur::new(image, radius),
+        of,
+    )
 }
 
 fn gaussian<T: Number + Into<f64>>(gpu: &Gpu, sigma: f64, x: &[T]) -> Result<Outcome> {

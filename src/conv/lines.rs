@@ -232,7 +232,11 @@ impl Lines {
     }
 
     fn params(&self) -> Params {
-        let radii = Params { radius_x: self.radius(2) as u32, radius_y: self.radius(1) as u32, ..Params::of(self.extents, self.step) };
+        let radii = Params {
+            radius_x: self.radius(2) as u32,
+            radius_y: self.radius(1) as u32,
+            ..Params::of(self.extents, self.step)
+        };
         Params { extent: radii.h, pitch: radii.groups, ..radii }
     }
 
@@ -242,13 +246,19 @@ impl Lines {
 
     fn source(spec: Spec, dtype: DType) -> Spec {
         let bytes = dtype == DType::U8;
-        spec.slot("source", Fragment::Library(if bytes { "conv/stencil_bytes_in" } else { "conv/lines_floats_in" }))
+        spec.slot(
+            "source",
+            Fragment::Library(if bytes { "conv/stencil_bytes_in" } else { "conv/lines_floats_in" }),
+        )
     }
 
     fn target(spec: Spec, dtype: DType, whole: bool) -> Spec {
         let bytes = dtype == DType::U8;
-        spec.slot("target", Fragment::Library(if bytes { "conv/stencil_bytes_out" } else { "conv/lines_floats_out" }))
-            .flag("VECTORS", whole)
+        spec.slot(
+            "target",
+            Fragment::Library(if bytes { "conv/stencil_bytes_out" } else { "conv/lines_floats_out" }),
+        )
+        .flag("VECTORS", whole)
     }
 
     fn in_registers(&self, registers: Registers, program: &mut Program) {
@@ -260,7 +270,11 @@ impl Lines {
         let own = [registers.planes, registers.rows, 4];
         let tile = [0, 1, 2].map(|i| lanes[i] * own[i]);
         let axes = self.axes(own);
-        Self::note(program, &format!("{} x {} x 4 outputs an invocation, sums in registers", own[0], own[1]), &axes);
+        Self::note(
+            program,
+            &format!("{} x {} x 4 outputs an invocation, sums in registers", own[0], own[1]),
+            &axes,
+        );
         let loads: u64 = axes.iter().map(Axis::loads).product();
         Self::traffic(program, loads as f64 / own.iter().product::<usize>() as f64);
         let bytes = registers.bytes;
@@ -290,7 +304,11 @@ impl Lines {
     fn by_tiles(&self, own: usize, all: usize, program: &mut Program) {
         let dtype = program.operands[0].dtype;
         let axes = self.axes([1, own, 4 * TILE_WIDTH]);
-        Self::note(program, &format!("tile of {own} x {} outputs and the rows around it", 4 * TILE_WIDTH), &axes);
+        Self::note(
+            program,
+            &format!("tile of {own} x {} outputs and the rows around it", 4 * TILE_WIDTH),
+            &axes,
+        );
         let loads: u64 = axes.iter().map(Axis::loads).product();
         Self::traffic(program, loads as f64 / (own * 4 * TILE_WIDTH) as f64);
         let spec = Self::source(Self::target(self.boundary(self.finish.clone()), dtype, self.whole()), dtype)
@@ -299,12 +317,8 @@ impl Lines {
         let kernel = Kernel::library("conv/lines_tiled", "lines_tiled", spec);
         let [d, h, _] = self.extents;
         let (tiles_x, tiles_y) = (self.groups().div_ceil(TILE_WIDTH), h.div_ceil(own));
-        let params = Params {
-            tiles_x: tiles_x as u32,
-            tiles_y: tiles_y as u32,
-            extent: own as u32,
-            ..self.params()
-        };
+        let params =
+            Params { tiles_x: tiles_x as u32, tiles_y: tiles_y as u32, extent: own as u32, ..self.params() };
         let weights = [&self.lines[2][..], &self.lines[1]].concat();
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         launch(program, kernel, params, tiles_x * tiles_y * d, 1, &weights, bindings);
@@ -342,7 +356,15 @@ impl Lines {
         let blocks = self.groups() * h.div_ceil(4) * d;
         if !deep {
             let kernel = across(false, dtype, &self.finish);
-            launch(program, kernel, self.params(), blocks, WORKGROUP_SIZE, &self.lines[1], vec![sums, output]);
+            launch(
+                program,
+                kernel,
+                self.params(),
+                blocks,
+                WORKGROUP_SIZE,
+                &self.lines[1],
+                vec![sums, output],
+            );
             return;
         }
         let between = program.scratch(self.scratch());
@@ -402,7 +424,8 @@ pub(crate) const TOLERANCE: f64 = 8.0 * f32::EPSILON as f64;
 
 /// The lines whose product is the filter, if there are such within [`TOLERANCE`]; else where it is off, and how far.
 pub(super) fn factors(filter: [usize; 3], weights: &[f32]) -> Result<[Vec<f32>; 3], (usize, f64)> {
-    let largest = (0..weights.len()).max_by(|&a, &b| weights[a].abs().total_cmp(&weights[b].abs())).unwrap_or(0);
+    let largest =
+        (0..weights.len()).max_by(|&a, &b| weights[a].abs().total_cmp(&weights[b].abs())).unwrap_or(0);
     let top = weights.get(largest).copied().unwrap_or(0.0);
     let [_, fy, fx] = filter;
     let (z, y, x) = (largest / (fy * fx), largest / fx % fy, largest % fx);

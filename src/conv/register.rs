@@ -96,7 +96,12 @@ impl Registers {
             }
         } else {
             for tap in 0..fz * fy * fx {
-                writeln!(out, "    let w{tap} = params.weights[{}].{};", tap / 4, ["x", "y", "z", "w"][tap % 4])?;
+                writeln!(
+                    out,
+                    "    let w{tap} = params.weights[{}].{};",
+                    tap / 4,
+                    ["x", "y", "z", "w"][tap % 4]
+                )?;
             }
         }
         for z in 0..self.planes {

@@ -116,7 +116,10 @@ pub(super) const VARIANTS: &[Variant] = &[
     ),
     Variant::portable("strategy3", "the tile in workgroup memory, its halo left to the caches"),
     Variant::portable("register", "several outputs an invocation, sums in registers, loads of four"),
-    Variant::portable("separable", "a filter that is a product of lines, as sums along one axis after the other"),
+    Variant::portable(
+        "separable",
+        "a filter that is a product of lines, as sums along one axis after the other",
+    ),
 ];
 /// Those of one axis, which has nothing to separate.
 pub(super) const VARIANTS_OF_LINES: &[Variant] = VARIANTS.split_at(VARIANTS.len() - 1).0;
@@ -472,8 +475,13 @@ impl Lowering<'_> {
                 lines::TOLERANCE
             )
         })?;
-        let lines =
-            Lines { extents: stencil.extents, step: 1, lines, boundary: stencil.boundary, finish: Spec::new() };
+        let lines = Lines {
+            extents: stencil.extents,
+            step: 1,
+            lines,
+            boundary: stencil.boundary,
+            finish: Spec::new(),
+        };
         let Some((form, why)) = lines.best(self.dtype, self.profile) else {
             return Err(self.unsupported("a uniform that holds the longest line, and scratch for its sums"));
         };

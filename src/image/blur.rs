@@ -174,7 +174,10 @@ impl Blur {
         if fits("register") {
             ("register", format!("radius {radius}: short enough to write every sum out"))
         } else if fits("fused") && !cpu && radius <= MOST_FUSED {
-            ("fused", format!("radius {radius}: a tile with the rows above and below it fits workgroup memory"))
+            (
+                "fused",
+                format!("radius {radius}: a tile with the rows above and below it fits workgroup memory"),
+            )
         } else if fits("separable") {
             ("separable", format!("radius {radius}: few operations an element, however many pixels"))
         } else if fits("fused") {
@@ -187,7 +190,8 @@ impl Blur {
     /// What the variant needs that is not there, if anything.
     fn missing(&self, variant: &str, dtype: DType, profile: &DeviceProfile) -> Option<String> {
         let (radius, halo) = (self.radius, self.radius * self.image.step());
-        let (needed, there) = (4 * (TILE + 2 * halo) * (TILE + 2 * radius), profile.limits.max_workgroup_bytes as usize);
+        let (needed, there) =
+            (4 * (TILE + 2 * halo) * (TILE + 2 * radius), profile.limits.max_workgroup_bytes as usize);
         let binding = profile.limits.max_storage_binding;
         match variant {
             "register" | "fused" if dtype == DType::U8 && radius > MOST_EXACT => {
@@ -199,12 +203,12 @@ impl Blur {
             "separable" if self.scratch() > binding => {
                 Some(format!("{} bytes of scratch in one binding (at most {binding})", self.scratch()))
             }
-            "tiled" if needed > there => {
-                Some(format!("{needed} bytes of workgroup memory for a tile and its halo (there are {there})"))
-            }
-            "naive" | "tiled" if profile.is_cpu() && radius > MOST_ON_CPU => {
-                Some(format!("loops of more than 65535 turns for radius {radius}, which a software driver ends"))
-            }
+            "tiled" if needed > there => Some(format!(
+                "{needed} bytes of workgroup memory for a tile and its halo (there are {there})"
+            )),
+            "naive" | "tiled" if profile.is_cpu() && radius > MOST_ON_CPU => Some(format!(
+                "loops of more than 65535 turns for radius {radius}, which a software driver ends"
+            )),
             _ => None,
         }
     }
@@ -212,7 +216,8 @@ impl Blur {
     /// A kernel of the image's own family.
     fn kernel(&self, file: &'static str, entry: &'static str, dtype: DType) -> Kernel {
         let bytes = dtype == DType::U8;
-        let fragment = |of: &'static str, else_: &'static str| Fragment::Library(if bytes { of } else { else_ });
+        let fragment =
+            |of: &'static str, else_: &'static str| Fragment::Library(if bytes { of } else { else_ });
         let spec = self
             .mean(Spec::new(), dtype)
             .flag("VECTORS", self.image.extents()[2].is_multiple_of(4))
@@ -226,8 +231,11 @@ impl Blur {
         let groups = w.div_ceil(4);
         let operands: Vec<_> = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         let radius = self.radius as u32;
-        let params =
-            LinesParams { radius_x: radius, radius_y: radius, ..LinesParams::of([d, h, w], self.image.step()) };
+        let params = LinesParams {
+            radius_x: radius,
+            radius_y: radius,
+            ..LinesParams::of([d, h, w], self.image.step())
+        };
         let each = |work: usize| Grid::fold(work.div_ceil(WORKGROUP_SIZE) as u64);
         match program.variant {
             "naive" => {
@@ -260,7 +268,10 @@ impl Blur {
                 let work = groups * h * d;
                 let of_rows = LinesParams { tiles: work as u32, ..params };
                 program.dispatch(rows, &of_rows, vec![operands[0], sums], each(work));
-                let spec = self.mean(Spec::new(), dtype).constant("ROWS", ROWS as u32).flag("VECTORS", w.is_multiple_of(4));
+                let spec = self
+                    .mean(Spec::new(), dtype)
+                    .constant("ROWS", ROWS as u32)
+                    .flag("VECTORS", w.is_multiple_of(4));
                 let columns = program.kernel(Kernel::library("image/blur_columns", "blur_columns", spec));
                 let work = groups * h.div_ceil(ROWS) * d;
                 let of_columns = LinesParams { tiles: work as u32, ..params };

@@ -5,8 +5,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::primitives::{Histogram, Scan, Sum};
 use crate::program::{
-    Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Variant, choose,
-    kernel_params,
+    Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Variant, choose, kernel_params,
 };
 use crate::shader::Spec;
 
@@ -138,11 +137,8 @@ impl Equalize {
             if self.image.channels > 1 {
                 let spec = Spec::new().flag("BYTES", bytes);
                 let kernel = program.kernel(Kernel::library("image/equalize_split", "equalize_split", spec));
-                let params = SplitParams {
-                    pixels: pixels as u32,
-                    first: (colour * plane) as u32,
-                    step: step as u32,
-                };
+                let params =
+                    SplitParams { pixels: pixels as u32, first: (colour * plane) as u32, step: step as u32 };
                 let work = if bytes { pixels.div_ceil(4) } else { pixels };
                 let grid = Grid::fold(work.div_ceil(WORKGROUP_SIZE) as u64);
                 program.dispatch(kernel, &params, vec![input, alone], grid);

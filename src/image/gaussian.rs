@@ -113,7 +113,8 @@ impl Gaussian {
     /// Weights of a line.
     pub(crate) fn weights(&self) -> Vec<f64> {
         let radius = self.reach() as i32;
-        let raw: Vec<f64> = (-radius..=radius).map(|i| (-0.5 * (f64::from(i) / self.sigma).powi(2)).exp()).collect();
+        let raw: Vec<f64> =
+            (-radius..=radius).map(|i| (-0.5 * (f64::from(i) / self.sigma).powi(2)).exp()).collect();
         let total: f64 = raw.iter().sum();
         raw.into_iter().map(|w| w / total).collect()
     }
@@ -130,7 +131,8 @@ impl Gaussian {
                  smaller image, or twice by sigma / sqrt(2)"
             ));
         }
-        if self.boundary == Boundary::Wrap && 2 * reach + 1 > image.h.min(image.w) && image.h.min(image.w) > 0 {
+        if self.boundary == Boundary::Wrap && 2 * reach + 1 > image.h.min(image.w) && image.h.min(image.w) > 0
+        {
             return Err(err!(
                 InvalidArgument,
                 "{name}: the window of {0} x {0} is larger than the image, which wraps around once only; take a smaller \
@@ -169,14 +171,16 @@ impl<T: Element> Op<T> for Gaussian {
             choose("gaussian", &self.variant, VARIANTS, profile, || self.policy(&lines, dtype, profile))?;
         let mut program = Program::new("gaussian", variant.name, why);
         let len = operands[0].len;
-        program.cost = Cost { flop: lines.flop() * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost =
+            Cost { flop: lines.flop() * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
         program.operands = operands;
         let form = Form::from_name(variant.name);
         let missing = match form {
             Some(form) => lines.missing(form, dtype, profile),
-            None if profile.is_cpu() && self.reach() > MOST_ON_CPU => {
-                Some(format!("a driver that does not end loops of more than 65535 turns (radius {})", self.reach()))
-            }
+            None if profile.is_cpu() && self.reach() > MOST_ON_CPU => Some(format!(
+                "a driver that does not end loops of more than 65535 turns (radius {})",
+                self.reach()
+            )),
             None => None,
         };
         if let Some(what) = missing.filter(|_| len > 0) {
@@ -207,7 +211,8 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut forms: Vec<_> = Boundary::ALL.map(|b| (Image::rgb(50, 40), b)).to_vec();
-    let others = [Image::grey(50, 40), Image::new(50, 40, 2), Image::rgba(50, 40), Image::rgb(50, 40).planar()];
+    let others =
+        [Image::grey(50, 40), Image::new(50, 40, 2), Image::rgba(50, 40), Image::rgb(50, 40).planar()];
     forms.extend(others.map(|image| (image, Boundary::Clamp)));
     if variant != "register" {
         forms.push((Image::rgb(50, 41), Boundary::Clamp));

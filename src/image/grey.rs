@@ -12,8 +12,8 @@ use crate::shader::Spec;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum GreyWeights {
-    /// `(299 R + 587 G + 114 B + 500) / 1000`, of u8 in integers: ITU-R BT.601, rounded half up. It is that of
-    /// OpenCV and Pillow; scikit-image weighs by BT.709.
+    /// `(299 R + 587 G + 114 B + 500) / 1000`, of u8 in integers: ITU-R BT.601, rounded half up. OpenCV and
+    /// Pillow round the weights first, and may differ by 1; scikit-image weighs by BT.709.
     #[default]
     Luma,
     /// `3 R / 10 + 6 G / 10 + B / 10`, of u8 each term truncated: the teaching kernel.

@@ -115,7 +115,10 @@ impl Image {
         profile: &DeviceProfile,
     ) -> Result<Vec<Operand>> {
         if !matches!(dtype, DType::U8 | DType::F32) {
-            return Err(err!(Unsupported, "{name}: elements of {dtype}; it takes u8 and f32; convert the image"));
+            return Err(err!(
+                Unsupported,
+                "{name}: elements of {dtype}; it takes u8 and f32; convert the image"
+            ));
         }
         if !(1..=4).contains(&self.channels) {
             return Err(err!(
@@ -126,7 +129,8 @@ impl Image {
         }
         let len = elements(name, "input", &[self.h, self.w, self.channels])?;
         let input = Operand { name: "input", dtype, len, access: Access::Read };
-        let output = Operand { name: "output", len: len / self.channels * channels, access: Access::Write, ..input };
+        let output =
+            Operand { name: "output", len: len / self.channels * channels, access: Access::Write, ..input };
         let bytes = round_up(input.bytes(), 4);
         let limits = &profile.limits;
         let limit = limits.max_buffer_size.min(limits.max_storage_binding);

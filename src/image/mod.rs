@@ -19,8 +19,8 @@ mod layout;
 mod sobel;
 
 pub use blur::{Blur, Divide};
-pub use equalize::Equalize;
 pub(crate) use equalize::BINS as EQUALIZE_BINS;
+pub use equalize::Equalize;
 pub use gaussian::Gaussian;
 pub use grey::{Grey, GreyWeights};
 pub use layout::{Image, Layout};

@@ -129,7 +129,8 @@ impl Sobel {
         let extents @ [d, h, w] = self.image.extents();
         let (bytes, whole) = (dtype == DType::U8, w.is_multiple_of(4));
         let rows = program.variant == "rows";
-        let fragment = |of: &'static str, else_: &'static str| Fragment::Library(if bytes { of } else { else_ });
+        let fragment =
+            |of: &'static str, else_: &'static str| Fragment::Library(if bytes { of } else { else_ });
         let mut spec = Spec::new()
             .flag("BYTES", bytes)
             .flag("ALONG_X", self.gradient == Gradient::X)
@@ -151,7 +152,8 @@ impl Sobel {
             (Kernel::library("image/sobel_naive", "sobel_naive", spec), h)
         };
         let work = w.div_ceil(4) * blocks * d;
-        let params = LinesParams { tiles: work as u32, radius_x: 1, ..LinesParams::of(extents, self.image.step()) };
+        let params =
+            LinesParams { tiles: work as u32, radius_x: 1, ..LinesParams::of(extents, self.image.step()) };
         let kernel = program.kernel(kernel);
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         program.dispatch(kernel, &params, bindings, Grid::fold(work.div_ceil(WORKGROUP_SIZE) as u64));
@@ -163,13 +165,15 @@ impl<T: Element> Op<T> for Sobel {
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);
-        let operands = image.operands(&format!("sobel of {}", image.name()), dtype, image.channels, profile)?;
+        let operands =
+            image.operands(&format!("sobel of {}", image.name()), dtype, image.channels, profile)?;
         let (variant, why) = choose("sobel", &self.variant, VARIANTS, profile, || {
             ("rows", "reads every row once and keeps what it adds up to".to_owned())
         })?;
         let mut program = Program::new("sobel", variant.name, why);
         let len = operands[0].len;
-        program.cost = Cost { flop: 14.0 * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost =
+            Cost { flop: 14.0 * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
         program.operands = operands;
         if len > 0 {
             self.dispatch(dtype, &mut program);

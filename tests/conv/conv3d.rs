@@ -67,7 +67,8 @@ fn conv3d_of_products_of_lines_matches_reference() {
         for (&(extents, f), boundary) in cases.iter().flat_map(|c| Boundary::ALL.map(|b| (c, b))) {
             let mut random = Random::new(extents[0] as u64);
             let x = random.elements::<f32>(extents.iter().product());
-            let [z, y, x_line] = f.map(|n| (0..n).map(|_| (random.next() % 9) as f32 / 8.0).collect::<Vec<_>>());
+            let [z, y, x_line] =
+                f.map(|n| (0..n).map(|_| (random.next() % 9) as f32 / 8.0).collect::<Vec<_>>());
             let planes = z.iter().flat_map(|z| y.iter().map(move |y| z * y));
             let filter: Vec<f32> = planes.flat_map(|p| x_line.iter().map(move |x| p * x)).collect();
             let op = Conv3d::new(extents, f, &filter).boundary(boundary).variant("separable");

@@ -48,7 +48,11 @@ fn image_filters_files_as_the_processor_does() {
         let steps = "blur=2,equalize,gaussian=1.5,sobel,grey";
         let (code, out, err) = run(&input, &output, &["--ops", steps, "--check"]);
         assert!(code == 0 && !out.contains("DIFFERS") && err.is_empty(), "{image:?}: {out}{err}");
-        assert_eq!(out.matches("largest difference").count(), if image.channels < 3 { 4 } else { 5 }, "{out}");
+        assert_eq!(
+            out.matches("largest difference").count(),
+            if image.channels < 3 { 4 } else { 5 },
+            "{out}"
+        );
         let result = files::read(&output).unwrap();
         assert_eq!((result.image.h, result.image.w), (image.h, image.w));
         assert_eq!(result.image.channels, if image.channels == 2 { 2 } else { 1 });
@@ -81,6 +85,21 @@ fn image_keeps_what_it_does_not_change() {
     assert_eq!(after.image, Image::rgb(13, 21));
     let (code, out, err) = run(&photo, &path, &["--ops", "grey,equalize", "--check"]);
     assert!(code == 0 && out.contains("21 x 13 pixels, grey, written"), "{out}{err}");
+}
+
+#[test]
+fn bands_make_the_whole() {
+    let Some(gpu) = gpu() else { return };
+    let Picture { image, pixels } = picture(Image::rgb(100, 33));
+    let x = gpu.upload(&pixels).unwrap();
+    for step in ["grey", "blur=3", "gaussian=0.7", "sobel"] {
+        let step = steps::Step::parse(step).unwrap();
+        let whole = cli::once(gpu, step, image, &x).unwrap().1.read().unwrap();
+        let (done, got) = cli::by_bands(gpu, step, image, &pixels, 99 * 17).unwrap();
+        assert!(done.bands > 5 && got == whole, "{step}");
+    }
+    assert!(cli::by_bands(gpu, steps::Step::Equalize, image, &pixels, 99 * 17).is_err());
+    assert!(cli::by_bands(gpu, steps::Step::Blur(50), image, &pixels, 99 * 17).is_err());
 }
 
 #[test]

@@ -32,7 +32,13 @@ fn sobel_matches_reference() {
         for (i, &(h, w)) in sizes.iter().enumerate() {
             // Other devices get what compiles to other kernels.
             let few = [Image::grey(h, w), Image::rgb(h, w).planar(), Image::rgb(h, w)];
-            for image in if device.main { images(h, w) } else if i < 2 { few.to_vec() } else { Vec::new() } {
+            for image in if device.main {
+                images(h, w)
+            } else if i < 2 {
+                few.to_vec()
+            } else {
+                Vec::new()
+            } {
                 // Differences of bytes that are rarely above 255, and of floats that are exact.
                 compare::<u8>(device, image, Gradient::Magnitude, 0.2);
                 compare::<f32>(device, image, Gradient::Magnitude, 1000.0);
