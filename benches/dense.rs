@@ -89,24 +89,38 @@ fn gemm(bench: &mut Bench) -> Result<()> {
         let name = ["auto", "auto b'", "auto a'", "auto a' b'"][2 * usize::from(a) + usize::from(b)];
         matrices.measure(bench, name, |gemm| gemm.trans_a(a).trans_b(b))?;
     }
+    let tensors = gpu.profile().cooperative_side().is_some();
+    if tensors {
+        matrices.measure(bench, "coop split", |gemm| gemm.precision(Precision::Split))?;
+        matrices.measure(bench, "coop tensor", |gemm| gemm.precision(Precision::Tensor))?;
+    }
     drop(matrices);
     if gpu.profile().features.f16 {
         for shape in bench.scale(vec![[4096; 3], [4095, 4097, 4093]], vec![[256; 3]]) {
             let halves = Matrices::new(&gpu, shape, |bits| f16::from_f32(centred(bits)))?;
             halves.measure(bench, "auto", |gemm| gemm)?;
-            widened(bench, &halves)?;
+            widened(bench, &halves, "auto", |gemm| gemm)?;
+            if tensors {
+                halves.measure(bench, "coop tensor", |gemm| gemm.precision(Precision::Tensor))?;
+                widened(bench, &halves, "coop tensor", |gemm| gemm.precision(Precision::Tensor))?;
+            }
         }
     }
     Ok(())
 }
 
 /// Measures a product of halves whose C is of f32.
-fn widened(bench: &mut Bench, halves: &Matrices<f16>) -> Result<()> {
+fn widened(
+    bench: &mut Bench,
+    halves: &Matrices<f16>,
+    variant: &str,
+    form: impl FnOnce(Gemm) -> Gemm,
+) -> Result<()> {
     let [m, n, k] = halves.shape;
     let c = bench.gpu.alloc::<f32>(m * n)?;
-    let plan = Gemm::new(m, n, k).widened().plan::<f16>(&bench.gpu)?;
+    let plan = form(Gemm::new(m, n, k)).widened().plan::<f16>(&bench.gpu)?;
     let (size, cost) = (format!("{m}x{n}x{k}"), plan.program().cost);
-    let case = Case { op: "gemm", variant: plan.program().variant, dtype: "f16-f32", size, cost };
+    let case = Case { op: "gemm", variant, dtype: "f16-f32", size, cost };
     bench.device(&case, |rec| plan.record(rec, &halves.a, &halves.b, &c));
     Ok(())
 }
@@ -236,7 +250,6 @@ fn gemm_coop(bench: &mut Bench) -> Result<()> {
     for shape in bench.scale(squares, vec![[256; 3]]) {
         let halves = Matrices::new(&gpu, shape, |bits| f16::from_f32(centred(bits)))?;
         let [m, n, k] = shape;
-        let c = gpu.alloc::<f32>(m * n)?;
         let tensor = Gemm::new(m, n, k).precision(Precision::Tensor);
         let fresh =
             |tile| (format!("{} fresh", name("coop", tile)), tiled(tensor.clone(), tile).fresh_sums(true));
@@ -244,10 +257,9 @@ fn gemm_coop(bench: &mut Bench) -> Result<()> {
         let forms = forms.into_iter().chain(COOP_TILES[..5].iter().map(|tile| fresh(*tile)));
         for (variant, op) in forms.chain([("coop".to_owned(), tensor.clone())]) {
             // With room for the edges of C some take more workgroup memory than there is.
-            let Ok(plan) = op.widened().plan::<f16>(&gpu) else { continue };
-            let (size, cost) = (format!("{m}x{n}x{k}"), plan.program().cost);
-            let case = Case { op: "gemm", variant: &variant, dtype: "f16-f32", size, cost };
-            bench.device(&case, |rec| plan.record(rec, &halves.a, &halves.b, &c));
+            if op.clone().widened().plan::<f16>(&gpu).is_ok() {
+                widened(bench, &halves, &variant, |_| op)?;
+            }
         }
         if shape != [4096; 3] && shape != odd {
             continue;
@@ -274,17 +286,26 @@ fn gemm_coop(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// How long the driver compiles a kernel with sums in registers that it has not seen: its activation is new.
+/// How long the driver compiles a kernel of unrolled text that it has not seen: its activation is new.
 fn gemm_compile(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
-    for tile in bench.scale(TILES.to_vec(), vec![([16, 16, 4], [4, 4])]) {
+    let planned = |what: &str, op: &Gemm| {
         for activation in [Activation::None, Activation::Gelu] {
             let start = std::time::Instant::now();
-            let op = tiled(Gemm::new(64, 64, 64).variant("double"), tile).activation(activation).beta(1.0);
-            let plan = op.plan::<f32>(&gpu)?;
+            let Ok(plan) = op.clone().activation(activation).beta(1.0).plan::<f32>(&gpu) else { return };
             let seconds = start.elapsed().as_secs_f64();
-            println!("{} {}: planned in {:.0} ms", name("double", tile), activation.name(), 1e3 * seconds);
+            println!("{what} {}: planned in {:.0} ms", activation.name(), 1e3 * seconds);
             drop(plan);
+        }
+    };
+    for tile in bench.scale(TILES.to_vec(), vec![([16, 16, 4], [4, 4])]) {
+        planned(&name("double", tile), &tiled(Gemm::new(64, 64, 64).variant("double"), tile));
+    }
+    for (precision, tiles) in [(Precision::Tensor, &COOP_TILES[..]), (Precision::Split, &COOP_SPLIT_TILES)] {
+        for tile in bench.scale(tiles, &[]) {
+            // With edges, and so with both ends.
+            let op = tiled(Gemm::new(1000, 1000, 1000).precision(precision), *tile);
+            planned(&name(&format!("coop {precision:?}"), *tile), &op);
         }
     }
     Ok(())

@@ -68,6 +68,12 @@ fn scaled(x: f32, row: u32, col: u32) -> f32 {
 fn finite(x: vec4<f32>) -> vec4<bool> {
     return (bitcast<vec4<u32>>(x) & vec4(0x7fffffffu)) < vec4(0x7f800000u);
 }
+
+// The nearest numbers with the eleven bits of f16, ties to even, by their bits: drivers hold f32(f16(x)) to be x.
+fn rounded(x: vec4<f32>) -> vec4<f32> {
+    let bits = bitcast<vec4<u32>>(x);
+    return bitcast<vec4<f32>>((bits + 0xfffu + ((bits >> vec4(13u)) & vec4(1u))) & vec4(0xffffe000u));
+}
 #endif
 
 fn pack_four(row: u32, col: u32, to: u32) {
@@ -79,10 +85,10 @@ fn pack_four(row: u32, col: u32, to: u32) {
         scaled(x.z, row, col + 2u),
         scaled(x.w, row, col + 3u),
     );
-    let high = vec4<f16>(y);
-    packed[to] = high;
+    let high = select(y, rounded(y), finite(y));
+    packed[to] = vec4<f16>(high);
     // Infinity less itself is no number.
-    packed_low[to] = vec4<f16>(select(vec4<f32>(), y - vec4<f32>(high), finite(y)));
+    packed_low[to] = vec4<f16>(select(vec4<f32>(), y - high, finite(y)));
 #else
     packed[to] = vec4<f16>(x);
 #endif

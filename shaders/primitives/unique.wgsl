@@ -8,11 +8,11 @@ var<private> item_before: u32;
 
 fn begin_keeping(first: u32) { item_before = load1(min(max(first, 1u), params.n) - 1u); }
 
+// The lowest lane gets what the next item has before it, and keeps it until then.
 fn before4(at: vec4<u32>, bits: vec4<u32>) -> vec4<u32> {
-    let last = subgroupShuffle(bits, lanes - 1u);
-    let below = subgroupShuffleUp(bits, 1u);
-    let before = select(below, vec4<u32>(item_before, last.xyz), place_in_subgroup == 0u);
-    item_before = last.w;
+    let below = subgroupShuffle(bits, (place_in_subgroup + lanes - 1u) % lanes);
+    let before = select(below, vec4<u32>(item_before, below.xyz), place_in_subgroup == 0u);
+    item_before = below.w;
     return before;
 }
 #else

@@ -7,7 +7,7 @@ pub(super) mod register;
 
 use self::coop::Form as CoopForm;
 use self::policy::Division;
-use self::register::Form;
+use self::register::{Form, Steps};
 use super::{Activation, Precision};
 use crate::analysis::Matmul;
 use crate::element::{DType, Element};
@@ -741,6 +741,7 @@ impl Gemm {
             trans_b: self.trans_b,
             vec_a: self.layout_a().fours(),
             vec_b: self.layout_b().fours(),
+            steps: if work.variant.starts_with("split-k") { Steps::Any } else { Steps::of(self.k, tile) },
             products: None,
         }
     }

@@ -15,6 +15,22 @@
 use super::Tile;
 use std::fmt::{self, Write};
 
+/// What is known of the number of steps of k when a kernel is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::dense) enum Steps {
+    Even,
+    Odd,
+    /// Neither: it differs from workgroup to workgroup.
+    Any,
+}
+
+impl Steps {
+    /// Those that a sum over `k` takes.
+    pub(in crate::dense) fn of(k: usize, tile: Tile) -> Self {
+        if k.div_ceil(tile.k as usize).is_multiple_of(2) { Self::Even } else { Self::Odd }
+    }
+}
+
 /// What a kernel is written for.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::dense) struct Form {
@@ -34,6 +50,8 @@ pub(in crate::dense) struct Form {
     /// Whether A and B are bound as vectors of four.
     pub(in crate::dense) vec_a: bool,
     pub(in crate::dense) vec_b: bool,
+    /// What is known of the number of steps of k.
+    pub(in crate::dense) steps: Steps,
     /// How many products of a batch a workgroup computes, whose C is no larger than the tile; none where a product may
     /// have several tiles.
     pub(in crate::dense) products: Option<u32>,
@@ -231,7 +249,7 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
             self.write_advance(out, side, &side.step("head"))?;
             writeln!(out, "    let step_{x} = {};", side.step("TILE_K"))?;
         }
-        self.write_stores(out, 0)?;
+        self.write_stores(out, self.first_buffer())?;
         writeln!(out, "    workgroupBarrier();")?;
         if self.double {
             self.write_double(out)?;
@@ -256,30 +274,56 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
     }
 
     /// Two buffers: the loads of the next tile are on their way while this one is multiplied. The buffers have
-    /// names, and the loop takes two steps: 39 TFLOP/s on an H100 with an index that changes became 45. The loop
-    /// ends in the middle, always, so that one product follows it and not one of two (47.6): of an even number
-    /// of steps one is taken before, rolled up.
+    /// names, and the loop takes two steps: 39 TFLOP/s on an H100 with an index that changes became 45. One product
+    /// follows the loop, of the second buffer, and not one of two (47.6): of an even number of steps the loop ends in
+    /// the middle, of an odd one it begins there. Where the number is not known a step may be taken before, rolled up;
+    /// that too costs (45.1, and 48.0 without).
     fn write_double(&self, out: &mut String) -> fmt::Result {
         writeln!(out, "    var i = head_end;")?;
-        writeln!(out, "    if (part.end_k - i) / TILE_K % 2u == 0u {{")?;
-        self.write_product(out, 0, false)?;
-        writeln!(out, "    if i < part.end_k {{")?;
-        self.write_next(out)?;
-        writeln!(out, "    workgroupBarrier();")?;
-        self.write_stores(out, 0)?;
-        writeln!(out, "    workgroupBarrier();\n    i += TILE_K;\n    }}\n    }}")?;
-        writeln!(out, "    if head_end < part.end_k {{\n    loop {{")?;
-        self.write_next(out)?;
-        self.write_product(out, 0, self.unrolled)?;
-        self.write_stores(out, 1)?;
-        writeln!(out, "    workgroupBarrier();\n    i += TILE_K;")?;
-        writeln!(out, "    if i >= part.end_k {{\n        break;\n    }}")?;
-        self.write_next(out)?;
+        if self.steps == Steps::Any {
+            writeln!(out, "    if (part.end_k - i) / TILE_K % 2u == 0u {{")?;
+            self.write_product(out, 0, false)?;
+            writeln!(out, "    if i < part.end_k {{")?;
+            self.write_next(out)?;
+            writeln!(out, "    workgroupBarrier();")?;
+            self.write_stores(out, 0)?;
+            writeln!(out, "    workgroupBarrier();\n    i += TILE_K;\n    }}\n    }}")?;
+        }
+        if self.steps != Steps::Even {
+            writeln!(out, "    if head_end < part.end_k {{")?;
+        }
+        writeln!(out, "    loop {{")?;
+        let begin = self.first_buffer();
+        self.write_overlapped(out, begin)?;
+        if begin == 0 {
+            writeln!(out, "    if i >= part.end_k {{\n        break;\n    }}")?;
+        }
+        self.write_overlapped(out, 1 - begin)?;
+        if begin == 1 {
+            writeln!(out, "    if i >= part.end_k {{\n        break;\n    }}")?;
+        }
+        writeln!(out, "    }}")?;
+        if self.steps == Steps::Odd {
+            writeln!(out, "    }}")?;
+        }
         self.write_product(out, 1, self.unrolled)?;
-        self.write_stores(out, 0)?;
-        writeln!(out, "    workgroupBarrier();\n    i += TILE_K;\n    }}")?;
-        self.write_product(out, 1, self.unrolled)?;
-        writeln!(out, "    }}")
+        if self.steps == Steps::Any {
+            writeln!(out, "    }}")?;
+        }
+        Ok(())
+    }
+
+    /// The buffer that the first tile goes to.
+    fn first_buffer(&self) -> u32 {
+        u32::from(self.double && self.steps == Steps::Odd)
+    }
+
+    /// Loads the next tile, multiplies that in `buffer`, and stores the next to the other.
+    fn write_overlapped(&self, out: &mut String, buffer: u32) -> fmt::Result {
+        self.write_next(out)?;
+        self.write_product(out, buffer, self.unrolled)?;
+        self.write_stores(out, 1 - buffer)?;
+        writeln!(out, "    workgroupBarrier();\n    i += TILE_K;")
     }
 
     fn write_stores(&self, out: &mut String, buffer: u32) -> fmt::Result {
