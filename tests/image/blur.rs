@@ -37,14 +37,18 @@ fn blur_matches_reference() {
         (100, 45, 16),
     ];
     for device in devices() {
-        for &(h, w, radius) in if device.main { &shapes[..] } else { &shapes[4..6] } {
+        for (i, &(h, w, radius)) in
+            shapes.iter().enumerate().filter(|(i, _)| device.main || [4, 5].contains(i))
+        {
             for divide in Divide::ALL {
                 let ran = compare::<u8>(device, Image::grey(h, w), radius, divide);
                 assert!(ran.len() >= 4, "{ran:?}");
                 // Whole words in rows, and few enough terms.
                 let short = w % 4 == 0 && radius <= 2;
                 assert_eq!(ran.contains(&"register"), short, "{h} x {w}, radius {radius}: {ran:?}");
-                compare::<f32>(device, Image::grey(h, w), radius, divide);
+                if divide == Divide::ALL[i % 2] {
+                    compare::<f32>(device, Image::grey(h, w), radius, divide);
+                }
             }
         }
     }
@@ -53,11 +57,12 @@ fn blur_matches_reference() {
 #[test]
 fn blur_of_colours_matches_reference() {
     for device in devices() {
-        let sizes = [(21, 36, 2), (19, 35, 3), (3, 4, 1), (2, 3, 2)];
-        for (h, w, radius) in if device.main { &sizes[..] } else { &sizes[..2] } {
-            for image in images(*h, *w) {
-                assert!(compare::<u8>(device, image, *radius, Divide::Inside).len() >= 5);
-                assert!(compare::<f32>(device, image, *radius, Divide::Window).len() >= 5);
+        for (h, w) in [(21, 36), (9, 35), (2, 3)] {
+            for image in images(h, w) {
+                if device.main || image == Image::rgb(21, 36) {
+                    assert!(compare::<u8>(device, image, 2, Divide::Inside).len() >= 5);
+                    assert!(compare::<f32>(device, image, 2, Divide::Inside).len() >= 5);
+                }
             }
         }
     }

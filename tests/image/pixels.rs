@@ -5,9 +5,10 @@ use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::program::{In, Op, Out};
 
-/// Images of one, two, three and four channels, side by side and in planes; rows of whole words and others.
+/// Images of one, two, three and four channels side by side, and of three in planes.
 pub(crate) fn images(h: usize, w: usize) -> Vec<Image> {
-    (1..=4).flat_map(|c| [Image::new(h, w, c), Image::new(h, w, c).planar()]).collect()
+    let beside = (1..=4).map(|channels| Image::new(h, w, channels));
+    beside.chain([Image::rgb(h, w).planar()]).collect()
 }
 
 /// Compares what the op makes of the input, and that it leaves what lies behind; false, where the variant does not
