@@ -58,7 +58,7 @@ impl Divide {
 /// # Variants
 /// `naive`; `tiled` (radius up to 16 of one channel and 16 KiB of workgroup memory); `separable`; `fused` (both lines of
 /// the window in one kernel, by tiles; radius up to 10 or, with 48 KiB, 32); `register` (the same in registers; rows of a
-/// multiple of 4 elements, radius up to 6, on processors 2). `auto` (the default) takes `register`, where it does not
+/// multiple of 4 elements, radius up to 7, on processors 2). `auto` (the default) takes `register`, where it does not
 /// fit `fused` up to radius 8, then `separable`; on processors `fused` never; `naive` where the sums along rows are
 /// above the largest binding.
 ///

@@ -29,7 +29,7 @@ use crate::shader::Spec;
 ///
 /// # Variants
 /// `naive`, `passes`, `fused` (radius up to 10, or 32 with 48 KiB of workgroup memory) and `register` (rows of a multiple
-/// of 4 elements, radius up to 6, on processors 2). `auto` (the default) takes the last of these that fits; on processors
+/// of 4 elements, radius up to 7, on processors 2). `auto` (the default) takes the last of these that fits; on processors
 /// `passes` before `fused`, and `naive` where the sums are above the largest binding.
 ///
 /// # Errors
