@@ -25,30 +25,25 @@ fn compare<T: Sample>(device: &Device, image: Image, radius: usize, divide: Divi
 #[test]
 fn blur_matches_reference() {
     let shapes = [
+        (33, 64, 2),
+        (50, 67, 2),
         (1, 1, 1),
         (1, 77, 2),
-        (77, 1, 3),
+        (77, 1, 2),
         (3, 3, 1),
-        (33, 64, 1),
-        (50, 67, 2),
-        (31, 132, 2),
-        (64, 32, 0),
+        (31, 132, 1),
         (5, 6, 9),
-        (100, 45, 16),
+        (40, 45, 16),
     ];
     for device in devices() {
-        for (i, &(h, w, radius)) in
-            shapes.iter().enumerate().filter(|(i, _)| device.main || [4, 5].contains(i))
-        {
-            for divide in Divide::ALL {
-                let ran = compare::<u8>(device, Image::grey(h, w), radius, divide);
+        for (i, &(h, w, radius)) in shapes.iter().enumerate().take(if device.main { 9 } else { 2 }) {
+            for divide in if i < 2 { &Divide::ALL[..] } else { &Divide::ALL[..1] } {
+                let ran = compare::<u8>(device, Image::grey(h, w), radius, *divide);
                 assert!(ran.len() >= 4, "{ran:?}");
                 // Whole words in rows, and few enough terms.
                 let short = w % 4 == 0 && radius <= 2;
                 assert_eq!(ran.contains(&"register"), short, "{h} x {w}, radius {radius}: {ran:?}");
-                if divide == Divide::ALL[i % 2] {
-                    compare::<f32>(device, Image::grey(h, w), radius, divide);
-                }
+                compare::<f32>(device, Image::grey(h, w), radius, *divide);
             }
         }
     }
