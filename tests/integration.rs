@@ -32,12 +32,17 @@ mod examples {
     mod streaming;
 
     mod cnn;
+    mod image;
     mod rows;
     mod wordcount;
 }
 mod image {
     mod blur;
+    mod equalize;
+    mod gaussian;
     mod grey;
+    mod pixels;
+    mod sobel;
 }
 mod nn {
     mod activation_backward;

@@ -1,7 +1,7 @@
 //! The command line of `cnn`.
 
+use super::failure::{Failure, exit_code, open_gpu};
 use super::learn::{CLASSES, Confusion, Training, network, test, train};
-use super::streaming::{Failure, exit_code, open_gpu};
 use super::weights;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;

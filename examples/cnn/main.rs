@@ -10,10 +10,10 @@
 //! The same seed on the same device gives the same losses. Exit code 2 for bad input, 3 if there is no adapter.
 
 mod cli;
+#[allow(dead_code, reason = "files of samples are opened by the library")]
+#[path = "../streaming/failure.rs"]
+mod failure;
 mod learn;
-#[allow(dead_code, reason = "other examples use the rest")]
-#[path = "../streaming/mod.rs"]
-mod streaming;
 mod weights;
 
 use std::io::{BufWriter, Write};

@@ -13,7 +13,7 @@ use tilework::conv::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose}
 use tilework::dense::{Activation, Gemm, GemmBatched, Gemv, Precision, Transpose};
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::gpu::Executable;
-use tilework::image::{Blur, Divide, Grey, GreyWeights};
+use tilework::image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
 use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
     RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
@@ -117,8 +117,26 @@ const COMMANDS: &[Command] = &[
         keys: &[value("shape"), value("stride"), value("pad"), value("dilation"), value("groups")],
         job: conv_backward_weights,
     },
-    Command { name: "grey", inputs: 1..=1, keys: &[value("weights")], job: grey },
-    Command { name: "blur", inputs: 1..=1, keys: &[value("radius"), value("divide")], job: blur },
+    Command { name: "grey", inputs: 1..=1, keys: &[value("weights"), value("layout")], job: grey },
+    Command {
+        name: "blur",
+        inputs: 1..=1,
+        keys: &[value("radius"), value("divide"), value("layout")],
+        job: blur,
+    },
+    Command {
+        name: "gaussian",
+        inputs: 1..=1,
+        keys: &[value("sigma"), value("radius"), value("boundary"), value("layout")],
+        job: gaussian,
+    },
+    Command { name: "sobel", inputs: 1..=1, keys: &[value("gradient"), value("layout")], job: sobel },
+    Command {
+        name: "equalize",
+        inputs: 1..=1,
+        keys: &[value("lo"), value("hi"), value("layout")],
+        job: equalize,
+    },
     Command { name: "softmax", inputs: 1..=1, keys: &[], job: |call| softmax("softmax", call) },
     Command { name: "log-softmax", inputs: 1..=1, keys: &[], job: |call| softmax("log-softmax", call) },
     Command {
@@ -887,24 +905,66 @@ fn conv3d(mut call: Call<'_>) -> Result<Job, Failure> {
     Ok(with_type!(x.data, job(op, same_size(x))))
 }
 
+/// The input, an image of one channel or, in the layout that the key says, of several.
+fn image(op: &str, call: &mut Call<'_>) -> Result<(Array, Image), Failure> {
+    let [x] = call.take()?;
+    let planar = call.keys.choice("layout", &Layout::ALL.map(Layout::name))? == Layout::Planar.name();
+    let image = match x.shape[..] {
+        [h, w] => Image::grey(h, w),
+        [channels, h, w] if planar => Image::new(h, w, channels).planar(),
+        [h, w, channels] => Image::new(h, w, channels),
+        _ => {
+            return Err(refuse!(
+                "{op}: x is {}; an image has 2 dimensions, or 3 with its channels",
+                x.describe()
+            ));
+        }
+    };
+    Ok((x, image))
+}
+
 fn grey(mut call: Call<'_>) -> Result<Job, Failure> {
-    let [rgb] = call.take()?;
-    let [h, w, colours] = rgb.dims("grey: rgb")?;
-    if colours != 3 {
-        return Err(refuse!("grey: rgb is {}; its last axis must be 3: red, green, blue", rgb.describe()));
-    }
+    let (x, image) = image("grey", &mut call)?;
     let weights = call.keys.choice("weights", &GreyWeights::ALL.map(GreyWeights::name))?;
     let op =
-        Grey::new(h, w).weights(GreyWeights::from_name(weights).unwrap_or_default()).variant(call.variant);
-    Ok(with_type!(rgb.data, job(op, vec![Operand::Given(rgb), Operand::Result(vec![h, w])])))
+        Grey::new(image).weights(GreyWeights::from_name(weights).unwrap_or_default()).variant(call.variant);
+    let result = Operand::Result(vec![image.h, image.w]);
+    Ok(with_type!(x.data, job(op, vec![Operand::Given(x), result])))
 }
 
 fn blur(mut call: Call<'_>) -> Result<Job, Failure> {
-    let [x] = call.take()?;
-    let [h, w] = x.dims("blur: x")?;
+    let (x, image) = image("blur", &mut call)?;
     let divide = call.keys.choice("divide", &Divide::ALL.map(Divide::name))?;
-    let op = Blur::new(h, w, call.keys.number("radius", 1)?)
+    let op = Blur::new(image, call.keys.number("radius", 1)?)
         .divide(Divide::from_name(divide).unwrap_or_default())
+        .variant(call.variant);
+    Ok(with_type!(x.data, job(op, same_size(x))))
+}
+
+fn gaussian(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (x, image) = image("gaussian", &mut call)?;
+    let names = [Boundary::Clamp, Boundary::Zero, Boundary::Wrap].map(Boundary::name);
+    let boundary = Boundary::from_name(call.keys.choice("boundary", &names)?).unwrap_or_default();
+    let mut op =
+        Gaussian::new(image, call.keys.number("sigma", 1.0)?).boundary(boundary).variant(call.variant);
+    if call.keys.flag("radius") {
+        op = op.radius(call.keys.number("radius", 0)?);
+    }
+    Ok(with_type!(x.data, job(op, same_size(x))))
+}
+
+fn sobel(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (x, image) = image("sobel", &mut call)?;
+    let gradient = call.keys.choice("gradient", &Gradient::ALL.map(Gradient::name))?;
+    let op =
+        Sobel::new(image).gradient(Gradient::from_name(gradient).unwrap_or_default()).variant(call.variant);
+    Ok(with_type!(x.data, job(op, same_size(x))))
+}
+
+fn equalize(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (x, image) = image("equalize", &mut call)?;
+    let op = Equalize::new(image)
+        .range(call.keys.number("lo", 0.0)?, call.keys.number("hi", 1.0)?)
         .variant(call.variant);
     Ok(with_type!(x.data, job(op, same_size(x))))
 }

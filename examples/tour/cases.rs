@@ -10,7 +10,7 @@ use tilework::nn::{
 };
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
-use tilework::program::{Access, In, InOut, Op};
+use tilework::program::{Access, In, InOut, Op, Out};
 use tilework::reference::{self, Number};
 use tilework::{DType, Element, Report, Result};
 
@@ -80,6 +80,11 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "grey", dtype: DType::U8, run: |gpu, m| grey(gpu, &m.bytes) },
     Case { op: "blur", dtype: DType::U8, run: |gpu, m| blur(gpu, 1, &m.bytes) },
     Case { op: "blur", dtype: DType::U8, run: |gpu, m| blur(gpu, 8, &m.bytes) },
+    Case { op: "gaussian", dtype: DType::U8, run: |gpu, m| gaussian(gpu, 1.0, &m.bytes) },
+    Case { op: "gaussian", dtype: DType::F32, run: |gpu, m| gaussian(gpu, 3.0, &m.floats) },
+    Case { op: "sobel", dtype: DType::U8, run: |gpu, m| sobel(gpu, &m.bytes) },
+    Case { op: "sobel", dtype: DType::F32, run: |gpu, m| sobel(gpu, &m.floats) },
+    Case { op: "equalize", dtype: DType::U8, run: |gpu, m| equalize(gpu, &m.bytes) },
     Case { op: "softmax", dtype: DType::F32, run: |gpu, m| softmax(gpu, "auto", 1000, &m.floats) },
     Case { op: "softmax", dtype: DType::F32, run: |gpu, m| softmax(gpu, "parts", 10_000, &m.floats) },
     Case { op: "log-softmax", dtype: DType::F32, run: log_softmax },
@@ -580,7 +585,7 @@ fn weights(n: usize) -> Vec<f32> {
 
 /// Checks the front of what a stencil has made: the results of a smaller one on the front of its input, less those
 /// that saw its end.
-fn check_front(got: &[f32], want: &[f64], bounds: &[f64], front: usize) -> Check {
+fn check_front<T: Number>(got: &[T], want: &[f64], bounds: &[f64], front: usize) -> Check {
     Check::compare(&got[..front], &want[..front], &bounds[..front])
 }
 
@@ -633,25 +638,83 @@ fn conv3d(gpu: &Gpu, variant: &str, x: &[f32]) -> Result<Outcome> {
 /// The bytes as an image of pixels, about square.
 fn grey(gpu: &Gpu, x: &[u8]) -> Result<Outcome> {
     let side = (x.len() / 3).isqrt();
-    let (op, x) = (Grey::new(side, side), &x[..3 * side * side]);
+    let (op, x) = (Grey::new([side, side, 3]), &x[..3 * side * side]);
     let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<u8>(side * side)?);
     let plan = op.plan::<u8>(gpu)?;
     run(gpu, |rec| plan.record(rec, &dx, &dy))?;
-    let check = exact(dy.read()? == reference::grey(&op, x));
+    let check = exact(dy.read()?.into_iter().map(f64::from).eq(reference::grey(&op, x)));
     outcome(gpu, format!("{side}x{side}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
 }
 
-fn blur(gpu: &Gpu, radius: usize, x: &[u8]) -> Result<Outcome> {
-    let side = x.len().isqrt();
-    let (dx, dy) = (gpu.upload(&x[..side * side])?, gpu.alloc::<u8>(side * side)?);
-    let plan = Blur::new(side, side, radius).plan::<u8>(gpu)?;
+/// Results and bounds of an image.
+type Reference = (Vec<f64>, Vec<f64>);
+
+/// An image of one channel, about square, rows of a multiple of 4. The upper part is checked: all of it that has
+/// `reach` rows below it.
+fn picture<T: Number, D: Op<T, Operands = (In<T>, Out<T>)>>(
+    gpu: &Gpu,
+    x: &[T],
+    (reach, taps): (usize, usize),
+    what: &str,
+    op: impl Fn([usize; 2]) -> D,
+    reference: impl Fn(&D, &[T]) -> Result<Reference>,
+) -> Result<Outcome> {
+    let side = (x.len().isqrt() & !3).max(4);
+    let (dx, dy) = (gpu.upload(&x[..side * side])?, gpu.alloc::<T>(side * side)?);
+    let plan = op([side, side]).plan::<T>(gpu)?;
     run(gpu, |rec| plan.record(rec, &dx, &dy))?;
-    let rows = checked_rows(side, (2 * radius + 1).pow(2) * side).max(radius + 1).min(side);
-    let front = if rows == side { side } else { rows - radius } * side;
-    let want = reference::blur(&Blur::new(rows, side, radius), &x[..rows * side]);
-    let check = exact(dy.read()?[..front] == want[..front]);
-    let size = format!("{side}x{side} radius {radius}");
-    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+    let rows = checked_rows(side, taps * side).max(reach + 1).min(side);
+    let front = if rows == side { side } else { rows - reach } * side;
+    let (want, bounds) = reference(&op([rows, side]), &x[..rows * side])?;
+    let check = check_front(&dy.read()?, &want, &bounds, front);
+    outcome(gpu, format!("{side}x{side}{what}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+fn blur(gpu: &Gpu, radius: usize, x: &[u8]) -> Result<Outcome> {
+    let of = |op: &Blur, x: &[u8]| Ok((reference::blur(op, x), reference::blur_bound(op, x)));
+    picture(
+        gpu,
+        x,
+        (radius, 4 * radius + 2),
+        &format!(" radius {radius}"),
+        |image| Blur::new(image, radius),
+        of,
+    )
+}
+
+fn gaussian<T: Number + Into<f64>>(gpu: &Gpu, sigma: f64, x: &[T]) -> Result<Outcome> {
+    let of = |op: &Gaussian, x: &[T]| {
+        // Rounded to the nearest, of bytes.
+        let rounding = if T::DTYPE == DType::U8 { 0.5 } else { 0.0 };
+        let bounds = reference::gaussian_bound(op, x).into_iter().map(|b| b + rounding);
+        Ok((reference::gaussian(op, x), bounds.collect()))
+    };
+    let radius = (4.0 * sigma + 0.5) as usize;
+    let what = format!(" sigma {sigma}");
+    picture(gpu, x, (radius, 4 * radius + 2), &what, |image| Gaussian::new(image, sigma), of)
+}
+
+fn sobel<T: Number + Into<f64>>(gpu: &Gpu, x: &[T]) -> Result<Outcome> {
+    let of = |op: &Sobel, x: &[T]| {
+        let (mut want, mut bounds) = (reference::sobel(op, x), reference::sobel_bound(op, x));
+        if T::DTYPE == DType::U8 {
+            want.iter_mut().for_each(|g| *g = g.round().min(255.0));
+            bounds.fill(0.0);
+        }
+        Ok((want, bounds))
+    };
+    picture(gpu, x, (1, 9), "", Sobel::new, of)
+}
+
+/// Checked as a whole, since every pixel depends on all.
+fn equalize(gpu: &Gpu, x: &[u8]) -> Result<Outcome> {
+    let side = x.len().min(CHECKED_TERMS).isqrt();
+    let (op, x) = (Equalize::new([side, side]), &x[..side * side]);
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<u8>(side * side)?);
+    let plan = op.plan::<u8>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let check = exact(dy.read()?.into_iter().map(f64::from).eq(reference::equalize(&op, x)?));
+    outcome(gpu, format!("{side}x{side}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
 }
 
 /// As many whole rows of n as there are; none of less than one.

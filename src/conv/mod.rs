@@ -22,6 +22,7 @@
 //! | `strategy2` | a workgroup has the size of its tile of inputs; some invocations idle when it computes |
 //! | `strategy3` | the tile in workgroup memory, its halo left to the caches |
 //! | `register` | several outputs an invocation, sums in registers, loads of four; the fastest |
+//! | `separable` | (two and three axes) a filter that is a product of lines: sums along one axis after the other |
 //!
 //! A [`Report`](crate::Report) says, after the variant, how often each loaded element is used: the formulas of
 //! [`analysis::Axis`](crate::analysis::Axis).
@@ -37,6 +38,7 @@ mod conv_transpose;
 mod correlate;
 mod depthwise;
 mod layer;
+mod lines;
 mod product;
 mod register;
 mod stencil;
@@ -51,6 +53,7 @@ pub use conv1d::Conv1d;
 pub use conv2d::Conv2d;
 pub use conv3d::Conv3d;
 pub(crate) use layer::{Axis, Layer, room};
+pub(crate) use lines::{Form, Lines, Params as LinesParams};
 pub use stencil::Boundary;
 pub(crate) use stencil::Stencil;
 

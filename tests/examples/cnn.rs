@@ -1,6 +1,6 @@
 //! The `cnn` example: it learns a small set of its own, keeps what it has learned, and refuses what is no data.
 
-use super::streaming;
+use super::streaming as failure;
 use crate::support::{Random, gpu};
 use std::fs;
 use std::path::{Path, PathBuf};
