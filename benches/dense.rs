@@ -13,13 +13,14 @@ type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, Group); 8] = [
+    let groups: [(&str, Group); 9] = [
         ("gemm", gemm),
         ("gemm-tiles", gemm_tiles),
         ("gemm-split", gemm_split),
         ("gemm-coop", gemm_coop),
         ("gemm-compile", gemm_compile),
         ("gemm-batched", gemm_batched),
+        ("gemm-batched-forms", gemm_batched_forms),
         ("gemv", gemv),
         ("transpose", transpose),
     ];
@@ -311,13 +312,20 @@ fn gemm_compile(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Products of small matrices, and of some that a workgroup does not hold; every variant that takes them, and
-/// `small` with other numbers of products in a workgroup and other thread tiles.
+/// Products of small matrices, and of some that a workgroup does not hold; the last shape is one of no round sides.
 fn gemm_batched(bench: &mut Bench) -> Result<()> {
+    batches(bench, false)
+}
+
+/// The same by `small` with other numbers of products in a workgroup and other thread tiles.
+fn gemm_batched_forms(bench: &mut Bench) -> Result<()> {
+    batches(bench, true)
+}
+
+fn batches(bench: &mut Bench, forms: bool) -> Result<()> {
     let shapes = bench.scale(
         vec![
             [10_000, 32, 32, 32],
-            [10_000, 31, 33, 29],
             [1 << 20, 4, 4, 4],
             [1 << 18, 8, 8, 8],
             [1 << 16, 16, 16, 16],
@@ -325,14 +333,15 @@ fn gemm_batched(bench: &mut Bench) -> Result<()> {
             [4096, 64, 64, 64],
             [1024, 128, 128, 128],
             [64, 512, 512, 512],
+            [10_000, 31, 33, 29],
         ],
         vec![[1000, 4, 4, 4], [100, 32, 32, 32], [4, 128, 128, 128]],
     );
     for &shape in &shapes {
-        batched(bench, shape, centred)?;
+        batched(bench, shape, forms, centred)?;
     }
     if bench.gpu.profile().features.f16 {
-        batched(bench, shapes[0], |b| f16::from_f32(centred(b)))?;
+        batched(bench, shapes[0], forms, |b| f16::from_f32(centred(b)))?;
     }
     Ok(())
 }
@@ -341,6 +350,7 @@ fn gemm_batched(bench: &mut Bench) -> Result<()> {
 fn batched<T: Element>(
     bench: &mut Bench,
     [batch, m, n, k]: [usize; 4],
+    forms: bool,
     value: impl Fn(u32) -> T,
 ) -> Result<()>
 where
@@ -350,20 +360,19 @@ where
     let (a, b) = (random(&gpu, batch * m * k, &value)?, random(&gpu, batch * k * n, &value)?);
     let c = gpu.alloc::<T>(batch * m * n)?;
     let op = GemmBatched::new(batch, m, n, k);
-    let mut forms: Vec<_> = GemmBatched::variants()
-        .iter()
-        .filter(|v| v.name != "small" || m.max(n) <= 64)
-        .map(|v| (v.name.to_owned(), op.clone().variant(v.name)))
-        .collect();
-    if m.max(n) <= 64 {
+    let mut cases = Vec::new();
+    if !forms {
+        let variants = GemmBatched::variants().iter().filter(|v| v.name != "small" || m.max(n) <= 64);
+        cases.extend(variants.map(|v| (v.name.to_owned(), op.clone().variant(v.name))));
+    } else if m.max(n) <= 64 {
         let products = [1, 2, 4, 8, 16, 32];
         let threads = [[4, 4], [8, 4], [4, 8], [8, 8]];
         for (p, [rows, columns]) in products.into_iter().flat_map(|p| threads.map(|t| (p, t))) {
             let name = format!("small {p} of {rows}x{columns}");
-            forms.push((name, op.clone().variant("small").products(p).thread_tile(rows, columns)));
+            cases.push((name, op.clone().variant("small").products(p).thread_tile(rows, columns)));
         }
     }
-    for (variant, op) in forms {
+    for (variant, op) in cases {
         // So many products may be more than a workgroup takes.
         let Ok(plan) = op.plan::<T>(&gpu) else { continue };
         let size = format!("{batch}x{m}x{n}x{k}");

@@ -31,6 +31,7 @@ mod examples {
     #[path = "../../examples/streaming/mod.rs"]
     mod streaming;
 
+    mod cnn;
     mod rows;
     mod wordcount;
 }
@@ -39,13 +40,26 @@ mod image {
     mod grey;
 }
 mod nn {
+    mod activation_backward;
+    mod adam;
+    mod batch_norm;
+    mod bias_backward;
+    mod cross_entropy;
     mod layer_norm;
+    mod layer_norm_backward;
     mod log_softmax;
+    mod log_softmax_backward;
     mod pool;
     mod pool_backward;
     mod rms_norm;
+    mod rms_norm_backward;
     mod rows;
+    mod sequential;
+    mod sgd;
     mod softmax;
+    mod softmax_backward;
+    mod squared_error;
+    mod training;
 }
 mod primitives {
     mod histogram;

@@ -1,4 +1,4 @@
-//! The README's tables are those that the committed measurements give. `UPDATE_README=1` writes them.
+//! The README's table is what the committed measurements give. `UPDATE_README=1` writes them.
 
 use serde_json::Value;
 use std::fs;
@@ -25,34 +25,25 @@ fn time(seconds: f64) -> String {
 
 /// GFLOP/s where arithmetic bounds the op, GB/s elsewhere.
 fn rate(row: &Value) -> String {
-    match text(row, "op").starts_with("gemm") {
-        true => format!("{:.0} GFLOP/s", number(row, "gflops")),
-        false => format!("{:.0} GB/s", number(row, "gbps")),
+    let (gflops, gbps) = (number(row, "gflops"), number(row, "gbps"));
+    match text(row, "op").starts_with("gemm") || gflops > 10.0 * gbps {
+        true => format!("{gflops:.0} GFLOP/s"),
+        false => format!("{gbps:.0} GB/s"),
     }
 }
 
-fn tour() -> String {
-    let mut table =
-        "| op | type | size | variant | time | rate | ceiling | error |\n|---|---|---:|---|---:|---:|---:|---:|\n"
-            .to_owned();
-    for row in rows("tour-h100-vulkan.json") {
-        assert_eq!(row["passed"], true, "{row}");
-        let [op, dtype, size, variant] = ["op", "dtype", "size", "variant"].map(|k| text(&row, k));
-        let (percent, error) = (number(&row, "percent"), number(&row, "error"));
-        let error = if error == 0.0 { "0".to_owned() } else { format!("{error:.1e}") };
-        let time = time(number(&row, "seconds"));
-        table += &format!(
-            "| {op} | {dtype} | {size} | {variant} | {time} | {} | {percent:.0} % | {error} |\n",
-            rate(&row)
-        );
-    }
-    table
+/// What a case is without its size; products and convolutions stay apart, whose sizes are not more of the same.
+fn kind(row: &Value) -> [String; 3] {
+    let sized = ["gemm", "conv"].iter().any(|op| text(row, "op").starts_with(op));
+    let size = text(row, "size").replace(|c: char| !sized && c.is_ascii_digit(), "");
+    [text(row, "op").to_owned(), text(row, "dtype").to_owned(), size]
 }
 
-/// The fastest variant of each case that has a peer.
+/// The fastest variant of each case that has a peer; of several sizes the last, which is the largest.
 fn peers() -> String {
     let mut best: Vec<Value> = Vec::new();
-    let files = ["h100-vulkan.json", "h100-vulkan-primitives.json"].map(rows);
+    let files = ["elementwise", "primitives", "dense", "conv", "nn"];
+    let files = files.map(|family| rows(&format!("h100-vulkan-{family}.json")));
     for row in files.into_iter().flatten().filter(|r| r["peer_seconds"].is_number()) {
         match best.iter_mut().find(|b| ["op", "dtype", "size"].iter().all(|k| b[k] == row[k])) {
             Some(b) if number(&row, "seconds") < number(b, "seconds") => *b = row,
@@ -60,17 +51,19 @@ fn peers() -> String {
             None => best.push(row),
         }
     }
+    let last = |i: &usize| !best[i + 1..].iter().any(|other| kind(other) == kind(&best[*i]));
+    let best: Vec<_> = (0..best.len()).filter(last).map(|i| &best[i]).collect();
     let mut table =
         "| op | type | size | variant | tilework | rate | peer | its time | its time / ours |\n|---|---|---:|---|---:|---:|---|---:|---:|\n"
             .to_owned();
     for row in best {
         let [op, dtype, size, variant, peer] =
-            ["op", "dtype", "size", "variant", "peer"].map(|k| text(&row, k));
-        let (ours, its) = (number(&row, "seconds"), number(&row, "peer_seconds"));
+            ["op", "dtype", "size", "variant", "peer"].map(|k| text(row, k));
+        let (ours, its) = (number(row, "seconds"), number(row, "peer_seconds"));
         table += &format!(
             "| {op} | {dtype} | {size} | {variant} | {} | {} | {peer} | {} | {:.2} |\n",
             time(ours),
-            rate(&row),
+            rate(row),
             time(its),
             its / ours
         );
@@ -79,15 +72,13 @@ fn peers() -> String {
 }
 
 #[test]
-fn tables_are_those_of_the_measurements() {
+fn table_is_that_of_the_measurements() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let mut readme = fs::read_to_string(&path).unwrap();
     let written = readme.clone();
-    for (name, table) in [("tour", tour()), ("peers", peers())] {
-        let begin = readme.find(&format!("<!-- {name} -->\n")).unwrap() + name.len() + 10;
-        let end = begin + readme[begin..].find("<!-- end -->").unwrap();
-        readme.replace_range(begin..end, &table);
-    }
+    let begin = readme.find("<!-- peers -->\n").unwrap() + 15;
+    let end = begin + readme[begin..].find("<!-- end -->").unwrap();
+    readme.replace_range(begin..end, &peers());
     if std::env::var_os("UPDATE_README").is_some() {
         fs::write(&path, &readme).unwrap();
     } else {

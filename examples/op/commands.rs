@@ -14,6 +14,10 @@ use tilework::dense::{Activation, Gemm, GemmBatched, Gemv, Precision, Transpose}
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::gpu::Executable;
 use tilework::image::{Blur, Divide, Grey, GreyWeights};
+use tilework::nn::{
+    ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
+    RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
+};
 use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
@@ -142,8 +146,73 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "pool-backward",
         inputs: 2..=2,
-        keys: &[value("kind"), value("kernel"), value("stride"), value("pad"), flag("count-include-pad")],
+        keys: &[
+            value("kind"),
+            value("weights"),
+            value("kernel"),
+            value("stride"),
+            value("pad"),
+            flag("count-include-pad"),
+        ],
         job: pool_backward,
+    },
+    Command {
+        name: "batch-norm",
+        inputs: 5..=5,
+        keys: &[value("eps"), value("activation")],
+        job: batch_norm,
+    },
+    Command { name: "cross-entropy", inputs: 2..=2, keys: &[], job: cross_entropy },
+    Command { name: "squared-error", inputs: 2..=2, keys: &[], job: squared_error },
+    Command {
+        name: "activation-backward",
+        inputs: 2..=2,
+        keys: &[value("activation")],
+        job: activation_backward,
+    },
+    Command { name: "bias-backward", inputs: 1..=1, keys: &[], job: bias_backward },
+    Command {
+        name: "softmax-backward",
+        inputs: 2..=2,
+        keys: &[],
+        job: |call| softmax_backward("softmax-backward", call),
+    },
+    Command {
+        name: "log-softmax-backward",
+        inputs: 2..=2,
+        keys: &[],
+        job: |call| softmax_backward("log-softmax-backward", call),
+    },
+    Command {
+        name: "layer-norm-backward",
+        inputs: 3..=3,
+        keys: &[value("eps")],
+        job: |call| norm_backward("layer-norm-backward", call),
+    },
+    Command {
+        name: "rms-norm-backward",
+        inputs: 3..=3,
+        keys: &[value("eps")],
+        job: |call| norm_backward("rms-norm-backward", call),
+    },
+    Command {
+        name: "sgd",
+        inputs: 2..=3,
+        keys: &[value("rate"), value("momentum"), value("decay"), flag("nesterov")],
+        job: sgd,
+    },
+    Command {
+        name: "adam",
+        inputs: 5..=5,
+        keys: &[
+            value("rate"),
+            value("beta1"),
+            value("beta2"),
+            value("eps"),
+            value("decay"),
+            flag("decoupled"),
+        ],
+        job: adam,
     },
 ];
 
@@ -1004,10 +1073,8 @@ fn norm(name: &str, mut call: Call<'_>) -> Result<Job, Failure> {
     if name == "layer-norm" { of!("layer-norm", LayerNorm) } else { of!("rms-norm", RmsNorm) }
 }
 
-fn pool(mut call: Call<'_>) -> Result<Job, Failure> {
-    let [x] = call.take()?;
-    let keys = call.keys;
-    let shape = x.dims::<4>("pool: x")?;
+/// The kind of a pooling, and the extents of its windows.
+fn pooling(keys: &Keys) -> Result<(PoolKind, [usize; 2]), Failure> {
     let weights = keys.path("weights").map(|path| npy::read(&path)).transpose()?;
     let kind = keys.choice("kind", &["max", "avg", "l2", "weighted"])?;
     let mut kernel = keys.pair("kernel", [2, 2])?;
@@ -1032,6 +1099,14 @@ fn pool(mut call: Call<'_>) -> Result<Job, Failure> {
         ("l2", None) => PoolKind::L2,
         _ => PoolKind::Max,
     };
+    Ok((kind, kernel))
+}
+
+fn pool(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let keys = call.keys;
+    let shape = x.dims::<4>("pool: x")?;
+    let (kind, kernel) = pooling(keys)?;
     let op = Pool2d::new(kind, shape, kernel)
         .stride(keys.pair("stride", kernel)?)
         .pad(keys.pair("pad", [0, 0])?)
@@ -1066,12 +1141,7 @@ fn pool_backward(mut call: Call<'_>) -> Result<Job, Failure> {
     let keys = call.keys;
     let shape = x.dims::<4>("pool-backward: x")?;
     same_type("pool-backward", ("x", &x), ("dy", &dy))?;
-    let kind = match keys.choice("kind", &["max", "avg", "l2"])? {
-        "avg" => PoolKind::Average,
-        "l2" => PoolKind::L2,
-        _ => PoolKind::Max,
-    };
-    let kernel = keys.pair("kernel", [2, 2])?;
+    let (kind, kernel) = pooling(keys)?;
     let op = Pool2dBackward::new(kind, shape, kernel)
         .stride(keys.pair("stride", kernel)?)
         .pad(keys.pair("pad", [0, 0])?)
@@ -1083,6 +1153,152 @@ fn pool_backward(mut call: Call<'_>) -> Result<Job, Failure> {
     }
     let (dtype, dx) = (x.data.dtype(), Operand::Result(x.shape.clone()));
     job_on_floats!("pool-backward", dtype, op, vec![Operand::Given(x), Operand::Given(dy), dx])
+}
+
+/// Refuses an operand that is not of this shape and of f32.
+fn of_floats(op: &str, name: &str, x: &Array, shape: &[usize]) -> Result<(), Failure> {
+    if x.shape == shape && x.data.dtype() == DType::F32 {
+        return Ok(());
+    }
+    Err(refuse!("{op}: {name} is {}; it must be {} of f32", x.describe(), shape_text(shape)))
+}
+
+fn batch_norm(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, mean, variance, gamma, beta] = call.take()?;
+    let shape = x.dims::<4>("batch-norm: x")?;
+    of_floats("batch-norm", "x", &x, &shape)?;
+    let mut operands = vec![Operand::Given(x)];
+    for (name, values) in [("mean", mean), ("variance", variance), ("gamma", gamma), ("beta", beta)] {
+        of_floats("batch-norm", name, &values, &shape[1..2])?;
+        operands.push(Operand::Given(values));
+    }
+    operands.push(Operand::Result(shape.to_vec()));
+    let op = BatchNorm::new(shape)
+        .eps(call.keys.number("eps", 1e-5f32)?)
+        .activation(activation(call.keys)?)
+        .variant(call.variant);
+    Ok(job::<f32>(op, operands))
+}
+
+fn cross_entropy(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [logits, labels] = call.take()?;
+    let [rows, classes] = logits.dims("cross-entropy: logits")?;
+    of_floats("cross-entropy", "logits", &logits, &[rows, classes])?;
+    if labels.shape != [rows] || labels.data.dtype() != DType::U32 {
+        return Err(refuse!(
+            "cross-entropy: labels is {}; it must be {} of u32",
+            labels.describe(),
+            shape_text(&[rows])
+        ));
+    }
+    let op = CrossEntropy::new(rows, classes).variant(call.variant).with_gradient();
+    let results = [vec![rows], vec![], vec![rows, classes]].map(Operand::Result);
+    let operands = [Operand::Given(logits), Operand::Given(labels)].into_iter().chain(results);
+    Ok(job::<f32>(op, operands.collect()))
+}
+
+fn squared_error(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, target] = call.take()?;
+    let shape = x.shape.clone();
+    of_floats("squared-error", "x", &x, &shape)?;
+    of_floats("squared-error", "target", &target, &shape)?;
+    let op = SquaredError::new(shape.iter().product()).variant(call.variant).with_gradient();
+    let results = [vec![], shape].map(Operand::Result);
+    let operands = [Operand::Given(x), Operand::Given(target)].into_iter().chain(results);
+    Ok(job::<f32>(op, operands.collect()))
+}
+
+fn activation_backward(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [value, dy] = call.take()?;
+    same_shape("activation-backward", &value, &dy)?;
+    let op =
+        ActivationBackward::new(activation(call.keys)?, value.shape.iter().product()).variant(call.variant);
+    let (dtype, dx) = (value.data.dtype(), Operand::Result(value.shape.clone()));
+    job_on_floats!("activation-backward", dtype, op, vec![Operand::Given(value), Operand::Given(dy), dx])
+}
+
+fn bias_backward(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [dy] = call.take()?;
+    let shape = dy.shape.clone();
+    let [n, channels, ref plane @ ..] = shape[..] else {
+        return Err(refuse!("bias-backward: dy is {}; it must be (N,C) or (N,C,H,W)", dy.describe()));
+    };
+    of_floats("bias-backward", "dy", &dy, &shape)?;
+    let op = BiasBackward::new(n, channels, plane.iter().product()).variant(call.variant);
+    Ok(job::<f32>(op, vec![Operand::Given(dy), Operand::Result(vec![channels])]))
+}
+
+fn softmax_backward(name: &str, mut call: Call<'_>) -> Result<Job, Failure> {
+    let [y, dy] = call.take()?;
+    let ((rows, n), shape) = (rows_of(name, &y)?, y.shape.clone());
+    of_floats(name, "y", &y, &shape)?;
+    of_floats(name, "dy", &dy, &shape)?;
+    let operands = vec![Operand::Given(y), Operand::Given(dy), Operand::Result(shape)];
+    if name == "softmax-backward" {
+        Ok(job::<f32>(SoftmaxBackward::new(rows, n).variant(call.variant), operands))
+    } else {
+        Ok(job::<f32>(LogSoftmaxBackward::new(rows, n).variant(call.variant), operands))
+    }
+}
+
+fn norm_backward(name: &str, mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, gamma, dy] = call.take()?;
+    let ((rows, n), shape) = (rows_of(name, &x)?, x.shape.clone());
+    of_floats(name, "x", &x, &shape)?;
+    of_floats(name, "gamma", &gamma, &[n])?;
+    of_floats(name, "dy", &dy, &shape)?;
+    let eps = call.keys.number("eps", 1e-5f32)?;
+    let mut operands: Vec<_> = [x, gamma, dy].map(Operand::Given).into();
+    operands.extend([shape, vec![n]].map(Operand::Result));
+    if name == "rms-norm-backward" {
+        return Ok(job::<f32>(RmsNormBackward::new(rows, n).eps(eps).variant(call.variant), operands));
+    }
+    operands.push(Operand::Result(vec![n]));
+    Ok(job::<f32>(LayerNormBackward::new(rows, n).eps(eps).variant(call.variant), operands))
+}
+
+/// Parameters, gradients and what an optimizer keeps, all of one shape.
+fn parameters(op: &str, call: &mut Call<'_>, names: &[&str]) -> Result<(usize, Vec<Array>), Failure> {
+    let all = std::mem::take(&mut call.inputs);
+    let shape = all.first().map(|x| x.shape.clone()).unwrap_or_default();
+    for (name, values) in names.iter().zip(&all) {
+        of_floats(op, name, values, &shape)?;
+    }
+    Ok((shape.iter().product(), all))
+}
+
+fn sgd(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (n, all) = parameters("sgd", &mut call, &["parameters", "gradients", "velocity"])?;
+    let op = Sgd::new(n, call.keys.number("rate", 0.01f32)?)
+        .decay(call.keys.number("decay", 0f32)?)
+        .nesterov(call.keys.flag("nesterov"))
+        .variant(call.variant);
+    let momentum = call.keys.number("momentum", 0f32)?;
+    let fast = all.len() == 3;
+    if momentum != 0.0 && !fast {
+        return Err(refuse!("sgd: --momentum {momentum} needs velocity, the third input"));
+    }
+    let updated = |(i, x)| if i == 1 { Operand::Given(x) } else { Operand::Updated(x) };
+    let operands = all.into_iter().enumerate().map(updated).collect();
+    Ok(if fast { job::<f32>(op.with_momentum(momentum), operands) } else { job::<f32>(op, operands) })
+}
+
+fn adam(mut call: Call<'_>) -> Result<Job, Failure> {
+    let fullness = call.inputs.pop();
+    let (n, mut all) = parameters("adam", &mut call, &["parameters", "gradients", "first", "second"])?;
+    if let Some(fullness) = fullness {
+        of_floats("adam", "fullness", &fullness, &[2])?;
+        all.push(fullness);
+    }
+    let keys = call.keys;
+    let op = Adam::new(n, keys.number("rate", 1e-3f32)?)
+        .betas(keys.number("beta1", 0.9)?, keys.number("beta2", 0.999)?)
+        .eps(keys.number("eps", 1e-8f32)?)
+        .decay(keys.number("decay", 0f32)?)
+        .decoupled(keys.flag("decoupled"))
+        .variant(call.variant);
+    let updated = |(i, x)| if i == 1 { Operand::Given(x) } else { Operand::Updated(x) };
+    Ok(job::<f32>(op, all.into_iter().enumerate().map(updated).collect()))
 }
 
 fn sort(mut call: Call<'_>) -> Result<Job, Failure> {

@@ -9,7 +9,7 @@ use crate::shape::elements;
 /// Windows over each of N x C planes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Windows {
-    op: &'static str,
+    pub(super) op: &'static str,
     /// N, C, H, W.
     pub(crate) shape: [usize; 4],
     pub(crate) kernel: [usize; 2],
