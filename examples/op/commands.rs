@@ -984,7 +984,10 @@ fn layer(op: &str, keys: &Keys, shape: [usize; 4], [m, _, r, s]: [usize; 4]) -> 
         .pad(keys.pair("pad", [0, 0])?)
         .dilation(keys.pair("dilation", [1, 1])?)
         .groups(keys.number("groups", 1)?);
-    layer.output_shape().map_err(|e| refuse!("{op}: {e}"))?;
+    layer.output_shape().map_err(|e| {
+        let text = e.to_string();
+        refuse!("{op}: {}", text.strip_prefix("conv: ").unwrap_or(&text))
+    })?;
     Ok(layer)
 }
 
