@@ -203,17 +203,14 @@ pub(super) fn sample_layers(op: &'static str, variant: &str) -> Vec<Layer> {
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let mut programs = Vec::new();
-    for layer in sample_layers("conv", variant) {
-        let conv = Conv { layer, activation: Activation::None, variant: variant.into() };
-        programs.push(conv.lower_as(false, profile)?);
-        programs.push(conv.activation(Activation::Relu).lower_as(true, profile)?);
-    }
-    for activation in Activation::ALL {
-        let layer = sample_layers("conv", variant).swap_remove(0);
-        programs.push(Conv { layer, activation, variant: variant.into() }.lower_as(true, profile)?);
-    }
-    Ok(programs)
+    let of = |layer, activation| Conv { layer, activation, variant: variant.into() };
+    let layers = sample_layers("conv", variant);
+    let first = layers[0].clone();
+    let plain = layers.into_iter().map(|layer| of(layer, Activation::None).lower_as(false, profile));
+    // The end is one text for all variants.
+    let some = if variant == "direct" { &Activation::ALL[..] } else { &[Activation::Relu] };
+    let ended = some.iter().map(|activation| of(first.clone(), *activation).lower_as(true, profile));
+    plain.chain(ended).collect()
 }
 
 #[cfg(test)]

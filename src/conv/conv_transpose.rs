@@ -228,15 +228,15 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let mut programs = Vec::new();
-    for given in sample_layers("conv-transpose", variant) {
-        if given.stride != [1, 1] && variant == "depthwise" {
-            continue;
-        }
+    let layers = sample_layers("conv-transpose", variant).into_iter();
+    let fits =
+        |layer: &Layer| layer.stride == [1, 1] || !matches!(variant, "depthwise" | "tiled" | "winograd");
+    let of = |given: Layer, activation| {
         let output_padding = given.stride.map(|stride| stride - 1);
-        let activation = Activation::Relu;
-        let op = ConvTranspose { given, output_padding, activation, variant: variant.into() };
-        programs.extend([op.lower_as(false, profile)?, op.lower_as(true, profile)?]);
-    }
-    Ok(programs)
+        ConvTranspose { given, output_padding, activation, variant: variant.into() }
+    };
+    let layers: Vec<_> = layers.filter(fits).collect();
+    let ended = of(layers[0].clone(), Activation::Relu).lower_as(true, profile);
+    let plain = layers.into_iter().map(|given| of(given, Activation::None).lower_as(false, profile));
+    plain.chain([ended]).collect()
 }
