@@ -1,7 +1,7 @@
 //! Cross-entropy of logits with labels.
 
 use super::columns::mean;
-use super::rows::{Params, check_rows, pieces, policy, reduction};
+use super::rows::{Params, check_rows, check_steps, pieces, policy, reduction};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -120,6 +120,7 @@ impl CrossEntropy {
         check_rows("cross-entropy", &program.operands[1], 1, rows, profile)?;
         let policy = policy(profile);
         let lanes = (classes as u64).div_ceil(4).next_power_of_two().min(policy.workgroup);
+        check_steps("cross-entropy", classes, classes as u64, lanes, profile)?;
         let spec = reduction(lanes, policy.workgroup, profile).flag("GRADIENT", gradient);
         let kernel = program.kernel(Kernel::library("nn/cross_entropy", "measure_rows", spec));
         for piece in pieces(rows as u64, classes as u64, 4, profile) {

@@ -248,6 +248,21 @@ pub(super) fn check_rows(
     Ok(())
 }
 
+/// Refuses rows that so many lanes walk three times in more steps than some drivers let a loop have.
+pub(super) fn check_steps(op: &str, n: usize, items: u64, lanes: u64, profile: &DeviceProfile) -> Result<()> {
+    let steps = 3 * items.div_ceil(lanes);
+    if steps <= u64::from(u16::MAX) {
+        return Ok(());
+    }
+    Err(err!(
+        TooLarge,
+        "{op}: a row of {n} takes {lanes} invocations {steps} steps on {}; at most {} are safe on every driver; take \
+         shorter rows",
+        profile.name,
+        u16::MAX
+    ))
+}
+
 /// Refuses an epsilon that no root can take.
 pub(super) fn check_eps(op: &str, eps: f32) -> Result<()> {
     if eps >= 0.0 && eps.is_finite() {

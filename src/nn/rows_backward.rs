@@ -1,7 +1,7 @@
 //! What the gradients of softmax and of the norms share.
 
 use super::columns::Columns;
-use super::rows::{Params, Policy, check_eps, check_rows, pieces, policy, reduction, tile};
+use super::rows::{Params, Policy, check_eps, check_rows, check_steps, pieces, policy, reduction, tile};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -103,6 +103,7 @@ impl RowsBackward {
         let dy = Resource::Operand(if norm { 2 } else { 1 });
         let joined = norm.then(|| program.scratch(8 * rows.max(1)));
         let lanes = if whole { held.lanes } else { policy.workgroup };
+        check_steps(op, n as usize, items, lanes, profile)?;
         let workgroup = lanes.max(policy.workgroup);
         let fragment = match of {
             Of::Softmax(fragment) => fragment,

@@ -6,7 +6,7 @@ use half::f16;
 use tilework::nn::ActivationBackward;
 use tilework::program::Op;
 use tilework::reference::{activation_backward, activation_backward_bound};
-use tilework::{Activation, ErrorKind};
+use tilework::{Activation, DType, ErrorKind};
 
 fn check_all<T: Sample>(value: &[T], dy: &[T])
 where
@@ -15,8 +15,8 @@ where
     for activation in Activation::ALL {
         let want = [activation_backward(activation, value, dy)];
         let bound = [activation_backward_bound(activation, value, dy)];
-        for device in devices() {
-            let all = if device.main { usize::MAX } else { 1 };
+        for device in devices().iter().filter(|d| d.main || T::DTYPE == DType::F32) {
+            let all = if device.main && T::DTYPE == DType::F32 { usize::MAX } else { 1 };
             for variant in names(ActivationBackward::variants()).take(all) {
                 let op = ActivationBackward::new(activation, value.len()).variant(variant);
                 let what = format!("{} {variant}", activation.name());
