@@ -56,6 +56,7 @@
 //! | the brightness of pixels, a box or Gaussian blur, edges, equalised histograms | [`Grey`], [`Blur`], [`Gaussian`], [`Sobel`], [`Equalize`] ([`image`]) |
 //! | rows as probabilities; rows normalised | [`Softmax`], [`LogSoftmax`], [`LayerNorm`], [`RmsNorm`] ([`nn`]) |
 //! | the largest, or the mean, of windows of images | [`Pool2d`], [`Pool2dBackward`] ([`nn`]) |
+//! | losses, gradients, steps of training; networks of layers | [`nn::Sequential`] and others ([`nn`]) |
 //! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
@@ -108,6 +109,7 @@ mod shape;
 pub mod sparse;
 
 pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};
+pub use conv::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
 pub use dense::{
     Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Precision, Transpose, Widened,
 };
@@ -135,6 +137,7 @@ pub mod prelude {
     pub use crate::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
     pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
+    pub use crate::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
     pub use crate::{Histogram, RadixSort, TopK};
     pub use crate::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
