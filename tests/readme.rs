@@ -4,8 +4,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-fn rows(file: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results").join(file);
+fn rows(path: &Path) -> Vec<Value> {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -42,9 +41,11 @@ fn kind(row: &Value) -> [String; 3] {
 /// The fastest variant of each case that has a peer; of several sizes the last, which is the largest.
 fn peers() -> String {
     let mut best: Vec<Value> = Vec::new();
-    let files = ["elementwise", "primitives", "dense", "conv", "nn"];
-    let files = files.map(|family| rows(&format!("h100-vulkan-{family}.json")));
-    for row in files.into_iter().flatten().filter(|r| r["peer_seconds"].is_number()) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let files = files.iter().map(|path| rows(path));
+    for row in files.flatten().filter(|r| r["peer_seconds"].is_number()) {
         match best.iter_mut().find(|b| ["op", "dtype", "size"].iter().all(|k| b[k] == row[k])) {
             Some(b) if number(&row, "seconds") < number(b, "seconds") => *b = row,
             Some(_) => {}
