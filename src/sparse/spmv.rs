@@ -4,7 +4,7 @@ mod atomic;
 mod by_row;
 mod segmented;
 
-use super::{Format, Stored};
+use super::{Format, Statistics, Stored};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -82,6 +82,7 @@ pub struct Spmv {
     pub(crate) alpha: f32,
     pub(crate) beta: f32,
     deterministic: bool,
+    seen: Option<String>,
     variant: String,
 }
 
@@ -154,7 +155,7 @@ const OUTLIER: usize = 8;
 impl Spmv {
     /// With a matrix that is stored like this.
     pub fn new(matrix: Stored) -> Self {
-        Self { matrix, alpha: 1.0, beta: 0.0, deterministic: false, variant: "auto".into() }
+        Self { matrix, alpha: 1.0, beta: 0.0, deterministic: false, seen: None, variant: "auto".into() }
     }
 
     /// Factor of the product; 1 by default. With 0, the matrix and `x` are not read.
@@ -175,6 +176,14 @@ impl Spmv {
     #[must_use]
     pub fn deterministic(mut self, wanted: bool) -> Self {
         self.deterministic = wanted;
+        self
+    }
+
+    /// What was seen of the rows, and the format that suits them: the plan's report repeats it.
+    #[must_use]
+    pub fn seen(mut self, statistics: &Statistics) -> Self {
+        let (format, why) = statistics.format();
+        self.seen = Some(format!("{format} suits the matrix: {why}"));
         self
     }
 
@@ -308,6 +317,9 @@ impl Op<f32> for Spmv {
         if !product {
             let zero = if self.alpha == 0.0 { "alpha is 0" } else { "there are no entries" };
             why = format!("{why}; {zero}, so y is only scaled");
+        }
+        if let Some(seen) = &self.seen {
+            why = format!("{why}; {seen}");
         }
         let mut program = Program::new("spmv", variant.name, why);
         program.cost = self.cost(&operands, product);
