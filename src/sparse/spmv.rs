@@ -83,6 +83,7 @@ pub struct Spmv {
     pub(crate) beta: f32,
     deterministic: bool,
     seen: Option<String>,
+    tile: Option<(u32, u32)>,
     variant: String,
 }
 
@@ -155,7 +156,15 @@ const OUTLIER: usize = 8;
 impl Spmv {
     /// With a matrix that is stored like this.
     pub fn new(matrix: Stored) -> Self {
-        Self { matrix, alpha: 1.0, beta: 0.0, deterministic: false, seen: None, variant: "auto".into() }
+        Self {
+            matrix,
+            alpha: 1.0,
+            beta: 0.0,
+            deterministic: false,
+            seen: None,
+            tile: None,
+            variant: "auto".into(),
+        }
     }
 
     /// Factor of the product; 1 by default. With 0, the matrix and `x` are not read.
@@ -191,6 +200,15 @@ impl Spmv {
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Invocations of a workgroup and items of each in `coo`, `csc` and `csr-merge`, instead of what the device's
+    /// policy has: for tuning.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn tile(mut self, workgroup_size: u32, items: u32) -> Self {
+        self.tile = Some((workgroup_size, items));
         self
     }
 
@@ -327,8 +345,11 @@ impl Op<f32> for Spmv {
         if self.matrix.rows == 0 {
             return Ok(program);
         }
-        let mut lowering =
-            Lowering { spmv: self, matrix: self.matrix, profile, policy: policy(profile), program };
+        let mut policy = policy(profile);
+        if let Some((tile_size, items)) = self.tile {
+            policy = Policy { tile_size, coo_items: items, merge_items: items, ..policy };
+        }
+        let mut lowering = Lowering { spmv: self, matrix: self.matrix, profile, policy, program };
         lowering.lower(product)?;
         Ok(lowering.program)
     }

@@ -148,6 +148,29 @@ fn every_format_and_variant_matches_reference() {
 }
 
 #[test]
+fn tiles_of_every_size_match_reference() {
+    let csr = ragged(3000, 2500, 2000);
+    let x = Random::new(3).elements::<f32>(2500);
+    let want = spmv(1.0, &csr, &x, 0.0, &[0.0; 3000]).unwrap();
+    let bound = spmv_bound(1.0, &csr, &x, 0.0, &[0.0; 3000]).unwrap();
+    for device in devices().iter().filter(|device| device.main) {
+        let gpu = &device.gpu;
+        // Those of cards; and so small that carries have carries.
+        for (workgroup_size, items) in [(256, 5), (256, 7), (4, 3), (2, 2)] {
+            for (a, variant) in
+                [(gpu.upload_matrix(&csr), "csr-merge"), (gpu.upload_matrix(&csr.to_coo()), "coo")]
+            {
+                let a = a.unwrap();
+                let op = Spmv::new(a.stored()).variant(variant).tile(workgroup_size, items);
+                let got = run(gpu, &a, &op, &x, &[0.0; 3000]).unwrap();
+                let what = format!("{}: {variant} {workgroup_size} x {items}", device.label);
+                assert_close(&what, &numbers(&got), &want, &bound);
+            }
+        }
+    }
+}
+
+#[test]
 fn small_and_empty_matrices_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
         for (rows, cols) in [(0, 0), (0, 5), (5, 0), (1, 1), (1, 70), (70, 1)] {
