@@ -1,4 +1,4 @@
-//! Stencils.
+//! Stencils and convolution layers.
 
 mod support;
 
@@ -12,8 +12,13 @@ type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, Group); 4] =
-        [("conv1d", conv1d), ("conv2d", conv2d), ("conv3d", conv3d), ("conv-outputs", outputs)];
+    let groups: [(&str, Group); 5] = [
+        ("conv", conv),
+        ("conv1d", conv1d),
+        ("conv2d", conv2d),
+        ("conv3d", conv3d),
+        ("conv-outputs", outputs),
+    ];
     for (name, group) in groups {
         if bench.wants(name) {
             group(&mut bench)?;
@@ -133,5 +138,75 @@ fn outputs(bench: &mut Bench) -> Result<()> {
         let desc = Conv3d::new([edge; 3], [3; 3], &weights(27)).variant("register").outputs(rows, planes);
         measure(bench, ("conv3d", &name, format!("{edge}x{edge}x{edge} 3x3x3")), &desc, &x, &y)?;
     }
+    Ok(())
+}
+
+/// The layers of the comparison with their gradients: the variants that are chosen first, then all others that fit.
+fn conv(bench: &mut Bench) -> Result<()> {
+    conv_layers(bench, true)?;
+    conv_layers(bench, false)
+}
+
+fn conv_layers(bench: &mut Bench, chosen: bool) -> Result<()> {
+    let same = |shape, filters, k: usize| Conv::new(shape, filters, [k; 2]).pad([k / 2; 2]);
+    let cases = bench.scale(
+        vec![
+            ([64, 64, 56, 56], same([64, 64, 56, 56], 64, 3)),
+            ([32, 256, 28, 28], same([32, 256, 28, 28], 256, 3)),
+            ([128, 16, 80, 80], same([128, 16, 80, 80], 32, 7)),
+            ([32, 512, 56, 56], same([32, 512, 56, 56], 512, 3).groups(512)),
+        ],
+        vec![
+            ([2, 32, 28, 28], same([2, 32, 28, 28], 32, 3)),
+            ([4, 32, 28, 28], same([4, 32, 28, 28], 32, 3).groups(32)),
+        ],
+    );
+    for (shape, layer) in cases {
+        let gpu = bench.gpu.clone();
+        let [filters, _, r, s] = layer.weights_shape();
+        let depthwise = filters == shape[1] && layer.weights_shape()[1] == 1;
+        let (inputs, outputs) = (shape.iter().product(), layer.output_shape()?.iter().product());
+        let weights = layer.weights_shape().iter().product();
+        let (x, w) = (random(&gpu, inputs, centred)?, random(&gpu, weights, centred)?);
+        let y = random(&gpu, outputs, centred)?;
+        let (dx, dw) = (gpu.alloc::<f32>(inputs)?, gpu.alloc::<f32>(weights)?);
+        let [n, c, h, wide] = shape;
+        let size = format!("{n}x{c}x{h}x{wide} {r}x{s} {filters}");
+        for v in Conv::variants() {
+            let op = layer.clone().variant(v.name);
+            layer_case(bench, ("conv", v.name, &size), [&layer, &op], chosen, [&x, &w, &y])?;
+        }
+        let data = ConvBackwardData::new(&layer);
+        for v in ConvBackwardData::variants() {
+            let op = data.clone().variant(v.name);
+            layer_case(bench, ("conv-backward-data", v.name, &size), [&data, &op], chosen, [&y, &w, &dx])?;
+        }
+        // By definition every weight walks through all images: minutes on large layers.
+        let names = ConvBackwardWeights::variants().iter().map(|v| v.name);
+        for name in names.filter(|name| depthwise || *name != "direct") {
+            let auto = ConvBackwardWeights::new(&layer);
+            let op = auto.clone().variant(name);
+            layer_case(bench, ("conv-backward-weights", name, &size), [&auto, &op], chosen, [&x, &y, &dw])?;
+        }
+    }
+    Ok(())
+}
+
+/// Measures one variant of a layer, if it is the one that is chosen by itself, or if it is not; one that does not fit
+/// is left out.
+fn layer_case<D: Op<f32, Operands = (In<f32>, In<f32>, Out<f32>)>>(
+    bench: &mut Bench,
+    (op, variant, size): (&str, &str, &str),
+    [auto, desc]: [&D; 2],
+    chosen: bool,
+    [a, b, c]: [&Buffer<f32>; 3],
+) -> Result<()> {
+    let profile = bench.gpu.profile();
+    if (auto.lower(profile)?.variant == variant) != chosen {
+        return Ok(());
+    }
+    let Ok(plan) = desc.plan::<f32>(&bench.gpu) else { return Ok(()) };
+    let case = Case { op, variant, dtype: "f32", size: size.into(), cost: plan.program().cost };
+    bench.device(&case, |rec| plan.record(rec, a, b, c));
     Ok(())
 }

@@ -1,17 +1,19 @@
-//! Images of bytes.
+//! Images.
 
 mod support;
 
 use support::{Bench, Case, random};
-use tilework::Result;
 use tilework::prelude::*;
+use tilework::program::{In, Op, Out};
+use tilework::{Element, Result};
 
 /// The cases of an op.
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, Group); 2] = [("grey", grey), ("blur", blur)];
+    let groups: [(&str, Group); 5] =
+        [("grey", grey), ("blur", blur), ("gaussian", gaussian), ("sobel", sobel), ("equalize", equalize)];
     for (name, group) in groups {
         if bench.wants(name) {
             group(&mut bench)?;
@@ -21,15 +23,73 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// Measures one way to run an op; one that does not fit is left out.
+fn measure<T: Element, D: Op<T, Operands = (In<T>, Out<T>)>>(
+    bench: &mut Bench,
+    (op, variant, size): (&str, &str, String),
+    desc: &D,
+    (x, y): (&Buffer<T>, &Buffer<T>),
+) -> Result<()> {
+    let Ok(plan) = desc.plan::<T>(&bench.gpu) else { return Ok(()) };
+    let [input, output] = [0, 1].map(|i| plan.program().operands[i].len);
+    let (dtype, cost) = (T::DTYPE.to_string(), plan.program().cost);
+    let case = Case { op, variant, dtype: &dtype, size, cost };
+    let (x, y) = (x.slice(..input)?, y.slice(..output)?);
+    bench.device(&case, |rec| plan.record(rec, x, y));
+    Ok(())
+}
+
+/// The size, for rows.
+fn name(image: Image, what: &str) -> String {
+    let layout = if image.layout == Layout::Planar { " planar" } else { "" };
+    format!("{}x{}x{}{layout}{what}", image.h, image.w, image.channels)
+}
+
+/// Elements of the largest image.
+fn most(images: &[Image]) -> usize {
+    images.iter().map(|i| i.h * i.w * i.channels).max().unwrap_or(0)
+}
+
+/// Larger than any cache; rows that are no whole words; colours in both layouts.
+fn images(bench: &Bench) -> Vec<Image> {
+    bench.scale(
+        vec![
+            Image::grey(8192, 8192),
+            Image::grey(16384, 16384),
+            Image::grey(8191, 8191),
+            Image::rgb(8192, 8192),
+            Image::rgb(8192, 8192).planar(),
+        ],
+        vec![Image::grey(512, 512), Image::rgb(256, 257)],
+    )
+}
+
+/// A buffer of random elements, and one for results.
+fn buffers<T: Element>(gpu: &Gpu, n: usize, value: impl Fn(u32) -> T) -> Result<(Buffer<T>, Buffer<T>)> {
+    Ok((random(gpu, n, value)?, gpu.alloc::<T>(n)?))
+}
+
+/// Uniform in [0, 1).
+fn share(bits: u32) -> f32 {
+    (bits >> 8) as f32 / 16_777_216.0
+}
+
 fn grey(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
-    for side in bench.scale(vec![1024, 8192, 8191], vec![512]) {
-        let (x, y) = (random(&gpu, 3 * side * side, |b| b as u8)?, gpu.alloc::<u8>(side * side)?);
+    let colours = [
+        Image::rgb(8192, 8192),
+        Image::rgb(8191, 8191),
+        Image::rgba(8192, 8192),
+        Image::rgb(8192, 8192).planar(),
+    ];
+    let images = bench.scale([&[Image::rgb(1024, 1024)], &colours[..]].concat(), vec![Image::rgb(512, 512)]);
+    let ((x, y), (fx, fy)) =
+        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    for image in images {
         for v in Grey::variants() {
-            let plan = Grey::new(side, side).variant(v.name).plan::<u8>(&gpu)?;
-            let (size, cost) = (format!("{side}x{side}"), plan.program().cost);
-            let case = Case { op: "grey", variant: v.name, dtype: "u8", size, cost };
-            bench.device(&case, |rec| plan.record(rec, &x, &y));
+            let desc = Grey::new(image).variant(v.name);
+            measure(bench, ("grey", v.name, name(image, "")), &desc, (&x, &y))?;
+            measure(bench, ("grey", v.name, name(image, "")), &desc, (&fx, &fy))?;
         }
     }
     Ok(())
@@ -37,18 +97,73 @@ fn grey(bench: &mut Bench) -> Result<()> {
 
 fn blur(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
-    let cases = [(8192, 1), (8192, 2), (8192, 4), (8192, 8), (8192, 16), (8192, 64), (8191, 2)];
-    let cases = bench.scale(cases.to_vec(), vec![(512, 1), (512, 8)]);
-    let most = cases.iter().map(|c| c.0).max().unwrap_or(0usize).pow(2);
-    let (x, y) = (random(&gpu, most, |b| b as u8)?, gpu.alloc::<u8>(most)?);
-    for (side, radius) in cases {
-        for v in Blur::variants() {
-            // One that does not fit the radius is left out.
-            let Ok(plan) = Blur::new(side, side, radius).variant(v.name).plan::<u8>(&gpu) else { continue };
-            let (size, cost) = (format!("{side}x{side} radius {radius}"), plan.program().cost);
-            let case = Case { op: "blur", variant: v.name, dtype: "u8", size, cost };
-            let (x, y) = (x.slice(..side * side)?, y.slice(..side * side)?);
-            bench.device(&case, |rec| plan.record(rec, x, y));
+    let images = images(bench);
+    let ((x, y), (fx, fy)) =
+        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    for image in images {
+        let many = image == Image::grey(8192, 8192);
+        for radius in if many { vec![1, 2, 4, 6, 8, 16, 64] } else { vec![2] } {
+            for v in Blur::variants() {
+                if radius > 8 && ["naive", "tiled"].contains(&v.name) {
+                    continue;
+                }
+                let desc = Blur::new(image, radius).variant(v.name);
+                let size = name(image, &format!(" radius {radius}"));
+                measure(bench, ("blur", v.name, size.clone()), &desc, (&x, &y))?;
+                measure(bench, ("blur", v.name, size), &desc, (&fx, &fy))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn gaussian(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let images = images(bench);
+    let ((x, y), (fx, fy)) =
+        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    for image in images {
+        let many = image == Image::grey(8192, 8192);
+        for sigma in if many { vec![0.5, 1.0, 1.5, 3.0, 6.0, 20.0] } else { vec![1.0] } {
+            for v in Gaussian::variants() {
+                if sigma > 2.0 && v.name == "naive" {
+                    continue;
+                }
+                let desc = Gaussian::new(image, sigma).variant(v.name);
+                let size = name(image, &format!(" sigma {sigma}"));
+                measure(bench, ("gaussian", v.name, size.clone()), &desc, (&x, &y))?;
+                measure(bench, ("gaussian", v.name, size), &desc, (&fx, &fy))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sobel(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let images = images(bench);
+    let ((x, y), (fx, fy)) =
+        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    for image in images {
+        for v in Sobel::variants() {
+            let desc = Sobel::new(image).variant(v.name);
+            measure(bench, ("sobel", v.name, name(image, "")), &desc, (&x, &y))?;
+            measure(bench, ("sobel", v.name, name(image, "")), &desc, (&fx, &fy))?;
+        }
+    }
+    Ok(())
+}
+
+fn equalize(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let images = images(bench);
+    let ((x, y), (fx, fy)) =
+        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    for image in images {
+        for v in Equalize::variants() {
+            let desc = Equalize::new(image).variant(v.name);
+            measure(bench, ("equalize", v.name, name(image, "")), &desc, (&x, &y))?;
+            measure(bench, ("equalize", v.name, name(image, "")), &desc, (&fx, &fy))?;
         }
     }
     Ok(())

@@ -5,17 +5,21 @@ mod support;
 use half::f16;
 use support::{Bench, Case, centred, random};
 use tilework::gpu::Slice;
+use tilework::nn::{
+    ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
+    RmsNormBackward, Sequential, Sgd, SoftmaxBackward, SquaredError,
+};
 use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 use tilework::prelude::*;
 use tilework::program::{In, Op, Out};
-use tilework::{Element, Result};
+use tilework::{DType, Element, Result};
 
 /// The cases of some ops.
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, Group); 7] = [
+    let groups: [(&str, Group); 19] = [
         ("softmax", softmax),
         ("log-softmax", log_softmax),
         ("layer-norm", layer_norm),
@@ -23,6 +27,18 @@ fn main() -> Result<()> {
         ("rows-lanes", rows_lanes),
         ("pool", pool),
         ("pool-backward", pool_backward),
+        ("batch-norm", batch_norm),
+        ("cross-entropy", cross_entropy),
+        ("squared-error", squared_error),
+        ("activation-backward", activation_backward),
+        ("bias-backward", bias_backward),
+        ("softmax-backward", softmax_backward),
+        ("log-softmax-backward", log_softmax_backward),
+        ("layer-norm-backward", layer_norm_backward),
+        ("rms-norm-backward", rms_norm_backward),
+        ("sgd", sgd),
+        ("adam", adam),
+        ("sequential", sequential),
     ];
     for (name, group) in groups {
         if bench.wants(name) {
@@ -187,13 +203,142 @@ fn pool_backward(bench: &mut Bench) -> Result<()> {
     let len = shape.iter().product();
     let (x, dx) = (random(&bench.gpu, len, centred)?, bench.gpu.alloc::<f32>(len)?);
     let dy = random(&bench.gpu, len / 4, centred)?;
-    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2] {
+    let weights = PoolKind::Weighted(vec![0.1, 0.2, 0.3, 0.4]);
+    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2, weights] {
         let size = format!("{n}x{c}x{h}x{w} {} 2x2", kind.name());
         let plan = Pool2dBackward::new(kind, shape, [2, 2]).plan::<f32>(&bench.gpu)?;
         let program = plan.program();
         let case =
             Case { op: "pool-backward", variant: program.variant, dtype: "f32", size, cost: program.cost };
         bench.device(&case, |rec| plan.record(rec, &x, &dy, &dx));
+    }
+    Ok(())
+}
+
+/// Measures an op on buffers of its own: floats at random, labels of 0.
+fn any(bench: &mut Bench, op: &impl Op<f32>, size: String) -> Result<()> {
+    let executable = op.plan::<f32>(&bench.gpu)?.into_executable();
+    let program = executable.program();
+    let case = Case { op: program.op, variant: program.variant, dtype: "f32", size, cost: program.cost };
+    let (mut floats, mut labels) = (Vec::new(), Vec::new());
+    for operand in &program.operands {
+        if operand.dtype == DType::U32 {
+            labels.push(bench.gpu.alloc_zeroed::<u32>(operand.len)?);
+        } else {
+            floats.push(random(&bench.gpu, operand.len, centred)?);
+        }
+    }
+    let (mut float, mut label) = (floats.iter(), labels.iter());
+    let slices: Vec<_> = (program.operands.iter())
+        .filter_map(|operand| {
+            if operand.dtype == DType::U32 {
+                label.next().map(|buffer| Slice::from(buffer).untyped())
+            } else {
+                float.next().map(|buffer| Slice::from(buffer).untyped())
+            }
+        })
+        .collect();
+    bench.device(&case, |rec| executable.record(rec, &slices));
+    Ok(())
+}
+
+/// Rows of gradients: the case of the forward pass, short, odd and long ones.
+fn rows(bench: &Bench) -> Vec<(usize, usize)> {
+    bench.scale(
+        vec![(16384, 4096), (16384, 4095), (1 << 20, 64), (65536, 1000), (4096, 16384)],
+        vec![(256, 1024), (256, 1023), (4096, 64)],
+    )
+}
+
+fn softmax_backward(bench: &mut Bench) -> Result<()> {
+    for (rows, n) in rows(bench) {
+        any(bench, &SoftmaxBackward::new(rows, n), format!("{rows}x{n}"))?;
+    }
+    any(bench, &SoftmaxBackward::new(16, 4096).variant("passes"), "16x4096".into())
+}
+
+fn log_softmax_backward(bench: &mut Bench) -> Result<()> {
+    let (rows, n) = rows(bench)[0];
+    any(bench, &LogSoftmaxBackward::new(rows, n), format!("{rows}x{n}"))
+}
+
+fn layer_norm_backward(bench: &mut Bench) -> Result<()> {
+    for (rows, n) in rows(bench) {
+        any(bench, &LayerNormBackward::new(rows, n), format!("{rows}x{n}"))?;
+    }
+    Ok(())
+}
+
+fn rms_norm_backward(bench: &mut Bench) -> Result<()> {
+    let (rows, n) = rows(bench)[0];
+    any(bench, &RmsNormBackward::new(rows, n), format!("{rows}x{n}"))
+}
+
+fn bias_backward(bench: &mut Bench) -> Result<()> {
+    for (n, channels, plane) in bench.scale(
+        vec![(16384, 4096, 1), (1 << 20, 64, 1), (128, 10, 1), (64, 64, 3136)],
+        vec![(512, 512, 1), (64, 16, 784)],
+    ) {
+        any(bench, &BiasBackward::new(n, channels, plane), format!("{n}x{channels}x{plane}"))?;
+    }
+    Ok(())
+}
+
+fn activation_backward(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 26, 1 << 18);
+    for activation in Activation::ALL {
+        any(bench, &ActivationBackward::new(activation, n), format!("{} {n}", activation.name()))?;
+    }
+    Ok(())
+}
+
+fn batch_norm(bench: &mut Bench) -> Result<()> {
+    for shape in bench.scale([[64, 64, 112, 112], [64, 512, 7, 7]], [[2, 8, 56, 56], [2, 64, 7, 7]]) {
+        let [n, c, h, w] = shape;
+        let op = BatchNorm::new(shape).activation(Activation::Relu);
+        any(bench, &op, format!("{n}x{c}x{h}x{w}"))?;
+    }
+    Ok(())
+}
+
+fn cross_entropy(bench: &mut Bench) -> Result<()> {
+    for (n, classes) in bench.scale([(128, 10), (65536, 1000)], [(128, 10), (256, 1000)]) {
+        any(bench, &CrossEntropy::new(n, classes).with_gradient(), format!("{n}x{classes}"))?;
+    }
+    Ok(())
+}
+
+fn squared_error(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 26, 1 << 18);
+    any(bench, &SquaredError::new(n).with_gradient(), n.to_string())
+}
+
+fn sgd(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 26, 1 << 18);
+    any(bench, &Sgd::new(n, 1e-9), n.to_string())?;
+    any(bench, &Sgd::new(n, 1e-9).with_momentum(0.9), format!("{n} with momentum"))
+}
+
+fn adam(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 26, 1 << 18);
+    any(bench, &Adam::new(n, 1e-9), n.to_string())
+}
+
+/// The network of the `cnn` example: a forward pass, and a step of training.
+fn sequential(bench: &mut Bench) -> Result<()> {
+    let net = Sequential::new([1, 28, 28])
+        .conv(32, [3, 3], [1, 1], [1, 1])
+        .activation(Activation::Relu)
+        .pool(PoolKind::Max, [2, 2], [2, 2])
+        .conv(64, [3, 3], [1, 1], [1, 1])
+        .activation(Activation::Relu)
+        .pool(PoolKind::Max, [2, 2], [2, 2])
+        .linear(128)
+        .activation(Activation::Relu)
+        .linear(10);
+    for batch in bench.scale([128, 1024], [4, 16]) {
+        any(bench, &net.forward(batch), format!("batch of {batch}"))?;
+        any(bench, &net.train(batch, Adam::new(0, 1e-3)), format!("batch of {batch}"))?;
     }
     Ok(())
 }

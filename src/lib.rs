@@ -54,9 +54,10 @@
 //! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
 //! | a sparse matrix times a vector, in any format | [`Spmv`] ([`sparse`]) |
 //! | a filter along a line, over an image or a volume | [`Conv1d`], [`Conv2d`], [`Conv3d`] ([`conv`]) |
-//! | the brightness of pixels, a box blur | [`Grey`], [`Blur`] ([`image`]) |
+//! | the brightness of pixels, a box or Gaussian blur, edges, equalised histograms | [`Grey`], [`Blur`], [`Gaussian`], [`Sobel`], [`Equalize`] ([`image`]) |
 //! | rows as probabilities; rows normalised | [`Softmax`], [`LogSoftmax`], [`LayerNorm`], [`RmsNorm`] ([`nn`]) |
 //! | the largest, or the mean, of windows of images | [`Pool2d`], [`Pool2dBackward`] ([`nn`]) |
+//! | losses, gradients, steps of training; networks of layers | [`nn::Sequential`] and others ([`nn`]) |
 //! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
@@ -109,6 +110,7 @@ mod shape;
 pub mod sparse;
 
 pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};
+pub use conv::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
 pub use dense::{
     Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Precision, Transpose, Widened,
 };
@@ -116,7 +118,7 @@ pub use element::{DType, Element};
 pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
-pub use image::{Blur, Divide, Grey, GreyWeights};
+pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
 pub use nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 pub use plan::{DeviceMatrix, Plan, Plannable, Report};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
@@ -134,9 +136,10 @@ pub mod prelude {
         Transpose, Widened, Zip, ZipFn,
     };
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
-    pub use crate::{Blur, Divide, Grey, GreyWeights};
+    pub use crate::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
     pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
+    pub use crate::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
     pub use crate::{DeviceMatrix, Spmv};
     pub use crate::{Histogram, RadixSort, TopK};
     pub use crate::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};

@@ -77,6 +77,7 @@ macro_rules! record {
             ///
             /// # Errors
             /// See [`Plan`].
+            #[allow(clippy::too_many_arguments, reason = "one for each operand")]
             pub fn record<'a, Enc: Encoder>(
                 &self,
                 rec: &mut Recorder<Enc>,
@@ -102,6 +103,11 @@ record!(input: In<A>, output: Out<B>, count: Out<C>);
 record!(input: In<A>, values: Out<B>, counts: Out<C>, count: Out<D>);
 record!(keys: In<A>, values: In<B>, keys_out: Out<C>, results: Out<D>, count: Out<E>);
 record!(a: In<A>, b: In<B>, bias: In<C>, c: InOut<D>);
+record!(x: In<A>, gamma: In<B>, dy: In<C>, dx: Out<D>, dgamma: Out<E>, dbeta: Out<F>);
+record!(x: In<A>, mean: In<B>, variance: In<C>, gamma: In<D>, beta: In<E>, output: Out<F>);
+record!(x: In<A>, labels: In<B>, parameters: InOut<C>, state: InOut<D>, loss: Out<E>);
+record!(parameters: InOut<A>, gradients: In<B>, velocity: InOut<C>);
+record!(parameters: InOut<A>, gradients: In<B>, first: InOut<C>, second: InOut<D>, fullness: InOut<E>);
 
 /// What a plan says of itself.
 #[derive(Debug, Clone, PartialEq)]

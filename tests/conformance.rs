@@ -11,6 +11,7 @@
 //! that must hold as well. What moves or compares elements, integers and positions are exact.
 
 mod array;
+mod conv;
 mod dense;
 mod elementwise;
 mod nn;
@@ -42,11 +43,15 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("ArgMax", reduce::arg_max),
     ("ArgMin", reduce::arg_min),
     ("AveragePool", |call| nn::pool(call, PoolKind::Average)),
+    ("BatchNormalization", nn::batch_norm),
     ("Compress", primitives::compress),
+    ("Conv", conv::conv),
+    ("ConvTranspose", conv::conv_transpose),
     ("CumSum", primitives::cum_sum),
     ("Div", |call| elementwise::fold(call, &ZipFn::Div)),
     ("Einsum", dense::einsum),
     ("Exp", |call| elementwise::map(call, &elementwise::exp())),
+    ("Gelu", elementwise::exact_gelu),
     ("Gemm", dense::gemm),
     ("GlobalAveragePool", |call| nn::global_pool(call, PoolKind::Average)),
     ("GlobalMaxPool", |call| nn::global_pool(call, PoolKind::Max)),
@@ -73,6 +78,7 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("ReduceSumSquare", reduce::sum_square),
     ("Relu", |call| elementwise::map(call, &elementwise::relu())),
     ("Sigmoid", |call| elementwise::map(call, &elementwise::sigmoid())),
+    ("Sign", |call| elementwise::map(call, &elementwise::sign())),
     ("Softmax", |call| nn::softmax(call, false)),
     ("Sqrt", |call| elementwise::map(call, &elementwise::sqrt())),
     ("Sub", |call| elementwise::fold(call, &ZipFn::Sub)),
@@ -83,7 +89,7 @@ const OPERATORS: &[(&str, Runner)] = &[
 
 /// Those with several results.
 const WITH_SEVERAL_RESULTS: &[(&str, SeveralRunner)] =
-    &[("TopK", top_k::top_k), ("Unique", primitives::unique)];
+    &[("SoftmaxCrossEntropyLoss", nn::cross_entropy), ("TopK", top_k::top_k), ("Unique", primitives::unique)];
 
 /// Those of which the first result is the op's; mean and inverse deviation of rows are none of ours.
 const FIRST_RESULT: &[(&str, Runner)] = &[("LayerNormalization", |call| nn::norm(call, false))];

@@ -5,9 +5,15 @@
 mod architecture;
 mod conformance;
 mod conv {
+    #[allow(clippy::module_inception, reason = "an op has a file of its name")]
+    mod conv;
     mod conv1d;
     mod conv2d;
     mod conv3d;
+    mod conv_backward_data;
+    mod conv_backward_weights;
+    mod conv_transpose;
+    mod layers;
 }
 mod dense {
     mod gemm;
@@ -25,21 +31,40 @@ mod examples {
     #[path = "../../examples/streaming/mod.rs"]
     mod streaming;
 
+    mod cnn;
+    mod image;
     mod rows;
     mod wordcount;
 }
 mod image {
     mod blur;
+    mod equalize;
+    mod gaussian;
     mod grey;
+    mod pixels;
+    mod sobel;
 }
 mod nn {
+    mod activation_backward;
+    mod adam;
+    mod batch_norm;
+    mod bias_backward;
+    mod cross_entropy;
     mod layer_norm;
+    mod layer_norm_backward;
     mod log_softmax;
+    mod log_softmax_backward;
     mod pool;
     mod pool_backward;
     mod rms_norm;
+    mod rms_norm_backward;
     mod rows;
+    mod sequential;
+    mod sgd;
     mod softmax;
+    mod softmax_backward;
+    mod squared_error;
+    mod training;
 }
 mod primitives {
     mod histogram;

@@ -9,10 +9,15 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use tilework::conv::{Boundary, Conv1d, Conv2d, Conv3d};
+use tilework::conv::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
 use tilework::dense::{Activation, Gemm, GemmBatched, Gemv, Precision, Transpose};
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::gpu::Executable;
-use tilework::image::{Blur, Divide, Grey, GreyWeights};
+use tilework::image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
+use tilework::nn::{
+    ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
+    RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
+};
 use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
@@ -88,8 +93,57 @@ const COMMANDS: &[Command] = &[
     Command { name: "conv1d", inputs: 2..=2, keys: &[value("boundary")], job: conv1d },
     Command { name: "conv2d", inputs: 2..=2, keys: &[value("boundary")], job: conv2d },
     Command { name: "conv3d", inputs: 2..=2, keys: &[value("boundary")], job: conv3d },
-    Command { name: "grey", inputs: 1..=1, keys: &[value("weights")], job: grey },
-    Command { name: "blur", inputs: 1..=1, keys: &[value("radius"), value("divide")], job: blur },
+    Command {
+        name: "conv",
+        inputs: 2..=3,
+        keys: &[value("stride"), value("pad"), value("dilation"), value("groups"), value("activation")],
+        job: conv,
+    },
+    Command {
+        name: "conv-transpose",
+        inputs: 2..=3,
+        keys: &[
+            value("stride"),
+            value("pad"),
+            value("dilation"),
+            value("groups"),
+            value("output-padding"),
+            value("activation"),
+        ],
+        job: conv_transpose,
+    },
+    Command {
+        name: "conv-backward-data",
+        inputs: 2..=2,
+        keys: &[value("shape"), value("stride"), value("pad"), value("dilation"), value("groups")],
+        job: conv_backward_data,
+    },
+    Command {
+        name: "conv-backward-weights",
+        inputs: 2..=2,
+        keys: &[value("shape"), value("stride"), value("pad"), value("dilation"), value("groups")],
+        job: conv_backward_weights,
+    },
+    Command { name: "grey", inputs: 1..=1, keys: &[value("weights"), value("layout")], job: grey },
+    Command {
+        name: "blur",
+        inputs: 1..=1,
+        keys: &[value("radius"), value("divide"), value("layout")],
+        job: blur,
+    },
+    Command {
+        name: "gaussian",
+        inputs: 1..=1,
+        keys: &[value("sigma"), value("radius"), value("boundary"), value("layout")],
+        job: gaussian,
+    },
+    Command { name: "sobel", inputs: 1..=1, keys: &[value("gradient"), value("layout")], job: sobel },
+    Command {
+        name: "equalize",
+        inputs: 1..=1,
+        keys: &[value("lo"), value("hi"), value("layout")],
+        job: equalize,
+    },
     Command { name: "softmax", inputs: 1..=1, keys: &[], job: |call| softmax("softmax", call) },
     Command { name: "log-softmax", inputs: 1..=1, keys: &[], job: |call| softmax("log-softmax", call) },
     Command {
@@ -117,8 +171,73 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "pool-backward",
         inputs: 2..=2,
-        keys: &[value("kind"), value("kernel"), value("stride"), value("pad"), flag("count-include-pad")],
+        keys: &[
+            value("kind"),
+            value("weights"),
+            value("kernel"),
+            value("stride"),
+            value("pad"),
+            flag("count-include-pad"),
+        ],
         job: pool_backward,
+    },
+    Command {
+        name: "batch-norm",
+        inputs: 5..=5,
+        keys: &[value("eps"), value("activation")],
+        job: batch_norm,
+    },
+    Command { name: "cross-entropy", inputs: 2..=2, keys: &[], job: cross_entropy },
+    Command { name: "squared-error", inputs: 2..=2, keys: &[], job: squared_error },
+    Command {
+        name: "activation-backward",
+        inputs: 2..=2,
+        keys: &[value("activation")],
+        job: activation_backward,
+    },
+    Command { name: "bias-backward", inputs: 1..=1, keys: &[], job: bias_backward },
+    Command {
+        name: "softmax-backward",
+        inputs: 2..=2,
+        keys: &[],
+        job: |call| softmax_backward("softmax-backward", call),
+    },
+    Command {
+        name: "log-softmax-backward",
+        inputs: 2..=2,
+        keys: &[],
+        job: |call| softmax_backward("log-softmax-backward", call),
+    },
+    Command {
+        name: "layer-norm-backward",
+        inputs: 3..=3,
+        keys: &[value("eps")],
+        job: |call| norm_backward("layer-norm-backward", call),
+    },
+    Command {
+        name: "rms-norm-backward",
+        inputs: 3..=3,
+        keys: &[value("eps")],
+        job: |call| norm_backward("rms-norm-backward", call),
+    },
+    Command {
+        name: "sgd",
+        inputs: 2..=3,
+        keys: &[value("rate"), value("momentum"), value("decay"), flag("nesterov")],
+        job: sgd,
+    },
+    Command {
+        name: "adam",
+        inputs: 5..=5,
+        keys: &[
+            value("rate"),
+            value("beta1"),
+            value("beta2"),
+            value("eps"),
+            value("decay"),
+            flag("decoupled"),
+        ],
+        job: adam,
     },
 ];
 
@@ -251,6 +370,14 @@ impl Keys {
             [h, w] => Ok([number(h)?, number(w)?]),
             _ => Err(refuse!("--{name} {text}: must be one number, or two as \"h,w\"")),
         }
+    }
+
+    /// Four extents, as "a,b,c,d".
+    fn extents(&self, name: &str, letters: &str) -> Result<[usize; 4], Failure> {
+        let text = self.text(name).ok_or_else(|| refuse!("--{name} {letters} is missing"))?;
+        let wrong = || refuse!("--{name} {text}: must be four numbers, {letters}");
+        let parts = text.split(',').map(|part| part.trim().parse().map_err(|_| wrong()));
+        parts.collect::<Result<Vec<_>, _>>()?.try_into().map_err(|_| wrong())
     }
 
     /// One of `choices`; the first if the key is not given.
@@ -850,24 +977,66 @@ fn conv3d(mut call: Call<'_>) -> Result<Job, Failure> {
     Ok(with_type!(x.data, job(op, same_size(x))))
 }
 
+/// The input, an image of one channel or, in the layout that the key says, of several.
+fn image(op: &str, call: &mut Call<'_>) -> Result<(Array, Image), Failure> {
+    let [x] = call.take()?;
+    let planar = call.keys.choice("layout", &Layout::ALL.map(Layout::name))? == Layout::Planar.name();
+    let image = match x.shape[..] {
+        [h, w] => Image::grey(h, w),
+        [channels, h, w] if planar => Image::new(h, w, channels).planar(),
+        [h, w, channels] => Image::new(h, w, channels),
+        _ => {
+            return Err(refuse!(
+                "{op}: x is {}; an image has 2 dimensions, or 3 with its channels",
+                x.describe()
+            ));
+        }
+    };
+    Ok((x, image))
+}
+
 fn grey(mut call: Call<'_>) -> Result<Job, Failure> {
-    let [rgb] = call.take()?;
-    let [h, w, colours] = rgb.dims("grey: rgb")?;
-    if colours != 3 {
-        return Err(refuse!("grey: rgb is {}; its last axis must be 3: red, green, blue", rgb.describe()));
-    }
+    let (x, image) = image("grey", &mut call)?;
     let weights = call.keys.choice("weights", &GreyWeights::ALL.map(GreyWeights::name))?;
     let op =
-        Grey::new(h, w).weights(GreyWeights::from_name(weights).unwrap_or_default()).variant(call.variant);
-    Ok(with_type!(rgb.data, job(op, vec![Operand::Given(rgb), Operand::Result(vec![h, w])])))
+        Grey::new(image).weights(GreyWeights::from_name(weights).unwrap_or_default()).variant(call.variant);
+    let result = Operand::Result(vec![image.h, image.w]);
+    Ok(with_type!(x.data, job(op, vec![Operand::Given(x), result])))
 }
 
 fn blur(mut call: Call<'_>) -> Result<Job, Failure> {
-    let [x] = call.take()?;
-    let [h, w] = x.dims("blur: x")?;
+    let (x, image) = image("blur", &mut call)?;
     let divide = call.keys.choice("divide", &Divide::ALL.map(Divide::name))?;
-    let op = Blur::new(h, w, call.keys.number("radius", 1)?)
+    let op = Blur::new(image, call.keys.number("radius", 1)?)
         .divide(Divide::from_name(divide).unwrap_or_default())
+        .variant(call.variant);
+    Ok(with_type!(x.data, job(op, same_size(x))))
+}
+
+fn gaussian(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (x, image) = image("gaussian", &mut call)?;
+    let names = [Boundary::Clamp, Boundary::Zero, Boundary::Wrap].map(Boundary::name);
+    let boundary = Boundary::from_name(call.keys.choice("boundary", &names)?).unwrap_or_default();
+    let mut op =
+        Gaussian::new(image, call.keys.number("sigma", 1.0)?).boundary(boundary).variant(call.variant);
+    if call.keys.flag("radius") {
+        op = op.radius(call.keys.number("radius", 0)?);
+    }
+    Ok(with_type!(x.data, job(op, same_size(x))))
+}
+
+fn sobel(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (x, image) = image("sobel", &mut call)?;
+    let gradient = call.keys.choice("gradient", &Gradient::ALL.map(Gradient::name))?;
+    let op =
+        Sobel::new(image).gradient(Gradient::from_name(gradient).unwrap_or_default()).variant(call.variant);
+    Ok(with_type!(x.data, job(op, same_size(x))))
+}
+
+fn equalize(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (x, image) = image("equalize", &mut call)?;
+    let op = Equalize::new(image)
+        .range(call.keys.number("lo", 0.0)?, call.keys.number("hi", 1.0)?)
         .variant(call.variant);
     Ok(with_type!(x.data, job(op, same_size(x))))
 }
@@ -878,6 +1047,105 @@ fn rows_of(op: &str, x: &Array) -> Result<(usize, usize), Failure> {
         return Err(refuse!("{op}: x is {}; it has no last axis", x.describe()));
     };
     Ok((rest.iter().product(), n))
+}
+
+/// The layer of inputs of these shapes, of f32.
+fn layer(op: &str, keys: &Keys, shape: [usize; 4], [m, _, r, s]: [usize; 4]) -> Result<Conv, Failure> {
+    let layer = Conv::new(shape, m, [r, s])
+        .stride(keys.pair("stride", [1, 1])?)
+        .pad(keys.pair("pad", [0, 0])?)
+        .dilation(keys.pair("dilation", [1, 1])?)
+        .groups(keys.number("groups", 1)?);
+    layer.output_shape().map_err(|e| {
+        let text = e.to_string();
+        refuse!("{op}: {}", text.strip_prefix("conv: ").unwrap_or(&text))
+    })?;
+    Ok(layer)
+}
+
+/// Whether an input has the shape that it must have, of f32.
+fn expect_shape(op: &str, name: &str, array: &Array, shape: &[usize]) -> Result<(), Failure> {
+    if array.shape == shape && array.data.dtype() == DType::F32 {
+        return Ok(());
+    }
+    Err(refuse!("{op}: {name} is {}; it must be {} of f32", array.describe(), shape_text(shape)))
+}
+
+/// The activation that is asked for; none if the key is not given.
+fn activation(keys: &Keys) -> Result<Activation, Failure> {
+    let name = keys.choice("activation", &Activation::ALL.map(Activation::name))?;
+    Ok(Activation::from_name(name).unwrap_or_default())
+}
+
+fn conv(mut call: Call<'_>) -> Result<Job, Failure> {
+    let bias = if call.inputs.len() == 3 { call.inputs.pop() } else { None };
+    let [x, w] = call.take()?;
+    let (shape, weights) = (x.dims::<4>("conv: x")?, w.dims::<4>("conv: w")?);
+    let op = layer("conv", call.keys, shape, weights)?;
+    expect_shape("conv", "x", &x, &shape)?;
+    expect_shape("conv", "w", &w, &op.weights_shape())?;
+    let y = Operand::Result(op.output_shape()?.to_vec());
+    let op = op.activation(activation(call.keys)?).variant(call.variant);
+    let Some(bias) = bias else {
+        return Ok(job::<f32>(op, vec![Operand::Given(x), Operand::Given(w), y]));
+    };
+    expect_shape("conv", "bias", &bias, &weights[..1])?;
+    Ok(job::<f32>(op.with_bias(), vec![Operand::Given(x), Operand::Given(w), Operand::Given(bias), y]))
+}
+
+fn conv_transpose(mut call: Call<'_>) -> Result<Job, Failure> {
+    let bias = if call.inputs.len() == 3 { call.inputs.pop() } else { None };
+    let [x, w] = call.take()?;
+    let keys = call.keys;
+    let (shape, [_, m, r, s]) = (x.dims::<4>("conv-transpose: x")?, w.dims::<4>("conv-transpose: w")?);
+    let groups: usize = keys.number("groups", 1)?;
+    let filters = m.saturating_mul(groups);
+    let op = ConvTranspose::new(shape, filters, [r, s])
+        .stride(keys.pair("stride", [1, 1])?)
+        .pad(keys.pair("pad", [0, 0])?)
+        .dilation(keys.pair("dilation", [1, 1])?)
+        .groups(groups)
+        .output_padding(keys.pair("output-padding", [0, 0])?)
+        .activation(activation(keys)?)
+        .variant(call.variant);
+    let y = Operand::Result(op.output_shape()?.to_vec());
+    expect_shape("conv-transpose", "x", &x, &shape)?;
+    expect_shape("conv-transpose", "w", &w, &op.weights_shape())?;
+    let Some(bias) = bias else {
+        return Ok(job::<f32>(op, vec![Operand::Given(x), Operand::Given(w), y]));
+    };
+    expect_shape("conv-transpose", "bias", &bias, &[filters])?;
+    Ok(job::<f32>(op.with_bias(), vec![Operand::Given(x), Operand::Given(w), Operand::Given(bias), y]))
+}
+
+fn conv_backward_data(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [dy, w] = call.take()?;
+    let shape = call.keys.extents("shape", "N,C,H,W")?;
+    let op = layer("conv-backward-data", call.keys, shape, w.dims("conv-backward-data: w")?)?;
+    expect_shape("conv-backward-data", "dy", &dy, &op.output_shape()?)?;
+    expect_shape("conv-backward-data", "w", &w, &op.weights_shape())?;
+    let dx = Operand::Result(shape.to_vec());
+    let op = ConvBackwardData::new(&op).variant(call.variant);
+    Ok(job::<f32>(op, vec![Operand::Given(dy), Operand::Given(w), dx]))
+}
+
+fn conv_backward_weights(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, dy] = call.take()?;
+    let weights = call.keys.extents("shape", "M,C/groups,R,S")?;
+    let shape = x.dims("conv-backward-weights: x")?;
+    let op = layer("conv-backward-weights", call.keys, shape, weights)?;
+    if op.weights_shape() != weights {
+        return Err(refuse!(
+            "conv-backward-weights: --shape says weights of {}; of this x they are {}",
+            shape_text(&weights),
+            shape_text(&op.weights_shape())
+        ));
+    }
+    expect_shape("conv-backward-weights", "x", &x, &shape)?;
+    expect_shape("conv-backward-weights", "dy", &dy, &op.output_shape()?)?;
+    let dw = Operand::Result(weights.to_vec());
+    let op = ConvBackwardWeights::new(&op).variant(call.variant);
+    Ok(job::<f32>(op, vec![Operand::Given(x), Operand::Given(dy), dw]))
 }
 
 /// The job for f32 or f16.
@@ -937,10 +1205,8 @@ fn norm(name: &str, mut call: Call<'_>) -> Result<Job, Failure> {
     if name == "layer-norm" { of!("layer-norm", LayerNorm) } else { of!("rms-norm", RmsNorm) }
 }
 
-fn pool(mut call: Call<'_>) -> Result<Job, Failure> {
-    let [x] = call.take()?;
-    let keys = call.keys;
-    let shape = x.dims::<4>("pool: x")?;
+/// The kind of a pooling, and the extents of its windows.
+fn pooling(keys: &Keys) -> Result<(PoolKind, [usize; 2]), Failure> {
     let weights = keys.path("weights").map(|path| npy::read(&path)).transpose()?;
     let kind = keys.choice("kind", &["max", "avg", "l2", "weighted"])?;
     let mut kernel = keys.pair("kernel", [2, 2])?;
@@ -965,15 +1231,20 @@ fn pool(mut call: Call<'_>) -> Result<Job, Failure> {
         ("l2", None) => PoolKind::L2,
         _ => PoolKind::Max,
     };
-    let mut op = Pool2d::new(kind, shape, kernel)
+    Ok((kind, kernel))
+}
+
+fn pool(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let keys = call.keys;
+    let shape = x.dims::<4>("pool: x")?;
+    let (kind, kernel) = pooling(keys)?;
+    let op = Pool2d::new(kind, shape, kernel)
         .stride(keys.pair("stride", kernel)?)
         .pad(keys.pair("pad", [0, 0])?)
         .count_include_pad(keys.flag("count-include-pad"))
+        .activation(activation(keys)?)
         .variant(call.variant);
-    let activation = keys.choice("activation", &Activation::ALL.map(Activation::name))?;
-    if let Some(activation) = Activation::from_name(activation) {
-        op = op.activation(activation);
-    }
     let bias = keys.path("bias").map(|path| npy::read(&path)).transpose()?;
     if let Some(bias) = &bias {
         same_type("pool", ("x", &x), ("bias", bias))?;
@@ -1002,12 +1273,7 @@ fn pool_backward(mut call: Call<'_>) -> Result<Job, Failure> {
     let keys = call.keys;
     let shape = x.dims::<4>("pool-backward: x")?;
     same_type("pool-backward", ("x", &x), ("dy", &dy))?;
-    let kind = match keys.choice("kind", &["max", "avg", "l2"])? {
-        "avg" => PoolKind::Average,
-        "l2" => PoolKind::L2,
-        _ => PoolKind::Max,
-    };
-    let kernel = keys.pair("kernel", [2, 2])?;
+    let (kind, kernel) = pooling(keys)?;
     let op = Pool2dBackward::new(kind, shape, kernel)
         .stride(keys.pair("stride", kernel)?)
         .pad(keys.pair("pad", [0, 0])?)
@@ -1019,6 +1285,152 @@ fn pool_backward(mut call: Call<'_>) -> Result<Job, Failure> {
     }
     let (dtype, dx) = (x.data.dtype(), Operand::Result(x.shape.clone()));
     job_on_floats!("pool-backward", dtype, op, vec![Operand::Given(x), Operand::Given(dy), dx])
+}
+
+/// Refuses an operand that is not of this shape and of f32.
+fn of_floats(op: &str, name: &str, x: &Array, shape: &[usize]) -> Result<(), Failure> {
+    if x.shape == shape && x.data.dtype() == DType::F32 {
+        return Ok(());
+    }
+    Err(refuse!("{op}: {name} is {}; it must be {} of f32", x.describe(), shape_text(shape)))
+}
+
+fn batch_norm(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, mean, variance, gamma, beta] = call.take()?;
+    let shape = x.dims::<4>("batch-norm: x")?;
+    of_floats("batch-norm", "x", &x, &shape)?;
+    let mut operands = vec![Operand::Given(x)];
+    for (name, values) in [("mean", mean), ("variance", variance), ("gamma", gamma), ("beta", beta)] {
+        of_floats("batch-norm", name, &values, &shape[1..2])?;
+        operands.push(Operand::Given(values));
+    }
+    operands.push(Operand::Result(shape.to_vec()));
+    let op = BatchNorm::new(shape)
+        .eps(call.keys.number("eps", 1e-5f32)?)
+        .activation(activation(call.keys)?)
+        .variant(call.variant);
+    Ok(job::<f32>(op, operands))
+}
+
+fn cross_entropy(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [logits, labels] = call.take()?;
+    let [rows, classes] = logits.dims("cross-entropy: logits")?;
+    of_floats("cross-entropy", "logits", &logits, &[rows, classes])?;
+    if labels.shape != [rows] || labels.data.dtype() != DType::U32 {
+        return Err(refuse!(
+            "cross-entropy: labels is {}; it must be {} of u32",
+            labels.describe(),
+            shape_text(&[rows])
+        ));
+    }
+    let op = CrossEntropy::new(rows, classes).variant(call.variant).with_gradient();
+    let results = [vec![rows], vec![], vec![rows, classes]].map(Operand::Result);
+    let operands = [Operand::Given(logits), Operand::Given(labels)].into_iter().chain(results);
+    Ok(job::<f32>(op, operands.collect()))
+}
+
+fn squared_error(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, target] = call.take()?;
+    let shape = x.shape.clone();
+    of_floats("squared-error", "x", &x, &shape)?;
+    of_floats("squared-error", "target", &target, &shape)?;
+    let op = SquaredError::new(shape.iter().product()).variant(call.variant).with_gradient();
+    let results = [vec![], shape].map(Operand::Result);
+    let operands = [Operand::Given(x), Operand::Given(target)].into_iter().chain(results);
+    Ok(job::<f32>(op, operands.collect()))
+}
+
+fn activation_backward(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [value, dy] = call.take()?;
+    same_shape("activation-backward", &value, &dy)?;
+    let op =
+        ActivationBackward::new(activation(call.keys)?, value.shape.iter().product()).variant(call.variant);
+    let (dtype, dx) = (value.data.dtype(), Operand::Result(value.shape.clone()));
+    job_on_floats!("activation-backward", dtype, op, vec![Operand::Given(value), Operand::Given(dy), dx])
+}
+
+fn bias_backward(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [dy] = call.take()?;
+    let shape = dy.shape.clone();
+    let [n, channels, ref plane @ ..] = shape[..] else {
+        return Err(refuse!("bias-backward: dy is {}; it must be (N,C) or (N,C,H,W)", dy.describe()));
+    };
+    of_floats("bias-backward", "dy", &dy, &shape)?;
+    let op = BiasBackward::new(n, channels, plane.iter().product()).variant(call.variant);
+    Ok(job::<f32>(op, vec![Operand::Given(dy), Operand::Result(vec![channels])]))
+}
+
+fn softmax_backward(name: &str, mut call: Call<'_>) -> Result<Job, Failure> {
+    let [y, dy] = call.take()?;
+    let ((rows, n), shape) = (rows_of(name, &y)?, y.shape.clone());
+    of_floats(name, "y", &y, &shape)?;
+    of_floats(name, "dy", &dy, &shape)?;
+    let operands = vec![Operand::Given(y), Operand::Given(dy), Operand::Result(shape)];
+    if name == "softmax-backward" {
+        Ok(job::<f32>(SoftmaxBackward::new(rows, n).variant(call.variant), operands))
+    } else {
+        Ok(job::<f32>(LogSoftmaxBackward::new(rows, n).variant(call.variant), operands))
+    }
+}
+
+fn norm_backward(name: &str, mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, gamma, dy] = call.take()?;
+    let ((rows, n), shape) = (rows_of(name, &x)?, x.shape.clone());
+    of_floats(name, "x", &x, &shape)?;
+    of_floats(name, "gamma", &gamma, &[n])?;
+    of_floats(name, "dy", &dy, &shape)?;
+    let eps = call.keys.number("eps", 1e-5f32)?;
+    let mut operands: Vec<_> = [x, gamma, dy].map(Operand::Given).into();
+    operands.extend([shape, vec![n]].map(Operand::Result));
+    if name == "rms-norm-backward" {
+        return Ok(job::<f32>(RmsNormBackward::new(rows, n).eps(eps).variant(call.variant), operands));
+    }
+    operands.push(Operand::Result(vec![n]));
+    Ok(job::<f32>(LayerNormBackward::new(rows, n).eps(eps).variant(call.variant), operands))
+}
+
+/// Parameters, gradients and what an optimizer keeps, all of one shape.
+fn parameters(op: &str, call: &mut Call<'_>, names: &[&str]) -> Result<(usize, Vec<Array>), Failure> {
+    let all = std::mem::take(&mut call.inputs);
+    let shape = all.first().map(|x| x.shape.clone()).unwrap_or_default();
+    for (name, values) in names.iter().zip(&all) {
+        of_floats(op, name, values, &shape)?;
+    }
+    Ok((shape.iter().product(), all))
+}
+
+fn sgd(mut call: Call<'_>) -> Result<Job, Failure> {
+    let (n, all) = parameters("sgd", &mut call, &["parameters", "gradients", "velocity"])?;
+    let op = Sgd::new(n, call.keys.number("rate", 0.01f32)?)
+        .decay(call.keys.number("decay", 0f32)?)
+        .nesterov(call.keys.flag("nesterov"))
+        .variant(call.variant);
+    let momentum = call.keys.number("momentum", 0f32)?;
+    let fast = all.len() == 3;
+    if momentum != 0.0 && !fast {
+        return Err(refuse!("sgd: --momentum {momentum} needs velocity, the third input"));
+    }
+    let updated = |(i, x)| if i == 1 { Operand::Given(x) } else { Operand::Updated(x) };
+    let operands = all.into_iter().enumerate().map(updated).collect();
+    Ok(if fast { job::<f32>(op.with_momentum(momentum), operands) } else { job::<f32>(op, operands) })
+}
+
+fn adam(mut call: Call<'_>) -> Result<Job, Failure> {
+    let fullness = call.inputs.pop();
+    let (n, mut all) = parameters("adam", &mut call, &["parameters", "gradients", "first", "second"])?;
+    if let Some(fullness) = fullness {
+        of_floats("adam", "fullness", &fullness, &[2])?;
+        all.push(fullness);
+    }
+    let keys = call.keys;
+    let op = Adam::new(n, keys.number("rate", 1e-3f32)?)
+        .betas(keys.number("beta1", 0.9)?, keys.number("beta2", 0.999)?)
+        .eps(keys.number("eps", 1e-8f32)?)
+        .decay(keys.number("decay", 0f32)?)
+        .decoupled(keys.flag("decoupled"))
+        .variant(call.variant);
+    let updated = |(i, x)| if i == 1 { Operand::Given(x) } else { Operand::Updated(x) };
+    Ok(job::<f32>(op, all.into_iter().enumerate().map(updated).collect()))
 }
 
 fn sort(mut call: Call<'_>) -> Result<Job, Failure> {

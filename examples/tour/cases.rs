@@ -4,9 +4,13 @@ use crate::material::Material;
 use half::f16;
 use std::ops::Range;
 use std::thread;
+use tilework::nn::{
+    ActivationBackward, Adam, BatchNorm, BiasBackward, LayerNormBackward, RmsNormBackward, Sgd,
+    SoftmaxBackward,
+};
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
-use tilework::program::{In, InOut, Op};
+use tilework::program::{Access, In, InOut, Op, Out};
 use tilework::reference::{self, Number};
 use tilework::sparse::Csr;
 use tilework::{DType, Element, Report, Result};
@@ -88,15 +92,36 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "grey", dtype: DType::U8, run: |gpu, m| grey(gpu, &m.bytes) },
     Case { op: "blur", dtype: DType::U8, run: |gpu, m| blur(gpu, 1, &m.bytes) },
     Case { op: "blur", dtype: DType::U8, run: |gpu, m| blur(gpu, 8, &m.bytes) },
+    Case { op: "gaussian", dtype: DType::U8, run: |gpu, m| gaussian(gpu, 1.0, &m.bytes) },
+    Case { op: "gaussian", dtype: DType::F32, run: |gpu, m| gaussian(gpu, 3.0, &m.floats) },
+    Case { op: "sobel", dtype: DType::U8, run: |gpu, m| sobel(gpu, &m.bytes) },
+    Case { op: "sobel", dtype: DType::F32, run: |gpu, m| sobel(gpu, &m.floats) },
+    Case { op: "equalize", dtype: DType::U8, run: |gpu, m| equalize(gpu, &m.bytes) },
     Case { op: "softmax", dtype: DType::F32, run: |gpu, m| softmax(gpu, "auto", 1000, &m.floats) },
     Case { op: "softmax", dtype: DType::F32, run: |gpu, m| softmax(gpu, "parts", 10_000, &m.floats) },
     Case { op: "log-softmax", dtype: DType::F32, run: log_softmax },
     Case { op: "layer-norm", dtype: DType::F32, run: layer_norm },
     Case { op: "rms-norm", dtype: DType::F32, run: rms_norm },
+    Case { op: "conv", dtype: DType::F32, run: |gpu, m| conv(gpu, "direct", &m.floats) },
+    Case { op: "conv", dtype: DType::F32, run: |gpu, m| conv(gpu, "im2col", &m.floats) },
+    Case { op: "conv", dtype: DType::F32, run: |gpu, m| conv(gpu, "implicit", &m.floats) },
+    Case { op: "conv", dtype: DType::F32, run: |gpu, m| conv(gpu, "winograd", &m.floats) },
+    Case { op: "conv depthwise", dtype: DType::F32, run: conv_depthwise },
+    Case { op: "conv-transpose", dtype: DType::F32, run: conv_transpose },
+    Case { op: "conv-backward-data", dtype: DType::F32, run: conv_backward_data },
+    Case { op: "conv-backward-weights", dtype: DType::F32, run: conv_backward_weights },
     Case { op: "pool max", dtype: DType::F32, run: |gpu, m| pool(gpu, PoolKind::Max, [2, 2], &m.floats) },
     Case { op: "pool avg", dtype: DType::F32, run: |gpu, m| pool(gpu, PoolKind::Average, [3, 3], &m.floats) },
     Case { op: "pool l2", dtype: DType::F32, run: |gpu, m| pool(gpu, PoolKind::L2, [2, 2], &m.floats) },
     Case { op: "pool-backward max", dtype: DType::F32, run: pool_backward },
+    Case { op: "softmax-backward", dtype: DType::F32, run: softmax_backward },
+    Case { op: "layer-norm-backward", dtype: DType::F32, run: layer_norm_backward },
+    Case { op: "rms-norm-backward", dtype: DType::F32, run: rms_norm_backward },
+    Case { op: "activation-backward", dtype: DType::F32, run: activation_backward },
+    Case { op: "bias-backward", dtype: DType::F32, run: bias_backward },
+    Case { op: "batch-norm", dtype: DType::F32, run: batch_norm },
+    Case { op: "sgd momentum", dtype: DType::F32, run: sgd },
+    Case { op: "adam", dtype: DType::F32, run: adam },
 ];
 
 /// A row of the table: an op in one of its forms.
@@ -602,7 +627,7 @@ fn weights(n: usize) -> Vec<f32> {
 
 /// Checks the front of what a stencil has made: the results of a smaller one on the front of its input, less those
 /// that saw its end.
-fn check_front(got: &[f32], want: &[f64], bounds: &[f64], front: usize) -> Check {
+fn check_front<T: Number>(got: &[T], want: &[f64], bounds: &[f64], front: usize) -> Check {
     Check::compare(&got[..front], &want[..front], &bounds[..front])
 }
 
@@ -655,25 +680,83 @@ fn conv3d(gpu: &Gpu, variant: &str, x: &[f32]) -> Result<Outcome> {
 /// The bytes as an image of pixels, about square.
 fn grey(gpu: &Gpu, x: &[u8]) -> Result<Outcome> {
     let side = (x.len() / 3).isqrt();
-    let (op, x) = (Grey::new(side, side), &x[..3 * side * side]);
+    let (op, x) = (Grey::new([side, side, 3]), &x[..3 * side * side]);
     let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<u8>(side * side)?);
     let plan = op.plan::<u8>(gpu)?;
     run(gpu, |rec| plan.record(rec, &dx, &dy))?;
-    let check = exact(dy.read()? == reference::grey(&op, x));
+    let check = exact(dy.read()?.into_iter().map(f64::from).eq(reference::grey(&op, x)));
     outcome(gpu, format!("{side}x{side}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
 }
 
-fn blur(gpu: &Gpu, radius: usize, x: &[u8]) -> Result<Outcome> {
-    let side = x.len().isqrt();
-    let (dx, dy) = (gpu.upload(&x[..side * side])?, gpu.alloc::<u8>(side * side)?);
-    let plan = Blur::new(side, side, radius).plan::<u8>(gpu)?;
+/// Results and bounds of an image.
+type Reference = (Vec<f64>, Vec<f64>);
+
+/// An image of one channel, about square, rows of a multiple of 4. The upper part is checked: all of it that has
+/// `reach` rows below it.
+fn picture<T: Number, D: Op<T, Operands = (In<T>, Out<T>)>>(
+    gpu: &Gpu,
+    x: &[T],
+    (reach, taps): (usize, usize),
+    what: &str,
+    op: impl Fn([usize; 2]) -> D,
+    reference: impl Fn(&D, &[T]) -> Result<Reference>,
+) -> Result<Outcome> {
+    let side = (x.len().isqrt() & !3).max(4);
+    let (dx, dy) = (gpu.upload(&x[..side * side])?, gpu.alloc::<T>(side * side)?);
+    let plan = op([side, side]).plan::<T>(gpu)?;
     run(gpu, |rec| plan.record(rec, &dx, &dy))?;
-    let rows = checked_rows(side, (2 * radius + 1).pow(2) * side).max(radius + 1).min(side);
-    let front = if rows == side { side } else { rows - radius } * side;
-    let want = reference::blur(&Blur::new(rows, side, radius), &x[..rows * side]);
-    let check = exact(dy.read()?[..front] == want[..front]);
-    let size = format!("{side}x{side} radius {radius}");
-    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+    let rows = checked_rows(side, taps * side).max(reach + 1).min(side);
+    let front = if rows == side { side } else { rows - reach } * side;
+    let (want, bounds) = reference(&op([rows, side]), &x[..rows * side])?;
+    let check = check_front(&dy.read()?, &want, &bounds, front);
+    outcome(gpu, format!("{side}x{side}{what}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+fn blur(gpu: &Gpu, radius: usize, x: &[u8]) -> Result<Outcome> {
+    let of = |op: &Blur, x: &[u8]| Ok((reference::blur(op, x), reference::blur_bound(op, x)));
+    picture(
+        gpu,
+        x,
+        (radius, 4 * radius + 2),
+        &format!(" radius {radius}"),
+        |image| Blur::new(image, radius),
+        of,
+    )
+}
+
+fn gaussian<T: Number + Into<f64>>(gpu: &Gpu, sigma: f64, x: &[T]) -> Result<Outcome> {
+    let of = |op: &Gaussian, x: &[T]| {
+        // Rounded to the nearest, of bytes.
+        let rounding = if T::DTYPE == DType::U8 { 0.5 } else { 0.0 };
+        let bounds = reference::gaussian_bound(op, x).into_iter().map(|b| b + rounding);
+        Ok((reference::gaussian(op, x), bounds.collect()))
+    };
+    let radius = (4.0 * sigma + 0.5) as usize;
+    let what = format!(" sigma {sigma}");
+    picture(gpu, x, (radius, 4 * radius + 2), &what, |image| Gaussian::new(image, sigma), of)
+}
+
+fn sobel<T: Number + Into<f64>>(gpu: &Gpu, x: &[T]) -> Result<Outcome> {
+    let of = |op: &Sobel, x: &[T]| {
+        let (mut want, mut bounds) = (reference::sobel(op, x), reference::sobel_bound(op, x));
+        if T::DTYPE == DType::U8 {
+            want.iter_mut().for_each(|g| *g = g.round().min(255.0));
+            bounds.fill(0.0);
+        }
+        Ok((want, bounds))
+    };
+    picture(gpu, x, (1, 9), "", Sobel::new, of)
+}
+
+/// Checked as a whole, since every pixel depends on all.
+fn equalize(gpu: &Gpu, x: &[u8]) -> Result<Outcome> {
+    let side = x.len().min(CHECKED_TERMS).isqrt();
+    let (op, x) = (Equalize::new([side, side]), &x[..side * side]);
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<u8>(side * side)?);
+    let plan = op.plan::<u8>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let check = exact(dy.read()?.into_iter().map(f64::from).eq(reference::equalize(&op, x)?));
+    outcome(gpu, format!("{side}x{side}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
 }
 
 /// As many whole rows of n as there are; none of less than one.
@@ -735,6 +818,70 @@ fn planes(x: &[f32]) -> ([usize; 4], &[f32]) {
     ([1, planes, 56, 56], &x[..planes * 56 * 56])
 }
 
+/// Two images of 8 channels of 28 x 28, weights for 8 filters of 3 x 3, and as many elements as the images have.
+fn layer(x: &[f32]) -> (Conv, [&[f32]; 3]) {
+    let take = |from: usize, len: usize| &x[from..from + len];
+    let layer = Conv::new([2, 8, 28, 28], 8, [3, 3]).pad([1, 1]);
+    (layer, [take(0, 12544), take(12544, 576), take(6000, 12544)])
+}
+
+fn conv(gpu: &Gpu, variant: &str, x: &[f32]) -> Result<Outcome> {
+    let (layer, [x, w, _]) = layer(x);
+    checked_conv(gpu, &layer.variant(variant), x, w)
+}
+
+fn conv_depthwise(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (layer, [x, w, _]) = layer(&material.floats);
+    checked_conv(gpu, &layer.groups(8), x, &w[..72])
+}
+
+fn checked_conv(gpu: &Gpu, op: &Conv, x: &[f32], w: &[f32]) -> Result<Outcome> {
+    let (dx, dw, y) = (gpu.upload(x)?, gpu.upload(w)?, gpu.alloc::<f32>(x.len())?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dw, &y))?;
+    let (want, bounds) = (reference::conv(op, x, w, None)?, reference::conv_bound(op, x, w, None)?);
+    let check = Check::compare(&y.read()?, &want, &bounds);
+    outcome(gpu, LAYER.into(), plan.report(), check, |rec| plan.record(rec, &dx, &dw, &y))
+}
+
+const LAYER: &str = "2x8x28x28 by 3x3";
+
+fn conv_transpose(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (_, [x, w, _]) = layer(&material.floats);
+    let op = ConvTranspose::new([2, 8, 28, 28], 8, [3, 3]).stride([2, 2]).pad([1, 1]).output_padding([1, 1]);
+    let (dx, dw, y) = (gpu.upload(x)?, gpu.upload(w)?, gpu.alloc::<f32>(4 * x.len())?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dw, &y))?;
+    let want = reference::conv_transpose(&op, x, w, None)?;
+    let bounds = reference::conv_transpose_bound(&op, x, w, None)?;
+    let check = Check::compare(&y.read()?, &want, &bounds);
+    outcome(gpu, LAYER.into(), plan.report(), check, |rec| plan.record(rec, &dx, &dw, &y))
+}
+
+fn conv_backward_data(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (layer, [_, w, dy]) = layer(&material.floats);
+    let op = ConvBackwardData::new(&layer);
+    let (gradient, weights, dx) = (gpu.upload(dy)?, gpu.upload(w)?, gpu.alloc::<f32>(dy.len())?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &gradient, &weights, &dx))?;
+    let want = reference::conv_backward_data(&op, dy, w)?;
+    let bounds = reference::conv_backward_data_bound(&op, dy, w)?;
+    let check = Check::compare(&dx.read()?, &want, &bounds);
+    outcome(gpu, LAYER.into(), plan.report(), check, |rec| plan.record(rec, &gradient, &weights, &dx))
+}
+
+fn conv_backward_weights(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (layer, [x, w, dy]) = layer(&material.floats);
+    let op = ConvBackwardWeights::new(&layer);
+    let (dx, gradient, dw) = (gpu.upload(x)?, gpu.upload(dy)?, gpu.alloc::<f32>(w.len())?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &gradient, &dw))?;
+    let want = reference::conv_backward_weights(&op, x, dy)?;
+    let bounds = reference::conv_backward_weights_bound(&op, x, dy)?;
+    let check = Check::compare(&dw.read()?, &want, &bounds);
+    outcome(gpu, LAYER.into(), plan.report(), check, |rec| plan.record(rec, &dx, &gradient, &dw))
+}
+
 /// Windows two cells apart.
 fn pool(gpu: &Gpu, kind: PoolKind, kernel: [usize; 2], x: &[f32]) -> Result<Outcome> {
     let (shape, x) = planes(x);
@@ -759,6 +906,99 @@ fn pool_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let bounds = reference::pool_backward_bound(&op, x, gradients)?;
     let check = Check::compare(&dg.read()?, &want, &bounds);
     outcome(gpu, format!("{}x56x56", shape[1]), plan.report(), check, |rec| plan.record(rec, &dx, &dy, &dg))
+}
+
+/// An op of floats: what it writes, in the order of its operands, against what is wanted.
+fn floats<const N: usize>(
+    gpu: &Gpu,
+    op: &impl Op<f32>,
+    size: String,
+    given: &[&[f32]],
+    want: &[Vec<f32>; N],
+    bounds: &[Vec<f64>; N],
+) -> Result<Outcome> {
+    let executable = op.plan::<f32>(gpu)?.into_executable();
+    let mut given = given.iter();
+    let operands = executable.program().operands.iter().map(|operand| match operand.access {
+        Access::Write => gpu.alloc::<f32>(operand.len),
+        _ => gpu.upload(given.next().copied().unwrap_or_default()),
+    });
+    let buffers = operands.collect::<Result<Vec<_>>>()?;
+    let slices: Vec<_> = buffers.iter().map(|buffer| Slice::from(buffer).untyped()).collect();
+    run(gpu, |rec| executable.record(rec, &slices))?;
+    let written = (executable.program().operands.iter().zip(&buffers))
+        .filter(|(operand, _)| operand.access != Access::Read)
+        .map(|(_, buffer)| buffer.read())
+        .collect::<Result<Vec<_>>>()?;
+    let checks = written.iter().zip(want).zip(bounds).map(|((got, want), b)| Check::compare(got, want, b));
+    let check = checks.reduce(Check::and).unwrap_or_else(|| exact(false));
+    outcome(gpu, size, Report::of(&executable), check, |rec| executable.record(rec, &slices))
+}
+
+fn softmax_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(1000, &material.floats);
+    let y = reference::softmax(n, x);
+    let (want, bound) = (reference::softmax_backward(n, &y, x), reference::softmax_backward_bound(n, &y, x));
+    let op = SoftmaxBackward::new(rows, n);
+    floats(gpu, &op, format!("{rows}x{n}"), &[&y, x], &[want], &[bound])
+}
+
+fn layer_norm_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(768, &material.floats);
+    let (op, gamma) = (LayerNormBackward::new(rows, n), vec![0.5; n]);
+    let want = reference::layer_norm_backward(&op, x, &gamma, x);
+    let bounds = reference::layer_norm_backward_bound(&op, x, &gamma, x);
+    floats(gpu, &op, format!("{rows}x{n}"), &[x, &gamma, x], &want, &bounds)
+}
+
+fn rms_norm_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(768, &material.floats);
+    let (op, gamma) = (RmsNormBackward::new(rows, n), vec![0.5; n]);
+    let want = reference::rms_norm_backward(&op, x, &gamma, x);
+    let bounds = reference::rms_norm_backward_bound(&op, x, &gamma, x);
+    floats(gpu, &op, format!("{rows}x{n}"), &[x, &gamma, x], &want, &bounds)
+}
+
+fn activation_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let x = &material.floats;
+    let want = reference::activation_backward(Activation::Gelu, x, x);
+    let bound = reference::activation_backward_bound(Activation::Gelu, x, x);
+    let op = ActivationBackward::new(Activation::Gelu, x.len());
+    floats(gpu, &op, format!("gelu {}", x.len()), &[x, x], &[want], &[bound])
+}
+
+fn bias_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(1000, &material.floats);
+    let (want, bound) = (reference::bias_backward(n, 1, x), reference::bias_backward_bound(n, 1, x));
+    floats(gpu, &BiasBackward::new(rows, n, 1), format!("{rows}x{n}"), &[x], &[want], &[bound])
+}
+
+fn batch_norm(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (shape, x) = planes(&material.floats);
+    let op = BatchNorm::new(shape).activation(Activation::Relu);
+    let [mean, variance, gamma, beta] = [0.1, 0.4, 0.5, -0.25].map(|value| vec![value; shape[1]]);
+    let channels: [&[f32]; 4] = [&mean, &variance, &gamma, &beta];
+    let (want, bound) =
+        (reference::batch_norm(&op, x, channels), reference::batch_norm_bound(&op, x, channels));
+    let given = [x, &mean, &variance, &gamma, &beta];
+    floats(gpu, &op, format!("{}x56x56", shape[1]), &given, &[want], &[bound])
+}
+
+fn sgd(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (p, g) = halves(&material.floats);
+    let op = Sgd::new(p.len(), 0.1).decay(0.01).with_momentum(0.9);
+    let want = reference::sgd(op.sgd(), p, g, p);
+    let bounds = reference::sgd_bound(op.sgd(), p, g, p);
+    floats(gpu, &op, p.len().to_string(), &[p, g, p], &want, &bounds)
+}
+
+fn adam(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (p, g) = halves(&material.floats);
+    let op = Adam::new(p.len(), 0.1);
+    let squares: Vec<f32> = p.iter().map(|p| p * p).collect();
+    let given = [p, g, p, &squares, &[0.5, 0.5]];
+    let (want, bounds) = (reference::adam(&op, given), reference::adam_bound(&op, given));
+    floats(gpu, &op, p.len().to_string(), &given, &want, &bounds)
 }
 
 fn sort(gpu: &Gpu, descending: bool, keys: &[f32]) -> Result<Outcome> {

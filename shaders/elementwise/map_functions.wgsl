@@ -39,3 +39,12 @@ fn map(x: T) -> T {
     return select(select(y, -y, x < 0.0), x, is_nan(x));
 }
 #endif
+#if GELU
+#import activation/gelu
+
+fn map(x: T) -> T { return activate(x); }
+#endif
+#if SIGN
+// 0 keeps its sign.
+fn map(x: T) -> T { return select(select(x, T(-1), x < T(0)), T(1), x > T(0)); }
+#endif

@@ -11,8 +11,9 @@ fn grey_naive(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     }
     var word = 0u;
     for (var i = 0u; i < min(4u, params.pixels - 4u * at); i++) {
-        let first = 3u * (4u * at + i);
-        word |= weigh(byte_at(first), byte_at(first + 1u), byte_at(first + 2u)) << (8u * i);
+        let r = (4u * at + i) * params.step;
+        let g = r + params.colour;
+        word |= weigh(byte_at(r), byte_at(g), byte_at(g + params.colour)) << (8u * i);
     }
     put_word(at, word);
 }

@@ -1,13 +1,9 @@
-// What both kernels of grey share: the brightness of a pixel, and words of four of them.
+// What kernels of grey on bytes share: the brightness of a pixel, and words of four of them.
 #import workgroup/index
+#import image/grey_params
 
 const WORKGROUP_SIZE: u32 = 256u;
 
-struct Params {
-    pixels: u32,
-    words: u32, // of the input
-}
-@group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> input: array<u32>;
 @group(0) @binding(2) var<storage, read_write> output: array<u32>;
 

@@ -9,15 +9,23 @@
 const GRADIENTS_BINDING: u32 = 2u;
 @group(0) @binding(GRADIENTS_BINDING) var<storage, read> gradients: array<u32>;
 
-// A mean does not ask for the cells.
-#if !AVERAGE
+#if WEIGHTED
+const WEIGHTS_BINDING: u32 = 3u;
+@group(0) @binding(WEIGHTS_BINDING) var<storage, read> weights: array<f32>;
+#endif
+#if CELLS
 @group(0) @binding(1) var<storage, read> input: array<u32>;
 
 fn cell_at(k: u32) -> f32 { return decode(input[k / PACK], k % PACK); }
 #endif
 
-// The part of the gradient of window (i, j) that cell (y, x) gets.
-fn share(base: u32, i: u32, j: u32, y: u32, x: u32, gradient: f32) -> f32 {
+// The part of the gradient of window (i, j) that cell (y, x), at that place of it, gets.
+#if WEIGHTED
+fn share(base: u32, i: u32, j: u32, y: u32, x: u32, place: u32, gradient: f32) -> f32 {
+    return gradient * weights[place];
+}
+#else
+fn share(base: u32, i: u32, j: u32, y: u32, x: u32, of_window: u32, gradient: f32) -> f32 {
     let y0 = i * params.stride_h - params.top;
     let x0 = j * params.stride_w - params.left;
     var total = begin();
@@ -61,6 +69,7 @@ fn share(base: u32, i: u32, j: u32, y: u32, x: u32, gradient: f32) -> f32 {
 #endif
 #endif
 }
+#endif
 
 // `at` counts the cells of all planes of this piece.
 fn gathered(at: u32) -> f32 {
@@ -82,7 +91,8 @@ fn gathered(at: u32) -> f32 {
             let j = x1 / params.stride_w;
             if x1 < params.w + params.left && x1 % params.stride_w == 0u && j < params.q {
                 let k = windows + i * params.q + j;
-                total += share(base, i, j, y, x, decode(gradients[k / PACK], k % PACK));
+                let gradient = decode(gradients[k / PACK], k % PACK);
+                total += share(base, i, j, y, x, a * params.s + b, gradient);
             }
         }
     }

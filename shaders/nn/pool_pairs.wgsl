@@ -4,22 +4,11 @@
 #import nn/pool_params
 #import element/f32 as element
 #import nn/pool_kinds
+#import nn/pool_cells
 #import nn/pool_bias
 
 const UNITS: u32 = 4u;
 const OUTPUT_BINDING: u32 = 2u;
-
-#if HALVES
-alias Cells = vec2<u32>;
-alias Pair = u32;
-fn decode4(c: Cells) -> vec4<f32> { return vec4(decode(c.x, 0u), decode(c.x, 1u), decode(c.y, 0u), decode(c.y, 1u)); }
-fn encode2(a: f32, b: f32) -> Pair { return encode(a, b); }
-#else
-alias Cells = vec4<u32>;
-alias Pair = vec2<u32>;
-fn decode4(c: Cells) -> vec4<f32> { return bitcast<vec4<f32>>(c); }
-fn encode2(a: f32, b: f32) -> Pair { return vec2(bitcast<u32>(a), bitcast<u32>(b)); }
-#endif
 
 @group(0) @binding(1) var<storage, read> input: array<Cells>;
 @group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<Pair>;

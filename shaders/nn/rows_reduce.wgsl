@@ -1,19 +1,21 @@
 // The sum, or the largest, of what the LANES invocations of a row have; every one of them gets it. A kernel
-// calls it at most once with each of the slots 0 and 1, so that nothing is overwritten that is still read.
+// calls it at most once with each slot below SLOTS, so that nothing is overwritten that is still read.
 // `sub_size` counts with SUBGROUPS alone. ACROSS: more invocations may share a row than a subgroup has.
 #if SUBGROUPS
 enable subgroups;
 #endif
+
+const SLOTS: u32 = 2u;
 
 fn combine(a: f32, b: f32, largest: bool) -> f32 { return select(a + b, max(a, b), largest); }
 fn combine4(a: vec4<f32>, b: vec4<f32>, largest: bool) -> vec4<f32> { return select(a + b, max(a, b), largest); }
 
 #if SUBGROUPS
 #if ACROSS
-var<workgroup> wg_totals: array<f32, 2u * WORKGROUP_SIZE>;
+var<workgroup> wg_totals: array<f32, SLOTS * WORKGROUP_SIZE>;
 #endif
 #else
-var<workgroup> wg_totals: array<f32, 2u * WORKGROUP_SIZE>;
+var<workgroup> wg_totals: array<f32, SLOTS * WORKGROUP_SIZE>;
 #endif
 
 fn row_total(four: vec4<f32>, largest: bool, slot: u32, lane: u32, sub_size: u32) -> f32 {

@@ -62,7 +62,7 @@ impl Conv1d {
     }
 }
 
-stencil_builders!(Conv1d);
+stencil_builders!(Conv1d, super::stencil::VARIANTS_OF_LINES);
 
 impl<T: Element> Op<T> for Conv1d {
     type Operands = (In<T>, Out<T>);

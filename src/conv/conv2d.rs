@@ -26,10 +26,13 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program};
 /// `2 t` operations an output; with `register` each input is read about once. One dispatch, no scratch.
 ///
 /// # Variants
-/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`: see [the family](crate::conv). `auto` (the
+/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`, `separable`: see [the family](crate::conv). `auto` (the
 /// default) takes `register` up to 256 weights, then `strategy1` while a tile with its halo fits workgroup memory,
 /// then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on processors `register` up to 64 weights, then
-/// `constant`.
+/// `constant`. `separable` takes a filter that is a product of lines, one an axis: every weight within
+/// 2^-20 of the largest one of the product of the lines through that, in f32. It runs as sums along one axis after the
+/// other, unrounded between them: in the registers of one kernel, by tiles, or (`separable` of long lines) a dispatch an
+/// axis with 4 bytes an element of scratch; the report says which. Another filter is refused.
 ///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even extent of the filter, a filter larger than the
@@ -66,7 +69,7 @@ impl Conv2d {
     }
 }
 
-stencil_builders!(Conv2d);
+stencil_builders!(Conv2d, super::stencil::VARIANTS);
 
 impl<T: Element> Op<T> for Conv2d {
     type Operands = (In<T>, Out<T>);
@@ -92,6 +95,16 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             let desc = Conv2d::new(50, w, f, &vec![1.0; f[0] * f[1]]).boundary(boundary).variant(variant);
             programs.push(Op::<f32>::lower(&desc, profile)?);
             programs.push(Op::<u8>::lower(&desc, profile)?);
+        }
+        if variant == "separable" {
+            // By tiles, and a dispatch an axis.
+            for (w, side) in [(120, 21), (119, 21), (120, 75), (119, 75)] {
+                let desc = Conv2d::new(100, w, [side; 2], &vec![1.0; side * side])
+                    .boundary(boundary)
+                    .variant(variant);
+                programs.push(Op::<f32>::lower(&desc, profile)?);
+                programs.push(Op::<u8>::lower(&desc, profile)?);
+            }
         }
     }
     Ok(programs)

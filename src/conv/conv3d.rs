@@ -23,10 +23,13 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program};
 /// `2 t` operations an output; with `register` each input is read about once. One dispatch, no scratch.
 ///
 /// # Variants
-/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`: see [the family](crate::conv). `auto` (the
+/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`, `separable`: see [the family](crate::conv). `auto` (the
 /// default) takes `register` up to 256 weights, then `strategy1` while a tile with its halo fits workgroup memory,
 /// then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on processors `register` up to 64 weights, then
-/// `constant`.
+/// `constant`. `separable` takes a filter that is a product of lines, one an axis: every weight within
+/// 2^-20 of the largest one of the product of the lines through that, in f32. It runs as sums along one axis after the
+/// other, unrounded between them: in the registers of one kernel, by tiles, or (`separable` of long lines) a dispatch an
+/// axis with 4 bytes an element of scratch; the report says which. Another filter is refused.
 ///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even extent of the filter, a filter larger than the
@@ -62,7 +65,7 @@ impl Conv3d {
     }
 }
 
-stencil_builders!(Conv3d);
+stencil_builders!(Conv3d, super::stencil::VARIANTS);
 
 impl<T: Element> Op<T> for Conv3d {
     type Operands = (In<T>, Out<T>);
@@ -88,6 +91,13 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             let weights = vec![1.0; f.iter().product()];
             let desc = Conv3d::new([9, 10, w], f, &weights).boundary(boundary).variant(variant);
             programs.push(Op::<f32>::lower(&desc, profile)?);
+        }
+        if variant == "separable" {
+            // A dispatch an axis.
+            for w in [40, 41] {
+                let desc = Conv3d::new([40, 40, w], [17; 3], &vec![1.0; 17 * 17 * 17]).boundary(boundary);
+                programs.push(Op::<f32>::lower(&desc.variant(variant), profile)?);
+            }
         }
     }
     Ok(programs)

@@ -1,15 +1,18 @@
-//! Stencils: every element becomes a weighted sum of its neighbours, along one, two or three axes.
+//! Convolution: stencils, by which every element becomes a weighted sum of its neighbours along one, two or three axes,
+//! and layers of networks.
 //!
 //! | want | take |
 //! |---|---|
 //! | a filter along a line | [`Conv1d`] |
 //! | a filter over an image, of `f32` or `u8` | [`Conv2d`] |
 //! | a filter over a volume | [`Conv3d`] |
+//! | a layer of a network, and its gradients | [`Conv`], [`ConvBackwardData`], [`ConvBackwardWeights`] |
+//! | a layer that enlarges | [`ConvTranspose`] |
 //!
-//! `output(p) = sum over t of input(p + t - radius) * filter(t)`: correlation, as in networks; for a convolution
+//! Of stencils `output(p) = sum over t of input(p + t - radius) * filter(t)`: correlation, as in networks; for a convolution
 //! reverse the filter. The output is as large as the input, and [`Boundary`] says what lies outside.
 //!
-//! The same variants for all three:
+//! The same variants for all three stencils:
 //!
 //! | variant | what it does |
 //! |---|---|
@@ -19,23 +22,50 @@
 //! | `strategy2` | a workgroup has the size of its tile of inputs; some invocations idle when it computes |
 //! | `strategy3` | the tile in workgroup memory, its halo left to the caches |
 //! | `register` | several outputs an invocation, sums in registers, loads of four; the fastest |
+//! | `separable` | (two and three axes) a filter that is a product of lines: sums along one axis after the other |
 //!
 //! A [`Report`](crate::Report) says, after the variant, how often each loaded element is used: the formulas of
 //! [`analysis::Axis`](crate::analysis::Axis).
 
+#[allow(clippy::module_inception, reason = "an op has a file of its name")]
+mod conv;
 mod conv1d;
 mod conv2d;
 mod conv3d;
+mod conv_backward_data;
+mod conv_backward_weights;
+mod conv_transpose;
+mod correlate;
+mod depthwise;
+mod layer;
+mod lines;
+mod product;
 mod register;
 mod stencil;
+mod tiled;
+mod winograd;
 
+pub use conv::{Conv, ConvBias};
+pub use conv_backward_data::ConvBackwardData;
+pub use conv_backward_weights::{ConvBackwardWeights, ConvBackwardWeightsBias};
+pub use conv_transpose::{ConvTranspose, ConvTransposeBias};
 pub use conv1d::Conv1d;
 pub use conv2d::Conv2d;
 pub use conv3d::Conv3d;
+pub(crate) use layer::{Axis, Layer, room};
+pub(crate) use lines::{Form, Lines, Params as LinesParams};
 pub use stencil::Boundary;
 pub(crate) use stencil::Stencil;
 
 use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[conv1d::INFO, conv2d::INFO, conv3d::INFO];
+pub const OPS: &[OpInfo] = &[
+    conv1d::INFO,
+    conv2d::INFO,
+    conv3d::INFO,
+    conv::INFO,
+    conv_backward_data::INFO,
+    conv_backward_weights::INFO,
+    conv_transpose::INFO,
+];

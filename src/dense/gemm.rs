@@ -3,7 +3,7 @@
 mod coop;
 mod packing;
 mod policy;
-pub(super) mod register;
+pub(crate) mod register;
 
 use self::coop::Form as CoopForm;
 use self::policy::Division;
@@ -179,10 +179,10 @@ impl Types {
 
 /// Sides of the tiles: `m` x `n` of C, `k` of the inner extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tile {
-    pub(super) m: u32,
-    pub(super) n: u32,
-    pub(super) k: u32,
+pub(crate) struct Tile {
+    pub(crate) m: u32,
+    pub(crate) n: u32,
+    pub(crate) k: u32,
 }
 
 /// Where a matrix lies in its operand: stored rows, their length, and the distance between them.
@@ -287,7 +287,7 @@ fn slice_k(profile: &DeviceProfile) -> usize {
 }
 
 /// The most flop of one dispatch: a small part of a second, where watchdogs wait for two or more.
-pub(super) fn dispatch_flop(class: DeviceClass) -> u64 {
+pub(crate) fn dispatch_flop(class: DeviceClass) -> u64 {
     match class {
         DeviceClass::Discrete => 1 << 38,
         DeviceClass::Integrated => 1 << 35,
@@ -743,6 +743,7 @@ impl Gemm {
             vec_b: self.layout_b().fours(),
             steps: if work.variant.starts_with("split-k") { Steps::Any } else { Steps::of(self.k, tile) },
             products: None,
+            walked: None,
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     name: "map",
     about: "y = f(x), element by element",
     inputs: "x",
-    keys: "fn neg/abs/exp/sqrt/relu/sigmoid/tanh",
+    keys: "fn neg/abs/exp/sqrt/relu/sigmoid/tanh/gelu/sign",
     variants: Map::variants,
     samples,
 };
@@ -36,6 +36,10 @@ pub enum MapFn {
     Sigmoid,
     /// The hyperbolic tangent.
     Tanh,
+    /// `x Phi(x)` with the normal distribution `Phi`: the exact form of GELU.
+    Gelu,
+    /// 1 above 0, -1 below, and 0 (of either sign) as it is.
+    Sign,
     /// WGSL text that defines `fn map(x: T) -> T`, and whatever that calls.
     ///
     /// `T` is `f32`, `i32` or `u32`; it is `f32` for buffers of `f16`, which are decoded and encoded
@@ -47,8 +51,17 @@ pub enum MapFn {
 
 impl MapFn {
     /// All but [`Custom`](Self::Custom).
-    pub const BUILT_IN: [MapFn; 7] =
-        [Self::Neg, Self::Abs, Self::Exp, Self::Sqrt, Self::Relu, Self::Sigmoid, Self::Tanh];
+    pub const BUILT_IN: [MapFn; 9] = [
+        Self::Neg,
+        Self::Abs,
+        Self::Exp,
+        Self::Sqrt,
+        Self::Relu,
+        Self::Sigmoid,
+        Self::Tanh,
+        Self::Gelu,
+        Self::Sign,
+    ];
 
     /// A function of your own, from the text of [`Custom`](Self::Custom).
     pub fn custom(wgsl: &str) -> Self {
@@ -65,6 +78,8 @@ impl MapFn {
             Self::Relu => "relu",
             Self::Sigmoid => "sigmoid",
             Self::Tanh => "tanh",
+            Self::Gelu => "gelu",
+            Self::Sign => "sign",
             Self::Custom(_) => "custom",
         }
     }
@@ -73,7 +88,7 @@ impl MapFn {
     pub fn supports(&self, dtype: DType) -> bool {
         match dtype {
             DType::F32 | DType::F16 => true,
-            DType::I32 => matches!(self, Self::Neg | Self::Abs | Self::Relu | Self::Custom(_)),
+            DType::I32 => matches!(self, Self::Neg | Self::Abs | Self::Relu | Self::Sign | Self::Custom(_)),
             DType::U32 => matches!(self, Self::Custom(_)),
             _ => false,
         }
@@ -88,6 +103,8 @@ impl MapFn {
             Self::Relu => spec.flag("RELU", true),
             Self::Sigmoid => spec.flag("SIGMOID", true),
             Self::Tanh => spec.flag("TANH", true),
+            Self::Gelu => spec.flag("GELU", true),
+            Self::Sign => spec.flag("SIGN", true),
             Self::Custom(text) => spec.slot("function", Fragment::User(text.clone())),
         }
     }
@@ -122,12 +139,12 @@ kernel_params! {
 ///
 /// # Types
 /// `f32` and `f16` with every function; `i32` with [`Neg`](MapFn::Neg), [`Abs`](MapFn::Abs),
-/// [`Relu`](MapFn::Relu) and [`Custom`](MapFn::Custom); `u32` with `Custom`.
+/// [`Relu`](MapFn::Relu), [`Sign`](MapFn::Sign) and [`Custom`](MapFn::Custom); `u32` with `Custom`.
 ///
 /// # Precision and determinism
-/// `neg`, `abs` and `relu` are exact. `exp` and `sqrt` are the device's (WGSL promises `3 + 2 |x|` ULP
+/// `neg`, `abs`, `relu` and `sign` are exact. `exp` and `sqrt` are the device's (WGSL promises `3 + 2 |x|` ULP
 /// for the former); `sigmoid` is exactly 0 and 1 far from 0, and `tanh` has a small relative error near
-/// 0 too. NaN gives NaN, in every function. `f16` is computed in `f32` and rounded to nearest, ties to
+/// 0 too; `gelu` is within 2.4e-7 of `x Phi(x)`, and a few ULP where that is larger. NaN gives NaN, in every function. `f16` is computed in `f32` and rounded to nearest, ties to
 /// even. Devices may take subnormal `f32` numbers for 0. Same device, same inputs, same bits.
 ///
 /// # Cost
@@ -190,8 +207,8 @@ impl Map {
         if !function.supports(dtype) {
             return Err(err!(
                 Unsupported,
-                "map: `{function}` is not defined on {dtype}; floats have every function, i32 neg, abs, relu \
-                 and custom, u32 custom"
+                "map: `{function}` is not defined on {dtype}; floats have every function, i32 neg, abs, relu, \
+                 sign and custom, u32 custom"
             ));
         }
         Sweep {

@@ -34,7 +34,7 @@ use crate::shader::{Fragment, Spec};
 /// The ops of this family.
 pub const OPS: &[OpInfo] = &[map::INFO, zip::INFO, axpy::INFO];
 
-const VARIANTS: &[Variant] = &[
+pub(crate) const VARIANTS: &[Variant] = &[
     Variant::portable("plain", "one 32-bit word an invocation"),
     Variant::portable("grid-stride", "a fixed number of workgroups, each invocation strides over the words"),
     Variant::portable("vec4", "four words an invocation, loaded and stored as 16 bytes"),
@@ -95,22 +95,27 @@ impl Walk {
     }
 }
 
-/// A kernel over operands that all have the same length and type: what the three ops lower to.
-struct Sweep<'a> {
-    op: &'static str,
-    shader: &'static str,
-    variant: &'a str,
-    dtype: DType,
-    n: usize,
-    operands: &'a [(&'static str, Access)],
+/// A kernel over operands that all have the same length and type: what the three ops lower to, and others that
+/// treat every element alike.
+pub(crate) struct Sweep<'a> {
+    pub(crate) op: &'static str,
+    pub(crate) shader: &'static str,
+    pub(crate) variant: &'a str,
+    pub(crate) dtype: DType,
+    pub(crate) n: usize,
+    pub(crate) operands: &'a [(&'static str, Access)],
     /// Without the slots and constants of the walk and the element type.
-    spec: Spec,
-    flop_per_element: f64,
+    pub(crate) spec: Spec,
+    pub(crate) flop_per_element: f64,
 }
 
 impl Sweep<'_> {
     /// `params` makes the parameters of a dispatch over that many elements.
-    fn lower<P: KernelParams>(self, profile: &DeviceProfile, params: impl Fn(u32) -> P) -> Result<Program> {
+    pub(crate) fn lower<P: KernelParams>(
+        self,
+        profile: &DeviceProfile,
+        params: impl Fn(u32) -> P,
+    ) -> Result<Program> {
         let Self { op, dtype, n, .. } = self;
         let auto = || ("vec4", "16-byte loads and stores come closest to the memory's speed".to_owned());
         let (variant, why) = choose(op, self.variant, VARIANTS, profile, auto)?;

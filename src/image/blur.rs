@@ -1,24 +1,23 @@
 //! Box blur.
 
-use super::check_size;
+use super::Image;
 use crate::analysis::Axis;
+use crate::conv::{Boundary, Form, Lines, LinesParams};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Variant,
-    choose, kernel_params,
+    Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Variant, choose,
 };
-use crate::shader::Spec;
-use crate::shape::elements;
+use crate::shader::{Fragment, Spec};
 
 /// What a sum of pixels is divided by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Divide {
-    /// The number of pixels of the window that lie inside the image; rounded half up.
+    /// The number of pixels of the window that lie inside the image; of u8 rounded half up.
     #[default]
     Inside,
-    /// The number of pixels of the whole window, as if 0 lay outside; truncated: the teaching kernel.
+    /// The number of pixels of the whole window, as if 0 lay outside; of u8 truncated: the teaching kernel.
     Window,
 }
 
@@ -40,61 +39,67 @@ impl Divide {
     }
 }
 
-/// `output[y, x]` = the mean of `input` over the window of `2 radius + 1` pixels a side around `(y, x)`.
+/// `output[y, x]` = the mean of `input` over the window of `2 radius + 1` pixels a side around `(y, x)`, each channel by
+/// itself.
 ///
 /// # Shapes
-/// `input` and `output` are `h` x `w` of u8, row-major without gaps; any extent may be 0, and the window may be larger
-/// than the image. The two must be different wgpu buffers.
+/// `input` and `output` are the [`Image`]; any extent may be 0, and the window may be larger than the image. The two
+/// must be different wgpu buffers.
 ///
-/// # Precision and determinism
-/// In integers, divided as [`divide`](Self::divide) says: every variant and device gives the same bytes.
+/// # Types, precision and determinism
+/// u8 in integers, divided as [`divide`](Self::divide) says: every variant and device gives the same bytes. f32: sums of
+/// f32 in an order that depends on the variant, by the same number of pixels; the same device gives the same bits.
+/// Pillow's `BoxBlur` and OpenCV's `blur` repeat the edge instead of leaving out what lies outside.
 ///
 /// # Cost
-/// `(2 radius + 1)^2` additions a pixel, about 5 with `separable`. One dispatch; `separable` two, and 4 bytes a pixel of
-/// scratch.
+/// `(2 radius + 1)^2` additions an element with `naive` and `tiled`, `4 radius + 2` with `fused` and `register`, about 5 of
+/// bytes with `separable`. One dispatch; `separable` two, and 4 bytes an element of scratch.
 ///
 /// # Variants
-/// `naive`, `tiled` (radius up to 16, on a device with 16 KiB of workgroup memory) and `separable`. `auto` (the default)
-/// takes `tiled` up to radius 4, `separable` above and on processors, but `naive` where the row sums are above the
-/// largest binding.
+/// `naive`; `tiled` (radius up to 16 of one channel and 16 KiB of workgroup memory); `separable`; `fused` (both lines of
+/// the window in one kernel, by tiles; radius up to 10 or, with 48 KiB, 32); `register` (the same in registers; rows of a
+/// multiple of 4 elements, radius up to 7, on processors 2). `auto` (the default) takes `register`, where it does not
+/// fit `fused` up to radius 8, then `separable`; on processors `fused` never; `naive` where the sums along rows are
+/// above the largest binding.
 ///
 /// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels of other than 1 to 4 channels, an unknown variant;
 /// [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above 1448, whose
-/// sums do not fit 32 bits; [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, or a
-/// variant that this radius does not fit; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// sums do not fit 32 bits; [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32, or
+/// a variant that this image or radius does not fit.
 ///
 /// # Algorithm
 /// `shaders/image/blur_naive.wgsl`: the definition. `blur_tiled.wgsl`: a tile and its halo in workgroup memory.
-/// `blur_rows.wgsl` and `blur_columns.wgsl`: sums along rows, then of those along columns, each from the one before.
+/// `blur_rows.wgsl` and `blur_columns.wgsl`: sums along rows, then of those along columns, each from the one before; of
+/// floats, whose sums would drift, `shaders/conv/lines_x.wgsl` and `lines_yz.wgsl`. `fused`: `lines_tiled.wgsl`;
+/// `register`: text made by `src/conv/register.rs`.
 ///
 /// # Example
 /// ```
-/// use tilework::image::{Blur, Divide};
+/// use tilework::image::{Blur, Divide, Image};
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let blur = Blur::new(1080, 1920, 10).divide(Divide::Window);
+/// let blur = Blur::new([1080, 1920], 10).divide(Divide::Window);
 /// let program = Op::<u8>::lower(&blur, &DeviceProfile::h100())?;
 /// assert_eq!((program.variant, program.dispatches.len()), ("separable", 2));
+/// let colours = Blur::new(Image::rgb(1080, 1920).planar(), 2);
+/// assert_eq!(Op::<f32>::lower(&colours, &DeviceProfile::h100())?.variant, "register");
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blur {
-    pub(crate) h: usize,
-    pub(crate) w: usize,
+    pub(crate) image: Image,
     pub(crate) radius: usize,
     pub(crate) divide: Divide,
     variant: String,
 }
 
-kernel_params! {
-    /// Of every kernel of the blur.
-    struct Params { w: u32, h: u32, groups: u32, radius: u32, tiles_x: u32, work: u32 }
-}
-
 const VARIANTS: &[Variant] = &[
-    Variant::portable("naive", "each pixel reads its whole window from memory"),
+    Variant::portable("naive", "each element reads its whole window from memory"),
     Variant::portable("tiled", "a tile and its halo in workgroup memory"),
-    Variant::portable("separable", "sums along rows, then along columns, each from the one before"),
+    Variant::portable("separable", "sums along rows, then along columns; of bytes each from the one before"),
+    Variant::portable("fused", "both by tiles in one dispatch, sums along rows in workgroup memory"),
+    Variant::portable("register", "both in one dispatch, sums in registers"),
 ];
 
 const WORKGROUP_SIZE: usize = 256;
@@ -104,13 +109,17 @@ const TILE: usize = 32;
 const ROWS: usize = 16;
 /// The largest radius whose doubled sum fits 32 bits: `511 (2 r + 1)^2 < 2^32`.
 const MOST_RADIUS: usize = 1448;
+/// The largest radius whose sums of bytes are exact in f32: `255 (2 r + 1)^2 < 2^24`.
+const MOST_EXACT: usize = 127;
+/// The largest radius of `fused` that `auto` takes: above, sums that follow from each other are cheaper.
+const MOST_FUSED: usize = 8;
 /// The largest radius of four windows on a software driver: Mesa's silently ends an invocation's loops after 65535 turns.
 const MOST_ON_CPU: usize = 60;
 
 impl Blur {
-    /// Of an image of `h` x `w` pixels.
-    pub fn new(h: usize, w: usize, radius: usize) -> Self {
-        Self { h, w, radius, divide: Divide::Inside, variant: "auto".into() }
+    /// Of an image, by windows of `2 radius + 1` pixels a side.
+    pub fn new(image: impl Into<Image>, radius: usize) -> Self {
+        Self { image: image.into(), radius, divide: Divide::Inside, variant: "auto".into() }
     }
 
     /// What sums are divided by. The default is [`Divide::Inside`].
@@ -132,84 +141,145 @@ impl Blur {
         VARIANTS
     }
 
-    fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
-        let (radius, cpu) = (self.radius, profile.is_cpu());
-        if radius <= 4 && !cpu {
-            ("tiled", format!("radius {radius}: a window has few pixels, and each is loaded about once"))
-        } else if self.scratch() > profile.limits.max_storage_binding && !(cpu && radius > MOST_ON_CPU) {
-            ("naive", "the row sums of the image are above the largest binding".to_owned())
-        } else {
-            ("separable", format!("radius {radius}: each sum follows from the one before"))
+    /// The sums of the windows, as products of lines of ones.
+    fn lines(&self, dtype: DType) -> Lines {
+        let line = vec![1.0; 2 * self.radius + 1];
+        Lines {
+            extents: self.image.extents(),
+            step: self.image.step(),
+            lines: [vec![1.0], line.clone(), line],
+            boundary: Boundary::Zero,
+            finish: self.mean(Spec::new(), dtype).slot("finish", Fragment::Library("image/blur_finish")),
         }
+    }
+
+    /// How sums become means.
+    fn mean(&self, spec: Spec, dtype: DType) -> Spec {
+        let bytes = dtype == DType::U8;
+        spec.flag("WINDOW", self.divide == Divide::Window)
+            .flag("BYTES", bytes)
+            .alias("Total", if bytes { "vec4<u32>" } else { "vec4<f32>" })
+            .constant("STEP", self.image.step() as u32)
     }
 
     /// Bytes of the row sums of `separable`.
     fn scratch(&self) -> u64 {
-        16 * self.w.div_ceil(4) as u64 * self.h as u64
+        let [d, h, w] = self.image.extents();
+        16 * (w.div_ceil(4) * h * d) as u64
     }
 
-    /// Refuses what the variant cannot do here.
-    fn check_variant(&self, name: &str, variant: &str, profile: &DeviceProfile) -> Result<()> {
-        let radius = self.radius;
-        let (needed, there) = (4 * (TILE + 2 * radius).pow(2), profile.limits.max_workgroup_bytes as usize);
+    fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
+        let (radius, cpu) = (self.radius, profile.is_cpu());
+        let fits = |variant: &str| self.missing(variant, dtype, profile).is_none();
+        if fits("register") {
+            ("register", format!("radius {radius}: short enough to write every sum out"))
+        } else if fits("fused") && !cpu && radius <= MOST_FUSED {
+            (
+                "fused",
+                format!("radius {radius}: a tile with the rows above and below it fits workgroup memory"),
+            )
+        } else if fits("separable") {
+            ("separable", format!("radius {radius}: few operations an element, however many pixels"))
+        } else if fits("fused") {
+            ("fused", "the row sums of the image are above the largest binding".to_owned())
+        } else {
+            ("naive", "nothing else fits the radius and the largest binding".to_owned())
+        }
+    }
+
+    /// What the variant needs that is not there, if anything.
+    fn missing(&self, variant: &str, dtype: DType, profile: &DeviceProfile) -> Option<String> {
+        let (radius, halo) = (self.radius, self.radius * self.image.step());
+        let (needed, there) =
+            (4 * (TILE + 2 * halo) * (TILE + 2 * radius), profile.limits.max_workgroup_bytes as usize);
         let binding = profile.limits.max_storage_binding;
-        let what = match variant {
-            "tiled" if needed > there => {
-                format!("{needed} bytes of workgroup memory for a tile and its halo (there are {there})")
+        match variant {
+            "register" | "fused" if dtype == DType::U8 && radius > MOST_EXACT => {
+                Some(format!("sums of bytes that f32 holds exactly, up to radius {MOST_EXACT}"))
             }
+            "register" => self.lines(dtype).missing(Form::Register, dtype, profile),
+            "fused" => self.lines(dtype).missing(Form::Tiled, dtype, profile),
+            "separable" if dtype == DType::F32 => self.lines(dtype).missing(Form::Passes, dtype, profile),
             "separable" if self.scratch() > binding => {
-                format!("{} bytes of scratch in one binding (at most {binding})", self.scratch())
+                Some(format!("{} bytes of scratch in one binding (at most {binding})", self.scratch()))
             }
-            "naive" | "tiled" if profile.is_cpu() && radius > MOST_ON_CPU => {
-                format!("loops of more than 65535 turns for radius {radius}, which a software driver ends")
-            }
-            _ => return Ok(()),
-        };
-        Err(err!(
-            Unsupported,
-            "{name}: the variant `{variant}` needs {what}, which {} does not have; take another, or work on bands of rows",
-            profile.name
-        ))
+            "tiled" if needed > there => Some(format!(
+                "{needed} bytes of workgroup memory for a tile and its halo (there are {there})"
+            )),
+            "naive" | "tiled" if profile.is_cpu() && radius > MOST_ON_CPU => Some(format!(
+                "loops of more than 65535 turns for radius {radius}, which a software driver ends"
+            )),
+            _ => None,
+        }
     }
 
-    fn dispatch(&self, program: &mut Program) {
-        let (groups, whole) = (self.w.div_ceil(4), self.w.is_multiple_of(4));
+    /// A kernel of the image's own family.
+    fn kernel(&self, file: &'static str, entry: &'static str, dtype: DType) -> Kernel {
+        let bytes = dtype == DType::U8;
+        let fragment =
+            |of: &'static str, else_: &'static str| Fragment::Library(if bytes { of } else { else_ });
+        let spec = self
+            .mean(Spec::new(), dtype)
+            .flag("VECTORS", self.image.extents()[2].is_multiple_of(4))
+            .slot("source", fragment("conv/stencil_bytes_in", "conv/lines_floats_in"))
+            .slot("target", fragment("conv/stencil_bytes_out", "conv/lines_floats_out"));
+        Kernel::library(file, entry, spec)
+    }
+
+    fn dispatch(&self, dtype: DType, profile: &DeviceProfile, program: &mut Program) {
+        let [d, h, w] = self.image.extents();
+        let groups = w.div_ceil(4);
         let operands: Vec<_> = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
-        let spec = Spec::new().flag("WINDOW", self.divide == Divide::Window).flag("VECTORS", whole);
-        let params = Params {
-            w: self.w as u32,
-            h: self.h as u32,
-            groups: groups as u32,
-            radius: self.radius as u32,
-            tiles_x: 0,
-            work: (groups * self.h) as u32,
+        let radius = self.radius as u32;
+        let params = LinesParams {
+            radius_x: radius,
+            radius_y: radius,
+            ..LinesParams::of([d, h, w], self.image.step())
         };
         let each = |work: usize| Grid::fold(work.div_ceil(WORKGROUP_SIZE) as u64);
         match program.variant {
             "naive" => {
-                let kernel = program.kernel(Kernel::library("image/blur_naive", "blur_naive", spec));
-                program.dispatch(kernel, &params, operands, each(groups * self.h));
+                let kernel = self.kernel("image/blur_naive", "blur_naive", dtype);
+                let kernel = program.kernel(Kernel { spec: kernel.spec.flag("ZERO", true), ..kernel });
+                let work = groups * h * d;
+                program.dispatch(kernel, &LinesParams { tiles: work as u32, ..params }, operands, each(work));
             }
             "tiled" => {
-                let spec = spec.constant("TILE", TILE as u32).constant("RADIUS", self.radius as u32);
+                let kernel = self.kernel("image/blur_tiled", "blur_tiled", dtype);
+                let spec = kernel.spec.constant("TILE", TILE as u32).constant("RADIUS", radius);
                 let axis = Axis::inside(TILE as u64, 2 * self.radius as u64 + 1);
                 let reuse = Axis::reuse(&[axis; 2]);
                 program.why = format!("{}; tile of {TILE} x {TILE}: reuse {reuse:.2}", program.why);
-                let (tiles_x, tiles_y) = (self.w.div_ceil(TILE), self.h.div_ceil(TILE));
-                let params = Params { tiles_x: tiles_x as u32, work: (tiles_x * tiles_y) as u32, ..params };
-                let kernel = program.kernel(Kernel::library("image/blur_tiled", "blur_tiled", spec));
-                program.dispatch(kernel, &params, operands, Grid::fold((tiles_x * tiles_y) as u64));
+                let (tiles_x, tiles_y) = (w.div_ceil(TILE), h.div_ceil(TILE));
+                let tiles = tiles_x * tiles_y * d;
+                let params = LinesParams {
+                    tiles_x: tiles_x as u32,
+                    tiles_y: tiles_y as u32,
+                    tiles: tiles as u32,
+                    ..params
+                };
+                let kernel = program.kernel(Kernel { spec, ..kernel });
+                program.dispatch(kernel, &params, operands, Grid::fold(tiles as u64));
             }
-            _ => {
+            "separable" if dtype == DType::U8 => {
                 let sums = program.scratch(self.scratch());
-                let rows = program.kernel(Kernel::library("image/blur_rows", "blur_rows", Spec::new()));
-                program.dispatch(rows, &params, vec![operands[0], sums], each(groups * self.h));
-                let work = groups * self.h.div_ceil(ROWS);
-                let spec = spec.constant("ROWS", ROWS as u32);
+                let spec = Spec::new().flag("ZERO", true).flag("STEPPED", self.image.step() > 1);
+                let rows = program.kernel(Kernel::library("image/blur_rows", "blur_rows", spec));
+                let work = groups * h * d;
+                let of_rows = LinesParams { tiles: work as u32, ..params };
+                program.dispatch(rows, &of_rows, vec![operands[0], sums], each(work));
+                let spec = self
+                    .mean(Spec::new(), dtype)
+                    .constant("ROWS", ROWS as u32)
+                    .flag("VECTORS", w.is_multiple_of(4));
                 let columns = program.kernel(Kernel::library("image/blur_columns", "blur_columns", spec));
-                let params = Params { work: work as u32, ..params };
-                program.dispatch(columns, &params, vec![sums, operands[1]], each(work));
+                let work = groups * h.div_ceil(ROWS) * d;
+                let of_columns = LinesParams { tiles: work as u32, ..params };
+                program.dispatch(columns, &of_columns, vec![sums, operands[1]], each(work));
             }
+            "separable" => self.lines(dtype).dispatch(Form::Passes, profile, program),
+            "fused" => self.lines(dtype).dispatch(Form::Tiled, profile, program),
+            _ => self.lines(dtype).dispatch(Form::Register, profile, program),
         }
     }
 }
@@ -218,34 +288,38 @@ impl<T: Element> Op<T> for Blur {
     type Operands = (In<T>, Out<T>);
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        let dtype = T::DTYPE;
-        let name = format!("blur of {} x {} by radius {}", self.h, self.w, self.radius);
-        if dtype != DType::U8 {
-            return Err(err!(Unsupported, "{name}: elements of {dtype}; it takes u8"));
-        }
-        let len = elements(&name, "input", &[self.h, self.w])?;
-        let operands = vec![
-            Operand { name: "input", dtype, len, access: Access::Read },
-            Operand { name: "output", dtype, len, access: Access::Write },
-        ];
-        check_size(&name, &operands[0], profile)?;
+        let (dtype, image) = (T::DTYPE, &self.image);
+        let name = format!("blur of {} by radius {}", image.name(), self.radius);
+        let operands = image.operands(&name, dtype, image.channels, profile)?;
         if self.radius > MOST_RADIUS {
             return Err(err!(
                 TooLarge,
                 "{name}: the radius is above {MOST_RADIUS}, beyond which sums do not fit 32 bits; blur twice"
             ));
         }
-        let (variant, why) = choose("blur", &self.variant, VARIANTS, profile, || self.policy(profile))?;
-        self.check_variant(&name, variant.name, profile)?;
+        let (variant, why) =
+            choose("blur", &self.variant, VARIANTS, profile, || self.policy(dtype, profile))?;
+        let len = operands[0].len;
+        if let Some(what) = self.missing(variant.name, dtype, profile).filter(|_| len > 0) {
+            return Err(err!(
+                Unsupported,
+                "{name}: the variant `{}` needs {what}; take another on {}, or work on bands of rows",
+                variant.name,
+                profile.name
+            ));
+        }
         let mut program = Program::new("blur", variant.name, why);
-        let window = (2.0 * self.radius as f64 + 1.0).powi(2);
-        program.cost = Cost {
-            flop: len as f64 * if variant.name == "separable" { 5.0 } else { window },
-            bytes: 2.0 * len as f64,
+        let side = 2.0 * self.radius as f64 + 1.0;
+        let additions = match variant.name {
+            "naive" | "tiled" => side * side,
+            "separable" if dtype == DType::U8 => 5.0,
+            _ => 2.0 * side,
         };
+        let bytes = operands.iter().map(|o| o.bytes() as f64).sum();
+        program.cost = Cost { flop: len as f64 * additions, bytes };
         program.operands = operands;
         if len > 0 {
-            self.dispatch(&mut program);
+            self.dispatch(dtype, profile, &mut program);
         }
         Ok(program)
     }
@@ -254,15 +328,25 @@ impl<T: Element> Op<T> for Blur {
 pub(super) const INFO: OpInfo = OpInfo {
     name: "blur",
     about: "the mean of each pixel's surroundings",
-    inputs: "x u8 (h,w)",
-    keys: "radius 1, divide inside/window (inside)",
+    inputs: "x (h,w) or (h,w,c), u8 or f32",
+    keys: "radius 1, divide inside/window (inside), layout interleaved/planar (interleaved; planar: (c,h,w))",
     variants: Blur::variants,
     samples,
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let forms = Divide::ALL.into_iter().flat_map(|d| [40, 41].map(|w| Blur::new(50, w, 2).divide(d)));
-    forms.map(|blur| Op::<u8>::lower(&blur.variant(variant), profile)).collect()
+    let mut images = vec![Image::grey(50, 40), Image::rgb(50, 40), Image::rgb(50, 40).planar()];
+    if variant != "register" {
+        images.push(Image::rgb(50, 41));
+        images.push(Image::grey(50, 41));
+    }
+    let mut programs = Vec::new();
+    for (image, divide) in images.into_iter().flat_map(|i| Divide::ALL.map(|d| (i, d))) {
+        let blur = Blur::new(image, 2).divide(divide).variant(variant);
+        programs.push(Op::<u8>::lower(&blur, profile)?);
+        programs.push(Op::<f32>::lower(&blur, profile)?);
+    }
+    Ok(programs)
 }
 
 #[cfg(test)]
@@ -273,12 +357,14 @@ mod tests {
     fn the_choice_follows_device_and_radius() {
         let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
         let chosen =
-            |h, r, p: &DeviceProfile| Op::<u8>::lower(&Blur::new(h, 8000, r), p).map(|p| p.variant).ok();
-        assert_eq!(chosen(1000, 4, &h100), Some("tiled"));
-        assert_eq!(chosen(1000, 5, &h100), Some("separable"));
-        assert_eq!(chosen(1000, 1, &mesa), Some("separable"));
+            |h, r, p: &DeviceProfile| Op::<u8>::lower(&Blur::new([h, 8000], r), p).map(|p| p.variant).ok();
+        assert_eq!(chosen(1000, 4, &h100), Some("register"));
+        assert_eq!(chosen(1000, 8, &h100), Some("fused"));
+        assert_eq!(chosen(1000, 9, &h100), Some("separable"));
+        assert_eq!(chosen(1000, 1, &mesa), Some("register"));
+        assert_eq!(chosen(1000, 9, &mesa), Some("separable"));
         // Row sums of 256 MB.
-        assert_eq!(chosen(8000, 1, &mesa), Some("naive"));
+        assert_eq!(chosen(8000, 9, &mesa), Some("fused"));
         assert_eq!(chosen(8000, 61, &mesa), None);
     }
 }

@@ -1,23 +1,22 @@
 //! The brightness of RGB pixels.
 
-use super::check_size;
+use super::{Image, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Variant,
-    choose, kernel_params,
+    Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Variant, choose, kernel_params,
 };
 use crate::shader::Spec;
-use crate::shape::elements;
 
 /// How much each colour counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum GreyWeights {
-    /// `(299 R + 587 G + 114 B + 500) / 1000`, in integers: ITU-R BT.601, rounded half up.
+    /// `(299 R + 587 G + 114 B + 500) / 1000`, of u8 in integers: ITU-R BT.601, rounded half up. OpenCV and
+    /// Pillow round the weights first, and may differ by 1; scikit-image weighs by BT.709.
     #[default]
     Luma,
-    /// `3 R / 10 + 6 G / 10 + B / 10`, each term truncated: the teaching kernel.
+    /// `3 R / 10 + 6 G / 10 + B / 10`, of u8 each term truncated: the teaching kernel.
     Source,
 }
 
@@ -39,58 +38,63 @@ impl GreyWeights {
     }
 }
 
-/// `output[p]` = the brightness of pixel `p`, whose red, green and blue follow each other in `input`.
+/// `output[p]` = the brightness of pixel `p`, whose first three channels are red, green and blue; a fourth is left out.
 ///
 /// # Shapes
-/// `input` is `h` x `w` x 3, `output` `h` x `w`, both of u8, row-major without gaps; any extent may be 0. The two must
-/// be different wgpu buffers.
+/// `input` is the [`Image`] of 3 or 4 channels, `output` `h` x `w`; any extent may be 0. The two must be different wgpu
+/// buffers.
 ///
-/// # Precision and determinism
-/// In integers, by [`weights`](Self::weights): every variant and device gives the same bytes.
+/// # Types, precision and determinism
+/// u8 in integers, by [`weights`](Self::weights): every variant and device gives the same bytes. f32 by the same
+/// weights, in f32; the same device gives the same bits.
 ///
 /// # Cost
-/// 7 operations and 4 bytes a pixel. One dispatch, no scratch.
+/// 5 operations a pixel. One dispatch, no scratch.
 ///
 /// # Variants
 /// `naive` and `packed`; `auto` (the default) takes `packed`.
 ///
 /// # Errors
 /// [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer;
-/// [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32;
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels of other than 3 or 4 channels, an unknown variant.
 ///
 /// # Algorithm
-/// `shaders/image/grey_naive.wgsl`, byte by byte; `grey_packed.wgsl`, three words to one.
+/// `shaders/image/grey_naive.wgsl`, byte by byte; `grey_packed.wgsl`, three words to one; `grey_floats.wgsl`, one pixel
+/// an invocation or four.
 ///
 /// # Example
 /// ```
-/// use tilework::image::{Grey, GreyWeights};
+/// use tilework::image::{Grey, GreyWeights, Image};
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let grey = Grey::new(1080, 1920).weights(GreyWeights::Luma);
+/// let grey = Grey::new(Image::rgb(1080, 1920)).weights(GreyWeights::Luma);
 /// let program = Op::<u8>::lower(&grey, &DeviceProfile::webgpu_defaults())?;
 /// assert_eq!((program.variant, program.operands[0].len), ("packed", 1080 * 1920 * 3));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grey {
-    h: usize,
-    w: usize,
+    pub(crate) image: Image,
     pub(crate) weights: GreyWeights,
     variant: String,
 }
 
-kernel_params! { struct Params { pixels: u32, words: u32 } }
+kernel_params! { struct Params { pixels: u32, words: u32, step: u32, colour: u32 } }
 
 const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "reads each colour of each pixel by itself"),
-    Variant::portable("packed", "turns three words, four pixels, into one"),
+    Variant::portable("packed", "turns words of bytes, four pixels, into one; four floats an invocation"),
 ];
 
+const WORKGROUP_SIZE: usize = 256;
+/// Pixels of f32 an invocation of `packed`.
+const ITEMS: usize = 4;
+
 impl Grey {
-    /// Of an image of `h` x `w` pixels.
-    pub fn new(h: usize, w: usize) -> Self {
-        Self { h, w, weights: GreyWeights::Luma, variant: "auto".into() }
+    /// Of an image of 3 or 4 channels.
+    pub fn new(image: impl Into<Image>) -> Self {
+        Self { image: image.into(), weights: GreyWeights::Luma, variant: "auto".into() }
     }
 
     /// How much each colour counts. The default is [`GreyWeights::Luma`].
@@ -117,34 +121,52 @@ impl<T: Element> Op<T> for Grey {
     type Operands = (In<T>, Out<T>);
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        let (dtype, name) = (T::DTYPE, format!("grey of {} x {}", self.h, self.w));
-        if dtype != DType::U8 {
-            return Err(err!(Unsupported, "{name}: elements of {dtype}; it takes u8"));
+        let (dtype, image) = (T::DTYPE, &self.image);
+        let name = format!("grey of {}", image.name());
+        let operands = image.operands(&name, dtype, 1, profile)?;
+        if image.channels < 3 {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: pixels of {} channels have not red, green and blue; give an image of 3 or 4",
+                image.channels
+            ));
         }
-        let len = elements(&name, "input", &[self.h, self.w, 3])?;
-        let operands = vec![
-            Operand { name: "input", dtype, len, access: Access::Read },
-            Operand { name: "output", dtype, len: len / 3, access: Access::Write },
-        ];
-        check_size(&name, &operands[0], profile)?;
         let (variant, why) = choose("grey", &self.variant, VARIANTS, profile, || {
             ("packed", "reads every word once".to_owned())
         })?;
         let mut program = Program::new("grey", variant.name, why);
-        let pixels = len / 3;
-        program.cost = Cost { flop: 7.0 * pixels as f64, bytes: 4.0 * pixels as f64 };
+        let (len, pixels) = (operands[0].len, operands[1].len);
+        let bytes = (3 * pixels + pixels) * dtype.size();
+        program.cost = Cost { flop: 5.0 * pixels as f64, bytes: bytes as f64 };
         program.operands = operands;
         if pixels > 0 {
+            let planar = image.layout == Layout::Planar;
             let spec = Spec::new().flag("SOURCE", self.weights == GreyWeights::Source);
-            let kernel = if variant.name == "naive" {
-                Kernel::library("image/grey_naive", "grey_naive", spec)
-            } else {
-                Kernel::library("image/grey_packed", "grey_packed", spec)
+            let (kernel, each) = match (dtype, variant.name) {
+                (DType::F32, "naive") => {
+                    (Kernel::library("image/grey_floats", "grey_floats", spec.constant("ITEMS", 1u32)), 1)
+                }
+                (DType::F32, _) => {
+                    let spec = spec.constant("ITEMS", ITEMS as u32);
+                    (Kernel::library("image/grey_floats", "grey_floats", spec), ITEMS)
+                }
+                (_, "naive") => (Kernel::library("image/grey_naive", "grey_naive", spec), 4),
+                _ => {
+                    let spec = spec.flag("PLANAR", planar);
+                    let spec = if planar { spec } else { spec.flag("ALPHA", image.channels == 4) };
+                    (Kernel::library("image/grey_packed", "grey_packed", spec), 4)
+                }
             };
             let kernel = program.kernel(kernel);
             let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
-            let params = Params { pixels: pixels as u32, words: len.div_ceil(4) as u32 };
-            program.dispatch(kernel, &params, bindings, Grid::fold(pixels.div_ceil(4).div_ceil(256) as u64));
+            let params = Params {
+                pixels: pixels as u32,
+                words: len.div_ceil(4) as u32,
+                step: image.step() as u32,
+                colour: if planar { pixels as u32 } else { 1 },
+            };
+            let groups = pixels.div_ceil(each).div_ceil(WORKGROUP_SIZE);
+            program.dispatch(kernel, &params, bindings, Grid::fold(groups as u64));
         }
         Ok(program)
     }
@@ -153,13 +175,20 @@ impl<T: Element> Op<T> for Grey {
 pub(super) const INFO: OpInfo = OpInfo {
     name: "grey",
     about: "the brightness of RGB pixels",
-    inputs: "rgb u8 (h,w,3)",
-    keys: "weights luma/source (luma)",
+    inputs: "rgb (h,w,3) or (h,w,4), u8 or f32",
+    keys: "weights luma/source (luma), layout interleaved/planar (interleaved; planar: (c,h,w))",
     variants: Grey::variants,
     samples,
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let all = GreyWeights::ALL.into_iter();
-    all.map(|w| Op::<u8>::lower(&Grey::new(9, 11).weights(w).variant(variant), profile)).collect()
+    let mut programs = Vec::new();
+    for image in [Image::rgb(9, 11), Image::rgba(9, 11), Image::rgb(9, 11).planar()] {
+        for weights in GreyWeights::ALL {
+            let grey = Grey::new(image).weights(weights).variant(variant);
+            programs.push(Op::<u8>::lower(&grey, profile)?);
+            programs.push(Op::<f32>::lower(&grey, profile)?);
+        }
+    }
+    Ok(programs)
 }

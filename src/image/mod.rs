@@ -1,40 +1,32 @@
-//! Images of bytes, row-major without gaps.
+//! Images of `u8` and `f32`, of 1 to 4 channels side by side or in planes: [`Image`].
 //!
 //! | want | take |
 //! |---|---|
 //! | the brightness of RGB pixels | [`Grey`] |
 //! | the mean of each pixel's surroundings | [`Blur`] |
+//! | the same, weighted by a bell curve | [`Gaussian`] |
+//! | edges | [`Sobel`] |
+//! | values spread over their whole range | [`Equalize`] |
 //! | any other filter | [`Conv2d`](crate::Conv2d), which takes `u8` too |
+//!
+//! Outside of an image lies the nearest pixel ([`Gaussian`], [`Sobel`]), or what is there does not count ([`Blur`]).
 
 mod blur;
+mod equalize;
+mod gaussian;
 mod grey;
+mod layout;
+mod sobel;
 
 pub use blur::{Blur, Divide};
+pub(crate) use equalize::BINS as EQUALIZE_BINS;
+pub use equalize::Equalize;
+pub use gaussian::Gaussian;
 pub use grey::{Grey, GreyWeights};
+pub use layout::{Image, Layout};
+pub use sobel::{Gradient, Sobel};
 
-use crate::error::{Result, err};
-use crate::program::{DeviceProfile, OpInfo, Operand};
-use crate::shape::round_up;
+use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[grey::INFO, blur::INFO];
-
-/// Pixels (and bytes of an image) that kernels address.
-const MOST: usize = (1 << 32) - (1 << 17);
-
-/// Whether the device can hold and bind the operand, and a kernel index it.
-fn check_size(name: &str, operand: &Operand, profile: &DeviceProfile) -> Result<()> {
-    let bytes = round_up(operand.bytes(), 4);
-    let limits = &profile.limits;
-    let limit = limits.max_buffer_size.min(limits.max_storage_binding).min(MOST as u64);
-    if bytes <= limit {
-        return Ok(());
-    }
-    Err(err!(
-        TooLarge,
-        "{name}: {} has {bytes} bytes, above {limit}, the most that a kernel binds or addresses on {}; work on bands \
-         of rows, a call each",
-        operand.name,
-        profile.name
-    ))
-}
+pub const OPS: &[OpInfo] = &[grey::INFO, blur::INFO, gaussian::INFO, sobel::INFO, equalize::INFO];

@@ -24,7 +24,7 @@
 
 use crate::error::{Result, err};
 use flate2::bufread::MultiGzDecoder;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
@@ -126,16 +126,7 @@ pub fn write(target: impl Write, matrix: &Matrix) -> Result<()> {
 /// # Errors
 /// As [`write()`]; the text names the file.
 pub fn write_file(path: impl AsRef<Path>, matrix: &Matrix) -> Result<()> {
-    let path = path.as_ref();
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let aside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let written = File::create(&aside).map_err(|e| failed(&e)).and_then(|file| write(file, matrix));
-    let done = written.and_then(|()| fs::rename(&aside, path).map_err(|e| failed(&e)));
-    if done.is_err() {
-        // What is left of it; that it may not be there is no news.
-        let _ = fs::remove_file(&aside);
-    }
-    done.map_err(|e| e.context(&path.display().to_string()))
+    super::write_aside(path, |file| write(file, matrix))
 }
 
 fn failed(e: &std::io::Error) -> crate::Error {
@@ -461,6 +452,7 @@ fn number(word: &[u8]) -> Option<f32> {
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+    use std::fs;
 
     fn sparse(text: &str) -> Triplets {
         match read(text.as_bytes()).unwrap() {

@@ -5,29 +5,78 @@
 //! | rows as probabilities, or their logarithms | [`Softmax`], [`LogSoftmax`] |
 //! | rows of mean 0 and variance 1, or of mean square 1 | [`LayerNorm`], [`RmsNorm`] |
 //! | the largest, mean, or root of squares of windows | [`Pool2d`]; its gradient [`Pool2dBackward`] |
+//! | channels by given means and variances | [`BatchNorm`] |
+//! | the loss of a classifier, of a regression, with gradients | [`CrossEntropy`], [`SquaredError`] |
+//! | gradients of activations and of biases | [`ActivationBackward`], [`BiasBackward`] |
+//! | gradients of what works on rows | [`SoftmaxBackward`], [`LogSoftmaxBackward`], [`LayerNormBackward`], [`RmsNormBackward`] |
+//! | steps down a gradient | [`Sgd`], [`Adam`] |
+//! | layers in a row, planned and trained as a whole | [`Sequential`] |
 //!
 //! A fully connected layer is a [`Gemm`](crate::Gemm) with a bias and an [`Activation`](crate::Activation).
 
+mod activation_backward;
+mod adam;
+mod batch_norm;
+mod bias_backward;
+mod columns;
+mod cross_entropy;
 mod layer_norm;
+mod layer_norm_backward;
 mod log_softmax;
+mod log_softmax_backward;
 mod pool;
 mod pool_backward;
 mod rms_norm;
+mod rms_norm_backward;
 mod rows;
+mod rows_backward;
+mod sequential;
+mod sgd;
 mod softmax;
+mod softmax_backward;
+mod squared_error;
 mod windows;
 
+pub use activation_backward::ActivationBackward;
+pub use adam::Adam;
+pub use batch_norm::BatchNorm;
+pub use bias_backward::BiasBackward;
+pub use cross_entropy::{CrossEntropy, CrossEntropyGradient};
 pub use layer_norm::LayerNorm;
+pub use layer_norm_backward::LayerNormBackward;
 pub use log_softmax::LogSoftmax;
+pub use log_softmax_backward::LogSoftmaxBackward;
 pub use pool::{Pool2d, Pool2dBias, PoolKind};
 pub use pool_backward::Pool2dBackward;
 pub use rms_norm::RmsNorm;
+pub use rms_norm_backward::RmsNormBackward;
 pub use rows::WithBeta;
+pub use sequential::{Forward, Gradient, Optimizer, Parameter, Sequential, Train};
+pub use sgd::{Sgd, SgdMomentum};
 pub use softmax::Softmax;
+pub use softmax_backward::SoftmaxBackward;
+pub use squared_error::{SquaredError, SquaredErrorGradient};
 pub(crate) use windows::Windows;
 
 use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] =
-    &[softmax::INFO, log_softmax::INFO, layer_norm::INFO, rms_norm::INFO, pool::INFO, pool_backward::INFO];
+pub const OPS: &[OpInfo] = &[
+    softmax::INFO,
+    log_softmax::INFO,
+    layer_norm::INFO,
+    rms_norm::INFO,
+    pool::INFO,
+    pool_backward::INFO,
+    batch_norm::INFO,
+    cross_entropy::INFO,
+    squared_error::INFO,
+    activation_backward::INFO,
+    bias_backward::INFO,
+    softmax_backward::INFO,
+    log_softmax_backward::INFO,
+    layer_norm_backward::INFO,
+    rms_norm_backward::INFO,
+    sgd::INFO,
+    adam::INFO,
+];

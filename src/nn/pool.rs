@@ -36,6 +36,29 @@ impl PoolKind {
         }
     }
 
+    /// Refuses weights that are not those of a window.
+    pub(super) fn check(&self, windows: &Windows) -> Result<()> {
+        let [r, s] = windows.kernel;
+        match self {
+            Self::Weighted(weights) if weights.len() != r * s => Err(err!(
+                Shape,
+                "{}: {} weights for a window of {r} x {s}; there must be {}",
+                windows.op,
+                weights.len(),
+                r * s
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The weights, if there are any, as a constant of the program.
+    pub(super) fn weights(&self, program: &mut Program) -> Option<Binding> {
+        match self {
+            Self::Weighted(weights) => Some(program.constant(bytemuck::cast_slice(weights).to_vec())),
+            _ => None,
+        }
+    }
+
     /// With the flag of its formulas.
     pub(super) fn flagged(&self, spec: Spec) -> Spec {
         spec.flag("MAX", *self == Self::Max)
@@ -203,16 +226,7 @@ impl Pool2d {
         let [n, c, ..] = windows.shape;
         let [.., p, q] = windows.output_shape()?;
         let [r, s] = windows.kernel;
-        if let PoolKind::Weighted(weights) = &self.kind
-            && weights.len() != r * s
-        {
-            return Err(err!(
-                Shape,
-                "pool: {} weights for a window of {r} x {s}; there must be {}",
-                weights.len(),
-                r * s
-            ));
-        }
+        self.kind.check(windows)?;
         if !(1..=16).contains(&self.units) {
             return Err(err!(InvalidArgument, "pool: units is {}; it must be from 1 to 16", self.units));
         }
@@ -283,11 +297,7 @@ impl Pool2d {
             _ => (Kernel::library("nn/pool_direct", "pool_windows", counted(spec)), 256 * per_word),
         };
         let kernel = program.kernel(kernel);
-        let more = if let PoolKind::Weighted(weights) = &self.kind {
-            Some(program.constant(bytemuck::cast_slice(weights).to_vec()))
-        } else {
-            None
-        };
+        let more = self.kind.weights(&mut program);
         let plane = (p * q) as u64;
         let forms = Forms { dtype, wide: &[0], narrow: &[output as usize - 1], profile };
         windows.each_piece(&mut program, &forms, |program, params: Params, wide, narrow| {

@@ -16,7 +16,9 @@ use half::f16;
 ///
 /// The whole share goes to the first largest cell of a window (NaN is largest, the last one of several) of
 /// [`Max`](PoolKind::Max); one over the number of cells to each of [`Average`](PoolKind::Average); the cell over the
-/// window's root of squares to each of [`L2`](PoolKind::L2), 0 where that is 0.
+/// window's root of squares to each of [`L2`](PoolKind::L2), 0 where that is 0; the weight of its place to each of
+/// [`Weighted`](PoolKind::Weighted). Of a fused bias and activation, the gradients come first:
+/// [`ActivationBackward`](super::ActivationBackward), [`BiasBackward`](super::BiasBackward).
 ///
 /// # Shapes
 /// As of [`Pool2d`](super::Pool2d) without bias and activation: `x` and `dx` N x C x H x W, `dy` N x C x P x Q. Operands are `x`,
@@ -29,18 +31,20 @@ use half::f16;
 /// Shares are added in f32 in the order of the window's cells, gathered without atomics. Same device, same bits.
 ///
 /// # Cost
-/// A cell reads every window that holds it: about `R S / stride` times R S cells, through the cache. One dispatch (one for each
+/// In `direct` a cell reads every window that holds it: about `R S / stride` times R S cells, through the cache; `pairs` moves
+/// every byte once. One dispatch (one for each
 /// part of `x` that a binding holds), no scratch.
 ///
 /// # Variants
-/// `direct`.
+/// `direct` takes any window; `pairs` windows of 2 x 2 that do not overlap, without padding, of an even number of rows of a
+/// multiple of 4. `auto` (the default) takes `pairs` where it can.
 ///
 /// # Errors
 /// As of [`Pool2d`](super::Pool2d); [`TooLarge`](crate::ErrorKind::TooLarge) for windows that are too many for a cell, and of too
-/// many cells; [`Unsupported`](crate::ErrorKind::Unsupported) for weighted pooling.
+/// many cells; [`Unsupported`](crate::ErrorKind::Unsupported): `pairs` where it cannot.
 ///
 /// # Algorithm
-/// `shaders/nn/pool_backward_direct.wgsl`.
+/// `shaders/nn/pool_backward_direct.wgsl`, `pool_backward_pairs.wgsl`.
 ///
 /// # Example
 /// ```
@@ -59,8 +63,13 @@ pub struct Pool2dBackward {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("direct", "one invocation a cell gathers from the windows that hold it")];
+const VARIANTS: &[Variant] = &[
+    Variant::portable("direct", "one invocation a cell gathers from the windows that hold it"),
+    Variant::portable("pairs", "windows of 2 x 2 side by side: vec4 loads and stores, every byte once"),
+];
+
+/// Times two windows that an invocation of `pairs` takes.
+const UNITS: u32 = 2;
 
 impl Pool2dBackward {
     /// Of x of this shape (N, C, H, W), pooled in windows of `kernel` (R, S), one beside the other.
@@ -122,12 +131,7 @@ impl Pool2dBackward {
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let windows = &self.windows;
-        if matches!(self.kind, PoolKind::Weighted(_)) {
-            return Err(err!(
-                Unsupported,
-                "pool-backward: weighted pooling has no gradient here; its windows are a convolution with a filter a channel"
-            ));
-        }
+        self.kind.check(windows)?;
         // A cell walks every window that holds it, and some drivers end loops after 65535 steps.
         let [r, s] = windows.kernel;
         let held = r.div_ceil(windows.stride[0].max(1)).saturating_mul(s.div_ceil(windows.stride[1].max(1)));
@@ -140,9 +144,25 @@ impl Pool2dBackward {
                 u16::MAX / 2
             ));
         }
+        let pairs = windows.are_pairs() && windows.shape[2].is_multiple_of(2);
         let (variant, why) = choose("pool-backward", &self.variant, VARIANTS, profile, || {
-            ("direct", "the one way there is".to_owned())
+            if pairs {
+                ("pairs", "windows of 2 x 2 side by side are read by vec4, each cell once".to_owned())
+            } else {
+                ("direct", format!("windows of {r} x {s} that overlap, leave gaps or are not aligned"))
+            }
         })?;
+        if variant.name == "pairs" && !pairs {
+            return Err(err!(
+                Unsupported,
+                "pool-backward: the variant `pairs` takes windows of 2 x 2 with stride 2, without padding or dilation, in an \
+                 even number of rows of a multiple of 4; these are {r} x {s} with stride {:?} in {} rows of {}; take `direct` \
+                 or `auto`",
+                windows.stride,
+                windows.shape[2],
+                windows.shape[3]
+            ));
+        }
         let mut program = Program::new("pool-backward", variant.name, why);
         let (wide, narrow) = windows.lengths()?;
         let [n, c, h, w] = windows.shape;
@@ -159,22 +179,37 @@ impl Pool2dBackward {
         if n * c == 0 {
             return Ok(program);
         }
-        // A mean does not ask for the cells.
-        let cells_count = self.kind != PoolKind::Average;
-        let spec = self
+        // A mean does not ask for the cells, nor do weights.
+        let weighted = matches!(self.kind, PoolKind::Weighted(_));
+        let cells_count = !weighted && self.kind != PoolKind::Average;
+        let mut spec = self
             .kind
             .flagged(Spec::new())
             .slot("element", element_fragment(dtype))
             .constant("GRADIENTS_BINDING", if cells_count { 2u32 } else { 1 })
             .constant("OUTPUT_BINDING", if cells_count { 3u32 } else { 2 })
             .flag("HALVES", dtype == DType::F16)
-            .flag("PADDING_COUNTS", windows.padding_counts);
-        let kernel = program.kernel(Kernel::library("nn/pool_backward_direct", "gather_gradients", spec));
+            .flag("CELLS", cells_count)
+            .flag("WEIGHTED", weighted);
+        if weighted {
+            spec = spec.constant("WEIGHTS_BINDING", 3u32);
+        }
+        let weights = self.kind.weights(&mut program);
+        let fast = variant.name == "pairs";
+        let kernel = if fast {
+            Kernel::library("nn/pool_backward_pairs", "share_gradients", spec.constant("UNITS", UNITS))
+        } else {
+            let spec = spec.flag("PADDING_COUNTS", windows.padding_counts);
+            Kernel::library("nn/pool_backward_direct", "gather_gradients", spec)
+        };
+        let kernel = program.kernel(kernel);
         let forms = Forms { dtype, wide: &[0, 2], narrow: &[1], profile };
         windows.each_piece(&mut program, &forms, |program, params, wide, narrow| {
             let cells = u64::from(params.planes) * (h * w) as u64 + if dtype == DType::F16 { 2 } else { 0 };
-            let grid = Grid::fold(cells.div_ceil(256 * 4 / dtype.size() as u64));
-            let bindings = vec![wide[0], narrow[0], wide[1]].split_off(usize::from(!cells_count));
+            let per_workgroup = if fast { 256 * 8 * u64::from(UNITS) } else { 256 * 4 / dtype.size() as u64 };
+            let grid = Grid::fold(cells.div_ceil(per_workgroup));
+            let mut bindings = vec![wide[0], narrow[0], wide[1]].split_off(usize::from(!cells_count));
+            bindings.extend(weights);
             program.dispatch(kernel, &params, bindings, grid);
         });
         Ok(program)
@@ -198,14 +233,14 @@ pub(super) const INFO: OpInfo = OpInfo {
     name: "pool-backward",
     about: "the gradient of pooling by its input",
     inputs: "x (N,C,H,W), dy (N,C,P,Q), f32 or f16",
-    keys: "kind max/avg/l2 (max), kernel (2), stride (kernel), pad (0), count-include-pad; numbers or \"h,w\"",
+    keys: "kind max/avg/l2/weighted (max), weights FILE (R,S), kernel (2), stride (kernel), pad (0), count-include-pad; numbers or \"h,w\"",
     variants: Pool2dBackward::variants,
     samples,
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
-    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2] {
+    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2, PoolKind::Weighted(vec![0.25; 4])] {
         for counts in [false, true] {
             let op = Pool2dBackward::new(kind.clone(), [2, 3, 8, 8], [2, 2])
                 .variant(variant)

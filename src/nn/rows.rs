@@ -31,7 +31,7 @@ pub(super) const VARIANTS: &[Variant] = &[
 ];
 
 kernel_params! {
-    struct Params {
+    pub(super) struct Params {
         rows: u32,
         n: u32,
         parts: u32,
@@ -64,10 +64,10 @@ pub(super) struct Rows {
 
 /// How a row, or a part of one, is spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Tile {
-    lanes: u64,
+pub(super) struct Tile {
+    pub(super) lanes: u64,
     /// Times four elements of each lane.
-    quads: u64,
+    pub(super) quads: u64,
 }
 
 impl Tile {
@@ -76,17 +76,17 @@ impl Tile {
     }
 }
 
-struct Policy {
+pub(super) struct Policy {
     /// Most times four elements in the registers of an invocation.
-    most: u64,
+    pub(super) most: u64,
     /// As many as it should have, where rows are long.
-    wanted: u64,
+    pub(super) wanted: u64,
     /// Lanes from which on it should have more than one.
-    enough: u64,
-    workgroup: u64,
+    pub(super) enough: u64,
+    pub(super) workgroup: u64,
 }
 
-fn policy(profile: &DeviceProfile) -> Policy {
+pub(super) fn policy(profile: &DeviceProfile) -> Policy {
     let workgroup = 256.min(u64::from(profile.limits.max_invocations));
     // Text grows with the number in registers, and processors compile slowly.
     let most = if profile.is_cpu() { 4 } else { 16 };
@@ -94,7 +94,7 @@ fn policy(profile: &DeviceProfile) -> Policy {
 }
 
 /// The smallest tile that holds `quads` times four elements.
-fn tile(quads: u64, policy: &Policy) -> Tile {
+pub(super) fn tile(quads: u64, policy: &Policy) -> Tile {
     let lanes = if quads <= policy.enough {
         quads.next_power_of_two()
     } else {
@@ -116,14 +116,7 @@ impl Rows {
     ) -> Result<Program> {
         let Self { op, rows, n, .. } = *self;
         let len = elements(op, "x", &[rows, n])?;
-        if !(self.eps >= 0.0 && self.eps.is_finite()) {
-            return Err(err!(
-                InvalidArgument,
-                "{op}: eps is {}; it must be a finite number that is not negative, such as 1e-5",
-                self.eps
-            ));
-        }
-        let size = dtype.size() as u64;
+        check_eps(op, self.eps)?;
         let vectors = n.is_multiple_of(4);
         // Halves that begin anywhere may lie in one word more.
         let slack = if dtype == DType::F16 && !vectors { 2 } else { 0 };
@@ -169,32 +162,11 @@ impl Rows {
         program.operands.push(Operand { name: "output", dtype, len, access: Access::Write });
         program.cost =
             Cost { flop: FLOP * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        let limits = &profile.limits;
-        if program.operands[0].bytes() > limits.max_buffer_size {
-            return Err(err!(
-                TooLarge,
-                "{op}: x of {rows} x {n} {dtype} has {} bytes; the largest buffer of {} has {}; take fewer rows at a time",
-                program.operands[0].bytes(),
-                profile.name,
-                limits.max_buffer_size
-            ));
-        }
-        // A piece may begin up to 255 bytes into its binding.
-        let room = (limits.max_storage_binding / 256 * 256).saturating_sub(256) / size;
-        if n as u64 > room {
-            return Err(err!(
-                TooLarge,
-                "{op}: a row of {n} {dtype} has {} bytes; {} is the most that {} binds of one",
-                n as u64 * size,
-                room * size,
-                profile.name
-            ));
-        }
-        index_u32(op, "elements of a row", n)?;
+        check_rows(op, &program.operands[0], rows, n, profile)?;
         if len == 0 {
             return Ok(program);
         }
-        let work = Work { rows: self, dtype, extra: extra.len(), vectors, slack, room, profile };
+        let work = Work { rows: self, dtype, extra: extra.len(), vectors, slack, profile };
         if variant.name == "whole" {
             let params = work.params(1, n as u64);
             work.each_piece(&mut program, whole, Step::Whole, params, &[]);
@@ -203,6 +175,103 @@ impl Rows {
         }
         Ok(program)
     }
+}
+
+/// Rows that one binding holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece {
+    /// Number of the first of them.
+    pub(super) first: u64,
+    pub(super) rows: u64,
+    /// Where they begin in the binding, in elements.
+    pub(super) origin: u64,
+    offset: u64,
+    size: u64,
+}
+
+impl Piece {
+    /// Of an operand of such rows.
+    pub(super) fn of(self, resource: Resource) -> Binding {
+        Binding { resource, offset: self.offset, size: self.size }
+    }
+}
+
+/// All of `rows` rows of `n` elements of `size` bytes, in as few pieces as bindings allow.
+pub(super) fn pieces(rows: u64, n: u64, size: u64, profile: &DeviceProfile) -> Vec<Piece> {
+    let limit = profile.limits.max_storage_binding;
+    let most = if rows * n * size <= limit { rows } else { (room(profile) / size / n).max(1) };
+    let piece = rows.div_ceil(rows.div_ceil(most.max(1)).max(1)).max(1);
+    let of = |first: u64| {
+        let rows = piece.min(rows - first);
+        let begin = first * n * size;
+        let offset = begin / 256 * 256;
+        let origin = (begin - offset) / size;
+        Piece { first, rows, origin, offset, size: (origin + rows * n) * size }
+    };
+    (0..rows).step_by(piece as usize).map(of).collect()
+}
+
+/// Bytes of a piece: it may begin up to 255 bytes into its binding.
+fn room(profile: &DeviceProfile) -> u64 {
+    (profile.limits.max_storage_binding / 256 * 256).saturating_sub(256)
+}
+
+/// Refuses operands that no buffer holds, and rows that no binding holds.
+pub(super) fn check_rows(
+    op: &str,
+    operand: &Operand,
+    rows: usize,
+    n: usize,
+    profile: &DeviceProfile,
+) -> Result<()> {
+    let (limits, dtype, size) = (&profile.limits, operand.dtype, operand.dtype.size() as u64);
+    if operand.bytes() > limits.max_buffer_size {
+        return Err(err!(
+            TooLarge,
+            "{op}: {} of {rows} x {n} {dtype} has {} bytes; the largest buffer of {} has {}; take fewer rows at a time",
+            operand.name,
+            operand.bytes(),
+            profile.name,
+            limits.max_buffer_size
+        ));
+    }
+    if n as u64 > room(profile) / size {
+        return Err(err!(
+            TooLarge,
+            "{op}: a row of {n} {dtype} has {} bytes; {} is the most that {} binds of one",
+            n as u64 * size,
+            room(profile) / size * size,
+            profile.name
+        ));
+    }
+    index_u32(op, "elements of a row", n)?;
+    Ok(())
+}
+
+/// Refuses rows that so many lanes walk three times in more steps than some drivers let a loop have.
+pub(super) fn check_steps(op: &str, n: usize, items: u64, lanes: u64, profile: &DeviceProfile) -> Result<()> {
+    let steps = 3 * items.div_ceil(lanes);
+    if steps <= u64::from(u16::MAX) {
+        return Ok(());
+    }
+    Err(err!(
+        TooLarge,
+        "{op}: a row of {n} takes {lanes} invocations {steps} steps on {}; at most {} are safe on every driver; take \
+         shorter rows",
+        profile.name,
+        u16::MAX
+    ))
+}
+
+/// Refuses an epsilon that no root can take.
+pub(super) fn check_eps(op: &str, eps: f32) -> Result<()> {
+    if eps >= 0.0 && eps.is_finite() {
+        return Ok(());
+    }
+    Err(err!(
+        InvalidArgument,
+        "{op}: eps is {eps}; it must be a finite number that is not negative, such as 1e-5"
+    ))
 }
 
 /// What a kernel does with a row, or a part of one.
@@ -219,8 +288,6 @@ struct Work<'a> {
     extra: usize,
     vectors: bool,
     slack: u64,
-    /// Most elements of a piece.
-    room: u64,
     profile: &'a DeviceProfile,
 }
 
@@ -248,13 +315,8 @@ impl Work<'_> {
 
     /// What the reduction over a row's lanes needs.
     fn reduction(&self, lanes: u64) -> Spec {
-        let subgroups = self.profile.features.subgroups;
-        Spec::new()
+        reduction(lanes, self.workgroup(lanes), self.profile)
             .slot("normalizer", Fragment::Library(self.rows.fragment))
-            .constant("WORKGROUP_SIZE", self.workgroup(lanes) as u32)
-            .constant("LANES", lanes as u32)
-            .flag("SUBGROUPS", subgroups)
-            .flag("ACROSS", subgroups && lanes > u64::from(self.profile.subgroup_sizes.0))
     }
 
     fn kernel(&self, program: &mut Program, tile: Tile, parts: u64, step: Step) -> usize {
@@ -263,7 +325,7 @@ impl Work<'_> {
         let whole = self.vectors
             && n == parts * tile.elements()
             && (self.rows.rows as u64 * parts).is_multiple_of(spans)
-            && self.pieces().is_none();
+            && self.pieces().len() == 1;
         let applied = step != Step::Statistics;
         let output = 2 + self.extra as u32;
         let mut spec = self
@@ -288,40 +350,25 @@ impl Work<'_> {
         program.kernel(Kernel::library("nn/rows", "normalize_rows", spec))
     }
 
-    /// Rows of a piece, if there is more than one.
-    fn pieces(&self) -> Option<u64> {
-        let (rows, n) = (self.rows.rows as u64, self.rows.n as u64);
-        let bytes = rows * n * self.dtype.size() as u64;
-        (bytes > self.profile.limits.max_storage_binding).then(|| {
-            let most = self.room / n;
-            rows.div_ceil(rows.div_ceil(most))
-        })
+    fn pieces(&self) -> Vec<Piece> {
+        pieces(self.rows.rows as u64, self.rows.n as u64, self.dtype.size() as u64, self.profile)
     }
 
     /// Dispatches `kernel` over every piece of the rows that one binding holds, with `more` bound behind.
     fn each_piece(&self, program: &mut Program, tile: Tile, step: Step, params: Params, more: &[Binding]) {
         let kernel = self.kernel(program, tile, params.parts.into(), step);
-        let (rows, n, size) = (self.rows.rows as u64, self.rows.n as u64, self.dtype.size() as u64);
-        let piece = self.pieces().unwrap_or(rows);
         let spans = self.workgroup(tile.lanes) / tile.lanes;
-        for first in (0..rows).step_by(piece as usize) {
-            let rows = piece.min(rows - first);
-            let begin = first * n * size;
-            let offset = begin / 256 * 256;
-            let origin = (begin - offset) / size;
-            let part = |operand| Binding {
-                resource: Resource::Operand(operand),
-                offset,
-                size: (origin + rows * n) * size,
-            };
+        for piece in self.pieces() {
+            let part = |operand| piece.of(Resource::Operand(operand));
             let mut bindings = vec![part(0)];
             if step != Step::Statistics {
                 bindings.extend((1..=self.extra).map(|i| Binding::operand(i, &program.operands)));
                 bindings.push(part(self.extra + 1));
             }
             bindings.extend(more);
-            let params = Params { rows: rows as u32, origin: origin as u32, first: first as u32, ..params };
-            let workgroups = (rows * u64::from(params.parts)).div_ceil(spans);
+            let (rows, origin, first) = (piece.rows as u32, piece.origin as u32, piece.first as u32);
+            let params = Params { rows, origin, first, ..params };
+            let workgroups = (piece.rows * u64::from(params.parts)).div_ceil(spans);
             program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         }
     }
@@ -343,6 +390,16 @@ impl Work<'_> {
         program.dispatch(join, &params, vec![statistics, joined], Grid::fold(rows));
         self.each_piece(program, tile, Step::Apply, params, &[joined]);
     }
+}
+
+/// What the reduction over `lanes` invocations of a workgroup needs.
+pub(super) fn reduction(lanes: u64, workgroup: u64, profile: &DeviceProfile) -> Spec {
+    let subgroups = profile.features.subgroups;
+    Spec::new()
+        .constant("WORKGROUP_SIZE", workgroup as u32)
+        .constant("LANES", lanes as u32)
+        .flag("SUBGROUPS", subgroups)
+        .flag("ACROSS", subgroups && lanes > u64::from(profile.subgroup_sizes.0))
 }
 
 /// Programs that reach every form of the kernels, through `lower`.

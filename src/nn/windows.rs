@@ -1,5 +1,6 @@
 //! Windows over planes: their shapes, and the pieces that one binding holds.
 
+use crate::conv::{Axis, room};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Binding, DeviceProfile, Program, Resource, kernel_params};
@@ -8,7 +9,7 @@ use crate::shape::elements;
 /// Windows over each of N x C planes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Windows {
-    op: &'static str,
+    pub(super) op: &'static str,
     /// N, C, H, W.
     pub(crate) shape: [usize; 4],
     pub(crate) kernel: [usize; 2],
@@ -49,9 +50,6 @@ pub(super) struct Forms<'a> {
     pub(super) profile: &'a DeviceProfile,
 }
 
-/// The largest extent: a kernel adds a few of them.
-const MOST: usize = 1 << 28;
-
 impl Windows {
     pub(super) fn new(op: &'static str, shape: [usize; 4], kernel: [usize; 2]) -> Self {
         Self { op, shape, kernel, stride: kernel, pads: [0; 4], dilation: [1; 2], padding_counts: false }
@@ -61,36 +59,24 @@ impl Windows {
     pub(crate) fn output_shape(&self) -> Result<[usize; 4]> {
         let Self { op, shape, kernel, stride, pads, dilation, .. } = *self;
         let extent = |axis: usize| {
-            let size = shape[2 + axis];
-            let (k, step, gap) = (kernel[axis], stride[axis], dilation[axis]);
-            let name = ["rows", "columns"][axis];
-            let (before, after) = (pads[axis], pads[axis + 2]);
-            if k == 0 || step == 0 || gap == 0 {
+            let along = Axis {
+                name: ["rows", "columns"][axis],
+                size: shape[2 + axis],
+                cells: kernel[axis],
+                step: stride[axis],
+                gap: dilation[axis],
+                pads: [pads[axis], pads[axis + 2]],
+            };
+            let windows = along.windows(op);
+            let ([before, after], span) = (along.pads, along.span());
+            if kernel[axis] > 0 && dilation[axis] > 0 && (before >= span || after >= span) {
                 return Err(err!(
                     Shape,
-                    "{op}: along {name} the window has {k} cells, stride {step} and dilation {gap}; each must be at least 1"
+                    "{op}: a padding of {before} and {after} {} is as wide as a window of {span}; a window would lie outside",
+                    along.name
                 ));
             }
-            if [size, k, step, gap, before, after].into_iter().any(|e| e > MOST) {
-                return Err(err!(
-                    TooLarge,
-                    "{op}: an extent along {name} is above {MOST}; take parts of the image"
-                ));
-            }
-            let span = (k - 1).saturating_mul(gap) + 1;
-            if before >= span || after >= span {
-                return Err(err!(
-                    Shape,
-                    "{op}: a padding of {before} and {after} {name} is as wide as a window of {span}; a window would lie outside"
-                ));
-            }
-            if span > size + before + after {
-                return Err(err!(
-                    Shape,
-                    "{op}: a window of {span} {name} is larger than the image of {size} with its padding of {before} and {after}"
-                ));
-            }
-            Ok((size + before + after - span) / step + 1)
+            windows
         };
         Ok([shape[0], shape[1], extent(0)?, extent(1)?])
     }
@@ -194,11 +180,6 @@ impl Windows {
             record(program, params, &bind(forms.wide, wide), &bind(forms.narrow, narrow));
         }
     }
-}
-
-/// Bytes of a piece: it may begin up to 255 bytes into its binding.
-fn room(profile: &DeviceProfile) -> u64 {
-    (profile.limits.max_storage_binding / 256 * 256).saturating_sub(256)
 }
 
 #[cfg(test)]

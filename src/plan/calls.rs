@@ -7,7 +7,7 @@ use crate::element::Element;
 use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Recorder, Slice};
-use crate::image::{Blur, Grey};
+use crate::image::{Blur, Equalize, Gaussian, Grey, Image, Sobel};
 use crate::nn::Softmax;
 use crate::primitives::{Histogram, RadixSort, Reduce, ReduceByKey, Reducer, Scan, SegmentedReduce, TopK};
 use crate::program::{In, InOut, Op, Out};
@@ -531,38 +531,87 @@ impl Gpu {
         self.same_size(input.into(), &Conv3d::new(extents, shape, filter))
     }
 
-    /// The brightness of the pixels of `rgb`, an image of `h` x `w` x 3 bytes, in a new buffer: [`Grey`].
+    /// The brightness of the pixels of an image of 3 or 4 channels, of `u8` or `f32`, in a new buffer: [`Grey`].
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if `rgb` has another length; those of [`Grey`] and of [`Gpu::alloc`].
-    pub fn grey<'a>(&self, rgb: impl Into<Slice<'a, u8>>, h: usize, w: usize) -> Result<Buffer<u8>> {
-        let (rgb, plan) = (rgb.into(), Grey::new(h, w).plan::<u8>(self)?);
-        let output = self.alloc(h * w)?;
+    pub fn grey<'a, T: Element>(
+        &self,
+        rgb: impl Into<Slice<'a, T>>,
+        image: impl Into<Image>,
+    ) -> Result<Buffer<T>> {
+        let (rgb, image) = (rgb.into(), image.into());
+        let plan = Grey::new(image).plan::<T>(self)?;
+        let output = self.alloc(image.h * image.w)?;
         self.run(|rec| plan.record(rec, rgb, &output))?;
         Ok(output)
     }
 
-    /// The means of windows of `2 radius + 1` pixels a side of `image`, `h` x `w` bytes, in a new buffer: [`Blur`].
+    /// The means of windows of `2 radius + 1` pixels a side of an image, of `u8` or `f32`, in a new buffer: [`Blur`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
     /// let gpu = tilework::Gpu::new()?;
     /// let rgb = gpu.upload(&[0u8, 0, 0, 90, 90, 90, 30, 30, 30])?;
-    /// let grey = gpu.grey(&rgb, 1, 3)?;
-    /// assert_eq!(gpu.blur(&grey, 1, 3, 1)?.read()?, [45, 40, 60]);
+    /// let grey = gpu.grey(&rgb, [1, 3, 3])?;
+    /// assert_eq!(gpu.blur(&grey, [1, 3], 1)?.read()?, [45, 40, 60]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `image` has another length; those of [`Blur`] and of [`Gpu::alloc`].
-    pub fn blur<'a>(
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Blur`] and of [`Gpu::alloc`].
+    pub fn blur<'a, T: Element>(
         &self,
-        image: impl Into<Slice<'a, u8>>,
-        h: usize,
-        w: usize,
+        input: impl Into<Slice<'a, T>>,
+        image: impl Into<Image>,
         radius: usize,
-    ) -> Result<Buffer<u8>> {
-        self.same_size(image.into(), &Blur::new(h, w, radius))
+    ) -> Result<Buffer<T>> {
+        self.same_size(input.into(), &Blur::new(image, radius))
+    }
+
+    /// An image, of `u8` or `f32`, under a bell curve of standard deviation `sigma`, in a new buffer: [`Gaussian`].
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Gaussian`] and of [`Gpu::alloc`].
+    pub fn gaussian<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        image: impl Into<Image>,
+        sigma: f64,
+    ) -> Result<Buffer<T>> {
+        self.same_size(input.into(), &Gaussian::new(image, sigma))
+    }
+
+    /// The size of the gradient of an image, of `u8` or `f32`, in a new buffer: [`Sobel`].
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Sobel`] and of [`Gpu::alloc`].
+    pub fn sobel<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        image: impl Into<Image>,
+    ) -> Result<Buffer<T>> {
+        self.same_size(input.into(), &Sobel::new(image))
+    }
+
+    /// An image, of `u8` or `f32`, with its values spread over their whole range, in a new buffer: [`Equalize`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[100u8, 101, 102, 102])?;
+    /// assert_eq!(gpu.equalize(&x, [2, 2])?.read()?, [0, 85, 255, 255]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Equalize`] and of [`Gpu::alloc`].
+    pub fn equalize<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        image: impl Into<Image>,
+    ) -> Result<Buffer<T>> {
+        self.same_size(input.into(), &Equalize::new(image))
     }
 
     /// Runs an op whose output is as large as its input.

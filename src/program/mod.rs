@@ -337,22 +337,44 @@ impl Program {
 
     /// Appends the work of another program, whose operands are these resources, each from its first byte on.
     pub(crate) fn append(&mut self, other: Program, operands: &[Resource]) {
+        let operands: Vec<_> = operands.iter().map(|&resource| (resource, 0)).collect();
+        self.append_at(other, &operands, &mut Vec::new());
+    }
+
+    /// As [`append`](Self::append), with operands from these bytes on, and scratch that the programs which are appended
+    /// with the same `shared` have in common: its areas are made as large as the largest needs.
+    pub(crate) fn append_at(
+        &mut self,
+        other: Program,
+        operands: &[(Resource, u64)],
+        shared: &mut Vec<usize>,
+    ) {
         let kernels: Vec<usize> = other.kernels.into_iter().map(|kernel| self.kernel(kernel)).collect();
-        let (scratch, constants) = (self.scratch.len(), self.constants.len());
-        self.scratch.extend(other.scratch);
+        for (area, bytes) in other.scratch.into_iter().enumerate() {
+            match shared.get(area) {
+                Some(&known) => self.scratch[known] = self.scratch[known].max(bytes),
+                None => {
+                    shared.push(self.scratch.len());
+                    self.scratch.push(bytes);
+                }
+            }
+        }
+        let constants = self.constants.len();
         self.constants.extend(other.constants);
         let place = |resource| match resource {
             Resource::Operand(i) => operands[i],
-            Resource::Scratch(i) => Resource::Scratch(scratch + i),
-            Resource::Constant(i) => Resource::Constant(constants + i),
+            Resource::Scratch(i) => (Resource::Scratch(shared[i]), 0),
+            Resource::Constant(i) => (Resource::Constant(constants + i), 0),
         };
         for mut dispatch in other.dispatches {
             dispatch.kernel = kernels[dispatch.kernel];
             for binding in &mut dispatch.bindings {
-                binding.resource = place(binding.resource);
+                let (resource, begin) = place(binding.resource);
+                *binding = Binding { resource, offset: begin + binding.offset, ..*binding };
             }
-            if let Grid::Indirect { resource, .. } = &mut dispatch.grid {
-                *resource = place(*resource);
+            if let Grid::Indirect { resource, offset } = &mut dispatch.grid {
+                let (there, begin) = place(*resource);
+                (*resource, *offset) = (there, begin + *offset);
             }
             self.dispatches.push(dispatch);
         }

@@ -19,7 +19,7 @@ pub fn activate(activation: Activation, x: f64) -> f64 {
 }
 
 /// The normal distribution: the probability of a value below `x`.
-fn normal(x: f64) -> f64 {
+pub(super) fn normal(x: f64) -> f64 {
     let density = (-0.5 * x * x).exp() / (2.0 * PI).sqrt();
     if x > 3.0 {
         1.0 - normal(-x)

@@ -1,42 +1,72 @@
 //! Box blur.
 
+use super::Number;
+use crate::element::DType;
 use crate::image::{Blur, Divide};
 
-/// What `op` makes of an image.
-pub fn blur(op: &Blur, image: &[u8]) -> Vec<u8> {
-    let Blur { h, w, radius, divide, .. } = *op;
-    let mut output = Vec::with_capacity(h * w);
-    for y in 0..h {
-        for x in 0..w {
-            let (mut sum, mut count) = (0u64, 0u64);
-            for j in y.saturating_sub(radius)..=(y + radius).min(h - 1) {
-                for i in x.saturating_sub(radius)..=(x + radius).min(w - 1) {
-                    sum += u64::from(image[j * w + i]);
-                    count += 1;
-                }
-            }
-            let mean = match divide {
-                Divide::Inside => (2 * sum + count) / (2 * count),
-                Divide::Window => sum / (2 * radius as u64 + 1).pow(2),
-            };
-            output.push(mean as u8);
-        }
+/// Of each element the sum of its window, that of the sizes, and what the sum is divided by.
+fn windows<T: Number>(op: &Blur, input: &[T]) -> Vec<(f64, f64, f64)> {
+    let values: Vec<_> = input.iter().map(|x| (x.to_f64(), x.to_f64().abs(), 1.0)).collect();
+    let [planes, h, row] = op.image.extents();
+    let step = op.image.step();
+    // Along an axis of `n` places, whose neighbours are so far apart. Sums of bytes are exact.
+    let along = |values: &[(f64, f64, f64)], n: usize, apart: usize| -> Vec<_> {
+        let window = |place: usize| {
+            let i = place / apart % n;
+            let from = i.saturating_sub(op.radius)..=(i + op.radius).min(n - 1);
+            from.map(|j| values[place - i * apart + j * apart])
+                .fold((0.0, 0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2))
+        };
+        (0..values.len()).map(window).collect()
+    };
+    if planes * h * row == 0 {
+        return Vec::new();
     }
-    output
+    let mut all = along(&along(&values, row / step, step), h, row);
+    if op.divide == Divide::Window {
+        all.iter_mut().for_each(|w| w.2 = (2.0 * op.radius as f64 + 1.0).powi(2));
+    }
+    all
+}
+
+/// What `op` makes of an image; of `u8` whole numbers.
+pub fn blur<T: Number>(op: &Blur, input: &[T]) -> Vec<f64> {
+    let mean = |(sum, _, count): (f64, f64, f64)| match op.divide {
+        _ if T::DTYPE != DType::U8 => sum / count,
+        Divide::Inside => ((2.0 * sum + count) / (2.0 * count)).floor(),
+        Divide::Window => (sum / count).floor(),
+    };
+    windows(op, input).into_iter().map(mean).collect()
+}
+
+/// How far from [`blur`] each element may be; of `u8` nothing.
+pub fn blur_bound<T: Number>(op: &Blur, input: &[T]) -> Vec<f64> {
+    // A rounding a term, and those of the quotient.
+    let bound = |(_, size, count): (f64, f64, f64)| {
+        (count + 4.0) * 2f64.powi(-24) * size / count + 2.0 * f64::from(f32::MIN_POSITIVE)
+    };
+    let whole = T::DTYPE == DType::U8;
+    windows(op, input).into_iter().map(|w| if whole { 0.0 } else { bound(w) }).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::image::Image;
 
     #[test]
     fn known_means() {
-        let x = [0, 10, 20, 30, 40, 50, 60, 70, 81];
+        let x = [0u8, 10, 20, 30, 40, 50, 60, 70, 81];
         // The corner is a mean of four; 361 / 9 is 40.1; half goes up: 50.25, 12.5 has no place here.
-        let inside = Blur::new(3, 3, 1);
-        assert_eq!(blur(&inside, &x), [20, 25, 30, 35, 40, 45, 50, 55, 60]);
-        assert_eq!(blur(&inside.divide(Divide::Window), &x), [8, 16, 13, 23, 40, 30, 22, 36, 26]);
-        assert_eq!(blur(&Blur::new(1, 2, 9), &[0, 1]), [1, 1]);
-        assert_eq!(blur(&Blur::new(1, 2, 0), &[3, 4]), [3, 4]);
+        let inside = Blur::new([3, 3], 1);
+        assert_eq!(blur(&inside, &x), [20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0, 60.0]);
+        let window = inside.divide(Divide::Window);
+        assert_eq!(blur(&window, &x), [8.0, 16.0, 13.0, 23.0, 40.0, 30.0, 22.0, 36.0, 26.0]);
+        assert_eq!(blur(&Blur::new([1, 2], 9), &[0u8, 1]), [1.0, 1.0]);
+        assert_eq!(blur(&Blur::new([1, 2], 9), &[0f32, 1.0]), [0.5, 0.5]);
+        assert_eq!(blur(&Blur::new([1, 2], 0), &[3u8, 4]), [3.0, 4.0]);
+        // Two channels, side by side and in planes.
+        assert_eq!(blur(&Blur::new([1, 2, 2], 1), &[0u8, 8, 4, 6]), [2.0, 7.0, 2.0, 7.0]);
+        assert_eq!(blur(&Blur::new(Image::new(1, 2, 2).planar(), 1), &[0u8, 4, 8, 6]), [2.0, 2.0, 7.0, 7.0]);
     }
 }

@@ -3,18 +3,24 @@
 use crate::conv::{Boundary, Conv3d, Stencil};
 use crate::element::Element;
 
+/// Where coordinate `i` of an axis of `n` elements reads, if not 0.
+pub(super) fn outside(boundary: Boundary, i: isize, n: usize) -> Option<usize> {
+    let last = n as isize - 1;
+    let inside = match boundary {
+        Boundary::Zero if i < 0 || i > last => return None,
+        Boundary::Zero => i,
+        Boundary::Clamp => i.clamp(0, last),
+        Boundary::Wrap => i.rem_euclid(last + 1),
+    };
+    Some(inside as usize)
+}
+
 /// The element at `p`, anywhere, as a number.
 fn at<T: Element + Into<f64>>(stencil: &Stencil, input: &[T], p: [isize; 3]) -> f64 {
     let mut place = 0;
     for (axis, &n) in stencil.extents.iter().enumerate() {
-        let (i, last) = (p[axis], n as isize - 1);
-        let i = match stencil.boundary {
-            Boundary::Zero if i < 0 || i > last => return 0.0,
-            Boundary::Zero => i,
-            Boundary::Clamp => i.clamp(0, last),
-            Boundary::Wrap => i.rem_euclid(last + 1),
-        };
-        place = place * n + i as usize;
+        let Some(i) = outside(stencil.boundary, p[axis], n) else { return 0.0 };
+        place = place * n + i;
     }
     input[place].into()
 }

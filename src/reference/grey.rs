@@ -1,29 +1,57 @@
 //! The brightness of RGB pixels.
 
-use crate::image::{Grey, GreyWeights};
+use super::Number;
+use crate::element::DType;
+use crate::image::{Grey, GreyWeights, Layout};
 
-/// What `op` makes of pixels of three bytes each.
-pub fn grey(op: &Grey, rgb: &[u8]) -> Vec<u8> {
-    let pixels = rgb.chunks_exact(3).map(|p| {
-        let [r, g, b] = [p[0], p[1], p[2]].map(u32::from);
-        match op.weights {
-            GreyWeights::Luma => (299 * r + 587 * g + 114 * b + 500) / 1000,
-            GreyWeights::Source => 3 * r / 10 + 6 * g / 10 + b / 10,
+/// The colours of each pixel.
+fn pixels<'a, T: Number>(op: &Grey, input: &'a [T]) -> impl Iterator<Item = [f64; 3]> + 'a {
+    let count = input.len() / op.image.channels.max(1);
+    let [step, next] = if op.image.layout == Layout::Planar { [1, count] } else { [op.image.channels, 1] };
+    (0..count).map(move |i| [0, 1, 2].map(|c| input[i * step + c * next].to_f64()))
+}
+
+/// What `op` makes of an image; of `u8` whole numbers.
+pub fn grey<T: Number>(op: &Grey, input: &[T]) -> Vec<f64> {
+    let whole = T::DTYPE == DType::U8;
+    let of = |[r, g, b]: [f64; 3]| match op.weights {
+        GreyWeights::Luma if whole => ((299.0 * r + 587.0 * g + 114.0 * b + 500.0) / 1000.0).floor(),
+        GreyWeights::Source if whole => {
+            (3.0 * r / 10.0).floor() + (6.0 * g / 10.0).floor() + (b / 10.0).floor()
         }
-    });
-    pixels.map(|v| v as u8).collect()
+        GreyWeights::Luma => 0.299 * r + 0.587 * g + 0.114 * b,
+        GreyWeights::Source => 0.3 * r + 0.6 * g + 0.1 * b,
+    };
+    pixels(op, input).map(of).collect()
+}
+
+/// How far from [`grey`] each pixel may be; of `u8` nothing.
+pub fn grey_bound<T: Number>(op: &Grey, input: &[T]) -> Vec<f64> {
+    // A rounding of each weight, product and sum.
+    let of = |p: [f64; 3]| {
+        let size: f64 = p.iter().map(|c| c.abs()).sum();
+        let bound = 6.0 * 2f64.powi(-24) * size + 6.0 * f64::from(f32::MIN_POSITIVE);
+        if size > f64::from(f32::MAX) { f64::INFINITY } else { bound }
+    };
+    let whole = T::DTYPE == DType::U8;
+    pixels(op, input).map(|p| if whole { 0.0 } else { of(p) }).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::image::Image;
 
     #[test]
     fn known_pixels() {
-        let rgb = [255, 255, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9];
-        assert_eq!(grey(&Grey::new(1, 6), &rgb), [255, 0, 76, 150, 29, 9]);
+        let rgb = [255, 255, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9u8];
+        assert_eq!(grey(&Grey::new([1, 6, 3]), &rgb), [255.0, 0.0, 76.0, 150.0, 29.0, 9.0]);
         // 76 + 153 + 25, and 2 + 5 + 0.
-        let source = Grey::new(1, 6).weights(GreyWeights::Source);
-        assert_eq!(grey(&source, &rgb), [254, 0, 76, 153, 25, 7]);
+        let source = Grey::new([1, 6, 3]).weights(GreyWeights::Source);
+        assert_eq!(grey(&source, &rgb), [254.0, 0.0, 76.0, 153.0, 25.0, 7.0]);
+        // Two pixels with opacity, side by side and in planes; of floats nothing is rounded.
+        assert_eq!(grey(&Grey::new([1, 2, 4]), &[1.0f32, 0.0, 0.0, 9.0, 0.0, 1.0, 0.0, 9.0]), [0.299, 0.587]);
+        let planes = Grey::new(Image::rgba(1, 2).planar());
+        assert_eq!(grey(&planes, &[1.0f32, 0.0, 0.0, 1.0, 0.0, 0.0, 9.0, 9.0]), [0.299, 0.587]);
     }
 }

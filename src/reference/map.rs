@@ -1,7 +1,9 @@
 //! `y[i] = f(x[i])`.
 
 use super::Number;
+use super::activation::activate;
 use super::number::{readings, spread};
+use crate::dense::Activation;
 use crate::elementwise::MapFn;
 use crate::error::{Result, err};
 
@@ -22,7 +24,8 @@ pub fn map<T: Number>(function: &MapFn, x: &[T]) -> Result<Vec<T>> {
 /// With u = 2^-23, relative to the result: `exp` errs by `3 + 2 |x|` ULP, `sqrt`, which is
 /// `1 / inverseSqrt(x)`, by 2 and 2.5, and an addition and a division by 1 and 2.5. Through the form of the
 /// kernels `sigmoid` y then errs by `((1 - y) (3 + 2 |x|) + 3.5) u`, and `tanh` y by
-/// `((1 - y) (3.5 + (1 + y) (3 + 4 |x|) / 2) + 1) u / y` from 0.625 on, by 3 u below. Subnormal numbers may be taken
+/// `((1 - y) (3.5 + (1 + y) (3 + 4 |x|) / 2) + 1) u / y` from 0.625 on, by 3 u below; `gelu` by a rounding and
+/// `(16 + x^2) u` of what lies between it and `max(x, 0)`. Subnormal numbers may be taken
 /// for 0. Halves are rounded to nearest after all that. Integers are exact.
 ///
 /// # Errors
@@ -38,6 +41,8 @@ pub fn map_bound<T: Number>(function: &MapFn, x: &[T]) -> Result<Vec<f64>> {
                 MapFn::Neg => -x,
                 MapFn::Abs => x.abs(),
                 MapFn::Relu => x.max(0.0),
+                MapFn::Sign if x == 0.0 => 0.0,
+                MapFn::Sign => x.signum(),
                 _ => smooth(function, x),
             };
             spread(want, exact, error(function, x, exact))
@@ -56,8 +61,12 @@ fn apply<T: Number>(function: &MapFn, x: T) -> T {
         MapFn::Abs | MapFn::Relu if wide == zero => T::narrow(zero),
         MapFn::Abs if wide < zero => T::narrow(-wide),
         MapFn::Relu if wide < zero => T::narrow(zero),
-        MapFn::Exp | MapFn::Sqrt | MapFn::Sigmoid | MapFn::Tanh => T::from_f64(smooth(function, x.to_f64())),
-        MapFn::Abs | MapFn::Relu | MapFn::Custom(_) => x,
+        MapFn::Exp | MapFn::Sqrt | MapFn::Sigmoid | MapFn::Tanh | MapFn::Gelu => {
+            T::from_f64(smooth(function, x.to_f64()))
+        }
+        MapFn::Sign if wide < zero => T::from_f64(-1.0),
+        MapFn::Sign if wide > zero => T::from_f64(1.0),
+        MapFn::Abs | MapFn::Relu | MapFn::Sign | MapFn::Custom(_) => x,
     }
 }
 
@@ -68,6 +77,7 @@ fn smooth(function: &MapFn, x: f64) -> f64 {
         MapFn::Sqrt => x.sqrt(),
         MapFn::Sigmoid => 1.0 / (1.0 + (-x).exp()),
         MapFn::Tanh => x.tanh(),
+        MapFn::Gelu => activate(Activation::Gelu, x),
         _ => x,
     }
 }
@@ -78,6 +88,12 @@ fn error(function: &MapFn, x: f64, y: f64) -> f64 {
     let (a, size) = (x.abs(), y.abs());
     match function {
         _ if a.is_infinite() => 0.0,
+        // The tail may be taken for 0, before it is multiplied by x or after.
+        MapFn::Gelu => {
+            u * size
+                + (16.0 + a * a) * u * (x.max(0.0) - y).abs()
+                + (1.0 + a.min(16.0)) * f64::from(f32::MIN_POSITIVE)
+        }
         MapFn::Exp => (3.0 + 2.0 * a) * u * size,
         MapFn::Sqrt => 4.5 * u * size,
         MapFn::Sigmoid => ((1.0 - y) * (3.0 + 2.0 * a) + 3.5) * u * size,

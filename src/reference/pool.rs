@@ -87,7 +87,7 @@ pub(super) struct Cell {
     /// Among all elements of x.
     pub(super) at: usize,
     /// In the window, row by row.
-    place: usize,
+    pub(super) place: usize,
 }
 
 /// Calls `visit` with plane and cells of every window, in order.

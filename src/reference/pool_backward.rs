@@ -45,6 +45,7 @@ fn shares<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<(f64,
                 PoolKind::Max if first == Some(i) => gradient,
                 PoolKind::Average => gradient / cells,
                 PoolKind::L2 if root != 0.0 => gradient * values[i] / root,
+                PoolKind::Weighted(weights) => gradient * f64::from(weights[cell.place]),
                 _ => 0.0,
             };
             sums[cell.at].0 += share;
@@ -74,7 +75,8 @@ mod tests {
         use super::super::pool;
         use crate::nn::Pool2d;
         let x: Vec<f32> = (0..30).map(|i| ((i * 7919) % 101) as f32 / 50.0 - 1.0).collect();
-        for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2] {
+        let weights = PoolKind::Weighted((0..6).map(|i| 0.5 - 0.2 * i as f32).collect());
+        for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2, weights] {
             let shape = [1, 1, 5, 6];
             let forward = Pool2d::new(kind.clone(), shape, [3, 2]).stride([2, 1]).pad([1, 1]);
             let [.., p, q] = forward.output_shape().unwrap();

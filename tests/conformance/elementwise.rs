@@ -2,10 +2,11 @@
 
 use super::array::{Array, broadcast_dims};
 use super::{Call, Stop};
+use crate::support::onnx::Attribute;
 use half::f16;
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
-use tilework::reference::Number;
-use tilework::{DType, Gpu, Plannable};
+use tilework::reference::{self, Number};
+use tilework::{Activation, DType, Gpu, Plannable};
 
 /// The largest step from one f32 to the next, relative to the number.
 const ULP: f64 = f32::EPSILON as f64;
@@ -59,6 +60,17 @@ pub(super) fn tanh() -> Function {
         ((exp_ulps(2.0 * 0.625) + 3.0) * t / 0.625f64.tanh() + 0.5) * ULP * y.abs()
     };
     Function { map: MapFn::Tanh, exact: f64::tanh, error }
+}
+
+/// The exact form: a sum with x, of which a polynomial and an exponential are the rest.
+pub(super) fn gelu() -> Function {
+    let exact = |x: f64| reference::activate(Activation::Gelu, x);
+    let error = |x: f64, y: f64| (y.abs() + (16.0 + x * x) * (x.max(0.0) - y).abs()) * ULP;
+    Function { map: MapFn::Gelu, exact, error }
+}
+
+pub(super) fn sign() -> Function {
+    Function { map: MapFn::Sign, exact: |x| if x == 0.0 { x } else { x.signum() }, error: |_, _| 0.0 }
 }
 
 pub(super) fn square() -> Function {
@@ -146,6 +158,16 @@ pub(super) fn scale<T: Number>(gpu: &Gpu, factor: f64, x: &Array) -> Result<Arra
     let bound =
         (0..values.len()).map(|i| factor * x.bound[i] + stored::<T>(ULP * values[i].abs(), values[i]));
     Ok(Array { dims: x.dims.clone(), bound: bound.collect(), values })
+}
+
+/// GELU in its exact form.
+pub(super) fn exact_gelu(call: &Call) -> Result<Array, Stop> {
+    match call.node.attribute("approximate") {
+        Some(Attribute::Str(name)) if name == "tanh" => {
+            Err(Stop::out_of_scope("GELU is the exact form", "approximate = tanh"))
+        }
+        _ => map(call, &gelu()),
+    }
 }
 
 /// One operand, through a function.

@@ -4,14 +4,15 @@
 use super::array::Array;
 use super::elementwise::{elements, numbers};
 use super::{Call, Stop};
-use crate::support::onnx::Attribute;
+use crate::support::onnx::{Attribute, TensorData};
 use half::f16;
 use tilework::DType;
-use tilework::nn::WithBeta;
+use tilework::nn::{BatchNorm, CrossEntropy, WithBeta};
 use tilework::prelude::*;
 use tilework::program::{In, Op, Out};
 use tilework::reference::{
-    Number, layer_norm_bound, log_softmax_bound, pool_bound, rms_norm_bound, softmax_bound,
+    Number, batch_norm_bound, cross_entropy_bound, layer_norm_bound, log_softmax_bound, pool_bound,
+    rms_norm_bound, softmax_bound,
 };
 
 /// An axis counted from the front.
@@ -138,7 +139,7 @@ fn pool_typed(call: &Call, dtype: DType, op: &Pool2d, x: &Array, dims: Vec<usize
 }
 
 /// A list with two numbers, of which images of one axis have the second; the default where it is not given.
-fn two(call: &Call, name: &str, axes: usize, default: usize) -> [usize; 2] {
+pub(super) fn two(call: &Call, name: &str, axes: usize, default: usize) -> [usize; 2] {
     match call.node.attribute(name) {
         Some(Attribute::Ints(values)) if axes == 1 => [1, values[0] as usize],
         Some(Attribute::Ints(values)) => [values[0] as usize, values[1] as usize],
@@ -147,7 +148,13 @@ fn two(call: &Call, name: &str, axes: usize, default: usize) -> [usize; 2] {
 }
 
 /// Paddings before and after along an axis of `size`, with what the last window needs more where sizes are rounded up.
-fn pads(call: &Call, axis: usize, axes: usize, size: usize, [span, stride]: [usize; 2]) -> [usize; 2] {
+pub(super) fn pads(
+    call: &Call,
+    axis: usize,
+    axes: usize,
+    size: usize,
+    [span, stride]: [usize; 2],
+) -> [usize; 2] {
     let place = (axis + axes).wrapping_sub(2);
     let same = |lower: bool| {
         let windows = size.div_ceil(stride);
@@ -221,4 +228,82 @@ pub(super) fn global_pool(call: &Call, kind: PoolKind) -> Result<Array, Stop> {
     let op = Pool2d::new(kind, [n, c, 1, cells], [1, cells]);
     let dims = [vec![n, c], vec![1; spatial.len()]].concat();
     pool_typed(call, dtype, &op, &x, dims)
+}
+
+/// Channels by given statistics; images of any number of axes are planes of one line.
+pub(super) fn batch_norm(call: &Call) -> Result<Array, Stop> {
+    let (dtype, arrays) = call.operands()?;
+    if dtype != DType::F32 {
+        return Err(Stop::out_of_scope("batch norm does not take", dtype));
+    }
+    if call.int("training_mode", 0) != 0 || call.node.outputs.len() > 1 {
+        return Err(Stop::out_of_scope("batch norm is that of inference", "training"));
+    }
+    let [x, gamma, beta, mean, variance] = &arrays[..] else {
+        return Err(Stop::Failed(format!("{} operands", arrays.len())));
+    };
+    let [n, c, ref spatial @ ..] = x.dims[..] else { return Err(Stop::Failed("no channels".into())) };
+    let op = BatchNorm::new([n, c, 1, spatial.iter().product()]).eps(call.float("epsilon", 1e-5));
+    let gpu = call.gpu;
+    let input = elements::<f32>(x);
+    let channels = [mean, variance, gamma, beta].map(elements::<f32>);
+    let [m, v, g, b] = &channels;
+    let (dx, dy) = (gpu.upload(&input)?, gpu.alloc::<f32>(input.len())?);
+    let [dm, dv, dg, db] = [gpu.upload(m)?, gpu.upload(v)?, gpu.upload(g)?, gpu.upload(b)?];
+    let mut rec = gpu.recorder();
+    op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dm, &dv, &dg, &db, &dy)?;
+    rec.submit()?;
+    let bound = batch_norm_bound(&op, &input, [m, v, g, b]);
+    Ok(Array { dims: x.dims.clone(), values: numbers(&dy.read()?), bound })
+}
+
+/// The loss, and the logarithms of probabilities where they are asked for. Classes are the second axis.
+pub(super) fn cross_entropy(call: &Call) -> Result<Vec<Array>, Stop> {
+    let (dtype, x) = call.operand(0)?;
+    if dtype != DType::F32 {
+        return Err(Stop::out_of_scope("cross-entropy does not take", dtype));
+    }
+    if call.input(2).is_some() {
+        return Err(Stop::out_of_scope("classes weigh the same", "weights"));
+    }
+    if call.node.attribute("ignore_index").is_some() {
+        return Err(Stop::out_of_scope("no label is left out", "ignore_index"));
+    }
+    let each = match call.node.attribute("reduction") {
+        Some(Attribute::Str(name)) if name == "none" => true,
+        Some(Attribute::Str(name)) if name == "sum" => {
+            return Err(Stop::out_of_scope("cross-entropy gives losses and their mean", "sum"));
+        }
+        _ => false,
+    };
+    let labels: Vec<u32> = match call.input(1).map(|tensor| &tensor.data) {
+        Some(TensorData::I64(labels)) => labels.iter().map(|&label| label as u32).collect(),
+        Some(TensorData::I32(labels)) => labels.iter().map(|&label| label as u32).collect(),
+        _ => return Err(Stop::Failed("no labels".into())),
+    };
+    let rank = x.dims.len();
+    let order: Vec<usize> = (0..rank).filter(|axis| *axis != 1).chain([1]).collect();
+    let back: Vec<usize> = (0..rank).map(|a| order.iter().position(|o| *o == a).unwrap()).collect();
+    let (rows, classes, gpu) = (x.permuted(&order), x.dims[1], call.gpu);
+    let logits = elements::<f32>(&rows);
+    let (dx, dl) = (gpu.upload(&logits)?, gpu.upload(&labels)?);
+    let (losses, mean) = (gpu.alloc::<f32>(labels.len())?, gpu.alloc::<f32>(1)?);
+    let mut rec = gpu.recorder();
+    let op = CrossEntropy::new(labels.len(), classes);
+    op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dl, &losses, &mean)?;
+    rec.submit()?;
+    let (of_losses, of_mean, _) = cross_entropy_bound(classes, &logits, &labels);
+    let loss = if each {
+        let dims = rows.dims[..rank - 1].to_vec();
+        Array { dims, values: numbers(&losses.read()?), bound: of_losses }
+    } else {
+        Array { dims: Vec::new(), values: numbers(&mean.read()?), bound: vec![of_mean] }
+    };
+    let mut results = vec![loss];
+    if call.node.outputs.len() > 1 {
+        let got = run(call, &LogSoftmax::new(labels.len(), classes), &logits, logits.len())?;
+        let bound = log_softmax_bound(classes, &logits);
+        results.push(Array { dims: rows.dims, values: numbers(&got), bound }.permuted(&back));
+    }
+    Ok(results)
 }

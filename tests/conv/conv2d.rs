@@ -5,8 +5,10 @@ use tilework::prelude::*;
 use tilework::reference::{conv2d, conv2d_bound};
 use tilework::{Element, ErrorKind};
 
+/// All but `separable`, which takes products of lines only.
 fn names() -> impl Iterator<Item = &'static str> {
-    std::iter::once("auto").chain(Conv2d::variants().iter().map(|v| v.name))
+    let all = std::iter::once("auto").chain(Conv2d::variants().iter().map(|v| v.name));
+    all.filter(|name| *name != "separable")
 }
 
 /// Runs a variant; nothing, where this filter or device does not fit it.
@@ -138,6 +140,55 @@ fn conv2d_of_large_filters_takes_what_fits() {
     assert!(check_floats(device, ([40, 41], [31, 33]), Boundary::Zero) >= 5);
     assert!(check_bytes(device, ([66, 70], [65, 61]), Boundary::Wrap) >= 3);
     assert!(check_floats(device, ([130, 136], [129, 129]), Boundary::Clamp) >= 2);
+}
+
+/// The product of two lines of multiples of 1/8, exactly: one weight of the first is 1, and none is larger.
+fn product_of_lines(random: &mut Random, [fy, fx]: [usize; 2]) -> Vec<f32> {
+    let mut line = |n: usize| (0..n).map(|_| (random.next() % 13) as f32 / 8.0 - 0.75).collect::<Vec<_>>();
+    let (mut y, x) = (line(fy), line(fx));
+    y[fy / 3] = 1.0;
+    y.iter().flat_map(|y| x.iter().map(move |x| x * y)).collect()
+}
+
+#[test]
+fn conv2d_of_products_of_lines_matches_reference() {
+    for device in devices() {
+        // In registers, and where rows are no whole vec4s or lines are long, a dispatch an axis.
+        let cases: [Case; 6] = [
+            ([33, 64], [3, 5]),
+            ([18, 67], [5, 3]),
+            ([40, 132], [1, 5]),
+            ([61, 48], [29, 21]),
+            ([70, 31], [33, 1]),
+            ([3, 3], [3, 3]),
+        ];
+        let cases = if device.main { &cases[..] } else { &cases[..2] };
+        for (&(size, f), boundary) in cases.iter().flat_map(|c| Boundary::ALL.map(|b| (c, b))) {
+            let mut random = Random::new((size[1] * f[0]) as u64);
+            let filter = product_of_lines(&mut random, f);
+            let op = Conv2d::new(size[0], size[1], f, &filter).boundary(boundary).variant("separable");
+            let what = format!("{}: {size:?} under {f:?}, {boundary:?}", device.label);
+            let x = random.elements::<f32>(size[0] * size[1]);
+            let got = run(device, &op, &x, f32::NAN).unwrap();
+            assert_close(&what, &numbers(&got), &conv2d(&op, &x), &conv2d_bound(&op, &x));
+            let x = random.elements::<u8>(size[0] * size[1]);
+            let want: Vec<u8> = conv2d(&op, &x).into_iter().map(byte).collect();
+            assert_eq!(run(device, &op, &x, 7).unwrap(), want, "{what}, u8");
+        }
+    }
+}
+
+#[test]
+fn conv2d_says_which_filters_are_not_separable() {
+    let Some(gpu) = gpu() else { return };
+    let laplace = [0.0, 1.0, 0.0, 1.0, -4.0, 1.0, 0.0, 1.0, 0.0];
+    let op = Conv2d::new(9, 8, [3, 3], &laplace).variant("separable");
+    let e = op.plan::<f32>(gpu).unwrap_err();
+    assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("product of lines"), "{e}");
+    // Rounding does no harm.
+    let thirds: Vec<f32> = [0.1f32, 0.7, 0.3].iter().flat_map(|y| [0.3, 0.9, 0.11].map(|x| x * y)).collect();
+    let plan = Conv2d::new(9, 8, [3, 3], &thirds).variant("separable").plan::<f32>(gpu).unwrap();
+    assert!(plan.report().why.contains("reuse"), "{}", plan.report().why);
 }
 
 #[test]

@@ -63,16 +63,16 @@ fn rows_check_finds_what_is_wrong() {
 }
 
 /// A folder of files that is gone with the test.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
-    fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tilework-rows-{test}-{}", std::process::id()));
+    pub(super) fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tilework-{test}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    fn file(&self, name: &str, text: &[u8]) -> PathBuf {
+    pub(super) fn file(&self, name: &str, text: &[u8]) -> PathBuf {
         let path = self.0.join(name);
         fs::write(&path, text).unwrap();
         path

@@ -15,7 +15,11 @@ where
     let windows = op.dy_shape().unwrap().iter().product();
     let dy = Random::new(9).elements::<T>(windows);
     let (want, bound) = (pool_backward(op, x, &dy).unwrap(), pool_backward_bound(op, x, &dy).unwrap());
-    for variant in ["auto", "direct"] {
+    let refused = |variant: &str| {
+        let lowered = op.clone().variant(variant).lower(gpu.profile());
+        lowered.is_err_and(|e| e.kind() == ErrorKind::Unsupported)
+    };
+    for variant in ["auto", "direct", "pairs"].into_iter().filter(|v| *v != "pairs" || !refused(v)) {
         let (input, gradient) = (gpu.upload(x).unwrap(), gpu.upload(&dy).unwrap());
         let dx = gpu.alloc::<T>(x.len()).unwrap();
         let plan = op.clone().variant(variant).plan::<T>(gpu).unwrap();
@@ -35,7 +39,8 @@ fn check_random(
 ) {
     let len = shape.iter().product();
     let mut random = Random::new(len as u64);
-    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2] {
+    let weights = PoolKind::Weighted((0..kernel[0] * kernel[1]).map(|i| 0.3 * i as f32 - 0.5).collect());
+    for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2, weights] {
         let op = form(Pool2dBackward::new(kind, shape, kernel));
         check(device, &op, &random.elements::<f32>(len));
         check(device, &op, &random.elements::<f16>(len));
@@ -47,6 +52,8 @@ fn pool_backward_matches_reference_for_every_window() {
     for device in devices() {
         check_random(device, [2, 3, 8, 8], [2, 2], |op| op);
         check_random(device, [1, 2, 7, 9], [2, 2], |op| op);
+        check_random(device, [3, 5, 6, 12], [2, 2], |op| op.count_include_pad(true));
+        check_random(device, [1, 2, 7, 8], [2, 2], |op| op);
         check_random(device, [1, 3, 7, 9], [3, 3], |op| op.stride([2, 2]).pad([1, 1]));
         check_random(device, [1, 1, 9, 8], [2, 3], |op| op.stride([1, 2]).dilation([3, 2]).pad([2, 1]));
         check_random(device, [1, 2, 6, 5], [3, 3], |op| {
@@ -76,9 +83,12 @@ fn pool_backward_refuses_what_it_cannot_do() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Pool2dBackward| op.plan::<f32>(gpu).unwrap_err().kind();
     let of = |kind| Pool2dBackward::new(kind, [1, 1, 4, 4], [2, 2]);
-    assert_eq!(kind(of(PoolKind::Weighted(vec![1.0; 4]))), ErrorKind::Unsupported);
+    assert_eq!(kind(of(PoolKind::Weighted(vec![1.0; 3]))), ErrorKind::Shape);
     assert_eq!(kind(of(PoolKind::Max).pad([2, 2])), ErrorKind::Shape);
     assert_eq!(kind(of(PoolKind::Max).stride([0, 2])), ErrorKind::Shape);
+    assert_eq!(kind(of(PoolKind::Max).stride([1, 1]).variant("pairs")), ErrorKind::Unsupported);
+    let odd = Pool2dBackward::new(PoolKind::Max, [1, 1, 5, 4], [2, 2]);
+    assert_eq!(kind(odd.variant("pairs")), ErrorKind::Unsupported);
     let wide = Pool2dBackward::new(PoolKind::Max, [1, 1, 300, 300], [300, 300]);
     assert_eq!(kind(wide), ErrorKind::TooLarge);
     assert_eq!(kind(of(PoolKind::Max).variant("fast")), ErrorKind::InvalidArgument);

@@ -108,6 +108,7 @@ fn fits(division: Division, profile: &DeviceProfile) -> bool {
         vec_b: false,
         steps: Steps::Any,
         products: None,
+        walked: None,
     };
     form.invocations() <= profile.limits.max_invocations
         && form.workgroup_bytes() <= u64::from(profile.limits.max_workgroup_bytes)

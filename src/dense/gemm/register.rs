@@ -17,7 +17,7 @@ use std::fmt::{self, Write};
 
 /// What is known of the number of steps of k when a kernel is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::dense) enum Steps {
+pub(crate) enum Steps {
     Even,
     Odd,
     /// Neither: it differs from workgroup to workgroup.
@@ -26,35 +26,53 @@ pub(in crate::dense) enum Steps {
 
 impl Steps {
     /// Those that a sum over `k` takes.
-    pub(in crate::dense) fn of(k: usize, tile: Tile) -> Self {
+    pub(crate) fn of(k: usize, tile: Tile) -> Self {
         if k.div_ceil(tile.k as usize).is_multiple_of(2) { Self::Even } else { Self::Odd }
     }
 }
 
 /// What a kernel is written for.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::dense) struct Form {
-    pub(in crate::dense) tile: Tile,
+pub(crate) struct Form {
+    pub(crate) tile: Tile,
     /// Rows and columns of C that one invocation computes.
-    pub(in crate::dense) thread: [u32; 2],
+    pub(crate) thread: [u32; 2],
     /// Two tiles in workgroup memory, one filled while the other is used; or one.
-    pub(in crate::dense) double: bool,
+    pub(crate) double: bool,
     /// Whether the steps of k in a tile are written out.
-    pub(in crate::dense) unrolled: bool,
+    pub(crate) unrolled: bool,
     /// Whether workgroup memory is made of vectors, whose components are stored one by one. WGSL lets such a
     /// store touch the whole vector, which others store to at the same time; where it does not, a read of
     /// four is one instruction for sure.
-    pub(in crate::dense) vectors: bool,
-    pub(in crate::dense) trans_a: bool,
-    pub(in crate::dense) trans_b: bool,
+    pub(crate) vectors: bool,
+    pub(crate) trans_a: bool,
+    pub(crate) trans_b: bool,
     /// Whether A and B are bound as vectors of four.
-    pub(in crate::dense) vec_a: bool,
-    pub(in crate::dense) vec_b: bool,
+    pub(crate) vec_a: bool,
+    pub(crate) vec_b: bool,
     /// What is known of the number of steps of k.
-    pub(in crate::dense) steps: Steps,
+    pub(crate) steps: Steps,
     /// How many products of a batch a workgroup computes, whose C is no larger than the tile; none where a product may
     /// have several tiles.
-    pub(in crate::dense) products: Option<u32>,
+    pub(crate) products: Option<u32>,
+    /// Factors that are no matrices in memory, if any.
+    pub(crate) walked: Option<Walked>,
+}
+
+/// A product of which a factor is no matrix in memory: an imported fragment says where its elements are. Of a factor
+/// `x` it has `line_x(row or column)` and `walk_x(k)`, `step_x(walk)`, which goes on by TILE_K, and
+/// `load_x(line, walk)`; an invocation loads along one walk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Walked {
+    /// The entry point, and name of the text.
+    pub(crate) entry: &'static str,
+    /// What the kernel computes, for its first line.
+    pub(crate) about: &'static str,
+    /// In place of the fragments of the matrix product.
+    pub(crate) import: &'static str,
+    /// Whether A and B are such.
+    pub(crate) a: bool,
+    pub(crate) b: bool,
 }
 
 /// One of the factors, as it is staged.
@@ -70,10 +88,14 @@ struct Side {
     /// Whether the stored rows run along k.
     along_k: bool,
     vec: bool,
+    walked: bool,
 }
 
 impl Form {
-    pub(in crate::dense) fn entry(&self) -> &'static str {
+    pub(crate) fn entry(&self) -> &'static str {
+        if let Some(walked) = self.walked {
+            return walked.entry;
+        }
         match (self.products, self.double) {
             (Some(_), _) => "gemm_small",
             (None, true) => "gemm_double",
@@ -82,29 +104,30 @@ impl Form {
     }
 
     /// Name of the text, for labels and errors.
-    pub(in crate::dense) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let Tile { m, n, k } = self.tile;
-        format!("dense/{} {m}x{n}x{k} by {}x{}", self.entry(), self.thread[0], self.thread[1])
+        let family = if self.walked.is_some() { "conv" } else { "dense" };
+        format!("{family}/{} {m}x{n}x{k} by {}x{}", self.entry(), self.thread[0], self.thread[1])
     }
 
     /// Invocations that share a tile.
-    pub(in crate::dense) fn lanes(&self) -> u32 {
+    pub(crate) fn lanes(&self) -> u32 {
         (self.tile.m / self.thread[0]) * (self.tile.n / self.thread[1])
     }
 
     /// Invocations of a workgroup.
-    pub(in crate::dense) fn invocations(&self) -> u32 {
+    pub(crate) fn invocations(&self) -> u32 {
         self.lanes().saturating_mul(self.products.unwrap_or(1))
     }
 
     /// Bytes of workgroup memory.
-    pub(in crate::dense) fn workgroup_bytes(&self) -> u64 {
+    pub(crate) fn workgroup_bytes(&self) -> u64 {
         4 * (self.staged(&self.side_a()) + self.staged(&self.side_b()))
             * u64::from(self.products.unwrap_or(1) * self.buffers())
     }
 
     /// Whether an m x n result is made of whole tiles.
-    pub(in crate::dense) fn divides(&self, m: usize, n: usize) -> bool {
+    pub(crate) fn divides(&self, m: usize, n: usize) -> bool {
         m.is_multiple_of(self.tile.m as usize) && n.is_multiple_of(self.tile.n as usize)
     }
 
@@ -134,6 +157,7 @@ impl Form {
             ld: "params.lda",
             along_k: !self.trans_a,
             vec: self.vec_a,
+            walked: self.walked.is_some_and(|w| w.a),
         }
     }
 
@@ -146,6 +170,7 @@ impl Form {
             ld: "params.ldb",
             along_k: self.trans_b,
             vec: self.vec_b,
+            walked: self.walked.is_some_and(|w| w.b),
         }
     }
 
@@ -158,7 +183,7 @@ impl Form {
     }
 
     /// The WGSL text.
-    pub(in crate::dense) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         // Writing to a string cannot fail.
         let _ = self.write(&mut out);
@@ -173,14 +198,21 @@ impl Form {
         let lanes = self.lanes();
         let staging =
             if self.double { "two tiles of each in workgroup memory" } else { "through workgroup memory" };
+        let (about, needs, imports) = match self.walked {
+            Some(Walked { about, import, .. }) => (about, "", format!("#import {import}")),
+            None => (
+                "C = activate(alpha * op(A) op(B) + beta * C + bias)",
+                " Requires f16 where T is f16.",
+                "#import dense/gemm_factors\n#import dense/gemm_order\n#import dense/gemm_end_c as end"
+                    .into(),
+            ),
+        };
         writeln!(
             out,
-            "// C = activate(alpha * op(A) op(B) + beta * C + bias), register-tiled, {staging}.
+            "// {about}, register-tiled, {staging}.
 // Made by src/dense/gemm/register.rs. One invocation computes {tm} x {tn} elements of C, a workgroup of
-// {threads} computes {m} x {n}, {k} steps of k at a time. Requires f16 where T is f16.
-#import dense/gemm_factors
-#import dense/gemm_order
-#import dense/gemm_end_c as end
+// {threads} computes {m} x {n}, {k} steps of k at a time.{needs}
+{imports}
 
 const TILE_K: u32 = {k}u;
 "
@@ -246,6 +278,10 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
         self.write_fetch(out, &b, true)?;
         for side in [&a, &b] {
             let x = side.name;
+            if side.walked {
+                writeln!(out, "    {x}_walk = walk_{x}(head_end + {x}_i_0);")?;
+                continue;
+            }
             self.write_advance(out, side, &side.step("head"))?;
             writeln!(out, "    let step_{x} = {};", side.step("TILE_K"))?;
         }
@@ -341,6 +377,9 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
 
     fn write_advance(&self, out: &mut String, side: &Side, by: &str) -> fmt::Result {
         let x = side.name;
+        if side.walked {
+            return writeln!(out, "    {x}_walk = step_{x}({x}_walk);");
+        }
         (0..self.loads(side).0).try_for_each(|j| writeln!(out, "    {x}_at_{j} += {by};"))
     }
 
@@ -363,6 +402,9 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
 
     /// Where an invocation loads from and stores to, which does not change along k.
     fn write_places(&self, out: &mut String, side: &Side) -> fmt::Result {
+        if side.walked {
+            return self.write_lines(out, side);
+        }
         let &Side { name: x, origin, extent, ld, .. } = side;
         let width = side.width();
         let ld = if side.vec { format!("({ld} / 4u)") } else { ld.to_owned() };
@@ -393,6 +435,35 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
         Ok(())
     }
 
+    /// As [`write_places`](Self::write_places) where all loads of an invocation stand at one k, on several lines.
+    fn write_lines(&self, out: &mut String, side: &Side) -> fmt::Result {
+        let &Side { name: x, origin, extent, .. } = side;
+        let (lanes, width) = (self.lanes(), side.width());
+        let (i, line, apart) = if side.along_k {
+            let across = self.tile.k / width;
+            (format!("local % {across}u * {width}u"), format!("local / {across}u"), lanes / across)
+        } else {
+            let across = lanes / self.tile.k;
+            (format!("local / {across}u"), format!("local % {across}u"), across)
+        };
+        for j in 0..self.loads(side).0 {
+            writeln!(out, "    let {x}_number_{j} = local + {}u;", j * lanes)?;
+            writeln!(out, "    let {x}_i_{j} = {i};\n    let {x}_line_{j} = {line} + {}u;", j * apart)?;
+            writeln!(out, "    let {x}_from_{j} = line_{x}(min({origin} + {x}_line_{j}, {extent} - 1u));")?;
+            writeln!(out, "    var {x}_next_{j}: {};", if side.vec { "vec4<f32>" } else { "f32" })?;
+        }
+        writeln!(out, "    var {x}_walk = walk_{x}(part.first_k + {x}_i_0);")
+    }
+
+    /// Whether all loads of an invocation can stand at one k, in walked factors.
+    pub(crate) fn walks(&self) -> bool {
+        let (lanes, k) = (self.lanes(), self.tile.k);
+        [self.side_a(), self.side_b()].iter().filter(|side| side.walked).all(|side| match side.along_k {
+            true => lanes.is_multiple_of(k / side.width()),
+            false => lanes.is_multiple_of(k) && (side.side * k).is_multiple_of(lanes),
+        })
+    }
+
     /// Loads from storage into registers: `checked` for the first tile, which k need not fill.
     fn write_fetch(&self, out: &mut String, side: &Side, checked: bool) -> fmt::Result {
         let x = side.name;
@@ -405,7 +476,11 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
             if checked {
                 conditions.push(format!("{x}_i_{j} < head"));
             }
-            let load = format!("{x}_next_{j} = {x}[{x}_at_{j}];");
+            let load = if side.walked {
+                format!("{x}_next_{j} = load_{x}({x}_from_{j}, {x}_walk);")
+            } else {
+                format!("{x}_next_{j} = {x}[{x}_at_{j}];")
+            };
             match conditions.as_slice() {
                 [] => writeln!(out, "    {load}")?,
                 all => writeln!(out, "    if {} {{\n        {load}\n    }}", all.join(" && "))?,

@@ -1,0 +1,26 @@
+//! Image filters on PNG and JPEG files.
+//!
+//! ```sh
+//! cargo run --release --example image -- in.jpg edges.png --ops grey,gaussian=1.5,sobel
+//! cargo run --release --example image -- in.png out.png --ops blur=3,equalize --check
+//! ```
+//!
+//! The picture goes to the device once, each filter's result is the next one's input, and the last one comes back.
+//! Exit code 1 if `--check` finds a difference or the device fails, 2 for bad input, 3 if there is no adapter.
+
+mod cli;
+#[path = "../streaming/failure.rs"]
+mod failure;
+mod files;
+mod steps;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let code = cli::run(lexopt::Parser::from_env(), &mut out, &mut std::io::stderr());
+    // A reader that has gone away is no failure.
+    let _ = out.flush();
+    ExitCode::from(code)
+}

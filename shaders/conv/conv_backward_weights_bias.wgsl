@@ -1,0 +1,32 @@
+// The gradient of a layer by its bias, of one image: sums of the planes of dy, a slab for every image.
+// A workgroup adds up one plane, by strides and then a tree.
+#import conv/conv_params
+
+@group(0) @binding(1) var<storage, read> gradients: array<f32>;
+@group(0) @binding(2) var<storage, read_write> slabs: array<f32>;
+
+var<workgroup> wg_sums: array<f32, WORKGROUP_SIZE>;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn sum_planes(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let plane = workgroup_index(workgroup);
+    if plane >= params.count {
+        return;
+    }
+    let pixels = params.p * params.q;
+    let base = params.y_at + plane * pixels;
+    var sum = 0.0;
+    for (var k = lane; k < pixels; k += WORKGROUP_SIZE) {
+        sum += gradients[base + k];
+    }
+    wg_sums[lane] = sum;
+    for (var stride = WORKGROUP_SIZE / 2u; stride > 0u; stride /= 2u) {
+        workgroupBarrier();
+        if lane < stride {
+            wg_sums[lane] += wg_sums[lane + stride];
+        }
+    }
+    if lane == 0u {
+        slabs[plane] = wg_sums[0];
+    }
+}

@@ -1,0 +1,55 @@
+// Tiles of 4 x 4 gradients, A d A^T: 36 numbers each, as those that stand for cells; of a column that stands for no tile zeros.
+// One invocation transforms one tile of one channel; a workgroup WORKGROUP_SIZE of them.
+#import conv/conv_winograd_tiles
+
+const PLACES: u32 = 6u;
+const ROWS: u32 = 4u;
+@group(0) @binding(1) var<storage, read> gradients: array<f32>;
+@group(0) @binding(2) var<storage, read_write> transformed: array<f32>;
+
+// A times a column.
+fn spread(d: vec4<f32>) -> array<f32, 6> {
+    let even = d.x + d.z;
+    let odd = d.y + d.w;
+    let near = d.x + 4.0 * d.z;
+    let far = 2.0 * d.y + 8.0 * d.w;
+    return array(d.x, even + odd, even - odd, near + far, near - far, d.w);
+}
+
+fn gradient(plane: u32, tile: Tile, row: u32, column: u32) -> f32 {
+    let y = tile.y + row;
+    let x = tile.x + column;
+    if tile.image >= params.all_images || y >= params.p || x >= params.q {
+        return 0.0;
+    }
+    return gradients[plane + y * params.q + x];
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn transform_gradients(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
+    if at >= params.count {
+        return;
+    }
+    let channels = params.groups * params.channels_out;
+    let tile = tile_of(at, channels);
+    let plane = params.y_at + (tile.image * channels + tile.channel) * params.p * params.q;
+#repeat ROWS
+    let column$ = spread(vec4(
+        gradient(plane, tile, 0u, $u),
+        gradient(plane, tile, 1u, $u),
+        gradient(plane, tile, 2u, $u),
+        gradient(plane, tile, 3u, $u),
+    ));
+#end
+#repeat PLACES
+    let place$ = spread(vec4(column0[$], column1[$], column2[$], column3[$]));
+    let to$ = tile.to + $u * 6u * tile.apart;
+    transformed[to$] = place$[0];
+    transformed[to$ + tile.apart] = place$[1];
+    transformed[to$ + 2u * tile.apart] = place$[2];
+    transformed[to$ + 3u * tile.apart] = place$[3];
+    transformed[to$ + 4u * tile.apart] = place$[4];
+    transformed[to$ + 5u * tile.apart] = place$[5];
+#end
+}

@@ -1,0 +1,18 @@
+// The weights of a layer as its gradient by x has them: channels in and out exchanged, windows turned.
+// One invocation moves one weight; a workgroup WORKGROUP_SIZE of them.
+#import conv/conv_params
+#import conv/conv_backward_data_weight as weight
+
+@group(0) @binding(2) var<storage, read_write> turned: array<f32>;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn turn_weights(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let at = params.first + workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
+    if at >= params.count {
+        return;
+    }
+    let taps = params.r * params.s;
+    let row = at / taps / params.channels_in;
+    let to = row % params.channels_out;
+    turned[at] = weight(row / params.channels_out, to, at / taps % params.channels_in, at % taps);
+}

@@ -1,0 +1,9 @@
+// Weights as a layer has them: M, C / groups, R, S.
+const WEIGHTS_BINDING: u32 = 2u;
+@group(0) @binding(WEIGHTS_BINDING) var<storage, read> weights: array<f32>;
+
+// Of the window of channel `to` of a group over its channel `channel`, cell number `tap`.
+fn weight(group: u32, to: u32, channel: u32, tap: u32) -> f32 {
+    let row = (group * params.channels_out + to) * params.channels_in + channel;
+    return weights[row * params.r * params.s + tap];
+}

@@ -1,0 +1,75 @@
+// Tiles of 4 x 4 outputs, A^T m A of the 36 sums that stand for each (Lavin and Gray, 2016), bias and activation.
+// One invocation computes one tile of one channel; a workgroup WORKGROUP_SIZE of them. VECTORS: rows of the output are
+// whole vectors.
+#import conv/conv_winograd_tiles
+#import conv/conv_end
+
+const PLACES: u32 = 6u;
+const ROWS: u32 = 4u;
+const OUTPUT_BINDING: u32 = 2u;
+@group(0) @binding(1) var<storage, read> sums: array<f32>;
+#if VECTORS
+@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<vec4<f32>>;
+#else
+@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<f32>;
+#endif
+
+// A^T times a column.
+fn join(m: array<f32, 6>) -> vec4<f32> {
+    let near = m[1] + m[2];
+    let far = m[3] + m[4];
+    let slope = m[1] - m[2];
+    let steep = m[3] - m[4];
+    return vec4(m[0] + near + far, slope + 2.0 * steep, near + 4.0 * far, slope + 8.0 * steep + m[5]);
+}
+
+#if !VECTORS
+fn put(at: u32, column: u32, sum: f32, channel: u32) {
+    if column < params.q {
+        output[at + column] = finished(sum, channel);
+    }
+}
+#endif
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn transform_sums(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
+    if at >= params.count {
+        return;
+    }
+    let channels = params.groups * params.channels_out;
+    let tile = tile_of(at, channels);
+    if tile.image >= params.all_images {
+        return;
+    }
+#repeat PLACES
+    let from$ = tile.to + $u * tile.apart;
+    let column$ = join(array(
+        sums[from$],
+        sums[from$ + 6u * tile.apart],
+        sums[from$ + 12u * tile.apart],
+        sums[from$ + 18u * tile.apart],
+        sums[from$ + 24u * tile.apart],
+        sums[from$ + 30u * tile.apart],
+    ));
+#end
+#repeat ROWS
+    if tile.y + $u < params.p {
+        let sum = join(array(column0[$], column1[$], column2[$], column3[$], column4[$], column5[$]));
+        let to = params.y_at + ((tile.image * channels + tile.channel) * params.p + tile.y + $u) * params.q;
+#if VECTORS
+        output[(to + tile.x) / 4u] = vec4(
+            finished(sum.x, tile.channel),
+            finished(sum.y, tile.channel),
+            finished(sum.z, tile.channel),
+            finished(sum.w, tile.channel),
+        );
+#else
+        put(to, tile.x, sum.x, tile.channel);
+        put(to, tile.x + 1u, sum.y, tile.channel);
+        put(to, tile.x + 2u, sum.z, tile.channel);
+        put(to, tile.x + 3u, sum.w, tile.channel);
+#endif
+    }
+#end
+}

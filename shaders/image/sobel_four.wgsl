@@ -1,0 +1,10 @@
+// What Sobel's gradients add up of a row, for the four elements from `p.x` on, from four elements anywhere.
+#import conv/lines_row
+
+fn row_of(p: vec3<u32>, y: i32) -> Row {
+    let row = (p.z * params.h + fold(y, params.h)) * params.w;
+    let step = i32(params.step);
+    let left = four(row, i32(p.x) - step);
+    let right = four(row, i32(p.x) + step);
+    return Row(right - left, left + 2.0 * four(row, i32(p.x)) + right);
+}

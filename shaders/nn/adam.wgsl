@@ -1,0 +1,40 @@
+// A step of Adam (D. P. Kingma and J. Ba, 2015), in place; DECOUPLED: with the weight decay of I. Loshchilov and
+// F. Hutter, 2019. What the moments lack of their full size, 1 - beta^t, is kept by adam_advance.wgsl.
+// Words are elements; what one invocation and one workgroup compute is said by the fragment in the slot `walk`.
+#import element/f32 as element
+#import nn/words
+#import elementwise/plain as walk
+
+struct Params {
+    n: u32, // elements
+    rate: f32,
+    rest1: f32, // 1 - beta1
+    rest2: f32,
+    eps: f32,
+    decay: f32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> output: array<Word>;
+@group(0) @binding(2) var<storage, read> gradients: array<Word>;
+@group(0) @binding(3) var<storage, read_write> first: array<Word>;
+@group(0) @binding(4) var<storage, read_write> second: array<Word>;
+// Only read, but it may lie in one buffer with the moments.
+@group(0) @binding(5) var<storage, read_write> fullness: array<f32>;
+
+fn compute(i: u32) -> Word {
+    var p = floats(output[i]);
+    var g = floats(gradients[i]);
+#if DECOUPLED
+    p -= params.rate * params.decay * p;
+#else
+    g += params.decay * p;
+#endif
+    var m = floats(first[i]);
+    var v = floats(second[i]);
+    m += params.rest1 * (g - m);
+    v += params.rest2 * (g * g - v);
+    first[i] = word(m);
+    second[i] = word(v);
+    let size = sqrt(v / fullness[1]) + params.eps;
+    return word(p - params.rate * (m / fullness[0]) / size);
+}

@@ -1,0 +1,13 @@
+// 1 - beta^t for the next step t, for both moments: f + (1 - beta) (1 - f). One invocation does it.
+struct Params {
+    rest1: f32, // 1 - beta1
+    rest2: f32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> fullness: array<f32>;
+
+@compute @workgroup_size(1)
+fn advance() {
+    fullness[0] += params.rest1 * (1.0 - fullness[0]);
+    fullness[1] += params.rest2 * (1.0 - fullness[1]);
+}

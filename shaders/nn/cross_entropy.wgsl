@@ -1,0 +1,77 @@
+// Cross-entropy of rows of logits with one right class each: log(sum of e^x) - x of the class, and GRADIENT, of the
+// mean of all: (softmax - 1 of the class) / rows. A class that there is none of gives NaN. LANES invocations share
+// a row, which is read for its largest, for the sum, and for the gradient.
+#import nn/rows_params
+#import nn/rows_reduce
+#import nn/rows_exp
+
+const SPANS: u32 = WORKGROUP_SIZE / LANES;
+
+@group(0) @binding(1) var<storage, read> logits: array<f32>;
+@group(0) @binding(2) var<storage, read> labels: array<u32>;
+@group(0) @binding(3) var<storage, read_write> losses: array<f32>;
+#if GRADIENT
+@group(0) @binding(4) var<storage, read_write> output: array<f32>;
+#endif
+
+fn exp1(x: f32) -> f32 { return exp4(vec4(x)).x; }
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn measure_rows(
+    @builtin(workgroup_id) group: vec3<u32>,
+#if SUBGROUPS
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32,
+#else
+    @builtin(local_invocation_index) invocation: u32,
+#endif
+) {
+    let first = workgroup_index(group) * SPANS;
+    if first >= params.rows {
+        return;
+    }
+#if SUBGROUPS
+    let lane = sub_id * sub_size + sub_lane;
+#else
+    let lane = invocation;
+    let sub_size = 1u;
+#endif
+    let row = first + lane / LANES;
+    let there = row < params.rows;
+    let column = lane % LANES;
+    let count = select(0u, params.n, there);
+    let base = params.origin + select(0u, row * params.n, there);
+    var largest = vec4(params.pad);
+    for (var i = column; i < count; i += LANES) {
+        largest.x = max(largest.x, logits[base + i]);
+    }
+    let center = anchor(row_total(largest, true, 0u, lane, sub_size));
+    var sum = vec4(0.0);
+    for (var i = column; i < count; i += LANES) {
+        sum.x += exp1(logits[base + i] - center);
+    }
+    let total = row_total(sum, false, 1u, lane, sub_size);
+    if !there {
+        return;
+    }
+    let number = params.first + row;
+    let label = labels[number];
+    let known = label < params.n;
+    // The bits of NaN, which no constant may have.
+    let nan = bitcast<f32>(bitcast<u32>(total) | 0x7fc00000u);
+    let bad = !known || is_nan4(vec4(total)).x;
+    if column == 0u {
+        let right = logits[base + select(0u, label, known)];
+        losses[number] = select(log(total) + (center - right), nan, bad);
+    }
+#if GRADIENT
+    let factor = 1.0 / total;
+    for (var i = column; i < count; i += LANES) {
+        let hot = select(0.0, 1.0, i == label);
+        let slope = exp1(logits[base + i] - center) * factor - hot;
+        // eps is one over the rows of all pieces.
+        output[base + i] = select(slope * params.eps, nan, bad);
+    }
+#endif
+}

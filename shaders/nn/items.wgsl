@@ -1,0 +1,12 @@
+// What is loaded and stored at once: VECTORS, four elements that lie together and aligned; else one.
+#if VECTORS
+const WIDTH: u32 = 4u;
+alias Item = vec4<f32>;
+fn four(x: Item) -> vec4<f32> { return x; }
+fn item(x: vec4<f32>) -> Item { return x; }
+#else
+const WIDTH: u32 = 1u;
+alias Item = f32;
+fn four(x: Item) -> vec4<f32> { return vec4(x, 0.0, 0.0, 0.0); }
+fn item(x: vec4<f32>) -> Item { return x.x; }
+#endif

@@ -1,0 +1,88 @@
+// The gradients of cells in windows of 2 x 2 that share none and leave none over, in rows of a multiple of 4. One
+// invocation reads two gradients, and the four cells of two rows where they count, and writes as many shares, UNITS
+// times, a workgroup apart: every byte moves once, and all loads are in flight together.
+#import nn/pool_params
+#import element/f32 as element
+#import nn/pool_kinds
+#import nn/pool_cells
+
+const UNITS: u32 = 4u;
+const GRADIENTS_BINDING: u32 = 2u;
+const OUTPUT_BINDING: u32 = 3u;
+
+#if CELLS
+@group(0) @binding(1) var<storage, read> input: array<Cells>;
+#endif
+@group(0) @binding(GRADIENTS_BINDING) var<storage, read> gradients: array<Pair>;
+@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<Cells>;
+#if WEIGHTED
+const WEIGHTS_BINDING: u32 = 3u;
+@group(0) @binding(WEIGHTS_BINDING) var<storage, read> weights: array<f32>;
+#endif
+
+// What each cell of a window, row by row, gets of its gradient.
+fn shares(cells: vec4<f32>, gradient: f32) -> vec4<f32> {
+#if MAX
+    var total = cells.x;
+    var place = 0u;
+    for (var i = 1u; i < 4u; i++) {
+        if cells[i] > total || is_nan(cells[i]) {
+            total = cells[i];
+            place = i;
+        }
+    }
+    return select(vec4(0.0), vec4(gradient), vec4(0u, 1u, 2u, 3u) == vec4(place));
+#else
+#if L2
+    let total = dot(cells, cells);
+    return select(gradient * cells / finish(total, 1.0), vec4(0.0), total == 0.0);
+#else
+#if WEIGHTED
+    return gradient * vec4(weights[0], weights[1], weights[2], weights[3]);
+#else
+    return vec4(0.25 * gradient);
+#endif
+#endif
+#endif
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn share_gradients(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let across = params.w / 4u;
+    let units = params.planes * params.p * across;
+    let first = workgroup_index(group) * WORKGROUP_SIZE * UNITS;
+    if first >= units {
+        return;
+    }
+#if CELLS
+    var upper: array<Cells, UNITS>;
+    var lower: array<Cells, UNITS>;
+#endif
+    var pairs: array<Pair, UNITS>;
+    // What lies beyond the end is loaded from the end.
+#repeat UNITS
+    let unit$ = min(first + $u * WORKGROUP_SIZE + lane, units - 1u);
+    let at$ = params.wide / 4u + (unit$ / across * 2u) * across + unit$ % across;
+#if CELLS
+    upper[$] = input[at$];
+    lower[$] = input[at$ + across];
+#endif
+    pairs[$] = gradients[params.narrow / 2u + unit$];
+#end
+#repeat UNITS
+    if first + $u * WORKGROUP_SIZE + lane < units {
+        let gradient = decode2(pairs[$]);
+#if CELLS
+        let a = decode4(upper[$]);
+        let b = decode4(lower[$]);
+#else
+        let a = vec4(0.0);
+        let b = a;
+#endif
+        let left = shares(vec4(a.xy, b.xy), gradient.x);
+        let right = shares(vec4(a.zw, b.zw), gradient.y);
+        output[at$] = encode4(vec4(left.xy, right.xy));
+        output[at$ + across] = encode4(vec4(left.zw, right.zw));
+    }
+#end
+}

@@ -1,0 +1,136 @@
+// Gradients of ops over rows: sums over a row of x (of softmax its result) and of dy, then every element by them.
+// LANES invocations share a row; a workgroup takes as many rows as fit it. HELD: the row is in their registers,
+// read once; else it is read anew for each pass. NORM: what the gradients of gamma need of each row is kept.
+#import nn/rows_params
+#import nn/items
+#import nn/rows_reduce
+#import nn/softmax_backward as gradient
+
+const QUADS: u32 = 1u;
+const SPANS: u32 = WORKGROUP_SIZE / LANES;
+
+@group(0) @binding(1) var<storage, read> input: array<Item>;
+@group(0) @binding(2) var<storage, read> gradients: array<Item>;
+@group(0) @binding(3) var<storage, read_write> output: array<Item>;
+#if NORM
+@group(0) @binding(4) var<storage, read> gamma: array<Item>;
+@group(0) @binding(5) var<storage, read_write> joined: array<vec2<f32>>;
+
+struct Sums { squares: vec4<f32>, gradients: vec4<f32>, products: vec4<f32> }
+
+fn add_terms(sums: ptr<function, Sums>, d: Item, g: Item) {
+    (*sums).squares += four(d * d);
+    (*sums).gradients += four(g);
+    (*sums).products += four(g * d);
+}
+
+fn scaled(g: Item, column: u32) -> Item { return g * gamma[column]; }
+#else
+struct Sums { products: vec4<f32> }
+
+fn add_terms(sums: ptr<function, Sums>, x: Item, g: Item) { (*sums).products += four(term(x, g)); }
+
+fn scaled(g: Item, column: u32) -> Item { return g; }
+#endif
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn differentiate_rows(
+    @builtin(workgroup_id) group: vec3<u32>,
+#if SUBGROUPS
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32,
+#else
+    @builtin(local_invocation_index) invocation: u32,
+#endif
+) {
+    let first = workgroup_index(group) * SPANS;
+    if first >= params.rows {
+        return;
+    }
+#if SUBGROUPS
+    let lane = sub_id * sub_size + sub_lane;
+#else
+    let lane = invocation;
+    let sub_size = 1u;
+#endif
+    let row = first + lane / LANES;
+    let there = row < params.rows;
+    let column = lane % LANES;
+    let count = select(0u, params.n / WIDTH, there);
+    let base = (params.origin + select(0u, row * params.n, there)) / WIDTH;
+    let n = f32(params.n);
+#if HELD
+    // No branch around the loads: what lies beyond the end is loaded from it, and not counted.
+    var x: array<Item, QUADS>;
+    var g: array<Item, QUADS>;
+    let last = max(count, 1u) - 1u;
+#repeat QUADS
+    x[$] = input[base + min(column + $u * LANES, last)];
+    g[$] = scaled(gradients[base + min(column + $u * LANES, last)], min(column + $u * LANES, last));
+#end
+#endif
+    var center = 0.0;
+#if NORM
+    if CENTERED {
+        var sum = vec4(0.0);
+#if HELD
+#repeat QUADS
+        sum += select(vec4(0.0), four(x[$]), column + $u * LANES < count);
+#end
+#else
+        for (var i = column; i < count; i += LANES) {
+            sum += four(input[base + i]);
+        }
+#endif
+        center = row_total(sum, false, 0u, lane, sub_size) / n;
+    }
+#endif
+    var sums: Sums;
+#if HELD
+#repeat QUADS
+    x[$] -= Item(center);
+    if column + $u * LANES < count {
+        add_terms(&sums, x[$], g[$]);
+    }
+#end
+#else
+    for (var i = column; i < count; i += LANES) {
+        add_terms(&sums, input[base + i] - Item(center), scaled(gradients[base + i], i));
+    }
+#endif
+    let products = row_total(sums.products, false, 1u, lane, sub_size);
+#if NORM
+    let squares = row_total(sums.squares, false, 2u, lane, sub_size);
+    let factor = inverseSqrt(squares / n + params.eps);
+    var drift = 0.0;
+    if CENTERED {
+        drift = row_total(sums.gradients, false, 3u, lane, sub_size) / n;
+    }
+    let pull = products / n * factor * factor;
+    if there && column == 0u {
+        joined[params.first + row] = vec2(center, factor);
+    }
+#endif
+#if HELD
+#repeat QUADS
+    if column + $u * LANES < count {
+#if NORM
+        output[base + column + $u * LANES] = factor * (g[$] - Item(drift) - x[$] * pull);
+#else
+        output[base + column + $u * LANES] = result(x[$], g[$], products);
+#endif
+    }
+#end
+#else
+    for (var i = column; i < count; i += LANES) {
+        let x = input[base + i] - Item(center);
+        let g = scaled(gradients[base + i], i);
+#if NORM
+        output[base + i] = factor * (g - Item(drift) - x * pull);
+#else
+        output[base + i] = result(x, g, products);
+#endif
+    }
+#endif
+}

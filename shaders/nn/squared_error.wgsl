@@ -1,0 +1,25 @@
+// Squares of differences, to be added up, and GRADIENT, the gradient of their mean: factor times the difference.
+// Words are elements; what one invocation and one workgroup compute is said by the fragment in the slot `walk`.
+#import element/f32 as element
+#import nn/words
+#import elementwise/plain as walk
+
+struct Params {
+    n: u32, // elements
+    factor: f32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<Word>;
+@group(0) @binding(2) var<storage, read> y: array<Word>;
+@group(0) @binding(3) var<storage, read_write> output: array<Word>;
+#if GRADIENT
+@group(0) @binding(4) var<storage, read_write> gradients: array<Word>;
+#endif
+
+fn compute(i: u32) -> Word {
+    let d = floats(x[i]) - floats(y[i]);
+#if GRADIENT
+    gradients[i] = word(params.factor * d);
+#endif
+    return word(d * d);
+}

@@ -1,0 +1,8 @@
+// A word of the walks of elementwise ops as numbers of f32.
+#if VEC4
+alias Floats = vec4<f32>;
+#else
+alias Floats = f32;
+#endif
+fn floats(x: Word) -> Floats { return bitcast<Floats>(x); }
+fn word(x: Floats) -> Word { return bitcast<Word>(x); }

@@ -1,0 +1,270 @@
+//! The convolution layer.
+
+use super::correlate::{self, Job, VARIANTS};
+use super::layer::{Layer, add_operands, layer_builders};
+use crate::dense::Activation;
+use crate::error::Result;
+use crate::program::{Access, Binding, Cost, DeviceProfile, In, Op, OpInfo, Out, Program, Resource, Variant};
+
+/// A convolution layer: `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b]
+/// x[n, c, i stride + a dilation - pad, j stride + b dilation - pad])`: correlation, as in every framework.
+///
+/// # Shapes
+/// `x` is N x C x H x W, `w` M x C / groups x R x S, `output` N x M x P x Q with
+/// `P = (H + pads - dilation (R - 1) - 1) / stride + 1`, rounded down; Q likewise. With groups, output channel m
+/// reads the C / groups channels of its group only; with groups = C the layer is depthwise. Operands are `x`, `w`,
+/// `output`; [`with_bias`](Self::with_bias) adds `bias`, M elements, before `output`. N may be 0. `output` must be a wgpu buffer of
+/// its own.
+///
+/// # Types, precision and determinism
+/// f32. An output is a sum of `C / groups R S` products in an order that depends on variant, shape and device: same
+/// device, same bits. Its error is at most `gamma(C / groups R S + 4)` times the sum of the products' sizes. `winograd`
+/// computes with sums and differences of cells, whose sizes enter its error: at most 256 times as much where all cells
+/// and weights are of one size, and some 10 times as much on random data
+/// ([`reference::conv_bound`](crate::reference::conv_bound)); a NaN or infinity reaches all outputs of its tile of 4 x 4.
+///
+/// # Cost
+/// `2 N M P Q C / groups R S` operations; `winograd` does a quarter of the products. `direct`, `implicit`,
+/// `tiled` and `depthwise` take no scratch. `im2col` has columns of up
+/// to 256 MiB (16 MiB on processors) at a time, `winograd` as much for some images at a time: the plan's report says how much.
+///
+/// # Variants
+/// `direct`: by definition. `im2col`: windows unrolled to columns in scratch, then a matrix product. `implicit`: the
+/// same product, whose kernel gathers the windows while it stages them. `tiled`: tiles of x with their halo in workgroup
+/// memory, with stride and dilation 1. `winograd`: for 3 x 3 with stride and dilation 1. `depthwise`: for one
+/// channel a group. `auto` (the default) takes `depthwise` where it fits, `winograd` from 32 channels on (16 on
+/// processors), `tiled` for large windows of few filters, `direct` for fewer than 4 filters, and else `implicit`.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape): groups that do not divide C and M, a window larger than the padded image, a stride or dilation of 0, no channels;
+/// [`Unsupported`](crate::ErrorKind::Unsupported): a variant that does not fit the shape; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the
+/// largest buffer, an image or the weights above the largest binding; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// `shaders/conv/conv_direct.wgsl`; `conv_im2col.wgsl` (Chellapilla, Puri and Simard, 2006);
+/// `conv_product_windows.wgsl` within the text of `src/dense/gemm/register.rs` (as in cuDNN, Chetlur and others, 2014);
+/// `src/conv/tiled.rs`; `conv_winograd_*.wgsl` (Lavin and Gray, 2016, F(4 x 4, 3 x 3)); `src/conv/depthwise.rs`.
+///
+/// # Example
+/// ```
+/// use tilework::Activation;
+/// use tilework::conv::Conv;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let stem = Conv::new([8, 3, 224, 224], 64, [7, 7]).stride([2, 2]).pad([3, 3]).activation(Activation::Relu);
+/// assert_eq!(stem.output_shape()?, [8, 64, 112, 112]);
+/// let program = Op::<f32>::lower(&stem.with_bias(), &DeviceProfile::h100())?;
+/// assert_eq!(program.variant, "implicit");
+/// let names: Vec<_> = program.operands.iter().map(|o| o.name).collect();
+/// assert_eq!(names, ["x", "w", "bias", "output"]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conv {
+    pub(super) layer: Layer,
+    activation: Activation,
+    variant: String,
+}
+
+/// [`Conv`] with a bias for each channel of the output: operands `x`, `w`, `bias`, `output`.
+///
+/// Made by [`Conv::with_bias`]; all that [`Conv`] says holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConvBias(Conv);
+
+impl Conv {
+    /// Of x of this shape (N, C, H, W), with `filters` channels out and windows of `kernel` (R, S).
+    pub fn new(shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
+        let layer = Layer::new("conv", shape, filters, kernel);
+        Self { layer, activation: Activation::None, variant: "auto".into() }
+    }
+
+    layer_builders!(layer);
+
+    /// Applied to every output before it is stored; none by default.
+    #[must_use]
+    pub fn activation(mut self, activation: Activation) -> Self {
+        self.activation = activation;
+        self
+    }
+
+    /// The same with a bias for each channel of the output; `bias` becomes the third operand. Call it last.
+    #[must_use]
+    pub fn with_bias(self) -> ConvBias {
+        ConvBias(self)
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// N, M, P, Q.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) for windows that do not fit and groups that do not divide.
+    pub fn output_shape(&self) -> Result<[usize; 4]> {
+        self.layer.output_shape()
+    }
+
+    /// M, C / groups, R, S.
+    pub fn weights_shape(&self) -> [usize; 4] {
+        self.layer.weights_shape()
+    }
+
+    /// The layer, and what comes after its sums; and whether sums may be Winograd's.
+    pub(crate) fn parts(&self) -> (&Layer, Activation, bool) {
+        let auto = self.variant == "auto" || self.variant == "winograd";
+        (&self.layer, self.activation, auto)
+    }
+
+    fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
+        let [x, w, output] = self.layer.lengths()?;
+        let c = self.layer.forward()?;
+        let (variant, why) = correlate::variant(&self.variant, &c, profile)?;
+        let mut program = Program::new(c.op, variant, why);
+        let mut operands = vec![("x", x, Access::Read), ("w", w, Access::Read)];
+        if biased {
+            operands.push(("bias", self.layer.filters, Access::Read));
+        }
+        operands.push(("output", output, Access::Write));
+        add_operands(&mut program, &operands, profile)?;
+        program.cost =
+            Cost { flop: self.layer.flop()?, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        let job = Job {
+            c,
+            activation: self.activation,
+            x: Resource::Operand(0),
+            weights: Binding::operand(1, &program.operands),
+            bias: biased.then(|| Binding::operand(2, &program.operands)),
+            output: Resource::Operand(program.operands.len() - 1),
+            profile,
+        };
+        job.lower(&mut program, variant)?;
+        Ok(program)
+    }
+}
+
+impl ConvBias {
+    /// The layer without the bias.
+    pub fn conv(&self) -> &Conv {
+        &self.0
+    }
+}
+
+impl Op<f32> for Conv {
+    type Operands = (In<f32>, In<f32>, Out<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.lower_as(false, profile)
+    }
+}
+
+impl Op<f32> for ConvBias {
+    type Operands = (In<f32>, In<f32>, In<f32>, Out<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.0.lower_as(true, profile)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "conv",
+    about: "a convolution layer: output[n, m] = activation(bias[m] + sum over c of w[m, c] * x[n, c])",
+    inputs: "x (N,C,H,W), w (M,C/groups,R,S), [bias (M)], f32",
+    keys: "stride 1, pad 0, dilation 1, groups 1, activation none/relu/sigmoid/tanh/gelu (none); numbers or \"h,w\"",
+    variants: Conv::variants,
+    samples,
+};
+
+/// Layers that reach every form of a variant: rows of whole vectors and not, strides.
+pub(super) fn sample_layers(op: &'static str, variant: &str) -> Vec<Layer> {
+    let new = |shape: [usize; 4], filters, kernel: [usize; 2]| Layer {
+        pads: [1; 4],
+        ..Layer::new(op, shape, filters, kernel)
+    };
+    let layers = match variant {
+        "depthwise" => {
+            let of = |w, stride| Layer { groups: 4, stride: [stride; 2], ..new([2, 4, 8, w], 4, [3, 3]) };
+            [of(8, 1), of(9, 1), of(8, 2)]
+        }
+        _ => [new([2, 4, 8, 8], 8, [3, 3]), new([2, 3, 7, 9], 5, [3, 3]), new([3, 16, 28, 28], 64, [3, 3])],
+    };
+    let strided = Layer { stride: [2, 2], ..layers[1].clone() };
+    let many = matches!(variant, "direct" | "im2col" | "implicit").then_some(strided);
+    layers.into_iter().chain(many).collect()
+}
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let of = |layer, activation| Conv { layer, activation, variant: variant.into() };
+    let layers = sample_layers("conv", variant);
+    let first = layers[0].clone();
+    let plain = layers.into_iter().map(|layer| of(layer, Activation::None).lower_as(false, profile));
+    // The end is one text for all variants.
+    let some = if variant == "direct" { &Activation::ALL[..] } else { &[Activation::Relu] };
+    let ended = some.iter().map(|activation| of(first.clone(), *activation).lower_as(true, profile));
+    plain.chain(ended).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn variant_follows_device_and_shape() {
+        let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
+        let of = |op: &Conv, profile| Op::<f32>::lower(op, profile).unwrap().variant;
+        let same = |shape, filters, k: usize| Conv::new(shape, filters, [k, k]).pad([k / 2; 2]);
+        assert_eq!(of(&same([32, 256, 28, 28], 256, 3), &h100), "winograd");
+        assert_eq!(of(&same([32, 256, 28, 28], 256, 3).stride([2, 2]), &h100), "implicit");
+        assert_eq!(of(&same([128, 16, 80, 80], 32, 7), &h100), "implicit");
+        assert_eq!(of(&same([128, 32, 80, 80], 16, 7), &h100), "tiled");
+        assert_eq!(of(&same([8, 64, 56, 56], 64, 3).groups(64), &h100), "depthwise");
+        assert_eq!(of(&same([8, 64, 56, 56], 1, 3), &h100), "direct");
+        assert_eq!(of(&same([8, 64, 56, 56], 64, 3), &mesa), "winograd");
+        assert_eq!(of(&same([8, 8, 56, 56], 64, 3), &mesa), "implicit");
+        assert_eq!(of(&same([8, 1, 56, 56], 64, 3), &mesa), "direct");
+    }
+
+    #[test]
+    fn what_a_variant_cannot_run_is_refused_with_the_numbers() {
+        let h100 = DeviceProfile::h100();
+        let refusal = |op: Conv| {
+            let e = Op::<f32>::lower(&op, &h100).unwrap_err();
+            (e.kind(), e.to_string())
+        };
+        let new = |kernel| Conv::new([1, 4, 9, 9], 8, kernel);
+        let (kind, text) = refusal(new([5, 5]).variant("winograd"));
+        assert!(kind == ErrorKind::Unsupported && text.contains("5 x 5"), "{text}");
+        let (kind, _) = refusal(new([3, 3]).stride([2, 1]).variant("winograd"));
+        assert_eq!(kind, ErrorKind::Unsupported);
+        let (kind, text) = refusal(new([3, 3]).variant("depthwise"));
+        assert!(kind == ErrorKind::Unsupported && text.contains("4 channels"), "{text}");
+        let (kind, text) = refusal(Conv::new([1, 2000, 9, 9], 8, [3, 3]).variant("direct"));
+        assert!(kind == ErrorKind::Unsupported && text.contains("18000"), "{text}");
+    }
+
+    #[test]
+    fn scratch_is_bounded_by_chunks_and_stated() {
+        let h100 = DeviceProfile::h100();
+        let op = Conv::new([64, 64, 56, 56], 64, [3, 3]).pad([1, 1]);
+        for variant in ["im2col", "winograd"] {
+            let program = Op::<f32>::lower(&op.clone().variant(variant), &h100).unwrap();
+            assert!(program.scratch_bytes() <= 260 << 20, "{variant}: {}", program.scratch_bytes());
+            assert!(program.why.contains("bytes of scratch"), "{}", program.why);
+            let program =
+                Op::<f32>::lower(&op.clone().variant(variant), &DeviceProfile::webgpu_defaults()).unwrap();
+            for dispatch in &program.dispatches {
+                assert!(dispatch.bindings.iter().all(|b| b.size <= 128 << 20));
+            }
+        }
+    }
+}

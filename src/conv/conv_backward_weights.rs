@@ -1,0 +1,324 @@
+//! The gradient of a convolution layer by its weights, and by its bias.
+
+use super::conv::{Conv, sample_layers};
+use super::layer::{Correlation, Layer, Piece, add_operands};
+use super::product::{Bound, Product};
+use super::winograd;
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Resource, Variant,
+    choose, kernel_params,
+};
+use crate::shader::Spec;
+
+/// The gradient of a [`Conv`] by its weights: `dw[m, c, a, b] = sum over n, i, j of dy[n, m, i, j]
+/// x[n, c, i stride + a dilation - pad, j stride + b dilation - pad]`; and by its bias, `db[m] = sum over n, i, j of dy[n, m, i, j]`.
+///
+/// # Shapes
+/// `x` has the shape of the layer's x, `dy` that of its output (N, M, P, Q), `dw` that of its weights (M, C / groups, R, S). Operands are `x`, `dy`, `dw`;
+/// [`with_bias`](Self::with_bias) adds `db`, M elements, at the end. `dy` is the gradient by what the activation is applied to. An empty batch gives zeros.
+///
+/// # Types, precision and determinism
+/// f32, sums of `N P Q` products in an order that depends on variant, shape and device, never by atomics: same device, same bits. The error is at
+/// most `gamma(N P Q + 4)` times the sum of the products' sizes; of `winograd` up to 256 times as much, as of [`Conv`].
+///
+/// # Cost
+/// As of [`Conv`]. The sum is split into slices, as many as fill the device; each has a slab of scratch as large as `dw`, and a second dispatch adds them up. `db` takes scratch
+/// of N M elements.
+///
+/// # Variants
+/// `direct`: by definition, slice by slice. `implicit`: a product of dy and the windows of x, which its kernel gathers.
+/// `winograd`: for 3 x 3 with stride and dilation 1, tiles of gradients and of cells
+/// transformed, a quarter of the products; up to 256 MiB of scratch. `auto` (the default) takes it from 32 channels on and
+/// `direct` for groups of few filters and short windows.
+///
+/// # Errors
+/// As of [`Conv`].
+///
+/// # Algorithm
+/// `shaders/conv/conv_backward_weights_direct.wgsl`; `conv_backward_weights_product.wgsl` within the text of `src/dense/gemm/register.rs`;
+/// `conv_backward_weights_sum.wgsl`, `conv_backward_weights_bias.wgsl`.
+///
+/// # Example
+/// ```
+/// use tilework::conv::{Conv, ConvBackwardWeights};
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let layer = Conv::new([64, 64, 56, 56], 64, [3, 3]).pad([1, 1]);
+/// let op = ConvBackwardWeights::new(&layer).with_bias();
+/// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
+/// let lens: Vec<_> = program.operands[2..].iter().map(|o| (o.name, o.len)).collect();
+/// assert_eq!(lens, [("dw", 64 * 64 * 9), ("db", 64)]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConvBackwardWeights {
+    layer: Layer,
+    variant: String,
+}
+
+/// [`ConvBackwardWeights`] with the gradient by the bias: operands `x`, `dy`, `dw`, `db`.
+///
+/// Made by [`ConvBackwardWeights::with_bias`]; all that [`ConvBackwardWeights`] says holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConvBackwardWeightsBias(ConvBackwardWeights);
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("direct", "one invocation a weight and slice, by definition"),
+    Variant::portable("implicit", "a matrix product of dy and windows of x, gathered while they are staged"),
+    Variant::portable("winograd", "3 x 3 with stride 1: tiles of 4 x 4 gradients, 36 matrix products"),
+];
+
+kernel_params! {
+    struct SumParams {
+        len: u32,
+        slabs: u32,
+        first: u32,
+    }
+}
+
+/// Outputs that an invocation of `direct` adds up.
+const SLICE: usize = 1 << 12;
+
+/// Bytes of slabs.
+const SLABS: u64 = 128 << 20;
+
+impl ConvBackwardWeights {
+    /// Of this layer.
+    pub fn new(layer: &Conv) -> Self {
+        Self { layer: Layer { op: "conv-backward-weights", ..layer.layer.clone() }, variant: "auto".into() }
+    }
+
+    /// The same with the gradient by the bias; `db` becomes the last operand. Call it last.
+    #[must_use]
+    pub fn with_bias(self) -> ConvBackwardWeightsBias {
+        ConvBackwardWeightsBias(self)
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// The layer, and whether sums may be Winograd's.
+    pub(crate) fn parts(&self) -> (&Layer, bool) {
+        (&self.layer, self.variant == "auto" || self.variant == "winograd")
+    }
+
+    fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
+        let [x, dw, dy] = self.layer.lengths()?;
+        let c = self.layer.forward()?;
+        let (variant, why) = choose(c.op, &self.variant, VARIANTS, profile, || {
+            if c.to * c.terms() < 64 {
+                (
+                    "direct",
+                    format!("groups of {} filters of {} cells are too few for a tile", c.to, c.terms()),
+                )
+            } else if winograd::fits(&c) && c.from.min(c.to) >= 32 && c.images * c.pixels() >= 1 << 10 {
+                ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
+            } else {
+                ("implicit", "each window that is loaded serves several filters".to_owned())
+            }
+        })?;
+        if variant.name == "winograd" && !winograd::fits(&c) {
+            let [r, s] = c.kernel;
+            return Err(err!(
+                Unsupported,
+                "{}: the variant `winograd` takes windows of 3 x 3 with stride and dilation 1; these are {r} x {s} with \
+                 stride {:?} and dilation {:?}; take `implicit` or `auto`",
+                c.op,
+                c.stride,
+                c.dilation
+            ));
+        }
+        let mut program = Program::new(c.op, variant.name, why);
+        let mut operands = vec![("x", x, Access::Read), ("dy", dy, Access::Read), ("dw", dw, Access::Write)];
+        if biased {
+            operands.push(("db", self.layer.filters, Access::Write));
+        }
+        add_operands(&mut program, &operands, profile)?;
+        program.cost =
+            Cost { flop: self.layer.flop()?, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        let pieces = c.pieces(Resource::Operand(0), Resource::Operand(1), profile)?;
+        let whole = Binding::operand(2, &program.operands);
+        let bias = biased.then(|| Binding::operand(3, &program.operands));
+        for output in [Some(whole), bias].into_iter().flatten().filter(|_| pieces.is_empty()) {
+            // Sums of nothing; the slabs are not read.
+            let none = program.scratch(4);
+            sum(&mut program, none, output, 0, true);
+        }
+        if pieces.is_empty() {
+            return Ok(program);
+        }
+        let mut slabs = None;
+        match variant.name {
+            "winograd" => winograd::weights(&mut program, &c, &pieces, whole, profile)?,
+            "direct" => {
+                for piece in &pieces {
+                    direct(&mut program, &c, piece, whole, &mut slabs, profile)?;
+                }
+            }
+            _ => {
+                for piece in &pieces {
+                    implicit(&mut program, &c, piece, whole, &mut slabs, profile)?;
+                }
+            }
+        }
+        if let Some(bias) = bias {
+            let mut slabs = None;
+            for piece in &pieces {
+                planes(&mut program, &c, piece, bias, &mut slabs);
+            }
+        }
+        Ok(program)
+    }
+}
+
+/// Scratch of so many bytes: that of the piece before, if it is as large.
+fn scratch(program: &mut Program, held: &mut Option<Binding>, size: u64) -> Binding {
+    let binding = held.filter(|held| held.size >= size).unwrap_or_else(|| program.scratch(size));
+    *held = Some(binding);
+    Binding { size, ..binding }
+}
+
+/// Adds `slabs` slabs to `output`, which they begin if they are the `first`.
+fn sum(program: &mut Program, slabs: Binding, output: Binding, count: usize, first: bool) {
+    let kernel = Kernel::library("conv/conv_backward_weights_sum", "sum_slabs", Spec::new());
+    let kernel = program.kernel(kernel);
+    let params = SumParams { len: (output.size / 4) as u32, slabs: count as u32, first: first.into() };
+    let grid = Grid::fold((output.size / 4).div_ceil(256));
+    program.dispatch(kernel, &params, vec![slabs, output], grid);
+}
+
+fn direct(
+    program: &mut Program,
+    c: &Correlation,
+    piece: &Piece,
+    output: Binding,
+    held: &mut Option<Binding>,
+    profile: &DeviceProfile,
+) -> Result<()> {
+    let (weights, all) = ((output.size / 4) as usize, piece.images * c.pixels());
+    let most = (profile.limits.max_storage_binding.min(SLABS) / output.size).max(1) as usize;
+    let slice = SLICE.max(all.div_ceil(most));
+    if profile.is_cpu() && slice > usize::from(u16::MAX) / 2 {
+        return Err(err!(
+            TooLarge,
+            "{}: slabs of {} bytes leave slices of {slice} outputs, of which {} adds up at most {}; take `implicit` or fewer \
+             images",
+            c.op,
+            output.size,
+            profile.name,
+            u16::MAX / 2
+        ));
+    }
+    let slices = all.div_ceil(slice);
+    let slabs = scratch(program, held, output.size * slices as u64);
+    let spec = Spec::new().constant("SLICE", slice as u32).constant("UP_H", 1u32).constant("UP_W", 1u32);
+    let kernel = Kernel::library("conv/conv_backward_weights_direct", "correlate_gradients", spec);
+    let kernel = program.kernel(kernel);
+    let count = weights * slices;
+    let bindings = vec![piece.x, piece.y, slabs];
+    // Invocations of a bounded time.
+    let band = (crate::dense::dispatch_flop(profile.class) / 8 / slice as u64).max(256) / 256 * 256;
+    for first in (0..count as u64).step_by(band as usize) {
+        let end = (first + band).min(count as u64);
+        let mut params = c.params(piece, end as usize);
+        params.first = first as u32;
+        program.dispatch(kernel, &params, bindings.clone(), Grid::fold((end - first).div_ceil(256)));
+    }
+    sum(program, slabs, output, slices, piece.first == 0);
+    Ok(())
+}
+
+fn implicit(
+    program: &mut Program,
+    c: &Correlation,
+    piece: &Piece,
+    output: Binding,
+    held: &mut Option<Binding>,
+    profile: &DeviceProfile,
+) -> Result<()> {
+    let product = Product::weights(c, piece, profile);
+    let all = piece.images * c.pixels();
+    let slice = product.slice(output.size, profile);
+    let slices = all.div_ceil(slice);
+    if piece.first == 0 {
+        program.why += &format!("; {}, {slices} slices", product.text());
+    }
+    let bound = |c| Bound { a: piece.y, b: piece.x, c: vec![c] };
+    if slices == 1 && piece.first == 0 && piece.images == c.images {
+        product.gradients(program, (c, piece, slice), bound(output), profile);
+        return Ok(());
+    }
+    let bytes = output.size * slices as u64;
+    if bytes > profile.limits.max_storage_binding {
+        return Err(err!(
+            TooLarge,
+            "{}: {slices} slices take slabs of {bytes} bytes; {} binds {}; take fewer images at a time",
+            c.op,
+            profile.name,
+            profile.limits.max_storage_binding
+        ));
+    }
+    let slabs = scratch(program, held, bytes);
+    product.gradients(program, (c, piece, slice), bound(slabs), profile);
+    sum(program, slabs, output, slices, piece.first == 0);
+    Ok(())
+}
+
+/// The gradient by the bias: every plane of dy to a slab of its image.
+fn planes(
+    program: &mut Program,
+    c: &Correlation,
+    piece: &Piece,
+    output: Binding,
+    held: &mut Option<Binding>,
+) {
+    let count = piece.images * c.groups * c.to;
+    let slabs = scratch(program, held, 4 * count as u64);
+    let kernel = Kernel::library("conv/conv_backward_weights_bias", "sum_planes", Spec::new());
+    let kernel = program.kernel(kernel);
+    program.dispatch(kernel, &c.params(piece, count), vec![piece.y, slabs], Grid::fold(count as u64));
+    sum(program, slabs, output, piece.images, piece.first == 0);
+}
+
+impl Op<f32> for ConvBackwardWeights {
+    type Operands = (In<f32>, In<f32>, Out<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.lower_as(false, profile)
+    }
+}
+
+impl Op<f32> for ConvBackwardWeightsBias {
+    type Operands = (In<f32>, In<f32>, Out<f32>, Out<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.0.lower_as(true, profile)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "conv-backward-weights",
+    about: "the gradient of a convolution layer by its weights",
+    inputs: "x (N,C,H,W), dy (N,M,P,Q), f32",
+    keys: "shape M,C/groups,R,S, stride 1, pad 0, dilation 1, groups 1; numbers or \"h,w\"",
+    variants: ConvBackwardWeights::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let layers = sample_layers("conv-backward-weights", variant).into_iter();
+    layers
+        .filter(|layer| layer.stride == [1, 1] || variant != "winograd")
+        .map(|layer| ConvBackwardWeights { layer, variant: variant.into() }.lower_as(true, profile))
+        .collect()
+}

@@ -1,0 +1,242 @@
+//! Transposed convolution.
+
+use super::conv::sample_layers;
+use super::correlate::{self, Job, VARIANTS};
+use super::layer::{Layer, add_operands, layer_builders};
+use crate::dense::Activation;
+use crate::error::{Result, err};
+use crate::program::{Access, Binding, Cost, DeviceProfile, In, Op, OpInfo, Out, Program, Resource, Variant};
+
+/// A transposed convolution: the gradient of a convolution layer by its input, as a layer. Every element of `x` adds its window,
+/// `x[n, c, i, j] w[c, m, a, b]`, to `output[n, m, i stride + a dilation - pad, ...]`; then bias and activation.
+///
+/// # Shapes
+/// `x` is N x C x H x W, `w` C x M / groups x R x S, `output` N x M x P x Q with `P = (H - 1) stride + dilation (R - 1) + 1 +
+/// output padding - pads`; Q likewise, as ONNX and PyTorch have it. Operands are `x`, `w`, `output`;
+/// [`with_bias`](Self::with_bias) adds `bias`, M elements, before `output`. `output` must be a wgpu buffer of its own.
+///
+/// # Types, precision and determinism
+/// As of [`Conv`](super::Conv), with sums of at most `C / groups R S` products.
+///
+/// # Cost
+/// 2 N C H W M / groups R S operations. Scratch as of [`ConvBackwardData`](super::ConvBackwardData).
+///
+/// # Variants
+/// Those of [`Conv`](super::Conv), on `x` with its elements spread `stride` apart. `winograd` and `depthwise` need a stride of 1.
+///
+/// # Errors
+/// As of [`Conv`](super::Conv); [`Shape`](crate::ErrorKind::Shape) too: pads that leave nothing, and an output padding that is below neither stride nor dilation.
+///
+/// # Algorithm
+/// That of [`ConvBackwardData`](super::ConvBackwardData), with an end.
+///
+/// # Example
+/// ```
+/// use tilework::conv::ConvTranspose;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let double = ConvTranspose::new([1, 8, 14, 14], 4, [3, 3]).stride([2, 2]).pad([1, 1]).output_padding([1, 1]);
+/// assert_eq!(double.output_shape()?, [1, 4, 28, 28]);
+/// assert_eq!(Op::<f32>::lower(&double, &DeviceProfile::h100())?.variant, "implicit");
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConvTranspose {
+    /// Of the layer whose gradient this is, but for the shape, which is that of x here, and `filters`, M.
+    given: Layer,
+    output_padding: [usize; 2],
+    activation: Activation,
+    variant: String,
+}
+
+/// [`ConvTranspose`] with a bias for each channel of the output: operands `x`, `w`, `bias`, `output`.
+///
+/// Made by [`ConvTranspose::with_bias`]; all that [`ConvTranspose`] says holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConvTransposeBias(ConvTranspose);
+
+impl ConvTranspose {
+    /// Of x of this shape (N, C, H, W), with `filters` channels out and windows of `kernel` (R, S).
+    pub fn new(shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
+        let given = Layer::new("conv-transpose", shape, filters, kernel);
+        Self { given, output_padding: [0; 2], activation: Activation::None, variant: "auto".into() }
+    }
+
+    layer_builders!(given);
+
+    /// Rows and columns more at the end, which windows may reach; none by default.
+    #[must_use]
+    pub fn output_padding(mut self, padding: [usize; 2]) -> Self {
+        self.output_padding = padding;
+        self
+    }
+
+    /// Applied to every output before it is stored; none by default.
+    #[must_use]
+    pub fn activation(mut self, activation: Activation) -> Self {
+        self.activation = activation;
+        self
+    }
+
+    /// The same with a bias for each channel of the output; `bias` becomes the third operand. Call it last.
+    #[must_use]
+    pub fn with_bias(self) -> ConvTransposeBias {
+        ConvTransposeBias(self)
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// N, M, P, Q.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) for pads that leave nothing and groups that do not divide.
+    pub fn output_shape(&self) -> Result<[usize; 4]> {
+        Ok(self.layer()?.shape)
+    }
+
+    /// C, M / groups, R, S.
+    pub fn weights_shape(&self) -> [usize; 4] {
+        let [r, s] = self.given.kernel;
+        [self.given.shape[1], self.given.filters / self.given.groups.max(1), r, s]
+    }
+
+    /// The layer whose gradient this is.
+    pub(crate) fn layer(&self) -> Result<Layer> {
+        let given = &self.given;
+        let [n, c, h, w] = given.shape;
+        let extent = |axis: usize, size: usize| {
+            let along = given.axis(axis);
+            // Checks kernel, stride and dilation, and that no extent is too large.
+            super::Axis { size: size.max(along.span()), pads: along.pads, ..along }.windows(given.op)?;
+            let (more, [before, after]) = (self.output_padding[axis], along.pads);
+            if more > 0 && more >= along.step.max(along.gap) {
+                return Err(err!(
+                    Shape,
+                    "{}: an output padding of {more} {} is below neither the stride {} nor the dilation {}; it must be",
+                    given.op,
+                    along.name,
+                    along.step,
+                    along.gap
+                ));
+            }
+            let all = size.saturating_sub(1).saturating_mul(along.step).saturating_add(along.span() + more);
+            match all.checked_sub(before + after) {
+                Some(rest) if rest > 0 => Ok(rest),
+                _ => Err(err!(
+                    Shape,
+                    "{}: padding of {before} and {after} {} leaves nothing of an output of {all}; take less",
+                    given.op,
+                    along.name
+                )),
+            }
+        };
+        let shape = [n, given.filters, extent(0, h)?, extent(1, w)?];
+        let layer = Layer { shape, filters: c, ..given.clone() };
+        layer.output_shape()?;
+        if h == 0 || w == 0 {
+            return Err(err!(Shape, "{}: images of {h} x {w}; only the batch may be empty", given.op));
+        }
+        Ok(layer)
+    }
+
+    /// What comes after the sums, and whether those may be Winograd's.
+    pub(crate) fn end(&self) -> (Activation, bool) {
+        (self.activation, self.variant == "auto" || self.variant == "winograd")
+    }
+
+    /// Extents of x.
+    pub(crate) fn size(&self) -> [usize; 2] {
+        let [.., h, w] = self.given.shape;
+        [h, w]
+    }
+
+    fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
+        let layer = self.layer()?;
+        let [output, w, _] = layer.lengths()?;
+        let mut c = layer.backward()?;
+        // With padding of the output windows could lie behind those of x.
+        c.size = self.size();
+        let x = crate::shape::elements(c.op, "x", &self.given.shape)?;
+        let (variant, why) = correlate::variant(&self.variant, &c, profile)?;
+        let mut program = Program::new(c.op, variant, why);
+        let mut operands = vec![("x", x, Access::Read), ("w", w, Access::Read)];
+        if biased {
+            operands.push(("bias", self.given.filters, Access::Read));
+        }
+        operands.push(("output", output, Access::Write));
+        add_operands(&mut program, &operands, profile)?;
+        let [_, per_cell @ ..] = self.weights_shape();
+        program.cost = Cost {
+            flop: 2.0 * x as f64 * per_cell.iter().map(|x| *x as f64).product::<f64>(),
+            bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
+        };
+        let job = Job {
+            c,
+            activation: self.activation,
+            x: Resource::Operand(0),
+            weights: Binding::operand(1, &program.operands),
+            bias: biased.then(|| Binding::operand(2, &program.operands)),
+            output: Resource::Operand(program.operands.len() - 1),
+            profile,
+        };
+        job.lower(&mut program, variant)?;
+        Ok(program)
+    }
+}
+
+impl ConvTransposeBias {
+    /// The layer without the bias.
+    pub fn conv_transpose(&self) -> &ConvTranspose {
+        &self.0
+    }
+}
+
+impl Op<f32> for ConvTranspose {
+    type Operands = (In<f32>, In<f32>, Out<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.lower_as(false, profile)
+    }
+}
+
+impl Op<f32> for ConvTransposeBias {
+    type Operands = (In<f32>, In<f32>, In<f32>, Out<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.0.lower_as(true, profile)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "conv-transpose",
+    about: "transposed convolution: every element of x adds its window, then bias and activation",
+    inputs: "x (N,C,H,W), w (C,M/groups,R,S), [bias (M)], f32",
+    keys: "stride 1, pad 0, dilation 1, groups 1, output-padding 0, activation none/relu/sigmoid/tanh/gelu (none); \
+           numbers or \"h,w\"",
+    variants: ConvTranspose::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let layers = sample_layers("conv-transpose", variant).into_iter();
+    let fits =
+        |layer: &Layer| layer.stride == [1, 1] || !matches!(variant, "depthwise" | "tiled" | "winograd");
+    let of = |given: Layer, activation| {
+        let output_padding = given.stride.map(|stride| stride - 1);
+        ConvTranspose { given, output_padding, activation, variant: variant.into() }
+    };
+    let layers: Vec<_> = layers.filter(fits).collect();
+    let ended = of(layers[0].clone(), Activation::Relu).lower_as(true, profile);
+    let plain = layers.into_iter().map(|given| of(given, Activation::None).lower_as(false, profile));
+    plain.chain([ended]).collect()
+}

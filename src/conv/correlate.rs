@@ -1,0 +1,228 @@
+//! The ways to run a layer or its gradient by x: one set of kernels for [`Conv`](super::Conv),
+//! [`ConvBackwardData`](super::ConvBackwardData) and [`ConvTranspose`](super::ConvTranspose).
+
+use super::depthwise::Depthwise;
+use super::layer::{Correlation, Piece};
+use super::product::{Bound, Product};
+use super::tiled::Tiled;
+use super::winograd;
+use crate::dense::{Activation, dispatch_flop};
+use crate::error::{Result, err};
+use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, Resource, Variant, choose};
+use crate::shader::{Fragment, Spec};
+
+pub(super) const VARIANTS: &[Variant] = &[
+    Variant::portable("direct", "one invocation an output, by definition"),
+    Variant::portable("im2col", "windows unrolled to columns in scratch, then matrix products"),
+    Variant::portable("implicit", "a matrix product that gathers windows while it stages them"),
+    Variant::portable("tiled", "tiles of x with their halo in workgroup memory, rows of cells in registers"),
+    Variant::portable("winograd", "3 x 3 with stride 1: tiles of 4 x 4 outputs from 36 matrix products"),
+    Variant::portable("depthwise", "a channel a group: several outputs an invocation, sums in registers"),
+];
+
+/// Products for an output that `direct` adds up: some drivers end the loops of an invocation after 65535 steps.
+const DIRECT: usize = 1 << 14;
+
+/// Bytes of scratch of `im2col`, about: larger layers run in chunks.
+fn scratch(profile: &DeviceProfile) -> u64 {
+    let most = if profile.is_cpu() { 16 << 20 } else { 256 << 20 };
+    profile.limits.max_storage_binding.min(most)
+}
+
+/// A correlation with what it reads and writes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Job<'a> {
+    pub(super) c: Correlation,
+    pub(super) activation: Activation,
+    pub(super) x: Resource,
+    pub(super) weights: Binding,
+    pub(super) bias: Option<Binding>,
+    pub(super) output: Resource,
+    pub(super) profile: &'a DeviceProfile,
+}
+
+/// The variant that was asked for, or that suits, and why.
+pub(super) fn variant(
+    asked: &str,
+    c: &Correlation,
+    profile: &DeviceProfile,
+) -> Result<(&'static str, String)> {
+    let (variant, why) = choose(c.op, asked, VARIANTS, profile, || policy(c, profile))?;
+    let [r, s] = c.kernel;
+    let wrong = match variant.name {
+        "direct" if c.terms() > DIRECT => {
+            format!("takes windows of at most {DIRECT} cells with their channels, these have {}", c.terms())
+        }
+        "winograd" if !winograd::fits(c) => format!(
+            "takes windows of 3 x 3 with stride and dilation 1; these are {r} x {s} with stride {:?} and dilation {:?}",
+            c.stride, c.dilation
+        ),
+        "tiled" if !Tiled::fits(c) => format!(
+            "takes windows of up to {} cells with stride and dilation 1; these are {r} x {s} with stride {:?} and dilation {:?}",
+            Tiled::MOST_CELLS,
+            c.stride,
+            c.dilation
+        ),
+        "depthwise" if !Depthwise::fits(c) => format!(
+            "takes one channel a group, windows of up to {} cells and no gradient of strides; these are {r} x {s} of {} channels",
+            Depthwise::MOST_CELLS,
+            c.from
+        ),
+        _ => return Ok((variant.name, why)),
+    };
+    Err(err!(Unsupported, "{}: the variant `{}` {wrong}; take `implicit` or `auto`", c.op, variant.name))
+}
+
+fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
+    let outputs = c.images * c.pixels();
+    if Depthwise::fits(c) {
+        ("depthwise", format!("{} groups of one channel each: bound by memory", c.groups))
+    } else if c.to < 4 && c.terms() <= DIRECT {
+        ("direct", format!("{} filters a group are too few for a tile", c.to))
+    } else if winograd::fits(c)
+        && c.from.min(c.to) >= if profile.is_cpu() { 16 } else { 32 }
+        && outputs >= 1 << 10
+    {
+        ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
+    } else if !profile.is_cpu() && Tiled::fits(c) && c.to <= 16 && c.kernel.iter().product::<usize>() >= 25 {
+        ("tiled", format!("{} filters a group leave a product little to do for each cell it gathers", c.to))
+    } else if profile.is_cpu() {
+        if c.terms() < 16 && c.terms() <= DIRECT {
+            ("direct", format!("{} products an output do not pay tiles", c.terms()))
+        } else {
+            ("implicit", "each window that is loaded serves several filters".to_owned())
+        }
+    } else {
+        ("implicit", "each window that is loaded serves several filters".to_owned())
+    }
+}
+
+impl Job<'_> {
+    /// Adds the work to `program`.
+    pub(super) fn lower(&self, program: &mut Program, variant: &'static str) -> Result<()> {
+        let pieces = self.c.pieces(self.x, self.output, self.profile)?;
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        match variant {
+            "direct" => self.direct(program, &pieces),
+            "winograd" => winograd::lower(self, program, &pieces)?,
+            "tiled" => Tiled::new(&self.c, self.profile).lower(self, program, &pieces),
+            "depthwise" => Depthwise::new(&self.c, self.profile).lower(self, program, &pieces),
+            "im2col" => self.im2col(program, &pieces)?,
+            _ => self.implicit(program, &pieces)?,
+        }
+        Ok(())
+    }
+
+    /// The end of a kernel: bias and output from binding `next` on.
+    pub(super) fn end(&self, next: u32, output: &'static str) -> Spec {
+        let bias = self.bias.is_some();
+        let spec = Spec::new()
+            .flag("BIAS", bias)
+            .constant("BIAS_BINDING", next)
+            .slot("activation", Fragment::Library(self.activation.fragment()));
+        spec.constant(output, next + u32::from(bias))
+    }
+
+    /// With the weights as they lie in memory.
+    pub(super) fn weigh(&self, spec: Spec) -> Spec {
+        let name = if self.c.turned { "conv/conv_backward_data_weight" } else { "conv/conv_weight" };
+        spec.slot("weight", Fragment::Library(name))
+    }
+
+    pub(super) fn spread(&self, spec: Spec) -> Spec {
+        spec.constant("UP_H", self.c.up[0] as u32).constant("UP_W", self.c.up[1] as u32)
+    }
+
+    /// Bias, where there is one, and what follows it.
+    pub(super) fn ends(&self, output: Binding) -> Vec<Binding> {
+        self.bias.into_iter().chain([output]).collect()
+    }
+
+    fn direct(&self, program: &mut Program, pieces: &[Piece]) {
+        let spec = self.spread(self.weigh(self.end(3, "OUTPUT_BINDING")));
+        let kernel = program.kernel(Kernel::library("conv/conv_direct", "conv_direct", spec));
+        // Invocations of a bounded time.
+        let band = (dispatch_flop(self.profile.class) / 8 / self.c.terms() as u64).max(256) / 256 * 256;
+        for piece in pieces {
+            let outputs = (piece.images * self.c.image()[1]) as u64;
+            for first in (0..outputs).step_by(band as usize) {
+                let count = outputs.min(first + band);
+                let mut params = self.c.params(piece, count as usize);
+                params.first = first as u32;
+                let bindings = [vec![piece.x, self.weights], self.ends(piece.y)].concat();
+                program.dispatch(kernel, &params, bindings, Grid::fold((count - first).div_ceil(256)));
+            }
+        }
+    }
+
+    /// The weights in the order of a layer, turned first where they are not.
+    fn straight(&self, program: &mut Program) -> Binding {
+        if !self.c.turned {
+            return self.weights;
+        }
+        let count = self.c.groups * self.c.to * self.c.terms();
+        let turned = program.scratch(4 * count as u64);
+        let spec = self.weigh(Spec::new().constant("WEIGHTS_BINDING", 1u32));
+        let kernel = Kernel::library("conv/conv_transpose_turn", "turn_weights", spec);
+        let kernel = program.kernel(kernel);
+        let none = Piece { first: 0, images: 0, x: turned, y: turned, x_at: 0, y_at: 0 };
+        let params = self.c.params(&none, count);
+        let grid = Grid::fold((count as u64).div_ceil(256));
+        program.dispatch(kernel, &params, vec![self.weights, turned], grid);
+        turned
+    }
+
+    fn implicit(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+        let weights = self.straight(program);
+        let product = Product::windows(&self.c, pieces[0].images, self.profile);
+        program.why += &format!("; {}", product.text());
+        for piece in pieces {
+            let product = Product::windows(&self.c, piece.images, self.profile);
+            let bound = Bound { a: weights, b: piece.x, c: self.ends(piece.y) };
+            let spec = self.end(3, "C_BINDING");
+            product.layer(program, (&self.c, piece, 0), spec, bound, self.profile)?;
+        }
+        Ok(())
+    }
+
+    fn im2col(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+        let c = &self.c;
+        let weights = self.straight(program);
+        let rows = c.groups * c.terms();
+        let most = (scratch(self.profile) / 4) as usize / rows / 4 * 4;
+        if most == 0 {
+            return Err(err!(
+                TooLarge,
+                "{}: columns of {rows} elements are above the scratch of {} bytes; take `implicit` or fewer channels",
+                c.op,
+                scratch(self.profile)
+            ));
+        }
+        let outputs = pieces[0].images * c.pixels();
+        let chunk = outputs.div_ceil(outputs.div_ceil(most)).next_multiple_of(4);
+        let columns = program.scratch(4 * (chunk * rows) as u64);
+        let product = Product::columns(c, chunk, self.profile);
+        program.why += &format!(
+            "; {chunk} columns of {} at a time, {} bytes of scratch; {}",
+            c.images * c.pixels(),
+            columns.size,
+            product.text()
+        );
+        let unroll = Kernel::library("conv/conv_im2col", "unroll_windows", self.spread(Spec::new()));
+        let unroll = program.kernel(unroll);
+        for piece in pieces {
+            for first in (0..piece.images * c.pixels()).step_by(chunk) {
+                let mut params = c.params(piece, rows);
+                (params.first, params.columns) = (first as u32, chunk as u32);
+                let grid = Grid::fold(((chunk * rows) as u64).div_ceil(256));
+                program.dispatch(unroll, &params, vec![piece.x, columns], grid);
+                let bound = Bound { a: weights, b: columns, c: self.ends(piece.y) };
+                let spec = self.end(3, "C_BINDING");
+                product.layer(program, (c, piece, first), spec, bound, self.profile)?;
+            }
+        }
+        Ok(())
+    }
+}

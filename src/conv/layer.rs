@@ -1,0 +1,466 @@
+//! What the convolution layers share: their shapes, the correlation that each comes down to, and the pieces of a batch
+//! that one binding holds.
+
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{Access, Binding, DeviceProfile, Operand, Program, Resource, kernel_params};
+use crate::shape::elements;
+
+/// The largest extent: a kernel adds a few of them.
+const MOST: usize = 1 << 28;
+
+/// How windows lie along an axis.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Axis {
+    pub(crate) name: &'static str,
+    pub(crate) size: usize,
+    /// Cells of a window, from one window to the next, and from cell to cell.
+    pub(crate) cells: usize,
+    pub(crate) step: usize,
+    pub(crate) gap: usize,
+    /// Padding before and after.
+    pub(crate) pads: [usize; 2],
+}
+
+impl Axis {
+    /// From the first cell of a window to behind its last.
+    pub(crate) fn span(self) -> usize {
+        self.cells.saturating_sub(1).saturating_mul(self.gap) + 1
+    }
+
+    /// How many windows there are.
+    pub(crate) fn windows(self, op: &str) -> Result<usize> {
+        let Self { name, size, cells, step, gap, pads: [before, after] } = self;
+        if cells == 0 || step == 0 || gap == 0 {
+            return Err(err!(
+                Shape,
+                "{op}: along {name} the window has {cells} cells, stride {step} and dilation {gap}; each must be at least 1"
+            ));
+        }
+        if [size, cells, step, gap, before, after].into_iter().any(|e| e > MOST) || self.span() > MOST {
+            return Err(err!(
+                TooLarge,
+                "{op}: an extent along {name} is above {MOST}; take parts of the image"
+            ));
+        }
+        let (span, room) = (self.span(), size + before + after);
+        if span > room {
+            return Err(err!(
+                Shape,
+                "{op}: a window of {span} {name} is larger than the image of {size} with its padding of {before} and {after}"
+            ));
+        }
+        Ok((room - span) / step + 1)
+    }
+}
+
+/// A convolution layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Layer {
+    pub(crate) op: &'static str,
+    /// N, C, H, W of x.
+    pub(crate) shape: [usize; 4],
+    /// Channels of the output.
+    pub(crate) filters: usize,
+    pub(crate) kernel: [usize; 2],
+    pub(crate) stride: [usize; 2],
+    /// Top, left, bottom, right.
+    pub(crate) pads: [usize; 4],
+    pub(crate) dilation: [usize; 2],
+    pub(crate) groups: usize,
+}
+
+impl Layer {
+    pub(crate) fn new(op: &'static str, shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
+        Self { op, shape, filters, kernel, stride: [1; 2], pads: [0; 4], dilation: [1; 2], groups: 1 }
+    }
+
+    pub(crate) fn axis(&self, axis: usize) -> Axis {
+        Axis {
+            name: ["rows", "columns"][axis],
+            size: self.shape[2 + axis],
+            cells: self.kernel[axis],
+            step: self.stride[axis],
+            gap: self.dilation[axis],
+            pads: [self.pads[axis], self.pads[axis + 2]],
+        }
+    }
+
+    /// N, M, P, Q, after all checks of the shape.
+    pub(crate) fn output_shape(&self) -> Result<[usize; 4]> {
+        let Self { op, shape: [n, c, h, w], filters, groups, .. } = *self;
+        if c == 0 || filters == 0 || h == 0 || w == 0 {
+            return Err(err!(
+                Shape,
+                "{op}: {c} channels of {h} x {w} in and {filters} channels out; only the batch may be empty"
+            ));
+        }
+        if groups == 0 || c % groups != 0 || filters % groups != 0 {
+            return Err(err!(
+                Shape,
+                "{op}: {groups} groups do not divide {c} channels in and {filters} out; take a divisor of both"
+            ));
+        }
+        Ok([n, filters, self.axis(0).windows(op)?, self.axis(1).windows(op)?])
+    }
+
+    /// M, C / groups, R, S.
+    pub(crate) fn weights_shape(&self) -> [usize; 4] {
+        let [r, s] = self.kernel;
+        [self.filters, self.shape[1] / self.groups.max(1), r, s]
+    }
+
+    /// Elements of x, of the weights, and of the output.
+    pub(crate) fn lengths(&self) -> Result<[usize; 3]> {
+        Ok([
+            elements(self.op, "x", &self.shape)?,
+            elements(self.op, "weights", &self.weights_shape())?,
+            elements(self.op, "output", &self.output_shape()?)?,
+        ])
+    }
+
+    /// Multiply-adds, each counted as two.
+    pub(crate) fn flop(&self) -> Result<f64> {
+        let [_, per_output @ ..] = self.weights_shape();
+        let outputs = self.lengths()?[2] as f64;
+        Ok(2.0 * outputs * per_output.iter().map(|x| *x as f64).product::<f64>())
+    }
+
+    /// The layer itself.
+    pub(crate) fn forward(&self) -> Result<Correlation> {
+        let [images, _, p, q] = self.output_shape()?;
+        let [top, left, ..] = self.pads;
+        Ok(Correlation {
+            op: self.op,
+            images,
+            groups: self.groups,
+            from: self.shape[1] / self.groups,
+            to: self.filters / self.groups,
+            size: [self.shape[2], self.shape[3]],
+            out: [p, q],
+            kernel: self.kernel,
+            stride: self.stride,
+            up: [1; 2],
+            pad: [top as isize, left as isize],
+            dilation: self.dilation,
+            turned: false,
+        })
+    }
+
+    /// From gradients of the output to those of x: the output spread `stride` apart, correlated with the filter turned
+    /// by half a circle.
+    pub(crate) fn backward(&self) -> Result<Correlation> {
+        let forward = self.forward()?;
+        let pad = |axis: usize| self.axis(axis).span() as isize - 1 - forward.pad[axis];
+        Ok(Correlation {
+            from: forward.to,
+            to: forward.from,
+            size: forward.out,
+            out: forward.size,
+            stride: [1; 2],
+            up: self.stride,
+            pad: [pad(0), pad(1)],
+            turned: true,
+            ..forward
+        })
+    }
+}
+
+/// What a layer and the gradient by its input come down to:
+/// `y[o, p, q] = sum of w[o, i, a, b] x[i, (p stride - pad + a dilation) / up, ...]`, where that is a whole number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Correlation {
+    pub(crate) op: &'static str,
+    pub(crate) images: usize,
+    pub(crate) groups: usize,
+    /// Channels in and out, of a group.
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    /// Extents in and out.
+    pub(crate) size: [usize; 2],
+    pub(crate) out: [usize; 2],
+    pub(crate) kernel: [usize; 2],
+    pub(crate) stride: [usize; 2],
+    /// Cells between those of x are 0, this far apart.
+    pub(crate) up: [usize; 2],
+    pub(crate) pad: [isize; 2],
+    pub(crate) dilation: [usize; 2],
+    /// Whether the weights are those of the layer whose gradient this is: turned, in and out exchanged.
+    pub(crate) turned: bool,
+}
+
+kernel_params! {
+    /// Of the kernels that walk through images.
+    pub(crate) struct Params {
+        count: u32,
+        first: u32,
+        images: u32,
+        groups: u32,
+        channels_in: u32,
+        channels_out: u32,
+        h: u32,
+        w: u32,
+        p: u32,
+        q: u32,
+        r: u32,
+        s: u32,
+        stride_h: u32,
+        stride_w: u32,
+        bound_h: u32,
+        bound_w: u32,
+        pad_h: u32,
+        pad_w: u32,
+        dilation_h: u32,
+        dilation_w: u32,
+        x_at: u32,
+        y_at: u32,
+        columns: u32,
+        all_images: u32,
+    }
+}
+
+/// Some images of a batch, with the bindings that hold them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub(crate) first: usize,
+    pub(crate) images: usize,
+    pub(crate) x: Binding,
+    pub(crate) y: Binding,
+    /// Elements of the bindings that come before.
+    pub(crate) x_at: u32,
+    pub(crate) y_at: u32,
+}
+
+impl Correlation {
+    /// Products that are added for an output.
+    pub(crate) fn terms(&self) -> usize {
+        self.from * self.kernel[0] * self.kernel[1]
+    }
+
+    pub(crate) fn pixels(&self) -> usize {
+        self.out[0] * self.out[1]
+    }
+
+    /// Elements of an image, in and out.
+    pub(crate) fn image(&self) -> [usize; 2] {
+        let [h, w] = self.size;
+        [self.groups * self.from * h * w, self.groups * self.to * self.pixels()]
+    }
+
+    /// Behind the last position of the spread x that is not 0.
+    pub(crate) fn bounds(&self) -> [u32; 2] {
+        [0, 1].map(|axis| ((self.size[axis] - 1) * self.up[axis] + 1) as u32)
+    }
+
+    /// The pieces of the batch.
+    pub(crate) fn pieces(&self, x: Resource, y: Resource, profile: &DeviceProfile) -> Result<Vec<Piece>> {
+        pieces(self.op, self.images, self.image(), [x, y], profile)
+    }
+
+    /// Parameters for `count` outputs of whatever kind a kernel has.
+    pub(crate) fn params(&self, piece: &Piece, count: usize) -> Params {
+        let [h, w] = self.size.map(|x| x as u32);
+        let [p, q] = self.out.map(|x| x as u32);
+        let [r, s] = self.kernel.map(|x| x as u32);
+        let [stride_h, stride_w] = self.stride.map(|x| x as u32);
+        let [bound_h, bound_w] = self.bounds();
+        // What is negative wraps, and adds up right.
+        let [pad_h, pad_w] = self.pad.map(|x| x as u32);
+        let [dilation_h, dilation_w] = self.dilation.map(|x| x as u32);
+        Params {
+            count: count as u32,
+            first: 0,
+            images: piece.images as u32,
+            groups: self.groups as u32,
+            channels_in: self.from as u32,
+            channels_out: self.to as u32,
+            h,
+            w,
+            p,
+            q,
+            r,
+            s,
+            stride_h,
+            stride_w,
+            bound_h,
+            bound_w,
+            pad_h,
+            pad_w,
+            dilation_h,
+            dilation_w,
+            x_at: piece.x_at,
+            y_at: piece.y_at,
+            columns: 0,
+            all_images: piece.images as u32,
+        }
+    }
+}
+
+/// Pieces of `images` images of which an operand has so many elements each.
+pub(crate) fn pieces(
+    op: &str,
+    images: usize,
+    image: [usize; 2],
+    operands: [Resource; 2],
+    profile: &DeviceProfile,
+) -> Result<Vec<Piece>> {
+    let bytes = image.map(|elements| 4 * elements as u64);
+    let largest = bytes[0].max(bytes[1]);
+    let all = images as u64;
+    let piece = if all.saturating_mul(largest) <= profile.limits.max_storage_binding {
+        all.max(1)
+    } else {
+        let most = room(profile) / largest;
+        if most == 0 {
+            return Err(err!(
+                TooLarge,
+                "{op}: an image has {largest} bytes; {} is the most that {} binds of one; take parts of the image",
+                room(profile),
+                profile.name
+            ));
+        }
+        all.div_ceil(all.div_ceil(most))
+    };
+    let part = |operand: usize, first: u64, images: u64| {
+        let begin = first * bytes[operand];
+        let offset = begin / 256 * 256;
+        let size = begin - offset + images * bytes[operand];
+        (Binding { resource: operands[operand], offset, size }, ((begin - offset) / 4) as u32)
+    };
+    let pieces = (0..all).step_by(piece as usize).map(|first| {
+        let images = piece.min(all - first);
+        let ((x, x_at), (y, y_at)) = (part(0, first, images), part(1, first, images));
+        Piece { first: first as usize, images: images as usize, x, y, x_at, y_at }
+    });
+    Ok(pieces.collect())
+}
+
+/// Bytes of a piece: it may begin up to 255 bytes into its binding.
+pub(crate) fn room(profile: &DeviceProfile) -> u64 {
+    (profile.limits.max_storage_binding / 256 * 256).saturating_sub(256)
+}
+
+/// Adds operands of f32, each no larger than a buffer; those but the batch no larger than a binding.
+pub(crate) fn add_operands(
+    program: &mut Program,
+    operands: &[(&'static str, usize, Access)],
+    profile: &DeviceProfile,
+) -> Result<()> {
+    for &(name, len, access) in operands {
+        let operand = Operand { name, dtype: DType::F32, len, access };
+        let whole = !["x", "dx", "dy", "output"].contains(&name);
+        let (limit, what) = if whole {
+            (profile.limits.max_buffer_size.min(profile.limits.max_storage_binding), "largest binding")
+        } else {
+            (profile.limits.max_buffer_size, "largest buffer")
+        };
+        if operand.bytes() > limit {
+            let remedy = if whole { "fewer channels" } else { "fewer images" };
+            return Err(err!(
+                TooLarge,
+                "{}: {name} has {} bytes; the {what} of {} has {limit}; take {remedy} at a time",
+                program.op,
+                operand.bytes(),
+                profile.name
+            ));
+        }
+        program.operands.push(operand);
+    }
+    Ok(())
+}
+
+/// Sets shape and form of a layer: what its builders have in common.
+macro_rules! layer_builders {
+    ($($path:ident).+) => {
+        /// From one window to the next, down and across; 1 by default.
+        #[must_use]
+        pub fn stride(mut self, stride: [usize; 2]) -> Self {
+            self.$($path).+.stride = stride;
+            self
+        }
+
+        /// Zeros above and below, and to the left and right; none by default.
+        #[must_use]
+        pub fn pad(self, [h, w]: [usize; 2]) -> Self {
+            self.pad_each([h, w, h, w])
+        }
+
+        /// As [`pad`](Self::pad), on each side: top, left, bottom, right.
+        #[must_use]
+        pub fn pad_each(mut self, pads: [usize; 4]) -> Self {
+            self.$($path).+.pads = pads;
+            self
+        }
+
+        /// From one cell of a window to the next, down and across; 1 by default.
+        #[must_use]
+        pub fn dilation(mut self, dilation: [usize; 2]) -> Self {
+            self.$($path).+.dilation = dilation;
+            self
+        }
+
+        /// Groups into which the channels are divided, each convolved apart; 1 by default.
+        #[must_use]
+        pub fn groups(mut self, groups: usize) -> Self {
+            self.$($path).+.groups = groups;
+            self
+        }
+    };
+}
+pub(crate) use layer_builders;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn outputs_follow_the_formula() {
+        let of = |size, kernel, stride, pad, dilation| {
+            let layer = Layer {
+                stride: [stride; 2],
+                pads: [pad; 4],
+                dilation: [dilation; 2],
+                ..Layer::new("conv", [1, 1, size, size], 1, [kernel; 2])
+            };
+            layer.output_shape().map(|shape| shape[2])
+        };
+        assert_eq!(of(56, 3, 1, 1, 1).unwrap(), 56);
+        assert_eq!(of(224, 7, 2, 3, 1).unwrap(), 112);
+        assert_eq!(of(9, 3, 2, 0, 2).unwrap(), 3);
+        assert_eq!(of(1, 1, 1, 4, 1).unwrap(), 9);
+        assert_eq!(of(2, 3, 1, 0, 1).unwrap_err().kind(), ErrorKind::Shape);
+        assert_eq!(of(4, 3, 1, 0, 2).unwrap_err().kind(), ErrorKind::Shape);
+        assert_eq!(of(4, 3, 0, 0, 1).unwrap_err().kind(), ErrorKind::Shape);
+        assert_eq!(of(usize::MAX, 3, 1, 0, 1).unwrap_err().kind(), ErrorKind::TooLarge);
+    }
+
+    #[test]
+    fn a_batch_above_one_binding_is_taken_in_pieces() {
+        let profile = DeviceProfile::webgpu_defaults();
+        let resources = [Resource::Operand(0), Resource::Operand(2)];
+        let image = [3 * 999 * 777, 2 * 999 * 777];
+        let mut seen = 0;
+        let all = pieces("conv", 50, image, resources, &profile).unwrap();
+        assert!(all.len() > 1);
+        for piece in all {
+            assert!(piece.x.size.max(piece.y.size) <= profile.limits.max_storage_binding);
+            assert_eq!(piece.first, seen);
+            assert_eq!(piece.x.offset / 4 + u64::from(piece.x_at), (seen * image[0]) as u64);
+            assert_eq!(piece.y.offset / 4 + u64::from(piece.y_at), (seen * image[1]) as u64);
+            seen += piece.images;
+        }
+        assert_eq!(seen, 50);
+        let e = pieces("conv", 2, [40_000_000, 1], resources, &profile).unwrap_err();
+        assert!(e.kind() == ErrorKind::TooLarge && e.to_string().contains("160000000 bytes"), "{e}");
+    }
+
+    #[test]
+    fn the_gradient_of_a_strided_layer_is_a_correlation_of_what_is_spread() {
+        let layer = Layer { stride: [2, 2], pads: [1; 4], ..Layer::new("conv", [1, 2, 6, 7], 4, [3, 3]) };
+        let back = layer.backward().unwrap();
+        assert_eq!((back.size, back.out, back.pad, back.up), ([3, 4], [6, 7], [1, 1], [2, 2]));
+        assert_eq!(back.bounds(), [5, 7]);
+        assert_eq!((back.from, back.to), (4, 2));
+    }
+}

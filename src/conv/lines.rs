@@ -1,0 +1,480 @@
+//! Filters that are products of lines, one an axis: in registers, by tiles, or a dispatch an axis. For stencils
+//! that are asked to be, and for images, whose neighbours along x have the other channels between them.
+
+use super::Boundary;
+use super::register::Registers;
+use crate::analysis::Axis;
+use crate::element::DType;
+use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, Source, kernel_params};
+use crate::shader::{Fragment, Spec};
+
+/// How the lines are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// One kernel, sums in registers.
+    Register,
+    /// One kernel, sums along x in workgroup memory.
+    Tiled,
+    /// A kernel an axis, sums in memory between them.
+    Passes,
+}
+
+impl Form {
+    /// The name of the variant that runs lines so.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Register => "register",
+            Self::Tiled => "fused",
+            Self::Passes => "passes",
+        }
+    }
+
+    /// The way of that name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Register, Self::Tiled, Self::Passes].into_iter().find(|f| f.name() == name)
+    }
+}
+
+/// The work: extents and lines are those of z, y and x.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Lines {
+    /// Planes, rows, and elements in a row.
+    pub(crate) extents: [usize; 3],
+    /// Elements between neighbours along x.
+    pub(crate) step: usize,
+    /// Weights of each line; of an axis that is not filtered, 1.
+    pub(crate) lines: [Vec<f32>; 3],
+    pub(crate) boundary: Boundary,
+    /// What becomes of the sums, if not results: fills the slot `finish`.
+    pub(crate) finish: Spec,
+}
+
+/// Fields that every kernel has, before the weights.
+macro_rules! params {
+    ($($(#[$meta:meta])* $vis:vis $name:ident $([$vectors:expr])?;)*) => {$(
+        kernel_params! {
+            $(#[$meta])*
+            $vis struct $name {
+                w: u32, h: u32, d: u32, groups: u32, tiles_x: u32, tiles_y: u32, tiles: u32, step: u32,
+                radius_x: u32, radius_y: u32, extent: u32, pitch: u32,
+                $(weights: [[f32; 4]; $vectors],)?
+            }
+        }
+    )*};
+}
+params! {
+    /// Without weights.
+    pub(crate) Params;
+    Params64[64];
+    Params512[512];
+    ParamsMost[4092];
+}
+
+/// Weights of the largest uniform: WebGPU's 64 KiB less the other parameters.
+const MOST_WEIGHTS: usize = 4092;
+/// Multiply-adds of vec4s in the text of a kernel, so that drivers compile it in about a second; on a processor
+/// in a tenth of one.
+const MOST_TERMS: [usize; 2] = [384, 64];
+const WORKGROUP_SIZE: usize = 256;
+/// Of a tile, in groups.
+const TILE_WIDTH: usize = 32;
+/// Rows of a tile with those above and below: as few as do, since more tiles run side by side then.
+const TILE_ROWS: [usize; 3] = [32, 64, 96];
+
+impl Params {
+    /// Of work on rows of these extents (planes, rows, elements in a row).
+    pub(crate) fn of([d, h, w]: [usize; 3], step: usize) -> Self {
+        let groups = w.div_ceil(4) as u32;
+        let (w, h, d, step) = (w as u32, h as u32, d as u32, step as u32);
+        let (tiles_x, tiles_y, tiles, radius_x, radius_y, extent, pitch) = (0, 0, 0, 0, 0, 0, 0);
+        Self { w, h, d, groups, tiles_x, tiles_y, tiles, step, radius_x, radius_y, extent, pitch }
+    }
+}
+
+impl Lines {
+    fn radius(&self, axis: usize) -> usize {
+        self.lines[axis].len() / 2
+    }
+
+    fn flat(&self) -> bool {
+        self.lines[0].len() == 1
+    }
+
+    fn groups(&self) -> usize {
+        self.extents[2].div_ceil(4)
+    }
+
+    /// Whether a word or vec4 never belongs to two rows.
+    fn whole(&self) -> bool {
+        self.extents[2].is_multiple_of(4)
+    }
+
+    /// Outputs of an invocation in registers, if there are such that the text is short enough.
+    fn registers(&self, dtype: DType, profile: &DeviceProfile) -> Option<Registers> {
+        let filter = [0, 1, 2].map(|i| self.lines[i].len());
+        let most = MOST_TERMS[usize::from(profile.is_cpu())];
+        let candidates: &[[usize; 2]] = match (self.flat(), profile.is_cpu()) {
+            (true, false) => &[[8, 1], [4, 1]],
+            (true, true) => &[[4, 1], [2, 1]],
+            (false, false) => &[[4, 2], [2, 2], [2, 1], [1, 1]],
+            (false, true) => &[[1, 2], [1, 1]],
+        };
+        let all = candidates.iter().map(|&[rows, planes]| Registers {
+            filter,
+            boundary: self.boundary,
+            bytes: dtype == DType::U8,
+            vectors: true,
+            rows,
+            planes,
+            lines: Some(self.step),
+        });
+        // The lengths first: the text of very long lines is not worth counting.
+        let short = filter.iter().all(|f| *f <= most);
+        all.into_iter().find(|r| short && r.terms() <= most)
+    }
+
+    /// Rows of outputs of a tile, and all that it sums along x.
+    fn tile(&self, profile: &DeviceProfile) -> Option<[usize; 2]> {
+        let halo = 2 * self.radius(1);
+        let room = profile.limits.max_workgroup_bytes as usize / (16 * TILE_WIDTH);
+        let fitting = TILE_ROWS.into_iter().filter(|rows| *rows <= room);
+        let tiles = fitting.map(|rows| [rows.saturating_sub(halo) / 4 * 4, rows]);
+        // Where most of a tile is halo, sums are better kept in memory.
+        let good = |share: usize| tiles.clone().find(|[own, _]| *own > 0 && own * share >= halo);
+        good(1).or_else(|| good(2))
+    }
+
+    /// What the device or the shape has not that this way to run needs, if anything.
+    pub(crate) fn missing(&self, form: Form, dtype: DType, profile: &DeviceProfile) -> Option<String> {
+        let weights: usize = self.lines.iter().map(Vec::len).sum();
+        let longest = self.lines.iter().map(Vec::len).max().unwrap_or(0);
+        match form {
+            Form::Register if !self.whole() => {
+                Some(format!("rows that are multiples of 4 long (these have {} elements)", self.extents[2]))
+            }
+            Form::Register if self.registers(dtype, profile).is_none() => Some(format!(
+                "lines so short that every product can be written out (these have {weights} weights)"
+            )),
+            Form::Tiled if !self.flat() => Some("a filter of two dimensions".into()),
+            Form::Tiled if weights > MOST_WEIGHTS || self.tile(profile).is_none() => Some(format!(
+                "workgroup memory for a tile with {} rows above and below it (there are {} bytes)",
+                self.radius(1),
+                profile.limits.max_workgroup_bytes
+            )),
+            Form::Passes if longest > MOST_WEIGHTS => {
+                Some(format!("lines of at most {MOST_WEIGHTS} weights (the longest has {longest})"))
+            }
+            Form::Passes if self.scratch() > profile.limits.max_storage_binding => Some(format!(
+                "{} bytes of scratch in one binding (there are {})",
+                self.scratch(),
+                profile.limits.max_storage_binding
+            )),
+            _ => None,
+        }
+    }
+
+    /// What is fastest here, and why; nothing, where nothing fits.
+    pub(crate) fn best(&self, dtype: DType, profile: &DeviceProfile) -> Option<(Form, &'static str)> {
+        let fits = |form: &Form| self.missing(*form, dtype, profile).is_none();
+        let mut forms = vec![
+            (Form::Register, "lines so short that every product is written out"),
+            (Form::Tiled, "a tile with the rows above and below it fits workgroup memory"),
+            (Form::Passes, "a dispatch for each axis"),
+        ];
+        if profile.is_cpu() {
+            // Barriers are dear there, and caches hold what tiles would.
+            forms.swap(1, 2);
+        }
+        forms.into_iter().find(|(form, _)| fits(form))
+    }
+
+    /// Bytes of the sums between two passes.
+    fn scratch(&self) -> u64 {
+        16 * (self.groups() * self.extents[0] * self.extents[1]) as u64
+    }
+
+    /// Operations of an output.
+    pub(crate) fn flop(&self) -> f64 {
+        2.0 * self.lines.iter().map(|l| if l.len() > 1 { l.len() } else { 0 }).sum::<usize>().max(1) as f64
+    }
+
+    /// Appends the dispatches; `program` has its two operands. Nothing may be [`missing`](Self::missing).
+    pub(crate) fn dispatch(&self, form: Form, profile: &DeviceProfile, program: &mut Program) {
+        let dtype = program.operands[0].dtype;
+        match form {
+            Form::Register => {
+                if let Some(registers) = self.registers(dtype, profile) {
+                    self.in_registers(registers, program);
+                }
+            }
+            Form::Tiled => {
+                if let Some([own, all]) = self.tile(profile) {
+                    self.by_tiles(own, all, program);
+                }
+            }
+            Form::Passes => self.by_passes(program),
+        }
+    }
+
+    /// Says how often what was loaded is read: the formula of the whole filter.
+    fn note(program: &mut Program, what: &str, axes: &[Axis]) {
+        program.why = format!("{}; {what}: reuse {:.2}", program.why, Axis::reuse(axes));
+    }
+
+    fn axes(&self, tile: [usize; 3]) -> Vec<Axis> {
+        (0..3).map(|i| Axis::inside(tile[i] as u64, self.lines[i].len() as u64)).collect()
+    }
+
+    /// Bytes that the workgroups ask of memory, where each output asks for so many inputs.
+    fn traffic(program: &mut Program, inputs: f64) {
+        let [input, output] = [0, 1].map(|i| program.operands[i].bytes() as f64);
+        program.traffic = Some(input * inputs + output);
+    }
+
+    fn params(&self) -> Params {
+        let radii = Params {
+            radius_x: self.radius(2) as u32,
+            radius_y: self.radius(1) as u32,
+            ..Params::of(self.extents, self.step)
+        };
+        Params { extent: radii.h, pitch: radii.groups, ..radii }
+    }
+
+    fn boundary(&self, spec: Spec) -> Spec {
+        spec.flag("ZERO", self.boundary == Boundary::Zero).flag("WRAP", self.boundary == Boundary::Wrap)
+    }
+
+    fn source(spec: Spec, dtype: DType) -> Spec {
+        let bytes = dtype == DType::U8;
+        spec.slot(
+            "source",
+            Fragment::Library(if bytes { "conv/stencil_bytes_in" } else { "conv/lines_floats_in" }),
+        )
+    }
+
+    fn target(spec: Spec, dtype: DType, whole: bool) -> Spec {
+        let bytes = dtype == DType::U8;
+        spec.slot(
+            "target",
+            Fragment::Library(if bytes { "conv/stencil_bytes_out" } else { "conv/lines_floats_out" }),
+        )
+        .flag("VECTORS", whole)
+    }
+
+    fn in_registers(&self, registers: Registers, program: &mut Program) {
+        let [d, h, w] = self.extents;
+        let across = (w / 4).next_power_of_two().min(32);
+        // Planes of an image are not neighbours: no workgroup has more than one.
+        let deep = if self.flat() { 1 } else { 2 };
+        let lanes = [deep, WORKGROUP_SIZE / deep / across, across];
+        let own = [registers.planes, registers.rows, 4];
+        let tile = [0, 1, 2].map(|i| lanes[i] * own[i]);
+        let axes = self.axes(own);
+        Self::note(
+            program,
+            &format!("{} x {} x 4 outputs an invocation, sums in registers", own[0], own[1]),
+            &axes,
+        );
+        let loads: u64 = axes.iter().map(Axis::loads).product();
+        Self::traffic(program, loads as f64 / own.iter().product::<usize>() as f64);
+        let bytes = registers.bytes;
+        let element = if bytes { "conv/stencil_bytes" } else { "conv/stencil_floats" };
+        let fragment = if d > 1 { "conv/conv3d_tile" } else { "conv/conv2d_tile" };
+        let spec = self
+            .boundary(self.finish.clone())
+            .flag("VECTORS", true)
+            .flag("LINES", true)
+            .slot("element", Fragment::Library(element))
+            .slot("tile", Fragment::Library(fragment))
+            .constant("TILE_X", tile[2] as u32)
+            .constant("TILE_Y", tile[1] as u32)
+            .constant("TILE_Z", tile[0] as u32)
+            .constant("LANES_X", lanes[2] as u32)
+            .constant("LANES_Y", lanes[1] as u32)
+            .constant("LANES_Z", lanes[0] as u32);
+        let source = Source::Text { name: "conv/lines_register".into(), text: registers.text().into() };
+        let kernel = Kernel { source, spec, entry: "stencil_register", trusted: true };
+        let tiles = [d.div_ceil(tile[0]), h.div_ceil(tile[1]), w.div_ceil(tile[2])];
+        let params = Params { tiles_x: tiles[2] as u32, tiles_y: tiles[1] as u32, ..self.params() };
+        let weights = [&self.lines[2][..], &self.lines[1], &self.lines[0]].concat();
+        let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
+        launch(program, kernel, params, tiles.iter().product(), 1, &weights, bindings);
+    }
+
+    fn by_tiles(&self, own: usize, all: usize, program: &mut Program) {
+        let dtype = program.operands[0].dtype;
+        let axes = self.axes([1, own, 4 * TILE_WIDTH]);
+        Self::note(
+            program,
+            &format!("tile of {own} x {} outputs and the rows around it", 4 * TILE_WIDTH),
+            &axes,
+        );
+        let loads: u64 = axes.iter().map(Axis::loads).product();
+        Self::traffic(program, loads as f64 / (own * 4 * TILE_WIDTH) as f64);
+        let spec = Self::source(Self::target(self.boundary(self.finish.clone()), dtype, self.whole()), dtype)
+            .flag("LINES", true)
+            .constant("ROWS", all as u32);
+        let kernel = Kernel::library("conv/lines_tiled", "lines_tiled", spec);
+        let [d, h, _] = self.extents;
+        let (tiles_x, tiles_y) = (self.groups().div_ceil(TILE_WIDTH), h.div_ceil(own));
+        let params =
+            Params { tiles_x: tiles_x as u32, tiles_y: tiles_y as u32, extent: own as u32, ..self.params() };
+        let weights = [&self.lines[2][..], &self.lines[1]].concat();
+        let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
+        launch(program, kernel, params, tiles_x * tiles_y * d, 1, &weights, bindings);
+    }
+
+    /// Appends a kernel that treats a group as the definition says it, by the weights along x and then those along y.
+    pub(crate) fn by_windows(&self, file: &'static str, entry: &'static str, program: &mut Program) {
+        let dtype = program.operands[0].dtype;
+        let spec = Self::source(Self::target(self.boundary(Spec::new()), dtype, self.whole()), dtype);
+        let kernel = Kernel::library(file, entry, spec.flag("LINES", true));
+        let weights = [&self.lines[2][..], &self.lines[1]].concat();
+        let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
+        let work = self.groups() * self.extents[1] * self.extents[0];
+        launch(program, kernel, self.params(), work, WORKGROUP_SIZE, &weights, bindings);
+    }
+
+    fn by_passes(&self, program: &mut Program) {
+        let dtype = program.operands[0].dtype;
+        let [input, output] = [0, 1].map(|i| Binding::operand(i, &program.operands));
+        let [d, h, _] = self.extents;
+        // A pass over rows may be the last, and is where nothing else is filtered: there is always one across.
+        let deep = !self.flat();
+        let sums = program.scratch(self.scratch());
+        Self::note(program, "1 x 1 x 4 outputs an invocation", &self.axes([1, 1, 4])[2..]);
+        let spec = Self::source(self.boundary(Spec::new()), dtype).flag("LINES", true);
+        let kernel = Kernel::library("conv/lines_x", "lines_x", spec);
+        let work = self.groups() * h * d;
+        launch(program, kernel, self.params(), work, WORKGROUP_SIZE, &self.lines[2], vec![input, sums]);
+        let across = |depth: bool, dtype: DType, finish: &Spec| {
+            // Sums between passes are whole vec4s, whatever the rows.
+            let whole = self.whole() || depth != deep;
+            let spec = Self::target(self.boundary(finish.clone()), dtype, whole);
+            Kernel::library("conv/lines_yz", "lines_yz", spec.flag("LINES", true).flag("DEPTH", depth))
+        };
+        let blocks = self.groups() * h.div_ceil(4) * d;
+        if !deep {
+            let kernel = across(false, dtype, &self.finish);
+            launch(
+                program,
+                kernel,
+                self.params(),
+                blocks,
+                WORKGROUP_SIZE,
+                &self.lines[1],
+                vec![sums, output],
+            );
+            return;
+        }
+        let between = program.scratch(self.scratch());
+        let kernel = across(false, DType::F32, &Spec::new());
+        launch(program, kernel, self.params(), blocks, WORKGROUP_SIZE, &self.lines[1], vec![sums, between]);
+        let params = Params {
+            radius_y: self.radius(0) as u32,
+            extent: d as u32,
+            pitch: (self.groups() * h) as u32,
+            ..self.params()
+        };
+        let kernel = across(true, dtype, &self.finish);
+        let blocks = self.groups() * h * d.div_ceil(4);
+        launch(program, kernel, params, blocks, WORKGROUP_SIZE, &self.lines[0], vec![between, output]);
+    }
+}
+
+/// Adds a dispatch of a kernel with weights: `work` pieces, so many a workgroup.
+fn launch(
+    program: &mut Program,
+    kernel: Kernel,
+    params: Params,
+    work: usize,
+    pieces: usize,
+    weights: &[f32],
+    bindings: Vec<Binding>,
+) {
+    let grid = Grid::fold(work.div_ceil(pieces) as u64);
+    macro_rules! with_weights {
+        ($($ty:ident[$vectors:literal]),*) => {
+            match weights.len() {$(
+                0..=$vectors => {
+                    let spec = kernel.spec.clone().constant("LINE_WEIGHTS", $vectors as u32);
+                    let kernel = program.kernel(Kernel { spec, ..kernel });
+                    let mut all = [[0.0; 4]; $vectors];
+                    for (place, weight) in all.iter_mut().zip(weights) {
+                        *place = [*weight; 4];
+                    }
+                    let Params {
+                        w, h, d, groups, tiles_x, tiles_y, step, radius_x, radius_y, extent, pitch, ..
+                    } = params;
+                    let params = $ty {
+                        w, h, d, groups, tiles_x, tiles_y, tiles: work as u32, step, radius_x, radius_y, extent,
+                        pitch, weights: all,
+                    };
+                    program.dispatch(kernel, &params, bindings, grid);
+                }
+            )* _ => {}}
+        };
+    }
+    with_weights!(Params64[64], Params512[512], ParamsMost[4092]);
+}
+
+/// The largest difference between a weight and the product of its lines' that counts as rounding, as a part of
+/// the largest weight: 8 steps of f32.
+pub(crate) const TOLERANCE: f64 = 8.0 * f32::EPSILON as f64;
+
+/// The lines whose product is the filter, if there are such within [`TOLERANCE`]; else where it is off, and how far.
+pub(super) fn factors(filter: [usize; 3], weights: &[f32]) -> Result<[Vec<f32>; 3], (usize, f64)> {
+    let largest =
+        (0..weights.len()).max_by(|&a, &b| weights[a].abs().total_cmp(&weights[b].abs())).unwrap_or(0);
+    let top = weights.get(largest).copied().unwrap_or(0.0);
+    let [_, fy, fx] = filter;
+    let (z, y, x) = (largest / (fy * fx), largest / fx % fy, largest % fx);
+    let at = |k: usize, j: usize, i: usize| weights[(k * fy + j) * fx + i];
+    // The lines through the largest weight, the others' as parts of it.
+    let part = |weight: f32| if top == 0.0 { 0.0 } else { weight / top };
+    let lines = [
+        (0..filter[0]).map(|k| part(at(k, y, x))).collect::<Vec<_>>(),
+        (0..fy).map(|j| part(at(z, j, x))).collect(),
+        (0..fx).map(|i| at(z, y, i)).collect(),
+    ];
+    let bound = TOLERANCE * f64::from(top.abs());
+    for (place, weight) in weights.iter().enumerate() {
+        let (k, j, i) = (place / (fy * fx), place / fx % fy, place % fx);
+        let product = f64::from(lines[0][k]) * f64::from(lines[1][j]) * f64::from(lines[2][i]);
+        let off = (f64::from(*weight) - product).abs();
+        if off > bound {
+            return Err((place, off));
+        }
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_are_recognised_and_others_are_not() {
+        let gauss: Vec<f32> = (0..25)
+            .map(|i| {
+                let (y, x) = (i / 5 - 2, i % 5 - 2);
+                (f64::from(-(x * x + y * y)) / 3.0).exp() as f32
+            })
+            .collect();
+        assert!(factors([1, 5, 5], &gauss).is_ok());
+        let sobel = [-1.0, 0.0, 1.0, -2.0, 0.0, 2.0, -1.0, 0.0, 1.0];
+        let [z, y, x] = factors([1, 3, 3], &sobel).unwrap();
+        assert_eq!((z, y), (vec![1.0], vec![0.5, 1.0, 0.5]));
+        assert_eq!(x.iter().map(|v| v.abs()).collect::<Vec<_>>(), [2.0, 0.0, 2.0]);
+        let laplace = [0.0, 1.0, 0.0, 1.0, -4.0, 1.0, 0.0, 1.0, 0.0];
+        assert_eq!(factors([1, 3, 3], &laplace), Err((0, 0.25)));
+        assert_eq!(factors([3, 1, 3], &[0.0; 9]).unwrap(), [vec![0.0; 3], vec![0.0], vec![0.0; 3]]);
+        // Just off by more than rounding.
+        let mut near = vec![1.0f32; 27];
+        assert!(factors([3, 3, 3], &near).is_ok());
+        near[5] -= 4.0 * f32::EPSILON;
+        assert!(factors([3, 3, 3], &near).is_ok());
+        near[5] -= 8.0 * f32::EPSILON;
+        assert_eq!(factors([3, 3, 3], &near).unwrap_err().0, 5);
+    }
+}

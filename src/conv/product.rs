@@ -1,0 +1,438 @@
+//! Convolution layers as products of each group, by the register-tiled kernels of the matrix product, whose factors
+//! need not be matrices in memory.
+
+use super::layer::{Correlation, Piece};
+use crate::dense::{Form, Steps, Tile, Walked, dispatch_flop};
+use crate::error::{Result, err};
+use crate::program::{Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, Source, kernel_params};
+use crate::shader::Spec;
+
+kernel_params! {
+    pub(super) struct Params {
+        m: u32,
+        n: u32,
+        k: u32,
+        lda: u32,
+        ldb: u32,
+        first_tile: u32,
+        tiles: u32,
+        tiles_m: u32,
+        tiles_n: u32,
+        groups: u32,
+        slice_k: u32,
+        first_n: u32,
+        all_n: u32,
+        a_at: u32,
+        b_at: u32,
+        c_at: u32,
+        group_a: u32,
+        group_b: u32,
+        group_c: u32,
+        pixels: u32,
+        image_c: u32,
+        slab: u32,
+        jump_a: u32,
+        step_pixels: u32,
+        step_a: u32,
+        w: u32,
+        bound_h: u32,
+        bound_w: u32,
+        pad_h: u32,
+        pad_w: u32,
+        n_across: u32,
+        n_down: u32,
+        n_plane: u32,
+        n_step_h: u32,
+        n_step_w: u32,
+        k_across: u32,
+        k_down: u32,
+        k_plane: u32,
+        k_step_h: u32,
+        k_step_w: u32,
+        step_across: u32,
+        step_down: u32,
+        step_plane: u32,
+    }
+}
+
+/// How C is divided: the tile of a workgroup, and what one invocation computes of it.
+#[derive(Debug, Clone, Copy)]
+struct Division {
+    tile: Tile,
+    thread: [u32; 2],
+}
+
+const fn row(tile: [u32; 3], thread: [u32; 2]) -> Division {
+    let [m, n, k] = tile;
+    Division { tile: Tile { m, n, k }, thread }
+}
+
+/// Largest first: those of the matrix product, and flat ones for layers of few channels. On an H100 (Vulkan, driver
+/// 580.159.04), TFLOP/s of a layer and of its gradient by weights: 256 channels of 28 x 28, 3 x 3, the first 40.9 and
+/// 38.5, the second 38.3 and 34.6, 128 x 256 x 8 by 8 x 16 27.6 and 37.0; 64 channels of 56 x 56, the second 36.9 and
+/// 29.6, 64 x 64 x 8 by 8 x 4 35.7 and 31.3, by 8 x 8 33.8 and 31.6, 64 x 256 x 8 33.0 and 25.2; 16 to 32 channels of
+/// 80 x 80, 7 x 7, the third 31.9 and 25.2, by 8 x 8 30.4 and 26.0, 32 x 256 x 8 31.2 and 23.8, 32 x 64 x 8 by 4 x 8 29.2
+/// and 22.3. A step of k of 16 halves what the smaller tiles reach. Of 16 rows none but the last is measured: 19.6.
+const CARD: &[Division] = &[
+    row([128, 128, 8], [8, 8]),
+    row([64, 128, 8], [8, 8]),
+    row([32, 128, 8], [4, 8]),
+    row([64, 64, 8], [8, 4]),
+    row([16, 128, 8], [4, 8]),
+    row([32, 64, 8], [4, 4]),
+    row([16, 64, 8], [4, 4]),
+];
+const GPU: &[Division] = &[row([64, 64, 8], [8, 4]), row([32, 64, 8], [4, 4]), row([16, 64, 8], [4, 4])];
+/// Small, to compile quickly.
+const CPU: &[Division] = &[row([16, 16, 4], [4, 4])];
+
+/// Invocations that fill the device: on a large card eight workgroups of 64 for each of 132 processors.
+fn fill(profile: &DeviceProfile) -> usize {
+    if profile.class == DeviceClass::Discrete { 132 * 512 } else { 32 * 256 }
+}
+
+/// The least of a slice of k.
+const LEAST_SLICE: usize = 256;
+
+/// The longest slice of k: a loop that software drivers run to its end, and a bounded time.
+const MOST_SLICE: usize = 1 << 17;
+
+/// Which product it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Weights times windows of x.
+    Windows,
+    /// Weights times columns in memory.
+    Columns,
+    /// dy times windows of x.
+    Weights,
+}
+
+/// The product of a layer, or of its gradients.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Product {
+    kind: Kind,
+    form: Form,
+    /// Of a group; `n` of all that is to be done.
+    m: usize,
+    n: usize,
+    k: usize,
+    groups: usize,
+}
+
+/// What is bound: A, B, and all that belongs to C, of which the last is C itself.
+pub(super) struct Bound {
+    pub(super) a: Binding,
+    pub(super) b: Binding,
+    pub(super) c: Vec<Binding>,
+}
+
+impl Product {
+    fn new(kind: Kind, [m, n, k, groups]: [usize; 4], vec: bool, profile: &DeviceProfile) -> Self {
+        let rows = match profile.class {
+            DeviceClass::Cpu => CPU,
+            DeviceClass::Discrete => CARD,
+            _ => GPU,
+        };
+        let of = |division: &Division| {
+            let walked = match kind {
+                Kind::Windows => Walked {
+                    entry: "conv_implicit",
+                    about: "A convolution layer by weights times windows that are gathered from x",
+                    import: "conv/conv_product_forward",
+                    a: false,
+                    b: true,
+                },
+                Kind::Columns => Walked {
+                    entry: "conv_columns",
+                    about: "A convolution layer by weights times columns in memory",
+                    import: "conv/conv_product_matrix",
+                    a: false,
+                    b: false,
+                },
+                Kind::Weights => Walked {
+                    entry: "conv_gradients",
+                    about: "The gradient of a convolution layer by its weights: dy times windows that are gathered from x",
+                    import: "conv/conv_backward_weights_product",
+                    a: true,
+                    b: true,
+                },
+            };
+            let steps = match (kind, Steps::of(k, division.tile)) {
+                // Slices but the last take even numbers.
+                (Kind::Weights, Steps::Odd) => Steps::Any,
+                (_, steps) => steps,
+            };
+            let form = Form {
+                tile: division.tile,
+                thread: division.thread,
+                double: true,
+                unrolled: true,
+                vectors: profile.backend == "vulkan",
+                trans_a: false,
+                trans_b: false,
+                vec_a: vec,
+                vec_b: kind == Kind::Columns,
+                steps,
+                products: None,
+                walked: Some(walked),
+            };
+            Self { kind, form, m, n, k, groups }
+        };
+        let inside = |side: u32, extent: usize| (side / 4 * 3) as usize <= extent;
+        let fits = |p: &Product| {
+            p.form.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into()
+                && p.form.invocations() <= profile.limits.max_invocations
+                && p.form.walks()
+        };
+        let suits = |p: &Product| {
+            let Tile { m, n, .. } = p.form.tile;
+            let slices = if kind == Kind::Weights { (k / LEAST_SLICE).max(1) } else { 1 };
+            let invocations = p.form.invocations() as usize;
+            inside(m, p.m)
+                && inside(n, p.n)
+                && p.tiles().saturating_mul(slices * invocations) >= fill(profile)
+        };
+        let smallest = of(&rows[rows.len() - 1]);
+        rows.iter().map(of).filter(fits).find(suits).unwrap_or(smallest)
+    }
+
+    /// Weights, m rows of all of `c`'s products, times windows of a piece of the batch.
+    pub(super) fn windows(c: &Correlation, images: usize, profile: &DeviceProfile) -> Self {
+        let sizes = [c.to, images * c.pixels(), c.terms(), c.groups];
+        Self::new(Kind::Windows, sizes, c.terms().is_multiple_of(4), profile)
+    }
+
+    /// Weights times `columns` columns, a multiple of four, in memory.
+    pub(super) fn columns(c: &Correlation, columns: usize, profile: &DeviceProfile) -> Self {
+        let sizes = [c.to, columns, c.terms(), c.groups];
+        Self::new(Kind::Columns, sizes, c.terms().is_multiple_of(4), profile)
+    }
+
+    /// dy times windows of x, of a piece of the batch.
+    pub(super) fn weights(c: &Correlation, piece: &Piece, profile: &DeviceProfile) -> Self {
+        let sizes = [c.to, c.terms(), piece.images * c.pixels(), c.groups];
+        let vec = c.pixels().is_multiple_of(4) && piece.y_at.is_multiple_of(4);
+        Self::new(Kind::Weights, sizes, vec, profile)
+    }
+
+    /// Tiles of C, of all groups.
+    fn tiles(&self) -> usize {
+        let Tile { m, n, .. } = self.form.tile;
+        self.m.div_ceil(m as usize) * self.n.div_ceil(n as usize) * self.groups
+    }
+
+    /// The tile, for texts.
+    pub(super) fn text(&self) -> String {
+        let Tile { m, n, k } = self.form.tile;
+        let [rows, columns] = self.form.thread;
+        format!("tile {m} x {n} x {k} by {rows} x {columns}")
+    }
+
+    /// Elements of k of a slice: as many slices as fill the device, of which a slab has `slab` bytes.
+    pub(super) fn slice(&self, slab: u64, profile: &DeviceProfile) -> usize {
+        let all = self.tiles() * self.form.invocations() as usize;
+        let most = (profile.limits.max_storage_binding / slab.max(1)).clamp(1, 1 << 12) as usize;
+        let wanted = (fill(profile) / all.max(1)).min(self.k / LEAST_SLICE).clamp(1, most);
+        let slice = self.k.div_ceil(wanted).next_multiple_of(2 * self.form.tile.k as usize);
+        slice.min(MOST_SLICE)
+    }
+
+    /// What all products of a layer have in common.
+    fn params(&self, c: &Correlation, piece: &Piece) -> Params {
+        let Tile { m, n, k } = self.form.tile;
+        let [h, w] = c.size;
+        let [p, q] = c.out;
+        let [r, s] = c.kernel;
+        let [bound_h, bound_w] = c.bounds();
+        let image = c.image()[0];
+        // Outputs, and cells of a window: across, down, how far planes are apart, and steps down and across.
+        let outputs = [q, p, image, c.stride[0], c.stride[1]];
+        let cells = [s, r, h * w, c.dilation[0], c.dilation[1]];
+        let (of_n, of_k) = if self.kind == Kind::Weights { (cells, outputs) } else { (outputs, cells) };
+        let [n_across, n_down, n_plane, n_step_h, n_step_w] = of_n.map(|x| x as u32);
+        let [k_across, k_down, k_plane, k_step_h, k_step_w] = of_k.map(|x| x as u32);
+        let (step_across, step_down) = (k % k_across * k_step_w, k / k_across % k_down * k_step_h);
+        let spread = c.up != [1, 1];
+        let in_plane = if spread { 0 } else { step_down * w as u32 + step_across };
+        let pixels = c.pixels() as u32;
+        let plane_a = (c.groups * c.to) as u32 * pixels;
+        let weights = self.kind == Kind::Weights;
+        let group = |elements: usize| if c.groups > 1 { elements as u32 } else { 0 };
+        Params {
+            m: self.m as u32,
+            n: self.n as u32,
+            k: self.k as u32,
+            lda: self.k as u32,
+            ldb: self.n as u32,
+            first_tile: 0,
+            tiles: 0,
+            tiles_m: (self.m as u32).div_ceil(m),
+            tiles_n: (self.n as u32).div_ceil(n),
+            groups: c.groups as u32,
+            slice_k: self.k as u32,
+            first_n: 0,
+            all_n: self.n as u32,
+            a_at: if weights { piece.y_at } else { 0 },
+            b_at: if self.kind == Kind::Columns { 0 } else { piece.x_at },
+            c_at: if weights { 0 } else { piece.y_at },
+            group_a: group(if weights { c.to * c.pixels() } else { self.m * self.k }),
+            group_b: group(if self.kind == Kind::Columns { self.n * self.k } else { c.from * h * w }),
+            group_c: group(if weights { self.m * self.n } else { c.to * c.pixels() }),
+            pixels,
+            image_c: c.image()[1] as u32,
+            slab: (self.groups * self.m * self.n) as u32,
+            jump_a: plane_a - pixels,
+            step_pixels: k % pixels,
+            step_a: k + k / pixels * (plane_a - pixels),
+            w: w as u32,
+            bound_h,
+            bound_w,
+            pad_h: c.pad[0] as u32,
+            pad_w: c.pad[1] as u32,
+            n_across,
+            n_down,
+            n_plane,
+            n_step_h,
+            n_step_w,
+            k_across,
+            k_down,
+            k_plane,
+            k_step_h,
+            k_step_w,
+            step_across,
+            step_down,
+            step_plane: k / k_across / k_down * k_plane + in_plane,
+        }
+    }
+
+    fn kernel(&self, c: &Correlation, spec: Spec, vec_c: bool) -> Kernel {
+        let Tile { m, n, .. } = self.form.tile;
+        let mut spec = spec
+            .constant("TILE_M", m)
+            .constant("TILE_N", n)
+            .flag("VEC_A", self.form.vec_a)
+            .flag("VEC_C", vec_c)
+            .flag("IMAGES", self.kind != Kind::Weights);
+        if self.kind == Kind::Columns {
+            spec = spec.flag("VEC_B", true);
+        } else {
+            spec = spec
+                .flag("SPREAD", c.up != [1, 1])
+                .constant("UP_H", c.up[0] as u32)
+                .constant("UP_W", c.up[1] as u32);
+        }
+        let source = Source::Text { name: self.form.name().into(), text: self.form.text().into() };
+        let entry = self.form.entry();
+        Kernel { source, spec, entry, trusted: true }
+    }
+
+    /// A layer: columns from `first` on, of which `self` knows how many.
+    pub(super) fn layer(
+        &self,
+        program: &mut Program,
+        (c, piece, first): (&Correlation, &Piece, usize),
+        spec: Spec,
+        bound: Bound,
+        profile: &DeviceProfile,
+    ) -> Result<()> {
+        if profile.is_cpu() && self.k > MOST_SLICE {
+            return Err(err!(
+                TooLarge,
+                "{}: {} products for an output; on {} at most {MOST_SLICE} are safe; take fewer channels at a time",
+                c.op,
+                self.k,
+                profile.name
+            ));
+        }
+        let all = piece.images * c.pixels();
+        // Columns in memory are loaded by four.
+        let columns = self.kind == Kind::Columns;
+        let rest = (all - first).next_multiple_of(if columns { 4 } else { 1 }).min(self.n);
+        let vec = c.pixels().is_multiple_of(4) && piece.y_at.is_multiple_of(4);
+        let kernel = program.kernel(self.kernel(c, spec, vec));
+        let one = Self { n: rest, ..*self };
+        let params = Params {
+            first_n: first as u32,
+            all_n: all as u32,
+            n: rest as u32,
+            tiles_n: (rest as u32).div_ceil(self.form.tile.n),
+            ..self.params(c, piece)
+        };
+        one.bands(program, kernel, params, bound, 1, profile);
+        Ok(())
+    }
+
+    /// The gradient by weights, in slices of `slice` steps of k, each to a slab of C.
+    pub(super) fn gradients(
+        &self,
+        program: &mut Program,
+        (c, piece, slice): (&Correlation, &Piece, usize),
+        bound: Bound,
+        profile: &DeviceProfile,
+    ) {
+        let slab = self.groups * self.m * self.n;
+        let vec = self.n.is_multiple_of(4) && slab.is_multiple_of(4);
+        let kernel = program.kernel(self.kernel(c, Spec::new(), vec));
+        let params = Params { slice_k: slice as u32, ..self.params(c, piece) };
+        self.bands(program, kernel, params, bound, self.k.div_ceil(slice), profile);
+    }
+
+    /// Launches over all tiles, in bands that take a bounded time.
+    fn bands(
+        &self,
+        program: &mut Program,
+        kernel: usize,
+        params: Params,
+        bound: Bound,
+        slices: usize,
+        profile: &DeviceProfile,
+    ) {
+        let Tile { m, n, .. } = self.form.tile;
+        let flop = 2 * u64::from(m) * u64::from(n) * u64::from(params.slice_k);
+        let band = (dispatch_flop(profile.class) / flop.max(1)).clamp(1, 1 << 31);
+        let all = (self.tiles() * slices) as u64;
+        let bindings = [vec![bound.a, bound.b], bound.c].concat();
+        for first in (0..all).step_by(band as usize) {
+            let tiles = band.min(all - first);
+            let params = Params { first_tile: first as u32, tiles: tiles as u32, ..params };
+            program.dispatch(kernel, &params, bindings.clone(), Grid::fold(tiles));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conv::Layer;
+
+    #[test]
+    fn tiles_follow_channels_and_fill_the_device() {
+        let h100 = DeviceProfile::h100();
+        let of = |shape: [usize; 4], filters, kernel: [usize; 2]| {
+            let layer = Layer { pads: [kernel[0] / 2; 4], ..Layer::new("conv", shape, filters, kernel) };
+            let c = layer.forward().unwrap();
+            let Tile { m, n, .. } = Product::windows(&c, shape[0], &h100).form.tile;
+            [m, n]
+        };
+        assert_eq!(of([32, 256, 28, 28], 256, [3, 3]), [128, 128]);
+        assert_eq!(of([64, 64, 56, 56], 64, [3, 3]), [64, 128]);
+        assert_eq!(of([128, 16, 80, 80], 32, [7, 7]), [32, 128]);
+        assert_eq!(of([1, 64, 14, 14], 64, [3, 3]), [16, 64]);
+    }
+
+    #[test]
+    fn every_division_shares_its_loads() {
+        for rows in [CARD, GPU, CPU] {
+            for division in rows {
+                for (kind, vec) in [(Kind::Windows, false), (Kind::Weights, false), (Kind::Weights, true)] {
+                    let profile = DeviceProfile::h100();
+                    let mut product = Product::new(kind, [1, 1, 1, 1], vec, &profile);
+                    product.form.tile = division.tile;
+                    product.form.thread = division.thread;
+                    assert!(product.form.walks(), "{division:?} {kind:?}");
+                }
+            }
+        }
+    }
+}

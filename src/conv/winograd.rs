@@ -1,0 +1,185 @@
+//! Winograd's convolution for windows of 3 x 3: 4 x 4 outputs from 6 x 6 cells, F(4 x 4, 3 x 3) of Lavin and Gray, 2016.
+//!
+//! Weights and tiles of cells are transformed to 36 numbers each; for each of these places the channels are summed by
+//! one matrix product; the sums are transformed back. 36 products stand for 144.
+
+use super::correlate::Job;
+use super::layer::{Correlation, Piece};
+use crate::dense::GemmBatched;
+use crate::error::{Result, err};
+use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program, Resource};
+use crate::shader::Spec;
+
+/// Outputs of a tile along a side, and numbers that stand for a tile.
+const SIDE: usize = 4;
+const PLACES: usize = 36;
+
+/// Bytes of transformed cells and sums of a chunk of images. On an H100, 64 channels of 56 x 56, 64 images: 32 MiB
+/// 43.8, 64 MiB 46.5, 256 MiB 50.2 and 1 GiB 51.2 TFLOP/s of the layer's own count; 256 channels of 28 x 28, 32 images:
+/// 76.5, 102, 106 and 107.
+const SCRATCH: u64 = 256 << 20;
+
+/// Whether windows are of 3 x 3, one beside the other.
+pub(super) fn fits(c: &Correlation) -> bool {
+    c.kernel == [3, 3] && c.stride == [1, 1] && c.up == [1, 1] && c.dilation == [1, 1]
+}
+
+pub(super) fn lower(job: &Job<'_>, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+    let (c, profile) = (&job.c, job.profile);
+    let [p, q] = c.out;
+    let tiles = p.div_ceil(SIDE) * q.div_ceil(SIDE);
+    let [from, to] = [c.groups * c.from, c.groups * c.to];
+    // Of an image, its tiles rounded up to whole vectors.
+    let bytes = |tiles: usize, channels: usize| 4 * (PLACES * channels * tiles.next_multiple_of(4)) as u64;
+    let limit = profile.limits.max_storage_binding;
+    let room = |images: usize| {
+        let [cells, sums] = [from, to].map(|channels| bytes(images * tiles, channels));
+        cells.max(sums) <= limit && (cells + sums <= SCRATCH || images == 1)
+    };
+    let weights_bytes = 4 * (PLACES * to * c.from) as u64;
+    if !room(1) || weights_bytes > limit {
+        return Err(err!(
+            TooLarge,
+            "{}: `winograd` takes {} bytes of scratch for an image and {weights_bytes} for the weights; {} binds {limit}; \
+             take `implicit`",
+            c.op,
+            bytes(tiles, from.max(to)),
+            profile.name
+        ));
+    }
+    let images = (1..=pieces[0].images).rev().find(|n| room(*n)).unwrap_or(1);
+    let most = (images * tiles).next_multiple_of(4);
+    let weights = program.scratch(weights_bytes);
+    let cells = program.scratch(bytes(most, from));
+    let sums = program.scratch(bytes(most, to));
+    program.why += &format!("; {images} images at a time, {} bytes of scratch", program.scratch_bytes());
+
+    let kernel = program.kernel(Kernel::library(
+        "conv/conv_winograd_weights",
+        "transform_weights",
+        job.weigh(Spec::new().constant("WEIGHTS_BINDING", 1u32)),
+    ));
+    let count = to * c.from;
+    let grid = Grid::fold((count as u64).div_ceil(256));
+    program.dispatch(kernel, &c.params(&pieces[0], count), vec![job.weights, weights], grid);
+
+    let input = Kernel::library("conv/conv_winograd_input", "transform_cells", Spec::new());
+    let vectors = q.is_multiple_of(4) && pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));
+    let spec = job.end(2, "OUTPUT_BINDING").flag("VECTORS", vectors);
+    let output = Kernel::library("conv/conv_winograd_output", "transform_sums", spec);
+    for piece in pieces {
+        for first in (0..piece.images).step_by(images) {
+            let count = images.min(piece.images - first);
+            let columns = (count * tiles).next_multiple_of(4);
+            let part = |binding: Binding, channels| Binding { size: bytes(columns, channels), ..binding };
+            let (cells, sums) = (part(cells, from), part(sums, to));
+            let mut params = c.params(piece, 0);
+            (params.images, params.all_images) = (count as u32, count as u32);
+            params.x_at += (first * c.image()[0]) as u32;
+            params.y_at += (first * c.image()[1]) as u32;
+
+            let kernel = program.kernel(input.clone());
+            params.count = (columns * from) as u32;
+            let grid = Grid::fold(u64::from(params.count).div_ceil(256));
+            program.dispatch(kernel, &params, vec![piece.x, cells], grid);
+
+            let product = GemmBatched::new(PLACES * c.groups, c.to, columns, c.from);
+            let product = Op::<f32>::lower(&product, profile)?;
+            let operands: Vec<Resource> = [weights, cells, sums].map(|b| b.resource).to_vec();
+            program.append(product, &operands);
+
+            let kernel = program.kernel(output.clone());
+            params.count = (columns * to) as u32;
+            let grid = Grid::fold(u64::from(params.count).div_ceil(256));
+            program.dispatch(kernel, &params, [vec![sums], job.ends(piece.y)].concat(), grid);
+        }
+    }
+    Ok(())
+}
+
+/// Workgroups of matrix products that fill a large card some four times, in tiles of 64 x 64.
+const PRODUCTS: usize = 4 * 528;
+
+/// The gradient by weights: tiles of gradients are transformed as well, and each of 36 products sums over tiles. So
+/// that there are enough products, images are divided into slices, summed at the end.
+pub(super) fn weights(
+    program: &mut Program,
+    c: &Correlation,
+    pieces: &[Piece],
+    output: Binding,
+    profile: &DeviceProfile,
+) -> Result<()> {
+    let [p, q] = c.out;
+    let tiles = p.div_ceil(SIDE) * q.div_ceil(SIDE);
+    let [from, to] = [c.groups * c.from, c.groups * c.to];
+    let windows = to * c.from;
+    let tile = if c.from.min(c.to) >= 256 { 128 } else { 64 };
+    let each = PLACES * c.groups * c.from.div_ceil(tile) * c.to.div_ceil(tile) * tile / 64;
+    let wanted = if profile.is_cpu() { 1 } else { (PRODUCTS / each).max(1) };
+    let limit = profile.limits.max_storage_binding;
+    // Of slices of so many images: their bytes.
+    let bytes = |slices: usize, images: usize, channels: usize| {
+        4 * (slices * PLACES * channels * (images * tiles).next_multiple_of(4)) as u64
+    };
+    let sums_bytes = |slices: usize| 4 * (slices * PLACES * windows) as u64;
+    let room = |slices: usize, images: usize| {
+        let [cells, gradients, sums] =
+            [bytes(slices, images, from), bytes(slices, images, to), sums_bytes(slices)];
+        cells.max(gradients).max(sums) <= limit && (cells + gradients + sums <= SCRATCH || images == 1)
+    };
+    if !room(1, 1) {
+        return Err(err!(
+            TooLarge,
+            "{}: `winograd` takes {} bytes of scratch for an image and {} for sums; {} binds {limit}; take `implicit`",
+            c.op,
+            bytes(1, 1, from.max(to)),
+            sums_bytes(1),
+            profile.name
+        ));
+    }
+    // Images of a slice, and slices of a pass.
+    let images = pieces[0].images.div_ceil(wanted).max(1);
+    let images = (1..=images).rev().find(|n| room(1, *n)).unwrap_or(1);
+    let most = pieces[0].images.div_ceil(images);
+    let slices = (1..=most).rev().find(|n| room(*n, images)).unwrap_or(1);
+    let cells = program.scratch(bytes(slices, images, from));
+    let gradients = program.scratch(bytes(slices, images, to));
+    let sums = program.scratch(sums_bytes(slices));
+    program.why += &format!(
+        "; {slices} slices of {images} images at a time, {} bytes of scratch",
+        program.scratch_bytes()
+    );
+
+    let cells_kernel =
+        program.kernel(Kernel::library("conv/conv_winograd_input", "transform_cells", Spec::new()));
+    let name = "conv/conv_backward_weights_tiles";
+    let gradients_kernel = program.kernel(Kernel::library(name, "transform_gradients", Spec::new()));
+    let mut adds = 0;
+    for piece in pieces {
+        for first in (0..piece.images).step_by(images * slices) {
+            let rest = piece.images - first;
+            let slices = rest.div_ceil(images).min(slices);
+            let columns = (images * tiles).next_multiple_of(4);
+            let mut params = c.params(piece, slices * columns * from);
+            (params.images, params.all_images) = (images as u32, rest.min(images * slices) as u32);
+            params.x_at += (first * c.image()[0]) as u32;
+            params.y_at += (first * c.image()[1]) as u32;
+            let grid = |count: u32| Grid::fold(u64::from(count).div_ceil(256));
+            program.dispatch(cells_kernel, &params, vec![piece.x, cells], grid(params.count));
+            params.count = (slices * columns * to) as u32;
+            program.dispatch(gradients_kernel, &params, vec![piece.y, gradients], grid(params.count));
+
+            let product = GemmBatched::new(slices * PLACES * c.groups, c.to, c.from, columns).trans_b(true);
+            let product = if profile.is_cpu() { product } else { product.variant("register") };
+            let product = Op::<f32>::lower(&product, profile)?;
+            program.append(product, &[gradients.resource, cells.resource, sums.resource]);
+
+            let name = "conv/conv_backward_weights_winograd";
+            let kernel = program.kernel(Kernel::library(name, "transform_back", Spec::new()));
+            (params.count, params.images, params.first) = (windows as u32, slices as u32, adds);
+            program.dispatch(kernel, &params, vec![sums, output], grid(params.count));
+            adds = 1;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! Histogram equalisation.
+
+use super::{Image, Layout};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::primitives::{Histogram, Scan, Sum};
+use crate::program::{
+    Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Variant, choose, kernel_params,
+};
+use crate::shader::Spec;
+
+/// Spreads the values of each channel so that every range of them has about as many pixels as any other of that width.
+///
+/// # Formula
+/// u8, as OpenCV's `equalizeHist`: where `c(v)` pixels of the channel have at most the value `v`, and `m` have the
+/// smallest one that there is, `v` becomes `255 (c(v) - m) / (pixels - m)`, rounded half up (OpenCV rounds a product in
+/// f32, and may differ by 1 where that is nearly a half); a channel of one value stays as it is. f32, as scikit-image's
+/// `equalize_hist`: `c` is counted in 256 bins from `lo` to `hi`, by [`range`](Self::range) (0 to 1), and `x` becomes
+/// `c / c(hi)` on the line between the middles of the two bins around it, in 0 ... 1. Elements outside of the range are
+/// not counted, and become what its end becomes; NaN stays NaN.
+///
+/// # Shapes
+/// `input` and `output` are the [`Image`]; any extent may be 0. Each channel is equalised by itself, as in Pillow; of 2
+/// and 4 channels the last is opacity and stays as it is. The two must be different wgpu buffers.
+///
+/// # Precision and determinism
+/// u8: exact; every variant and device gives the same bytes. f32: counts are exact, the line is computed in f32; the same
+/// device gives the same bits.
+///
+/// # Cost
+/// 2 operations an element. The image is read twice and written once; of several channels a copy is counted. Dispatches:
+/// those of a [`Histogram`] and a [`Scan`] of 256 bins and one for the table, for each channel (of several, one more),
+/// and one. Scratch: the copy of a channel, the histogram's and the scan's, 3 KiB a channel. Nothing leaves the device.
+///
+/// # Variants
+/// `naive` (tables read from memory) and `shared` (from workgroup memory). `auto` (the default) takes `shared`, on
+/// processors `naive`.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels of other than 1 to 4 channels, a range that is not
+/// finite or empty, an unknown variant; [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or
+/// buffer; [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32.
+///
+/// # Algorithm
+/// E. L. Hall, *Almost uniform distributions for computer image enhancement*, 1974. `shaders/image/equalize_split.wgsl`
+/// takes a channel out, `primitives` count and scan it, `equalize_table.wgsl` makes its table, `equalize_apply.wgsl`
+/// replaces the elements of all.
+///
+/// # Example
+/// ```
+/// use tilework::image::Equalize;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let program = Op::<u8>::lower(&Equalize::new([1080, 1920]), &DeviceProfile::h100())?;
+/// assert_eq!((program.variant, program.operands[1].len), ("shared", 1080 * 1920));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Equalize {
+    pub(crate) image: Image,
+    pub(crate) range: (f64, f64),
+    variant: String,
+}
+
+kernel_params! { struct SplitParams { pixels: u32, first: u32, step: u32 } }
+kernel_params! { struct TableParams { first: u32 } }
+kernel_params! { struct ApplyParams { len: u32, channels: u32, plane: u32, lo: f32, hi: f32 } }
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "reads the tables from memory"),
+    Variant::portable("shared", "reads the tables from workgroup memory"),
+];
+
+/// Values that a channel is counted in.
+pub(crate) const BINS: usize = 256;
+const WORKGROUP_SIZE: usize = 256;
+/// Words or floats an invocation.
+const RUNS: usize = 8;
+
+impl Equalize {
+    /// Of an image.
+    pub fn new(image: impl Into<Image>) -> Self {
+        Self { image: image.into(), range: (0.0, 1.0), variant: "auto".into() }
+    }
+
+    /// The range of f32 whose values are counted. The default is 0 to 1.
+    #[must_use]
+    pub fn range(mut self, lo: f64, hi: f64) -> Self {
+        self.range = (lo, hi);
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// Channels that are equalised.
+    pub(crate) fn colours(&self) -> usize {
+        match self.image.channels {
+            c @ (2 | 4) => c - 1,
+            c => c,
+        }
+    }
+
+    /// How a channel is counted.
+    pub(crate) fn histogram(&self, dtype: DType) -> Histogram {
+        let all = Histogram::new(self.image.h * self.image.w, BINS);
+        if dtype == DType::U8 { all } else { all.range(self.range.0, self.range.1) }
+    }
+
+    /// Elements from a pixel to the next, and from a channel to the next.
+    pub(crate) fn strides(&self) -> [usize; 2] {
+        let planar = self.image.layout == Layout::Planar;
+        if planar { [1, self.image.h * self.image.w] } else { [self.image.channels, 1] }
+    }
+
+    fn dispatch<T: Element>(&self, profile: &DeviceProfile, program: &mut Program) -> Result<()> {
+        let (bytes, pixels) = (T::DTYPE == DType::U8, self.image.h * self.image.w);
+        let (colours, [step, plane]) = (self.colours(), self.strides());
+        let [input, output] = [0, 1].map(|i| Binding::operand(i, &program.operands));
+        let tables = program.scratch((4 * BINS * colours) as u64);
+        let alone = if self.image.channels > 1 {
+            program.scratch((pixels * T::DTYPE.size()).next_multiple_of(4) as u64)
+        } else {
+            input
+        };
+        let [counts, sums] = [0, 1].map(|_| program.scratch(4 * BINS as u64));
+        for colour in 0..colours {
+            if self.image.channels > 1 {
+                let spec = Spec::new().flag("BYTES", bytes);
+                let kernel = program.kernel(Kernel::library("image/equalize_split", "equalize_split", spec));
+                let params =
+                    SplitParams { pixels: pixels as u32, first: (colour * plane) as u32, step: step as u32 };
+                let work = if bytes { pixels.div_ceil(4) } else { pixels };
+                let grid = Grid::fold(work.div_ceil(WORKGROUP_SIZE) as u64);
+                program.dispatch(kernel, &params, vec![input, alone], grid);
+            }
+            let counted = Op::<T>::lower(&self.histogram(T::DTYPE), profile)?;
+            program.append(counted, &[alone.resource, counts.resource]);
+            let scanned = Op::<u32>::lower(&Scan::new(Sum, BINS), profile)?;
+            program.append(scanned, &[counts.resource, sums.resource]);
+            let spec = Spec::new().flag("BYTES", bytes);
+            let kernel = program.kernel(Kernel::library("image/equalize_table", "equalize_table", spec));
+            let params = TableParams { first: (colour * BINS) as u32 };
+            let bindings = if bytes { vec![sums, tables, counts] } else { vec![sums, tables] };
+            program.dispatch(kernel, &params, bindings, Grid::fold(1));
+        }
+        let spec = Spec::new()
+            .flag("BYTES", bytes)
+            .flag("SHARED", program.variant == "shared")
+            .constant("TABLES", colours as u32)
+            .constant("RUNS", RUNS as u32);
+        let kernel = program.kernel(Kernel::library("image/equalize_apply", "equalize_apply", spec));
+        let len = pixels * self.image.channels;
+        let params = ApplyParams {
+            len: len as u32,
+            channels: self.image.channels as u32,
+            plane: plane as u32,
+            lo: self.range.0 as f32,
+            hi: self.range.1 as f32,
+        };
+        let work = len.div_ceil(if bytes { 4 } else { 1 }).div_ceil(WORKGROUP_SIZE * RUNS);
+        program.dispatch(kernel, &params, vec![input, tables, output], Grid::fold(work as u64));
+        Ok(())
+    }
+}
+
+impl<T: Element> Op<T> for Equalize {
+    type Operands = (In<T>, Out<T>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let (dtype, image) = (T::DTYPE, &self.image);
+        let name = format!("equalize of {}", image.name());
+        let operands = image.operands(&name, dtype, image.channels, profile)?;
+        let (lo, hi) = self.range;
+        if dtype == DType::F32 && !((lo as f32) < hi as f32 && lo.is_finite() && hi.is_finite()) {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: the range is {lo} to {hi}; both ends must be finite and lo below hi"
+            ));
+        }
+        let (variant, why) = choose("equalize", &self.variant, VARIANTS, profile, || {
+            if profile.is_cpu() {
+                ("naive", "the caches of a processor hold the tables, and barriers are dear".to_owned())
+            } else {
+                ("shared", "lanes ask for different values, which workgroup memory gives at once".to_owned())
+            }
+        })?;
+        let mut program = Program::new("equalize", variant.name, why);
+        let len = operands[0].len;
+        let bytes = operands[0].bytes() as f64;
+        program.cost = Cost { flop: 2.0 * len as f64, bytes: 2.0 * bytes };
+        // What depends on all elements is not there when they are first read.
+        program.traffic = Some(3.0 * bytes);
+        program.operands = operands;
+        if len > 0 {
+            self.dispatch::<T>(profile, &mut program)?;
+        }
+        Ok(program)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "equalize",
+    about: "spreads the values of each channel over their whole range",
+    inputs: "x (h,w) or (h,w,c), u8 or f32",
+    keys: "lo 0, hi 1 (the range of f32), layout interleaved/planar (interleaved; planar: (c,h,w))",
+    variants: Equalize::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for channels in [1, 3, 4] {
+        let equalize = Equalize::new([50, 41, channels]).variant(variant);
+        programs.push(Op::<u8>::lower(&equalize, profile)?);
+        programs.push(Op::<f32>::lower(&equalize, profile)?);
+    }
+    Ok(programs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn what_is_no_image_is_refused() {
+        let kind = |e: Equalize| Op::<f32>::lower(&e, &DeviceProfile::h100()).unwrap_err().kind();
+        assert_eq!(kind(Equalize::new([4, 4]).range(1.0, 1.0)), ErrorKind::InvalidArgument);
+        assert_eq!(kind(Equalize::new([4, 4]).range(0.0, f64::INFINITY)), ErrorKind::InvalidArgument);
+        assert_eq!(kind(Equalize::new([4, 4, 5])), ErrorKind::InvalidArgument);
+        assert_eq!(kind(Equalize::new([4, 4, 0])), ErrorKind::InvalidArgument);
+        assert_eq!(kind(Equalize::new([usize::MAX, 4, 2])), ErrorKind::TooLarge);
+    }
+}

@@ -1,0 +1,227 @@
+//! Gaussian blur.
+
+use super::Image;
+use crate::conv::{Boundary, Form, Lines};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{Cost, DeviceProfile, In, Op, OpInfo, Out, Program, Variant, choose};
+use crate::shader::Spec;
+
+/// `output[y, x] = sum over j, i of input[y + j, x + i] g(j) g(i)`, each channel by itself, where `g(i)` is
+/// `exp(-i^2 / (2 sigma^2))` divided by the sum of all of these, and `|i|, |j| <= radius`.
+///
+/// # Shapes
+/// `input` and `output` are the [`Image`]; any extent may be 0, and the window may be larger than the image. The two
+/// must be different wgpu buffers.
+///
+/// # Radius and boundary
+/// The radius is `floor(4 sigma + 0.5)` or [`radius`](Self::radius); outside of the image lies the nearest pixel or what
+/// [`boundary`](Self::boundary) says. With the defaults it is `gaussian` of scikit-image, `gaussian_filter` of SciPy
+/// with `mode="nearest"`, and `GaussianBlur` of OpenCV with `BORDER_REPLICATE` and this radius.
+///
+/// # Types, precision and determinism
+/// f32 and u8. Weights are rounded to f32, and products summed in f32, along x and then along y, unrounded between (`naive`:
+/// by rows). u8 is rounded at the end, to nearest, ties to even. The same device gives the same bits, variant by
+/// variant.
+///
+/// # Cost
+/// `8 radius + 4` operations an element. One dispatch, no scratch; `passes` two, and 4 bytes an element.
+///
+/// # Variants
+/// `naive`, `passes`, `fused` (radius up to 10, or 32 with 48 KiB of workgroup memory) and `register` (rows of a multiple
+/// of 4 elements, radius up to 7, on processors 2). `auto` (the default) takes the last of these that fits; on processors
+/// `passes` before `fused`, and `naive` where the sums are above the largest binding.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a sigma that is not above 0 and finite, pixels of other than 1
+/// to 4 channels, a window larger than the image under [`Boundary::Wrap`], an unknown variant;
+/// [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above 1022;
+/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type, or a variant that the image does not fit.
+///
+/// # Algorithm
+/// The weights of the plane are products of those of two lines. `shaders/image/gaussian_naive.wgsl`: the definition.
+/// `shaders/conv/lines_x.wgsl`, `lines_yz.wgsl`: a dispatch an axis; `lines_tiled.wgsl`: both in one, by tiles;
+/// `register`: text made by `src/conv/register.rs`.
+///
+/// # Example
+/// ```
+/// use tilework::image::{Gaussian, Image};
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let soft = Gaussian::new(Image::rgb(1080, 1920), 1.5);
+/// let program = Op::<u8>::lower(&soft, &DeviceProfile::h100())?;
+/// assert_eq!((program.variant, program.dispatches.len()), ("register", 1));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gaussian {
+    pub(crate) image: Image,
+    pub(crate) sigma: f64,
+    pub(crate) radius: Option<usize>,
+    pub(crate) boundary: Boundary,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "each element reads its whole window from memory"),
+    Variant::portable("passes", "sums along rows, then along columns, a dispatch each"),
+    Variant::portable("fused", "both by tiles in one dispatch, sums along rows in workgroup memory"),
+    Variant::portable("register", "both in one dispatch, sums in registers"),
+];
+
+/// The largest radius: twice its weights fit a uniform.
+const MOST_RADIUS: usize = 1022;
+/// The largest radius of a window on a software driver: Mesa's silently ends an invocation's loops after 65535 turns.
+const MOST_ON_CPU: usize = 120;
+
+impl Gaussian {
+    /// Of an image, by a standard deviation in pixels.
+    pub fn new(image: impl Into<Image>, sigma: f64) -> Self {
+        Self { image: image.into(), sigma, radius: None, boundary: Boundary::Clamp, variant: "auto".into() }
+    }
+
+    /// How far the window reaches. The default is `floor(4 sigma + 0.5)`.
+    #[must_use]
+    pub fn radius(mut self, radius: usize) -> Self {
+        self.radius = Some(radius);
+        self
+    }
+
+    /// What lies outside of the image. The default is [`Boundary::Clamp`].
+    #[must_use]
+    pub fn boundary(mut self, boundary: Boundary) -> Self {
+        self.boundary = boundary;
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    pub(crate) fn reach(&self) -> usize {
+        self.radius.unwrap_or((4.0 * self.sigma + 0.5) as usize)
+    }
+
+    /// Weights of a line.
+    pub(crate) fn weights(&self) -> Vec<f64> {
+        let radius = self.reach() as i32;
+        let raw: Vec<f64> =
+            (-radius..=radius).map(|i| (-0.5 * (f64::from(i) / self.sigma).powi(2)).exp()).collect();
+        let total: f64 = raw.iter().sum();
+        raw.into_iter().map(|w| w / total).collect()
+    }
+
+    fn check(&self, name: &str) -> Result<()> {
+        if !(self.sigma > 0.0 && self.sigma.is_finite()) {
+            return Err(err!(InvalidArgument, "{name}: sigma must be above 0 and finite"));
+        }
+        let (reach, image) = (self.reach(), &self.image);
+        if reach > MOST_RADIUS {
+            return Err(err!(
+                TooLarge,
+                "{name}: the radius {reach} is above {MOST_RADIUS}, the most whose weights fit a uniform; blur a \
+                 smaller image, or twice by sigma / sqrt(2)"
+            ));
+        }
+        if self.boundary == Boundary::Wrap && 2 * reach + 1 > image.h.min(image.w) && image.h.min(image.w) > 0
+        {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: the window of {0} x {0} is larger than the image, which wraps around once only; take a smaller \
+                 radius, or the boundary clamp",
+                2 * reach + 1
+            ));
+        }
+        Ok(())
+    }
+
+    fn policy(&self, lines: &Lines, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
+        match lines.best(dtype, profile) {
+            Some((form, why)) => (form.name(), format!("radius {}: {why}", self.reach())),
+            None => ("naive", "the sums along rows are above the largest binding".into()),
+        }
+    }
+}
+
+impl<T: Element> Op<T> for Gaussian {
+    type Operands = (In<T>, Out<T>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let (dtype, image) = (T::DTYPE, &self.image);
+        let name = format!("gaussian of {} by sigma {}", image.name(), self.sigma);
+        let operands = image.operands(&name, dtype, image.channels, profile)?;
+        self.check(&name)?;
+        let line: Vec<f32> = self.weights().into_iter().map(|w| w as f32).collect();
+        let lines = Lines {
+            extents: image.extents(),
+            step: image.step(),
+            lines: [vec![1.0], line.clone(), line],
+            boundary: self.boundary,
+            finish: Spec::new(),
+        };
+        let (variant, why) =
+            choose("gaussian", &self.variant, VARIANTS, profile, || self.policy(&lines, dtype, profile))?;
+        let mut program = Program::new("gaussian", variant.name, why);
+        let len = operands[0].len;
+        program.cost =
+            Cost { flop: lines.flop() * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.operands = operands;
+        let form = Form::from_name(variant.name);
+        let missing = match form {
+            Some(form) => lines.missing(form, dtype, profile),
+            None if profile.is_cpu() && self.reach() > MOST_ON_CPU => Some(format!(
+                "a driver that does not end loops of more than 65535 turns (radius {})",
+                self.reach()
+            )),
+            None => None,
+        };
+        if let Some(what) = missing.filter(|_| len > 0) {
+            return Err(err!(
+                Unsupported,
+                "{name}: the variant `{}` needs {what}; take another on {}, or work on bands of rows",
+                variant.name,
+                profile.name
+            ));
+        }
+        match form {
+            _ if len == 0 => {}
+            Some(form) => lines.dispatch(form, profile, &mut program),
+            None => lines.by_windows("image/gaussian_naive", "gaussian_naive", &mut program),
+        }
+        Ok(program)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "gaussian",
+    about: "each pixel's surroundings, weighted by a bell curve",
+    inputs: "x (h,w) or (h,w,c), u8 or f32",
+    keys: "sigma 1, radius (4 sigma), boundary clamp/zero/wrap (clamp), layout interleaved/planar (interleaved; planar: (c,h,w))",
+    variants: Gaussian::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut forms: Vec<_> = Boundary::ALL.map(|b| (Image::rgb(50, 40), b)).to_vec();
+    let others =
+        [Image::grey(50, 40), Image::new(50, 40, 2), Image::rgba(50, 40), Image::rgb(50, 40).planar()];
+    forms.extend(others.map(|image| (image, Boundary::Clamp)));
+    if variant != "register" {
+        forms.push((Image::rgb(50, 41), Boundary::Clamp));
+    }
+    let mut programs = Vec::new();
+    for (image, boundary) in forms {
+        let op = Gaussian::new(image, 0.5).boundary(boundary).variant(variant);
+        programs.push(Op::<f32>::lower(&op, profile)?);
+        programs.push(Op::<u8>::lower(&op, profile)?);
+    }
+    Ok(programs)
+}

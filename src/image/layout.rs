@@ -1,0 +1,164 @@
+//! Extents of images, and where the channels of a pixel are.
+
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{Access, DeviceProfile, Operand};
+use crate::shape::{elements, round_up};
+
+/// Where the channels of a pixel are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Side by side: `h` x `w` x channels, as decoders and NumPy have it.
+    #[default]
+    Interleaved,
+    /// A plane each: channels x `h` x `w`, as networks have it.
+    Planar,
+}
+
+impl Layout {
+    /// All of them.
+    pub const ALL: [Layout; 2] = [Self::Interleaved, Self::Planar];
+
+    /// Name, as on the command line of the `op` example.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interleaved => "interleaved",
+            Self::Planar => "planar",
+        }
+    }
+
+    /// The layout of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|l| l.name() == name)
+    }
+}
+
+/// Extents and layout of an image: rows of pixels without gaps, of 1 to 4 channels.
+///
+/// ```
+/// use tilework::image::{Image, Layout};
+///
+/// assert_eq!(Image::from([480, 640]), Image::new(480, 640, 1));
+/// assert_eq!(Image::from([480, 640, 3]), Image::rgb(480, 640));
+/// assert_eq!(Image::rgb(480, 640).planar().layout, Layout::Planar);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Image {
+    /// Rows.
+    pub h: usize,
+    /// Pixels in a row.
+    pub w: usize,
+    /// Elements of a pixel.
+    pub channels: usize,
+    /// Where they are.
+    pub layout: Layout,
+}
+
+impl Image {
+    /// Of `h` x `w` pixels of so many channels, side by side.
+    pub const fn new(h: usize, w: usize, channels: usize) -> Self {
+        Self { h, w, channels, layout: Layout::Interleaved }
+    }
+
+    /// Of one channel.
+    pub const fn grey(h: usize, w: usize) -> Self {
+        Self::new(h, w, 1)
+    }
+
+    /// Of red, green and blue.
+    pub const fn rgb(h: usize, w: usize) -> Self {
+        Self::new(h, w, 3)
+    }
+
+    /// Of red, green, blue and opacity.
+    pub const fn rgba(h: usize, w: usize) -> Self {
+        Self::new(h, w, 4)
+    }
+
+    /// The same pixels, a plane for each channel.
+    #[must_use]
+    pub const fn planar(self) -> Self {
+        Self { layout: Layout::Planar, ..self }
+    }
+
+    /// Planes, rows and elements in a row: of a plane each row is a row, whatever lies in a pixel.
+    pub(crate) fn extents(&self) -> [usize; 3] {
+        if self.is_planar() { [self.channels, self.h, self.w] } else { [1, self.h, self.w * self.channels] }
+    }
+
+    /// Elements from a pixel to its neighbour.
+    pub(crate) fn step(&self) -> usize {
+        if self.is_planar() { 1 } else { self.channels }
+    }
+
+    /// Of one channel both layouts are the same.
+    fn is_planar(&self) -> bool {
+        self.layout == Layout::Planar
+    }
+
+    /// For texts.
+    pub(crate) fn name(&self) -> String {
+        let layout = if self.is_planar() { ", planar" } else { "" };
+        match self.channels {
+            1 => format!("{} x {}", self.h, self.w),
+            c => format!("{} x {} x {c}{layout}", self.h, self.w),
+        }
+    }
+
+    /// Input and output of an op that `name` says, whose output has so many channels.
+    pub(super) fn operands(
+        &self,
+        name: &str,
+        dtype: DType,
+        channels: usize,
+        profile: &DeviceProfile,
+    ) -> Result<Vec<Operand>> {
+        if !matches!(dtype, DType::U8 | DType::F32) {
+            return Err(err!(
+                Unsupported,
+                "{name}: elements of {dtype}; it takes u8 and f32; convert the image"
+            ));
+        }
+        if !(1..=4).contains(&self.channels) {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: pixels of {} channels; they have 1 to 4: take planes as images of their own",
+                self.channels
+            ));
+        }
+        let len = elements(name, "input", &[self.h, self.w, self.channels])?;
+        let input = Operand { name: "input", dtype, len, access: Access::Read };
+        let output =
+            Operand { name: "output", len: len / self.channels * channels, access: Access::Write, ..input };
+        let bytes = round_up(input.bytes(), 4);
+        let limits = &profile.limits;
+        let limit = limits.max_buffer_size.min(limits.max_storage_binding);
+        if bytes <= limit && len <= MOST {
+            return Ok(vec![input, output]);
+        }
+        Err(err!(
+            TooLarge,
+            "{name}: the input has {len} elements, {bytes} bytes, above {MOST} elements or {limit} bytes, the most that \
+             a kernel addresses and binds on {}; work on bands of rows, a call each",
+            profile.name
+        ))
+    }
+}
+
+/// One channel.
+impl From<[usize; 2]> for Image {
+    fn from([h, w]: [usize; 2]) -> Self {
+        Self::grey(h, w)
+    }
+}
+
+/// Channels side by side: the shape of a NumPy array.
+impl From<[usize; 3]> for Image {
+    fn from([h, w, channels]: [usize; 3]) -> Self {
+        Self::new(h, w, channels)
+    }
+}
+
+/// Elements that coordinates of 31 bits address, also beyond the ends.
+const MOST: usize = (1 << 31) - (1 << 17);

@@ -1,0 +1,205 @@
+//! Sobel's gradients.
+
+use super::Image;
+use crate::conv::LinesParams;
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::{
+    Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Variant, choose,
+};
+use crate::shader::{Fragment, Spec};
+
+/// Which gradient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Gradient {
+    /// `sqrt(gx^2 + gy^2)`.
+    #[default]
+    Magnitude,
+    /// `gx`, to the right; of u8 without its sign.
+    X,
+    /// `gy`, downwards; of u8 without its sign.
+    Y,
+}
+
+impl Gradient {
+    /// All of them.
+    pub const ALL: [Gradient; 3] = [Self::Magnitude, Self::X, Self::Y];
+
+    /// Name, as on the command line of the `op` example.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Magnitude => "magnitude",
+            Self::X => "x",
+            Self::Y => "y",
+        }
+    }
+
+    /// The gradient of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|g| g.name() == name)
+    }
+}
+
+/// `output[y, x] = sqrt(gx^2 + gy^2)`, each channel by itself, where `gx` is the sum of the window of 3 x 3 pixels around
+/// `(y, x)` times `-1 0 1, -2 0 2, -1 0 1` (row by row), and `gy` the same transposed.
+///
+/// # Shapes
+/// `input` and `output` are the [`Image`]; any extent may be 0. The two must be different wgpu buffers.
+///
+/// # Boundary
+/// Outside of the image lies the nearest pixel, as in SciPy's and scikit-image's default (for this window `reflect` and
+/// `nearest` are the same) and OpenCV with `BORDER_REPLICATE`. `gx` and `gy` are those of SciPy and OpenCV;
+/// scikit-image divides them by 4 and the magnitude by a further `sqrt(2)`.
+///
+/// # Types, precision and determinism
+/// u8: exact, rounded to the nearest whole number and saturated to 255; [`Gradient::X`] and `Y` lose their sign: every
+/// variant and device gives the same bytes. f32: sums of f32, and a root that WGSL lets be off by a few units in the
+/// last place; magnitudes above 1.8e19 are infinite, below 1e-19 they may be 0. The same device gives the same bits.
+///
+/// # Cost
+/// 14 operations an element; with `rows` each is read about three times from the cache, once from memory. One dispatch,
+/// no scratch.
+///
+/// # Variants
+/// `naive` and `rows`; `auto` (the default) takes `rows`.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels of other than 1 to 4 channels, an unknown variant;
+/// [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer;
+/// [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32.
+///
+/// # Algorithm
+/// I. Sobel and G. Feldman, 1968. Both windows are products of lines, and share the sums along x:
+/// `shaders/image/sobel_rows.wgsl`; `sobel_naive.wgsl` sums anew for each row.
+///
+/// # Example
+/// ```
+/// use tilework::image::{Gradient, Sobel};
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let edges = Sobel::new([1080, 1920]).gradient(Gradient::Magnitude);
+/// let program = Op::<u8>::lower(&edges, &DeviceProfile::webgpu_defaults())?;
+/// assert_eq!((program.variant, program.dispatches.len()), ("rows", 1));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sobel {
+    pub(crate) image: Image,
+    pub(crate) gradient: Gradient,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "each group of four reads the three rows around it"),
+    Variant::portable("rows", "walks down columns of groups, and reads each row once"),
+];
+
+const WORKGROUP_SIZE: usize = 256;
+
+/// Rows that an invocation of `rows` walks down.
+const ROWS: usize = 8;
+
+impl Sobel {
+    /// Of an image.
+    pub fn new(image: impl Into<Image>) -> Self {
+        Self { image: image.into(), gradient: Gradient::Magnitude, variant: "auto".into() }
+    }
+
+    /// Which gradient. The default is [`Gradient::Magnitude`].
+    #[must_use]
+    pub fn gradient(mut self, gradient: Gradient) -> Self {
+        self.gradient = gradient;
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn dispatch(&self, dtype: DType, program: &mut Program) {
+        let extents @ [d, h, w] = self.image.extents();
+        let (bytes, whole) = (dtype == DType::U8, w.is_multiple_of(4));
+        let rows = program.variant == "rows";
+        let fragment =
+            |of: &'static str, else_: &'static str| Fragment::Library(if bytes { of } else { else_ });
+        let mut spec = Spec::new()
+            .flag("BYTES", bytes)
+            .flag("ALONG_X", self.gradient == Gradient::X)
+            .flag("ALONG_Y", self.gradient == Gradient::Y)
+            .flag("VECTORS", whole)
+            .constant("STEP", self.image.step() as u32)
+            .slot("source", fragment("conv/stencil_bytes_in", "conv/lines_floats_in"))
+            .slot("target", fragment("conv/stencil_bytes_out", "conv/lines_floats_out"));
+        if rows && whole {
+            spec = spec.slot("row", Fragment::Library("image/sobel_group"));
+            if !bytes {
+                spec = spec.flag("GROUPS", true);
+            }
+        }
+        let (kernel, blocks) = if rows {
+            let spec = spec.constant("ROWS", ROWS as u32);
+            (Kernel::library("image/sobel_rows", "sobel_rows", spec), h.div_ceil(ROWS))
+        } else {
+            (Kernel::library("image/sobel_naive", "sobel_naive", spec), h)
+        };
+        let work = w.div_ceil(4) * blocks * d;
+        let params =
+            LinesParams { tiles: work as u32, radius_x: 1, ..LinesParams::of(extents, self.image.step()) };
+        let kernel = program.kernel(kernel);
+        let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
+        program.dispatch(kernel, &params, bindings, Grid::fold(work.div_ceil(WORKGROUP_SIZE) as u64));
+    }
+}
+
+impl<T: Element> Op<T> for Sobel {
+    type Operands = (In<T>, Out<T>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let (dtype, image) = (T::DTYPE, &self.image);
+        let operands =
+            image.operands(&format!("sobel of {}", image.name()), dtype, image.channels, profile)?;
+        let (variant, why) = choose("sobel", &self.variant, VARIANTS, profile, || {
+            ("rows", "reads every row once and keeps what it adds up to".to_owned())
+        })?;
+        let mut program = Program::new("sobel", variant.name, why);
+        let len = operands[0].len;
+        program.cost =
+            Cost { flop: 14.0 * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.operands = operands;
+        if len > 0 {
+            self.dispatch(dtype, &mut program);
+        }
+        Ok(program)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "sobel",
+    about: "how fast brightness changes around each pixel",
+    inputs: "x (h,w) or (h,w,c), u8 or f32",
+    keys: "gradient magnitude/x/y (magnitude), layout interleaved/planar (interleaved; planar: (c,h,w))",
+    variants: Sobel::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut forms: Vec<_> = Gradient::ALL.map(|g| ([50, 40, 1], g)).to_vec();
+    let others = [[50, 41, 1], [50, 40, 2], [50, 40, 3], [50, 41, 3], [50, 40, 4]];
+    forms.extend(others.map(|image| (image, Gradient::Magnitude)));
+    let mut programs = Vec::new();
+    for (image, gradient) in forms {
+        let sobel = Sobel::new(image).gradient(gradient).variant(variant);
+        programs.push(Op::<u8>::lower(&sobel, profile)?);
+        programs.push(Op::<f32>::lower(&sobel, profile)?);
+    }
+    Ok(programs)
+}

@@ -1,0 +1,234 @@
+//! IDX files: the format of the MNIST digits and of those made after them.
+//!
+//! A file is a magic number (two zeros, the type, the number of axes), the extents as 32-bit integers of the high byte
+//! first, and the elements. [`read`] takes files of unsigned bytes, which images and labels are, also as .gz, which is
+//! told by its first bytes. The format is that of Y. LeCun, C. Cortes and C. Burges, *The MNIST database*, 1998.
+//!
+//! # Example
+//! ```
+//! use tilework::io::idx;
+//!
+//! let labels = idx::read([0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1].as_slice())?;
+//! assert_eq!((labels.shape, labels.data), (vec![3], vec![7, 2, 1]));
+//! let swapped = idx::read([1, 8, 0, 0, 3, 0, 0, 0, 7, 2, 1].as_slice());
+//! assert!(swapped.unwrap_err().to_string().contains("low byte first"));
+//! # Ok::<(), tilework::Error>(())
+//! ```
+
+use crate::error::{Result, err};
+use crate::shape::elements;
+use flate2::bufread::MultiGzDecoder;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idx {
+    /// Extents.
+    pub shape: Vec<usize>,
+    /// Elements, row-major.
+    pub data: Vec<u8>,
+}
+
+/// Images with the class of each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labelled {
+    /// Number, height and width of the images.
+    pub shape: [usize; 3],
+    /// Their pixels.
+    pub images: Vec<u8>,
+    /// The class of each image.
+    pub labels: Vec<u8>,
+}
+
+/// Reads an array of unsigned bytes.
+///
+/// # Errors
+/// [`Malformed`](crate::ErrorKind::Malformed) for another magic number, fewer or more elements than the extents say;
+/// [`Unsupported`](crate::ErrorKind::Unsupported) for elements of another type; [`Io`](crate::ErrorKind::Io) where the source
+/// fails.
+pub fn read(mut source: impl BufRead) -> Result<Idx> {
+    let start = source.fill_buf().map_err(|e| err!(Io, "idx: cannot read: {e}"))?;
+    if start.starts_with(&[0x1f, 0x8b]) {
+        return read_plain(MultiGzDecoder::new(source));
+    }
+    read_plain(source)
+}
+
+fn read_plain(mut source: impl Read) -> Result<Idx> {
+    let magic = word(&mut source, "the magic number")?;
+    let (dtype, axes) = match magic {
+        [0, 0, dtype, axes] => (dtype, usize::from(axes)),
+        [axes, dtype @ 8..=14, 0, 0] => {
+            return Err(err!(
+                Malformed,
+                "idx: the magic number is {axes} {dtype} 0 0: the file is written with the low byte first, and IDX has the \
+                 high byte first"
+            ));
+        }
+        [a, b, c, d] => {
+            return Err(err!(
+                Malformed,
+                "idx: the file begins with {a} {b} {c} {d}; an IDX file begins with 0 0, a type and the number of axes"
+            ));
+        }
+    };
+    match dtype {
+        8 => {}
+        9 | 11..=14 => {
+            let name = ["signed bytes", "", "i16", "i32", "f32", "f64"][usize::from(dtype) - 9];
+            return Err(err!(
+                Unsupported,
+                "idx: the elements are {name} (type {dtype}); unsigned bytes (8) are read"
+            ));
+        }
+        _ => return Err(err!(Malformed, "idx: the magic number names the type {dtype}, which there is not")),
+    }
+    if axes == 0 {
+        return Err(err!(Malformed, "idx: the magic number says that there are no axes"));
+    }
+    let mut shape = Vec::with_capacity(axes);
+    for axis in 0..axes {
+        shape.push(u32::from_be_bytes(word(&mut source, &format!("extent {axis}"))?) as usize);
+    }
+    let len = elements("idx", "the file", &shape)?;
+    let mut data = Vec::new();
+    // One more than there should be, to see that there is none.
+    let taken = source.take(len as u64 + 1).read_to_end(&mut data);
+    taken.map_err(|e| match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => err!(Malformed, "idx: the compressed file ends early: {e}"),
+        std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData => {
+            err!(Malformed, "idx: the compressed file is damaged: {e}")
+        }
+        _ => err!(Io, "idx: cannot read: {e}"),
+    })?;
+    if data.len() != len {
+        let there = if data.len() > len { "more".to_owned() } else { data.len().to_string() };
+        return Err(err!(
+            Malformed,
+            "idx: the extents {shape:?} make {len} elements, and the file has {there}"
+        ));
+    }
+    Ok(Idx { shape, data })
+}
+
+fn word(source: &mut impl Read, what: &str) -> Result<[u8; 4]> {
+    let mut bytes = [0; 4];
+    source.read_exact(&mut bytes).map_err(|e| match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => err!(Malformed, "idx: the file ends within {what}"),
+        _ => err!(Io, "idx: cannot read {what}: {e}"),
+    })?;
+    Ok(bytes)
+}
+
+/// [`read`] from a file.
+///
+/// # Errors
+/// As [`read`]; the text names the file.
+pub fn read_file(path: impl AsRef<Path>) -> Result<Idx> {
+    let path = path.as_ref();
+    let file = File::open(path).map_err(|e| err!(Io, "cannot open {}: {e}", path.display()))?;
+    read(BufReader::with_capacity(1 << 20, file)).map_err(|e| e.context(&path.display().to_string()))
+}
+
+/// Reads the images and labels `PART-images-idx3-ubyte` and `PART-labels-idx1-ubyte` of a folder, each plain or with `.gz`; the
+/// parts of MNIST and of Fashion-MNIST are `train` and `t10k`.
+///
+/// # Errors
+/// As [`read_file`]; [`Malformed`](crate::ErrorKind::Malformed) for arrays that are no images or labels, and for as many
+/// labels as there are not images.
+pub fn read_labelled(folder: impl AsRef<Path>, part: &str) -> Result<Labelled> {
+    let find = |kind: &str| {
+        let plain = folder.as_ref().join(format!("{part}-{kind}-ubyte"));
+        let packed = folder.as_ref().join(format!("{part}-{kind}-ubyte.gz"));
+        if packed.exists() && !plain.exists() { packed } else { plain }
+    };
+    let (of_images, of_labels) = (find("images-idx3"), find("labels-idx1"));
+    let (images, labels) = (read_file(&of_images)?, read_file(&of_labels)?);
+    let [n, h, w] = images.shape[..] else {
+        let axes = images.shape.len();
+        return Err(err!(Malformed, "{}: it has {axes} axes; images have 3", of_images.display()));
+    };
+    if labels.shape != [n] {
+        return Err(err!(
+            Malformed,
+            "{} has {n} images and {} has labels of shape {:?}; there must be one for each image",
+            of_images.display(),
+            of_labels.display(),
+            labels.shape
+        ));
+    }
+    Ok(Labelled { shape: [n, h, w], images: images.data, labels: labels.data })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use std::fs;
+    use std::io::Write;
+
+    fn file(magic: [u8; 4], shape: &[u32], data: &[u8]) -> Vec<u8> {
+        let extents: Vec<u8> = shape.iter().flat_map(|e| e.to_be_bytes()).collect();
+        [&magic[..], &extents, data].concat()
+    }
+
+    fn packed(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(bytes).unwrap();
+        packed.finish().unwrap()
+    }
+
+    #[test]
+    fn arrays_come_as_they_are_plain_and_compressed() {
+        let bytes = file([0, 0, 8, 2], &[2, 3], &[1, 2, 3, 4, 5, 6]);
+        let want = Idx { shape: vec![2, 3], data: vec![1, 2, 3, 4, 5, 6] };
+        assert_eq!(read(bytes.as_slice()).unwrap(), want);
+        assert_eq!(read(packed(&bytes).as_slice()).unwrap(), want);
+        assert!(read(file([0, 0, 8, 1], &[0], &[]).as_slice()).unwrap().data.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_idx_file_is_refused_with_the_reason() {
+        let refused = |bytes: &[u8], kind: ErrorKind, text: &str| {
+            let e = read(bytes).unwrap_err();
+            assert!(e.kind() == kind && e.to_string().contains(text), "{e}");
+        };
+        let whole = file([0, 0, 8, 1], &[3], &[1, 2, 3]);
+        refused(&whole[..3], ErrorKind::Malformed, "within the magic number");
+        refused(&whole[..7], ErrorKind::Malformed, "within extent 0");
+        refused(&whole[..10], ErrorKind::Malformed, "[3] make 3 elements, and the file has 2");
+        refused(&[&whole[..], &[9]].concat(), ErrorKind::Malformed, "and the file has more");
+        refused(b"\x89PNG\r\n", ErrorKind::Malformed, "begins with 137 80 78 71");
+        refused(&[1, 8, 0, 0, 3, 0, 0, 0, 1, 2, 3], ErrorKind::Malformed, "low byte first");
+        refused(&file([0, 0, 13, 1], &[1], &[0; 4]), ErrorKind::Unsupported, "f32");
+        refused(&file([0, 0, 7, 1], &[1], &[0]), ErrorKind::Malformed, "type 7");
+        refused(&[0, 0, 8, 0], ErrorKind::Malformed, "no axes");
+        refused(&file([0, 0, 8, 3], &[u32::MAX; 3], &[]), ErrorKind::TooLarge, "shape");
+        let compressed = packed(&whole);
+        refused(&compressed[..compressed.len() - 9], ErrorKind::Malformed, "compressed");
+        refused(&[], ErrorKind::Malformed, "magic");
+    }
+
+    #[test]
+    fn images_and_labels_must_be_as_many() {
+        let folder = std::env::temp_dir().join(format!("tilework-idx-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let images = folder.join("train-images-idx3-ubyte");
+        let labels = folder.join("train-labels-idx1-ubyte.gz");
+        fs::write(&images, file([0, 0, 8, 3], &[2, 1, 2], &[1, 2, 3, 4])).unwrap();
+        let e = read_labelled(&folder, "train").unwrap_err();
+        assert!(e.kind() == ErrorKind::Io && e.to_string().contains("train-labels"), "{e}");
+        fs::write(&labels, packed(&file([0, 0, 8, 1], &[2], &[7, 8]))).unwrap();
+        let both = Labelled { shape: [2, 1, 2], images: vec![1, 2, 3, 4], labels: vec![7, 8] };
+        assert_eq!(read_labelled(&folder, "train").unwrap(), both);
+        fs::write(&labels, file([0, 0, 8, 1], &[3], &[7, 8, 9])).unwrap();
+        let e = read_labelled(&folder, "train").unwrap_err();
+        assert!(e.kind() == ErrorKind::Malformed && e.to_string().contains("2 images"), "{e}");
+        fs::write(&images, file([0, 0, 8, 1], &[2], &[1, 2])).unwrap();
+        let e = read_labelled(&folder, "train").unwrap_err();
+        assert!(e.kind() == ErrorKind::Malformed && e.to_string().contains("1 axes"), "{e}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,128 @@
+//! The gradient of an activation.
+
+use crate::dense::Activation;
+use crate::element::{DType, Element};
+use crate::elementwise::{Sweep, VARIANTS};
+use crate::error::Result;
+use crate::program::{Access, DeviceProfile, In, Op, OpInfo, Out, Program, Variant, kernel_params};
+use crate::shader::{Fragment, Spec};
+use half::f16;
+
+/// The gradient of a loss by the argument of an [`Activation`], from that by its result: `dx = dy f'(x)`.
+///
+/// It is computed from what a fused layer leaves: the result `y` of ReLU (slope 1 where `y > 0`), sigmoid (`y (1 - y)`) and
+/// tanh (`1 - y^2`). GELU cannot be told from its result and takes the argument `x`. The slope of ReLU at 0 is 0.
+///
+/// # Shapes
+/// Operands are `value` (`y`, of GELU `x`), `dy` and `dx`, `n` elements each; `n` may be 0. `dx` must be a wgpu buffer of its
+/// own.
+///
+/// # Types
+/// f32, and f16 with arithmetic in f32.
+///
+/// # Precision and determinism
+/// ReLU is exact; sigmoid and tanh round three times; the slope of GELU is within 5e-7. NaN gives NaN, but of ReLU, where
+/// a NaN among the values has slope 1. Same device, same bits.
+/// [`reference::activation_backward_bound`](crate::reference::activation_backward_bound) is the bound of the error.
+///
+/// # Cost
+/// A few operations an element; every operand is moved once; one or two dispatches, as of [`Zip`](crate::Zip); no scratch.
+///
+/// # Errors
+/// [`TooLarge`](crate::ErrorKind::TooLarge) above the largest buffer; [`InvalidArgument`](crate::ErrorKind::InvalidArgument)
+/// for an unknown variant.
+///
+/// # Algorithm
+/// `shaders/elementwise/zip.wgsl` with the slopes of `shaders/nn/activation_backward.wgsl`.
+///
+/// # Example
+/// ```
+/// use tilework::Activation;
+/// use tilework::nn::ActivationBackward;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let op = ActivationBackward::new(Activation::Tanh, 1 << 20);
+/// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
+/// assert_eq!((program.variant, program.cost.bytes), ("vec4", 12.0 * f64::from(1 << 20)));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivationBackward {
+    activation: Activation,
+    n: usize,
+    variant: String,
+}
+
+kernel_params! {
+    struct Params { n: u32 }
+}
+
+impl ActivationBackward {
+    /// Of `n` elements.
+    pub fn new(activation: Activation, n: usize) -> Self {
+        Self { activation, n, variant: "auto".into() }
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it: the walks of the elementwise ops.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let flag = match self.activation {
+            Activation::None => "NONE",
+            Activation::Relu => "RELU",
+            Activation::Sigmoid => "SIGMOID",
+            Activation::Tanh => "TANH",
+            Activation::Gelu => "GELU",
+        };
+        Sweep {
+            op: "activation-backward",
+            shader: "elementwise/zip",
+            variant: &self.variant,
+            dtype,
+            n: self.n,
+            operands: &[("value", Access::Read), ("dy", Access::Read), ("dx", Access::Write)],
+            spec: Spec::new().flag(flag, true).slot("function", Fragment::Library("nn/activation_backward")),
+            flop_per_element: 3.0,
+        }
+        .lower(profile, |n| Params { n })
+    }
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for ActivationBackward {
+            type Operands = (In<$t>, In<$t>, Out<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.lower_as(<$t>::DTYPE, profile)
+            }
+        }
+    )*};
+}
+op!(f32, f16);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "activation-backward",
+    about: "the gradient of an activation by its argument",
+    inputs: "value (the result; of gelu the argument), dy, f32 or f16",
+    keys: "activation none/relu/sigmoid/tanh/gelu (none)",
+    variants: ActivationBackward::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let all = Activation::ALL.into_iter().flat_map(|activation| {
+        let op = ActivationBackward::new(activation, 1001).variant(variant);
+        [Op::<f32>::lower(&op, profile), Op::<f16>::lower(&op, profile)]
+    });
+    all.collect()
+}

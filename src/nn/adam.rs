@@ -1,0 +1,185 @@
+//! Adam.
+
+use super::sgd::check_factor;
+use crate::element::DType;
+use crate::elementwise::{Sweep, VARIANTS};
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Program, Resource, Variant,
+    kernel_params,
+};
+use crate::shader::Spec;
+
+/// A step of Adam, in place: with `m = beta1 m + (1 - beta1) g` and `v = beta2 v + (1 - beta2) g^2`,
+/// `p -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)` at step t.
+///
+/// Weight decay adds `decay p` to the gradient or, [`decoupled`](Self::decoupled) (AdamW), takes `rate decay p` from the
+/// parameter first.
+///
+/// # Shapes
+/// Operands are `parameters` (in and out), `gradients`, `first` and `second` (the moments m and v, in and out), n elements
+/// each, and `fullness` (in and out), 2 elements: `1 - beta1^t` and `1 - beta2^t`, which count the steps. The last three are
+/// zeros before the first step. n may be 0. All must lie in different wgpu buffers.
+///
+/// # Types
+/// f32.
+///
+/// # Precision and determinism
+/// A few roundings, two quotients and a root an element. Same device, same bits.
+/// [`reference::adam_bound`](crate::reference::adam_bound) is the bound of the error of one step.
+///
+/// # Cost
+/// About 14 operations an element; gradients are read once, the others read and written once. One dispatch of one invocation,
+/// then one or two; no scratch.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a rate, eps or decay that is negative or not finite, a beta that
+/// is not in [0, 1), an unknown variant; [`TooLarge`](crate::ErrorKind::TooLarge) above the largest buffer.
+///
+/// # Algorithm
+/// D. P. Kingma and J. Ba, *Adam*, 2015; I. Loshchilov and F. Hutter, *Decoupled Weight Decay Regularization*, 2019;
+/// `shaders/nn/adam.wgsl`, `adam_advance.wgsl`.
+///
+/// # Example
+/// ```
+/// use tilework::nn::Adam;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let step = Adam::new(1 << 20, 1e-3).decay(0.01).decoupled(true);
+/// let program = step.lower(&DeviceProfile::h100())?;
+/// assert_eq!((program.operands.len(), program.dispatches.len()), (5, 2));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Adam {
+    n: usize,
+    rate: f32,
+    betas: [f64; 2],
+    eps: f32,
+    decay: f32,
+    decoupled: bool,
+    variant: String,
+}
+
+kernel_params! {
+    struct Params { n: u32, rate: f32, rest1: f32, rest2: f32, eps: f32, decay: f32 }
+}
+
+kernel_params! {
+    struct AdvanceParams { rest1: f32, rest2: f32 }
+}
+
+impl Adam {
+    /// Of `n` parameters, with steps of about `rate`, betas of 0.9 and 0.999, and an epsilon of 1e-8.
+    pub fn new(n: usize, rate: f32) -> Self {
+        let betas = [0.9, 0.999];
+        Self { n, rate, betas, eps: 1e-8, decay: 0.0, decoupled: false, variant: "auto".into() }
+    }
+
+    /// How much of the moments stays from step to step; the default is 0.9 and 0.999.
+    #[must_use]
+    pub fn betas(mut self, beta1: f64, beta2: f64) -> Self {
+        self.betas = [beta1, beta2];
+        self
+    }
+
+    /// What is added to the root of the second moment; the default is 1e-8.
+    #[must_use]
+    pub fn eps(mut self, eps: f32) -> Self {
+        self.eps = eps;
+        self
+    }
+
+    /// Weight decay; the default is 0.
+    #[must_use]
+    pub fn decay(mut self, decay: f32) -> Self {
+        self.decay = decay;
+        self
+    }
+
+    /// Whether weight decay acts on the parameters and not on the gradients (AdamW); by default it does not.
+    #[must_use]
+    pub fn decoupled(mut self, decoupled: bool) -> Self {
+        self.decoupled = decoupled;
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it: the walks of the elementwise ops.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// The same of `n` parameters.
+    pub(super) fn of(&self, n: usize) -> Self {
+        Self { n, ..self.clone() }
+    }
+
+    pub(crate) fn parts(&self) -> ([f64; 2], [f32; 3], bool) {
+        (self.betas, [self.rate, self.eps, self.decay], self.decoupled)
+    }
+}
+
+impl Op<f32> for Adam {
+    type Operands = (InOut<f32>, In<f32>, InOut<f32>, InOut<f32>, InOut<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let Self { rate, betas, eps, decay, decoupled, .. } = *self;
+        check_factor("adam", "rate", rate)?;
+        check_factor("adam", "eps", eps)?;
+        check_factor("adam", "decay", decay)?;
+        if let Some(beta) = betas.into_iter().find(|b| !(0.0..1.0).contains(b)) {
+            return Err(err!(InvalidArgument, "adam: a beta is {beta}; it must be at least 0 and below 1"));
+        }
+        let [rest1, rest2] = betas.map(|beta| (1.0 - beta) as f32);
+        let sweep = Sweep {
+            op: "adam",
+            shader: "nn/adam",
+            variant: &self.variant,
+            dtype: DType::F32,
+            n: self.n,
+            operands: &[
+                ("parameters", Access::ReadWrite),
+                ("gradients", Access::Read),
+                ("first", Access::ReadWrite),
+                ("second", Access::ReadWrite),
+            ],
+            spec: Spec::new().flag("DECOUPLED", decoupled),
+            flop_per_element: 14.0,
+        };
+        let sweep = sweep.lower(profile, |n| Params { n, rate, rest1, rest2, eps, decay })?;
+        let mut program = Program::new("adam", sweep.variant, sweep.why.clone());
+        program.operands = sweep.operands.clone();
+        program.cost = sweep.cost;
+        let fullness = Operand { name: "fullness", dtype: DType::F32, len: 2, access: Access::ReadWrite };
+        program.operands.push(fullness);
+        let fullness = Binding::operand(4, &program.operands);
+        let advance = program.kernel(Kernel::library("nn/adam_advance", "advance", Spec::new()));
+        program.dispatch(advance, &AdvanceParams { rest1, rest2 }, vec![fullness], Grid::fold(1));
+        program.append(sweep, &[0, 1, 2, 3].map(Resource::Operand));
+        for dispatch in &mut program.dispatches[1..] {
+            dispatch.bindings.push(fullness);
+        }
+        Ok(program)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "adam",
+    about: "a step down the gradient by its first two moments",
+    inputs: "parameters, gradients, first, second, fullness (2)",
+    keys: "rate (0.001), beta1 (0.9), beta2 (0.999), eps (1e-8), decay (0), decoupled",
+    variants: Adam::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let op = Adam::new(1001, 0.1).decay(0.01).variant(variant);
+    Ok(vec![op.lower(profile)?, op.decoupled(true).lower(profile)?])
+}

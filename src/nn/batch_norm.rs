@@ -1,0 +1,174 @@
+//! Batch norm of inference.
+
+use super::rows::{check_eps, check_rows, pieces};
+use crate::dense::Activation;
+use crate::element::DType;
+use crate::error::Result;
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
+    Variant, choose, kernel_params,
+};
+use crate::shader::{Fragment, Spec};
+use crate::shape::{elements, index_u32};
+
+/// Batch norm with given statistics, as in inference:
+/// `output[n, c, i] = activation((x[n, c, i] - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c])`.
+///
+/// # Shapes
+/// `x` and `output` are N x C x H x W; the others have C elements. Operands are `x`, `mean`, `variance`, `gamma`, `beta`,
+/// `output`, in this order. N and C may be 0. `output` must be a wgpu buffer of its own.
+///
+/// # Types
+/// f32.
+///
+/// # Precision and determinism
+/// A difference, an inverse root (2 ULP), two products and a sum. A variance below `-eps` gives NaN or what the device's
+/// root does. Same device, same bits.
+/// [`reference::batch_norm_bound`](crate::reference::batch_norm_bound) is the bound of the error.
+///
+/// # Cost
+/// About 5 operations an element, each read and written once. One dispatch (one for each part of `x` that a binding
+/// holds), no scratch.
+///
+/// # Variants
+/// `planes`.
+///
+/// # Errors
+/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the largest binding;
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not finite.
+///
+/// # Algorithm
+/// S. Ioffe and C. Szegedy, *Batch Normalization*, 2015; `shaders/nn/batch_norm.wgsl`.
+///
+/// # Example
+/// ```
+/// use tilework::Activation;
+/// use tilework::nn::BatchNorm;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let op = BatchNorm::new([32, 64, 56, 56]).activation(Activation::Relu);
+/// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
+/// assert_eq!((program.operands.len(), program.operands[1].len), (6, 64));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct BatchNorm {
+    shape: [usize; 4],
+    eps: f32,
+    activation: Activation,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] = &[Variant::portable("planes", "one item of a plane an invocation")];
+
+kernel_params! {
+    struct Params { planes: u32, len: u32, origin: u32, first: u32, channels: u32, eps: f32 }
+}
+
+impl BatchNorm {
+    /// Of x of this shape (N, C, H, W), with an epsilon of 1e-5.
+    pub fn new(shape: [usize; 4]) -> Self {
+        Self { shape, eps: 1e-5, activation: Activation::None, variant: "auto".into() }
+    }
+
+    /// What is added to the variance; the default is 1e-5.
+    #[must_use]
+    pub fn eps(mut self, eps: f32) -> Self {
+        self.eps = eps;
+        self
+    }
+
+    /// Applied to every number before it is stored; the default is none.
+    #[must_use]
+    pub fn activation(mut self, activation: Activation) -> Self {
+        self.activation = activation;
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    pub(crate) fn parts(&self) -> ([usize; 4], f32, Activation) {
+        (self.shape, self.eps, self.activation)
+    }
+}
+
+impl Op<f32> for BatchNorm {
+    type Operands = (In<f32>, In<f32>, In<f32>, In<f32>, In<f32>, Out<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let [n, c, h, w] = self.shape;
+        let len = elements("batch-norm", "x", &self.shape)?;
+        check_eps("batch-norm", self.eps)?;
+        let (variant, why) = choose("batch-norm", &self.variant, VARIANTS, profile, || {
+            ("planes", "the one way there is".to_owned())
+        })?;
+        let mut program = Program::new("batch-norm", variant.name, why);
+        let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
+        program.operands = vec![
+            f32s("x", len, Access::Read),
+            f32s("mean", c, Access::Read),
+            f32s("variance", c, Access::Read),
+            f32s("gamma", c, Access::Read),
+            f32s("beta", c, Access::Read),
+            f32s("output", len, Access::Write),
+        ];
+        program.cost =
+            Cost { flop: 5.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        let plane = h * w;
+        check_rows("batch-norm", &program.operands[0], n * c, plane, profile)?;
+        index_u32("batch-norm", "planes", n * c)?;
+        if len == 0 {
+            return Ok(program);
+        }
+        let vectors = plane.is_multiple_of(4);
+        let spec = Spec::new()
+            .slot("activation", Fragment::Library(self.activation.fragment()))
+            .flag("VECTORS", vectors);
+        let kernel = program.kernel(Kernel::library("nn/batch_norm", "normalize_planes", spec));
+        for piece in pieces((n * c) as u64, plane as u64, 4, profile) {
+            let params = Params {
+                planes: piece.rows as u32,
+                len: plane as u32,
+                origin: piece.origin as u32,
+                first: (piece.first % c as u64) as u32,
+                channels: c as u32,
+                eps: self.eps,
+            };
+            let mut bindings = vec![piece.of(Resource::Operand(0))];
+            bindings.extend((1..5).map(|i| Binding::operand(i, &program.operands)));
+            bindings.push(piece.of(Resource::Operand(5)));
+            let items = piece.rows * plane as u64 / if vectors { 4 } else { 1 };
+            program.dispatch(kernel, &params, bindings, Grid::fold(items.div_ceil(256)));
+        }
+        Ok(program)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "batch-norm",
+    about: "every channel by its mean and variance, then scaled and shifted",
+    inputs: "x (N,C,H,W), mean (C), variance (C), gamma (C), beta (C)",
+    keys: "eps (1e-5), activation none/relu/sigmoid/tanh/gelu (none)",
+    variants: BatchNorm::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let all = Activation::ALL.into_iter().flat_map(|activation| {
+        [[2, 3, 4, 4], [2, 3, 3, 5]].map(|shape| {
+            let op = BatchNorm::new(shape).activation(activation).variant(variant);
+            Op::<f32>::lower(&op, profile)
+        })
+    });
+    all.collect()
+}

@@ -1,0 +1,126 @@
+//! The gradient of a bias.
+
+use super::columns::Columns;
+use super::rows::check_rows;
+use crate::element::DType;
+use crate::error::Result;
+use crate::primitives::{Reduce, Sum};
+use crate::program::{
+    Access, Cost, DeviceProfile, In, Op, OpInfo, Operand, Out, Program, Resource, Variant, choose,
+};
+use crate::shape::elements;
+
+/// The gradient of a loss by a bias that was added to each channel: `db[c]` is the sum of `dy[n, c, i]` over all `n` and `i`.
+///
+/// # Shapes
+/// `dy` is N x C x L, row-major, with L the elements of a plane: 1 for a fully connected layer, whose bias belongs to
+/// columns, H W for images. `db` has C elements. Operands are `dy`, `db`, in this order. Any extent may be 0; the
+/// sum of nothing is 0. `db` must be a wgpu buffer of its own.
+///
+/// # Types
+/// f32.
+///
+/// # Precision and determinism
+/// Sums in f32: over planes as of [`Reduce`](crate::Reduce), over images by blocks of rows and then over blocks. Same
+/// device, same bits. [`reference::bias_backward_bound`](crate::reference::bias_backward_bound) is the bound of the error.
+///
+/// # Cost
+/// One addition an element, each read once; at most two dispatches after those of the reduction over planes, and 4 N C
+/// bytes of scratch for it.
+///
+/// # Variants
+/// `blocks`.
+///
+/// # Errors
+/// [`TooLarge`](crate::ErrorKind::TooLarge): `dy` above the largest buffer, a row of C above the largest binding;
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// `shaders/nn/bias_backward.wgsl`, twice: columns of blocks of rows, then of their sums.
+///
+/// # Example
+/// ```
+/// use tilework::nn::BiasBackward;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let program = Op::<f32>::lower(&BiasBackward::new(64, 10, 1), &DeviceProfile::h100())?;
+/// assert_eq!((program.operands[1].len, program.dispatches.len()), (10, 1));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BiasBackward {
+    n: usize,
+    channels: usize,
+    plane: usize,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] = &[Variant::portable("blocks", "columns of blocks of rows, then of their sums")];
+
+impl BiasBackward {
+    /// Of `n` images of `channels` planes of `plane` elements; of a matrix, 1.
+    pub fn new(n: usize, channels: usize, plane: usize) -> Self {
+        Self { n, channels, plane, variant: "auto".into() }
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+}
+
+impl Op<f32> for BiasBackward {
+    type Operands = (In<f32>, Out<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let Self { n, channels, plane, .. } = *self;
+        let len = elements("bias-backward", "dy", &[n, channels, plane])?;
+        let (variant, why) = choose("bias-backward", &self.variant, VARIANTS, profile, || {
+            ("blocks", "the one way there is".to_owned())
+        })?;
+        let mut program = Program::new("bias-backward", variant.name, why);
+        program.operands = vec![
+            Operand { name: "dy", dtype: DType::F32, len, access: Access::Read },
+            Operand { name: "db", dtype: DType::F32, len: channels, access: Access::Write },
+        ];
+        program.cost = Cost { flop: len as f64, bytes: 4.0 * (len + channels) as f64 };
+        check_rows("bias-backward", &program.operands[0], n, channels, profile)?;
+        let mut gradients = Resource::Operand(0);
+        if plane != 1 {
+            let sums = Op::<f32>::lower(&Reduce::rows(Sum, n * channels, plane), profile)?;
+            let of_planes = program.scratch(4 * (n * channels).max(1) as u64).resource;
+            program.append(sums, &[gradients, of_planes]);
+            gradients = of_planes;
+        }
+        let (rows, n) = (n as u64, channels as u64);
+        Columns { rows, n, gradients, normed: None, factor: 1.0, profile }.sum(
+            &mut program,
+            Some(Resource::Operand(1)),
+            None,
+        );
+        Ok(program)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "bias-backward",
+    about: "the gradient of a bias: sums over all but the channels",
+    inputs: "dy (N,C) or (N,C,H,W)",
+    keys: "",
+    variants: BiasBackward::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    [(3, 5, 1), (64, 300, 1), (7, 3, 25), (9000, 12, 1), (9000, 7, 1)]
+        .into_iter()
+        .map(|(n, c, plane)| Op::<f32>::lower(&BiasBackward::new(n, c, plane).variant(variant), profile))
+        .collect()
+}

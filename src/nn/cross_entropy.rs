@@ -1,0 +1,183 @@
+//! Cross-entropy of logits with labels.
+
+use super::columns::mean;
+use super::rows::{Params, check_rows, check_steps, pieces, policy, reduction};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
+    Variant, choose,
+};
+use crate::shape::elements;
+
+/// The loss of a classifier: `losses[r] = log(sum over i of e^logits[r, i]) - logits[r, labels[r]]`, and their mean.
+///
+/// # Shapes
+/// `logits` are rows of one number a class, row-major; `labels` (u32) and `losses` have an element a row, `mean` has one.
+/// Operands are `logits`, `labels`, `losses`, `mean`, in this order; [`with_gradient`](Self::with_gradient) adds `dx`.
+/// There must be a row and a class. Every output must be a wgpu buffer of its own.
+///
+/// # Types
+/// f32 with labels of u32.
+///
+/// # Precision and determinism
+/// The largest logit of a row is taken out before the exponential, so nothing overflows. Sums in f32, in a tree of fixed
+/// order. Same device, same bits.
+/// A label that is no class gives NaN: as the loss of its row, in its gradient, and as the mean. So does a row with NaN.
+/// [`reference::cross_entropy_bound`](crate::reference::cross_entropy_bound) is the bound of the error.
+///
+/// # Cost
+/// About 5 operations a logit, which is read twice through the cache. One dispatch and those of a
+/// [`Reduce`](crate::Reduce) over the rows, and one for the mean; its scratch.
+///
+/// # Variants
+/// `passes`.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape): no row or no class; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the
+/// largest buffer, a row above the largest binding; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// `shaders/nn/cross_entropy.wgsl`.
+///
+/// # Example
+/// ```
+/// use tilework::nn::CrossEntropy;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let loss = CrossEntropy::new(128, 10);
+/// assert_eq!(loss.lower(&DeviceProfile::h100())?.operands.len(), 4);
+/// assert_eq!(loss.with_gradient().lower(&DeviceProfile::h100())?.operands[4].name, "dx");
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CrossEntropy {
+    rows: usize,
+    classes: usize,
+    variant: String,
+}
+
+/// [`CrossEntropy`] with the gradient of the mean: operands `logits`, `labels`, `losses`, `mean`, `dx`, where
+/// `dx[r, i] = (softmax(logits[r])[i] - (1 if i is labels[r] else 0)) / rows`.
+///
+/// Made by [`CrossEntropy::with_gradient`]; all that [`CrossEntropy`] says holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CrossEntropyGradient(CrossEntropy);
+
+const VARIANTS: &[Variant] =
+    &[Variant::portable("passes", "invocations share a row, read for its largest, the sum and the gradient")];
+
+impl CrossEntropy {
+    /// Of `rows` rows of `classes` logits.
+    pub fn new(rows: usize, classes: usize) -> Self {
+        Self { rows, classes, variant: "auto".into() }
+    }
+
+    /// The same with the gradient of the mean by the logits, which becomes the last operand. Call it last.
+    #[must_use]
+    pub fn with_gradient(self) -> CrossEntropyGradient {
+        CrossEntropyGradient(self)
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn lower_with(&self, gradient: bool, profile: &DeviceProfile) -> Result<Program> {
+        let Self { rows, classes, .. } = *self;
+        let len = elements("cross-entropy", "logits", &[rows, classes])?;
+        if len == 0 {
+            return Err(err!(
+                Shape,
+                "cross-entropy: {rows} rows of {classes} classes; there must be at least one of each"
+            ));
+        }
+        let (variant, why) = choose("cross-entropy", &self.variant, VARIANTS, profile, || {
+            ("passes", "the one way there is".to_owned())
+        })?;
+        let mut program = Program::new("cross-entropy", variant.name, why);
+        let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
+        program.operands = vec![
+            f32s("logits", len, Access::Read),
+            Operand { name: "labels", dtype: DType::U32, len: rows, access: Access::Read },
+            f32s("losses", rows, Access::Write),
+            f32s("mean", 1, Access::Write),
+        ];
+        if gradient {
+            program.operands.push(f32s("dx", len, Access::Write));
+        }
+        program.cost =
+            Cost { flop: 5.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        check_rows("cross-entropy", &program.operands[0], rows, classes, profile)?;
+        check_rows("cross-entropy", &program.operands[1], 1, rows, profile)?;
+        let policy = policy(profile);
+        let lanes = (classes as u64).div_ceil(4).next_power_of_two().min(policy.workgroup);
+        check_steps("cross-entropy", classes, classes as u64, lanes, profile)?;
+        let spec = reduction(lanes, policy.workgroup, profile).flag("GRADIENT", gradient);
+        let kernel = program.kernel(Kernel::library("nn/cross_entropy", "measure_rows", spec));
+        for piece in pieces(rows as u64, classes as u64, 4, profile) {
+            let params = Params {
+                rows: piece.rows as u32,
+                n: classes as u32,
+                parts: 1,
+                part_len: classes as u32,
+                origin: piece.origin as u32,
+                first: piece.first as u32,
+                eps: (1.0 / rows as f64) as f32,
+                pad: f32::NEG_INFINITY,
+            };
+            let mut bindings = vec![piece.of(Resource::Operand(0))];
+            bindings.extend((1..3).map(|i| Binding::operand(i, &program.operands)));
+            if gradient {
+                bindings.push(piece.of(Resource::Operand(4)));
+            }
+            let grid = Grid::fold(piece.rows.div_ceil(policy.workgroup / lanes));
+            program.dispatch(kernel, &params, bindings, grid);
+        }
+        mean(&mut program, Resource::Operand(2), rows, Resource::Operand(3), profile)?;
+        Ok(program)
+    }
+}
+
+impl Op<f32> for CrossEntropy {
+    type Operands = (In<f32>, In<u32>, Out<f32>, Out<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.lower_with(false, profile)
+    }
+}
+
+impl Op<f32> for CrossEntropyGradient {
+    type Operands = (In<f32>, In<u32>, Out<f32>, Out<f32>, Out<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.0.lower_with(true, profile)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "cross-entropy",
+    about: "the loss of logits with one right class a row, its mean, and the gradient of that",
+    inputs: "logits (rows,classes), labels u32 (rows)",
+    keys: "",
+    variants: CrossEntropy::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for (rows, classes) in [(1, 1), (3, 10), (5, 1000), (2, 5000)] {
+        let op = CrossEntropy::new(rows, classes).variant(variant);
+        programs.push(op.lower(profile)?);
+        programs.push(op.with_gradient().lower(profile)?);
+    }
+    Ok(programs)
+}

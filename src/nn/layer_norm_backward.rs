@@ -1,0 +1,103 @@
+//! The gradients of layer norm.
+
+use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
+use crate::error::Result;
+use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+
+/// The gradients of a loss by the argument, the scale and the shift of layer norm, from that by its result. With `d = x - mean`,
+/// `s = 1 / sqrt(var(x) + eps)` and `g = dy gamma`:
+/// `dx = s (g - mean(g) - d s^2 mean(g d)), dgamma = sum over rows of dy d s, dbeta = sum over rows of dy`.
+///
+/// # Shapes
+/// `x`, the argument of [`LayerNorm`](super::LayerNorm), `dy` and `dx` have `rows * n` elements, row-major; the others n. Operands
+/// are `x`, `gamma`, `dy`, `dx`, `dgamma`, `dbeta`, in this order. Either extent may be 0. Every output must be a wgpu
+/// buffer of its own.
+///
+/// # Types
+/// f32.
+///
+/// # Precision and determinism
+/// Sums in f32, over rows in a tree of fixed order, over columns by blocks of rows and then over blocks. Same device, same
+/// bits. [`reference::layer_norm_backward_bound`](crate::reference::layer_norm_backward_bound) is the bound of the error.
+///
+/// # Cost
+/// About 8 operations an element. `x` and `dy` are read twice: for `dx`, where the statistics of each row are found anew, and
+/// for the sums of columns; four dispatches, 8 bytes of scratch a row and the sums of at most 128 blocks.
+///
+/// # Variants
+/// `whole` keeps a row in the registers of at most a workgroup, up to 8192 elements (on processors 2048; a quarter of that where rows are no multiple of 4); `passes` takes
+/// rows of any length. `auto` (the default) takes `whole` where it can.
+///
+/// # Errors
+/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding, or above what
+/// `whole` can hold; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative
+/// or not finite.
+///
+/// # Algorithm
+/// `shaders/nn/rows_backward.wgsl` with `layer_norm_backward.wgsl`, then `bias_backward.wgsl` twice.
+///
+/// # Example
+/// ```
+/// use tilework::nn::LayerNormBackward;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let program = Op::<f32>::lower(&LayerNormBackward::new(16384, 4096), &DeviceProfile::h100())?;
+/// assert_eq!((program.variant, program.operands[4].name), ("whole", "dgamma"));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayerNormBackward {
+    rows: RowsBackward,
+}
+
+impl LayerNormBackward {
+    /// Of `rows` rows of `n` elements, with an epsilon of 1e-5.
+    pub fn new(rows: usize, n: usize) -> Self {
+        Self { rows: RowsBackward::new("layer-norm-backward", Of::LayerNorm, rows, n) }
+    }
+
+    /// What was added below the root; the default is 1e-5.
+    #[must_use]
+    pub fn eps(mut self, eps: f32) -> Self {
+        self.rows.eps = eps;
+        self
+    }
+
+    /// The epsilon. The [reference](crate::reference::layer_norm_backward) is told by it.
+    pub fn epsilon(&self) -> f32 {
+        self.rows.eps
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.rows.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+}
+
+impl Op<f32> for LayerNormBackward {
+    type Operands = (In<f32>, In<f32>, In<f32>, Out<f32>, Out<f32>, Out<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.rows.lower(profile)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "layer-norm-backward",
+    about: "the gradients of layer norm: of x, gamma and beta",
+    inputs: "x (..., n), gamma (n), dy (..., n); rows are the last axis",
+    keys: "eps (1e-5)",
+    variants: LayerNormBackward::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    samples_of_rows(|rows, n| Op::<f32>::lower(&LayerNormBackward::new(rows, n).variant(variant), profile))
+}

@@ -1,0 +1,87 @@
+//! The gradient of softmax.
+
+use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
+use crate::error::Result;
+use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+
+/// The gradient of a loss by the argument of softmax, from that by its result, row by row:
+/// `dx = y (dy - sum(y dy))`.
+///
+/// # Shapes
+/// `y`, the result of [`Softmax`](super::Softmax), `dy` and `dx` have `rows * n` elements, row-major. Operands are `y`, `dy`, `dx`,
+/// in this order. Either extent may be 0. `dx` must be a wgpu buffer of its own.
+///
+/// # Types
+/// f32.
+///
+/// # Precision and determinism
+/// Sums in f32, in a tree of fixed order. A row that holds NaN is NaN. Same device, same bits.
+/// [`reference::softmax_backward_bound`](crate::reference::softmax_backward_bound) is the bound of the error.
+///
+/// # Cost
+/// About 8 operations an element; one dispatch, no scratch. `whole` reads and writes every element once.
+///
+/// # Variants
+/// `whole` keeps a row in the registers of at most a workgroup, up to 8192 elements (on processors 2048; a quarter of that where rows are no multiple of 4); `passes` takes
+/// rows of any length. `auto` (the default) takes `whole` where it can.
+///
+/// # Errors
+/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding, or above what
+/// `whole` can hold; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// `shaders/nn/rows_backward.wgsl` with `softmax_backward.wgsl`.
+///
+/// # Example
+/// ```
+/// use tilework::nn::SoftmaxBackward;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let program = Op::<f32>::lower(&SoftmaxBackward::new(16384, 4096), &DeviceProfile::h100())?;
+/// assert_eq!((program.variant, program.dispatches.len()), ("whole", 1));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct SoftmaxBackward {
+    rows: RowsBackward,
+}
+
+impl SoftmaxBackward {
+    /// Of `rows` rows of `n` elements.
+    pub fn new(rows: usize, n: usize) -> Self {
+        Self { rows: RowsBackward::new("softmax-backward", Of::Softmax("nn/softmax_backward"), rows, n) }
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.rows.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+}
+
+impl Op<f32> for SoftmaxBackward {
+    type Operands = (In<f32>, In<f32>, Out<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.rows.lower(profile)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "softmax-backward",
+    about: "the gradient of softmax",
+    inputs: "y (..., n), dy (..., n); rows are the last axis",
+    keys: "",
+    variants: SoftmaxBackward::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    samples_of_rows(|rows, n| Op::<f32>::lower(&SoftmaxBackward::new(rows, n).variant(variant), profile))
+}

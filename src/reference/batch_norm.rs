@@ -1,0 +1,47 @@
+//! Batch norm of inference.
+
+use super::Number;
+use super::activation::activate;
+use super::number::{spread, ulp};
+use crate::nn::BatchNorm;
+
+/// The batch norm of `x` by `[mean, variance, gamma, beta]` of each channel.
+pub fn batch_norm<T: Number>(op: &BatchNorm, x: &[T], channels: [&[T]; 4]) -> Vec<T> {
+    elements(op, x, channels).map(|(exact, _)| T::from_f64(exact)).collect()
+}
+
+/// How far from [`batch_norm`] each element may be after the op ran: a difference, an inverse root (2 ULP), two products
+/// and a sum, and the activation.
+pub fn batch_norm_bound<T: Number>(op: &BatchNorm, x: &[T], channels: [&[T]; 4]) -> Vec<f64> {
+    elements(op, x, channels).map(|(exact, error)| spread(T::from_f64(exact), exact, error)).collect()
+}
+
+/// Results with their errors.
+fn elements<T: Number>(op: &BatchNorm, x: &[T], channels: [&[T]; 4]) -> impl Iterator<Item = (f64, f64)> {
+    let ([_, c, h, w], eps, activation) = op.parts();
+    x.iter().enumerate().map(move |(i, x)| {
+        let [mean, variance, gamma, beta] = channels.map(|values| values[i / (h * w) % c].to_f64());
+        let scaled = (x.to_f64() - mean) / (variance + f64::from(eps)).sqrt() * gamma;
+        let exact = activate(activation, scaled + beta);
+        // No activation is steeper than 1.13; each errs by a few ULP of its own.
+        let error = 1.13 * (8.0 * scaled.abs() + (scaled + beta).abs()) + 8.0 * (1.0 + exact.abs());
+        (exact, error * ulp(1.0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::Activation;
+
+    #[test]
+    fn channels_have_their_own_statistics() {
+        let op = BatchNorm::new([1, 2, 1, 2]).eps(0.0);
+        let x = [1.0f32, 3.0, 10.0, 30.0];
+        let channels: [&[f32]; 4] = [&[2.0, 20.0], &[1.0, 100.0], &[1.0, 2.0], &[0.5, 0.0]];
+        assert_eq!(batch_norm(&op, &x, channels), [-0.5, 1.5, -2.0, 2.0]);
+        assert_eq!(batch_norm(&op.activation(Activation::Relu), &x, channels), [0.0, 1.5, 0.0, 2.0]);
+        let bound = batch_norm_bound(&BatchNorm::new([1, 2, 1, 2]), &x, channels);
+        assert!(bound.iter().all(|b| *b > 0.0 && *b < 1e-5));
+    }
+}

@@ -1,0 +1,43 @@
+//! The gradient of a bias.
+
+use super::Number;
+use super::number::{spread, ulp};
+
+/// The sum of `dy`, images of `channels` planes of `plane` elements, over all but the channels.
+pub fn bias_backward<T: Number>(channels: usize, plane: usize, dy: &[T]) -> Vec<T> {
+    sums(channels, plane, dy).into_iter().map(|(exact, _)| T::from_f64(exact)).collect()
+}
+
+/// How far from [`bias_backward`] each sum may be after the op ran: its chains of additions, over a plane, a block of
+/// images and all blocks.
+pub fn bias_backward_bound<T: Number>(channels: usize, plane: usize, dy: &[T]) -> Vec<f64> {
+    let images = dy.len().checked_div(channels * plane).unwrap_or(0);
+    let chain = (plane.min(200) + images.min(320 + images / 128)) as f64;
+    let of = |(exact, size)| spread(T::from_f64(exact), exact, chain * ulp(1.0) * size);
+    sums(channels, plane, dy).into_iter().map(of).collect()
+}
+
+/// Each sum, and that of the sizes.
+fn sums<T: Number>(channels: usize, plane: usize, dy: &[T]) -> Vec<(f64, f64)> {
+    let mut sums = vec![(0.0, 0.0); channels];
+    for (i, g) in dy.iter().enumerate() {
+        let sum = &mut sums[i / plane % channels];
+        sum.0 += g.to_f64();
+        sum.1 += g.to_f64().abs();
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_are_summed_over_images_and_planes() {
+        let dy = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+        assert_eq!(bias_backward(2, 2, &dy), [1.0 + 2.0 + 5.0 + 6.0, 3.0 + 4.0 + 7.0 + 8.0]);
+        assert_eq!(bias_backward(4, 1, &dy), [6.0, 8.0, 10.0, 12.0]);
+        assert_eq!(bias_backward::<f32>(3, 1, &[]), [0.0; 3]);
+        assert!(bias_backward_bound(4, 1, &dy).iter().all(|b| *b > 0.0 && *b < 1e-5));
+    }
+}

@@ -1,0 +1,202 @@
+//! Convolution layers, product by product in f64.
+
+use super::activation::activate;
+use super::number::{spread, ulp};
+use crate::conv::{Conv, Layer};
+use crate::dense::Activation;
+use crate::error::{Result, err};
+
+/// The output of the layer, with a bias for each channel where there is one.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape): a shape that is none, or an operand that does not have it.
+pub fn conv(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
+    Ok(outputs(op, x, w, bias)?.iter().map(|sum| sum.exact as f32).collect())
+}
+
+/// How far from [`conv`] each output may be after the op ran: `gamma(k + 4)` times the sizes of its k products, with
+/// `gamma(j) = j u / (1 - j u)` and u = 2^-24; through the activation. Where the variant may be Winograd's, 256 times
+/// that of products as large as the largest cells and weights make them: what its transforms come to at the worst.
+///
+/// # Errors
+/// As [`conv`].
+pub fn conv_bound(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f64>> {
+    Ok(outputs(op, x, w, bias)?.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect())
+}
+
+/// A sum of products, then what is made of it.
+#[derive(Clone, Default)]
+pub(super) struct Sum {
+    pub(super) exact: f64,
+    /// How far the computed one may be from it.
+    pub(super) error: f64,
+    products: usize,
+}
+
+impl Sum {
+    /// While products are added, `error` is the sum of their sizes.
+    pub(super) fn add(&mut self, product: f64) {
+        self.exact += product;
+        self.error += product.abs();
+        self.products += 1;
+    }
+
+    /// The sum is complete, after so many roundings.
+    pub(super) fn close(&mut self, terms: f64) {
+        let u = 2f64.powi(-24);
+        self.error *= terms * u / (1.0 - terms * u);
+    }
+
+    /// The sum is complete, of so many products as it had.
+    pub(super) fn finish(&mut self) {
+        self.close(self.products as f64 + 4.0);
+    }
+
+    /// The sum of a layer, with bias and activation.
+    fn end(&mut self, bias: Option<f32>, activation: Activation) {
+        let u = ulp(1.0);
+        if let Some(bias) = bias {
+            self.exact += f64::from(bias);
+            self.error += u * self.exact.abs();
+        }
+        let (slope, own) = match activation {
+            Activation::None | Activation::Relu => (1.0, 0.0),
+            Activation::Sigmoid => (0.25, 8.0 * u),
+            Activation::Tanh => (1.0, 8.0 * u),
+            // Where x Phi(x) is steepest.
+            Activation::Gelu => (1.13, 8.0 * u),
+        };
+        self.exact = activate(activation, self.exact);
+        self.error = slope * self.error + own * (1.0 + self.exact.abs());
+    }
+}
+
+/// How much Winograd's transforms may enlarge the error of a sum.
+pub(super) const WINOGRAD: f64 = 256.0;
+
+/// What a layer makes of its sums: their number along an image, bias, activation, and what Winograd's transforms bring.
+pub(super) struct End<'a> {
+    pub(super) channels: usize,
+    pub(super) pixels: usize,
+    pub(super) bias: Option<&'a [f32]>,
+    pub(super) activation: Activation,
+    /// The largest cell and weight, and channels of a window, where the sums may be Winograd's.
+    pub(super) winograd: Option<[f64; 3]>,
+}
+
+impl End<'_> {
+    pub(super) fn close(&self, sums: &mut [Sum]) {
+        for (i, sum) in sums.iter_mut().enumerate() {
+            match self.winograd {
+                None => sum.finish(),
+                Some([cell, weight, channels]) => {
+                    sum.error = WINOGRAD * 9.0 * channels * cell * weight;
+                    sum.close(channels + 36.0);
+                }
+            }
+            sum.end(self.bias.map(|bias| bias[i / self.pixels % self.channels]), self.activation);
+        }
+    }
+}
+
+/// The largest of the sizes.
+pub(super) fn largest(x: &[f32]) -> f64 {
+    x.iter().fold(0.0, |most, x| f64::from(x.abs()).max(most))
+}
+
+/// Whether windows are those of Winograd's variant.
+pub(super) fn is_winograd(layer: &Layer) -> bool {
+    layer.kernel == [3, 3] && layer.stride == [1, 1] && layer.dilation == [1, 1]
+}
+
+fn outputs(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<Sum>> {
+    let (layer, activation, maybe_winograd) = op.parts();
+    let [_, m, p, q] = layer.output_shape()?;
+    let [len_x, len_w, len_y] = layer.lengths()?;
+    check(layer, &[("x", x.len(), len_x), ("w", w.len(), len_w)])?;
+    if let Some(bias) = bias {
+        check(layer, &[("bias", bias.len(), m)])?;
+    }
+    let mut sums = vec![Sum::default(); len_y];
+    each_product(layer, [p, q], |at| sums[at.y].add(f64::from(x[at.x]) * f64::from(w[at.w])));
+    let channels = (layer.shape[1] / layer.groups) as f64;
+    let winograd = (maybe_winograd && is_winograd(layer)).then(|| [largest(x), largest(w), channels]);
+    End { channels: m, pixels: p * q, bias, activation, winograd }.close(&mut sums);
+    Ok(sums)
+}
+
+/// Whether operands are as long as the layer says: name, length, length wanted.
+pub(super) fn check(layer: &Layer, operands: &[(&str, usize, usize)]) -> Result<()> {
+    for (name, len, wanted) in operands {
+        if len != wanted {
+            return Err(err!(
+                Shape,
+                "reference {}: {name} has {len} elements; it must have {wanted}",
+                layer.op
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Where the factors of a product, and the sum it belongs to, lie: in x, the weights and the output of the layer.
+pub(super) struct At {
+    pub(super) x: usize,
+    pub(super) w: usize,
+    pub(super) y: usize,
+}
+
+/// Calls `visit` for every product of a layer with an output of P x Q, but those with padding.
+pub(super) fn each_product(layer: &Layer, [p, q]: [usize; 2], mut visit: impl FnMut(At)) {
+    let Layer { shape: [n, c, h, w], filters, kernel: [r, s], stride, pads, dilation, groups, .. } = *layer;
+    let (from, to) = (c / groups, filters / groups);
+    let along = |axis: usize, i: usize, a: usize, size: usize| {
+        (i * stride[axis] + a * dilation[axis]).checked_sub(pads[axis]).filter(|at| *at < size)
+    };
+    for image in 0..n {
+        for filter in 0..filters {
+            for (i, j) in (0..p).flat_map(|i| (0..q).map(move |j| (i, j))) {
+                let y = ((image * filters + filter) * p + i) * q + j;
+                for channel in 0..from {
+                    let plane = image * c + filter / to * from + channel;
+                    for (a, b) in (0..r).flat_map(|a| (0..s).map(move |b| (a, b))) {
+                        if let (Some(row), Some(column)) = (along(0, i, a, h), along(1, j, b, w)) {
+                            let x = (plane * h + row) * w + column;
+                            visit(At { x, w: ((filter * from + channel) * r + a) * s + b, y });
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const X: [f32; 9] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
+
+    #[test]
+    fn sums_of_windows_are_known() {
+        let op = Conv::new([1, 1, 3, 3], 1, [2, 2]);
+        assert_eq!(conv(&op, &X, &[1.0, 0.0, 0.0, 10.0], None).unwrap(), [51.0, 62.0, 84.0, 95.0]);
+        let same = Conv::new([1, 1, 3, 3], 1, [3, 3]).pad([1, 1]);
+        let right = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
+        assert_eq!(conv(&same, &X, &right, None).unwrap(), [2.0, 3.0, 0.0, 5.0, 6.0, 0.0, 8.0, 9.0, 0.0]);
+        let corners = Conv::new([1, 1, 3, 3], 1, [2, 2]).dilation([2, 2]);
+        assert_eq!(conv(&corners, &X, &[1.0, 1.0, 1.0, 1.0], Some(&[0.5])).unwrap(), [20.5]);
+        let strided = Conv::new([1, 1, 3, 3], 1, [1, 1]).stride([2, 2]).pad_each([0, 0, 0, 1]);
+        assert_eq!(conv(&strided, &X, &[1.0], None).unwrap(), [1.0, 3.0, 7.0, 9.0]);
+    }
+
+    #[test]
+    fn groups_see_their_channels() {
+        let op = Conv::new([1, 2, 1, 2], 4, [1, 1]).groups(2).activation(Activation::Relu);
+        let y = conv(&op, &[1.0, -2.0, 3.0, 4.0], &[1.0, 2.0, 3.0, -1.0], None).unwrap();
+        assert_eq!(y, [1.0, 0.0, 2.0, 0.0, 9.0, 12.0, 0.0, 0.0]);
+        let op = Conv::new([1, 2, 1, 2], 1, [1, 1]);
+        assert_eq!(conv(&op, &[1.0, 2.0, 3.0, 4.0], &[10.0, 1.0], None).unwrap(), [13.0, 24.0]);
+        assert!(conv(&op, &X, &[10.0, 1.0], None).is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! The gradient of a convolution layer by its input.
+
+use super::conv::{End, Sum, check, each_product, is_winograd, largest};
+use super::number::spread;
+use crate::conv::ConvBackwardData;
+use crate::dense::Activation;
+use crate::error::Result;
+
+/// The gradient by x, of that by the output.
+///
+/// # Errors
+/// As [`conv`](super::conv).
+pub fn conv_backward_data(op: &ConvBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<f32>> {
+    Ok(sums(op, dy, w)?.iter().map(|sum| sum.exact as f32).collect())
+}
+
+/// How far from [`conv_backward_data`] each element may be after the op ran; see [`conv_bound`](super::conv_bound).
+///
+/// # Errors
+/// As [`conv`](super::conv).
+pub fn conv_backward_data_bound(op: &ConvBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<f64>> {
+    Ok(sums(op, dy, w)?.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect())
+}
+
+fn sums(op: &ConvBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<Sum>> {
+    let (layer, maybe_winograd) = op.parts();
+    let [_, filters, p, q] = layer.output_shape()?;
+    let [len_x, len_w, len_y] = layer.lengths()?;
+    check(layer, &[("dy", dy.len(), len_y), ("w", w.len(), len_w)])?;
+    let mut sums = vec![Sum::default(); len_x];
+    each_product(layer, [p, q], |at| sums[at.x].add(f64::from(dy[at.y]) * f64::from(w[at.w])));
+    let channels = (filters / layer.groups) as f64;
+    let winograd = (maybe_winograd && is_winograd(layer)).then(|| [largest(dy), largest(w), channels]);
+    let [_, channels, h, w] = layer.shape;
+    End { channels, pixels: h * w, bias: None, activation: Activation::None, winograd }.close(&mut sums);
+    Ok(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conv::Conv;
+    use crate::reference::conv;
+
+    #[test]
+    fn every_output_gives_its_window_back() {
+        let layer = Conv::new([1, 1, 1, 4], 1, [1, 2]).stride([1, 2]);
+        let dx = conv_backward_data(&ConvBackwardData::new(&layer), &[1.0, 10.0], &[2.0, 3.0]).unwrap();
+        assert_eq!(dx, [2.0, 3.0, 20.0, 30.0]);
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_finite_differences() {
+        let layer = Conv::new([2, 4, 5, 6], 6, [3, 2]).stride([2, 1]).pad([1, 1]).dilation([1, 2]).groups(2);
+        let [len_x, len_w, len_y] = layer.parts().0.lengths().unwrap();
+        let value = |i: usize| ((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0;
+        let x: Vec<f32> = (0..len_x).map(value).collect();
+        let w: Vec<f32> = (0..len_w).map(|i| value(i + 5)).collect();
+        let dy: Vec<f32> = (0..len_y).map(|i| value(3 * i)).collect();
+        let loss = |x: &[f32]| {
+            let y = conv(&layer, x, &w, None).unwrap();
+            y.iter().zip(&dy).map(|(y, dy)| f64::from(*y) * f64::from(*dy)).sum::<f64>()
+        };
+        let dx = conv_backward_data(&ConvBackwardData::new(&layer), &dy, &w).unwrap();
+        for i in 0..len_x {
+            let (mut up, mut down) = (x.clone(), x.clone());
+            up[i] += 0.5;
+            down[i] -= 0.5;
+            // The layer is linear: any step will do.
+            let slope = (loss(&up) - loss(&down)) / f64::from(up[i] - down[i]);
+            assert!((slope - f64::from(dx[i])).abs() < 1e-4, "{i}: {slope} {}", dx[i]);
+        }
+    }
+}

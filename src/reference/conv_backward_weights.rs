@@ -1,0 +1,122 @@
+//! The gradients of a convolution layer by its weights and bias.
+
+use super::conv::{Sum, WINOGRAD, check, each_product, is_winograd, largest};
+use super::number::spread;
+use crate::conv::ConvBackwardWeights;
+use crate::error::Result;
+
+/// The gradient by the weights, of that by the output.
+///
+/// # Errors
+/// As [`conv`](super::conv).
+pub fn conv_backward_weights(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<f32>> {
+    Ok(weights(op, x, dy)?.iter().map(|sum| sum.exact as f32).collect())
+}
+
+/// How far from [`conv_backward_weights`] each element may be after the op ran: `gamma(k + 4)` times the sizes of its
+/// k products; where the variant may be Winograd's, as [`conv_bound`](super::conv_bound).
+///
+/// # Errors
+/// As [`conv`](super::conv).
+pub fn conv_backward_weights_bound(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<f64>> {
+    Ok(bounds(&weights(op, x, dy)?))
+}
+
+/// The gradient by the bias.
+///
+/// # Errors
+/// As [`conv`](super::conv).
+pub fn conv_backward_bias(op: &ConvBackwardWeights, dy: &[f32]) -> Result<Vec<f32>> {
+    Ok(bias(op, dy)?.iter().map(|sum| sum.exact as f32).collect())
+}
+
+/// How far from [`conv_backward_bias`] each element may be after the op ran.
+///
+/// # Errors
+/// As [`conv`](super::conv).
+pub fn conv_backward_bias_bound(op: &ConvBackwardWeights, dy: &[f32]) -> Result<Vec<f64>> {
+    Ok(bounds(&bias(op, dy)?))
+}
+
+fn bounds(sums: &[Sum]) -> Vec<f64> {
+    sums.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect()
+}
+
+fn weights(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<Sum>> {
+    let (layer, maybe_winograd) = op.parts();
+    let [n, _, p, q] = layer.output_shape()?;
+    let [len_x, len_w, len_y] = layer.lengths()?;
+    check(layer, &[("x", x.len(), len_x), ("dy", dy.len(), len_y)])?;
+    let mut sums = vec![Sum::default(); len_w];
+    each_product(layer, [p, q], |at| sums[at.w].add(f64::from(x[at.x]) * f64::from(dy[at.y])));
+    if maybe_winograd && is_winograd(layer) {
+        let tiles = (n * p.div_ceil(4) * q.div_ceil(4)) as f64;
+        for sum in &mut sums {
+            sum.error = WINOGRAD * 16.0 * tiles * largest(x) * largest(dy);
+            sum.close(tiles + 64.0);
+        }
+    } else {
+        sums.iter_mut().for_each(Sum::finish);
+    }
+    Ok(sums)
+}
+
+fn bias(op: &ConvBackwardWeights, dy: &[f32]) -> Result<Vec<Sum>> {
+    let layer = op.parts().0;
+    let [_, filters, p, q] = layer.output_shape()?;
+    check(layer, &[("dy", dy.len(), layer.lengths()?[2])])?;
+    let mut sums = vec![Sum::default(); filters];
+    for (i, dy) in dy.iter().enumerate() {
+        sums[i / (p * q) % filters].add(f64::from(*dy));
+    }
+    sums.iter_mut().for_each(Sum::finish);
+    Ok(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conv::Conv;
+    use crate::reference::conv;
+
+    #[test]
+    fn every_weight_sees_its_cells() {
+        let layer = Conv::new([2, 1, 1, 3], 1, [1, 2]);
+        let op = ConvBackwardWeights::new(&layer);
+        let (x, dy) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!(conv_backward_weights(&op, &x, &dy).unwrap(), [5421.0, 6532.0]);
+        assert_eq!(conv_backward_bias(&op, &dy).unwrap(), [1111.0]);
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_finite_differences() {
+        let layer = Conv::new([2, 4, 5, 6], 6, [3, 2]).stride([2, 1]).pad([1, 1]).dilation([1, 2]).groups(2);
+        let op = ConvBackwardWeights::new(&layer);
+        let [len_x, len_w, len_y] = op.parts().0.lengths().unwrap();
+        let value = |i: usize| ((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0;
+        let x: Vec<f32> = (0..len_x).map(value).collect();
+        let w: Vec<f32> = (0..len_w).map(|i| value(i + 5)).collect();
+        let dy: Vec<f32> = (0..len_y).map(|i| value(3 * i)).collect();
+        let loss = |w: &[f32], bias: &[f32]| {
+            let y = conv(&layer, &x, w, Some(bias)).unwrap();
+            y.iter().zip(&dy).map(|(y, dy)| f64::from(*y) * f64::from(*dy)).sum::<f64>()
+        };
+        let zeros = [0.0; 6];
+        let dw = conv_backward_weights(&op, &x, &dy).unwrap();
+        for i in 0..len_w {
+            let (mut up, mut down) = (w.clone(), w.clone());
+            up[i] += 0.5;
+            down[i] -= 0.5;
+            // The layer is linear: any step will do.
+            let slope = (loss(&up, &zeros) - loss(&down, &zeros)) / f64::from(up[i] - down[i]);
+            assert!((slope - f64::from(dw[i])).abs() < 1e-4, "{i}: {slope} {}", dw[i]);
+        }
+        let db = conv_backward_bias(&op, &dy).unwrap();
+        for i in 0..6 {
+            let mut up = zeros;
+            up[i] = 1.0;
+            let slope = loss(&w, &up) - loss(&w, &zeros);
+            assert!((slope - f64::from(db[i])).abs() < 1e-4, "{i}: {slope} {}", db[i]);
+        }
+    }
+}

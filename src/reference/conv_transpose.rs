@@ -1,0 +1,62 @@
+//! Transposed convolution.
+
+use super::conv::{End, Sum, check, each_product, is_winograd, largest};
+use super::number::spread;
+use crate::conv::ConvTranspose;
+use crate::error::Result;
+
+/// The output of the layer, with a bias for each channel where there is one.
+///
+/// # Errors
+/// As [`conv`](super::conv).
+pub fn conv_transpose(op: &ConvTranspose, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
+    Ok(sums(op, x, w, bias)?.iter().map(|sum| sum.exact as f32).collect())
+}
+
+/// How far from [`conv_transpose`] each output may be after the op ran; see [`conv_bound`](super::conv_bound).
+///
+/// # Errors
+/// As [`conv`](super::conv).
+pub fn conv_transpose_bound(
+    op: &ConvTranspose,
+    x: &[f32],
+    w: &[f32],
+    bias: Option<&[f32]>,
+) -> Result<Vec<f64>> {
+    let sums = sums(op, x, w, bias)?;
+    Ok(sums.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect())
+}
+
+fn sums(op: &ConvTranspose, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<Sum>> {
+    let (layer, (activation, maybe_winograd)) = (op.layer()?, op.end());
+    let [output, len_w, _] = layer.lengths()?;
+    let [height, width] = op.size();
+    let [n, channels, p, q] = layer.shape;
+    check(&layer, &[("x", x.len(), n * layer.filters * height * width), ("w", w.len(), len_w)])?;
+    if let Some(bias) = bias {
+        check(&layer, &[("bias", bias.len(), channels)])?;
+    }
+    let mut sums = vec![Sum::default(); output];
+    each_product(&layer, [height, width], |at| sums[at.x].add(f64::from(x[at.y]) * f64::from(w[at.w])));
+    let from = (layer.filters / layer.groups) as f64;
+    let winograd = (maybe_winograd && is_winograd(&layer)).then(|| [largest(x), largest(w), from]);
+    End { channels, pixels: p * q, bias, activation, winograd }.close(&mut sums);
+    Ok(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_element_adds_its_window() {
+        let op = ConvTranspose::new([1, 1, 1, 2], 1, [1, 3]).stride([1, 2]);
+        let w = [1.0, 2.0, 3.0];
+        assert_eq!(conv_transpose(&op, &[1.0, 10.0], &w, None).unwrap(), [1.0, 2.0, 13.0, 20.0, 30.0]);
+        let more = op.clone().output_padding([0, 1]);
+        let y = conv_transpose(&more, &[1.0, 10.0], &w, Some(&[0.5])).unwrap();
+        assert_eq!(y, [1.5, 2.5, 13.5, 20.5, 30.5, 0.5]);
+        let less = op.pad([0, 1]);
+        assert_eq!(conv_transpose(&less, &[1.0, 10.0], &w, None).unwrap(), [2.0, 13.0, 20.0]);
+    }
+}

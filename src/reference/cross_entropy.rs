@@ -1,0 +1,74 @@
+//! Cross-entropy of logits with labels.
+
+use super::Number;
+use super::number::{spread, ulp};
+use super::softmax::{chain, exp_ulps, rows};
+
+/// The loss of each row of `classes` logits, their mean, and the gradient of that. A label that is no class gives NaN.
+pub fn cross_entropy<T: Number>(classes: usize, logits: &[T], labels: &[u32]) -> (Vec<T>, T, Vec<T>) {
+    let (losses, mean, gradient) = results(classes, logits, labels);
+    let rounded = |values: Vec<(f64, f64)>| values.into_iter().map(|(exact, _)| T::from_f64(exact)).collect();
+    (rounded(losses), T::from_f64(mean.0), rounded(gradient))
+}
+
+/// How far from [`cross_entropy`] each may be after the op ran: the sum of exponentials as in
+/// [`softmax_bound`](super::softmax_bound), its logarithm by 2^-21 between 0.5 and 2 and by 3 ULP elsewhere, differences,
+/// and the mean by its chain of additions.
+pub fn cross_entropy_bound<T: Number>(
+    classes: usize,
+    logits: &[T],
+    labels: &[u32],
+) -> (Vec<f64>, f64, Vec<f64>) {
+    let (losses, mean, gradient) = results(classes, logits, labels);
+    let of = |(exact, error): (f64, f64)| spread(T::from_f64(exact), exact, error);
+    (losses.into_iter().map(of).collect(), of(mean), gradient.into_iter().map(of).collect())
+}
+
+type Pairs = Vec<(f64, f64)>;
+
+/// Results with their errors.
+fn results<T: Number>(classes: usize, logits: &[T], labels: &[u32]) -> (Pairs, (f64, f64), Pairs) {
+    let (u, count) = (ulp(1.0), labels.len() as f64);
+    let (mut losses, mut gradient) = (Vec::new(), Vec::new());
+    for (row, &label) in rows(classes, logits).zip(labels) {
+        let label = label as usize;
+        let log = row.sum.ln();
+        let sum_error = row.sum_error();
+        let below = row.below.get(label).copied().unwrap_or(f64::NAN);
+        let of_log = if row.sum <= 2.0 { 2f64.powi(-21) } else { 3.0 * ulp(log) };
+        losses.push((log - below, sum_error + of_log + u * below.abs() + ulp(log - below)));
+        for (i, d) in row.below.iter().enumerate() {
+            let p = if label < classes { d.exp() / row.sum } else { f64::NAN };
+            let hot = f64::from(u8::from(i == label));
+            let error = p * ((exp_ulps(*d) + 4.0) * u + sum_error) + 2.0 * u * (p - hot).abs();
+            gradient.push(((p - hot) / count, (error + u * (p - hot).abs()) / count));
+        }
+    }
+    let total: f64 = losses.iter().map(|l| l.0).sum();
+    let errors: f64 = losses.iter().map(|l| l.1 + chain(labels.len()) * u * l.0.abs()).sum();
+    let mean = total / count;
+    (losses, (mean, errors / count + 3.0 * u * mean.abs()), gradient)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_logits_cost_the_logarithm_of_their_number() {
+        let (losses, mean, gradient) = cross_entropy(4, &[7.0f32; 8], &[0, 3]);
+        assert_eq!((losses[0], losses[1], mean), (4f32.ln(), 4f32.ln(), 4f32.ln()));
+        assert_eq!(gradient, [-0.375, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, -0.375]);
+        let (losses, mean, gradient) = cross_entropy(2, &[0.0f32; 4], &[1, 2]);
+        assert!(losses[0] > 0.0 && losses[1].is_nan() && mean.is_nan());
+        assert!(gradient[0] > 0.0 && gradient[2].is_nan() && gradient[3].is_nan());
+    }
+
+    #[test]
+    fn gradient_is_that_of_finite_differences() {
+        let (x, labels) = ([0.3f32, -1.0, 0.5, 2.0, 0.0, -0.5], [2, 0]);
+        let (.., dx) = cross_entropy(3, &x, &labels);
+        // Of the exact mean: one that was rounded has too few digits.
+        super::super::assert_slopes(&x, &dx, |x| results(3, x, &labels).1.0);
+    }
+}

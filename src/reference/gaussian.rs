@@ -1,0 +1,75 @@
+//! Gaussian blur.
+
+use super::conv3d::outside;
+use crate::element::Element;
+use crate::image::Gaussian;
+
+/// The sum of each element, and the same with every term made positive.
+fn sums<T: Element + Into<f64>>(op: &Gaussian, input: &[T]) -> Vec<(f64, f64)> {
+    let values = input.iter().map(|&x| x.into()).map(|x: f64| (x, x.abs())).collect::<Vec<_>>();
+    let [planes, h, row] = op.image.extents();
+    let step = op.image.step();
+    let (weights, radius) = (op.weights(), op.reach() as isize);
+    // Along an axis of `n` places, whose neighbours are so far apart.
+    let along = |values: &[(f64, f64)], n: usize, apart: usize| -> Vec<(f64, f64)> {
+        (0..values.len())
+            .map(|place| {
+                let i = place / apart % n;
+                let terms = weights.iter().zip(-radius..).filter_map(|(weight, off)| {
+                    let from = outside(op.boundary, i as isize + off, n)?;
+                    let (sum, size) = values[place - i * apart + from * apart];
+                    Some((weight * sum, weight * size))
+                });
+                terms.fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
+            })
+            .collect()
+    };
+    if planes * h * row == 0 {
+        return Vec::new();
+    }
+    along(&along(&values, row / step, step), h, row)
+}
+
+/// What `op` makes of an image, not rounded. For `u8` round to the nearest.
+pub fn gaussian<T: Element + Into<f64>>(op: &Gaussian, input: &[T]) -> Vec<f64> {
+    sums(op, input).into_iter().map(|(sum, _)| sum).collect()
+}
+
+/// How far from [`gaussian`] each element may be, before it is rounded to `u8`.
+pub fn gaussian_bound<T: Element + Into<f64>>(op: &Gaussian, input: &[T]) -> Vec<f64> {
+    // A rounding of a sum a term, one of each weight, and one of their product; the naive one sums by windows.
+    let taps = op.weights().len() as f64;
+    let gamma = (taps * taps + 8.0) / 2.0;
+    let flush = 2.0 * taps * taps * f64::from(f32::MIN_POSITIVE);
+    sums(op, input).into_iter().map(|(_, size)| gamma * 2f64.powi(-23) * size + flush).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conv::Boundary;
+    use crate::image::Image;
+
+    #[test]
+    fn known_curves() {
+        // exp(-1/2) twice and 1: 0.2741, 0.4519, 0.2741.
+        let side = (-0.5f64).exp() / (1.0 + 2.0 * (-0.5f64).exp());
+        let middle = 1.0 - 2.0 * side;
+        let op = Gaussian::new([1, 3], 1.0).radius(1);
+        let near = |got: &[f64], want: &[f64]| got.iter().zip(want).all(|(g, w)| (g - w).abs() < 1e-12);
+        assert!(near(&gaussian(&op, &[0u8, 1, 0]), &[side, middle, side]));
+        // The rows above and below are the same row.
+        assert!(near(&gaussian(&op, &[1u8, 0, 0]), &[side + middle, side, 0.0]));
+        let zero = op.clone().boundary(Boundary::Zero);
+        assert!(near(&gaussian(&zero, &[1u8, 0, 0]), &[middle * middle, middle * side, 0.0]));
+        let wrap = Gaussian::new([3, 3], 1.0).radius(1).boundary(Boundary::Wrap);
+        let corner = gaussian(&wrap, &[0u8, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert!(near(&corner[..2], &[side * side, side * side]) && near(&corner[8..], &[middle * middle]));
+        // Channels do not mix, in both layouts.
+        let pair = Gaussian::new(Image::new(1, 2, 2), 1.0).radius(1);
+        assert!(near(&gaussian(&pair, &[0u8, 8, 0, 8]), &[0.0, 8.0, 0.0, 8.0]));
+        let planes = Gaussian::new(Image::new(1, 2, 2).planar(), 1.0).radius(1);
+        assert!(near(&gaussian(&planes, &[0u8, 0, 8, 8]), &[0.0, 0.0, 8.0, 8.0]));
+        assert_eq!((op.reach(), Gaussian::new([1, 1], 1.5).reach()), (1, 6));
+    }
+}

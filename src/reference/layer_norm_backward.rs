@@ -1,0 +1,91 @@
+//! The gradients of layer norm.
+
+use super::Number;
+use super::number::{spread, ulp};
+use super::softmax::chain;
+use crate::nn::LayerNormBackward;
+
+/// The gradients by x, gamma and beta; a row has as many elements as `gamma`. Of the descriptor only the epsilon counts.
+pub fn layer_norm_backward<T: Number>(op: &LayerNormBackward, x: &[T], gamma: &[T], dy: &[T]) -> [Vec<T>; 3] {
+    differentiate(true, op.epsilon(), x, gamma, dy)
+        .map(|part| part.into_iter().map(|(exact, _)| T::from_f64(exact)).collect())
+}
+
+/// How far from [`layer_norm_backward`] each element may be after the op ran: the means of a row by their chains of
+/// additions, sums of columns by theirs, the inverse root by 2 ULP, and the roundings behind.
+pub fn layer_norm_backward_bound<T: Number>(
+    op: &LayerNormBackward,
+    x: &[T],
+    gamma: &[T],
+    dy: &[T],
+) -> [Vec<f64>; 3] {
+    differentiate(true, op.epsilon(), x, gamma, dy)
+        .map(|part| part.into_iter().map(|(exact, error)| spread(T::from_f64(exact), exact, error)).collect())
+}
+
+/// dx, dgamma and dbeta with their errors, of layer norm (centred) or RMS norm.
+pub(super) fn differentiate<T: Number>(
+    centered: bool,
+    eps: f32,
+    x: &[T],
+    gamma: &[T],
+    dy: &[T],
+) -> [Vec<(f64, f64)>; 3] {
+    let (n, eps, u) = (gamma.len(), f64::from(eps), ulp(1.0));
+    let rows = x.len().checked_div(n).unwrap_or(0);
+    let mut dx = Vec::with_capacity(x.len());
+    let (mut dgamma, mut dbeta) = (vec![(0.0, 0.0); n], vec![(0.0, 0.0); n]);
+    // The chain over rows: within a block, and over blocks.
+    let columns = rows.min(320) as f64 + 8.0;
+    for (x, dy) in x.chunks(n.max(1)).zip(dy.chunks(n.max(1))) {
+        let numbers = |values: &[T]| values.iter().map(|v| v.to_f64()).collect::<Vec<f64>>();
+        let (x, dy) = (numbers(x), numbers(dy));
+        let mean_of = |values: &dyn Fn(usize) -> f64| (0..n).map(values).sum::<f64>() / n as f64;
+        let mean = if centered { mean_of(&|i| x[i]) } else { 0.0 };
+        let d: Vec<f64> = x.iter().map(|x| x - mean).collect();
+        let s = 1.0 / (mean_of(&|i| d[i] * d[i]) + eps).sqrt();
+        let g: Vec<f64> = dy.iter().zip(gamma).map(|(g, gamma)| g * gamma.to_f64()).collect();
+        let drift = if centered { mean_of(&|i| g[i]) } else { 0.0 };
+        let pull = mean_of(&|i| g[i] * d[i]) * s * s;
+        let (of_g, of_gd) = (mean_of(&|i| g[i].abs()), mean_of(&|i| (g[i] * d[i]).abs()) * s * s);
+        // Of the mean, in units of the deviation; it moves d, and with it the root and the sums.
+        let off = if centered { (chain(n) + 4.0) * u * mean_of(&|i| x[i].abs()) } else { 0.0 };
+        let of_root = (chain(n) + 8.0) * u + 2.0 * off * s + off * off * s * s;
+        for i in 0..n {
+            let exact = s * (g[i] - drift - d[i] * pull);
+            let sums = (chain(n) + 8.0) * u * (of_g + d[i].abs() * of_gd);
+            let moved = off * (pull.abs() + d[i].abs() * s * s * of_g);
+            let size = g[i].abs() + of_g + d[i].abs() * of_gd;
+            dx.push((exact, s * (sums + moved + size * (of_root + 6.0 * u))));
+            let term = dy[i] * d[i] * s;
+            dgamma[i].0 += term;
+            dgamma[i].1 += term.abs() * (columns * u + of_root + 6.0 * u) + dy[i].abs() * s * off;
+            dbeta[i].0 += dy[i];
+            dbeta[i].1 += dy[i].abs() * columns * u;
+        }
+    }
+    [dx, dgamma, dbeta]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{assert_slopes, layer_norm};
+    use super::*;
+    use crate::nn::LayerNorm;
+
+    #[test]
+    fn gradients_are_those_of_finite_differences() {
+        let norm = LayerNorm::new(2, 3);
+        let x = [0.3f32, -1.0, 0.5, 2.0, 1.0, -0.5];
+        let (gamma, beta, dy) =
+            ([0.5f32, 2.0, -1.0], [0.1f32, 0.2, 0.3], [1.0f32, -2.0, 0.5, 3.0, -1.0, 0.25]);
+        let [dx, dgamma, dbeta] = layer_norm_backward(&LayerNormBackward::new(2, 3), &x, &gamma, &dy);
+        let loss = |x: &[f32], gamma: &[f32], beta: &[f32]| -> f64 {
+            let y = layer_norm(&norm, x, gamma, Some(beta));
+            y.iter().zip(&dy).map(|(y, g)| f64::from(*y) * f64::from(*g)).sum()
+        };
+        assert_slopes(&x, &dx, |x| loss(x, &gamma, &beta));
+        assert_slopes(&gamma, &dgamma, |gamma| loss(&x, gamma, &beta));
+        assert_slopes(&beta, &dbeta, |beta| loss(&x, &gamma, beta));
+    }
+}

@@ -1,0 +1,59 @@
+//! The gradient of the logarithm of softmax.
+
+use super::Number;
+use super::number::{spread, ulp};
+use super::softmax::{chain, exp_ulps};
+
+/// `dy - e^y sum(dy)` of each row of `n` elements.
+pub fn log_softmax_backward<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<T> {
+    elements(n, y, dy).into_iter().map(|(exact, _)| T::from_f64(exact)).collect()
+}
+
+/// How far from [`log_softmax_backward`] each element may be after the op ran: the sum by its chain of additions, the
+/// exponential by `3 + 2 |y|` ULP, and two roundings.
+pub fn log_softmax_backward_bound<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<f64> {
+    let of = |(exact, error)| spread(T::from_f64(exact), exact, error);
+    elements(n, y, dy).into_iter().map(of).collect()
+}
+
+/// Results with their errors.
+fn elements<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<(f64, f64)> {
+    let rows = y.chunks(n.max(1)).zip(dy.chunks(n.max(1)));
+    let of_row = |(y, dy): (&[T], &[T])| {
+        let total: f64 = dy.iter().map(|g| g.to_f64()).sum();
+        let size: f64 = dy.iter().map(|g| g.to_f64().abs()).sum();
+        let of = |(y, g): (&T, &T)| {
+            let (p, g) = (y.to_f64().exp(), g.to_f64());
+            let exact = g - p * total;
+            let of_exp = if p > 0.0 { exp_ulps(y.to_f64()) + 1.0 } else { 0.0 };
+            (exact, ulp(1.0) * (p * (chain(n) * size + of_exp * total.abs()) + exact.abs() + g.abs()))
+        };
+        y.iter().zip(dy).map(of).collect::<Vec<_>>()
+    };
+    rows.flat_map(of_row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gradient_is_that_of_finite_differences() {
+        use super::super::log_softmax;
+        let (x, dy) = ([0.3f32, -1.0, 0.5, 2.0], [1.0f32, -2.0, 0.5, 3.0]);
+        let dx = log_softmax_backward(4, &log_softmax(4, &x), &dy);
+        let loss = |x: &[f32]| -> f64 {
+            log_softmax(4, x).iter().zip(&dy).map(|(y, g)| f64::from(*y) * f64::from(*g)).sum()
+        };
+        super::super::assert_slopes(&x, &dx, loss);
+    }
+
+    #[test]
+    fn bound_is_small() {
+        assert!(
+            log_softmax_backward_bound(2, &[-0.5f32, -1.0], &[1.0, 2.0])
+                .iter()
+                .all(|b| *b > 0.0 && *b < 1e-5)
+        );
+    }
+}

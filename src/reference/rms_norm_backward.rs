@@ -1,0 +1,45 @@
+//! The gradients of RMS norm.
+
+use super::Number;
+use super::layer_norm_backward::differentiate;
+use super::number::spread;
+use crate::nn::RmsNormBackward;
+
+/// The gradients by x and gamma; a row has as many elements as `gamma`. Of the descriptor only the epsilon counts.
+pub fn rms_norm_backward<T: Number>(op: &RmsNormBackward, x: &[T], gamma: &[T], dy: &[T]) -> [Vec<T>; 2] {
+    let [dx, dgamma, _] = differentiate(false, op.epsilon(), x, gamma, dy);
+    [dx, dgamma].map(|part| part.into_iter().map(|(exact, _)| T::from_f64(exact)).collect())
+}
+
+/// How far from [`rms_norm_backward`] each element may be after the op ran, as of
+/// [`layer_norm_backward_bound`](super::layer_norm_backward_bound).
+pub fn rms_norm_backward_bound<T: Number>(
+    op: &RmsNormBackward,
+    x: &[T],
+    gamma: &[T],
+    dy: &[T],
+) -> [Vec<f64>; 2] {
+    let [dx, dgamma, _] = differentiate(false, op.epsilon(), x, gamma, dy);
+    let of = |(exact, error)| spread(T::from_f64(exact), exact, error);
+    [dx, dgamma].map(|part| part.into_iter().map(of).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{assert_slopes, rms_norm};
+    use super::*;
+    use crate::nn::RmsNorm;
+
+    #[test]
+    fn gradients_are_those_of_finite_differences() {
+        let norm = RmsNorm::new(2, 2);
+        let (x, gamma, dy) = ([0.3f32, -1.0, 0.5, 2.0], [0.5f32, 2.0], [1.0f32, -2.0, 0.5, 3.0]);
+        let [dx, dgamma] = rms_norm_backward(&RmsNormBackward::new(2, 2), &x, &gamma, &dy);
+        let loss = |x: &[f32], gamma: &[f32]| -> f64 {
+            let y = rms_norm(&norm, x, gamma, None);
+            y.iter().zip(&dy).map(|(y, g)| f64::from(*y) * f64::from(*g)).sum()
+        };
+        assert_slopes(&x, &dx, |x| loss(x, &gamma));
+        assert_slopes(&gamma, &dgamma, |gamma| loss(&x, gamma));
+    }
+}

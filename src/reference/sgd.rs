@@ -1,0 +1,54 @@
+//! Stochastic gradient descent.
+
+use super::Number;
+use super::number::{spread, ulp};
+use crate::nn::Sgd;
+
+/// What [`sgd`] makes of a parameter: the parameter, and the velocity where there is one.
+type Stepped = (f64, f64);
+
+/// A step: the new parameters, and the new velocity (of no momentum, the old one).
+pub fn sgd<T: Number>(op: &Sgd, parameters: &[T], gradients: &[T], velocity: &[T]) -> [Vec<T>; 2] {
+    let steps = steps(op, parameters, gradients, velocity);
+    [0, 1].map(|i| steps.iter().map(|step| T::from_f64(step[i].0)).collect())
+}
+
+/// How far from [`sgd`] each may be after the op ran: a rounding for each operation.
+pub fn sgd_bound<T: Number>(op: &Sgd, parameters: &[T], gradients: &[T], velocity: &[T]) -> [Vec<f64>; 2] {
+    let steps = steps(op, parameters, gradients, velocity);
+    let of = |(exact, size): Stepped| spread(T::from_f64(exact), exact, 4.0 * ulp(1.0) * size);
+    [0, 1].map(|i| steps.iter().map(|step| of(step[i])).collect())
+}
+
+/// Both, each with the sum of the sizes of its terms.
+fn steps<T: Number>(op: &Sgd, parameters: &[T], gradients: &[T], velocity: &[T]) -> Vec<[Stepped; 2]> {
+    let (rate, momentum, decay, nesterov) = op.parts();
+    let (rate, momentum, decay) = (f64::from(rate), f64::from(momentum), f64::from(decay));
+    let of = |((p, g), v): ((&T, &T), &T)| {
+        let (p, g, v) = (p.to_f64(), g.to_f64(), v.to_f64());
+        let (slope, of_slope) = (g + decay * p, g.abs() + (decay * p).abs());
+        let (fast, of_fast) = (momentum * v + slope, (momentum * v).abs() + of_slope);
+        let (step, of_step) =
+            if nesterov { (slope + momentum * fast, of_slope + momentum * of_fast) } else { (fast, of_fast) };
+        [(p - rate * step, p.abs() + rate * of_step), (fast, of_fast)]
+    };
+    parameters.iter().zip(gradients).zip(velocity).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_those_by_hand() {
+        let of = |op: &Sgd| sgd(op, &[1.0f32], &[2.0], &[4.0]);
+        // Without momentum the velocity of the call does not count.
+        assert_eq!(sgd(&Sgd::new(1, 0.5), &[1.0f32], &[2.0], &[0.0])[0], [0.0]);
+        assert_eq!(sgd(&Sgd::new(1, 0.5).decay(1.0), &[1.0f32], &[2.0], &[0.0])[0], [-0.5]);
+        let momentum = Sgd::new(1, 0.5).with_momentum(0.5);
+        assert_eq!(of(momentum.sgd()), [vec![-1.0], vec![4.0]]);
+        let ahead = Sgd::new(1, 0.5).nesterov(true).with_momentum(0.5);
+        assert_eq!(of(ahead.sgd()), [vec![-1.0], vec![4.0]]);
+        assert!(sgd_bound(&Sgd::new(1, 0.1), &[1.0f32], &[2.0], &[0.0])[0][0] < 1e-5);
+    }
+}

@@ -1,0 +1,80 @@
+//! Sobel's gradients.
+
+use super::conv3d::outside;
+use crate::conv::Boundary;
+use crate::element::Element;
+use crate::image::{Gradient, Sobel};
+
+/// `gx`, `gy`, and the sum of all terms made positive, of each element.
+fn gradients<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<[f64; 3]> {
+    let [planes, h, row] = op.image.extents();
+    let step = op.image.step();
+    let mut all = Vec::with_capacity(input.len());
+    for z in 0..planes {
+        for y in 0..h {
+            for e in 0..row {
+                let mut sums = [0.0; 3];
+                for (j, smooth_y) in [(-1, 1.0), (0, 2.0), (1, 1.0)] {
+                    for (i, smooth_x) in [(-1, 1.0), (0, 2.0), (1, 1.0)] {
+                        let from_y = outside(Boundary::Clamp, y as isize + j, h).unwrap_or(0);
+                        let from_x =
+                            outside(Boundary::Clamp, (e / step) as isize + i, row / step).unwrap_or(0);
+                        let value: f64 = input[(z * h + from_y) * row + from_x * step + e % step].into();
+                        sums[0] += i as f64 * smooth_y * value;
+                        sums[1] += j as f64 * smooth_x * value;
+                        sums[2] += 4.0 * value.abs();
+                    }
+                }
+                all.push(sums);
+            }
+        }
+    }
+    all
+}
+
+/// What `op` makes of an image, not rounded. For `u8` take the size, round to the nearest, and saturate.
+pub fn sobel<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<f64> {
+    let of = |[x, y, _]: [f64; 3]| match op.gradient {
+        Gradient::Magnitude => x.hypot(y),
+        Gradient::X => x,
+        Gradient::Y => y,
+    };
+    gradients(op, input).into_iter().map(of).collect()
+}
+
+/// How far from [`sobel`] each element may be in f32.
+pub fn sobel_bound<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<f64> {
+    let bound = |[x, y, size]: [f64; 3]| {
+        let sums = 16.0 * 2f64.powi(-24) * size + 16.0 * f64::from(f32::MIN_POSITIVE);
+        let magnitude = x.hypot(y);
+        match op.gradient {
+            Gradient::Magnitude if size > 1e19 => f64::INFINITY,
+            // The root, and squares too small for f32.
+            Gradient::Magnitude => sums + 16.0 * 2f64.powi(-24) * magnitude + 2f64.powi(-62),
+            _ if size > f64::from(f32::MAX) => f64::INFINITY,
+            _ => sums,
+        }
+    };
+    gradients(op, input).into_iter().map(bound).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::Image;
+
+    #[test]
+    fn known_gradients() {
+        // A step to the right, and one downwards on the left.
+        let x = [0u8, 0, 10, 0, 0, 10, 3, 0, 10];
+        let of = |gradient| sobel(&Sobel::new([3, 3]).gradient(gradient), &x);
+        assert_eq!(of(Gradient::X), [0.0, 40.0, 40.0, -3.0, 37.0, 40.0, -9.0, 31.0, 40.0]);
+        assert_eq!(of(Gradient::Y)[3..6], [9.0, 3.0, 0.0]);
+        assert_eq!(of(Gradient::Magnitude)[3], 90f64.sqrt());
+        // Two channels, side by side and in planes.
+        let pair = Sobel::new(Image::new(1, 2, 2)).gradient(Gradient::X);
+        assert_eq!(sobel(&pair, &[0u8, 5, 1, 7]), [4.0, 8.0, 4.0, 8.0]);
+        let planes = Sobel::new(Image::new(1, 2, 2).planar()).gradient(Gradient::X);
+        assert_eq!(sobel(&planes, &[0u8, 1, 5, 7]), [4.0, 4.0, 8.0, 8.0]);
+    }
+}

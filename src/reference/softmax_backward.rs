@@ -1,0 +1,55 @@
+//! The gradient of softmax.
+
+use super::Number;
+use super::number::{spread, ulp};
+use super::softmax::chain;
+
+/// `y (dy - sum(y dy))` of each row of `n` elements.
+pub fn softmax_backward<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<T> {
+    elements(n, y, dy).into_iter().map(|(exact, _)| T::from_f64(exact)).collect()
+}
+
+/// How far from [`softmax_backward`] each element may be after the op ran: the sum by its chain of additions, and three
+/// roundings.
+pub fn softmax_backward_bound<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<f64> {
+    let of = |(exact, error)| spread(T::from_f64(exact), exact, error);
+    elements(n, y, dy).into_iter().map(of).collect()
+}
+
+/// Results with their errors.
+fn elements<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<(f64, f64)> {
+    let rows = y.chunks(n.max(1)).zip(dy.chunks(n.max(1)));
+    let of_row = |(y, dy): (&[T], &[T])| {
+        let pairs: Vec<(f64, f64)> = y.iter().zip(dy).map(|(y, g)| (y.to_f64(), g.to_f64())).collect();
+        let total: f64 = pairs.iter().map(|(y, g)| y * g).sum();
+        let size: f64 = pairs.iter().map(|(y, g)| (y * g).abs()).sum();
+        let error = |y: f64, g: f64| y.abs() * ulp(1.0) * ((chain(n) + 4.0) * size + 3.0 * g.abs());
+        pairs.into_iter().map(|(y, g)| (y * (g - total), error(y, g))).collect::<Vec<_>>()
+    };
+    rows.flat_map(of_row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gradient_is_that_of_finite_differences() {
+        use super::super::softmax;
+        let (x, dy) = ([0.3f32, -1.0, 0.5, 2.0], [1.0f32, -2.0, 0.5, 3.0]);
+        let dx = softmax_backward(4, &softmax(4, &x), &dy);
+        let loss = |x: &[f32]| -> f64 {
+            softmax(4, x).iter().zip(&dy).map(|(y, g)| f64::from(*y) * f64::from(*g)).sum()
+        };
+        super::super::assert_slopes(&x, &dx, loss);
+        // A shift of all logits changes nothing.
+        assert!(dx.iter().sum::<f32>().abs() < 1e-6);
+    }
+
+    #[test]
+    fn bound_is_small() {
+        assert!(
+            softmax_backward_bound(2, &[0.25f32, 0.75], &[1.0, 2.0]).iter().all(|b| *b > 0.0 && *b < 1e-5)
+        );
+    }
+}

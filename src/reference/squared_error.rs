@@ -1,0 +1,38 @@
+//! The mean of squared differences.
+
+use super::Number;
+use super::number::{spread, ulp};
+
+/// The mean of `(x - target)^2`, and its gradient by x.
+pub fn squared_error<T: Number>(x: &[T], target: &[T]) -> (T, Vec<T>) {
+    let (mean, gradient) = results(x, target);
+    (T::from_f64(mean), gradient.into_iter().map(T::from_f64).collect())
+}
+
+/// How far from [`squared_error`] each may be after the op ran: a difference, a product, and the chain of additions.
+pub fn squared_error_bound<T: Number>(x: &[T], target: &[T]) -> (f64, Vec<f64>) {
+    let (mean, gradient) = results(x, target);
+    let chain = x.len().min(300) as f64 + 8.0;
+    let of = |exact: f64, ulps: f64| spread(T::from_f64(exact), exact, ulps * ulp(1.0) * exact.abs());
+    (of(mean, chain), gradient.into_iter().map(|g| of(g, 3.0)).collect())
+}
+
+fn results<T: Number>(x: &[T], target: &[T]) -> (f64, Vec<f64>) {
+    let n = x.len() as f64;
+    let differences: Vec<f64> = x.iter().zip(target).map(|(x, t)| x.to_f64() - t.to_f64()).collect();
+    (differences.iter().map(|d| d * d).sum::<f64>() / n, differences.iter().map(|d| 2.0 * d / n).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_gradient_are_those_by_hand() {
+        let (mean, gradient) = squared_error(&[1.0f32, 5.0], &[2.0, 2.0]);
+        assert_eq!((mean, gradient), (5.0, vec![-1.0, 3.0]));
+        let (bound, bounds) = squared_error_bound(&[1.0f32, 5.0], &[2.0, 2.0]);
+        assert!(bound > 0.0 && bound < 1e-4 && bounds.iter().all(|b| *b < 1e-5));
+        super::super::assert_slopes(&[1.0, 5.0], &[-1.0, 3.0], |x| results(x, &[2.0f32, 2.0]).0);
+    }
+}

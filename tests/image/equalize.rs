@@ -1,0 +1,66 @@
+//! Every variant of `Equalize` against the reference.
+
+use super::pixels::{check, images};
+use crate::support::{Device, Random, Sample, devices, gpu};
+use tilework::ErrorKind;
+use tilework::prelude::*;
+use tilework::reference::{equalize, equalize_bound};
+
+fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(Equalize::variants().iter().map(|v| v.name))
+}
+
+fn compare<T: Sample>(device: &Device, op: &Equalize, input: &[T]) {
+    let (want, bound) = (equalize(op, input).unwrap(), equalize_bound(op, input).unwrap());
+    for variant in names() {
+        let what = format!("{variant}, {op:?}, {}", T::DTYPE);
+        assert!(check(device, &what, &op.clone().variant(variant), input, (&want, &bound)), "{what}");
+    }
+}
+
+#[test]
+fn equalize_matches_reference() {
+    for device in devices() {
+        let sizes = [(21, 36), (9, 35), (1, 1), (1, 3), (60, 101)];
+        for &(h, w) in if device.main { &sizes[..] } else { &sizes[..2] } {
+            for image in images(h, w) {
+                let mut random = Random::new(w as u64);
+                // Darker than not, as pictures are.
+                let n = image.h * image.w * image.channels;
+                let shares: Vec<f64> = (0..n).map(|_| random.unit().powi(2)).collect();
+                let bytes: Vec<u8> = shares.iter().map(|s| 20 + (s * 150.0) as u8).collect();
+                compare(device, &Equalize::new(image), &bytes);
+                let floats: Vec<f32> = shares.iter().map(|s| *s as f32).collect();
+                compare(device, &Equalize::new(image), &floats);
+            }
+        }
+    }
+}
+
+#[test]
+fn equalize_of_odd_values_matches_reference() {
+    let Some(device) = devices().first() else { return };
+    let image = Image::grey(3, 5);
+    compare(device, &Equalize::new(image), &[9u8; 15]);
+    compare(device, &Equalize::new(image), &[0u8; 15]);
+    let mut two = [255u8; 15];
+    two[7] = 0;
+    compare(device, &Equalize::new(image), &two);
+    // Outside of the range, and none at all.
+    let mut x: Vec<f32> = (0..15).map(|i| i as f32 - 3.0).collect();
+    compare(device, &Equalize::new(image).range(-1.0, 9.0), &x);
+    (x[2], x[5], x[6]) = (f32::NAN, f32::INFINITY, f32::NEG_INFINITY);
+    compare(device, &Equalize::new(image).range(-1.0, 9.0), &x);
+    compare(device, &Equalize::new(image), &[5.0f32; 15]);
+}
+
+#[test]
+fn equalize_refuses_what_is_not_defined() {
+    let Some(gpu) = gpu() else { return };
+    let kind = |op: Equalize| op.plan::<f32>(gpu).unwrap_err().kind();
+    assert_eq!(kind(Equalize::new([3, 3]).variant("fast")), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Equalize::new([3, 3]).range(2.0, 1.0)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Equalize::new([1 << 20, 1 << 20])), ErrorKind::TooLarge);
+    assert_eq!(Equalize::new([3, 3]).plan::<u32>(gpu).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert!(Equalize::new([0, 3]).plan::<u8>(gpu).unwrap().program().dispatches.is_empty());
+}

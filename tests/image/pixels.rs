@@ -1,0 +1,40 @@
+//! What tests of images share.
+
+use crate::support::{Device, Sample, assert_close, numbers};
+use tilework::ErrorKind;
+use tilework::prelude::*;
+use tilework::program::{In, Op, Out};
+
+/// Images of one, two, three and four channels side by side, and of three in planes.
+pub(crate) fn images(h: usize, w: usize) -> Vec<Image> {
+    let beside = (1..=4).map(|channels| Image::new(h, w, channels));
+    beside.chain([Image::rgb(h, w).planar()]).collect()
+}
+
+/// Compares what the op makes of the input, and that it leaves what lies behind; false, where the variant does not
+/// fit the image or the device.
+#[track_caller]
+pub(crate) fn check<T: Sample, D: Op<T, Operands = (In<T>, Out<T>)>>(
+    device: &Device,
+    what: &str,
+    op: &D,
+    input: &[T],
+    (want, bound): (&[f64], &[f64]),
+) -> bool {
+    let plan = match op.plan::<T>(&device.gpu) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => return false,
+        plan => plan.unwrap(),
+    };
+    let fill = T::from_f64(77.0);
+    let padded = want.len().next_multiple_of(4);
+    let x = device.gpu.upload(input).unwrap();
+    let y = device.gpu.upload(&vec![fill; padded]).unwrap();
+    let mut rec = device.gpu.recorder();
+    plan.record(&mut rec, &x, y.slice(..want.len()).unwrap()).unwrap();
+    rec.submit().unwrap();
+    let got = y.read().unwrap();
+    let what = format!("{}: {what}", device.label);
+    assert_close(&what, &numbers(&got[..want.len()]), want, bound);
+    assert!(got[want.len()..].iter().all(|v| *v == fill), "{what}: something was written behind the image");
+    true
+}
