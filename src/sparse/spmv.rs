@@ -378,9 +378,9 @@ impl Lowering<'_> {
             (Format::Sell { .. }, _) => self.sell(),
             (Format::Hybrid { width, list, sorted }, _) => {
                 if width > 0 {
-                    self.ell(width)
+                    self.ell(width);
                 } else {
-                    self.scale()
+                    self.scale();
                 }
                 if list > 0 {
                     self.coo(2, list, sorted)?;
