@@ -7,6 +7,9 @@ use tilework::Result;
 use tilework::prelude::*;
 use tilework::sparse::{Csr, SparseMatrix};
 
+/// Makes a matrix of so many rows.
+type Maker = fn(usize) -> Csr;
+
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
     if bench.wants("spmv") {
@@ -69,7 +72,7 @@ fn arrow(n: usize) -> Csr {
 /// Every format and variant that fits, for the matrices that the library is held to.
 fn spmv(bench: &mut Bench) -> Result<()> {
     let n = bench.scale(1 << 20, 1 << 12);
-    let matrices: [(&str, fn(usize) -> Csr); 6] = [
+    let matrices: [(&str, Maker); 6] = [
         ("16 a row random", |n| scattered(n, 16)),
         ("16 a row banded", |n| banded(n, 16)),
         ("64 a row random", |n| scattered(n, 64)),
