@@ -1,6 +1,9 @@
 //! Plans and reports: a lowered op with the resources of a device, and what it says of itself.
 
 mod calls;
+mod matrix;
+
+pub use matrix::DeviceMatrix;
 
 use crate::element::{DType, Element};
 use crate::error::Result;

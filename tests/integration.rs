@@ -83,4 +83,7 @@ mod primitives {
 mod readme;
 mod runtime;
 mod shaders;
+mod sparse {
+    mod spmv;
+}
 mod support;

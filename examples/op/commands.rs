@@ -22,6 +22,7 @@ use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsN
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
 use tilework::reference::Number;
+use tilework::sparse::{Csr, List, SparseMatrix, Spmv, Stored};
 use tilework::{
     ArgMax, ArgMin, DType, Element, Gpu, Histogram, Max, Min, Partition, Plannable, Prod, RadixSort,
 };
@@ -82,6 +83,12 @@ const COMMANDS: &[Command] = &[
         job: gemm_batched,
     },
     Command { name: "gemv", inputs: 2..=2, keys: &[flag("trans"), value("alpha")], job: gemv },
+    Command {
+        name: "spmv",
+        inputs: 2..=3,
+        keys: &[value("format"), value("alpha"), value("beta")],
+        job: spmv,
+    },
     Command { name: "transpose", inputs: 1..=1, keys: &[], job: transpose },
     Command { name: "conv1d", inputs: 2..=2, keys: &[value("boundary")], job: conv1d },
     Command { name: "conv2d", inputs: 2..=2, keys: &[value("boundary")], job: conv2d },
@@ -271,6 +278,11 @@ impl Command {
         self.keys.iter().copied().find(|k| k.name == name)
     }
 
+    /// Whether the first input is a sparse matrix, in a Matrix Market file.
+    pub(crate) fn takes_matrix(&self) -> bool {
+        self.name == "spmv"
+    }
+
     pub(crate) fn key_names(&self) -> String {
         self.keys.iter().map(|k| format!("--{}", k.name)).collect::<Vec<_>>().join(", ")
     }
@@ -278,6 +290,8 @@ impl Command {
 
 /// What was asked of an op.
 pub(crate) struct Call<'a> {
+    /// The first input of an op that takes a sparse matrix; `inputs` are those behind it.
+    pub(crate) matrix: Csr,
     pub(crate) inputs: Vec<Array>,
     pub(crate) keys: &'a Keys,
     pub(crate) variant: &'a str,
@@ -855,6 +869,64 @@ fn gemv(mut call: Call<'_>) -> Result<Job, Failure> {
         DType::F16 => Ok(job::<f16>(op, operands)),
         other => Err(refuse!("gemv: the matrix is of {other}; the product takes f32 or f16")),
     }
+}
+
+fn spmv(mut call: Call<'_>) -> Result<Job, Failure> {
+    let y = if call.inputs.len() == 2 { call.inputs.pop() } else { None };
+    let [x] = call.take()?;
+    let a = call.matrix;
+    for (name, array, len) in [("x", Some(&x), a.cols), ("y", y.as_ref(), a.rows)] {
+        if let Some(array) = array
+            && (array.shape != [len] || array.data.dtype() != DType::F32)
+        {
+            let wanted = shape_text(&[len]);
+            let (rows, cols) = (a.rows, a.cols);
+            let given = array.describe();
+            return Err(refuse!(
+                "spmv: A is {rows} x {cols}, {name} is {given}; {name} must be {wanted} of f32"
+            ));
+        }
+    }
+    let seen = a.analyse();
+    // A variant that is asked for says of what format the matrix must be.
+    let suited = match call.variant.split('-').next() {
+        Some("auto") | None => seen.format().0,
+        Some(format) => format,
+    };
+    let formats = ["auto", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
+    let format = match call.keys.choice("format", &formats)? {
+        "auto" => suited,
+        format => format,
+    };
+    let (stored, lists) = match format {
+        "coo" => lists_of(&a.to_coo())?,
+        "csc" => lists_of(&a.to_csc())?,
+        "ell" => lists_of(&a.to_ell()?)?,
+        "jds" => lists_of(&a.to_jds())?,
+        "hybrid" => lists_of(&a.to_hybrid(seen.hybrid_width)?)?,
+        "sell" => lists_of(&a.to_sell(32, 1024)?)?,
+        _ => lists_of(&a)?,
+    };
+    let beta = call.keys.number("beta", 0f32)?;
+    let op = Spmv::new(stored)
+        .alpha(call.keys.number("alpha", 1f32)?)
+        .beta(beta)
+        .seen(&seen)
+        .variant(call.variant);
+    // Without a file, y begins as zeros.
+    let y = y.unwrap_or_else(|| Array { shape: vec![a.rows], data: vec![0f32; a.rows].into() });
+    let mut operands: Vec<_> = lists.into_iter().chain([x]).map(Operand::Given).collect();
+    operands.push(Operand::Updated(y));
+    Ok(job::<f32>(op, operands))
+}
+
+/// How a matrix is stored, and its lists.
+fn lists_of(matrix: &impl SparseMatrix) -> Result<(Stored, Vec<Array>), Failure> {
+    let array = |list: List<'_>| match list {
+        List::Indices(list) => Array { shape: vec![list.len()], data: list.to_vec().into() },
+        List::Values(list) => Array { shape: vec![list.len()], data: list.to_vec().into() },
+    };
+    Ok((matrix.stored()?, matrix.lists().into_iter().map(array).collect()))
 }
 
 fn transpose(mut call: Call<'_>) -> Result<Job, Failure> {

@@ -1,4 +1,5 @@
-//! Runs any op on NumPy files: `op NAME input.npy ... -o output.npy [--key value ...]`.
+//! Runs any op on NumPy files: `op NAME input.npy ... -o output.npy [--key value ...]`. Sparse matrices are Matrix
+//! Market files.
 //!
 //! ```sh
 //! cargo run --release --example op -- --list
@@ -17,10 +18,12 @@ use commands::{Call, Command, Job, Keys, Operand};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tilework::gpu::AdapterFilter;
+use tilework::io::matrix_market::{self, Matrix};
 use tilework::program::DeviceProfile;
+use tilework::sparse::{Csr, Duplicates};
 use tilework::{ErrorKind, Gpu, GpuOptions, Report};
 
 const USAGE: &str = "\
@@ -34,7 +37,7 @@ usage: op NAME INPUT.npy ... -o OUTPUT.npy [-o ...] [--key value ...]
   --repeat N           time N runs: least, median, greatest
   --checked            run the kernels with runtime checks
 
-Files hold arrays in C order: f32, f16, i32, u32, u8, i8. Of several words for a key the first is the default.
+Files hold arrays in C order: f32, f16, i32, u32, u8, i8; sparse matrices come as Matrix Market files, .mtx or .mtx.gz. Of several words for a key the first is the default.
 ";
 
 /// Runs timed for `--report` where `--repeat` does not say how many.
@@ -206,8 +209,10 @@ fn run(request: &Request) -> Result<(), Failure> {
             request.inputs.len()
         ));
     }
-    let inputs = request.inputs.iter().map(|path| npy::read(path)).collect::<Result<Vec<_>, _>>()?;
-    let job = (command.job)(Call { inputs, keys: &request.keys, variant: &request.variant })?;
+    let (matrices, arrays) = request.inputs.split_at(usize::from(command.takes_matrix()));
+    let matrix = matrices.first().map(|path| read_matrix(path)).transpose()?.unwrap_or_default();
+    let inputs = arrays.iter().map(|path| npy::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let job = (command.job)(Call { matrix, inputs, keys: &request.keys, variant: &request.variant })?;
     let places = places(request, &job)?;
     // What no device can run is refused before one is opened, which takes a while and lets some drivers talk.
     if let Err(e) = (job.lower)(&DeviceProfile::h100())
@@ -220,6 +225,14 @@ fn run(request: &Request) -> Result<(), Failure> {
     let gpu = pollster::block_on(Gpu::request(options))?;
     let arrays = execute(&gpu, job, request)?;
     npy::write_all(places.into_iter().zip(arrays))
+}
+
+/// A sparse matrix; entries at one position are added up.
+fn read_matrix(path: &Path) -> Result<Csr, Failure> {
+    match matrix_market::read_file(path)? {
+        Matrix::Sparse(triplets) => Ok(Csr::from_triplets(&triplets, Duplicates::Sum)?),
+        Matrix::Dense(_) => Err(refuse!("{}: an array file; a coordinate file is wanted", path.display())),
+    }
 }
 
 /// Where the outputs go.

@@ -12,6 +12,7 @@ use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
 use tilework::program::{Access, In, InOut, Op, Out};
 use tilework::reference::{self, Number};
+use tilework::sparse::Csr;
 use tilework::{DType, Element, Report, Result};
 
 /// Rows of the table, for every adapter.
@@ -66,6 +67,17 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "gemv", dtype: DType::F32, run: |gpu, m| gemv(gpu, "tiled", false, &m.floats) },
     Case { op: "gemv transposed", dtype: DType::F32, run: |gpu, m| gemv(gpu, "naive", true, &m.floats) },
     Case { op: "gemv transposed", dtype: DType::F32, run: |gpu, m| gemv(gpu, "tiled", true, &m.floats) },
+    Case { op: "spmv coo", dtype: DType::F32, run: |gpu, m| spmv(gpu, "coo", &m.floats) },
+    Case { op: "spmv coo-atomic", dtype: DType::F32, run: |gpu, m| spmv(gpu, "coo-atomic", &m.floats) },
+    Case { op: "spmv csr-scalar", dtype: DType::F32, run: |gpu, m| spmv(gpu, "csr-scalar", &m.floats) },
+    Case { op: "spmv csr-vector", dtype: DType::F32, run: |gpu, m| spmv(gpu, "csr-vector", &m.floats) },
+    Case { op: "spmv csr-merge", dtype: DType::F32, run: |gpu, m| spmv(gpu, "csr-merge", &m.floats) },
+    Case { op: "spmv csc", dtype: DType::F32, run: |gpu, m| spmv(gpu, "csc", &m.floats) },
+    Case { op: "spmv csc-atomic", dtype: DType::F32, run: |gpu, m| spmv(gpu, "csc-atomic", &m.floats) },
+    Case { op: "spmv ell", dtype: DType::F32, run: |gpu, m| spmv(gpu, "ell", &m.floats) },
+    Case { op: "spmv jds", dtype: DType::F32, run: |gpu, m| spmv(gpu, "jds", &m.floats) },
+    Case { op: "spmv hybrid", dtype: DType::F32, run: |gpu, m| spmv(gpu, "hybrid", &m.floats) },
+    Case { op: "spmv sell", dtype: DType::F32, run: |gpu, m| spmv(gpu, "sell", &m.floats) },
     Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, "naive", &m.floats) },
     Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, "tiled", &m.floats) },
     Case { op: "transpose", dtype: DType::U8, run: |gpu, m| transpose(gpu, "auto", &m.bytes) },
@@ -556,6 +568,36 @@ fn gemv(gpu: &Gpu, variant: &str, trans: bool, numbers: &[f32]) -> Result<Outcom
     let bounds = reference::gemv_bound(&op, a, x, &y)?;
     let check = Check::compare(&dy.read()?, &reference::gemv(&op, a, x, &y)?, &bounds);
     outcome(gpu, format!("{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &dx, &dy))
+}
+
+/// As many rows as columns, with 0 to 31 entries in a row, in the format of the variant.
+fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
+    let n = numbers.len() / 16;
+    let mut csr = Csr { rows: n, cols: n, row_ptrs: vec![0], ..Csr::default() };
+    for row in 0..n {
+        // Multiplied by a large odd number, neighbours lie far apart.
+        let chance = |i: usize| (row * 32 + i).wrapping_mul(2_654_435_761) >> 7;
+        csr.col_idxs.extend((0..chance(0) % 32).map(|i| (chance(i) % n) as u32));
+        csr.row_ptrs.push(csr.col_idxs.len() as u32);
+    }
+    csr.values = numbers.iter().copied().cycle().take(csr.col_idxs.len()).collect();
+    let a = match variant.split('-').next() {
+        Some("coo") => gpu.upload_matrix(&csr.to_coo())?,
+        Some("csc") => gpu.upload_matrix(&csr.to_csc())?,
+        Some("ell") => gpu.upload_matrix(&csr.to_ell()?)?,
+        Some("jds") => gpu.upload_matrix(&csr.to_jds())?,
+        Some("hybrid") => gpu.upload_matrix(&csr.to_hybrid(csr.analyse().hybrid_width)?)?,
+        Some("sell") => gpu.upload_matrix(&csr.to_sell(32, 1024)?)?,
+        _ => gpu.upload_matrix(&csr)?,
+    };
+    let (x, y) = (&numbers[..n], vec![0.0; n]);
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f32>(n)?);
+    let plan = Spmv::new(a.stored()).variant(variant).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &a, &dx, &dy))?;
+    let want = reference::spmv(1.0, &csr, x, 0.0, &y)?;
+    let check = Check::compare(&dy.read()?, &want, &reference::spmv_bound(1.0, &csr, x, 0.0, &y)?);
+    let size = format!("{n}x{n}, {} entries", csr.entries());
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &a, &dx, &dy))
 }
 
 /// A matrix that is about square, its sides multiples of 4.

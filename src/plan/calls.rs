@@ -1,6 +1,6 @@
 //! One-line forms: allocate the output, plan, record, submit. For programs that have no GPU code.
 
-use super::Plannable;
+use super::{DeviceMatrix, Plannable};
 use crate::conv::{Conv1d, Conv2d, Conv3d};
 use crate::dense::{Gemm, Gemv, Transpose};
 use crate::element::Element;
@@ -11,6 +11,7 @@ use crate::image::{Blur, Equalize, Gaussian, Grey, Image, Sobel};
 use crate::nn::Softmax;
 use crate::primitives::{Histogram, RadixSort, Reduce, ReduceByKey, Reducer, Scan, SegmentedReduce, TopK};
 use crate::program::{In, InOut, Op, Out};
+use crate::sparse::Spmv;
 
 impl Gpu {
     /// `function` of every element of `x`, in a new buffer: [`Map`].
@@ -151,6 +152,32 @@ impl Gpu {
         let (a, x) = (a.into(), x.into());
         let plan = Gemv::new(m, k).plan::<T>(self)?;
         let y = self.alloc(m)?;
+        self.run(|rec| plan.record(rec, a, x, &y))?;
+        Ok(y)
+    }
+
+    /// The product of a sparse matrix and `x`, in a new buffer: [`Spmv`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::Gpu;
+    /// use tilework::sparse::Coo;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (row_idxs, col_idxs, values) = (vec![0, 0, 1], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
+    /// let a = gpu.upload_matrix(&Coo { rows: 2, cols: 3, row_idxs, col_idxs, values })?;
+    /// let x = gpu.upload(&[1.0f32, 10.0, 100.0])?;
+    /// assert_eq!(gpu.spmv(&a, &x)?.read()?, [201.0, 30.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `x` has another length than A columns; those of [`Spmv`] and of
+    /// [`Gpu::alloc`].
+    pub fn spmv<'a>(&self, a: &DeviceMatrix, x: impl Into<Slice<'a, f32>>) -> Result<Buffer<f32>> {
+        let x = x.into();
+        let plan = Spmv::new(a.stored()).plan::<f32>(self)?;
+        let y = self.alloc(a.stored().rows)?;
         self.run(|rec| plan.record(rec, a, x, &y))?;
         Ok(y)
     }

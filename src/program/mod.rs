@@ -403,6 +403,10 @@ pub struct Out<T>(PhantomData<T>);
 #[derive(Debug)]
 pub struct InOut<T>(PhantomData<T>);
 
+/// Marks the lists of a sparse matrix, which are only read, in [`Op::Operands`].
+#[derive(Debug)]
+pub struct Sparse;
+
 /// A descriptor that can be lowered for elements of type `T`.
 pub trait Op<T: Element> {
     /// The typed operands, in the order of the call: a tuple of [`In`], [`Out`] and [`InOut`].

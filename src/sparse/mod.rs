@@ -12,8 +12,23 @@
 //!
 //! These are matrices in the host's memory, plain data with public fields, each checked by `validate`. Every format is
 //! made from [`Csr`] and turned back into it; [`Csr::from_triplets`] begins with what a file holds.
+//! [`Csr::analyse`] says what the rows of a matrix look like, and which format suits them.
+//!
+//! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) brings any of them to a device, where [`Spmv`] multiplies it by a
+//! vector.
 
 mod formats;
+mod spmv;
+mod statistics;
+mod stored;
 
 pub use crate::io::matrix_market::Triplets as Coo;
 pub use formats::{Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
+pub use spmv::Spmv;
+pub use statistics::Statistics;
+pub use stored::{Format, List, SparseMatrix, Stored};
+
+use crate::program::OpInfo;
+
+/// The ops of this family.
+pub const OPS: &[OpInfo] = &[spmv::INFO];

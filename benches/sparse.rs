@@ -1,0 +1,114 @@
+//! Sparse matrices.
+
+mod support;
+
+use support::{Bench, Case, centred, random};
+use tilework::Result;
+use tilework::prelude::*;
+use tilework::sparse::{Csr, SparseMatrix};
+
+/// Makes a matrix of so many rows.
+type Maker = fn(usize) -> Csr;
+
+fn main() -> Result<()> {
+    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    if bench.wants("spmv") {
+        spmv(&mut bench)?;
+    }
+    bench.finish();
+    Ok(())
+}
+
+/// The next number of a small generator (Numerical Recipes).
+fn next(state: &mut u32) -> u32 {
+    *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    *state >> 4
+}
+
+/// Square, with the columns that `columns` adds for each row.
+fn square(n: usize, mut columns: impl FnMut(usize, &mut u32, &mut Vec<u32>)) -> Csr {
+    let mut csr = Csr { rows: n, cols: n, row_ptrs: vec![0], ..Csr::default() };
+    let mut state = 1;
+    for row in 0..n {
+        columns(row, &mut state, &mut csr.col_idxs);
+        csr.row_ptrs.push(csr.col_idxs.len() as u32);
+    }
+    csr.values = (0..csr.col_idxs.len()).map(|_| centred(next(&mut state) << 4)).collect();
+    csr
+}
+
+/// As many entries in each row, in any columns.
+fn scattered(n: usize, len: usize) -> Csr {
+    square(n, |_, state, cols| {
+        let first = cols.len();
+        cols.extend((0..len).map(|_| next(state) % n as u32));
+        cols[first..].sort_unstable();
+    })
+}
+
+/// As many entries in each row, beside the diagonal.
+fn banded(n: usize, len: usize) -> Csr {
+    square(n, |row, _, cols| {
+        let first = row.saturating_sub(len / 2).min(n - len);
+        cols.extend((first..first + len).map(|col| col as u32));
+    })
+}
+
+/// Row r, of an order by chance, has as many entries as a power of its place says; the longest has about n / 5.
+fn power_law(n: usize) -> Csr {
+    let longest = n as f64 / 5.25;
+    square(n, |row, state, cols| {
+        let place = (row.wrapping_mul(2_654_435_761) % n) as f64 + 1.0;
+        let len = (longest / place.powf(0.83)).max(3.0) as usize;
+        cols.extend((0..len).map(|_| next(state) % n as u32));
+    })
+}
+
+/// The diagonal, a dense row and a dense column.
+fn arrow(n: usize) -> Csr {
+    square(n, |row, _, cols| if row == 0 { cols.extend(0..n as u32) } else { cols.extend([0, row as u32]) })
+}
+
+/// Every format and variant that fits, for the matrices that the library is held to.
+fn spmv(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 20, 1 << 12);
+    let matrices: [(&str, Maker); 6] = [
+        ("16 a row random", |n| scattered(n, 16)),
+        ("16 a row banded", |n| banded(n, 16)),
+        ("64 a row random", |n| scattered(n, 64)),
+        ("64 a row banded", |n| banded(n, 64)),
+        ("power law", power_law),
+        ("arrow", arrow),
+    ];
+    for (name, matrix) in matrices {
+        let csr = matrix(n);
+        let name = format!("{n} rows, {name}");
+        one_matrix(bench, &name, &csr)?;
+        one_matrix(bench, &name, &csr.to_coo())?;
+        one_matrix(bench, &name, &csr.to_csc())?;
+        one_matrix(bench, &name, &csr.to_jds())?;
+        one_matrix(bench, &name, &csr.to_sell(32, 1024)?)?;
+        let seen = csr.analyse();
+        one_matrix(bench, &name, &csr.to_hybrid(seen.hybrid_width)?)?;
+        // A long row makes all of them long.
+        if seen.longest * n <= 4 * csr.entries() {
+            one_matrix(bench, &name, &csr.to_ell()?)?;
+        }
+    }
+    Ok(())
+}
+
+fn one_matrix(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let a = gpu.upload_matrix(matrix)?;
+    let stored = a.stored();
+    let (x, y) = (random(&gpu, stored.cols, centred)?, gpu.alloc::<f32>(stored.rows)?);
+    for v in Spmv::variants() {
+        // Those of other formats are left out.
+        let Ok(plan) = Spmv::new(stored).variant(v.name).plan::<f32>(&gpu) else { continue };
+        let case =
+            Case { op: "spmv", variant: v.name, dtype: "f32", size: name.into(), cost: plan.program().cost };
+        bench.device(&case, |rec| plan.record(rec, &a, &x, &y));
+    }
+    Ok(())
+}

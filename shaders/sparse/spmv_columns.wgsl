@@ -1,0 +1,13 @@
+// A matrix by compressed columns: one invocation walks a column.
+#import sparse/spmv_params
+
+@group(0) @binding(1) var<storage, read> col_ptrs: array<u32>;
+@group(0) @binding(2) var<storage, read> values: array<f32>;
+@group(0) @binding(3) var<storage, read> x: array<f32>;
+
+// The entries of a column that this dispatch takes: the first one, and the one behind the last.
+fn column_range(col: u32) -> vec2<u32> {
+    let first = min(col_ptrs[col], params.entries);
+    let last = max(min(col_ptrs[col + 1u], params.entries), first);
+    return first + min(vec2<u32>(last - first), vec2<u32>(params.begin, params.end));
+}

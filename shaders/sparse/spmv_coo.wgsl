@@ -1,0 +1,100 @@
+// y += alpha A x, A by coordinates in the order of rows, without atomics: a segmented sum over entries.
+// A tile of WORKGROUP_SIZE x ITEMS_PER_THREAD products is loaded side by side and summed by lanes, which hand the
+// row that they end in on; the last row of a tile is a carry (row and sum) for the next dispatch, whose entries
+// the carries are (PRODUCTS: they have no column). A single tile carries nothing. G. Blelloch et al. (1993).
+#import sparse/spmv_params
+#import sparse/spmv_carry
+#import sparse/spmv_result
+#if !PRODUCTS
+#import sparse/spmv_vector
+#endif
+
+const ITEMS_PER_THREAD: u32 = 5u;
+const TILE: u32 = WORKGROUP_SIZE * ITEMS_PER_THREAD;
+// The row of what is beyond the last entry.
+const NO_ROW: u32 = 0xffffffffu;
+const VALUES_BINDING: u32 = 3u;
+const CARRY_ROWS_BINDING: u32 = 6u;
+const CARRY_SUMS_BINDING: u32 = 7u;
+
+@group(0) @binding(1) var<storage, read> row_idxs: array<u32>;
+#if !PRODUCTS
+@group(0) @binding(2) var<storage, read> col_idxs: array<u32>;
+#endif
+@group(0) @binding(VALUES_BINDING) var<storage, read> values: array<f32>;
+#if CARRIES
+@group(0) @binding(CARRY_ROWS_BINDING) var<storage, read_write> carry_rows: array<u32>;
+@group(0) @binding(CARRY_SUMS_BINDING) var<storage, read_write> carry_sums: array<f32>;
+#endif
+
+var<workgroup> wg_item_rows: array<u32, TILE>;
+var<workgroup> wg_items: array<f32, TILE>;
+
+fn add(row: u32, sum: f32) {
+    if row < params.rows {
+        y[row] += params.alpha * sum;
+    }
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn spmv_coo(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let tile = workgroup_index(group);
+    if tile >= params.parts {
+        return;
+    }
+    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) {
+        let at = tile * TILE + i;
+        var row = NO_ROW;
+        var term = 0.0;
+        if at < params.entries {
+            row = row_idxs[at];
+#if PRODUCTS
+            term = values[at];
+#else
+            term = product(values[at], col_idxs[at]);
+#endif
+        }
+        wg_item_rows[i] = row;
+        wg_items[i] = term;
+    }
+    workgroupBarrier();
+    let first = lane * ITEMS_PER_THREAD;
+    var row = wg_item_rows[first];
+    var sum = 0.0;
+    // The row that the lane begins in, if it ends here.
+    var head_row = NO_ROW;
+    var head = 0.0;
+    var heads = 0u;
+    for (var i = first; i < first + ITEMS_PER_THREAD; i++) {
+        let next = wg_item_rows[i];
+        if next != row {
+            if heads == 0u {
+                head_row = row;
+                head = sum;
+            } else {
+                add(row, sum);
+            }
+            heads++;
+            row = next;
+            sum = 0.0;
+        }
+        sum += wg_items[i];
+    }
+    let tail = scan_tails(lane, row, sum);
+    if heads > 0u {
+        add(head_row, carried_into(lane, head_row) + head);
+    }
+    if lane + 1u < WORKGROUP_SIZE {
+        // Who begins in another row leaves this one to its last lane.
+        if wg_item_rows[first + ITEMS_PER_THREAD] != row {
+            add(row, tail);
+        }
+        return;
+    }
+#if CARRIES
+    carry_rows[tile] = row;
+    carry_sums[tile] = tail;
+#else
+    add(row, tail);
+#endif
+}

@@ -1,0 +1,22 @@
+// y += alpha A x, A by compressed columns, by atomics: for comparison. One invocation walks a column, unless
+// its element of x is 0.
+#import sparse/spmv_columns
+#import sparse/spmv_atomic
+
+@group(0) @binding(4) var<storage, read> row_idxs: array<u32>;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn spmv_csc_atomic(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let col = workgroup_index(group) * WORKGROUP_SIZE + lane;
+    if col >= params.cols {
+        return;
+    }
+    let factor = x[col];
+    if factor == 0.0 {
+        return;
+    }
+    let range = column_range(col);
+    for (var i = range.x; i < range.y; i++) {
+        add(row_idxs[i], values[i] * factor);
+    }
+}

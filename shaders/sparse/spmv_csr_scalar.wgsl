@@ -1,0 +1,20 @@
+// y = alpha A x + beta y, A by compressed rows: one invocation sums a row.
+// Loads of neighbouring invocations coalesce only where rows are very short.
+#import sparse/spmv_params
+#import sparse/spmv_rows
+#import sparse/spmv_vector
+#import sparse/spmv_result
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn spmv_csr_scalar(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let row = workgroup_index(group) * WORKGROUP_SIZE + lane;
+    if row >= params.rows {
+        return;
+    }
+    let range = row_range(row);
+    var sum = 0.0;
+    for (var i = range.x; i < range.y; i++) {
+        sum += product(values[i], col_idxs[i]);
+    }
+    put(row, sum);
+}

@@ -1,0 +1,11 @@
+// A matrix by compressed rows.
+@group(0) @binding(1) var<storage, read> row_ptrs: array<u32>;
+@group(0) @binding(2) var<storage, read> col_idxs: array<u32>;
+@group(0) @binding(3) var<storage, read> values: array<f32>;
+
+// The entries of a row that this dispatch takes: the first one, and the one behind the last.
+fn row_range(row: u32) -> vec2<u32> {
+    let first = min(row_ptrs[row], params.entries);
+    let last = max(min(row_ptrs[row + 1u], params.entries), first);
+    return first + min(vec2<u32>(last - first), vec2<u32>(params.begin, params.end));
+}

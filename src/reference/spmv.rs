@@ -1,0 +1,101 @@
+//! The product of a sparse matrix and a vector, row by row in f64.
+
+use crate::error::{Result, err};
+use crate::sparse::Csr;
+
+/// What `y` holds after `alpha A x + beta y`, not rounded.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape): `x` or `y` has another length than A has columns or rows.
+pub fn spmv(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<f64>> {
+    Ok(sums(alpha, a, x, beta, y)?.into_iter().map(|sum| sum.value).collect())
+}
+
+/// How far from [`spmv`] each element of `y` may be after the product ran in f32.
+///
+/// With u = 2^-24 and `gamma(j) = j u / (1 - j u)` (Higham, *Accuracy and Stability of Numerical Algorithms*,
+/// section 3.1), a sum of n products in any order, scaled, with a term added, errs by at most
+/// `gamma(n + 4) (|alpha| |A| |x| + |beta y|)`; where terms are scaled before they are added, as by atomics, too.
+/// Infinite where a sum may overflow.
+///
+/// # Errors
+/// As [`spmv`].
+pub fn spmv_bound(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<f64>> {
+    let u = 2f64.powi(-24);
+    let bound = |(row, sum): (usize, Sum)| {
+        let terms = f64::from(a.row_ptrs[row + 1] - a.row_ptrs[row]) + 4.0;
+        let gamma = if terms * u < 1.0 { terms * u / (1.0 - terms * u) } else { f64::INFINITY };
+        // A device may flush what is subnormal.
+        let error = gamma * sum.magnitude + terms * 2f64.powi(-126);
+        if sum.largest > f64::from(f32::MAX) { f64::INFINITY } else { error }
+    };
+    Ok(sums(alpha, a, x, beta, y)?.into_iter().enumerate().map(bound).collect())
+}
+
+/// An element of the result.
+struct Sum {
+    value: f64,
+    /// The same with every term made positive.
+    magnitude: f64,
+    /// The most that a sum on the way may come to.
+    largest: f64,
+}
+
+fn sums(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<Sum>> {
+    let Csr { rows, cols, .. } = *a;
+    if x.len() != cols || y.len() != rows {
+        return Err(err!(
+            Shape,
+            "reference spmv: A is {rows} x {cols}, x has {} elements and y {}",
+            x.len(),
+            y.len()
+        ));
+    }
+    let row = |row: usize| {
+        let (mut value, mut magnitude) = (0.0, 0.0);
+        for (col, factor) in a.row(row) {
+            let term = f64::from(factor) * f64::from(x[col as usize]);
+            value += term;
+            magnitude += term.abs();
+        }
+        let (alpha, beta) = (f64::from(alpha), f64::from(beta));
+        // What a factor of 0 hides is not looked at.
+        let product = if alpha == 0.0 { 0.0 } else { alpha * value };
+        let size = if alpha == 0.0 { 0.0 } else { alpha.abs() * magnitude };
+        let before = if beta == 0.0 { 0.0 } else { beta * f64::from(y[row]) };
+        let largest = if alpha == 0.0 { 0.0 } else { magnitude.max(size) };
+        Sum { value: product + before, magnitude: size + before.abs(), largest: largest + before.abs() }
+    };
+    Ok((0..rows).map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (1 0 2; 0 0 0; 0 3 0)
+    fn matrix() -> Csr {
+        let (row_ptrs, col_idxs, values) = (vec![0, 2, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
+        Csr { rows: 3, cols: 3, row_ptrs, col_idxs, values }
+    }
+
+    #[test]
+    fn product_of_3x3_is_known() {
+        let (a, x) = (matrix(), [1.0, 10.0, 100.0]);
+        assert_eq!(spmv(1.0, &a, &x, 0.0, &[f32::NAN; 3]).unwrap(), [201.0, 0.0, 30.0]);
+        assert_eq!(spmv(2.0, &a, &x, -1.0, &[1.0, 2.0, 3.0]).unwrap(), [401.0, -2.0, 57.0]);
+        assert_eq!(spmv(0.0, &a, &[f32::NAN; 3], 1.0, &[1.0, 2.0, 3.0]).unwrap(), [1.0, 2.0, 3.0]);
+        assert!(spmv(1.0, &a, &x[..2], 0.0, &[0.0; 3]).is_err());
+    }
+
+    #[test]
+    fn bound_grows_with_a_row_and_covers_rounding() {
+        let bound = spmv_bound(1.0, &matrix(), &[0.1, 0.2, 0.3], 0.0, &[0.0; 3]).unwrap();
+        let got = 0.1f32 + 2.0 * 0.3f32;
+        let exact = f64::from(0.1f32) + 2.0 * f64::from(0.3f32);
+        assert!(
+            (f64::from(got) - exact).abs() <= bound[0] && bound[0] < 1e-6 && bound[1] < 1e-30,
+            "{bound:?}"
+        );
+    }
+}

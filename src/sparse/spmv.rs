@@ -1,0 +1,494 @@
+//! The product of a sparse matrix and a vector.
+
+mod atomic;
+mod by_row;
+mod segmented;
+
+use super::{Format, Statistics, Stored};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Program, Sparse,
+    Variant, choose, kernel_params,
+};
+use crate::shader::Spec;
+use crate::shape::{index_u32, round_up};
+
+/// Product of a sparse matrix and a vector: `y = alpha A x + beta y`.
+///
+/// # Shapes
+/// A has `rows` x `cols` elements, stored in any [`Format`], with values of f32 and indices of u32. `x` has `cols`
+/// elements and `y` has `rows`, of f32; `y` must not overlap the others. Operands are the matrix, `x`, `y`: a plan
+/// takes a [`DeviceMatrix`](crate::DeviceMatrix). Without types (as [`Executable`](crate::gpu::Executable)) they are
+/// the lists of the format, in its order, then `x` and `y`.
+///
+/// Any extent may be 0, and the matrix may have no entries. A position that comes more than once counts as the sum of its
+/// values. Padding never multiplies, whatever its value is. With `beta` = 0 (the default) `y` is not read, so what
+/// it holds, NaN too, does not matter. With `alpha` = 0 the result is `beta y`, and A and `x` are not read.
+///
+/// # Precision and determinism
+/// Products are summed in f32, in an order that the matrix and the device decide. The error of row r is at most
+/// `gamma(n + 4) (|alpha| |A| |x| + |beta y|)` with n its entries, `gamma(j) = j u / (1 - j u)`, u = 2^-24
+/// ([`reference::spmv_bound`](crate::reference::spmv_bound)). Same device, same inputs, same variant: same bits,
+/// except for `coo-atomic` and `csc-atomic`, which [`deterministic`](Self::deterministic) refuses. NaN and infinities
+/// go through as IEEE arithmetic has them, except that `csc-atomic` leaves out columns whose element of `x` is 0.
+///
+/// # Cost
+/// 2 flop for each entry; every list and x read once, y written once, and read once if `beta` is not 0. One dispatch for
+/// `csr-scalar`, `csr-vector`, `ell`, `jds` and `sell` (one more for every 2^20 entries of a longer row); two or more
+/// for the others, whose scratch is 8 bytes for each of their tiles. `csc`, and `coo` of entries in no order, sort
+/// on each call and take 12 bytes of scratch for each entry and those of [`RadixSort`](crate::RadixSort) beside.
+///
+/// # Variants
+/// `coo`, `coo-atomic` for coordinates; `csr-scalar`, `csr-vector`, `csr-merge` for compressed rows; `csc`,
+/// `csc-atomic` for compressed columns; `ell`, `jds`, `hybrid`, `sell` for these formats. `auto` (the default) takes
+/// for compressed rows `csr-merge` if some are far longer than the mean, `csr-scalar` if they are very short, else
+/// `csr-vector`; for the others the one without atomics. [`Statistics::format`](super::Statistics::format) names
+/// the format that suits a matrix.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, one of another format, one with atomics
+/// where the result is to be deterministic, slices of 0 rows. [`TooLarge`](crate::ErrorKind::TooLarge): a list above the
+/// device's largest binding, rows and entries of more than 2^32 - 1 together. Indices out of range are refused on
+/// upload ([`SparseMatrix::stored`](super::SparseMatrix::stored)); kernels take those in lists of other origin
+/// for padding.
+///
+/// # Algorithm
+/// `shaders/sparse/spmv_csr_scalar.wgsl`, `spmv_csr_vector.wgsl`, `spmv_ell.wgsl`: N. Bell and M. Garland (2009).
+/// `spmv_csr_merge.wgsl`: D. Merrill and M. Garland (2016). `spmv_coo.wgsl`: segmented sums with carries
+/// (G. Blelloch et al. 1993). `spmv_jds.wgsl`: Y. Saad (1989). `spmv_sell.wgsl`: M. Kreutzer et al. (2014).
+/// `csc` sorts products by row.
+///
+/// # Example
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+/// use tilework::sparse::Csr;
+///
+/// let (row_ptrs, col_idxs, values) = (vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
+/// let gpu = Gpu::new()?;
+/// let a = gpu.upload_matrix(&Csr { rows: 2, cols: 3, row_ptrs, col_idxs, values })?;
+/// let (x, y) = (gpu.upload(&[1.0f32, 10.0, 100.0])?, gpu.upload(&[1.0f32, 1.0])?);
+/// let plan = Spmv::new(a.stored()).beta(-1.0).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &a, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [200.0, 29.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spmv {
+    pub(crate) matrix: Stored,
+    pub(crate) alpha: f32,
+    pub(crate) beta: f32,
+    deterministic: bool,
+    seen: Option<String>,
+    tile: Option<(u32, u32)>,
+    variant: String,
+}
+
+kernel_params! {
+    /// Of every kernel of the product.
+    struct Params {
+        rows: u32,
+        cols: u32,
+        entries: u32,
+        parts: u32,
+        slice: u32,
+        begin: u32,
+        end: u32,
+        read_y: u32,
+        alpha: f32,
+        beta: f32,
+    }
+}
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable(
+        "coo",
+        "tiles of entries, segmented sums, carries from tile to tile; sorts what is in no order",
+    ),
+    Variant::portable("coo-atomic", "one invocation adds an entry to its row by an atomic: for comparison"),
+    Variant::portable("csr-scalar", "one invocation sums a row"),
+    Variant::portable("csr-vector", "neighbouring lanes, as many as suit the mean row, sum a row together"),
+    Variant::portable(
+        "csr-merge",
+        "ends of rows and entries are merged and shared evenly; carries from tile to tile",
+    ),
+    Variant::portable("csc", "products in the order of columns, sorted by row, summed as by `coo`"),
+    Variant::portable("csc-atomic", "one invocation adds a column to the rows by atomics: for comparison"),
+    Variant::portable("ell", "one invocation sums a row of places down the columns"),
+    Variant::portable("jds", "one invocation sums a row down the jagged diagonals"),
+    Variant::portable("hybrid", "`ell` for the places, then `coo` for the list"),
+    Variant::portable("sell", "one invocation sums a row of its slice"),
+];
+
+/// Constants that depend on the device.
+struct Policy {
+    /// Invocations of kernels that own rows.
+    workgroup_size: u32,
+    /// Invocations of kernels that share tiles.
+    tile_size: u32,
+    /// Entries of an invocation in `coo`; odd, so that lanes meet in no bank.
+    coo_items: u32,
+    /// Steps of an invocation in `csr-merge`; odd for the same reason.
+    merge_items: u32,
+    /// Places of a row that one dispatch takes at the most.
+    most_places: u32,
+}
+
+fn policy(profile: &DeviceProfile) -> Policy {
+    if profile.is_cpu() {
+        // Barriers are dear on processors; Mesa's ends all loops of an invocation after 65535 rounds together.
+        Policy { workgroup_size: 64, tile_size: 16, coo_items: 33, merge_items: 33, most_places: 1 << 14 }
+    } else {
+        // By design: 16 KiB of workgroup memory hold a tile, and 8 workgroups of 256 fill a multiprocessor.
+        Policy { workgroup_size: 256, tile_size: 256, coo_items: 5, merge_items: 7, most_places: 1 << 20 }
+    }
+}
+
+/// Rows longer than this, and than [`OUTLIER`] means, are shared between workgroups.
+const LONG_ROW: usize = 1024;
+
+/// See [`LONG_ROW`].
+const OUTLIER: usize = 8;
+
+impl Spmv {
+    /// With a matrix that is stored like this.
+    pub fn new(matrix: Stored) -> Self {
+        Self {
+            matrix,
+            alpha: 1.0,
+            beta: 0.0,
+            deterministic: false,
+            seen: None,
+            tile: None,
+            variant: "auto".into(),
+        }
+    }
+
+    /// Factor of the product; 1 by default. With 0, the matrix and `x` are not read.
+    #[must_use]
+    pub fn alpha(mut self, alpha: f32) -> Self {
+        self.alpha = alpha;
+        self
+    }
+
+    /// Factor of what `y` holds before; 0 by default, and `y` is then not read.
+    #[must_use]
+    pub fn beta(mut self, beta: f32) -> Self {
+        self.beta = beta;
+        self
+    }
+
+    /// Whether a variant whose bits vary from run to run is refused. False by default; `auto` takes none such.
+    #[must_use]
+    pub fn deterministic(mut self, wanted: bool) -> Self {
+        self.deterministic = wanted;
+        self
+    }
+
+    /// What was seen of the rows, and the format that suits them: the plan's report repeats it.
+    #[must_use]
+    pub fn seen(mut self, statistics: &Statistics) -> Self {
+        let (format, why) = statistics.format();
+        self.seen = Some(format!("{format} suits the matrix: {why}"));
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Invocations of a workgroup and items of each in `coo`, `csc` and `csr-merge`, instead of what the device's
+    /// policy has: for tuning.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn tile(mut self, workgroup_size: u32, items: u32) -> Self {
+        self.tile = Some((workgroup_size, items));
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// The matrix, for texts.
+    fn name(&self) -> String {
+        let Stored { rows, cols, entries, format, .. } = self.matrix;
+        format!("spmv {} {rows} x {cols} with {entries} entries", format.name())
+    }
+
+    /// Which variant, and why.
+    fn choose(&self, profile: &DeviceProfile) -> (&'static str, String) {
+        let Stored { longest, .. } = self.matrix;
+        let mean = self.mean();
+        match self.matrix.format {
+            Format::Csr if longest > LONG_ROW.max(OUTLIER * mean) => (
+                "csr-merge",
+                format!(
+                    "the longest row has {longest} entries and the mean one {mean}: work is shared evenly"
+                ),
+            ),
+            Format::Csr if profile.is_cpu() => {
+                ("csr-scalar", "on a processor a row is best walked by one".into())
+            }
+            Format::Csr if mean < 2 => ("csr-scalar", format!("rows are short, {mean} entries in the mean")),
+            Format::Csr => {
+                let lanes = self.lanes(profile);
+                (
+                    "csr-vector",
+                    format!("{lanes} lanes a row suit {mean} entries in the mean, {longest} at the most"),
+                )
+            }
+            format => (format.name(), format!("the way of {} without atomics", format.name())),
+        }
+    }
+
+    /// Entries of a row in the mean.
+    fn mean(&self) -> usize {
+        self.matrix.entries.div_ceil(self.matrix.rows.max(1))
+    }
+
+    /// Lanes that share a row: two entries each in the mean, and more where the longest row would keep its team
+    /// many times longer than that.
+    fn lanes(&self, profile: &DeviceProfile) -> u32 {
+        let wanted = (self.mean() / 2).max(self.matrix.longest / 64).clamp(2, 1 << 16) as u32;
+        let most = policy(profile).workgroup_size;
+        let shuffled = if profile.features.subgroups { profile.subgroup_sizes.0 } else { 1 };
+        let lanes = wanted.next_power_of_two();
+        // Between a subgroup and rows that fill a workgroup, barriers cost more than longer walks.
+        if shuffled > 1 && lanes < 16 * shuffled { lanes.min(shuffled) } else { lanes.min(most) }
+    }
+
+    fn check(&self, profile: &DeviceProfile, operands: &[Operand]) -> Result<()> {
+        let name = self.name();
+        let Stored { rows, cols, entries, longest, format } = self.matrix;
+        for (what, value) in [("rows", rows), ("cols", cols), ("longest", longest)] {
+            index_u32(&name, what, value)?;
+        }
+        index_u32(&name, "rows + entries", rows.saturating_add(entries))?;
+        if let Format::Sell { slice: 0, .. } = format {
+            return Err(err!(InvalidArgument, "{name}: slices of 0 rows; a slice has at least 1"));
+        }
+        let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
+        for operand in operands {
+            index_u32(&name, &format!("the number of elements of {}", operand.name), operand.len)?;
+            let bytes = round_up(operand.bytes(), 4);
+            if bytes > limit {
+                return Err(err!(
+                    TooLarge,
+                    "{name}: {} has {} elements of {}, {bytes} bytes, above the {limit} bytes of the largest storage \
+                     binding of {}; take a format with less padding, or multiply bands of rows, a call each",
+                    operand.name,
+                    operand.len,
+                    operand.dtype,
+                    profile.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn cost(&self, operands: &[Operand], product: bool) -> Cost {
+        let y = self.matrix.rows as f64 * if self.beta == 0.0 { 4.0 } else { 8.0 };
+        if !product {
+            return Cost { flop: 0.0, bytes: y };
+        }
+        let read: u64 = operands[..operands.len() - 1].iter().map(Operand::bytes).sum();
+        Cost { flop: 2.0 * self.matrix.entries as f64, bytes: read as f64 + y }
+    }
+}
+
+impl Op<f32> for Spmv {
+    type Operands = (Sparse, In<f32>, InOut<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let mut operands = self.matrix.operands("spmv")?;
+        let vector = |name, len, access| Operand { name, dtype: DType::F32, len, access };
+        operands.push(vector("x", self.matrix.cols, Access::Read));
+        operands.push(vector("y", self.matrix.rows, Access::ReadWrite));
+        self.check(profile, &operands)?;
+        let (variant, mut why) = choose("spmv", &self.variant, VARIANTS, profile, || self.choose(profile))?;
+        let format = self.matrix.format.name();
+        if variant.name.split('-').next() != Some(format) {
+            return Err(err!(
+                InvalidArgument,
+                "{}: the variant `{}` is for another format; convert the matrix, or take `auto`",
+                self.name(),
+                variant.name
+            ));
+        }
+        if self.deterministic && variant.name.ends_with("-atomic") {
+            return Err(err!(
+                InvalidArgument,
+                "{}: the variant `{}` adds in an order that varies; take `{format}` for deterministic results",
+                self.name(),
+                variant.name
+            ));
+        }
+        let product = self.matrix.places() > 0 && self.matrix.cols > 0 && self.alpha != 0.0;
+        if !product {
+            let zero = if self.alpha == 0.0 { "alpha is 0" } else { "there are no entries" };
+            why = format!("{why}; {zero}, so y is only scaled");
+        }
+        if let Some(seen) = &self.seen {
+            why = format!("{why}; {seen}");
+        }
+        let mut program = Program::new("spmv", variant.name, why);
+        program.cost = self.cost(&operands, product);
+        program.operands = operands;
+        if self.matrix.rows == 0 {
+            return Ok(program);
+        }
+        let mut policy = policy(profile);
+        if let Some((tile_size, items)) = self.tile {
+            policy = Policy { tile_size, coo_items: items, merge_items: items, ..policy };
+        }
+        let mut lowering = Lowering { spmv: self, matrix: self.matrix, profile, policy, program };
+        lowering.lower(product)?;
+        Ok(lowering.program)
+    }
+}
+
+struct Lowering<'a> {
+    spmv: &'a Spmv,
+    matrix: Stored,
+    profile: &'a DeviceProfile,
+    policy: Policy,
+    program: Program,
+}
+
+impl Lowering<'_> {
+    fn lower(&mut self, product: bool) -> Result<()> {
+        if !product {
+            self.scale();
+            return Ok(());
+        }
+        match (self.matrix.format, self.program.variant) {
+            (Format::Csr, "csr-scalar") => self.csr(1),
+            (Format::Csr, "csr-merge") => self.merge(),
+            (Format::Csr, _) => self.csr(self.spmv.lanes(self.profile)),
+            (Format::Ell { width }, _) => self.ell(width),
+            (Format::Jds, _) => self.jds(),
+            (Format::Sell { .. }, _) => self.sell(),
+            (Format::Hybrid { width, list, sorted }, _) => {
+                if width > 0 {
+                    self.ell(width);
+                } else {
+                    self.scale();
+                }
+                if list > 0 {
+                    self.coo(2, list, sorted)?;
+                }
+            }
+            (Format::Coo { .. }, "coo-atomic") => {
+                self.scale();
+                self.coo_atomic();
+            }
+            (Format::Coo { sorted }, _) => {
+                self.scale();
+                self.coo(0, self.matrix.entries, sorted)?;
+            }
+            (Format::Csc, "csc-atomic") => {
+                self.scale();
+                self.csc_atomic();
+            }
+            (Format::Csc, _) => {
+                self.scale();
+                self.csc()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn spec(&self) -> Spec {
+        Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size)
+    }
+
+    fn params(&self) -> Params {
+        Params {
+            rows: self.matrix.rows as u32,
+            cols: self.matrix.cols as u32,
+            entries: self.matrix.places() as u32,
+            parts: 0,
+            slice: 0,
+            begin: 0,
+            end: u32::MAX,
+            read_y: u32::from(self.spmv.beta != 0.0),
+            alpha: self.spmv.alpha,
+            beta: self.spmv.beta,
+        }
+    }
+
+    fn operand(&self, index: usize) -> Binding {
+        Binding::operand(index, &self.program.operands)
+    }
+
+    fn x(&self) -> Binding {
+        self.operand(self.program.operands.len() - 2)
+    }
+
+    fn y(&self) -> Binding {
+        self.operand(self.program.operands.len() - 1)
+    }
+
+    /// Workgroups for as many invocations.
+    fn grid(&self, invocations: u64) -> Grid {
+        Grid::fold(invocations.div_ceil(u64::from(self.policy.workgroup_size)))
+    }
+
+    /// Parts of rows that one dispatch each takes: first place, and the one behind the last. The last part ends at
+    /// `end`, however long rows are said to be.
+    fn windows(&self, longest: u32, end: u32) -> Vec<(u32, u32)> {
+        let step = self.policy.most_places;
+        let count = longest.min(end).div_ceil(step).max(1);
+        (0..count).map(|i| (i * step, if i + 1 == count { end } else { (i + 1) * step })).collect()
+    }
+
+    /// y = beta y.
+    fn scale(&mut self) {
+        let spec = self.spec().constant("RESULT_BINDING", 1u32);
+        let kernel = self.program.kernel(Kernel::library("sparse/spmv_scale", "spmv_scale", spec));
+        let (params, y, grid) = (self.params(), self.y(), self.grid(self.matrix.rows as u64));
+        self.program.dispatch(kernel, &params, vec![y], grid);
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "spmv",
+    about: "y = alpha A x + beta y, A sparse in any format",
+    inputs: "A.mtx, x (cols), f32",
+    keys: "format auto/coo/csr/csc/ell/jds/hybrid/sell (auto), alpha (1), beta (0)",
+    variants: Spmv::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let formats: &[Format] = match variant {
+        "coo" | "coo-atomic" => &[Format::Coo { sorted: true }, Format::Coo { sorted: false }],
+        "csc" | "csc-atomic" => &[Format::Csc],
+        "ell" => &[Format::Ell { width: 9 }],
+        "jds" => &[Format::Jds],
+        "hybrid" => &[
+            Format::Hybrid { width: 4, list: 5000, sorted: true },
+            Format::Hybrid { width: 0, list: 5000, sorted: false },
+        ],
+        "sell" => &[Format::Sell { slice: 32, places: 32_000 }],
+        _ => &[Format::Csr],
+    };
+    let mut programs = Vec::new();
+    for &format in formats {
+        for (entries, longest) in [(3000, 9), (60_000, 200), (3_000_000, 9000), (3, 1)] {
+            let matrix = Stored { rows: 1000, cols: 900, entries, longest, format };
+            for beta in [0.0, 1.0] {
+                programs.push(Spmv::new(matrix).beta(beta).variant(variant).lower(profile)?);
+            }
+        }
+    }
+    Ok(programs)
+}

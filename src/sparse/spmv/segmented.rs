@@ -1,0 +1,123 @@
+//! Kernels that share entries evenly, whatever the rows are, and hand on what a row has left over: coo, csc,
+//! csr-merge.
+
+use super::{Lowering, Params};
+use crate::error::Result;
+use crate::primitives::RadixSort;
+use crate::program::{Binding, Grid, Kernel, Op, Resource};
+
+/// Terms of rows, in the order of rows.
+struct Terms {
+    row_idxs: Binding,
+    /// None where values are products already.
+    col_idxs: Option<Binding>,
+    values: Binding,
+    len: u64,
+}
+
+impl Lowering<'_> {
+    /// y += alpha A x, for entries by coordinates, which are operands from number `first` on.
+    pub(super) fn coo(&mut self, first: usize, entries: usize, sorted: bool) -> Result<()> {
+        let [rows, cols, values] = [0, 1, 2].map(|i| self.operand(first + i));
+        if sorted {
+            let len = entries as u64;
+            self.add_terms(Terms { row_idxs: rows, col_idxs: Some(cols), values, len });
+            return Ok(());
+        }
+        let products = self.program.scratch(4 * entries as u64);
+        let spec = self.spec().constant("VECTOR_BINDING", 3u32);
+        let kernel =
+            self.program.kernel(Kernel::library("sparse/spmv_coo_products", "spmv_coo_products", spec));
+        let params = Params { entries: entries as u32, ..self.params() };
+        let grid = self.grid(entries as u64);
+        let bindings = vec![cols, values, self.x(), products];
+        self.program.dispatch(kernel, &params, bindings, grid);
+        self.add_unsorted(rows, products, entries)
+    }
+
+    /// y += alpha A x, for compressed columns.
+    pub(super) fn csc(&mut self) -> Result<()> {
+        let entries = self.matrix.entries;
+        let products = self.program.scratch(4 * entries as u64);
+        let kernel = Kernel::library("sparse/spmv_csc_products", "spmv_csc_products", self.spec());
+        let kernel = self.program.kernel(kernel);
+        let grid = self.grid(self.matrix.cols as u64);
+        for (begin, end) in self.windows(self.matrix.longest as u32, u32::MAX) {
+            let params = Params { begin, end, ..self.params() };
+            let bindings = vec![self.operand(0), self.operand(2), self.x(), products];
+            self.program.dispatch(kernel, &params, bindings, grid);
+        }
+        self.add_unsorted(self.operand(1), products, entries)
+    }
+
+    /// y = alpha A x + beta y, for compressed rows.
+    pub(super) fn merge(&mut self) {
+        let steps = self.matrix.rows as u64 + self.matrix.entries as u64;
+        let items = self.policy.merge_items;
+        let tiles = steps.div_ceil(u64::from(self.policy.tile_size * items));
+        let spec =
+            self.spec().constant("WORKGROUP_SIZE", self.policy.tile_size).constant("ITEMS_PER_THREAD", items);
+        let kernel = self.program.kernel(Kernel::library("sparse/spmv_csr_merge", "spmv_csr_merge", spec));
+        let carries = [4 * tiles, 4 * tiles].map(|bytes| self.program.scratch(bytes));
+        let params = Params { parts: tiles as u32, ..self.params() };
+        let bindings = [0, 1, 2].map(|i| self.operand(i));
+        let bindings = bindings.into_iter().chain([self.x(), self.y()]).chain(carries).collect();
+        self.program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
+        if tiles > 1 {
+            let [row_idxs, values] = carries;
+            self.add_terms(Terms { row_idxs, col_idxs: None, values, len: tiles });
+        }
+    }
+
+    /// Adds products to their rows, which are in no order: by a stable sort.
+    fn add_unsorted(&mut self, row_idxs: Binding, products: Binding, entries: usize) -> Result<()> {
+        let bytes = 4 * entries as u64;
+        let sorted = [bytes, bytes].map(|bytes| self.program.scratch(bytes));
+        let bits = (usize::BITS - self.matrix.rows.saturating_sub(1).leading_zeros()).max(1);
+        let sort = RadixSort::new(entries).with_values().bits(0..bits);
+        let sort = Op::<u32>::lower(&sort, self.profile)?;
+        let operands: [Resource; 4] =
+            [row_idxs.resource, products.resource, sorted[0].resource, sorted[1].resource];
+        self.program.append(sort, &operands);
+        let [row_idxs, values] = sorted;
+        self.add_terms(Terms { row_idxs, col_idxs: None, values, len: entries as u64 });
+        Ok(())
+    }
+
+    /// Adds the sums of rows to y; then those of what tiles carry, until there is one tile.
+    fn add_terms(&mut self, mut terms: Terms) {
+        let tile = u64::from(self.policy.tile_size * self.policy.coo_items);
+        while terms.len > 0 {
+            let tiles = terms.len.div_ceil(tile);
+            let products = terms.col_idxs.is_none();
+            let carries = tiles > 1;
+            let mut spec = self
+                .spec()
+                .constant("WORKGROUP_SIZE", self.policy.tile_size)
+                .constant("ITEMS_PER_THREAD", self.policy.coo_items)
+                .constant("VALUES_BINDING", if products { 2u32 } else { 3 })
+                .constant("RESULT_BINDING", if products { 3u32 } else { 5 })
+                .flag("PRODUCTS", products)
+                .flag("CARRIES", carries);
+            let mut bindings = vec![terms.row_idxs];
+            bindings.extend(terms.col_idxs);
+            bindings.push(terms.values);
+            if !products {
+                bindings.push(self.x());
+            }
+            bindings.push(self.y());
+            let params = Params { entries: terms.len as u32, parts: tiles as u32, ..self.params() };
+            let mut next = Terms { row_idxs: terms.row_idxs, col_idxs: None, values: terms.values, len: 0 };
+            if carries {
+                let first = bindings.len() as u32 + 1;
+                spec = spec.constant("CARRY_ROWS_BINDING", first).constant("CARRY_SUMS_BINDING", first + 1);
+                let [row_idxs, values] = [4 * tiles, 4 * tiles].map(|bytes| self.program.scratch(bytes));
+                bindings.extend([row_idxs, values]);
+                next = Terms { row_idxs, col_idxs: None, values, len: tiles };
+            }
+            let kernel = self.program.kernel(Kernel::library("sparse/spmv_coo", "spmv_coo", spec));
+            self.program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
+            terms = next;
+        }
+    }
+}

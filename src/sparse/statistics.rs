@@ -1,0 +1,166 @@
+//! What rows look like, and which format suits them.
+
+use super::Csr;
+use std::fmt;
+
+/// Row statistics of a matrix: made by [`Csr::analyse`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Statistics {
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Columns of the matrix.
+    pub cols: usize,
+    /// Entries of the matrix.
+    pub entries: usize,
+    /// Entries of a row in the mean.
+    pub mean: f64,
+    /// Variance of the entries of a row, over all rows.
+    pub variance: f64,
+    /// Entries of the longest row.
+    pub longest: usize,
+    /// Rows without entries.
+    pub empty_rows: usize,
+    /// The most that row and column of an entry differ by.
+    pub bandwidth: usize,
+    /// Whether all entries lie on one side of the diagonal, or on it, and rows fill it evenly.
+    pub triangular: bool,
+    /// Places of [`Hybrid`](super::Hybrid) in which four of five rows fit.
+    pub hybrid_width: usize,
+}
+
+/// Places that padding may add to each entry before a padded format does not pay.
+const MOST_PADDING: f64 = 0.2;
+/// Below so many entries a row in the mean, most rows are empty and pointers are most of what is read.
+const VERY_SPARSE: f64 = 0.5;
+
+impl Statistics {
+    /// The format that suits the matrix, and why: `ell` for rows of about one length, `jds` for triangles, `coo` where
+    /// most rows are empty, `hybrid` where few rows are much longer than the others, else `csr`.
+    ///
+    /// ```
+    /// use tilework::sparse::Csr;
+    ///
+    /// let n = 100;
+    /// let (row_ptrs, col_idxs) = ((0..=n as u32).collect(), (0..n as u32).collect());
+    /// let diagonal = Csr { rows: n, cols: n, row_ptrs, col_idxs, values: vec![2.0; n] };
+    /// let seen = diagonal.analyse();
+    /// assert_eq!((seen.longest, seen.bandwidth, seen.variance), (1, 0, 0.0));
+    /// assert_eq!(seen.format().0, "ell");
+    /// ```
+    pub fn format(&self) -> (&'static str, String) {
+        let Self { rows, entries, mean, longest, .. } = *self;
+        let padded = |places: usize| places as f64 <= (1.0 + MOST_PADDING) * entries as f64;
+        if entries == 0 {
+            ("csr", "there are no entries".into())
+        } else if mean < VERY_SPARSE {
+            ("coo", format!("{mean:.2} entries a row in the mean: most rows are empty"))
+        } else if padded(rows.saturating_mul(longest)) {
+            (
+                "ell",
+                format!("rows have {mean:.1} entries in the mean and {longest} at the most: little padding"),
+            )
+        } else if self.triangular {
+            ("jds", "the matrix is a triangle: rows of evenly falling length".into())
+        } else if self.hybrid_width > 0 && padded(rows.saturating_mul(self.hybrid_width)) {
+            let width = self.hybrid_width;
+            ("hybrid", format!("four of five rows have at most {width} entries, the longest {longest}"))
+        } else {
+            (
+                "csr",
+                format!("rows have {mean:.1} entries in the mean, {longest} at the most, and all between"),
+            )
+        }
+    }
+}
+
+impl fmt::Display for Statistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, cols, entries, mean, variance, longest, empty_rows, bandwidth, .. } = *self;
+        writeln!(f, "{rows} x {cols}, {entries} entries, bandwidth {bandwidth}")?;
+        writeln!(
+            f,
+            "  rows        {mean:.2} entries in the mean, variance {variance:.2}, {longest} at the most"
+        )?;
+        writeln!(f, "  empty rows  {empty_rows}")?;
+        let (format, why) = self.format();
+        write!(f, "  format      {format}: {why}")
+    }
+}
+
+impl Csr {
+    /// What its rows look like. The matrix must be valid.
+    pub fn analyse(&self) -> Statistics {
+        let mut lengths: Vec<usize> =
+            self.row_ptrs.windows(2).map(|pair| (pair[1] - pair[0]) as usize).collect();
+        let (rows, entries) = (self.rows, self.entries());
+        let mean = entries as f64 / rows.max(1) as f64;
+        let variance =
+            lengths.iter().map(|&len| (len as f64 - mean).powi(2)).sum::<f64>() / rows.max(1) as f64;
+        let places = || (0..rows).flat_map(|row| self.row(row).map(move |(col, _)| (row, col as usize)));
+        let one_side = places().all(|(row, col)| col <= row) || places().all(|(row, col)| col >= row);
+        lengths.sort_unstable();
+        let longest = lengths.last().copied().unwrap_or(0);
+        Statistics {
+            rows,
+            cols: self.cols,
+            entries,
+            mean,
+            variance,
+            longest,
+            empty_rows: lengths.iter().take_while(|len| **len == 0).count(),
+            bandwidth: places().map(|(row, col)| row.abs_diff(col)).max().unwrap_or(0),
+            // The middle row of a triangle has half of what the longest has.
+            triangular: one_side
+                && lengths.get(rows / 2).is_some_and(|len| len.abs_diff(longest / 2) <= 1 + longest / 8),
+            hybrid_width: lengths.get(rows * 4 / 5).copied().unwrap_or(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row r has the columns that `row` gives.
+    fn matrix(rows: usize, cols: usize, row: impl Fn(usize) -> Vec<u32>) -> Csr {
+        let mut csr = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
+        for r in 0..rows {
+            csr.col_idxs.extend(row(r));
+            csr.row_ptrs.push(csr.col_idxs.len() as u32);
+        }
+        csr.values = vec![1.0; csr.col_idxs.len()];
+        csr
+    }
+
+    #[test]
+    fn statistics_are_as_counted_by_hand() {
+        let seen = matrix(4, 5, |r| [vec![1, 3], vec![], vec![0, 1, 2, 3, 4], vec![2]][r].clone()).analyse();
+        assert_eq!((seen.rows, seen.cols, seen.entries, seen.longest), (4, 5, 8, 5));
+        assert_eq!((seen.mean, seen.variance), (2.0, 3.5));
+        assert_eq!((seen.empty_rows, seen.bandwidth, seen.triangular), (1, 3, false));
+        assert_eq!(seen.hybrid_width, 5);
+        assert_eq!(matrix(0, 0, |_| vec![]).analyse(), Statistics::default());
+    }
+
+    #[test]
+    fn format_follows_the_rows() {
+        let format = |csr: Csr| csr.analyse().format().0;
+        let all = |n: usize| (0..n as u32).collect::<Vec<_>>();
+        assert_eq!(format(matrix(50, 50, |_| vec![1, 2, 3])), "ell");
+        assert_eq!(
+            format(matrix(50, 50, |r| (r.saturating_sub(1)..(r + 2).min(50)).map(|c| c as u32).collect())),
+            "ell"
+        );
+        assert_eq!(format(matrix(50, 50, |r| if r % 4 == 0 { vec![1] } else { vec![] })), "coo");
+        assert_eq!(format(matrix(50, 50, |r| all(r + 1))), "jds");
+        assert_eq!(format(matrix(50, 50, |r| (r as u32..50).collect())), "jds");
+        assert_eq!(
+            format(matrix(500, 500, |r| if r == 7 { all(500) } else { vec![0, 3, r as u32] })),
+            "hybrid"
+        );
+        // Of all lengths, on both sides of the diagonal.
+        let last = |len: usize| (500 - len as u32..500).collect();
+        assert_eq!(format(matrix(500, 500, |r| last(r % 100))), "csr");
+        assert_eq!(format(matrix(5, 5, |_| vec![])), "csr");
+    }
+}

@@ -1,0 +1,282 @@
+//! What kernels must know of a matrix beside its lists, and the lists themselves.
+
+use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell};
+use crate::element::DType;
+use crate::error::Result;
+use crate::program::{Access, Operand};
+use crate::shape::elements;
+
+/// How entries lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// As [`Coo`]: `row_idxs`, `col_idxs`, `values`.
+    Coo {
+        /// Whether rows never fall.
+        sorted: bool,
+    },
+    /// As [`Csr`]: `row_ptrs`, `col_idxs`, `values`.
+    Csr,
+    /// As [`Csc`]: `col_ptrs`, `row_idxs`, `values`.
+    Csc,
+    /// As [`Ell`]: `col_idxs`, `values`.
+    Ell {
+        /// Places in a row.
+        width: usize,
+    },
+    /// As [`Hybrid`]: the lists of its first part, then those of its second.
+    Hybrid {
+        /// Places in a row of the first part.
+        width: usize,
+        /// Entries of the second part.
+        list: usize,
+        /// Whether rows of the second part never fall.
+        sorted: bool,
+    },
+    /// As [`Jds`]: `row_order`, `diagonal_ptrs`, `col_idxs`, `values`.
+    Jds,
+    /// As [`Sell`]: `row_order`, `slice_ptrs`, `col_idxs`, `values`.
+    Sell {
+        /// Rows of a slice.
+        slice: usize,
+        /// Places of all slices.
+        places: usize,
+    },
+}
+
+impl Format {
+    /// Its name, as in the module's table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Coo { .. } => "coo",
+            Self::Csr => "csr",
+            Self::Csc => "csc",
+            Self::Ell { .. } => "ell",
+            Self::Hybrid { .. } => "hybrid",
+            Self::Jds => "jds",
+            Self::Sell { .. } => "sell",
+        }
+    }
+}
+
+/// A matrix without its lists: extents, and how it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Stored {
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Columns of the matrix.
+    pub cols: usize,
+    /// Entries, without padding.
+    pub entries: usize,
+    /// Entries of the longest row (of the longest column in [`Format::Csc`]). A plan for one matrix serves others
+    /// whose lists are as long; with longer rows it may be slower.
+    pub longest: usize,
+    /// How it is stored.
+    pub format: Format,
+}
+
+impl Stored {
+    /// Places for entries, with padding.
+    pub(crate) fn places(&self) -> usize {
+        match self.format {
+            Format::Ell { width } => self.rows.saturating_mul(width),
+            Format::Hybrid { width, list, .. } => self.rows.saturating_mul(width).saturating_add(list),
+            Format::Sell { places, .. } => places,
+            _ => self.entries,
+        }
+    }
+
+    /// Its lists, in order.
+    pub(crate) fn operands(&self, op: &str) -> Result<Vec<Operand>> {
+        let Self { rows, cols, entries, longest, format } = *self;
+        let index = |name, len| Operand { name, dtype: DType::U32, len, access: Access::Read };
+        let value = |name, len| Operand { name, dtype: DType::F32, len, access: Access::Read };
+        Ok(match format {
+            Format::Coo { .. } => {
+                vec![index("row_idxs", entries), index("col_idxs", entries), value("values", entries)]
+            }
+            Format::Csr => {
+                vec![index("row_ptrs", rows + 1), index("col_idxs", entries), value("values", entries)]
+            }
+            Format::Csc => {
+                vec![index("col_ptrs", cols + 1), index("row_idxs", entries), value("values", entries)]
+            }
+            Format::Ell { width } => {
+                let places = elements(op, "col_idxs", &[rows, width])?;
+                vec![index("col_idxs", places), value("values", places)]
+            }
+            Format::Hybrid { width, list, .. } => {
+                let places = elements(op, "ell.col_idxs", &[rows, width])?;
+                vec![
+                    index("ell.col_idxs", places),
+                    value("ell.values", places),
+                    index("coo.row_idxs", list),
+                    index("coo.col_idxs", list),
+                    value("coo.values", list),
+                ]
+            }
+            Format::Jds => vec![
+                index("row_order", rows),
+                index("diagonal_ptrs", longest + 1),
+                index("col_idxs", entries),
+                value("values", entries),
+            ],
+            Format::Sell { slice, places } => {
+                let slices = rows.div_ceil(slice.max(1));
+                vec![
+                    index("row_order", elements(op, "row_order", &[slices, slice])?),
+                    index("slice_ptrs", slices + 1),
+                    index("col_idxs", places),
+                    value("values", places),
+                ]
+            }
+        })
+    }
+}
+
+/// One of the lists of a matrix.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum List<'a> {
+    /// Rows, columns or pointers.
+    Indices(&'a [u32]),
+    /// Values.
+    Values(&'a [f32]),
+}
+
+/// A matrix in the host's memory, in any format: what can be brought to a device.
+pub trait SparseMatrix {
+    /// Checks the matrix, and says how it is stored.
+    ///
+    /// # Errors
+    /// Those of the format's `validate`.
+    fn stored(&self) -> Result<Stored>;
+
+    /// Its lists, in the order of [`Format`].
+    fn lists(&self) -> Vec<List<'_>>;
+}
+
+/// The most between two neighbours.
+fn longest(ptrs: &[u32]) -> usize {
+    ptrs.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
+}
+
+impl SparseMatrix for Coo {
+    fn stored(&self) -> Result<Stored> {
+        self.validate()?;
+        let mut counts = vec![0; self.rows];
+        for &row in &self.row_idxs {
+            counts[row as usize] += 1;
+        }
+        Ok(Stored {
+            rows: self.rows,
+            cols: self.cols,
+            entries: self.values.len(),
+            longest: counts.into_iter().max().unwrap_or(0),
+            format: Format::Coo { sorted: self.row_idxs.is_sorted() },
+        })
+    }
+
+    fn lists(&self) -> Vec<List<'_>> {
+        vec![List::Indices(&self.row_idxs), List::Indices(&self.col_idxs), List::Values(&self.values)]
+    }
+}
+
+impl SparseMatrix for Csr {
+    fn stored(&self) -> Result<Stored> {
+        self.validate()?;
+        let Self { rows, cols, .. } = *self;
+        let longest = longest(&self.row_ptrs);
+        Ok(Stored { rows, cols, entries: self.entries(), longest, format: Format::Csr })
+    }
+
+    fn lists(&self) -> Vec<List<'_>> {
+        vec![List::Indices(&self.row_ptrs), List::Indices(&self.col_idxs), List::Values(&self.values)]
+    }
+}
+
+impl SparseMatrix for Csc {
+    fn stored(&self) -> Result<Stored> {
+        self.validate()?;
+        let Self { rows, cols, .. } = *self;
+        let longest = longest(&self.col_ptrs);
+        Ok(Stored { rows, cols, entries: self.values.len(), longest, format: Format::Csc })
+    }
+
+    fn lists(&self) -> Vec<List<'_>> {
+        vec![List::Indices(&self.col_ptrs), List::Indices(&self.row_idxs), List::Values(&self.values)]
+    }
+}
+
+/// How many places hold an entry.
+fn filled(col_idxs: &[u32]) -> usize {
+    col_idxs.iter().filter(|col| **col != super::PADDING).count()
+}
+
+impl SparseMatrix for Ell {
+    fn stored(&self) -> Result<Stored> {
+        self.validate()?;
+        let Self { rows, cols, width, .. } = *self;
+        Ok(Stored {
+            rows,
+            cols,
+            entries: filled(&self.col_idxs),
+            longest: width,
+            format: Format::Ell { width },
+        })
+    }
+
+    fn lists(&self) -> Vec<List<'_>> {
+        vec![List::Indices(&self.col_idxs), List::Values(&self.values)]
+    }
+}
+
+impl SparseMatrix for Hybrid {
+    fn stored(&self) -> Result<Stored> {
+        self.validate()?;
+        let (ell, coo) = (self.ell.stored()?, self.coo.stored()?);
+        let sorted = coo.format == Format::Coo { sorted: true };
+        let format = Format::Hybrid { width: self.ell.width, list: coo.entries, sorted };
+        let longest = ell.longest + coo.longest;
+        Ok(Stored { entries: ell.entries + coo.entries, longest, format, ..ell })
+    }
+
+    fn lists(&self) -> Vec<List<'_>> {
+        [self.ell.lists(), self.coo.lists()].concat()
+    }
+}
+
+impl SparseMatrix for Jds {
+    fn stored(&self) -> Result<Stored> {
+        self.validate()?;
+        let Self { rows, cols, .. } = *self;
+        let longest = self.diagonal_ptrs.len() - 1;
+        Ok(Stored { rows, cols, entries: self.values.len(), longest, format: Format::Jds })
+    }
+
+    fn lists(&self) -> Vec<List<'_>> {
+        vec![
+            List::Indices(&self.row_order),
+            List::Indices(&self.diagonal_ptrs),
+            List::Indices(&self.col_idxs),
+            List::Values(&self.values),
+        ]
+    }
+}
+
+impl SparseMatrix for Sell {
+    fn stored(&self) -> Result<Stored> {
+        self.validate()?;
+        let Self { rows, cols, slice, .. } = *self;
+        let format = Format::Sell { slice, places: self.values.len() };
+        let longest = longest(&self.slice_ptrs) / slice;
+        Ok(Stored { rows, cols, entries: filled(&self.col_idxs), longest, format })
+    }
+
+    fn lists(&self) -> Vec<List<'_>> {
+        vec![
+            List::Indices(&self.row_order),
+            List::Indices(&self.slice_ptrs),
+            List::Indices(&self.col_idxs),
+            List::Values(&self.values),
+        ]
+    }
+}

@@ -1,0 +1,338 @@
+//! Every format and variant of `Spmv` against the reference.
+
+use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
+use tilework::prelude::*;
+use tilework::program::{DeviceProfile, Op};
+use tilework::reference::{spmv, spmv_bound};
+use tilework::sparse::{Coo, Csr, Duplicates, Format, SparseMatrix, Stored};
+use tilework::{ErrorKind, Result};
+
+/// Entries in the order in which `rows` gives the columns of each row, with random values.
+fn matrix(rows: usize, cols: usize, mut columns: impl FnMut(usize, &mut Random) -> Vec<usize>) -> Csr {
+    let mut random = Random::new((rows * 31 + cols) as u64);
+    let mut csr = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
+    for row in 0..rows {
+        for col in columns(row, &mut random) {
+            csr.col_idxs.push(col as u32);
+            csr.values.push(random.unit() as f32);
+        }
+        csr.row_ptrs.push(csr.values.len() as u32);
+    }
+    csr
+}
+
+/// `len` columns, which may come more than once.
+fn any_columns(random: &mut Random, len: usize, cols: usize) -> Vec<usize> {
+    (0..len).map(|_| (random.next() % cols as u64) as usize).collect()
+}
+
+fn uniform(rows: usize, cols: usize, len: usize) -> Csr {
+    matrix(rows, cols, |_, random| any_columns(random, len, cols))
+}
+
+/// Rows of 0 to 9 entries, many empty ones, and a few very long ones.
+fn ragged(rows: usize, cols: usize, long: usize) -> Csr {
+    matrix(rows, cols, |_, random| {
+        let len = match random.next() % 64 {
+            0 => random.next() as usize % long,
+            n if n < 30 => 0,
+            n => n as usize % 10,
+        };
+        any_columns(random, len, cols)
+    })
+}
+
+/// Diagonal, first row and first column.
+fn arrow(n: usize) -> Csr {
+    matrix(n, n, |row, _| if row == 0 { (0..n).collect() } else { vec![0, row] })
+}
+
+fn lower_triangle(n: usize) -> Csr {
+    matrix(n, n, |row, _| (0..=row).collect())
+}
+
+fn banded(n: usize, half: usize) -> Csr {
+    matrix(n, n, |row, _| (row.saturating_sub(half)..(row + half + 1).min(n)).collect())
+}
+
+/// The matrix in every format that it fits in, some in several forms.
+fn every_format(csr: &Csr) -> Vec<Box<dyn Brought>> {
+    let coo = csr.to_coo();
+    let mut shuffled: Vec<usize> = (0..coo.values.len()).collect();
+    let mut random = Random::new(7);
+    for i in (1..shuffled.len()).rev() {
+        shuffled.swap(i, random.next() as usize % (i + 1));
+    }
+    let (rows, cols) = (csr.rows, csr.cols);
+    let any_order = Coo {
+        rows,
+        cols,
+        row_idxs: shuffled.iter().map(|&i| coo.row_idxs[i]).collect(),
+        col_idxs: shuffled.iter().map(|&i| coo.col_idxs[i]).collect(),
+        values: shuffled.iter().map(|&i| coo.values[i]).collect(),
+    };
+    let mut all: Vec<Box<dyn Brought>> = vec![
+        Box::new(csr.clone()),
+        Box::new(coo),
+        Box::new(any_order),
+        Box::new(csr.to_csc()),
+        Box::new(csr.to_jds()),
+        Box::new(csr.to_hybrid(3).unwrap()),
+        Box::new(csr.to_hybrid(0).unwrap()),
+        Box::new(csr.to_sell(4, 16).unwrap()),
+        Box::new(csr.to_sell(32, 128).unwrap()),
+    ];
+    if let Ok(ell) = csr.to_ell()
+        && ell.values.len() < 1_000_000
+    {
+        all.push(Box::new(ell));
+    }
+    all
+}
+
+/// A matrix that can be brought to a device; `SparseMatrix` as an object.
+trait Brought {
+    fn upload(&self, gpu: &Gpu) -> Result<DeviceMatrix>;
+}
+
+impl<M: SparseMatrix> Brought for M {
+    fn upload(&self, gpu: &Gpu) -> Result<DeviceMatrix> {
+        gpu.upload_matrix(self)
+    }
+}
+
+fn run(gpu: &Gpu, a: &DeviceMatrix, op: &Spmv, x: &[f32], y: &[f32]) -> Result<Vec<f32>> {
+    let (x, y) = (gpu.upload(x)?, gpu.upload(y)?);
+    let mut rec = gpu.recorder();
+    op.plan::<f32>(gpu)?.record(&mut rec, a, &x, &y)?;
+    rec.submit()?;
+    y.read()
+}
+
+/// `auto`, and the variants of a format.
+fn names(format: Format) -> impl Iterator<Item = &'static str> {
+    let of_format = move |name: &&str| name.split('-').next() == Some(format.name());
+    std::iter::once("auto").chain(Spmv::variants().iter().map(|v| v.name).filter(of_format))
+}
+
+/// Runs a product on a device in all formats and variants.
+fn check(device: &Device, csr: &Csr, alpha: f32, beta: f32) {
+    let mut random = Random::new(csr.entries() as u64);
+    let (x, y) = (random.elements::<f32>(csr.cols), random.elements::<f32>(csr.rows));
+    let want = spmv(alpha, csr, &x, beta, &y).unwrap();
+    let bound = spmv_bound(alpha, csr, &x, beta, &y).unwrap();
+    for host in every_format(csr) {
+        let a = host.upload(&device.gpu).unwrap();
+        for variant in names(a.stored().format) {
+            let op = Spmv::new(a.stored()).alpha(alpha).beta(beta).variant(variant);
+            let what = format!("{}: {variant} {alpha} {beta} {:?}", device.label, a.stored());
+            let got = run(&device.gpu, &a, &op, &x, &y).unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert_close(&what, &numbers(&got), &want, &bound);
+        }
+    }
+}
+
+#[test]
+fn every_format_and_variant_matches_reference() {
+    for device in devices() {
+        check(device, &ragged(1500, 700, 300), 1.0, 0.0);
+        check(device, &arrow(2500), -0.5, 2.0);
+        if device.main {
+            check(device, &uniform(700, 1200, 16), 1.0, 1.0);
+            check(device, &uniform(90, 3000, 250), 1.0, 0.0);
+            check(device, &banded(1000, 4), 2.0, 0.0);
+            check(device, &lower_triangle(130), 1.0, -1.0);
+            check(device, &uniform(5000, 5000, 1), 0.0, 0.5);
+        }
+    }
+}
+
+#[test]
+fn tiles_of_every_size_match_reference() {
+    let csr = ragged(3000, 2500, 2000);
+    let x = Random::new(3).elements::<f32>(2500);
+    let want = spmv(1.0, &csr, &x, 0.0, &[0.0; 3000]).unwrap();
+    let bound = spmv_bound(1.0, &csr, &x, 0.0, &[0.0; 3000]).unwrap();
+    for device in devices().iter().filter(|device| device.main) {
+        let gpu = &device.gpu;
+        // Those of cards; and so small that carries have carries.
+        for (workgroup_size, items) in [(256, 5), (256, 7), (4, 3), (2, 2)] {
+            for (a, variant) in
+                [(gpu.upload_matrix(&csr), "csr-merge"), (gpu.upload_matrix(&csr.to_coo()), "coo")]
+            {
+                let a = a.unwrap();
+                let op = Spmv::new(a.stored()).variant(variant).tile(workgroup_size, items);
+                let got = run(gpu, &a, &op, &x, &[0.0; 3000]).unwrap();
+                let what = format!("{}: {variant} {workgroup_size} x {items}", device.label);
+                assert_close(&what, &numbers(&got), &want, &bound);
+            }
+        }
+    }
+}
+
+#[test]
+fn small_and_empty_matrices_match_reference() {
+    for device in devices().iter().filter(|device| device.main) {
+        for (rows, cols) in [(0, 0), (0, 5), (5, 0), (1, 1), (1, 70), (70, 1)] {
+            check(device, &uniform(rows, cols, usize::from(cols > 0)), 1.0, 0.5);
+            check(device, &uniform(rows, cols, 0), 1.0, 0.0);
+        }
+    }
+}
+
+#[test]
+fn rows_longer_than_one_dispatch_takes_match_reference() {
+    for device in devices().iter().filter(|device| device.main) {
+        // One of 150,000 entries, of which a software driver walks no more than 65535 at once.
+        let csr = matrix(70, 1000, |row, random| {
+            any_columns(random, if row == 40 { 150_000 } else { row % 3 }, 1000)
+        });
+        check(device, &csr, 1.0, 0.0);
+        check(device, &csr.transposed(), 1.5, -1.0);
+    }
+}
+
+#[test]
+fn values_of_padding_do_not_matter() {
+    let csr = ragged(300, 200, 40);
+    let x = vec![1.0; 200];
+    let want = spmv(1.0, &csr, &x, 0.0, &[0.0; 300]).unwrap();
+    let bound = spmv_bound(1.0, &csr, &x, 0.0, &[0.0; 300]).unwrap();
+    let (mut ell, mut hybrid, mut sell) =
+        (csr.to_ell().unwrap(), csr.to_hybrid(5).unwrap(), csr.to_sell(8, 64).unwrap());
+    let spoil = |col_idxs: &[u32], values: &mut [f32]| {
+        for (col, value) in col_idxs.iter().zip(values) {
+            if *col == tilework::sparse::PADDING {
+                *value = f32::NAN;
+            }
+        }
+    };
+    spoil(&ell.col_idxs, &mut ell.values);
+    spoil(&hybrid.ell.col_idxs, &mut hybrid.ell.values);
+    spoil(&sell.col_idxs, &mut sell.values);
+    for device in devices() {
+        let gpu = &device.gpu;
+        let uploads = [gpu.upload_matrix(&ell), gpu.upload_matrix(&hybrid), gpu.upload_matrix(&sell)];
+        for a in uploads {
+            let y = gpu.spmv(&a.unwrap(), &gpu.upload(&x).unwrap()).unwrap().read().unwrap();
+            assert_close(&device.label, &numbers(&y), &want, &bound);
+        }
+    }
+}
+
+#[test]
+fn nan_goes_through_where_it_is_and_not_out_of_an_unread_y() {
+    let Some(gpu) = gpu() else { return };
+    let mut csr = banded(40, 1);
+    csr.values[10] = f32::NAN;
+    let x = vec![1.0; 40];
+    let want = spmv(1.0, &csr, &x, 0.0, &[0.0; 40]).unwrap();
+    assert_eq!(want.iter().filter(|y| y.is_nan()).count(), 1);
+    for host in every_format(&csr) {
+        let a = host.upload(gpu).unwrap();
+        for variant in names(a.stored().format) {
+            let y = run(gpu, &a, &Spmv::new(a.stored()).variant(variant), &x, &[f32::NAN; 40]).unwrap();
+            let nan: Vec<bool> = y.iter().map(|y| y.is_nan()).collect();
+            assert_eq!(nan, want.iter().map(|y| y.is_nan()).collect::<Vec<_>>(), "{variant}");
+        }
+    }
+}
+
+#[test]
+fn same_bits_come_again() {
+    let Some(gpu) = gpu() else { return };
+    let csr = ragged(900, 800, 500);
+    let x = Random::new(1).elements::<f32>(800);
+    for host in every_format(&csr) {
+        let a = host.upload(gpu).unwrap();
+        for variant in names(a.stored().format).filter(|name| !name.ends_with("atomic")) {
+            let op = Spmv::new(a.stored()).deterministic(true).variant(variant);
+            let bits = || run(gpu, &a, &op, &x, &[0.0; 900]).unwrap().into_iter().map(f32::to_bits).collect();
+            let first: Vec<u32> = bits();
+            assert_eq!(first, bits(), "{variant}");
+        }
+    }
+}
+
+#[test]
+fn lists_of_other_origin_stay_within_their_bounds() {
+    let Some(gpu) = gpu() else { return };
+    // Pointers and indices that no check has seen: the result means nothing, and nothing beyond is touched.
+    let wild =
+        |n: usize| gpu.upload(&(0..n).map(|i| (i as u32).wrapping_mul(2_654_435_761)).collect::<Vec<_>>());
+    for format in [
+        Format::Csr,
+        Format::Csc,
+        Format::Coo { sorted: true },
+        Format::Ell { width: 4 },
+        Format::Jds,
+        Format::Sell { slice: 8, places: 800 },
+    ] {
+        let stored = Stored { rows: 200, cols: 150, entries: 800, longest: 9, format };
+        for variant in names(format) {
+            let plan = Spmv::new(stored).variant(variant).plan::<f32>(gpu).unwrap().into_executable();
+            let lens: Vec<(usize, bool)> =
+                plan.program().operands.iter().map(|o| (o.len, o.dtype == tilework::DType::U32)).collect();
+            let indices: Vec<_> = lens.iter().map(|&(n, _)| wild(n).unwrap()).collect();
+            let values: Vec<_> = lens.iter().map(|&(n, _)| gpu.upload(&vec![1.0f32; n]).unwrap()).collect();
+            let operands: Vec<_> = lens
+                .iter()
+                .zip(indices.iter().zip(&values))
+                .map(
+                    |(&(_, index), (i, v))| {
+                        if index { Slice::from(i).untyped() } else { Slice::from(v).untyped() }
+                    },
+                )
+                .collect();
+            let mut rec = gpu.recorder();
+            plan.record(&mut rec, &operands).unwrap();
+            rec.submit().unwrap();
+            let y = &values[values.len() - 1];
+            assert_eq!(y.read().unwrap().len(), 200, "{variant}");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_is_refused() {
+    let refused = |result: Result<()>, kind: ErrorKind, text: &str| {
+        let e = result.unwrap_err();
+        assert!(e.kind() == kind && e.to_string().contains(text), "{e}");
+    };
+    let profile = DeviceProfile::webgpu_defaults();
+    let lower = |op: &Spmv| op.lower(&profile).map(drop);
+    let stored = ragged(100, 100, 10).stored().unwrap();
+    let op = Spmv::new(stored);
+    refused(lower(&op.clone().variant("dia")), ErrorKind::InvalidArgument, "csr-merge");
+    refused(lower(&op.clone().variant("ell")), ErrorKind::InvalidArgument, "for another format");
+    let coo = Spmv::new(Stored { format: Format::Coo { sorted: true }, ..stored });
+    let atomic = coo.variant("coo-atomic").deterministic(true);
+    refused(lower(&atomic), ErrorKind::InvalidArgument, "take `coo`");
+    let no_slices = Stored { format: Format::Sell { slice: 0, places: 9 }, ..stored };
+    refused(lower(&Spmv::new(no_slices)), ErrorKind::InvalidArgument, "slices of 0 rows");
+    let wide = Stored { rows: 1 << 20, format: Format::Ell { width: 200_000 }, ..stored };
+    refused(lower(&Spmv::new(wide)), ErrorKind::TooLarge, "209715200000");
+    let wide = Stored { format: Format::Ell { width: 1 << 20 }, ..stored };
+    refused(lower(&Spmv::new(wide)), ErrorKind::TooLarge, "less padding");
+    let Some(gpu) = gpu() else { return };
+    let csr = banded(10, 1);
+    let upload = |csr: &Csr| gpu.upload_matrix(csr).map(drop);
+    refused(upload(&Csr { cols: 9, ..csr.clone() }), ErrorKind::Shape, "`col_idxs`");
+    refused(upload(&Csr { values: vec![1.0], ..csr.clone() }), ErrorKind::Shape, "`col_idxs` has");
+    let mut falling = csr.clone();
+    falling.row_ptrs[3] = 0;
+    refused(upload(&falling), ErrorKind::Shape, "`row_ptrs`[3]");
+    let a = gpu.upload_matrix(&csr).unwrap();
+    let short = gpu.upload(&[1.0f32; 9]).unwrap();
+    refused(gpu.spmv(&a, &short).map(drop), ErrorKind::Shape, "x");
+    let other = gpu.upload_matrix(&csr.to_coo()).unwrap();
+    let plan = Spmv::new(a.stored()).plan::<f32>(gpu).unwrap();
+    let (x, y) = (gpu.upload(&[1.0f32; 10]).unwrap(), gpu.alloc::<f32>(10).unwrap());
+    refused(plan.record(&mut gpu.recorder(), &other, &x, &y), ErrorKind::Shape, "stored as coo");
+    let twice = Coo { rows: 1, cols: 1, row_idxs: vec![0; 2], col_idxs: vec![0; 2], values: vec![1.0, 2.0] };
+    let refuse = Csr::from_triplets(&twice, Duplicates::Refuse).map(drop);
+    refused(refuse, ErrorKind::InvalidArgument, "more than once");
+    let sum = gpu.upload_matrix(&twice).unwrap();
+    let y = gpu.spmv(&sum, &gpu.upload(&[2.0f32]).unwrap()).unwrap();
+    assert_eq!(y.read().unwrap(), [6.0]);
+}
