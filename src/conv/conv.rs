@@ -1,10 +1,10 @@
 //! The convolution layer.
 
-use super::correlate::{self, Job, VARIANTS};
-use super::layer::{Layer, add_operands, layer_builders};
+use super::correlate::{VARIANTS, Whole};
+use super::layer::{Layer, layer_builders};
 use crate::dense::Activation;
 use crate::error::Result;
-use crate::program::{Access, Binding, Cost, DeviceProfile, In, Op, OpInfo, Out, Program, Resource, Variant};
+use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 
 /// A convolution layer: `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b]
 /// x[n, c, i stride + a dilation - pad, j stride + b dilation - pad])`: correlation, as in every framework.
@@ -127,28 +127,17 @@ impl Conv {
 
     fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
         let [x, w, output] = self.layer.lengths()?;
-        let c = self.layer.forward()?;
-        let (variant, why) = correlate::variant(&self.variant, &c, profile)?;
-        let mut program = Program::new(c.op, variant, why);
-        let mut operands = vec![("x", x, Access::Read), ("w", w, Access::Read)];
-        if biased {
-            operands.push(("bias", self.layer.filters, Access::Read));
-        }
-        operands.push(("output", output, Access::Write));
-        add_operands(&mut program, &operands, profile)?;
-        program.cost =
-            Cost { flop: self.layer.flop()?, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        let job = Job {
-            c,
+        let whole = Whole {
+            c: self.layer.forward()?,
+            x,
+            w,
+            bias: biased.then_some(self.layer.filters),
+            output,
+            flop: self.layer.flop()?,
             activation: self.activation,
-            x: Resource::Operand(0),
-            weights: Binding::operand(1, &program.operands),
-            bias: biased.then(|| Binding::operand(2, &program.operands)),
-            output: Resource::Operand(program.operands.len() - 1),
-            profile,
+            asked: &self.variant,
         };
-        job.lower(&mut program, variant)?;
-        Ok(program)
+        whole.program(profile)
     }
 }
 
@@ -231,7 +220,8 @@ mod tests {
         assert_eq!(of(&same([8, 64, 56, 56], 1, 3), &h100), "direct");
         assert_eq!(of(&same([8, 64, 56, 56], 64, 3), &mesa), "winograd");
         assert_eq!(of(&same([8, 8, 56, 56], 64, 3), &mesa), "implicit");
-        assert_eq!(of(&same([8, 1, 56, 56], 64, 3), &mesa), "direct");
+        assert_eq!(of(&same([8, 8, 56, 56], 64, 1), &mesa), "direct");
+        assert_eq!(of(&same([8, 1, 56, 56], 64, 3), &mesa), "depthwise");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Transposed convolution.
 
 use super::conv::sample_layers;
-use super::correlate::{self, Job, VARIANTS};
-use super::layer::{Layer, add_operands, layer_builders};
+use super::correlate::{VARIANTS, Whole};
+use super::layer::{Layer, layer_builders};
 use crate::dense::Activation;
 use crate::error::{Result, err};
-use crate::program::{Access, Binding, Cost, DeviceProfile, In, Op, OpInfo, Out, Program, Resource, Variant};
+use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 
 /// A transposed convolution: the gradient of a convolution layer by its input, as a layer. Every element of `x` adds its window,
 /// `x[n, c, i, j] w[c, m, a, b]`, to `output[n, m, i stride + a dilation - pad, ...]`; then bias and activation.
@@ -167,30 +167,18 @@ impl ConvTranspose {
         // With padding of the output windows could lie behind those of x.
         c.size = self.size();
         let x = crate::shape::elements(c.op, "x", &self.given.shape)?;
-        let (variant, why) = correlate::variant(&self.variant, &c, profile)?;
-        let mut program = Program::new(c.op, variant, why);
-        let mut operands = vec![("x", x, Access::Read), ("w", w, Access::Read)];
-        if biased {
-            operands.push(("bias", self.given.filters, Access::Read));
-        }
-        operands.push(("output", output, Access::Write));
-        add_operands(&mut program, &operands, profile)?;
         let [_, per_cell @ ..] = self.weights_shape();
-        program.cost = Cost {
-            flop: 2.0 * x as f64 * per_cell.iter().map(|x| *x as f64).product::<f64>(),
-            bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
-        };
-        let job = Job {
+        let whole = Whole {
             c,
+            x,
+            w,
+            bias: biased.then_some(self.given.filters),
+            output,
+            flop: 2.0 * x as f64 * per_cell.iter().map(|x| *x as f64).product::<f64>(),
             activation: self.activation,
-            x: Resource::Operand(0),
-            weights: Binding::operand(1, &program.operands),
-            bias: biased.then(|| Binding::operand(2, &program.operands)),
-            output: Resource::Operand(program.operands.len() - 1),
-            profile,
+            asked: &self.variant,
         };
-        job.lower(&mut program, variant)?;
-        Ok(program)
+        whole.program(profile)
     }
 }
 

@@ -2,13 +2,15 @@
 //! [`ConvBackwardData`](super::ConvBackwardData) and [`ConvTranspose`](super::ConvTranspose).
 
 use super::depthwise::Depthwise;
-use super::layer::{Correlation, Piece};
+use super::layer::{Correlation, Piece, add_operands};
 use super::product::{Bound, Product};
 use super::tiled::Tiled;
 use super::winograd;
 use crate::dense::{Activation, dispatch_flop};
 use crate::error::{Result, err};
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, Resource, Variant, choose};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Program, Resource, Variant, choose,
+};
 use crate::shader::{Fragment, Spec};
 
 pub(super) const VARIANTS: &[Variant] = &[
@@ -39,6 +41,44 @@ pub(super) struct Job<'a> {
     pub(super) bias: Option<Binding>,
     pub(super) output: Resource,
     pub(super) profile: &'a DeviceProfile,
+}
+
+/// A layer as an op of its own.
+pub(super) struct Whole<'a> {
+    pub(super) c: Correlation,
+    /// Elements of x, of the weights, of a bias where there is one, and of the output.
+    pub(super) x: usize,
+    pub(super) w: usize,
+    pub(super) bias: Option<usize>,
+    pub(super) output: usize,
+    pub(super) flop: f64,
+    pub(super) activation: Activation,
+    /// The variant that is asked for.
+    pub(super) asked: &'a str,
+}
+
+impl Whole<'_> {
+    pub(super) fn program(self, profile: &DeviceProfile) -> Result<Program> {
+        let Self { c, x, w, bias, output, flop, activation, asked } = self;
+        let (variant, why) = variant(asked, &c, profile)?;
+        let mut program = Program::new(c.op, variant, why);
+        let mut operands = vec![("x", x, Access::Read), ("w", w, Access::Read)];
+        operands.extend(bias.map(|len| ("bias", len, Access::Read)));
+        operands.push(("output", output, Access::Write));
+        add_operands(&mut program, &operands, profile)?;
+        program.cost = Cost { flop, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        let job = Job {
+            c,
+            activation,
+            x: Resource::Operand(0),
+            weights: Binding::operand(1, &program.operands),
+            bias: bias.map(|_| Binding::operand(2, &program.operands)),
+            output: Resource::Operand(program.operands.len() - 1),
+            profile,
+        };
+        job.lower(&mut program, variant)?;
+        Ok(program)
+    }
 }
 
 /// The variant that was asked for, or that suits, and why.
