@@ -26,14 +26,14 @@ fn main() -> Result<()> {
 /// Measures one way to run an op; one that does not fit is left out.
 fn measure<T: Element, D: Op<T, Operands = (In<T>, Out<T>)>>(
     bench: &mut Bench,
-    (op, variant, size): (&str, &str, String),
+    (op, variant, size): (&str, &str, &str),
     desc: &D,
-    (x, y): (&Buffer<T>, &Buffer<T>),
+    (x, y): &(Buffer<T>, Buffer<T>),
 ) -> Result<()> {
     let Ok(plan) = desc.plan::<T>(&bench.gpu) else { return Ok(()) };
     let [input, output] = [0, 1].map(|i| plan.program().operands[i].len);
     let (dtype, cost) = (T::DTYPE.to_string(), plan.program().cost);
-    let case = Case { op, variant, dtype: &dtype, size, cost };
+    let case = Case { op, variant, dtype: &dtype, size: size.to_owned(), cost };
     let (x, y) = (x.slice(..input)?, y.slice(..output)?);
     bench.device(&case, |rec| plan.record(rec, x, y));
     Ok(())
@@ -43,11 +43,6 @@ fn measure<T: Element, D: Op<T, Operands = (In<T>, Out<T>)>>(
 fn name(image: Image, what: &str) -> String {
     let layout = if image.layout == Layout::Planar { " planar" } else { "" };
     format!("{}x{}x{}{layout}{what}", image.h, image.w, image.channels)
-}
-
-/// Elements of the largest image.
-fn most(images: &[Image]) -> usize {
-    images.iter().map(|i| i.h * i.w * i.channels).max().unwrap_or(0)
 }
 
 /// Larger than any cache; rows that are no whole words; colours in both layouts.
@@ -64,9 +59,29 @@ fn images(bench: &Bench) -> Vec<Image> {
     )
 }
 
-/// A buffer of random elements, and one for results.
-fn buffers<T: Element>(gpu: &Gpu, n: usize, value: impl Fn(u32) -> T) -> Result<(Buffer<T>, Buffer<T>)> {
-    Ok((random(gpu, n, value)?, gpu.alloc::<T>(n)?))
+/// Random elements of both types, as many as the largest image has, and room for results.
+struct Pixels {
+    u8: (Buffer<u8>, Buffer<u8>),
+    f32: (Buffer<f32>, Buffer<f32>),
+}
+
+impl Pixels {
+    fn new(gpu: &Gpu, images: &[Image]) -> Result<Self> {
+        let n = images.iter().map(|i| i.h * i.w * i.channels).max().unwrap_or(0);
+        Ok(Self {
+            u8: (random(gpu, n, |b| b as u8)?, gpu.alloc(n)?),
+            f32: (random(gpu, n, share)?, gpu.alloc(n)?),
+        })
+    }
+
+    /// Measures one way to run an op, on both types.
+    fn measure<D>(&self, bench: &mut Bench, case: (&str, &str, &str), desc: &D) -> Result<()>
+    where
+        D: Op<u8, Operands = (In<u8>, Out<u8>)> + Op<f32, Operands = (In<f32>, Out<f32>)>,
+    {
+        measure(bench, case, desc, &self.u8)?;
+        measure(bench, case, desc, &self.f32)
+    }
 }
 
 /// Uniform in [0, 1).
@@ -75,7 +90,6 @@ fn share(bits: u32) -> f32 {
 }
 
 fn grey(bench: &mut Bench) -> Result<()> {
-    let gpu = bench.gpu.clone();
     let colours = [
         Image::rgb(8192, 8192),
         Image::rgb(8191, 8191),
@@ -83,23 +97,19 @@ fn grey(bench: &mut Bench) -> Result<()> {
         Image::rgb(8192, 8192).planar(),
     ];
     let images = bench.scale([&[Image::rgb(1024, 1024)], &colours[..]].concat(), vec![Image::rgb(512, 512)]);
-    let ((x, y), (fx, fy)) =
-        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
         for v in Grey::variants() {
             let desc = Grey::new(image).variant(v.name);
-            measure(bench, ("grey", v.name, name(image, "")), &desc, (&x, &y))?;
-            measure(bench, ("grey", v.name, name(image, "")), &desc, (&fx, &fy))?;
+            pixels.measure(bench, ("grey", v.name, &name(image, "")), &desc)?;
         }
     }
     Ok(())
 }
 
 fn blur(bench: &mut Bench) -> Result<()> {
-    let gpu = bench.gpu.clone();
     let images = images(bench);
-    let ((x, y), (fx, fy)) =
-        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
         let many = image == Image::grey(8192, 8192);
         for radius in if many { vec![1, 2, 4, 6, 8, 16, 64] } else { vec![2] } {
@@ -109,8 +119,7 @@ fn blur(bench: &mut Bench) -> Result<()> {
                 }
                 let desc = Blur::new(image, radius).variant(v.name);
                 let size = name(image, &format!(" radius {radius}"));
-                measure(bench, ("blur", v.name, size.clone()), &desc, (&x, &y))?;
-                measure(bench, ("blur", v.name, size), &desc, (&fx, &fy))?;
+                pixels.measure(bench, ("blur", v.name, &size), &desc)?;
             }
         }
     }
@@ -118,10 +127,8 @@ fn blur(bench: &mut Bench) -> Result<()> {
 }
 
 fn gaussian(bench: &mut Bench) -> Result<()> {
-    let gpu = bench.gpu.clone();
     let images = images(bench);
-    let ((x, y), (fx, fy)) =
-        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
         let many = image == Image::grey(8192, 8192);
         for sigma in if many { vec![0.5, 1.0, 1.5, 3.0, 6.0, 20.0] } else { vec![1.0] } {
@@ -131,8 +138,7 @@ fn gaussian(bench: &mut Bench) -> Result<()> {
                 }
                 let desc = Gaussian::new(image, sigma).variant(v.name);
                 let size = name(image, &format!(" sigma {sigma}"));
-                measure(bench, ("gaussian", v.name, size.clone()), &desc, (&x, &y))?;
-                measure(bench, ("gaussian", v.name, size), &desc, (&fx, &fy))?;
+                pixels.measure(bench, ("gaussian", v.name, &size), &desc)?;
             }
         }
     }
@@ -140,30 +146,24 @@ fn gaussian(bench: &mut Bench) -> Result<()> {
 }
 
 fn sobel(bench: &mut Bench) -> Result<()> {
-    let gpu = bench.gpu.clone();
     let images = images(bench);
-    let ((x, y), (fx, fy)) =
-        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
         for v in Sobel::variants() {
             let desc = Sobel::new(image).variant(v.name);
-            measure(bench, ("sobel", v.name, name(image, "")), &desc, (&x, &y))?;
-            measure(bench, ("sobel", v.name, name(image, "")), &desc, (&fx, &fy))?;
+            pixels.measure(bench, ("sobel", v.name, &name(image, "")), &desc)?;
         }
     }
     Ok(())
 }
 
 fn equalize(bench: &mut Bench) -> Result<()> {
-    let gpu = bench.gpu.clone();
     let images = images(bench);
-    let ((x, y), (fx, fy)) =
-        (buffers(&gpu, most(&images), |b| b as u8)?, buffers(&gpu, most(&images), share)?);
+    let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
         for v in Equalize::variants() {
             let desc = Equalize::new(image).variant(v.name);
-            measure(bench, ("equalize", v.name, name(image, "")), &desc, (&x, &y))?;
-            measure(bench, ("equalize", v.name, name(image, "")), &desc, (&fx, &fy))?;
+            pixels.measure(bench, ("equalize", v.name, &name(image, "")), &desc)?;
         }
     }
     Ok(())
