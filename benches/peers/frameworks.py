@@ -1,7 +1,9 @@
 # What PyTorch needs for the cases that CUDA's libraries lack, and cuSPARSE (called by CuPy) for sparse matrices, on the
-# same card. Adds to the file that cuda.cu wrote:
-#   python3 benches/peers/frameworks.py peers.json
+# same card. Adds to the file that cuda.cu wrote; the real matrices are those of a folder, as for the benchmark `sparse`:
+#   TILEWORK_SPARSE=FOLDER python3 benches/peers/frameworks.py peers.json
 import json
+import os
+import pathlib
 import sys
 import time
 
@@ -9,6 +11,8 @@ import cupy as cp
 import torch
 import torch.nn.functional as F
 from cupyx.scipy import sparse
+from scipy.io import mmread
+from scipy.sparse import block_diag
 from torch.nn.grad import conv2d_input, conv2d_weight
 
 
@@ -131,4 +135,14 @@ for name, make in (
         turned = cp.asfortranarray(b)
         rows.append(row("spmm", "f32", size, lambda: a @ b, "cuSPARSE"))
         rows.append(row("spmm", "f32", size, lambda: a @ turned, "cuSPARSE"))
+for path in sorted(pathlib.Path(os.environ.get("TILEWORK_SPARSE", "none")).glob("*.mtx")):
+    a = mmread(path).tocsr().astype("float32")
+    if a.nnz < 10_000:
+        continue
+    # As it is, and repeated along the diagonal until no cache holds it.
+    copies = -(-(1 << 23) // a.nnz)
+    for name, matrix in ("resident", a), ("repeated", block_diag([a] * copies, "csr")):
+        on_card = sparse.csr_matrix(matrix)
+        x = cp.random.rand(matrix.shape[1], dtype=cp.float32)
+        rows.append(row("spmv", "f32", f"{path.stem}, {name}", lambda: on_card @ x, "cuSPARSE"))
 json.dump(rows, open(sys.argv[1], "w"), indent=1)
