@@ -89,6 +89,7 @@ const COMMANDS: &[Command] = &[
         keys: &[value("format"), value("alpha"), value("beta")],
         job: spmv,
     },
+    Command { name: "spconvert", inputs: 1..=1, keys: &[value("through")], job: spconvert },
     Command { name: "transpose", inputs: 1..=1, keys: &[], job: transpose },
     Command { name: "conv1d", inputs: 2..=2, keys: &[value("boundary")], job: conv1d },
     Command { name: "conv2d", inputs: 2..=2, keys: &[value("boundary")], job: conv2d },

@@ -1,6 +1,7 @@
 //! Sparse matrices on a device.
 
 mod convert;
+mod insert;
 
 use super::Plan;
 use crate::element::DType;
@@ -23,6 +24,22 @@ impl Uploaded {
             Self::Values(buffer) => Slice::from(buffer).untyped(),
         }
     }
+
+    /// The first elements.
+    fn front(&self, n: usize) -> Result<RawSlice<'_>> {
+        Ok(match self {
+            Self::Indices(buffer) => buffer.slice(..n)?.untyped(),
+            Self::Values(buffer) => buffer.slice(..n)?.untyped(),
+        })
+    }
+
+    /// Elements that there is memory for.
+    fn len(&self) -> usize {
+        match self {
+            Self::Indices(buffer) => buffer.len(),
+            Self::Values(buffer) => buffer.len(),
+        }
+    }
 }
 
 /// A sparse matrix on a device, in any format: made by [`Gpu::upload_matrix`] and by [`Gpu::convert_matrix`].
@@ -38,9 +55,17 @@ impl DeviceMatrix {
         self.stored
     }
 
-    /// Its lists, in the order of [`Format`].
-    fn slices(&self) -> impl Iterator<Item = RawSlice<'_>> {
-        self.lists.iter().map(Uploaded::slice)
+    /// Its lists, in the order of [`Format`]: as much of each as is used.
+    fn slices(&self) -> Result<Vec<RawSlice<'_>>> {
+        self.lists.iter().map(|list| list.front(self.used(list.len()))).collect()
+    }
+
+    /// Elements of a list that are used: coordinates may have memory for more.
+    fn used(&self, len: usize) -> usize {
+        match self.stored.format {
+            Format::Coo { .. } => self.stored.entries.min(len),
+            _ => len,
+        }
     }
 
     /// Brings the matrix to the host's memory, as it is stored. Waits until work that was submitted before is done.
@@ -62,8 +87,8 @@ impl DeviceMatrix {
         let (mut indices, mut values) = (Vec::new(), Vec::new());
         for list in &self.lists {
             match list {
-                Uploaded::Indices(buffer) => indices.push(buffer.read()?),
-                Uploaded::Values(buffer) => values.push(buffer.read()?),
+                Uploaded::Indices(buffer) => indices.push(buffer.slice(..self.used(buffer.len()))?.read()?),
+                Uploaded::Values(buffer) => values.push(buffer.slice(..self.used(buffer.len()))?.read()?),
             }
         }
         let (mut indices, mut values) = (indices.into_iter(), values.into_iter());
@@ -168,7 +193,7 @@ impl Plan<(Sparse, In<f32>, InOut<f32>)> {
         let lists = program.operands.len().saturating_sub(2);
         check_format(program, matrix.stored, program.operands[..lists].iter())?;
         let vectors = [x.into().untyped(), y.into().untyped()];
-        let operands: Vec<_> = matrix.slices().chain(vectors).collect();
+        let operands = [matrix.slices()?.as_slice(), &vectors].concat();
         self.executable.record(rec, &operands)
     }
 }
@@ -189,7 +214,7 @@ impl Plan<(Sparse, SparseOut)> {
         let (read, written) = program.operands.split_at(lists);
         check_format(program, from.stored, read.iter())?;
         check_format(program, to.stored, written.iter())?;
-        let operands: Vec<_> = from.slices().chain(to.slices()).collect();
+        let operands = [from.slices()?, to.slices()?].concat();
         self.executable.record(rec, &operands)
     }
 }

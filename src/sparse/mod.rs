@@ -29,11 +29,13 @@ pub use crate::io::matrix_market::Triplets as Coo;
 pub use formats::{Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
 pub use host::HostMatrix;
 pub(crate) use spconvert::{
-    MEASURES, Measured, find_runs, measure, measure_longest, order_slices, point_at_rest, sum_runs,
+    MEASURES, Measured, find_runs, insert_places, measure, measure_longest, order_slices, point_at_rest,
+    sum_runs,
 };
 pub use spconvert::{Spconvert, Target};
 pub use spmv::Spmv;
 pub use statistics::Statistics;
+pub(crate) use stored::check_operands;
 pub use stored::{Format, List, SparseMatrix, Stored};
 
 use crate::program::OpInfo;

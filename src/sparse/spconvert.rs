@@ -2,12 +2,14 @@
 
 mod duplicates;
 mod expand;
+mod insert;
 mod measures;
 mod order;
 mod sorted;
 
 pub(crate) use duplicates::{find_runs, sum_runs};
 pub(crate) use expand::point_at_rest;
+pub(crate) use insert::insert_places;
 pub(crate) use measures::{MEASURES, Measured, measure, measure_longest};
 pub(crate) use order::order_slices;
 
@@ -591,6 +593,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         for format in [Format::Csr, Format::Coo { sorted: false }] {
             programs.push(find_runs(&stored(cols, format), profile)?);
         }
+        programs.push(insert_places(&stored(cols, Format::Ell { width: 9 }), 100, profile)?);
         programs.push(sum_runs(&stored(cols, Format::Csr), 2000, 3, profile)?);
     }
     programs.push(measure(&stored(900, Format::Csr), profile)?);

@@ -265,6 +265,70 @@ fn what_suits_a_matrix_is_taken() {
     }
 }
 
+/// The entries of both, those of `new` behind the others.
+fn joined(old: &Coo, new: &Coo) -> Coo {
+    let mut all = old.clone();
+    all.row_idxs.extend(&new.row_idxs);
+    all.col_idxs.extend(&new.col_idxs);
+    all.values.extend(&new.values);
+    all
+}
+
+#[test]
+fn new_entries_go_behind_coordinates() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        let mut want = shuffled(&ragged(90, 70, 40).to_coo());
+        let mut a = gpu.upload_matrix(&want).unwrap();
+        // One by one, and many at once.
+        for n in [1, 0, 5, 1, 600, 1, 1, 1] {
+            let new = shuffled(&uniform(90, 70, n).to_coo());
+            let new = Coo {
+                row_idxs: new.row_idxs[..n].into(),
+                col_idxs: new.col_idxs[..n].into(),
+                values: new.values[..n].into(),
+                ..new
+            };
+            gpu.insert_entries(&mut a, &gpu.upload_matrix(&new).unwrap()).unwrap();
+            want = joined(&want, &new);
+            assert!(a.capacity() >= want.values.len());
+        }
+        assert!(a.capacity() > want.values.len());
+        assert_same(&device.label, &a, &HostMatrix::Coo(want.clone()));
+        let csr = gpu.convert_matrix(&a, Target::Csr).unwrap();
+        assert_same(&device.label, &csr, &HostMatrix::Csr(Csr::from_coo(&want)));
+        let x = vec![1.0f32; 70];
+        let y = gpu.spmv(&a, &gpu.upload(&x).unwrap()).unwrap();
+        let other = gpu.spmv(&csr, &gpu.upload(&x).unwrap()).unwrap();
+        assert_eq!((y.len(), other.len()), (90, 90));
+    }
+}
+
+#[test]
+fn new_entries_go_into_free_places() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        let old = ragged(120, 70, 12);
+        let width = 30;
+        let mut ell = old.to_hybrid(width).unwrap().ell;
+        let mut a = gpu.upload_matrix(&ell).unwrap();
+        let new = shuffled(&uniform(120, 70, 5).to_coo());
+        gpu.insert_entries(&mut a, &gpu.upload_matrix(&new).unwrap()).unwrap();
+        for ((&row, &col), &value) in new.row_idxs.iter().zip(&new.col_idxs).zip(&new.values) {
+            let places = (0..width).map(|k| k * 120 + row as usize);
+            let free = places.into_iter().find(|&at| ell.col_idxs[at] == tilework::sparse::PADDING).unwrap();
+            (ell.col_idxs[free], ell.values[free]) = (col, value);
+        }
+        assert_same(&device.label, &a, &HostMatrix::Ell(ell.clone()));
+        // A row that has too few places: nothing changes.
+        let full =
+            Coo { rows: 120, cols: 70, row_idxs: vec![9; 40], col_idxs: vec![1; 40], values: vec![1.0; 40] };
+        let e = gpu.insert_entries(&mut a, &gpu.upload_matrix(&full).unwrap()).unwrap_err();
+        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("which lack"), "{e}");
+        assert_same(&device.label, &a, &HostMatrix::Ell(ell));
+    }
+}
+
 #[test]
 fn what_is_wrong_is_refused() {
     let refused = |result: Result<()>, kind: ErrorKind, text: &str| {
@@ -293,7 +357,7 @@ fn what_is_wrong_is_refused() {
     refused(gpu.convert_matrix(&a, Target::Ell).map(drop), ErrorKind::TooLarge, "4000000000 bytes");
     let sell = |slice, window| gpu.convert_matrix(&a, Target::Sell { slice, window }).map(drop);
     refused(sell(0, 4), ErrorKind::InvalidArgument, "slices of 0 rows");
-    refused(sell(4, 0), ErrorKind::InvalidArgument, "windows of 0 rows");
+    refused(sell(4, 0), ErrorKind::InvalidArgument, "windows of 0; both");
     refused(sell(200_000, 4), ErrorKind::TooLarge, "4000000000 bytes");
     let hybrid = gpu.convert_matrix(&a, Target::Hybrid { width: Some(5000) }).map(drop);
     refused(hybrid, ErrorKind::TooLarge, "4000000000 bytes");
@@ -304,4 +368,10 @@ fn what_is_wrong_is_refused() {
     refused(plan.record(&mut gpu.recorder(), &small, &small), ErrorKind::Aliasing, "one wgpu buffer");
     let other = gpu.upload_matrix(&banded(11, 1)).unwrap();
     refused(plan.record(&mut gpu.recorder(), &small, &other), ErrorKind::Shape, "elements");
+    let coo = gpu.upload_matrix(&banded(10, 1).to_coo()).unwrap();
+    let mut into = gpu.upload_matrix(&banded(11, 1).to_coo()).unwrap();
+    refused(gpu.insert_entries(&mut into, &coo), ErrorKind::Shape, "10 x 10 into 11 x 11");
+    let mut into = gpu.upload_matrix(&banded(10, 1)).unwrap();
+    refused(gpu.insert_entries(&mut into, &small), ErrorKind::Shape, "new entries are coordinates");
+    refused(gpu.insert_entries(&mut into, &coo), ErrorKind::InvalidArgument, "no room for new entries");
 }

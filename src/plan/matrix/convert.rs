@@ -141,7 +141,8 @@ impl Gpu {
         let made = (program.operands.iter().skip(matrix.lists.len()))
             .map(|operand| allocated(self, operand))
             .collect::<Result<Vec<_>>>()?;
-        let operands: Vec<_> = matrix.slices().chain(made.iter().map(Uploaded::slice)).collect();
+        let mut operands = matrix.slices()?;
+        operands.extend(made.iter().map(Uploaded::slice));
         self.run_program(program, &operands)?;
         let mut made = made.into_iter();
         let (Some(keys), Some(sorted), Some(starts), Some(ptrs), Some(Uploaded::Indices(sizes))) =
@@ -187,7 +188,8 @@ impl Gpu {
             return self.analyse_matrix(&self.convert_matrix(matrix, Target::Csr)?);
         }
         let measures = self.alloc::<u32>(MEASURES)?;
-        let operands: Vec<_> = matrix.slices().chain([Slice::from(&measures).untyped()]).collect();
+        let mut operands = matrix.slices()?;
+        operands.push(Slice::from(&measures).untyped());
         self.run_program(measure(&stored, self.profile())?, &operands)?;
         Ok(Measured::new(&measures.read()?).statistics(&stored))
     }
@@ -225,7 +227,7 @@ impl Gpu {
     }
 
     /// Runs a program of the library once.
-    fn run_program(&self, program: Program, operands: &[RawSlice<'_>]) -> Result<()> {
+    pub(super) fn run_program(&self, program: Program, operands: &[RawSlice<'_>]) -> Result<()> {
         let executable = self.prepare_lowered(program)?;
         let mut rec = self.recorder();
         executable.record(&mut rec, operands)?;
@@ -261,7 +263,7 @@ impl Gpu {
         }
         let ptrs = self.alloc::<u32>(rows + 1)?;
         let program = point_at_rest(rows, width, self.profile())?;
-        let operands: Vec<_> = matrix.slices().take(1).chain([Slice::from(&ptrs).untyped()]).collect();
+        let operands = [matrix.slices()?[0], Slice::from(&ptrs).untyped()];
         self.run_program(program, &operands)?;
         Ok(ptrs.slice(rows..)?.read()?.first().map_or(0, |&list| list as usize))
     }
@@ -273,10 +275,9 @@ impl Gpu {
         let mut lists = (program.operands[1..3].iter())
             .map(|operand| allocated(self, operand))
             .collect::<Result<Vec<_>>>()?;
-        let operands: Vec<_> = (matrix.slices().take(1))
-            .chain(lists.iter().map(Uploaded::slice))
-            .chain([Slice::from(&width).untyped()])
-            .collect();
+        let mut operands = vec![matrix.slices()?[0]];
+        operands.extend(lists.iter().map(Uploaded::slice));
+        operands.push(Slice::from(&width).untyped());
         self.run_program(program, &operands)?;
         let width = width.read()?.first().map_or(0, |&width| width as usize);
         let places = width.saturating_mul(slice);

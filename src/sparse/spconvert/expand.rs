@@ -45,6 +45,13 @@ impl Steps<'_> {
         self.each(kernel, spec, params, params.count as usize, bindings.into_iter().collect());
     }
 
+    /// Entries in the places of each row.
+    pub(super) fn lengths_of_places(&mut self, rows: usize, width: usize, lengths: Binding, idxs: Binding) {
+        let params = Params { count: rows as u32, rows: rows as u32, width: width as u32, ..NOTHING };
+        let spec = self.spec();
+        self.lengths("sparse/spconvert_of_ell", spec, params, [lengths, idxs]);
+    }
+
     /// Compressed rows to coordinates.
     pub(super) fn write_rows(
         &mut self,

@@ -27,7 +27,7 @@ impl Steps<'_> {
         order: Binding,
     ) -> Result<(Binding, Packing)> {
         // A window above all rows is one of all of them.
-        let window = window.min(rows.max(1));
+        let window = window.clamp(1, rows.max(1));
         let packing = Packing::new([rows.div_ceil(window), longest + 1]);
         let keys = self.words("keys of rows", rows * packing.words())?;
         let sorted = self.words("sorted keys of rows", rows * packing.words())?;
