@@ -15,6 +15,7 @@ pub(crate) use order::order_slices;
 
 use super::stored::check_operands;
 use super::{Format, Stored};
+use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::{RadixSort, Scan, Sum, clear_words};
 use crate::program::{
@@ -225,6 +226,14 @@ impl<'a> Steps<'a> {
             profile,
             "take a format with less padding, or convert bands of rows",
         )?;
+        if let Some(o) = operands.iter().find(|o| !matches!(o.dtype, DType::U32 | DType::F32)) {
+            return Err(err!(
+                Unsupported,
+                "{name}: {} holds {}; values of f32 are converted: do so before they are rounded",
+                o.name,
+                o.dtype
+            ));
+        }
         program.cost = Cost { flop: 0.0, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
         program.operands = operands;
         Ok(Self { profile, policy: policy(profile), program })
@@ -321,7 +330,7 @@ impl<'a> Steps<'a> {
     }
 
     /// From any format to compressed rows.
-    fn to_rows(&mut self, from: &Stored, lists: &[Binding], to: Compressed) -> Result<()> {
+    fn collect_rows(&mut self, from: &Stored, lists: &[Binding], to: Compressed) -> Result<()> {
         match (from.format, lists) {
             (Format::Csr, &[ptrs, idxs, values]) => {
                 self.copy(from.rows + 1, ptrs, to.ptrs);
@@ -353,23 +362,25 @@ impl<'a> Steps<'a> {
             (Format::Csc, &[ptrs, rows, values]) => {
                 self.turn(Compressed { ptrs, idxs: rows, values }, [from.cols, from.rows], from.entries, to)
             }
-            (Format::Ell { width }, &[idxs, values]) => self.from_ell(from, width, [idxs, values], None, to),
+            (Format::Ell { width }, &[idxs, values]) => {
+                self.collect_places(from, width, [idxs, values], None, to)
+            }
             (Format::Hybrid { width, list, sorted }, &[idxs, values, rows, cols, rest]) => {
                 let list = expand::List { len: list, sorted, lists: [rows, cols, rest] };
-                self.from_ell(from, width, [idxs, values], Some(list), to)
+                self.collect_places(from, width, [idxs, values], Some(list), to)
             }
             (Format::Jds, &[order, ptrs, idxs, values]) => {
-                self.from_ordered(from, None, [order, ptrs, idxs, values], to)
+                self.collect_ordered(from, None, [order, ptrs, idxs, values], to)
             }
             (Format::Sell { slice, .. }, &[order, ptrs, idxs, values]) => {
-                self.from_ordered(from, Some(slice), [order, ptrs, idxs, values], to)
+                self.collect_ordered(from, Some(slice), [order, ptrs, idxs, values], to)
             }
             _ => Err(not_its_lists(from)),
         }
     }
 
     /// From compressed rows to any format.
-    fn rows_to(
+    fn spread_rows(
         &mut self,
         op: &Spconvert,
         from: Compressed,
@@ -381,7 +392,11 @@ impl<'a> Steps<'a> {
         match (to.format, lists) {
             (Format::Csr, &[ptrs, idxs, values]) => {
                 let csr = Stored { format: Format::Csr, ..*to };
-                self.to_rows(&csr, &[from.ptrs, from.idxs, from.values], Compressed { ptrs, idxs, values })
+                self.collect_rows(
+                    &csr,
+                    &[from.ptrs, from.idxs, from.values],
+                    Compressed { ptrs, idxs, values },
+                )
             }
             (Format::Coo { .. }, &[row_idxs, idxs, values]) => {
                 self.write_rows(from, entries, rows, [row_idxs, idxs, values]);
@@ -485,7 +500,7 @@ impl Spconvert {
 }
 
 /// Lists that are written, under names of their own.
-fn written(operand: Operand) -> Operand {
+fn written(operand: &Operand) -> Operand {
     let name = match operand.name {
         "row_idxs" => "to.row_idxs",
         "col_idxs" => "to.col_idxs",
@@ -502,7 +517,7 @@ fn written(operand: Operand) -> Operand {
         "slice_ptrs" => "to.slice_ptrs",
         other => other,
     };
-    Operand { name, access: Access::Write, ..operand }
+    Operand { name, access: Access::Write, ..*operand }
 }
 
 impl Op<f32> for Spconvert {
@@ -517,7 +532,7 @@ impl Op<f32> for Spconvert {
         })?;
         let mut operands = from.operands("spconvert")?;
         let first = operands.len();
-        operands.extend(to.operands("spconvert")?.into_iter().map(written));
+        operands.extend(to.operands("spconvert")?.iter().map(written));
         if self.ordered {
             operands[first..first + 2].iter_mut().for_each(|o| o.access = Access::ReadWrite);
         }
@@ -527,10 +542,10 @@ impl Op<f32> for Spconvert {
         let (source, target) = lists.split_at(first);
         match (from.format, to.format, source, target) {
             (_, Format::Csr, _, &[ptrs, idxs, values]) => {
-                steps.to_rows(from, source, Compressed { ptrs, idxs, values })?;
+                steps.collect_rows(from, source, Compressed { ptrs, idxs, values })?;
             }
             (Format::Csr, _, &[ptrs, idxs, values], _) => {
-                steps.rows_to(self, Compressed { ptrs, idxs, values }, from.entries, to, target)?;
+                steps.spread_rows(self, Compressed { ptrs, idxs, values }, from.entries, to, target)?;
             }
             (Format::Coo { sorted }, Format::Csc, &[rows, cols, values], &[ptrs, idxs, values_out]) => {
                 let sorted = steps.sort_entries(&sorted::Entries {
@@ -551,8 +566,8 @@ impl Op<f32> for Spconvert {
                 let idxs = steps.words("columns", from.entries)?;
                 let values = steps.words("values", from.entries)?;
                 let rows = Compressed { ptrs, idxs, values };
-                steps.to_rows(from, source, rows)?;
-                steps.rows_to(self, rows, from.entries, to, target)?;
+                steps.collect_rows(from, source, rows)?;
+                steps.spread_rows(self, rows, from.entries, to, target)?;
             }
         }
         Ok(steps.program)

@@ -42,7 +42,7 @@ impl Gpu {
             _ => None,
         };
         if let Some(format) = direct {
-            let mut made = self.filled(matrix, Spconvert::new(from, Stored { format, ..from }))?;
+            let mut made = self.filled(matrix, &Spconvert::new(from, Stored { format, ..from }))?;
             let pointed = format != (Format::Coo { sorted: true }) && from.format != format;
             if let (true, Some(Uploaded::Indices(ptrs))) = (pointed, made.lists.first()) {
                 made.stored.longest = self.longest(ptrs)?;
@@ -54,20 +54,20 @@ impl Gpu {
         }
         let with = |format| Spconvert::new(from, Stored { format, ..from });
         match to {
-            Target::Ell => self.filled(matrix, with(Format::Ell { width: from.longest })),
+            Target::Ell => self.filled(matrix, &with(Format::Ell { width: from.longest })),
             Target::Hybrid { width } => {
                 let width = match width {
                     Some(width) => width,
                     None => self.analyse_matrix(matrix)?.hybrid_width,
                 };
                 let list = self.rest(matrix, width)?;
-                self.filled(matrix, with(Format::Hybrid { width, list, sorted: true }))
+                self.filled(matrix, &with(Format::Hybrid { width, list, sorted: true }))
             }
             Target::Sell { slice, window } => self.to_sell(matrix, slice, window),
-            Target::Jds => self.filled(matrix, with(Format::Jds)),
-            Target::Csc => self.filled(matrix, with(Format::Csc)),
-            Target::Csr => self.filled(matrix, with(Format::Csr)),
-            Target::Coo => self.filled(matrix, with(Format::Coo { sorted: true })),
+            Target::Jds => self.filled(matrix, &with(Format::Jds)),
+            Target::Csc => self.filled(matrix, &with(Format::Csc)),
+            Target::Csr => self.filled(matrix, &with(Format::Csr)),
+            Target::Coo => self.filled(matrix, &with(Format::Coo { sorted: true })),
         }
     }
 
@@ -235,7 +235,7 @@ impl Gpu {
     }
 
     /// A conversion into new lists.
-    fn filled(&self, matrix: &DeviceMatrix, op: Spconvert) -> Result<DeviceMatrix> {
+    fn filled(&self, matrix: &DeviceMatrix, op: &Spconvert) -> Result<DeviceMatrix> {
         let plan = op.plan::<f32>(self)?;
         let lists = (plan.program().operands.iter().skip(matrix.lists.len()))
             .map(|operand| allocated(self, operand))

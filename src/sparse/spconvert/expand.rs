@@ -133,7 +133,7 @@ impl Steps<'_> {
     }
 
     /// Places of rows, and a list of what is behind them, to compressed rows.
-    pub(super) fn from_ell(
+    pub(super) fn collect_places(
         &mut self,
         from: &Stored,
         width: usize,
@@ -197,7 +197,7 @@ impl Steps<'_> {
     }
 
     /// Jagged diagonals, or slices of so many rows, to compressed rows.
-    pub(super) fn from_ordered(
+    pub(super) fn collect_ordered(
         &mut self,
         from: &Stored,
         slice: Option<usize>,

@@ -16,7 +16,7 @@ pub(crate) fn insert_places(to: &Stored, n: usize, profile: &DeviceProfile) -> R
     let entries = Stored { entries: n, format: Format::Coo { sorted: false }, ..*to };
     let mut operands = entries.operands("insert")?;
     let placed = |operand| Operand { access: Access::ReadWrite, ..operand };
-    operands.extend(to.operands("insert")?.into_iter().map(super::written).map(placed));
+    operands.extend(to.operands("insert")?.iter().map(super::written).map(placed));
     operands.push(Operand { name: "missing", dtype: DType::U32, len: 1, access: Access::ReadWrite });
     let program = Program::new("spconvert", Spconvert::variants()[0].name, "into free places".into());
     let mut steps = Steps::new(profile, "insert", program, operands)?;
