@@ -1,14 +1,21 @@
 //! `op spconvert`: a matrix through a format and back, on the device.
 
 use crate::{Failure, Request, measure, refuse};
+use std::path::Path;
 use tilework::io::matrix_market::{self, Matrix};
 use tilework::prelude::*;
 use tilework::sparse::{Csr, HostMatrix, Target};
 
+/// Where the matrix goes.
+pub(crate) fn target(request: &Request) -> Result<&Path, Failure> {
+    match request.outputs.as_slice() {
+        [path] => Ok(path),
+        others => Err(refuse!("spconvert: {} output files given with -o, 1 wanted", others.len())),
+    }
+}
+
 pub(crate) fn run(gpu: &Gpu, request: &Request, matrix: &Csr, through: Target) -> Result<(), Failure> {
-    let [path] = request.outputs.as_slice() else {
-        return Err(refuse!("spconvert: {} output files given with -o, 1 wanted", request.outputs.len()));
-    };
+    let path = target(request)?;
     let a = gpu.upload_matrix(matrix)?;
     let there = gpu.convert_matrix(&a, through)?;
     let back = gpu.convert_matrix(&gpu.convert_matrix(&there, Target::Csr)?, Target::Coo)?;

@@ -217,7 +217,7 @@ fn run(request: &Request) -> Result<(), Failure> {
     let mut job = (command.job)(Call { matrix, inputs, keys: &request.keys, variant: &request.variant })?;
     let before = job.before.take();
     let places = match &before {
-        Some(Before::Convert(..)) => vec![],
+        Some(Before::Convert(..)) => convert::target(request).map(|_| vec![])?,
         _ => places(request, &job)?,
     };
     // What no device can run is refused before one is opened, which takes a while and lets some drivers talk.

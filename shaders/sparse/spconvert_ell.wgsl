@@ -2,7 +2,7 @@
 // invocations store neighbouring places.
 #import sparse/spconvert_params
 
-const PLACES: u32 = 16u; // of one invocation
+const PLACES: u32 = 16u; // of an invocation
 
 @group(0) @binding(1) var<storage, read> row_ptrs: array<u32>;
 @group(0) @binding(2) var<storage, read> from_idxs: array<u32>;

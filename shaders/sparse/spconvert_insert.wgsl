@@ -17,7 +17,7 @@ fn insert_entries(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
     if at >= params.count || missing[0] > 0u {
         return;
     }
-    let row = major_of(keys[at]);
+    let row = min(major_of(keys[at]), params.rows - 1u);
     let place = lengths[row] + (at - ptrs[row]);
     if place < params.width {
         idxs[place * params.rows + row] = minor_of(keys[at]);

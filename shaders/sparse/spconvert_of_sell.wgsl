@@ -7,7 +7,7 @@
 @group(0) @binding(5) var<storage, read> idxs: array<u32>;
 
 fn length(place: u32) -> u32 {
-    let first = slice_ptrs[place / params.width];
-    let last = slice_ptrs[place / params.width + 1u];
+    let first = min(slice_ptrs[place / params.width], params.sources);
+    let last = clamp(slice_ptrs[place / params.width + 1u], first, params.sources);
     return before_padding(first + place % params.width, params.width, (last - first) / params.width);
 }

@@ -184,6 +184,8 @@ struct Policy {
     workgroup_size: u32,
     /// Entries of an invocation where a workgroup takes a tile.
     items: u32,
+    /// Places of a row that one invocation fills.
+    places: u32,
     /// Entries of a run that one dispatch adds up.
     most_steps: u32,
 }
@@ -191,9 +193,9 @@ struct Policy {
 fn policy(profile: &DeviceProfile) -> Policy {
     if profile.is_cpu() {
         // Barriers are dear on processors; Mesa's ends all loops of an invocation after 65535 rounds together.
-        Policy { workgroup_size: 64, items: 16, most_steps: 1 << 14 }
+        Policy { workgroup_size: 64, items: 16, places: 64, most_steps: 1 << 14 }
     } else {
-        Policy { workgroup_size: 256, items: 4, most_steps: 1 << 20 }
+        Policy { workgroup_size: 256, items: 4, places: 16, most_steps: 1 << 20 }
     }
 }
 

@@ -331,6 +331,40 @@ fn new_entries_go_into_free_places() {
 }
 
 #[test]
+fn lists_of_other_origin_stay_within_their_bounds() {
+    let Some(gpu) = gpu() else { return };
+    // Pointers and indices that no check has seen: the result means nothing, and nothing beyond is touched.
+    let wild =
+        |n: usize| gpu.upload(&(0..n).map(|i| (i as u32).wrapping_mul(2_654_435_761)).collect::<Vec<_>>());
+    let formats = [
+        Format::Csr,
+        Format::Csc,
+        Format::Coo { sorted: true },
+        Format::Coo { sorted: false },
+        Format::Ell { width: 4 },
+        Format::Hybrid { width: 2, list: 300, sorted: false },
+        Format::Jds,
+        Format::Sell { slice: 8, places: 800 },
+    ];
+    for (from, to) in formats.into_iter().flat_map(|from| formats.map(|to| (from, to))) {
+        let [from, to] =
+            [from, to].map(|format| Stored { rows: 203, cols: 150, entries: 800, longest: 9, format });
+        let plan = Spconvert::new(from, to).plan::<f32>(gpu).unwrap().into_executable();
+        let operands = &plan.program().operands;
+        let indices: Vec<_> = operands.iter().map(|o| wild(o.len).unwrap()).collect();
+        let values: Vec<_> = operands.iter().map(|o| gpu.upload(&vec![1.0f32; o.len]).unwrap()).collect();
+        let lists = operands.iter().zip(indices.iter().zip(&values)).map(|(o, (i, v))| match o.dtype {
+            tilework::DType::U32 => Slice::from(i).untyped(),
+            _ => Slice::from(v).untyped(),
+        });
+        let mut rec = gpu.recorder();
+        plan.record(&mut rec, &lists.collect::<Vec<_>>()).unwrap();
+        rec.submit().unwrap();
+        assert_eq!(values[0].read().unwrap().len(), operands[0].len);
+    }
+}
+
+#[test]
 fn what_is_wrong_is_refused() {
     let refused = |result: Result<()>, kind: ErrorKind, text: &str| {
         let e = result.unwrap_err();

@@ -7,9 +7,6 @@ use crate::shader::{Fragment, Spec};
 use crate::sparse::Stored;
 use crate::sparse::stored::index_list;
 
-/// Places that one invocation fills: as in the shader.
-const PLACES: usize = 16;
-
 /// The list of a hybrid matrix.
 pub(super) struct List {
     pub(super) len: usize,
@@ -84,9 +81,10 @@ impl Steps<'_> {
             sources: entries as u32,
             ..NOTHING
         };
-        let items = rows.div_ceil(size) * size * width.div_ceil(PLACES);
+        let places = self.policy.places;
+        let items = rows.div_ceil(size) * size * width.div_ceil(places as usize);
         let bindings = vec![from.ptrs, from.idxs, from.values, idxs, values];
-        let spec = self.spec();
+        let spec = self.spec().constant("PLACES", places);
         self.each(("sparse/spconvert_ell", "fill_places"), spec, params, items, bindings);
     }
 
