@@ -232,8 +232,9 @@ fn statistics_are_those_of_the_host() {
             uniform(0, 4, 0),
             uniform(4, 0, 0),
             uniform(1, 90, 9),
-            // Squares that carry into the high word.
+            // Squares of more than 32 bits, and such whose sum has more.
             matrix(3, 70_000, |row, _| if row == 1 { (0..70_000).collect() } else { vec![row] }),
+            matrix(3, 50_000, |row, _| if row == 1 { vec![] } else { (0..50_000).collect() }),
         ];
         for csr in matrices {
             let a = device.gpu.upload_matrix(&csr).unwrap();
