@@ -84,6 +84,7 @@ mod readme;
 mod runtime;
 mod shaders;
 mod sparse {
+    mod spconvert;
     mod spmv;
 }
 mod support;

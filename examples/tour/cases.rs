@@ -12,7 +12,7 @@ use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
 use tilework::program::{Access, In, InOut, Op, Out};
 use tilework::reference::{self, Number};
-use tilework::sparse::Csr;
+use tilework::sparse::{Csr, HostMatrix, Target};
 use tilework::{DType, Element, Report, Result};
 
 /// Rows of the table, for every adapter.
@@ -78,6 +78,13 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "spmv jds", dtype: DType::F32, run: |gpu, m| spmv(gpu, "jds", &m.floats) },
     Case { op: "spmv hybrid", dtype: DType::F32, run: |gpu, m| spmv(gpu, "hybrid", &m.floats) },
     Case { op: "spmv sell", dtype: DType::F32, run: |gpu, m| spmv(gpu, "sell", &m.floats) },
+    Case { op: "spconvert coo", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "coo", &m.floats) },
+    Case { op: "spconvert csr", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "csr", &m.floats) },
+    Case { op: "spconvert csc", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "csc", &m.floats) },
+    Case { op: "spconvert ell", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "ell", &m.floats) },
+    Case { op: "spconvert hybrid", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "hybrid", &m.floats) },
+    Case { op: "spconvert jds", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "jds", &m.floats) },
+    Case { op: "spconvert sell", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "sell", &m.floats) },
     Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, "naive", &m.floats) },
     Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, "tiled", &m.floats) },
     Case { op: "transpose", dtype: DType::U8, run: |gpu, m| transpose(gpu, "auto", &m.bytes) },
@@ -573,8 +580,8 @@ fn gemv(gpu: &Gpu, variant: &str, trans: bool, numbers: &[f32]) -> Result<Outcom
     outcome(gpu, format!("{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &dx, &dy))
 }
 
-/// As many rows as columns, with 0 to 31 entries in a row, in the format of the variant.
-fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
+/// As many rows as columns, with 0 to 31 entries in a row.
+fn sparse_matrix(numbers: &[f32]) -> Csr {
     let n = numbers.len() / 16;
     let mut csr = Csr { rows: n, cols: n, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..n {
@@ -584,15 +591,15 @@ fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
         csr.row_ptrs.push(csr.col_idxs.len() as u32);
     }
     csr.values = numbers.iter().copied().cycle().take(csr.col_idxs.len()).collect();
-    let a = match variant.split('-').next() {
-        Some("coo") => gpu.upload_matrix(&csr.to_coo())?,
-        Some("csc") => gpu.upload_matrix(&csr.to_csc())?,
-        Some("ell") => gpu.upload_matrix(&csr.to_ell()?)?,
-        Some("jds") => gpu.upload_matrix(&csr.to_jds())?,
-        Some("hybrid") => gpu.upload_matrix(&csr.to_hybrid(csr.analyse().hybrid_width)?)?,
-        Some("sell") => gpu.upload_matrix(&csr.to_sell(32, 1024)?)?,
-        _ => gpu.upload_matrix(&csr)?,
-    };
+    csr
+}
+
+/// A matrix in the format of the variant, converted on the device.
+fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
+    let csr = sparse_matrix(numbers);
+    let n = csr.rows;
+    let target = variant.split('-').next().and_then(Target::named).unwrap_or(Target::Csr);
+    let a = gpu.convert_matrix(&gpu.upload_matrix(&csr)?, target)?;
     let (x, y) = (&numbers[..n], vec![0.0; n]);
     let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f32>(n)?);
     let plan = Spmv::new(a.stored()).variant(variant).plan::<f32>(gpu)?;
@@ -601,6 +608,28 @@ fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
     let check = Check::compare(&dy.read()?, &want, &reference::spmv_bound(1.0, &csr, x, 0.0, &y)?);
     let size = format!("{n}x{n}, {} entries", csr.entries());
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &a, &dx, &dy))
+}
+
+/// Compressed rows to another format; to themselves, coordinates, last ones first.
+fn spconvert(gpu: &Gpu, name: &str, numbers: &[f32]) -> Result<Outcome> {
+    let csr = sparse_matrix(numbers);
+    let target = Target::named(name).unwrap_or(Target::Csr);
+    let host = if target == Target::Csr {
+        let mut coo = csr.to_coo();
+        coo.row_idxs.reverse();
+        coo.col_idxs.reverse();
+        coo.values.reverse();
+        HostMatrix::Coo(coo)
+    } else {
+        HostMatrix::Csr(csr)
+    };
+    let a = gpu.upload_matrix(&host)?;
+    let b = gpu.convert_matrix(&a, target)?;
+    let check = exact(b.read()? == reference::spconvert(&host, target)?);
+    let plan = Spconvert::new(a.stored(), b.stored()).plan::<f32>(gpu)?;
+    let stored = a.stored();
+    let size = format!("{}x{}, {} entries", stored.rows, stored.cols, stored.entries);
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &a, &b))
 }
 
 /// A matrix that is about square, its sides multiples of 4.

@@ -15,20 +15,30 @@
 //! [`Csr::analyse`] says what the rows of a matrix look like, and which format suits them.
 //!
 //! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) brings any of them to a device, where [`Spmv`] multiplies it by a
-//! vector.
+//! vector, [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) brings it into another format, and
+//! [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) says what its rows look like.
 
 mod formats;
+mod host;
+mod spconvert;
 mod spmv;
 mod statistics;
 mod stored;
 
 pub use crate::io::matrix_market::Triplets as Coo;
 pub use formats::{Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
+pub use host::HostMatrix;
+pub(crate) use spconvert::{
+    MEASURES, Measured, find_runs, insert_places, measure, measure_longest, order_slices, point_at_rest,
+    sum_runs,
+};
+pub use spconvert::{Spconvert, Target};
 pub use spmv::Spmv;
 pub use statistics::Statistics;
+pub(crate) use stored::check_operands;
 pub use stored::{Format, List, SparseMatrix, Stored};
 
 use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[spmv::INFO];
+pub const OPS: &[OpInfo] = &[spmv::INFO, spconvert::INFO];

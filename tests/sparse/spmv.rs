@@ -8,7 +8,11 @@ use tilework::sparse::{Coo, Csr, Duplicates, Format, SparseMatrix, Stored};
 use tilework::{ErrorKind, Result};
 
 /// Entries in the order in which `rows` gives the columns of each row, with random values.
-fn matrix(rows: usize, cols: usize, mut columns: impl FnMut(usize, &mut Random) -> Vec<usize>) -> Csr {
+pub(super) fn matrix(
+    rows: usize,
+    cols: usize,
+    mut columns: impl FnMut(usize, &mut Random) -> Vec<usize>,
+) -> Csr {
     let mut random = Random::new((rows * 31 + cols) as u64);
     let mut csr = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..rows {
@@ -22,16 +26,16 @@ fn matrix(rows: usize, cols: usize, mut columns: impl FnMut(usize, &mut Random) 
 }
 
 /// `len` columns, which may come more than once.
-fn any_columns(random: &mut Random, len: usize, cols: usize) -> Vec<usize> {
+pub(super) fn any_columns(random: &mut Random, len: usize, cols: usize) -> Vec<usize> {
     (0..len).map(|_| (random.next() % cols as u64) as usize).collect()
 }
 
-fn uniform(rows: usize, cols: usize, len: usize) -> Csr {
+pub(super) fn uniform(rows: usize, cols: usize, len: usize) -> Csr {
     matrix(rows, cols, |_, random| any_columns(random, len, cols))
 }
 
 /// Rows of 0 to 9 entries, many empty ones, and a few very long ones.
-fn ragged(rows: usize, cols: usize, long: usize) -> Csr {
+pub(super) fn ragged(rows: usize, cols: usize, long: usize) -> Csr {
     matrix(rows, cols, |_, random| {
         let len = match random.next() % 64 {
             0 => random.next() as usize % long,
@@ -43,15 +47,15 @@ fn ragged(rows: usize, cols: usize, long: usize) -> Csr {
 }
 
 /// Diagonal, first row and first column.
-fn arrow(n: usize) -> Csr {
+pub(super) fn arrow(n: usize) -> Csr {
     matrix(n, n, |row, _| if row == 0 { (0..n).collect() } else { vec![0, row] })
 }
 
-fn lower_triangle(n: usize) -> Csr {
+pub(super) fn lower_triangle(n: usize) -> Csr {
     matrix(n, n, |row, _| (0..=row).collect())
 }
 
-fn banded(n: usize, half: usize) -> Csr {
+pub(super) fn banded(n: usize, half: usize) -> Csr {
     matrix(n, n, |row, _| (row.saturating_sub(half)..(row + half + 1).min(n)).collect())
 }
 
