@@ -84,6 +84,9 @@ mod readme;
 mod runtime;
 mod shaders;
 mod sparse {
+    mod conjugate_gradient;
+    mod page_rank;
+    mod power;
     mod spmv;
 }
 mod support;

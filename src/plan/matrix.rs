@@ -3,7 +3,7 @@
 use super::Plan;
 use crate::error::{Result, err};
 use crate::gpu::{Buffer, Encoder, Gpu, RawSlice, Recorder, Slice};
-use crate::program::{In, InOut, Sparse};
+use crate::program::{In, InOut, Program, Sparse};
 use crate::sparse::{List, SparseMatrix, Stored};
 
 /// A list on the device.
@@ -26,8 +26,23 @@ impl DeviceMatrix {
         self.stored
     }
 
+    /// That a program, whose last `others` operands are no lists, is for this format.
+    pub(super) fn check_format(&self, program: &Program, others: usize) -> Result<()> {
+        let named = self.stored.operands(program.op)?.into_iter().map(|o| o.name);
+        let planned = program.operands.iter().rev().skip(others).rev().map(|o| o.name);
+        if named.eq(planned) {
+            return Ok(());
+        }
+        Err(err!(
+            Shape,
+            "{}: the matrix is stored as {}, and the plan is for another format; plan with `stored` of this one",
+            program.op,
+            self.stored.format.name()
+        ))
+    }
+
     /// Its lists, in the order of [`Format`](crate::sparse::Format).
-    fn slices(&self) -> impl Iterator<Item = RawSlice<'_>> {
+    pub(super) fn slices(&self) -> impl Iterator<Item = RawSlice<'_>> {
         self.lists.iter().map(|list| match list {
             Uploaded::Indices(buffer) => Slice::from(buffer).untyped(),
             Uploaded::Values(buffer) => Slice::from(buffer).untyped(),
@@ -66,17 +81,7 @@ impl Plan<(Sparse, In<f32>, InOut<f32>)> {
         x: impl Into<Slice<'a, f32>>,
         y: impl Into<Slice<'a, f32>>,
     ) -> Result<()> {
-        let (program, stored) = (self.program(), matrix.stored);
-        let named = stored.operands(program.op)?.into_iter().map(|o| o.name);
-        let planned = program.operands.iter().rev().skip(2).rev().map(|o| o.name);
-        if !named.eq(planned) {
-            return Err(err!(
-                Shape,
-                "{}: the matrix is stored as {}, and the plan is for another format; plan with `stored` of this one",
-                program.op,
-                stored.format.name()
-            ));
-        }
+        matrix.check_format(self.program(), 2)?;
         let vectors = [x.into().untyped(), y.into().untyped()];
         let operands: Vec<_> = matrix.slices().chain(vectors).collect();
         self.executable.record(rec, &operands)

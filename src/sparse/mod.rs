@@ -16,14 +16,28 @@
 //!
 //! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) brings any of them to a device, where [`Spmv`] multiplies it by a
 //! vector.
+//!
+//! | to find | take |
+//! |---|---|
+//! | x with A x = b, A symmetric and positive definite | [`ConjugateGradient`] |
+//! | the eigenvalue of largest magnitude and its vector | [`PowerIteration`] |
+//! | the ranks of the nodes of a graph | [`PageRank`] |
 
+mod conjugate_gradient;
 mod formats;
+mod page_rank;
+mod power;
+pub(crate) mod solver;
 mod spmv;
 mod statistics;
 mod stored;
 
 pub use crate::io::matrix_market::Triplets as Coo;
+pub use conjugate_gradient::{ConjugateGradient, Preconditioner};
 pub use formats::{Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
+pub use page_rank::PageRank;
+pub use power::PowerIteration;
+pub use solver::{Outcome, Solution};
 pub use spmv::Spmv;
 pub use statistics::Statistics;
 pub use stored::{Format, List, SparseMatrix, Stored};
@@ -32,3 +46,6 @@ use crate::program::OpInfo;
 
 /// The ops of this family.
 pub const OPS: &[OpInfo] = &[spmv::INFO];
+
+/// The solvers, which drive ops: their kernels, for tests of shaders.
+pub const SOLVERS: &[OpInfo] = &[conjugate_gradient::INFO, power::INFO, page_rank::INFO];

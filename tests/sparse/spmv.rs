@@ -8,7 +8,7 @@ use tilework::sparse::{Coo, Csr, Duplicates, Format, SparseMatrix, Stored};
 use tilework::{ErrorKind, Result};
 
 /// Entries in the order in which `rows` gives the columns of each row, with random values.
-fn matrix(rows: usize, cols: usize, mut columns: impl FnMut(usize, &mut Random) -> Vec<usize>) -> Csr {
+pub(super) fn matrix(rows: usize, cols: usize, mut columns: impl FnMut(usize, &mut Random) -> Vec<usize>) -> Csr {
     let mut random = Random::new((rows * 31 + cols) as u64);
     let mut csr = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..rows {
@@ -51,12 +51,12 @@ fn lower_triangle(n: usize) -> Csr {
     matrix(n, n, |row, _| (0..=row).collect())
 }
 
-fn banded(n: usize, half: usize) -> Csr {
+pub(super) fn banded(n: usize, half: usize) -> Csr {
     matrix(n, n, |row, _| (row.saturating_sub(half)..(row + half + 1).min(n)).collect())
 }
 
 /// The matrix in every format that it fits in, some in several forms.
-fn every_format(csr: &Csr) -> Vec<Box<dyn Brought>> {
+pub(super) fn every_format(csr: &Csr) -> Vec<Box<dyn Brought>> {
     let coo = csr.to_coo();
     let mut shuffled: Vec<usize> = (0..coo.values.len()).collect();
     let mut random = Random::new(7);
@@ -91,7 +91,7 @@ fn every_format(csr: &Csr) -> Vec<Box<dyn Brought>> {
 }
 
 /// A matrix that can be brought to a device; `SparseMatrix` as an object.
-trait Brought {
+pub(super) trait Brought {
     fn upload(&self, gpu: &Gpu) -> Result<DeviceMatrix>;
 }
 
