@@ -2,8 +2,8 @@
 #import sparse/solver_params
 #import sparse/cg_precondition
 
-@group(0) @binding(2) var<storage, read> r: array<f32>;
-@group(0) @binding(3) var<storage, read_write> p: array<f32>;
+@group(0) @binding(3) var<storage, read> r: array<f32>;
+@group(0) @binding(4) var<storage, read_write> p: array<f32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn cg_direction(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

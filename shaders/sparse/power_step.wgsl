@@ -2,8 +2,7 @@
 // RANK: x = damping q + rest, the rest handed out evenly or as `start` says (PERSONAL), and how far x has moved.
 #import sparse/solver_params
 
-const X_BINDING: u32 = 3u;
-@group(0) @binding(2) var<storage, read> q: array<f32>;
+const X_BINDING: u32 = 4u;
 @group(0) @binding(X_BINDING) var<storage, read_write> x: array<f32>;
 #if PERSONAL
 const START_BINDING: u32 = 5u;
@@ -13,6 +12,18 @@ fn share(i: u32) -> f32 { return start[i]; }
 #else
 fn share(i: u32) -> f32 { return 1.0 / f32(params.n); }
 #endif
+
+#if BEGIN
+// x = where walks begin.
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn power_start(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
+    if i < params.n {
+        x[i] = share(i);
+    }
+}
+#else
+@group(0) @binding(3) var<storage, read> q: array<f32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn power_step(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -76,15 +87,5 @@ fn power_judge(@builtin(local_invocation_index) lane: u32) {
     state[VALUE] = bitcast<u32>(value);
     judge(sqrt(sums.x / dots.w) / sqrt(dots.x / dots.w), params.relative);
 #endif
-}
-
-#if RANK
-// x = what a walk begins with.
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn power_start(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if i < params.n {
-        x[i] = share(i);
-    }
 }
 #endif

@@ -2,8 +2,8 @@
 // product: it also keeps what the last one has come to, which the kernels behind it read and replace.
 #import sparse/solver_params
 
-@group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read> y: array<f32>;
+@group(0) @binding(3) var<storage, read> x: array<f32>;
+@group(0) @binding(4) var<storage, read> y: array<f32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn solver_dots(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

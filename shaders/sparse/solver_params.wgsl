@@ -42,9 +42,8 @@ const NOT_FINITE: u32 = 4u;
 const DIAGONAL: u32 = 5u;
 const VANISHED: u32 = 6u;
 
-const STATE_BINDING: u32 = 2u;
 @group(0) @binding(1) var<storage, read_write> partials: array<vec4<f32>>;
-@group(0) @binding(STATE_BINDING) var<storage, read_write> state: array<u32>;
+@group(0) @binding(2) var<storage, read_write> state: array<u32>;
 
 fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;

@@ -3,7 +3,7 @@
 use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
 use super::{Csr, Stored};
 use crate::error::{Result, err};
-use crate::program::{Access, DeviceProfile, Kernel, OpInfo, Program};
+use crate::program::{Access, DeviceProfile, OpInfo, Program};
 use crate::shader::Spec;
 
 /// The rank of each node of a graph: how often a walk comes by that follows links, and now and then begins anew.
@@ -98,12 +98,12 @@ impl PageRank {
         let kernel = |entry| SolverKernel::new("sparse/power_step", entry, spec());
         let mut first = base.clone();
         let mut bindings = vec![x];
-        let mut begin = spec().constant("WORKGROUP_SIZE", first.workgroup_size()).constant("X_BINDING", 1u32);
+        let mut begin = spec().flag("BEGIN", true).constant("X_BINDING", 1u32);
         if let Some(personal) = personal {
             bindings.push(personal);
             begin = begin.constant("START_BINDING", 2u32);
         }
-        first.elements(Kernel::library("sparse/power_step", "power_start", begin), bindings);
+        first.elements("sparse/power_step", "power_start", begin, bindings);
         let (n, lists) = (base.n, base.lists);
         let steps = base.batch(|builder| {
             builder.product(x, q)?;

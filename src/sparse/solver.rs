@@ -289,17 +289,16 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Appends a kernel over all elements, or of one workgroup, with sums bound first, then `vectors`, the state and
-    /// `last`.
+    /// Appends a kernel over all elements, or of one workgroup, with the sums bound first, then the state, `vectors`
+    /// and `last`.
     pub(crate) fn kernel(&mut self, kernel: SolverKernel, vectors: &[Binding], last: Option<Binding>) {
         let SolverKernel { file, entry, spec, state, alone, .. } = kernel;
         let mut bindings = vec![self.partials];
-        bindings.extend(vectors);
-        let mut spec = spec.constant("WORKGROUP_SIZE", self.workgroup_size());
         if state {
             bindings.push(self.state);
-            spec = spec.constant("STATE_BINDING", bindings.len() as u32);
         }
+        bindings.extend(vectors);
+        let mut spec = spec.constant("WORKGROUP_SIZE", self.workgroup_size());
         if let (Some(last), Some(name)) = (last, kernel.last) {
             bindings.push(last);
             spec = spec.constant(name, bindings.len() as u32);
@@ -313,9 +312,16 @@ impl<'a> Builder<'a> {
     }
 
     /// Appends a kernel with an invocation for each element, and these bindings.
-    pub(crate) fn elements(&mut self, kernel: Kernel, bindings: Vec<Binding>) {
-        let groups = (self.n as u64).div_ceil(u64::from(self.workgroup_size())).max(1);
-        let index = self.program.kernel(kernel);
+    pub(crate) fn elements(
+        &mut self,
+        file: &'static str,
+        entry: &'static str,
+        spec: Spec,
+        bindings: Vec<Binding>,
+    ) {
+        let size = self.workgroup_size();
+        let groups = (self.n as u64).div_ceil(u64::from(size)).max(1);
+        let index = self.program.kernel(Kernel::library(file, entry, spec.constant("WORKGROUP_SIZE", size)));
         let params = self.params();
         self.program.dispatch(index, &params, bindings, Grid::fold(groups));
     }
@@ -358,7 +364,7 @@ pub(crate) struct SolverKernel {
     state: bool,
     alone: bool,
     passes: f64,
-    /// The constant that tells where the binding behind the state is.
+    /// The constant that tells where the last binding is.
     last: Option<&'static str>,
 }
 
