@@ -4,9 +4,11 @@
 mod failure;
 mod picture;
 
+use failure::open_file;
 pub(crate) use failure::{Failure, exit_code, open_gpu};
 use indicatif::{ProgressBar, ProgressStyle};
 pub(crate) use picture::{plot, spy};
+use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 use tilework::io::matrix_market::{self, Dense, Matrix};
@@ -16,9 +18,15 @@ use tilework::{DeviceMatrix, Gpu};
 /// What `--format` may be.
 pub(crate) const FORMATS: [&str; 8] = ["auto", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
 
+fn read(path: &Path) -> Result<Matrix, Failure> {
+    let (file, _) = open_file(path)?;
+    let matrix = matrix_market::read(BufReader::with_capacity(1 << 20, file));
+    matrix.map_err(|e| Failure::from(e).at(path))
+}
+
 /// A sparse and square matrix; entries at one position are added up.
 pub(crate) fn read_square(path: &Path) -> Result<Csr, Failure> {
-    let Matrix::Sparse(triplets) = matrix_market::read_file(path)? else {
+    let Matrix::Sparse(triplets) = read(path)? else {
         return Err(Failure::bad_input("an array file; a coordinate file is wanted").at(path));
     };
     if triplets.rows != triplets.cols || triplets.rows == 0 {
@@ -30,7 +38,7 @@ pub(crate) fn read_square(path: &Path) -> Result<Csr, Failure> {
 
 /// A vector of `n` elements: a column or a row, as an array or by coordinates.
 pub(crate) fn read_vector(path: &Path, n: usize) -> Result<Vec<f32>, Failure> {
-    let matrix = matrix_market::read_file(path)?;
+    let matrix = read(path)?;
     let (rows, cols) = match &matrix {
         Matrix::Sparse(triplets) => (triplets.rows, triplets.cols),
         Matrix::Dense(dense) => (dense.rows, dense.cols),
@@ -43,7 +51,7 @@ pub(crate) fn read_vector(path: &Path, n: usize) -> Result<Vec<f32>, Failure> {
         Matrix::Sparse(triplets) => {
             let mut values = vec![0.0; n];
             for ((row, col), value) in triplets.row_idxs.iter().zip(&triplets.col_idxs).zip(&triplets.values) {
-                values[row.max(col).to_owned() as usize] += value;
+                values[*row.max(col) as usize] += value;
             }
             values
         }
