@@ -32,8 +32,13 @@ mod examples {
     mod streaming;
 
     mod cnn;
+    #[path = "../../examples/matrices/mod.rs"]
+    mod matrices;
+
     mod image;
+    mod pagerank;
     mod rows;
+    mod solve;
     mod wordcount;
 }
 mod image {
@@ -87,6 +92,7 @@ mod sparse {
     mod conjugate_gradient;
     mod page_rank;
     mod power;
+    mod real;
     mod spmv;
 }
 mod support;

@@ -7,6 +7,8 @@ mod picture;
 use failure::open_file;
 pub(crate) use failure::{Failure, exit_code, open_gpu};
 use indicatif::{ProgressBar, ProgressStyle};
+#[cfg(test)]
+pub(crate) use picture::pattern;
 pub(crate) use picture::{plot, spy};
 use std::io::BufReader;
 use std::path::Path;
