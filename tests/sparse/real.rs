@@ -48,7 +48,7 @@ fn products_match_the_reference_in_every_format_and_variant() {
     let known = [
         ("bcspwr01", 39, 39, 131),
         ("bcspwr10", 5300, 5300, 21_842),
-        ("west0479", 479, 479, 1888),
+        ("west0479", 479, 479, 1910),
         ("mbeacxc", 492, 490, 49_920),
         ("Franz6", 10_592, 3016, 48_472),
         ("4elt", 15_606, 15_606, 91_756),
