@@ -129,7 +129,9 @@ fn one_matrix(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix) -> Resu
 /// diagonal until none does. Those of few entries measure nothing but a launch, and are left out.
 fn real(bench: &mut Bench) -> Result<()> {
     let Some(folder) = std::env::var_os("TILEWORK_SPARSE") else {
-        println!("real: skipped; TILEWORK_SPARSE names the folder of the matrices (.ci/oracles fetches them)");
+        println!(
+            "real: skipped; TILEWORK_SPARSE names the folder of the matrices (.ci/oracles fetches them)"
+        );
         return Ok(());
     };
     let listed = std::fs::read_dir(&folder).expect("TILEWORK_SPARSE names a folder");
@@ -152,7 +154,8 @@ fn real(bench: &mut Bench) -> Result<()> {
 
 /// Copies of a matrix along the diagonal.
 fn repeated(csr: &Csr, copies: usize) -> Csr {
-    let mut all = Csr { rows: csr.rows * copies, cols: csr.cols * copies, row_ptrs: vec![0], ..Csr::default() };
+    let mut all =
+        Csr { rows: csr.rows * copies, cols: csr.cols * copies, row_ptrs: vec![0], ..Csr::default() };
     for copy in 0..copies {
         let (entries, col) = ((copy * csr.entries()) as u32, (copy * csr.cols) as u32);
         all.row_ptrs.extend(csr.row_ptrs[1..].iter().map(|ptr| ptr + entries));
@@ -205,7 +208,8 @@ fn solve(bench: &mut Bench) -> Result<()> {
             [("cg", cg.clone()), ("cg-jacobi", cg.clone().preconditioner(Preconditioner::Jacobi))]
         {
             let solver = gpu.conjugate_gradient(&cg)?;
-            let case = Case { op: "solve", variant, dtype: "f32", size: size(format), cost: solver.program().cost };
+            let case =
+                Case { op: "solve", variant, dtype: "f32", size: size(format), cost: solver.program().cost };
             bench.device(&case, |rec| {
                 // From the same guess, so that no run comes to an end.
                 rec.clear(&x)?;

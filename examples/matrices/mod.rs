@@ -46,13 +46,16 @@ pub(crate) fn read_vector(path: &Path, n: usize) -> Result<Vec<f32>, Failure> {
         Matrix::Dense(dense) => (dense.rows, dense.cols),
     };
     if rows.min(cols) != 1 || rows.max(cols) != n {
-        return Err(Failure::bad_input(format!("{rows} x {cols}; a column of {n} elements is wanted")).at(path));
+        return Err(
+            Failure::bad_input(format!("{rows} x {cols}; a column of {n} elements is wanted")).at(path)
+        );
     }
     Ok(match matrix {
         Matrix::Dense(dense) => dense.values,
         Matrix::Sparse(triplets) => {
             let mut values = vec![0.0; n];
-            for ((row, col), value) in triplets.row_idxs.iter().zip(&triplets.col_idxs).zip(&triplets.values) {
+            for ((row, col), value) in triplets.row_idxs.iter().zip(&triplets.col_idxs).zip(&triplets.values)
+            {
                 values[*row.max(col) as usize] += value;
             }
             values

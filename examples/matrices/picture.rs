@@ -63,7 +63,8 @@ pub(crate) fn pattern(csr: &Csr) -> Picture {
     let most = counts.iter().copied().max().unwrap_or(0);
     let zoom = (SIDE / wide.max(high)).max(1);
     // A matrix of few rows or columns would be a hair.
-    let [zoom_x, zoom_y] = [wide, high].map(|cells| if cells * zoom < LEAST { LEAST.div_ceil(cells) } else { zoom });
+    let [zoom_x, zoom_y] =
+        [wide, high].map(|cells| if cells * zoom < LEAST { LEAST.div_ceil(cells) } else { zoom });
     let (inner_w, inner_h) = (wide * zoom_x, high * zoom_y);
     let (width, height) = (inner_w + 2 * MARGIN + 2, inner_h + 2 * MARGIN + 2);
     let mut picture = Picture { width, height, pixels: vec![255; 3 * width * height] };
@@ -105,7 +106,13 @@ pub(crate) fn spy(path: &Path, csr: &Csr) -> Result<(), Failure> {
 }
 
 /// Writes residuals by iteration as an SVG file, their axis logarithmic. The first belongs to iteration `from`.
-pub(crate) fn plot(path: &Path, title: &str, what: &str, from: usize, residuals: &[f64]) -> Result<(), Failure> {
+pub(crate) fn plot(
+    path: &Path,
+    title: &str,
+    what: &str,
+    from: usize,
+    residuals: &[f64],
+) -> Result<(), Failure> {
     let mut text = String::new();
     draw(&mut text, title, what, from, residuals).map_err(|e| Failure::bad_input(e).at(path))?;
     whole(path, text.as_bytes())
@@ -113,7 +120,8 @@ pub(crate) fn plot(path: &Path, title: &str, what: &str, from: usize, residuals:
 
 fn draw(text: &mut String, title: &str, what: &str, from: usize, residuals: &[f64]) -> Result<(), String> {
     // A logarithm has no 0, and no NaN.
-    let points: Vec<_> = (from..).zip(residuals.iter().copied()).filter(|(_, r)| *r > 0.0 && r.is_finite()).collect();
+    let points: Vec<_> =
+        (from..).zip(residuals.iter().copied()).filter(|(_, r)| *r > 0.0 && r.is_finite()).collect();
     let least = points.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|p| p.1).fold(0.0, f64::max);
     let (least, most) = if points.is_empty() { (0.1, 1.0) } else { (least / 2.0, most * 2.0) };

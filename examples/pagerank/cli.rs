@@ -192,7 +192,8 @@ fn table(links: &Csr, ranks: &[f32], top: usize) -> String {
     for &col in &links.col_idxs {
         incoming[col as usize] += 1;
     }
-    let mut text = format!("{:>6} {:>9} {:>13} {:>9} {:>9}\n", "place", "node", "rank", "links in", "links out");
+    let mut text =
+        format!("{:>6} {:>9} {:>13} {:>9} {:>9}\n", "place", "node", "rank", "links in", "links out");
     for (place, &node) in order.iter().take(top).enumerate() {
         let outgoing = links.row_ptrs[node + 1] - links.row_ptrs[node];
         text += &format!(

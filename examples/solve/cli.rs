@@ -76,7 +76,11 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
                 options.preconditioner = match args.value()?.string()?.as_str() {
                     "jacobi" => Preconditioner::Jacobi,
                     "none" => Preconditioner::None,
-                    other => return Err(Failure::bad_input(format!("--precond {other}: there are jacobi and none"))),
+                    other => {
+                        return Err(Failure::bad_input(format!(
+                            "--precond {other}: there are jacobi and none"
+                        )));
+                    }
                 };
             }
             Long("format") => options.format = matrices::known_format(args.value()?.string()?)?,
@@ -91,7 +95,9 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     }
     let mut paths = paths.into_iter();
     let (Some(matrix), right, None) = (paths.next(), paths.next(), paths.next()) else {
-        return Err(Failure::bad_input("name a matrix, and at most one right side: solve A.mtx [B.mtx] (see --help)"));
+        return Err(Failure::bad_input(
+            "name a matrix, and at most one right side: solve A.mtx [B.mtx] (see --help)",
+        ));
     };
     Ok(Some(Options { matrix, right, ..options }))
 }

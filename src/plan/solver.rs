@@ -96,7 +96,12 @@ impl Solver<ConjugateGradient> {
         if first.outcome.is_none() && first.scale == 0.0 {
             // What solves it is known.
             engine.clear(x)?;
-            return Ok(Solution { outcome: Outcome::Converged, iterations: 0, residual: 0.0, history: vec![0.0] });
+            return Ok(Solution {
+                outcome: Outcome::Converged,
+                iterations: 0,
+                residual: 0.0,
+                history: vec![0.0],
+            });
         }
         let scale = first.scale;
         history.push(norm(first.residual, scale));

@@ -1,7 +1,7 @@
 //! Conjugate gradients.
 
-use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
 use super::Stored;
+use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
 use crate::error::Result;
 use crate::program::{Access, DeviceProfile, OpInfo, Program};
 use crate::shader::Spec;

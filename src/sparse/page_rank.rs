@@ -129,7 +129,10 @@ impl Csr {
         self.validate()?;
         let Self { rows, cols, .. } = *self;
         if rows != cols {
-            return Err(err!(Shape, "transitions: the matrix of links is {rows} x {cols}; it must be square"));
+            return Err(err!(
+                Shape,
+                "transitions: the matrix of links is {rows} x {cols}; it must be square"
+            ));
         }
         let mut links = self.clone();
         for row in 0..rows {

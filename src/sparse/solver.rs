@@ -10,7 +10,8 @@ use super::{Format, Spmv, Stored};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, Variant, kernel_params,
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, Variant,
+    kernel_params,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -42,7 +43,9 @@ impl fmt::Display for Outcome {
         match self {
             Self::Converged => write!(f, "converged"),
             Self::Limit => write!(f, "not converged: the iterations allowed are done"),
-            Self::Stagnated => write!(f, "not converged: rounding in f32 keeps the residual from falling further"),
+            Self::Stagnated => {
+                write!(f, "not converged: rounding in f32 keeps the residual from falling further")
+            }
             Self::NotPositiveDefinite(curvature) => {
                 write!(f, "the matrix is not positive definite: p^T A p = {curvature:e}")
             }
@@ -52,7 +55,9 @@ impl fmt::Display for Outcome {
                 "the diagonal element of row {row} (from 0) is not positive, so there is no Jacobi preconditioner; the \
                  matrix is not positive definite"
             ),
-            Self::Vanished => write!(f, "the product with the matrix is 0: take another vector to begin with"),
+            Self::Vanished => {
+                write!(f, "the product with the matrix is 0: take another vector to begin with")
+            }
         }
     }
 }
@@ -86,6 +91,7 @@ pub(crate) struct Common {
     pub(crate) iterations: usize,
     pub(crate) check_every: usize,
     pub(crate) variant: String,
+    pub(crate) policy: Option<Policy>,
 }
 
 impl Common {
@@ -97,6 +103,7 @@ impl Common {
             iterations: 1000,
             check_every: 16,
             variant: "auto".into(),
+            policy: None,
         }
     }
 }
@@ -125,6 +132,15 @@ macro_rules! common_options {
             name.clone_into(&mut self.common.variant);
             self
         }
+
+        /// Invocations of a workgroup, elements of each before there are more workgroups, and workgroups at the most, instead
+        /// of what the device's policy has: for tuning.
+        #[doc(hidden)]
+        #[must_use]
+        pub fn tile(mut self, workgroup_size: u32, items: u32, most_parts: u32) -> Self {
+            self.common.policy = Some(solver::Policy { workgroup_size, items, most_parts });
+            self
+        }
     };
 }
 pub(crate) use common_options;
@@ -143,12 +159,13 @@ kernel_params! {
 }
 
 /// Constants that depend on the device.
-struct Policy {
-    workgroup_size: u32,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Policy {
+    pub(crate) workgroup_size: u32,
     /// Elements of an invocation before there are more workgroups.
-    items: u32,
+    pub(crate) items: u32,
     /// Workgroups at the most; each adds up the parts of all.
-    most_parts: u32,
+    pub(crate) most_parts: u32,
 }
 
 fn policy(profile: &DeviceProfile) -> Policy {
@@ -187,6 +204,7 @@ pub(crate) struct Builder<'a> {
     pub(crate) n: usize,
     common: &'a Common,
     profile: &'a DeviceProfile,
+    policy: Policy,
     damping: f32,
     /// Whether tolerances are of squares.
     squared: bool,
@@ -209,7 +227,10 @@ impl<'a> Builder<'a> {
         }
         for (what, value) in [("tolerance", tolerance), ("absolute tolerance", absolute)] {
             if !value.is_finite() || *value < 0.0 {
-                return Err(err!(InvalidArgument, "{op}: the {what} is {value}; it must be 0 or positive, and finite"));
+                return Err(err!(
+                    InvalidArgument,
+                    "{op}: the {what} is {value}; it must be 0 or positive, and finite"
+                ));
             }
         }
         if *iterations == 0 || u32::try_from(*iterations).is_err() {
@@ -221,7 +242,7 @@ impl<'a> Builder<'a> {
                 "{op}: {check_every} iterations between checks; there must be 1 to {MOST_AT_ONCE}"
             ));
         }
-        let policy = policy(profile);
+        let policy = common.policy.unwrap_or_else(|| policy(profile));
         let parts = n.div_ceil(policy.workgroup_size * policy.items).clamp(1, policy.most_parts);
         let mut program = Program::new(op, "fused", String::new());
         program.operands = matrix.operands(op)?;
@@ -232,6 +253,7 @@ impl<'a> Builder<'a> {
             n: rows,
             common,
             profile,
+            policy,
             damping: 0.0,
             squared: false,
             lists,
@@ -264,7 +286,7 @@ impl<'a> Builder<'a> {
     }
 
     pub(crate) fn workgroup_size(&self) -> u32 {
-        policy(self.profile).workgroup_size
+        self.policy.workgroup_size
     }
 
     fn spec(&self) -> Spec {

@@ -44,8 +44,18 @@ fn solve_writes_the_solution_and_pictures() {
     let folder = Folder::new("solve");
     let a = folder.file("a.mtx", springs(300).as_bytes());
     let [x, spy, plot] = ["x.mtx", "a.png", "a.svg"].map(|name| folder.0.join(name));
-    let (code, out, err) =
-        run(&[path(&a), "-o", path(&x), "--spy", path(&spy), "--plot", path(&plot), "--history", "--tol", "1e-6"]);
+    let (code, out, err) = run(&[
+        path(&a),
+        "-o",
+        path(&x),
+        "--spy",
+        path(&spy),
+        "--plot",
+        path(&plot),
+        "--history",
+        "--tol",
+        "1e-6",
+    ]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.contains("a.mtx: 300 x 300, 898 entries") && out.contains("converged after"), "{out}");
     assert!(out.contains("\n      0 1.0") && out.contains("the solution is 1 everywhere"), "{out}");
@@ -63,7 +73,10 @@ fn solve_writes_the_solution_and_pictures() {
         let precond = ["jacobi", "none"][i % 2];
         let (code, out, err) = run(&[path(&a), path(&b), "--format", format, "--precond", precond]);
         assert_eq!((code, err.as_str()), (0, ""), "{format}: {out}");
-        assert!(out.contains(&format!("stored as {}", if format == "auto" { "ell" } else { format })), "{out}");
+        assert!(
+            out.contains(&format!("stored as {}", if format == "auto" { "ell" } else { format })),
+            "{out}"
+        );
     }
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 5);
 }

@@ -99,7 +99,10 @@ fn systems_are_solved_as_by_the_reference_in_every_format() {
                     assert!(iterations.abs_diff(want) <= 2 + want / 10, "{what}, {want} by the reference");
                     assert!((solution.history[0] / wanted[0] - 1.0).abs() < 1e-4, "{what}");
                     let apart = residual(csr, &x, &b);
-                    assert!(apart <= 1.01e-5 && (solution.residual - apart).abs() < 2e-6, "{what}, is {apart:e}");
+                    assert!(
+                        apart <= 1.01e-5 && (solution.residual - apart).abs() < 2e-6,
+                        "{what}, is {apart:e}"
+                    );
                 }
             }
         }
@@ -134,6 +137,27 @@ fn same_bits_come_again_whatever_is_checked_when() {
     for every in [7, 1, 100] {
         let (again, y) = run(every);
         assert!(x == y && first == again, "{every}");
+    }
+}
+
+#[test]
+fn parts_of_sums_of_every_number_match_the_reference() {
+    let Some(gpu) = gpu() else { return };
+    let csr = laplacian(&[60, 50]);
+    let a = gpu.upload_matrix(&csr).unwrap();
+    let b = Random::new(6).elements::<f32>(3000);
+    let (_, wanted) = reference::conjugate_gradient(&csr, &b, &[0.0; 3000], true, 1e-5, 1000).unwrap();
+    // Those of cards; one part of all; and more parts than a workgroup adds up at once.
+    for (size, items, most) in [(256, 4, 1024), (64, 100, 1), (8, 1, 1000), (2, 3, 90)] {
+        let cg = ConjugateGradient::new(a.stored()).preconditioner(Preconditioner::Jacobi);
+        let (solution, x) = solve(gpu, &a, &cg.tile(size, items, most), &b, &[0.0; 3000]).unwrap();
+        let what = format!("{size} x {items}, {most}: {solution}");
+        assert!(
+            solution.iterations.abs_diff(wanted.len() - 1) <= 5 && residual(&csr, &x, &b) < 1.01e-5,
+            "{what}"
+        );
+        let near = solution.history.iter().zip(&wanted).take(10).all(|(h, w)| (h / w - 1.0).abs() < 1e-3);
+        assert!(near, "{what}");
     }
 }
 

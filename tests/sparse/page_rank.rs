@@ -51,7 +51,8 @@ fn graphs_without_links_rank_all_nodes_alike() {
     for n in [0, 1, 40] {
         let t = gpu.upload_matrix(&matrix(n, n, |_, _| vec![])).unwrap();
         let x = gpu.alloc::<f32>(n).unwrap();
-        let solution = gpu.page_rank(&PageRank::new(t.stored())).unwrap().run(&t, None, &x, |_, _| ()).unwrap();
+        let solution =
+            gpu.page_rank(&PageRank::new(t.stored())).unwrap().run(&t, None, &x, |_, _| ()).unwrap();
         assert_eq!(solution.outcome, Outcome::Converged);
         assert!(x.read().unwrap().iter().all(|x| (x * n as f32 - 1.0).abs() < 1e-6));
     }

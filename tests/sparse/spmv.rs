@@ -8,7 +8,11 @@ use tilework::sparse::{Coo, Csr, Duplicates, Format, SparseMatrix, Stored};
 use tilework::{ErrorKind, Result};
 
 /// Entries in the order in which `rows` gives the columns of each row, with random values.
-pub(super) fn matrix(rows: usize, cols: usize, mut columns: impl FnMut(usize, &mut Random) -> Vec<usize>) -> Csr {
+pub(super) fn matrix(
+    rows: usize,
+    cols: usize,
+    mut columns: impl FnMut(usize, &mut Random) -> Vec<usize>,
+) -> Csr {
     let mut random = Random::new((rows * 31 + cols) as u64);
     let mut csr = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..rows {

@@ -39,7 +39,8 @@ impl Builder<'_> {
                 continue;
             }
             let kept = self.program.scratch(4 * places as u64);
-            let mut spec = self.spec().flag("ENTRIES", true).constant("COL_BINDING", part.rows.len() as u32 + 1);
+            let mut spec =
+                self.spec().flag("ENTRIES", true).constant("COL_BINDING", part.rows.len() as u32 + 1);
             for &flag in part.flags {
                 spec = spec.flag(flag, true);
             }
@@ -56,7 +57,12 @@ impl Builder<'_> {
                 slice: part.slice as u32,
                 ..params
             };
-            self.launch_places(Kernel::library("sparse/diagonal", "keep_diagonal", spec), &params, bindings, places);
+            self.launch_places(
+                Kernel::library("sparse/diagonal", "keep_diagonal", spec),
+                &params,
+                bindings,
+                places,
+            );
             lists[part.cols + 1] = kept.resource;
         }
         let fill = Kernel::library("sparse/diagonal", "fill_ones", self.spec());
