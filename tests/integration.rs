@@ -30,11 +30,12 @@ mod elementwise {
 mod examples {
     #[path = "../../examples/streaming/mod.rs"]
     mod streaming;
+    use streaming as failure;
 
-    mod cnn;
     #[path = "../../examples/matrices/mod.rs"]
     mod matrices;
 
+    mod cnn;
     mod image;
     mod pagerank;
     mod rows;

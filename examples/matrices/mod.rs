@@ -1,11 +1,9 @@
 //! What `solve` and `pagerank` share: matrices from files and to a device, vectors, a progress bar, and pictures.
 
-#[path = "../streaming/failure.rs"]
-mod failure;
 mod picture;
 
-use failure::open_file;
-pub(crate) use failure::{Failure, exit_code, open_gpu};
+use super::failure::open_file;
+pub(crate) use super::failure::{Failure, exit_code, open_gpu};
 use indicatif::{ProgressBar, ProgressStyle};
 #[cfg(test)]
 pub(crate) use picture::pattern;

@@ -10,6 +10,8 @@
 //! bad input, 3 if there is no adapter.
 
 mod cli;
+#[path = "../streaming/failure.rs"]
+mod failure;
 #[path = "../matrices/mod.rs"]
 mod matrices;
 

@@ -10,6 +10,8 @@
 //! result in f64. Exit code 1 if it does not converge or the device fails, 2 for bad input, 3 if there is no adapter.
 
 mod cli;
+#[path = "../streaming/failure.rs"]
+mod failure;
 #[path = "../matrices/mod.rs"]
 mod matrices;
 
