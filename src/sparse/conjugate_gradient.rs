@@ -1,7 +1,7 @@
 //! Conjugate gradients.
 
-use super::Stored;
 use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
+use super::{Format, Stored};
 use crate::error::Result;
 use crate::program::{Access, DeviceProfile, OpInfo, Program};
 use crate::shader::Spec;
@@ -149,14 +149,17 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 fn samples(profile: &DeviceProfile, _: &'static str) -> Result<Vec<Program>> {
+    let method = |matrix, preconditioner| {
+        ConjugateGradient::new(matrix).preconditioner(preconditioner).check_every(1).phases(profile)
+    };
     let mut programs = Vec::new();
     for matrix in solver::sample_matrices() {
-        for preconditioner in [Preconditioner::None, Preconditioner::Jacobi] {
-            let cg = ConjugateGradient::new(matrix).preconditioner(preconditioner).check_every(1);
-            let Phases { start, again, steps, .. } = cg.phases(profile)?;
-            programs.extend([start, steps]);
-            programs.extend(again);
-        }
+        programs.push(method(matrix, Preconditioner::Jacobi)?.start);
+    }
+    for preconditioner in [Preconditioner::None, Preconditioner::Jacobi] {
+        let Phases { start, again, steps, .. } = method(solver::sample(Format::Csr), preconditioner)?;
+        programs.extend([start, steps]);
+        programs.extend(again);
     }
     Ok(programs)
 }

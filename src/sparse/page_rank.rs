@@ -1,7 +1,7 @@
 //! PageRank.
 
 use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
-use super::{Csr, Stored};
+use super::{Csr, Format, Stored};
 use crate::error::{Result, err};
 use crate::program::{Access, DeviceProfile, OpInfo, Program};
 use crate::shader::Spec;
@@ -164,12 +164,10 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 fn samples(profile: &DeviceProfile, _: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
-    for matrix in solver::sample_matrices() {
-        for personalised in [false, true] {
-            let rank = PageRank::new(matrix).personalised(personalised).check_every(1);
-            let Phases { start, steps, .. } = rank.phases(profile)?;
-            programs.extend([start, steps]);
-        }
+    for personalised in [false, true] {
+        let rank = PageRank::new(solver::sample(Format::Csr)).personalised(personalised).check_every(1);
+        let Phases { start, steps, .. } = rank.phases(profile)?;
+        programs.extend([start, steps]);
     }
     Ok(programs)
 }

@@ -1,7 +1,7 @@
 //! The power method.
 
-use super::Stored;
 use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
+use super::{Format, Stored};
 use crate::error::Result;
 use crate::program::{Access, DeviceProfile, OpInfo, Program};
 use crate::shader::Spec;
@@ -91,6 +91,6 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 fn samples(profile: &DeviceProfile, _: &'static str) -> Result<Vec<Program>> {
-    let matrices = solver::sample_matrices();
-    matrices.map(|matrix| Ok(PowerIteration::new(matrix).check_every(2).phases(profile)?.steps)).collect()
+    let power = PowerIteration::new(solver::sample(Format::Csr)).check_every(2);
+    Ok(vec![power.phases(profile)?.steps])
 }
