@@ -1,11 +1,11 @@
 //! The command line of `solve`.
 
-use super::matrices::{self, Failure, exit_code, open_gpu};
+use super::matrices::{self, Failure, Options, exit_code, open_gpu, say};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 use tilework::reference;
-use tilework::sparse::{ConjugateGradient, Csr, Outcome, Preconditioner, Solution};
+use tilework::sparse::{ConjugateGradient, Csr, Preconditioner};
 
 const USAGE: &str = "\
 usage: solve A.mtx [B.mtx] [-o X.mtx] ...
@@ -16,81 +16,53 @@ usage: solve A.mtx [B.mtx] [-o X.mtx] ...
   --tol T              the residual that is small enough, as a part of the right side (1e-5)
   --max-iter N         iterations at the most (10000)
   --precond NAME       jacobi (by the diagonal) or none (jacobi)
-  --format NAME        auto, coo, csr, csc, ell, jds, hybrid or sell (auto)
-  --history            print the residual of every iteration
-  --plot FILE.svg      draw the residuals
-  --spy FILE.png       draw where the matrix has entries
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one); also --device
 ";
 
-struct Options {
+struct Request {
     matrix: PathBuf,
     right: Option<PathBuf>,
-    output: Option<PathBuf>,
-    tolerance: f32,
-    iterations: usize,
     preconditioner: Preconditioner,
-    format: String,
-    history: bool,
-    plot: Option<PathBuf>,
-    spy: Option<PathBuf>,
-    adapter: Option<String>,
+    options: Options,
 }
 
 /// Runs the program and gives its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let result = parse(args).and_then(|options| match options {
-        Some(options) => solve(&options, out),
+    let result = parse(args).and_then(|request| match request {
+        Some(request) => solve(&request, out),
         None => {
             // A reader that has gone away is no failure.
-            let _ = out.write_all(USAGE.as_bytes());
+            let _ = write!(out, "{USAGE}{}", matrices::USAGE);
             Ok(0)
         }
     });
     exit_code("solve", result, err)
 }
 
-/// The options, or nothing if `--help` is asked for.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+/// What is asked for, or nothing if `--help` is.
+fn parse(mut args: lexopt::Parser) -> Result<Option<Request>, Failure> {
     use lexopt::prelude::*;
-    let mut paths = Vec::new();
-    let mut options = Options {
-        matrix: PathBuf::new(),
-        right: None,
-        output: None,
-        tolerance: 1e-5,
-        iterations: 10_000,
-        preconditioner: Preconditioner::Jacobi,
-        format: "auto".into(),
-        history: false,
-        plot: None,
-        spy: None,
-        adapter: None,
-    };
+    let (mut paths, mut options) = (Vec::new(), Options::new(1e-5, 10_000));
+    let mut preconditioner = Preconditioner::Jacobi;
     while let Some(arg) = args.next()? {
         match arg {
             Short('o') => options.output = Some(args.value()?.into()),
-            Long("tol") => options.tolerance = args.value()?.parse()?,
-            Long("max-iter") => options.iterations = args.value()?.parse()?,
             Long("precond") => {
-                options.preconditioner = match args.value()?.string()?.as_str() {
+                preconditioner = match args.value()?.string()?.as_str() {
                     "jacobi" => Preconditioner::Jacobi,
                     "none" => Preconditioner::None,
                     other => {
-                        return Err(Failure::bad_input(format!(
-                            "--precond {other}: there are jacobi and none"
-                        )));
+                        let text = format!("--precond {other}: there are jacobi and none");
+                        return Err(Failure::bad_input(text));
                     }
                 };
             }
-            Long("format") => options.format = matrices::known_format(args.value()?.string()?)?,
-            Long("history") => options.history = true,
-            Long("plot") => options.plot = Some(args.value()?.into()),
-            Long("spy") => options.spy = Some(args.value()?.into()),
-            Long("adapter" | "device") => options.adapter = Some(args.value()?.string()?),
             Short('h') | Long("help") => return Ok(None),
+            Long(name) => {
+                let name = name.to_owned();
+                options.take(&name, &mut args)?;
+            }
             Value(path) => paths.push(PathBuf::from(path)),
-            _ => return Err(arg.unexpected().into()),
+            Short(_) => return Err(arg.unexpected().into()),
         }
     }
     let mut paths = paths.into_iter();
@@ -99,88 +71,45 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             "name a matrix, and at most one right side: solve A.mtx [B.mtx] (see --help)",
         ));
     };
-    Ok(Some(Options { matrix, right, ..options }))
+    Ok(Some(Request { matrix, right, preconditioner, options }))
 }
 
-fn solve(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
-    let mut say = |text: String| {
-        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::output(&e))
-    };
+fn solve(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
+    let Request { matrix, right, preconditioner, options } = request;
     let start = Instant::now();
-    let a = matrices::read_square(&options.matrix)?;
-    let n = a.rows;
-    say(format!(
-        "{}: {n} x {n}, {} entries, read in {:.0} ms\n",
-        options.matrix.display(),
-        a.entries(),
-        1e3 * start.elapsed().as_secs_f64()
-    ))?;
-    let b = match &options.right {
+    let a = matrices::read_square(matrix)?;
+    let (n, entries) = (a.rows, a.entries());
+    let milliseconds = 1e3 * start.elapsed().as_secs_f64();
+    say(out, &format!("{}: {n} x {n}, {entries} entries, read in {milliseconds:.0} ms\n", matrix.display()))?;
+    let b = match right {
         Some(path) => matrices::read_vector(path, n)?,
         None => ones(&a)?,
     };
-    if let Some(path) = &options.spy {
-        matrices::spy(path, &a)?;
-        say(format!("{}: where the matrix has entries\n", path.display()))?;
-    }
+    options.draw_pattern(&a, out)?;
     let gpu = open_gpu(options.adapter.clone())?;
     let (on_device, format) = matrices::upload(&gpu, &a, &options.format)?;
-    say(format!("stored as {format}\n"))?;
+    say(out, &format!("stored as {format}\n"))?;
     let method = ConjugateGradient::new(on_device.stored())
         .tolerance(options.tolerance)
         .iterations(options.iterations)
-        .preconditioner(options.preconditioner);
+        .preconditioner(*preconditioner);
     let solver = gpu.conjugate_gradient(&method)?;
-    let (right, x) = (gpu.upload(&b)?, gpu.alloc_zeroed::<f32>(n)?);
+    let (b_there, x) = (gpu.upload(&b)?, gpu.alloc_zeroed::<f32>(n)?);
     gpu.wait()?;
-    let bar = matrices::progress(options.iterations);
-    let start = Instant::now();
-    let solution = solver.solve(&on_device, &right, &x, |iteration, residual| {
-        bar.set_position(iteration as u64);
-        bar.set_message(format!("{residual:.3e}"));
-    });
-    bar.finish_and_clear();
-    let (solution, seconds) = (solution?, start.elapsed().as_secs_f64());
+    let solution = options.watch(out, |progress| solver.solve(&on_device, &b_there, &x, progress))?;
     let x = x.read()?;
-    if options.history {
-        for (iteration, residual) in solution.history.iter().enumerate() {
-            say(format!("{iteration:>7} {residual:.6e}\n"))?;
-        }
-    }
-    say(format!("{solution}; {:.3} ms{}\n", 1e3 * seconds, pace(&solution, seconds)))?;
     let (apart, farthest) = check(&a, &b, &x)?;
-    say(format!("by the processor: |b - A x| / |b| = {apart:.3e}\n"))?;
-    if options.right.is_none() {
-        say(format!("the solution is 1 everywhere: the largest error is {farthest:.3e}\n"))?;
+    say(out, &format!("by the processor: |b - A x| / |b| = {apart:.3e}\n"))?;
+    if right.is_none() {
+        say(out, &format!("the solution is 1 everywhere: the largest error is {farthest:.3e}\n"))?;
     }
-    if let Some(path) = &options.plot {
-        let title = format!("{}: {} on {}", name(options), solution.outcome, gpu.profile().name);
-        matrices::plot(path, &title, "|r| / |b|", 0, &solution.history)?;
-        say(format!("{}: the residuals\n", path.display()))?;
-    }
-    if let Some(path) = &options.output {
-        matrices::write_vector(path, x)?;
-        say(format!("{}: the solution\n", path.display()))?;
-    }
-    Ok(u8::from(solution.outcome != Outcome::Converged))
-}
-
-fn name(options: &Options) -> String {
-    options.matrix.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    options.finish(matrix, "|r| / |b|", &solution, x, &gpu, out)
 }
 
 /// The right side of a solution that is 1 everywhere.
 fn ones(a: &Csr) -> Result<Vec<f32>, Failure> {
     let x = vec![1.0; a.cols];
     Ok(reference::spmv(1.0, a, &x, 0.0, &x)?.into_iter().map(|b| b as f32).collect())
-}
-
-/// Time of an iteration, where there were some.
-fn pace(solution: &Solution, seconds: f64) -> String {
-    match solution.iterations {
-        0 => String::new(),
-        n => format!(", {:.3} ms an iteration", 1e3 * seconds / n as f64),
-    }
 }
 
 /// The residual in f64 as a part of b, and how far an element is from 1 at the most.

@@ -51,10 +51,12 @@ fn row_of(at: u32) -> u32 {
     let segment = segment_of(at);
 #if ORDERED
 #if SLICES
-    return row_order[segment * params.slice + (at - ptrs[segment]) % params.slice];
+    let place = segment * params.slice + (at - ptrs[segment]) % params.slice;
 #else
-    return row_order[at - ptrs[segment]];
+    let place = at - ptrs[segment];
 #endif
+    // Lists of other origin may lead anywhere.
+    return row_order[min(place, arrayLength(&row_order) - 1u)];
 #else
     return segment;
 #endif

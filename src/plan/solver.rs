@@ -113,7 +113,11 @@ impl Solver<ConjugateGradient> {
             })?;
             let stuck = matches!(last.outcome, Some(Outcome::NotFinite | Outcome::Diagonal(_)));
             let again = if stuck { last.clone() } else { engine.again(a, &vectors)? };
-            let outcome = match (last.outcome, again.outcome) {
+            // A step of which squares are below the range of f32: there is nothing left to gain.
+            let spent = last.outcome == Some(Outcome::NotPositiveDefinite(0.0))
+                && norm(last.residual, scale) < f64::from(f32::EPSILON);
+            let found = if spent { Some(Outcome::Converged) } else { last.outcome };
+            let outcome = match (found, again.outcome) {
                 (Some(Outcome::Converged), None) if again.residual < 0.25 * first.residual => {
                     // The residual that was carried along is off: from here, with the true one.
                     first = again;

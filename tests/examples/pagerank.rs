@@ -63,7 +63,7 @@ fn pagerank_lists_the_highest_ranks() {
     assert!(
         lines[0].split_whitespace().nth(1) == Some("3") && lines[1].split_whitespace().nth(1) == Some("1")
     );
-    assert!(lines[2].ends_with("how far ranks moved") && spy.exists() && plot.exists(), "{out}");
+    assert!(lines[2].ends_with("the residuals") && spy.exists() && plot.exists(), "{out}");
     // Weighted, the first node gets three times what the third gets of the second.
     let (code, out, _) = run(&[path(&graph), "--top", "1", "--format", "csr"]);
     assert!(code == 0 && out.contains("stored as csr (asked for by name)"), "{out}");
