@@ -54,6 +54,7 @@
 //! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
 //! | a sparse matrix times a vector, in any format | [`Spmv`] ([`sparse`]) |
 //! | a sparse matrix in another format | [`Spconvert`], [`Gpu::convert_matrix`] ([`sparse`]) |
+//! | x with A x = b, A sparse; eigenvalues; ranks in a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
 //! | a filter along a line, over an image or a volume | [`Conv1d`], [`Conv2d`], [`Conv3d`] ([`conv`]) |
 //! | the brightness of pixels, a box or Gaussian blur, edges, equalised histograms | [`Grey`], [`Blur`], [`Gaussian`], [`Sobel`], [`Equalize`] ([`image`]) |
 //! | rows as probabilities; rows normalised | [`Softmax`], [`LogSoftmax`], [`LayerNorm`], [`RmsNorm`] ([`nn`]) |
@@ -121,7 +122,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
 pub use nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
-pub use plan::{DeviceMatrix, Plan, Plannable, Report};
+pub use plan::{DeviceMatrix, Plan, Plannable, Report, Solver};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 pub use primitives::{
     Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, TopK, Unique,
