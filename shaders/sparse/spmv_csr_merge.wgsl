@@ -3,6 +3,7 @@
 // workgroup's, each ITEMS_PER_THREAD of them an invocation's. Lanes hand the row that they end in on; the last
 // row of a tile is a carry (row and sum) that spmv_coo adds.
 #import sparse/spmv_params
+#import sparse/spmv_rows
 #import sparse/spmv_carry
 #import sparse/spmv_vector
 #import sparse/spmv_result
@@ -10,31 +11,13 @@
 const ITEMS_PER_THREAD: u32 = 7u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS_PER_THREAD;
 
-@group(0) @binding(1) var<storage, read> row_ptrs: array<u32>;
-@group(0) @binding(2) var<storage, read> col_idxs: array<u32>;
-@group(0) @binding(3) var<storage, read> values: array<f32>;
 @group(0) @binding(6) var<storage, read_write> carry_rows: array<u32>;
 @group(0) @binding(7) var<storage, read_write> carry_sums: array<f32>;
+// Rows that have ended before each tile, and before the end.
+@group(0) @binding(8) var<storage, read> bounds: array<u32>;
 
 // Ends of the tile's rows, then bits of its products.
 var<workgroup> wg_items: array<u32, TILE>;
-// Rows that have ended before the tile, and before the next one.
-var<workgroup> wg_bounds: array<u32, 2>;
-
-// How many rows end within the first `steps` of the merge.
-fn rows_before(steps: u32) -> u32 {
-    var low = max(steps, params.entries) - params.entries;
-    var high = min(steps, params.rows);
-    while low < high {
-        let middle = low + (high - low) / 2u;
-        if row_ptrs[middle + 1u] <= steps - 1u - middle {
-            low = middle + 1u;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn spmv_csr_merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -45,24 +28,22 @@ fn spmv_csr_merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
     let steps = params.rows + params.entries;
     let begin = tile * TILE;
     let count = min(TILE, steps - begin);
-    if lane < 2u {
-        wg_bounds[lane] = rows_before(begin + lane * count);
-    }
-    workgroupBarrier();
-    let first_row = wg_bounds[0];
-    let rows = min(max(wg_bounds[1], first_row) - first_row, count);
+    let first_row = bounds[tile];
+    let rows = min(max(bounds[tile + 1u], first_row) - first_row, count);
     let first_entry = begin - first_row;
-    for (var i = lane; i < count; i += WORKGROUP_SIZE) {
-        if i < rows {
-            let end = row_ptrs[first_row + i + 1u];
-            wg_items[i] = max(end, first_entry) - first_entry;
-        } else {
-            let at = first_entry + (i - rows);
-            wg_items[i] = bitcast<u32>(product(values[at], col_idxs[at]));
+    let entries = count - rows;
+    // As often for every tile, and what is behind the last entry loaded again, so that no load waits for a test.
+    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) {
+        let at = min(first_entry + i, params.entries - 1u);
+        let term = product(value(at), col_idxs[at]);
+        if i < entries {
+            wg_items[rows + i] = bitcast<u32>(term);
         }
     }
+    for (var i = lane; i < rows; i += WORKGROUP_SIZE) {
+        wg_items[i] = max(row_ptrs[first_row + i + 1u], first_entry) - first_entry;
+    }
     workgroupBarrier();
-    let entries = count - rows;
     let start = min(lane * ITEMS_PER_THREAD, count);
     var low = max(start, entries) - entries;
     var high = min(start, rows);

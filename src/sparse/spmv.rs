@@ -203,8 +203,8 @@ impl Spmv {
         self
     }
 
-    /// Invocations of a workgroup and items of each in `coo`, `csc` and `csr-merge`, instead of what the device's
-    /// policy has: for tuning.
+    /// Invocations of a workgroup, and items of each in `coo`, `csc` and `csr-merge` or lanes of a row in `csr-vector`,
+    /// instead of what the device's policy has: for tuning.
     #[doc(hidden)]
     #[must_use]
     pub fn tile(mut self, workgroup_size: u32, items: u32) -> Self {
@@ -254,10 +254,10 @@ impl Spmv {
         self.matrix.entries.div_ceil(self.matrix.rows.max(1))
     }
 
-    /// Lanes that share a row: two entries each in the mean, and more where the longest row would keep its team
+    /// Lanes that share a row: four entries each in the mean, which are on their way at once, and more where the longest row would keep its team
     /// many times longer than that.
     fn lanes(&self, profile: &DeviceProfile) -> u32 {
-        let wanted = (self.mean() / 2).max(self.matrix.longest / 64).clamp(2, 1 << 16) as u32;
+        let wanted = (self.mean() / 4).max(self.matrix.longest / 64).clamp(2, 1 << 16) as u32;
         let most = policy(profile).workgroup_size;
         let shuffled = if profile.features.subgroups { profile.subgroup_sizes.0 } else { 1 };
         let lanes = wanted.next_power_of_two();
@@ -346,8 +346,9 @@ impl Op<f32> for Spmv {
             return Ok(program);
         }
         let mut policy = policy(profile);
-        if let Some((tile_size, items)) = self.tile {
-            policy = Policy { tile_size, coo_items: items, merge_items: items, ..policy };
+        if let Some((size, items)) = self.tile {
+            (policy.workgroup_size, policy.tile_size) = (size, size);
+            (policy.coo_items, policy.merge_items) = (items, items);
         }
         let mut lowering = Lowering { spmv: self, matrix: self.matrix, profile, policy, program };
         lowering.lower(product)?;
@@ -372,7 +373,9 @@ impl Lowering<'_> {
         match (self.matrix.format, self.program.variant) {
             (Format::Csr, "csr-scalar") => self.csr(1),
             (Format::Csr, "csr-merge") => self.merge(),
-            (Format::Csr, _) => self.csr(self.spmv.lanes(self.profile)),
+            (Format::Csr, _) => {
+                self.csr(self.spmv.tile.map_or(self.spmv.lanes(self.profile), |(_, lanes)| lanes))
+            }
             (Format::Ell { width }, _) => self.ell(width),
             (Format::Jds, _) => self.jds(),
             (Format::Sell { .. }, _) => self.sell(),

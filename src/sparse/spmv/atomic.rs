@@ -15,7 +15,11 @@ impl Lowering<'_> {
     pub(super) fn csc_atomic(&mut self) {
         for window in self.windows(self.matrix.longest as u32, u32::MAX) {
             let bindings = vec![self.operand(0), self.operand(2), self.x(), self.operand(1), self.y()];
-            let kernel = Kernel::library("sparse/spmv_csc_atomic", "spmv_csc_atomic", self.spec());
+            let kernel = Kernel::library(
+                "sparse/spmv_csc_atomic",
+                "spmv_csc_atomic",
+                self.spec().constant("VALUES_BINDING", 2u32),
+            );
             self.add_atomically(kernel, bindings, self.matrix.cols, window);
         }
     }

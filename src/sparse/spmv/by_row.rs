@@ -21,18 +21,30 @@ impl Lowering<'_> {
 
     /// Places down the columns, of rows or of the first part of a hybrid.
     pub(super) fn ell(&mut self, width: usize) {
-        let spec = self.spec().constant("VECTOR_BINDING", 3u32).constant("RESULT_BINDING", 4u32);
+        let spec = self
+            .spec()
+            .constant("VALUES_BINDING", 2u32)
+            .constant("VECTOR_BINDING", 3u32)
+            .constant("RESULT_BINDING", 4u32);
         self.rows("sparse/spmv_ell", "spmv_ell", spec, 2, 1, width as u32);
     }
 
     pub(super) fn jds(&mut self) {
-        let spec = self.spec().constant("VECTOR_BINDING", 5u32).constant("RESULT_BINDING", 6u32);
+        let spec = self.ordered();
         self.rows("sparse/spmv_jds", "spmv_jds", spec, 4, 1, self.matrix.longest as u32);
     }
 
     pub(super) fn sell(&mut self) {
-        let spec = self.spec().constant("VECTOR_BINDING", 5u32).constant("RESULT_BINDING", 6u32);
+        let spec = self.ordered();
         self.rows("sparse/spmv_sell", "spmv_sell", spec, 4, 1, u32::MAX);
+    }
+
+    /// Of formats whose rows are in an order of their own, which is two lists before the others.
+    fn ordered(&self) -> Spec {
+        self.spec()
+            .constant("VALUES_BINDING", 4u32)
+            .constant("VECTOR_BINDING", 5u32)
+            .constant("RESULT_BINDING", 6u32)
     }
 
     /// Dispatches over rows; those behind the first add to what is there. `lists` come before x and y.

@@ -25,7 +25,7 @@ impl Lowering<'_> {
             return Ok(());
         }
         let products = self.program.scratch(4 * entries as u64);
-        let spec = self.spec().constant("VECTOR_BINDING", 3u32);
+        let spec = self.spec().constant("VALUES_BINDING", 2u32).constant("VECTOR_BINDING", 3u32);
         let kernel =
             self.program.kernel(Kernel::library("sparse/spmv_coo_products", "spmv_coo_products", spec));
         let params = Params { entries: entries as u32, ..self.params() };
@@ -39,7 +39,8 @@ impl Lowering<'_> {
     pub(super) fn csc(&mut self) -> Result<()> {
         let entries = self.matrix.entries;
         let products = self.program.scratch(4 * entries as u64);
-        let kernel = Kernel::library("sparse/spmv_csc_products", "spmv_csc_products", self.spec());
+        let spec = self.spec().constant("VALUES_BINDING", 2u32);
+        let kernel = Kernel::library("sparse/spmv_csc_products", "spmv_csc_products", spec);
         let kernel = self.program.kernel(kernel);
         let grid = self.grid(self.matrix.cols as u64);
         for (begin, end) in self.windows(self.matrix.longest as u32, u32::MAX) {
@@ -54,14 +55,22 @@ impl Lowering<'_> {
     pub(super) fn merge(&mut self) {
         let steps = self.matrix.rows as u64 + self.matrix.entries as u64;
         let items = self.policy.merge_items;
-        let tiles = steps.div_ceil(u64::from(self.policy.tile_size * items));
+        let tile = self.policy.tile_size * items;
+        let tiles = steps.div_ceil(u64::from(tile));
+        let params = Params { parts: tiles as u32, ..self.params() };
+        let bounds = self.program.scratch(4 * (tiles + 1));
+        let spec = self.spec().constant("TILE", tile);
+        let kernel = Kernel::library("sparse/spmv_csr_merge_split", "spmv_csr_merge_split", spec);
+        let kernel = self.program.kernel(kernel);
+        let grid = self.grid(tiles + 1);
+        self.program.dispatch(kernel, &params, vec![self.operand(0), bounds], grid);
         let spec =
             self.spec().constant("WORKGROUP_SIZE", self.policy.tile_size).constant("ITEMS_PER_THREAD", items);
         let kernel = self.program.kernel(Kernel::library("sparse/spmv_csr_merge", "spmv_csr_merge", spec));
         let carries = [4 * tiles, 4 * tiles].map(|bytes| self.program.scratch(bytes));
-        let params = Params { parts: tiles as u32, ..self.params() };
         let bindings = [0, 1, 2].map(|i| self.operand(i));
-        let bindings = bindings.into_iter().chain([self.x(), self.y()]).chain(carries).collect();
+        let bindings =
+            bindings.into_iter().chain([self.x(), self.y()]).chain(carries).chain([bounds]).collect();
         self.program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
         if tiles > 1 {
             let [row_idxs, values] = carries;
