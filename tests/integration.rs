@@ -84,6 +84,7 @@ mod readme;
 mod runtime;
 mod shaders;
 mod sparse {
+    mod spmm;
     mod spmv;
 }
 mod support;

@@ -1,14 +1,9 @@
 // y = alpha A x + beta y, A with as many places in every row: one invocation sums a row, and neighbouring
 // invocations load neighbouring places. A row ends at its first padding.
 #import sparse/spmv_params
-#import sparse/spmv_values
+#import sparse/spmv_grid
 #import sparse/spmv_vector
-#import sparse/spmv_walk
 #import sparse/spmv_result
-
-const PADDED: bool = true;
-
-@group(0) @binding(1) var<storage, read> col_idxs: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn spmv_ell(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -16,5 +11,5 @@ fn spmv_ell(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
     if row >= params.rows {
         return;
     }
-    put(row, walk(params.begin * params.rows + row, params.end * params.rows, params.rows));
+    put(row, walk_row(row));
 }

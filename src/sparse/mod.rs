@@ -15,15 +15,17 @@
 //! [`Csr::analyse`] says what the rows of a matrix look like, and which format suits them.
 //!
 //! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) brings any of them to a device, where [`Spmv`] multiplies it by a
-//! vector.
+//! vector and [`Spmm`] by a dense matrix.
 
 mod formats;
+mod spmm;
 mod spmv;
 mod statistics;
 mod stored;
 
 pub use crate::io::matrix_market::Triplets as Coo;
 pub use formats::{Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
+pub use spmm::Spmm;
 pub use spmv::Spmv;
 pub use statistics::Statistics;
 pub use stored::{Format, List, SparseMatrix, Stored};
@@ -31,4 +33,20 @@ pub use stored::{Format, List, SparseMatrix, Stored};
 use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[spmv::INFO];
+pub const OPS: &[OpInfo] = &[spmv::INFO, spmm::INFO];
+
+/// Forms that a matrix may have for a variant of a product: what tests of shaders look at.
+fn sample_formats(variant: &str) -> Vec<Format> {
+    match variant {
+        "coo" | "coo-atomic" => vec![Format::Coo { sorted: true }, Format::Coo { sorted: false }],
+        "csc" | "csc-atomic" => vec![Format::Csc],
+        "ell" => vec![Format::Ell { width: 9 }],
+        "jds" => vec![Format::Jds],
+        "hybrid" => vec![
+            Format::Hybrid { width: 4, list: 5000, sorted: true },
+            Format::Hybrid { width: 0, list: 5000, sorted: false },
+        ],
+        "sell" => vec![Format::Sell { slice: 32, places: 32_000 }],
+        _ => vec![Format::Csr],
+    }
+}
