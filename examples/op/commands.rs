@@ -22,7 +22,7 @@ use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsN
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
 use tilework::reference::Number;
-use tilework::sparse::{Csr, List, SparseMatrix, Spmv, Stored};
+use tilework::sparse::{Csr, List, SparseMatrix, Spmm, Spmv, Statistics, Stored};
 use tilework::{
     ArgMax, ArgMin, DType, Element, Gpu, Histogram, Max, Min, Partition, Plannable, Prod, RadixSort,
 };
@@ -89,6 +89,7 @@ const COMMANDS: &[Command] = &[
         keys: &[value("format"), value("alpha"), value("beta")],
         job: spmv,
     },
+    Command { name: "spmm", inputs: 2..=2, keys: &[value("format")], job: spmm },
     Command { name: "transpose", inputs: 1..=1, keys: &[], job: transpose },
     Command { name: "conv1d", inputs: 2..=2, keys: &[value("boundary")], job: conv1d },
     Command { name: "conv2d", inputs: 2..=2, keys: &[value("boundary")], job: conv2d },
@@ -280,7 +281,7 @@ impl Command {
 
     /// Whether the first input is a sparse matrix, in a Matrix Market file.
     pub(crate) fn takes_matrix(&self) -> bool {
-        self.name == "spmv"
+        matches!(self.name, "spmv" | "spmm")
     }
 
     pub(crate) fn key_names(&self) -> String {
@@ -874,7 +875,7 @@ fn gemv(mut call: Call<'_>) -> Result<Job, Failure> {
 fn spmv(mut call: Call<'_>) -> Result<Job, Failure> {
     let y = if call.inputs.len() == 2 { call.inputs.pop() } else { None };
     let [x] = call.take()?;
-    let a = call.matrix;
+    let a = std::mem::take(&mut call.matrix);
     for (name, array, len) in [("x", Some(&x), a.cols), ("y", y.as_ref(), a.rows)] {
         if let Some(array) = array
             && (array.shape != [len] || array.data.dtype() != DType::F32)
@@ -887,6 +888,42 @@ fn spmv(mut call: Call<'_>) -> Result<Job, Failure> {
             ));
         }
     }
+    let (stored, lists, seen) = in_format(&a, &call)?;
+    let beta = call.keys.number("beta", 0f32)?;
+    let op = Spmv::new(stored)
+        .alpha(call.keys.number("alpha", 1f32)?)
+        .beta(beta)
+        .seen(&seen)
+        .variant(call.variant);
+    // Without a file, y begins as zeros.
+    let y = y.unwrap_or_else(|| Array { shape: vec![a.rows], data: vec![0f32; a.rows].into() });
+    let mut operands: Vec<_> = lists.into_iter().chain([x]).map(Operand::Given).collect();
+    operands.push(Operand::Updated(y));
+    Ok(job::<f32>(op, operands))
+}
+
+fn spmm(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [b] = call.take()?;
+    let a = std::mem::take(&mut call.matrix);
+    let (rows, cols) = (a.rows, a.cols);
+    let n = match *b.shape {
+        [terms, n] if terms == cols && b.data.dtype() == DType::F32 => n,
+        _ => {
+            let given = b.describe();
+            return Err(refuse!(
+                "spmm: A is {rows} x {cols}, b is {given}; b must be a matrix of {cols} rows, of f32"
+            ));
+        }
+    };
+    let (stored, lists, _) = in_format(&a, &call)?;
+    let op = Spmm::new(stored, n).variant(call.variant);
+    let mut operands: Vec<_> = lists.into_iter().chain([b]).map(Operand::Given).collect();
+    operands.push(Operand::Updated(Array { shape: vec![rows, n], data: vec![0f32; rows * n].into() }));
+    Ok(job::<f32>(op, operands))
+}
+
+/// A matrix in the format that is asked for, how it is stored, and what was seen of it.
+fn in_format(a: &Csr, call: &Call<'_>) -> Result<(Stored, Vec<Array>, Statistics), Failure> {
     let seen = a.analyse();
     // A variant that is asked for says of what format the matrix must be.
     let suited = match call.variant.split('-').next() {
@@ -905,19 +942,9 @@ fn spmv(mut call: Call<'_>) -> Result<Job, Failure> {
         "jds" => lists_of(&a.to_jds())?,
         "hybrid" => lists_of(&a.to_hybrid(seen.hybrid_width)?)?,
         "sell" => lists_of(&a.to_sell(32, 1024)?)?,
-        _ => lists_of(&a)?,
+        _ => lists_of(a)?,
     };
-    let beta = call.keys.number("beta", 0f32)?;
-    let op = Spmv::new(stored)
-        .alpha(call.keys.number("alpha", 1f32)?)
-        .beta(beta)
-        .seen(&seen)
-        .variant(call.variant);
-    // Without a file, y begins as zeros.
-    let y = y.unwrap_or_else(|| Array { shape: vec![a.rows], data: vec![0f32; a.rows].into() });
-    let mut operands: Vec<_> = lists.into_iter().chain([x]).map(Operand::Given).collect();
-    operands.push(Operand::Updated(y));
-    Ok(job::<f32>(op, operands))
+    Ok((stored, lists, seen))
 }
 
 /// How a matrix is stored, and its lists.

@@ -78,6 +78,15 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "spmv jds", dtype: DType::F32, run: |gpu, m| spmv(gpu, "jds", &m.floats) },
     Case { op: "spmv hybrid", dtype: DType::F32, run: |gpu, m| spmv(gpu, "hybrid", &m.floats) },
     Case { op: "spmv sell", dtype: DType::F32, run: |gpu, m| spmv(gpu, "sell", &m.floats) },
+    Case { op: "spmm coo", dtype: DType::F32, run: |gpu, m| spmm(gpu, "coo", &m.floats) },
+    Case { op: "spmm csr-scalar", dtype: DType::F32, run: |gpu, m| spmm(gpu, "csr-scalar", &m.floats) },
+    Case { op: "spmm csr-vector", dtype: DType::F32, run: |gpu, m| spmm(gpu, "csr-vector", &m.floats) },
+    Case { op: "spmm csr-merge", dtype: DType::F32, run: |gpu, m| spmm(gpu, "csr-merge", &m.floats) },
+    Case { op: "spmm csc", dtype: DType::F32, run: |gpu, m| spmm(gpu, "csc", &m.floats) },
+    Case { op: "spmm ell", dtype: DType::F32, run: |gpu, m| spmm(gpu, "ell", &m.floats) },
+    Case { op: "spmm jds", dtype: DType::F32, run: |gpu, m| spmm(gpu, "jds", &m.floats) },
+    Case { op: "spmm hybrid", dtype: DType::F32, run: |gpu, m| spmm(gpu, "hybrid", &m.floats) },
+    Case { op: "spmm sell", dtype: DType::F32, run: |gpu, m| spmm(gpu, "sell", &m.floats) },
     Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, "naive", &m.floats) },
     Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, "tiled", &m.floats) },
     Case { op: "transpose", dtype: DType::U8, run: |gpu, m| transpose(gpu, "auto", &m.bytes) },
@@ -570,9 +579,8 @@ fn gemv(gpu: &Gpu, variant: &str, trans: bool, numbers: &[f32]) -> Result<Outcom
     outcome(gpu, format!("{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &dx, &dy))
 }
 
-/// As many rows as columns, with 0 to 31 entries in a row, in the format of the variant.
-fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
-    let n = numbers.len() / 16;
+/// As many rows as columns, with 0 to 31 entries in a row; and the same on a device, in the format of the variant.
+fn sparse(gpu: &Gpu, variant: &str, n: usize, numbers: &[f32]) -> Result<(Csr, DeviceMatrix)> {
     let mut csr = Csr { rows: n, cols: n, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..n {
         // Multiplied by a large odd number, neighbours lie far apart.
@@ -590,6 +598,12 @@ fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
         Some("sell") => gpu.upload_matrix(&csr.to_sell(32, 1024)?)?,
         _ => gpu.upload_matrix(&csr)?,
     };
+    Ok((csr, a))
+}
+
+fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
+    let n = numbers.len() / 16;
+    let (csr, a) = sparse(gpu, variant, n, numbers)?;
     let (x, y) = (&numbers[..n], vec![0.0; n]);
     let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f32>(n)?);
     let plan = Spmv::new(a.stored()).variant(variant).plan::<f32>(gpu)?;
@@ -598,6 +612,20 @@ fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
     let check = Check::compare(&dy.read()?, &want, &reference::spmv_bound(1.0, &csr, x, 0.0, &y)?);
     let size = format!("{n}x{n}, {} entries", csr.entries());
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &a, &dx, &dy))
+}
+
+/// With a dense matrix of eight columns.
+fn spmm(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
+    let (n, columns) = (numbers.len() / 32, 8);
+    let (csr, a) = sparse(gpu, variant, n, numbers)?;
+    let (b, c) = (&numbers[..n * columns], vec![0.0; n * columns]);
+    let (db, dc) = (gpu.upload(b)?, gpu.alloc::<f32>(n * columns)?);
+    let plan = Spmm::new(a.stored(), columns).variant(variant).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &a, &db, &dc))?;
+    let want = reference::spmm(1.0, &csr, b, columns, 0.0, &c)?;
+    let check = Check::compare(&dc.read()?, &want, &reference::spmm_bound(1.0, &csr, b, columns, 0.0, &c)?);
+    let size = format!("{n}x{n}, {} entries, {columns} columns", csr.entries());
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &a, &db, &dc))
 }
 
 /// A matrix that is about square, its sides multiples of 4.
