@@ -41,7 +41,7 @@ fn spmv_csr_vector(
         let range = row_range(row);
         sum = walk(range.x + invocation % LANES, range.y, LANES);
     }
-    let total = join_lanes(sum, invocation);
+    let total = join_lanes(sum, invocation, LANES);
     if invocation % LANES == 0u {
         put(row, total);
     }

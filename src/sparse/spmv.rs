@@ -171,6 +171,11 @@ fn policy(profile: &DeviceProfile) -> Policy {
     }
 }
 
+/// Lanes that can join sums by shuffles; 1 if none can.
+fn shuffled(profile: &DeviceProfile) -> u32 {
+    if profile.features.subgroups { profile.subgroup_sizes.0 } else { 1 }
+}
+
 impl Spmv {
     /// With a matrix that is stored like this.
     pub fn new(matrix: Stored) -> Self {
@@ -266,7 +271,7 @@ impl Spmv {
     fn lanes(&self, profile: &DeviceProfile) -> u32 {
         let wanted = (self.matrix.mean() / 4).max(self.matrix.longest / 64).clamp(2, 1 << 16) as u32;
         let most = policy(profile).workgroup_size;
-        let shuffled = if profile.features.subgroups { profile.subgroup_sizes.0 } else { 1 };
+        let shuffled = shuffled(profile);
         let lanes = wanted.next_power_of_two();
         // Between a subgroup and rows that fill a workgroup, barriers cost more than longer walks.
         if shuffled > 1 && lanes < 16 * shuffled { lanes.min(shuffled) } else { lanes.min(most) }

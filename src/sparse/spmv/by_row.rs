@@ -1,6 +1,6 @@
 //! Kernels whose invocations, alone or in teams, own rows: csr-scalar, csr-vector, ell, jds, sell.
 
-use super::{Lowering, Params};
+use super::{Lowering, Params, shuffled};
 use crate::program::{Grid, Kernel};
 use crate::shader::Spec;
 
@@ -11,10 +11,8 @@ impl Lowering<'_> {
         if lanes == 1 {
             return self.rows("sparse/spmv_csr_scalar", "spmv_csr_scalar", self.values_at(3), 3, 1, end);
         }
-        let spec = self
-            .values_at(3)
-            .constant("LANES", lanes)
-            .flag("SUBGROUPS", self.profile.features.subgroups && lanes <= self.profile.subgroup_sizes.0);
+        let spec =
+            self.values_at(3).constant("LANES", lanes).flag("SUBGROUPS", lanes <= shuffled(self.profile));
         self.rows("sparse/spmv_csr_vector", "spmv_csr_vector", spec, 3, lanes, end);
     }
 

@@ -1,7 +1,7 @@
 //! Kernels that share entries evenly, whatever the rows are, and hand on what a row has left over: coo, csc,
 //! csr-merge.
 
-use super::{Lowering, Params};
+use super::{Lowering, Params, shuffled};
 use crate::error::Result;
 use crate::primitives::RadixSort;
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program};
@@ -100,6 +100,9 @@ impl Lowering<'_> {
             .values_at(3)
             .constant("WORKGROUP_SIZE", self.policy.tile_size)
             .constant("ITEMS_PER_THREAD", items);
+        let shuffled = shuffled(self.profile).min(self.policy.tile_size);
+        let most_lanes = if shuffled > 1 { shuffled } else { self.policy.tile_size };
+        let spec = spec.constant("MOST_LANES", most_lanes).flag("SUBGROUPS", shuffled > 1);
         let kernel = self.program.kernel(Kernel::library("sparse/spmv_csr_merge", "spmv_csr_merge", spec));
         let carries = [4 * tiles, 4 * tiles].map(|bytes| self.program.scratch(bytes));
         let bindings = [0, 1, 2].map(|i| self.operand(i));
