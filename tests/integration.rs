@@ -85,6 +85,7 @@ mod runtime;
 mod shaders;
 mod sparse {
     mod spconvert;
+    mod spmm;
     mod spmv;
 }
 mod support;
