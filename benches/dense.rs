@@ -6,7 +6,7 @@ use half::f16;
 use support::{Bench, Case, centred, random};
 use tilework::prelude::*;
 use tilework::program::{In, InOut, Op};
-use tilework::{Element, Result};
+use tilework::{DType, Element, Result};
 
 /// The cases of some ops.
 type Group = fn(&mut Bench) -> Result<()>;
@@ -54,7 +54,14 @@ impl<T: Element> Matrices<T> {
     {
         let [m, n, k] = self.shape;
         let plan = form(Gemm::new(m, n, k)).plan::<T>(&bench.gpu)?;
-        let (size, dtype) = (format!("{m}x{n}x{k}"), T::DTYPE.to_string());
+        let (mut size, mut dtype) = (format!("{m}x{n}x{k}"), T::DTYPE.to_string());
+        // What is rounded to f16, and what makes single precision out of f16, stay apart from f32.
+        if T::DTYPE == DType::F32 && variant.starts_with("coop") {
+            dtype += if variant.contains("split") { " split" } else { " tensor" };
+        }
+        let turned = [" a'", " b'"].iter().filter_map(|name| variant.find(name)).min();
+        let (variant, factors) = variant.split_at(turned.unwrap_or(variant.len()));
+        size += factors;
         let case = Case { op: "gemm", variant, dtype: &dtype, size, cost: plan.program().cost };
         bench.device(&case, |rec| plan.record(rec, &self.a, &self.b, &self.c));
         Ok(())

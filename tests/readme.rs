@@ -26,7 +26,8 @@ fn time(seconds: f64) -> String {
 fn rate(row: &Value) -> String {
     let (gflops, gbps) = (number(row, "gflops"), number(row, "gbps"));
     match text(row, "op").starts_with("gemm") || gflops > 10.0 * gbps {
-        true => format!("{gflops:.0} GFLOP/s"),
+        true if gflops < 9999.5 => format!("{gflops:.0} GFLOP/s"),
+        true => format!("{:.1} TFLOP/s", gflops / 1e3),
         false => format!("{gbps:.0} GB/s"),
     }
 }

@@ -96,7 +96,8 @@ impl Bench {
             "{op:<8} {variant:<20} {dtype:<4} {size:<24} {:>11.2} us {gbps:>9.1} GB/s {gflops:>10.1} GFLOP/s",
             seconds * 1e6
         );
-        let same = |p: &&serde_json::Value| p["op"] == *op && p["dtype"] == *dtype && p["size"] == **size;
+        let of_peer = dtype.trim_end_matches(" split");
+        let same = |p: &&serde_json::Value| p["op"] == *op && p["dtype"] == *of_peer && p["size"] == **size;
         let time = |p: &serde_json::Value| p["seconds"].as_f64().unwrap_or(f64::INFINITY);
         let peer = self.peers.iter().filter(same).min_by(|p, q| time(p).total_cmp(&time(q)));
         self.rows.push(serde_json::json!({

@@ -214,7 +214,8 @@ mod tests {
         let same = |shape, filters, k: usize| Conv::new(shape, filters, [k, k]).pad([k / 2; 2]);
         assert_eq!(of(&same([32, 256, 28, 28], 256, 3), &h100), "winograd");
         assert_eq!(of(&same([32, 256, 28, 28], 256, 3).stride([2, 2]), &h100), "implicit");
-        assert_eq!(of(&same([128, 16, 80, 80], 32, 7), &h100), "implicit");
+        assert_eq!(of(&same([128, 16, 80, 80], 32, 7), &h100), "tiled");
+        assert_eq!(of(&same([128, 16, 80, 80], 64, 7), &h100), "implicit");
         assert_eq!(of(&same([128, 32, 80, 80], 16, 7), &h100), "tiled");
         assert_eq!(of(&same([8, 64, 56, 56], 64, 3).groups(64), &h100), "depthwise");
         assert_eq!(of(&same([8, 64, 56, 56], 1, 3), &h100), "direct");

@@ -617,7 +617,9 @@ impl Gemm {
         });
         let division = Division { tile, thread };
         let vectors = self.vectors.unwrap_or(profile.backend == "vulkan");
-        let mut work = Work { variant, division, vectors, measured: measured.filter(|_| !asked), coop: None };
+        let sliced = variant.starts_with("split-k") || self.k > slice_k(profile);
+        let measured = measured.filter(|_| !asked);
+        let mut work = Work { variant, division, vectors, measured, coop: None, sliced };
         if variant == "coop" {
             let form = self.coop_form(division, types, bias, profile);
             self.check_coop(&form, profile)?;
@@ -741,7 +743,7 @@ impl Gemm {
             trans_b: self.trans_b,
             vec_a: self.layout_a().fours(),
             vec_b: self.layout_b().fours(),
-            steps: if work.variant.starts_with("split-k") { Steps::Any } else { Steps::of(self.k, tile) },
+            steps: if work.sliced { Steps::Any } else { Steps::of(self.k, tile) },
             products: None,
             walked: None,
         }
@@ -958,6 +960,8 @@ struct Work {
     measured: Option<&'static str>,
     /// What a kernel on cooperative matrices is written for.
     coop: Option<CoopForm>,
+    /// Whether dispatches take slices of k, whose numbers of steps differ.
+    sliced: bool,
 }
 
 impl Work {

@@ -413,14 +413,16 @@ fn nan_and_infinities_go_through() {
 #[test]
 fn a_long_inner_extent_is_cut_and_adds_up() {
     let Some(device) = devices().first() else { return };
-    let k = (1 << 20) + 77;
-    let data = Data { a: vec![1.0f32; 2 * k], b: vec![0.5; k], bias: vec![3.0], c: vec![1.0, 2.0] };
-    let op = Gemm::new(2, 1, k).alpha(2.0).beta(-1.0);
-    // Halves of integers below 2^24 add up without rounding.
-    let product = k as f32;
-    for variant in names() {
-        let got = run(&device.gpu, &op.clone().variant(variant), &data).unwrap();
-        assert_eq!(got, [product + 2.0, product + 1.0], "{variant}");
+    // Of odd and of even numbers of steps, by tiles of 8 and of 16.
+    for k in [77, 85].map(|more| (1 << 20) + more) {
+        let data = Data { a: vec![1.0f32; 2 * k], b: vec![0.5; k], bias: vec![3.0], c: vec![1.0, 2.0] };
+        let op = Gemm::new(2, 1, k).alpha(2.0).beta(-1.0);
+        // Halves of integers below 2^24 add up without rounding.
+        let product = k as f32;
+        for variant in names() {
+            let got = run(&device.gpu, &op.clone().variant(variant), &data).unwrap();
+            assert_eq!(got, [product + 2.0, product + 1.0], "{variant}, k = {k}");
+        }
     }
 }
 
