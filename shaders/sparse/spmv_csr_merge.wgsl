@@ -1,7 +1,7 @@
 // y = alpha A x + beta y, A by compressed rows, work shared evenly whatever the rows are: the ends of rows and
 // the entries are merged (D. Merrill, M. Garland 2016), and each tile of TILE steps of that merge is a
 // workgroup's. Products go to workgroup memory, where lanes sum rows, more of them the longer rows of the tile are:
-// with SUBGROUPS by shuffles, else by a tree. The last row of a tile is a carry (row and sum) that spmv_coo adds.
+// with SUBGROUPS by shuffles, else by a tree. The last row of a tile is a carry (row and sum) for spmv_csr_merge_join.
 #import sparse/spmv_params
 #import sparse/spmv_rows
 #import sparse/spmv_vector
@@ -12,7 +12,7 @@
 #import sparse/spmv_join_tree
 #endif
 
-const ITEMS_PER_THREAD: u32 = 7u;
+const ITEMS_PER_THREAD: u32 = 8u;
 // Lanes that may join their sums: those of a subgroup, or of a workgroup.
 const MOST_LANES: u32 = 32u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS_PER_THREAD;
@@ -24,6 +24,13 @@ const TILE: u32 = WORKGROUP_SIZE * ITEMS_PER_THREAD;
 
 // Ends of the tile's rows, then bits of its products.
 var<workgroup> wg_items: array<u32, TILE>;
+
+// Behind the ends of `rows` rows; nothing for what is no entry.
+fn keep(entry: u32, term: f32, rows: u32, entries: u32) {
+    if entry < entries {
+        wg_items[rows + entry] = bitcast<u32>(term);
+    }
+}
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn spmv_csr_merge(
@@ -51,16 +58,25 @@ fn spmv_csr_merge(
 #else
     let invocation = lane;
 #endif
-    // As often for every tile, and the last entry for what is behind it, so that no load waits for a test.
-    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) {
-        let at = min(first_entry + min(i, max(entries, 1u) - 1u), params.entries - 1u);
-        let term = product(value(at), col_idxs[at]);
-        if i < entries {
-            wg_items[rows + i] = bitcast<u32>(term);
-        }
+    // Loads do not wait for tests: what is behind the last entry is that again, and is not kept.
+    let first_end = row_ptrs[min(first_row + lane + 1u, params.rows)];
+    let last = min(first_entry + max(entries, 1u), params.entries) - 1u;
+    for (var i = lane; i < TILE; i += 4u * WORKGROUP_SIZE) {
+        let places = i + WORKGROUP_SIZE * vec4<u32>(0u, 1u, 2u, 3u);
+        let at = min(first_entry + places, vec4<u32>(last));
+        let cols = vec4<u32>(col_idxs[at.x], col_idxs[at.y], col_idxs[at.z], col_idxs[at.w]);
+        let terms = terms4(vec4<f32>(value(at.x), value(at.y), value(at.z), value(at.w)), cols);
+        keep(places.x, terms.x, rows, entries);
+        keep(places.y, terms.y, rows, entries);
+        keep(places.z, terms.z, rows, entries);
+        keep(places.w, terms.w, rows, entries);
     }
     for (var i = lane; i < rows; i += WORKGROUP_SIZE) {
-        wg_items[i] = max(row_ptrs[first_row + i + 1u], first_entry) - first_entry;
+        var end = first_end;
+        if i > lane {
+            end = row_ptrs[first_row + i + 1u];
+        }
+        wg_items[i] = max(end, first_entry) - first_entry;
     }
     workgroupBarrier();
     // As many lanes for each row as it has entries in the mean, or half as many; what is behind the last end is one more.

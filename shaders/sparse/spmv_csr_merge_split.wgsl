@@ -3,7 +3,7 @@
 #import sparse/spmv_params
 
 // Steps of the merge in a tile.
-const TILE: u32 = 1792u;
+const TILE: u32 = 2048u;
 
 @group(0) @binding(1) var<storage, read> row_ptrs: array<u32>;
 @group(0) @binding(2) var<storage, read_write> bounds: array<u32>;

@@ -10,9 +10,13 @@ fn product(value: f32, col: u32) -> f32 {
     return select(0.0, value * factor, col < params.cols);
 }
 
-fn product4(values: vec4<f32>, cols: vec4<u32>) -> f32 {
+fn terms4(values: vec4<f32>, cols: vec4<u32>) -> vec4<f32> {
     let at = min(cols, vec4<u32>(params.cols - 1u));
     let factors = vec4<f32>(x[at.x], x[at.y], x[at.z], x[at.w]);
-    let terms = select(vec4<f32>(), values * factors, cols < vec4<u32>(params.cols));
+    return select(vec4<f32>(), values * factors, cols < vec4<u32>(params.cols));
+}
+
+fn product4(values: vec4<f32>, cols: vec4<u32>) -> f32 {
+    let terms = terms4(values, cols);
     return (terms.x + terms.y) + (terms.z + terms.w);
 }

@@ -155,7 +155,7 @@ struct Policy {
     tile_size: u32,
     /// Entries of an invocation in `coo`; odd, so that lanes meet in no bank.
     coo_items: u32,
-    /// Steps of an invocation in `csr-merge`; odd for the same reason.
+    /// Steps of an invocation in `csr-merge`, which has four of them on their way at once.
     merge_items: u32,
     /// Places of a row that one dispatch takes at the most.
     most_places: u32,
@@ -164,10 +164,10 @@ struct Policy {
 fn policy(profile: &DeviceProfile) -> Policy {
     if profile.is_cpu() {
         // Barriers are dear on processors; Mesa's ends all loops of an invocation after 65535 rounds together.
-        Policy { workgroup_size: 64, tile_size: 16, coo_items: 33, merge_items: 33, most_places: 1 << 14 }
+        Policy { workgroup_size: 64, tile_size: 16, coo_items: 33, merge_items: 32, most_places: 1 << 14 }
     } else {
         // By design: 16 KiB of workgroup memory hold a tile, and 8 workgroups of 256 fill a multiprocessor.
-        Policy { workgroup_size: 256, tile_size: 256, coo_items: 5, merge_items: 7, most_places: 1 << 20 }
+        Policy { workgroup_size: 256, tile_size: 256, coo_items: 5, merge_items: 8, most_places: 1 << 20 }
     }
 }
 

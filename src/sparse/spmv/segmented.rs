@@ -110,8 +110,17 @@ impl Lowering<'_> {
             bindings.into_iter().chain([self.x(), self.y()]).chain(carries).chain([bounds]).collect();
         self.program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
         if tiles > 1 {
-            let [row_idxs, values] = carries;
-            self.add_terms(Terms { row_idxs, col_idxs: None, values, len: tiles });
+            let spec = Spec::new()
+                .constant("WORKGROUP_SIZE", self.policy.tile_size)
+                .constant("RESULT_BINDING", 3u32)
+                .constant("LANES", most_lanes)
+                .flag("SUBGROUPS", shuffled > 1);
+            let kernel = Kernel::library("sparse/spmv_csr_merge_join", "spmv_csr_merge_join", spec);
+            let kernel = self.program.kernel(kernel);
+            let grid = Grid::fold(tiles.div_ceil(u64::from(self.policy.tile_size / most_lanes)));
+            let [rows, sums] = carries;
+            let y = self.y();
+            self.program.dispatch(kernel, &params, vec![rows, sums, y], grid);
         }
     }
 
