@@ -5,8 +5,8 @@ use half::f16;
 use std::ops::Range;
 use std::thread;
 use tilework::nn::{
-    ActivationBackward, Adam, BatchNorm, BiasBackward, LayerNormBackward, RmsNormBackward, Sgd,
-    SoftmaxBackward,
+    ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
+    RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
 };
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
@@ -131,6 +131,9 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "pool l2", dtype: DType::F32, run: |gpu, m| pool(gpu, PoolKind::L2, [2, 2], &m.floats) },
     Case { op: "pool-backward max", dtype: DType::F32, run: pool_backward },
     Case { op: "softmax-backward", dtype: DType::F32, run: softmax_backward },
+    Case { op: "log-softmax-backward", dtype: DType::F32, run: log_softmax_backward },
+    Case { op: "cross-entropy", dtype: DType::F32, run: cross_entropy },
+    Case { op: "squared-error", dtype: DType::F32, run: squared_error },
     Case { op: "layer-norm-backward", dtype: DType::F32, run: layer_norm_backward },
     Case { op: "rms-norm-backward", dtype: DType::F32, run: rms_norm_backward },
     Case { op: "activation-backward", dtype: DType::F32, run: activation_backward },
@@ -997,6 +1000,40 @@ fn softmax_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let (want, bound) = (reference::softmax_backward(n, &y, x), reference::softmax_backward_bound(n, &y, x));
     let op = SoftmaxBackward::new(rows, n);
     floats(gpu, &op, format!("{rows}x{n}"), &[&y, x], &[want], &[bound])
+}
+
+fn log_softmax_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(1000, &material.floats);
+    let y = reference::log_softmax(n, x);
+    let want = reference::log_softmax_backward(n, &y, x);
+    let bound = reference::log_softmax_backward_bound(n, &y, x);
+    floats(gpu, &LogSoftmaxBackward::new(rows, n), format!("{rows}x{n}"), &[&y, x], &[want], &[bound])
+}
+
+fn cross_entropy(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(1000, &material.floats);
+    let labels: Vec<u32> = (0..rows).map(|row| (row * 7 % n) as u32).collect();
+    let (dx, dl) = (gpu.upload(x)?, gpu.upload(&labels)?);
+    let (losses, mean, gradient) =
+        (gpu.alloc::<f32>(rows)?, gpu.alloc::<f32>(1)?, gpu.alloc::<f32>(x.len())?);
+    let plan = CrossEntropy::new(rows, n).with_gradient().plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dl, &losses, &mean, &gradient))?;
+    let want = reference::cross_entropy(n, x, &labels);
+    let bounds = reference::cross_entropy_bound(n, x, &labels);
+    let check = Check::compare(&losses.read()?, &want.0, &bounds.0)
+        .and(Check::compare(&mean.read()?, &[want.1], &[bounds.1]))
+        .and(Check::compare(&gradient.read()?, &want.2, &bounds.2));
+    let again = |rec: &mut Recorder| plan.record(rec, &dx, &dl, &losses, &mean, &gradient);
+    outcome(gpu, format!("{rows}x{n}"), plan.report(), check, again)
+}
+
+fn squared_error(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (x, target) = halves(&material.floats);
+    let (loss, gradient) = reference::squared_error(x, target);
+    let (loss_bound, bound) = reference::squared_error_bound(x, target);
+    let op = SquaredError::new(x.len()).with_gradient();
+    let (want, bounds) = ([vec![loss], gradient], [vec![loss_bound], bound]);
+    floats(gpu, &op, x.len().to_string(), &[x, target], &want, &bounds)
 }
 
 fn layer_norm_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {
