@@ -32,7 +32,7 @@ use lowering::Lowering;
 /// # Cost
 /// 2 n flop for each entry; every list read once, and a row of B for each entry, from the device's cache if it fits there;
 /// C written once, and read once if `beta` is not 0. Dense rows are read in vectors of four where `n`, `ldb` and `ldc` are
-/// multiples of four, which is about three times as fast as without. One dispatch for `csr-scalar`, `csr-vector`, `ell`,
+/// multiples of four, which is nearly twice as fast as without. One dispatch for `csr-scalar`, `csr-vector`, `ell`,
 /// `jds` and `sell` (one more for every 2^20 entries of a longer row); several for the others, whose scratch is a
 /// row of C for each 32 of their steps. `csc`, and `coo` of entries in no order, sort on each call and take 12 to 16
 /// bytes of scratch for each entry and those of [`RadixSort`](crate::RadixSort) beside.

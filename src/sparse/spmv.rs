@@ -37,8 +37,8 @@ use crate::shader::Spec;
 ///
 /// # Cost
 /// 2 flop for each entry; every list and x read once, y written once, and read once if `beta` is not 0. One dispatch for
-/// `csr-scalar`, `csr-vector`, `ell`, `jds` and `sell` (one more for every 2^20 entries of a longer row); two or more
-/// for the others, whose scratch is 8 bytes for each of their tiles. `csc`, and `coo` of entries in no order, sort
+/// `csr-scalar`, `csr-vector`, `ell`, `jds` and `sell` (one more for every 2^20 entries of a longer row); three for
+/// `csr-merge`, two or more for the others. Scratch is 8 bytes for each of their tiles, 12 for those of `csr-merge`. `csc`, and `coo` of entries in no order, sort
 /// on each call and take 12 bytes of scratch for each entry and those of [`RadixSort`](crate::RadixSort) beside.
 ///
 /// # Variants
@@ -57,7 +57,8 @@ use crate::shader::Spec;
 ///
 /// # Algorithm
 /// `shaders/sparse/spmv_csr_scalar.wgsl`, `spmv_csr_vector.wgsl`, `spmv_ell.wgsl`: N. Bell and M. Garland (2009).
-/// `spmv_csr_merge.wgsl`: D. Merrill and M. Garland (2016). `spmv_coo.wgsl`: segmented sums with carries
+/// `spmv_csr_merge.wgsl`: D. Merrill and M. Garland (2016), rows within a tile in the manner of J. Greathouse and M. Daga
+/// (2014). `spmv_coo.wgsl`: segmented sums with carries
 /// (G. Blelloch et al. 1993). `spmv_jds.wgsl`: Y. Saad (1989). `spmv_sell.wgsl`: M. Kreutzer et al. (2014).
 /// `csc` sorts products by row.
 ///
