@@ -531,6 +531,17 @@ impl Spconvert {
                 to.values
             ));
         }
+        let no_diagonals = |stored: &Stored| stored.format == Format::Jds && stored.longest == 0;
+        if from.entries > 0 && (from.rows.min(from.cols) == 0 || no_diagonals(from) || no_diagonals(to)) {
+            return Err(err!(
+                Shape,
+                "spconvert: {} entries in {} x {} with rows of {} at the most, which hold none",
+                from.entries,
+                from.rows,
+                from.cols,
+                to.longest
+            ));
+        }
         let no_slices = |stored: &Stored| matches!(stored.format, Format::Sell { slice: 0, .. });
         if no_slices(from) || no_slices(to) || *window == 0 {
             return Err(err!(

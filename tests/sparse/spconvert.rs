@@ -409,6 +409,11 @@ fn what_is_wrong_is_refused() {
     refused(lower(&Spconvert::new(from, turned)), ErrorKind::Shape, "99 x 100");
     let sell = Stored { format: Format::Sell { slice: 4, places: 2000 }, ..from };
     refused(lower(&Spconvert::new(from, sell).window(0)), ErrorKind::InvalidArgument, "at least 1");
+    let [no_rows, no_cols] = [Stored { rows: 0, ..from }, Stored { cols: 0, ..from }];
+    refused(lower(&Spconvert::new(no_rows, no_rows)), ErrorKind::Shape, "which hold none");
+    refused(lower(&Spconvert::new(no_cols, no_cols)), ErrorKind::Shape, "which hold none");
+    let jds = Stored { longest: 0, format: Format::Jds, ..from };
+    refused(lower(&Spconvert::new(from, jds)), ErrorKind::Shape, "rows of 0");
     // Keys of 64 bits above the largest binding.
     let wide = Stored { cols: 1 << 24, rows: 1 << 20, entries: 20_000_000, longest: 99, ..from };
     let csc = Stored { format: Format::Csc, ..wide };
