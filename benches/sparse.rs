@@ -29,6 +29,9 @@ fn main() -> Result<()> {
     if bench.wants("solve") {
         solve(&mut bench)?;
     }
+    if bench.wants("spmm") {
+        spmm(&mut bench)?;
+    }
     bench.finish();
     Ok(())
 }
@@ -115,17 +118,59 @@ fn every_format(bench: &mut Bench, name: &str, csr: &Csr) -> Result<()> {
     Ok(())
 }
 
+/// Every format and variant that fits, and dense matrices of so many columns.
+fn spmm(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 20, 1 << 10);
+    let csr = scattered(n, 16);
+    let name = format!("{n} rows, 16 a row random");
+    one_product(bench, &name, &csr, &[32, 128, 33])?;
+    one_product(bench, &name, &csr.to_coo(), &[32])?;
+    one_product(bench, &name, &csr.to_csc(), &[32])?;
+    one_product(bench, &name, &csr.to_jds(), &[32])?;
+    one_product(bench, &name, &csr.to_sell(32, 1024)?, &[32])?;
+    one_product(bench, &name, &csr.to_hybrid(csr.analyse().hybrid_width)?, &[32])?;
+    one_product(bench, &name, &csr.to_ell()?, &[32])?;
+    one_product(bench, &format!("{n} rows, power law"), &power_law(n), &[32])
+}
+
+/// `Spmm` with one matrix, its values of each type.
+fn one_product(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix, columns: &[usize]) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    for (dtype, a) in [("f32", gpu.upload_matrix(matrix)?), ("f16", gpu.upload_matrix_f16(matrix)?)] {
+        let stored = a.stored();
+        for &n in columns {
+            let (b, c) = (random(&gpu, stored.cols * n, centred)?, gpu.alloc::<f32>(stored.rows * n)?);
+            let size = format!("{name}, {n} columns");
+            for v in Spmm::variants() {
+                // Those of other formats are left out.
+                let Ok(plan) = Spmm::new(stored, n).variant(v.name).plan::<f32>(&gpu) else { continue };
+                let case = Case {
+                    op: "spmm",
+                    variant: v.name,
+                    dtype,
+                    size: size.clone(),
+                    cost: plan.program().cost,
+                };
+                bench.device(&case, |rec| plan.record(rec, &a, &b, &c));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `Spmv` with one matrix, its values of each type.
 fn one_matrix(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix) -> Result<()> {
     let gpu = bench.gpu.clone();
-    let a = gpu.upload_matrix(matrix)?;
-    let stored = a.stored();
-    let (x, y) = (random(&gpu, stored.cols, centred)?, gpu.alloc::<f32>(stored.rows)?);
-    for v in Spmv::variants() {
-        // Those of other formats are left out.
-        let Ok(plan) = Spmv::new(stored).variant(v.name).plan::<f32>(&gpu) else { continue };
-        let case =
-            Case { op: "spmv", variant: v.name, dtype: "f32", size: name.into(), cost: plan.program().cost };
-        bench.device(&case, |rec| plan.record(rec, &a, &x, &y));
+    for (dtype, a) in [("f32", gpu.upload_matrix(matrix)?), ("f16", gpu.upload_matrix_f16(matrix)?)] {
+        let stored = a.stored();
+        let (x, y) = (random(&gpu, stored.cols, centred)?, gpu.alloc::<f32>(stored.rows)?);
+        for v in Spmv::variants() {
+            // Those of other formats are left out.
+            let Ok(plan) = Spmv::new(stored).variant(v.name).plan::<f32>(&gpu) else { continue };
+            let case =
+                Case { op: "spmv", variant: v.name, dtype, size: name.into(), cost: plan.program().cost };
+            bench.device(&case, |rec| plan.record(rec, &a, &x, &y));
+        }
     }
     Ok(())
 }

@@ -53,6 +53,7 @@
 //! | a matrix times a vector, transposed or not | [`Gemv`] ([`dense`]) |
 //! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
 //! | a sparse matrix times a vector, in any format | [`Spmv`] ([`sparse`]) |
+//! | a sparse matrix times a dense one, in any format | [`Spmm`] ([`sparse`]) |
 //! | a sparse matrix in another format | [`Spconvert`], [`Gpu::convert_matrix`] ([`sparse`]) |
 //! | x with A x = b, A sparse; eigenvalues; ranks in a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
 //! | a filter along a line, over an image or a volume | [`Conv1d`], [`Conv2d`], [`Conv3d`] ([`conv`]) |
@@ -128,7 +129,7 @@ pub use primitives::{
     Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, TopK, Unique,
 };
 pub use primitives::{ReduceByKey, SegmentedReduce};
-pub use sparse::{Spconvert, Spmv};
+pub use sparse::{Spconvert, Spmm, Spmv};
 
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
@@ -142,7 +143,7 @@ pub mod prelude {
     pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
     pub use crate::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
-    pub use crate::{DeviceMatrix, Spconvert, Spmv};
+    pub use crate::{DeviceMatrix, Spconvert, Spmm, Spmv};
     pub use crate::{Histogram, RadixSort, TopK};
     pub use crate::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};

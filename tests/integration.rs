@@ -95,6 +95,7 @@ mod sparse {
     mod power;
     mod real;
     mod spconvert;
+    mod spmm;
     mod spmv;
 }
 mod support;

@@ -24,7 +24,7 @@ use tilework::program::{DeviceProfile, Op, Program};
 use tilework::reference;
 use tilework::reference::Number;
 use tilework::sparse::{
-    Csr, Format, HostMatrix, List, SparseMatrix, Spconvert, Spmv, Statistics, Stored, Target,
+    Csr, Format, HostMatrix, List, SparseMatrix, Spconvert, Spmm, Spmv, Statistics, Stored, Target,
 };
 use tilework::{
     ArgMax, ArgMin, DType, Element, Gpu, Histogram, Max, Min, Partition, Plannable, Prod, RadixSort,
@@ -92,6 +92,7 @@ const COMMANDS: &[Command] = &[
         keys: &[value("format"), value("alpha"), value("beta")],
         job: spmv,
     },
+    Command { name: "spmm", inputs: 2..=2, keys: &[value("format")], job: spmm },
     Command { name: "spconvert", inputs: 1..=1, keys: &[value("through")], job: spconvert },
     Command { name: "transpose", inputs: 1..=1, keys: &[], job: transpose },
     Command { name: "conv1d", inputs: 2..=2, keys: &[value("boundary")], job: conv1d },
@@ -284,7 +285,7 @@ impl Command {
 
     /// Whether the first input is a sparse matrix, in a Matrix Market file.
     pub(crate) fn takes_matrix(&self) -> bool {
-        ["spmv", "spconvert"].contains(&self.name)
+        matches!(self.name, "spmv" | "spmm" | "spconvert")
     }
 
     pub(crate) fn key_names(&self) -> String {
@@ -892,7 +893,7 @@ fn gemv(mut call: Call<'_>) -> Result<Job, Failure> {
 fn spmv(mut call: Call<'_>) -> Result<Job, Failure> {
     let y = if call.inputs.len() == 2 { call.inputs.pop() } else { None };
     let [x] = call.take()?;
-    let a = call.matrix;
+    let a = std::mem::take(&mut call.matrix);
     for (name, array, len) in [("x", Some(&x), a.cols), ("y", y.as_ref(), a.rows)] {
         if let Some(array) = array
             && (array.shape != [len] || array.data.dtype() != DType::F32)
@@ -907,32 +908,62 @@ fn spmv(mut call: Call<'_>) -> Result<Job, Failure> {
     }
     let beta = call.keys.number("beta", 0f32)?;
     let alpha = call.keys.number("alpha", 1f32)?;
+    // Without a file, y begins as zeros.
+    let y = y.unwrap_or_else(|| Array { shape: vec![a.rows], data: vec![0f32; a.rows].into() });
+    let variant = call.variant.to_owned();
+    in_format(a, &call, [x, y], move |stored, seen, operands| {
+        let op = Spmv::new(stored).alpha(alpha).beta(beta).variant(&variant);
+        job::<f32>(if let Some(seen) = seen { op.seen(seen) } else { op }, operands)
+    })
+}
+
+fn spmm(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [b] = call.take()?;
+    let a = std::mem::take(&mut call.matrix);
+    let (rows, cols) = (a.rows, a.cols);
+    let n = match *b.shape {
+        [terms, n] if terms == cols && b.data.dtype() == DType::F32 => n,
+        _ => {
+            let given = b.describe();
+            return Err(refuse!(
+                "spmm: A is {rows} x {cols}, b is {given}; b must be a matrix of {cols} rows, of f32"
+            ));
+        }
+    };
+    let variant = call.variant.to_owned();
+    let c = Array { shape: vec![rows, n], data: vec![0f32; rows * n].into() };
+    in_format(a, &call, [b, c], move |stored, _, operands| {
+        job::<f32>(Spmm::new(stored, n).variant(&variant), operands)
+    })
+}
+
+/// The job of a matrix in the format that is asked for, an input and a result; where none is, a device chooses it. `of`
+/// makes a job of how the matrix is stored and what was seen of it.
+fn in_format(
+    a: Csr,
+    call: &Call<'_>,
+    [input, result]: [Array; 2],
+    of: impl Fn(Stored, Option<&Statistics>, Vec<Operand>) -> Job + 'static,
+) -> Result<Job, Failure> {
     let formats = ["auto", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
     // A variant that is asked for says of what format the matrix must be.
     let format = match (call.keys.choice("format", &formats)?, call.variant.split('-').next()) {
         ("auto", Some(of_variant)) => of_variant,
         (format, _) => format,
     };
-    // Without a file, y begins as zeros.
-    let y = y.unwrap_or_else(|| Array { shape: vec![a.rows], data: vec![0f32; a.rows].into() });
-    let variant = call.variant.to_owned();
-    let of = move |matrix: &HostMatrix, seen: Option<&Statistics>, vectors: Vec<Operand>| {
+    let of = move |matrix: &HostMatrix, seen: Option<&Statistics>, others: Vec<Operand>| {
         let (stored, lists) = lists_of(matrix)?;
-        let mut op = Spmv::new(stored).alpha(alpha).beta(beta).variant(&variant);
-        if let Some(seen) = seen {
-            op = op.seen(seen);
-        }
-        Ok(job::<f32>(op, lists.into_iter().map(Operand::Given).chain(vectors).collect()))
+        Ok(of(stored, seen, lists.into_iter().map(Operand::Given).chain(others).collect()))
     };
-    let vectors = vec![Operand::Given(x), Operand::Updated(y)];
+    let others = vec![Operand::Given(input), Operand::Updated(result)];
     if let Some(target) = Target::named(format) {
         let seen = a.analyse();
-        return of(&reference::spconvert(&HostMatrix::Csr(a), target)?, Some(&seen), vectors);
+        return of(&reference::spconvert(&HostMatrix::Csr(a), target)?, Some(&seen), others);
     }
-    let any = of(&HostMatrix::Csr(a.clone()), None, vectors)?;
+    let any = of(&HostMatrix::Csr(a.clone()), None, others)?;
     let suited = move |mut any: Job, matrix: &HostMatrix, seen: &Statistics| {
-        let vectors = any.operands.split_off(any.operands.len() - 2);
-        of(matrix, Some(seen), vectors)
+        let others = any.operands.split_off(any.operands.len() - 2);
+        of(matrix, Some(seen), others)
     };
     Ok(Job { before: Some(Before::Suit(a, Box::new(suited))), ..any })
 }

@@ -78,6 +78,15 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "spmv jds", dtype: DType::F32, run: |gpu, m| spmv(gpu, "jds", &m.floats) },
     Case { op: "spmv hybrid", dtype: DType::F32, run: |gpu, m| spmv(gpu, "hybrid", &m.floats) },
     Case { op: "spmv sell", dtype: DType::F32, run: |gpu, m| spmv(gpu, "sell", &m.floats) },
+    Case { op: "spmm coo", dtype: DType::F32, run: |gpu, m| spmm(gpu, "coo", &m.floats) },
+    Case { op: "spmm csr-scalar", dtype: DType::F32, run: |gpu, m| spmm(gpu, "csr-scalar", &m.floats) },
+    Case { op: "spmm csr-vector", dtype: DType::F32, run: |gpu, m| spmm(gpu, "csr-vector", &m.floats) },
+    Case { op: "spmm csr-merge", dtype: DType::F32, run: |gpu, m| spmm(gpu, "csr-merge", &m.floats) },
+    Case { op: "spmm csc", dtype: DType::F32, run: |gpu, m| spmm(gpu, "csc", &m.floats) },
+    Case { op: "spmm ell", dtype: DType::F32, run: |gpu, m| spmm(gpu, "ell", &m.floats) },
+    Case { op: "spmm jds", dtype: DType::F32, run: |gpu, m| spmm(gpu, "jds", &m.floats) },
+    Case { op: "spmm hybrid", dtype: DType::F32, run: |gpu, m| spmm(gpu, "hybrid", &m.floats) },
+    Case { op: "spmm sell", dtype: DType::F32, run: |gpu, m| spmm(gpu, "sell", &m.floats) },
     Case { op: "spconvert coo", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "coo", &m.floats) },
     Case { op: "spconvert csr", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "csr", &m.floats) },
     Case { op: "spconvert csc", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "csc", &m.floats) },
@@ -581,8 +590,7 @@ fn gemv(gpu: &Gpu, variant: &str, trans: bool, numbers: &[f32]) -> Result<Outcom
 }
 
 /// As many rows as columns, with 0 to 31 entries in a row.
-fn sparse_matrix(numbers: &[f32]) -> Csr {
-    let n = numbers.len() / 16;
+fn sparse_matrix(n: usize, numbers: &[f32]) -> Csr {
     let mut csr = Csr { rows: n, cols: n, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..n {
         // Multiplied by a large odd number, neighbours lie far apart.
@@ -594,12 +602,17 @@ fn sparse_matrix(numbers: &[f32]) -> Csr {
     csr
 }
 
-/// A matrix in the format of the variant, converted on the device.
-fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
-    let csr = sparse_matrix(numbers);
-    let n = csr.rows;
+/// The same on a device, in the format of the variant, converted there.
+fn sparse(gpu: &Gpu, variant: &str, n: usize, numbers: &[f32]) -> Result<(Csr, DeviceMatrix)> {
+    let csr = sparse_matrix(n, numbers);
     let target = variant.split('-').next().and_then(Target::named).unwrap_or(Target::Csr);
     let a = gpu.convert_matrix(&gpu.upload_matrix(&csr)?, target)?;
+    Ok((csr, a))
+}
+
+fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
+    let n = numbers.len() / 16;
+    let (csr, a) = sparse(gpu, variant, n, numbers)?;
     let (x, y) = (&numbers[..n], vec![0.0; n]);
     let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f32>(n)?);
     let plan = Spmv::new(a.stored()).variant(variant).plan::<f32>(gpu)?;
@@ -610,9 +623,23 @@ fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &a, &dx, &dy))
 }
 
+/// With a dense matrix of eight columns.
+fn spmm(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
+    let (n, columns) = (numbers.len() / 32, 8);
+    let (csr, a) = sparse(gpu, variant, n, numbers)?;
+    let (b, c) = (&numbers[..n * columns], vec![0.0; n * columns]);
+    let (db, dc) = (gpu.upload(b)?, gpu.alloc::<f32>(n * columns)?);
+    let plan = Spmm::new(a.stored(), columns).variant(variant).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &a, &db, &dc))?;
+    let want = reference::spmm(1.0, &csr, b, columns, 0.0, &c)?;
+    let check = Check::compare(&dc.read()?, &want, &reference::spmm_bound(1.0, &csr, b, columns, 0.0, &c)?);
+    let size = format!("{n}x{n}, {} entries, {columns} columns", csr.entries());
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &a, &db, &dc))
+}
+
 /// Compressed rows to another format; to themselves, coordinates, last ones first.
 fn spconvert(gpu: &Gpu, name: &str, numbers: &[f32]) -> Result<Outcome> {
-    let csr = sparse_matrix(numbers);
+    let csr = sparse_matrix(numbers.len() / 16, numbers);
     let target = Target::named(name).unwrap_or(Target::Csr);
     let host = if target == Target::Csr {
         let mut coo = csr.to_coo();

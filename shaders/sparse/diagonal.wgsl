@@ -13,9 +13,10 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 
 #if ENTRIES
+#import sparse/spmv_values
+
 const COL_BINDING: u32 = 1u;
 @group(0) @binding(COL_BINDING) var<storage, read> col_idxs: array<u32>;
-@group(0) @binding(COL_BINDING + 1u) var<storage, read> values: array<f32>;
 @group(0) @binding(COL_BINDING + 2u) var<storage, read_write> kept: array<f32>;
 #if LISTED
 @group(0) @binding(1) var<storage, read> row_idxs: array<u32>;
@@ -70,11 +71,11 @@ fn row_of(at: u32) -> u32 {
 fn keep_diagonal(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if at < params.places {
-        var value = 0.0;
+        var element = 0.0;
         if col_idxs[at] < params.rows && row_of(at) == col_idxs[at] {
-            value = values[at];
+            element = value(at);
         }
-        kept[at] = value;
+        kept[at] = element;
     }
 }
 #else

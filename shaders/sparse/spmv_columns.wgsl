@@ -1,8 +1,8 @@
 // A matrix by compressed columns: one invocation walks a column.
 #import sparse/spmv_params
+#import sparse/spmv_values
 
 @group(0) @binding(1) var<storage, read> col_ptrs: array<u32>;
-@group(0) @binding(2) var<storage, read> values: array<f32>;
 @group(0) @binding(3) var<storage, read> x: array<f32>;
 
 // The entries of a column that this dispatch takes: the first one, and the one behind the last.

@@ -3,6 +3,7 @@
 // row that they end in on; the last row of a tile is a carry (row and sum) for the next dispatch, whose entries
 // the carries are (PRODUCTS: they have no column). A single tile carries nothing. G. Blelloch et al. (1993).
 #import sparse/spmv_params
+#import sparse/spmv_values
 #import sparse/spmv_carry
 #import sparse/spmv_result
 #if !PRODUCTS
@@ -13,7 +14,6 @@ const ITEMS_PER_THREAD: u32 = 5u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS_PER_THREAD;
 // The row of what is beyond the last entry.
 const NO_ROW: u32 = 0xffffffffu;
-const VALUES_BINDING: u32 = 3u;
 const CARRY_ROWS_BINDING: u32 = 6u;
 const CARRY_SUMS_BINDING: u32 = 7u;
 
@@ -21,7 +21,6 @@ const CARRY_SUMS_BINDING: u32 = 7u;
 #if !PRODUCTS
 @group(0) @binding(2) var<storage, read> col_idxs: array<u32>;
 #endif
-@group(0) @binding(VALUES_BINDING) var<storage, read> values: array<f32>;
 #if CARRIES
 @group(0) @binding(CARRY_ROWS_BINDING) var<storage, read_write> carry_rows: array<u32>;
 @group(0) @binding(CARRY_SUMS_BINDING) var<storage, read_write> carry_sums: array<f32>;
@@ -42,20 +41,17 @@ fn spmv_coo(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
     if tile >= params.parts {
         return;
     }
+    // Behind the last entry it is loaded again, so that no load waits for a test.
     for (var i = lane; i < TILE; i += WORKGROUP_SIZE) {
-        let at = tile * TILE + i;
-        var row = NO_ROW;
-        var term = 0.0;
-        if at < params.entries {
-            row = row_idxs[at];
+        let at = min(tile * TILE + i, params.entries - 1u);
+        let inside = tile * TILE + i < params.entries;
 #if PRODUCTS
-            term = values[at];
+        let term = value(at);
 #else
-            term = product(values[at], col_idxs[at]);
+        let term = product(value(at), col_idxs[at]);
 #endif
-        }
-        wg_item_rows[i] = row;
-        wg_items[i] = term;
+        wg_item_rows[i] = select(NO_ROW, row_idxs[at], inside);
+        wg_items[i] = select(0.0, term, inside);
     }
     workgroupBarrier();
     let first = lane * ITEMS_PER_THREAD;

@@ -1,16 +1,16 @@
 // The product of each entry with its element of x, where entries are in no order: what a sort by rows and
 // spmv_coo make sums of. One invocation takes an entry.
 #import sparse/spmv_params
+#import sparse/spmv_values
 #import sparse/spmv_vector
 
 @group(0) @binding(1) var<storage, read> col_idxs: array<u32>;
-@group(0) @binding(2) var<storage, read> values: array<f32>;
 @group(0) @binding(4) var<storage, read_write> products: array<f32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn spmv_coo_products(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if at < params.entries {
-        products[at] = product(values[at], col_idxs[at]);
+        products[at] = product(value(at), col_idxs[at]);
     }
 }

@@ -17,6 +17,6 @@ fn spmv_csc_atomic(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
     }
     let range = column_range(col);
     for (var i = range.x; i < range.y; i++) {
-        add(row_idxs[i], values[i] * factor);
+        add(row_idxs[i], value(i) * factor);
     }
 }

@@ -12,6 +12,6 @@ fn spmv_csc_products(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     }
     let range = column_range(col);
     for (var i = range.x; i < range.y; i++) {
-        products[i] = values[i] * x[col];
+        products[i] = value(i) * x[col];
     }
 }

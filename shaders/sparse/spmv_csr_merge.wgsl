@@ -1,43 +1,47 @@
 // y = alpha A x + beta y, A by compressed rows, work shared evenly whatever the rows are: the ends of rows and
 // the entries are merged (D. Merrill, M. Garland 2016), and each tile of TILE steps of that merge is a
-// workgroup's, each ITEMS_PER_THREAD of them an invocation's. Lanes hand the row that they end in on; the last
-// row of a tile is a carry (row and sum) that spmv_coo adds.
+// workgroup's. Products go to workgroup memory, where lanes sum rows, more of them the longer rows of the tile are:
+// with SUBGROUPS by shuffles, else by a tree. The last row of a tile is a carry (row and sum) for spmv_csr_merge_join.
 #import sparse/spmv_params
-#import sparse/spmv_carry
+#import sparse/spmv_rows
 #import sparse/spmv_vector
 #import sparse/spmv_result
+#if SUBGROUPS
+#import sparse/spmv_join_shuffle
+#else
+#import sparse/spmv_join_tree
+#endif
 
-const ITEMS_PER_THREAD: u32 = 7u;
+const ITEMS_PER_THREAD: u32 = 8u;
+// Lanes that may join their sums: those of a subgroup, or of a workgroup.
+const MOST_LANES: u32 = 32u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS_PER_THREAD;
 
-@group(0) @binding(1) var<storage, read> row_ptrs: array<u32>;
-@group(0) @binding(2) var<storage, read> col_idxs: array<u32>;
-@group(0) @binding(3) var<storage, read> values: array<f32>;
 @group(0) @binding(6) var<storage, read_write> carry_rows: array<u32>;
 @group(0) @binding(7) var<storage, read_write> carry_sums: array<f32>;
+// Rows that have ended before each tile, and before the end.
+@group(0) @binding(8) var<storage, read> bounds: array<u32>;
 
 // Ends of the tile's rows, then bits of its products.
 var<workgroup> wg_items: array<u32, TILE>;
-// Rows that have ended before the tile, and before the next one.
-var<workgroup> wg_bounds: array<u32, 2>;
 
-// How many rows end within the first `steps` of the merge.
-fn rows_before(steps: u32) -> u32 {
-    var low = max(steps, params.entries) - params.entries;
-    var high = min(steps, params.rows);
-    while low < high {
-        let middle = low + (high - low) / 2u;
-        if row_ptrs[middle + 1u] <= steps - 1u - middle {
-            low = middle + 1u;
-        } else {
-            high = middle;
-        }
+// Behind the ends of `rows` rows; nothing for what is no entry.
+fn keep(entry: u32, term: f32, rows: u32, entries: u32) {
+    if entry < entries {
+        wg_items[rows + entry] = bitcast<u32>(term);
     }
-    return low;
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn spmv_csr_merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spmv_csr_merge(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+#if SUBGROUPS
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32,
+#endif
+) {
     let tile = workgroup_index(group);
     if tile >= params.parts {
         return;
@@ -45,61 +49,67 @@ fn spmv_csr_merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
     let steps = params.rows + params.entries;
     let begin = tile * TILE;
     let count = min(TILE, steps - begin);
-    if lane < 2u {
-        wg_bounds[lane] = rows_before(begin + lane * count);
-    }
-    workgroupBarrier();
-    let first_row = wg_bounds[0];
-    let rows = min(max(wg_bounds[1], first_row) - first_row, count);
+    let first_row = bounds[tile];
+    let rows = min(max(bounds[tile + 1u], first_row) - first_row, count);
     let first_entry = begin - first_row;
-    for (var i = lane; i < count; i += WORKGROUP_SIZE) {
-        if i < rows {
-            let end = row_ptrs[first_row + i + 1u];
-            wg_items[i] = max(end, first_entry) - first_entry;
-        } else {
-            let at = first_entry + (i - rows);
-            wg_items[i] = bitcast<u32>(product(values[at], col_idxs[at]));
+    let entries = count - rows;
+#if SUBGROUPS
+    let invocation = sub_id * sub_size + sub_lane;
+#else
+    let invocation = lane;
+#endif
+    // Loads do not wait for tests: what is behind the last entry is that again, and is not kept.
+    let first_end = row_ptrs[min(first_row + lane + 1u, params.rows)];
+    let last = min(first_entry + max(entries, 1u), params.entries) - 1u;
+    for (var i = lane; i < TILE; i += 4u * WORKGROUP_SIZE) {
+        let places = i + WORKGROUP_SIZE * vec4<u32>(0u, 1u, 2u, 3u);
+        let at = min(first_entry + places, vec4<u32>(last));
+        let cols = vec4<u32>(col_idxs[at.x], col_idxs[at.y], col_idxs[at.z], col_idxs[at.w]);
+        let terms = terms4(vec4<f32>(value(at.x), value(at.y), value(at.z), value(at.w)), cols);
+        keep(places.x, terms.x, rows, entries);
+        keep(places.y, terms.y, rows, entries);
+        keep(places.z, terms.z, rows, entries);
+        keep(places.w, terms.w, rows, entries);
+    }
+    for (var i = lane; i < rows; i += WORKGROUP_SIZE) {
+        var end = first_end;
+        if i > lane {
+            end = row_ptrs[first_row + i + 1u];
         }
+        wg_items[i] = max(end, first_entry) - first_entry;
     }
     workgroupBarrier();
-    let entries = count - rows;
-    let start = min(lane * ITEMS_PER_THREAD, count);
-    var low = max(start, entries) - entries;
-    var high = min(start, rows);
-    while low < high {
-        let middle = low + (high - low) / 2u;
-        if wg_items[middle] <= start - 1u - middle {
-            low = middle + 1u;
-        } else {
-            high = middle;
-        }
+    // As many lanes for each row as it has entries in the mean, or half as many; what is behind the last end is one more.
+    let mean = entries / (rows + 1u);
+    var bits = 0u;
+    while (1u << bits) < MOST_LANES && (2u << bits) <= mean {
+        bits++;
     }
-    let head_row = low;
-    var row = low;
-    var entry = start - low;
-    var sum = 0.0;
-    var head = 0.0;
-    for (var i = start; i < min(start + ITEMS_PER_THREAD, count); i++) {
-        // Where entries are at their end, only ends of rows are left, and the other way round.
-        if row < rows && (entry >= entries || wg_items[row] <= entry) {
-            if row == head_row {
-                head = sum;
-            } else {
-                put(first_row + row, sum);
+    let lanes = 1u << bits;
+    let member = invocation & (lanes - 1u);
+    for (var base = 0u; base <= rows; base += WORKGROUP_SIZE >> bits) {
+        let row = base + (invocation >> bits);
+        var sum = 0.0;
+        if row <= rows {
+            var start = 0u;
+            if row > 0u {
+                start = wg_items[row - 1u];
             }
-            row++;
-            sum = 0.0;
-        } else {
-            sum += bitcast<f32>(wg_items[rows + entry]);
-            entry++;
+            var end = entries;
+            if row < rows {
+                end = min(wg_items[row], entries);
+            }
+            for (var i = start + member; i < end; i += lanes) {
+                sum += bitcast<f32>(wg_items[rows + i]);
+            }
         }
-    }
-    let tail = scan_tails(lane, row, sum);
-    if row > head_row {
-        put(first_row + head_row, carried_into(lane, head_row) + head);
-    }
-    if lane + 1u == WORKGROUP_SIZE {
-        carry_rows[tile] = first_row + row;
-        carry_sums[tile] = tail;
+        let total = join_lanes(sum, invocation, lanes);
+        if member == 0u && row < rows {
+            put(first_row + row, total);
+        }
+        if member == 0u && row == rows {
+            carry_rows[tile] = first_row + rows;
+            carry_sums[tile] = total;
+        }
     }
 }

@@ -3,7 +3,10 @@
 #import sparse/spmv_params
 #import sparse/spmv_rows
 #import sparse/spmv_vector
+#import sparse/spmv_walk
 #import sparse/spmv_result
+
+const PADDED: bool = false;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn spmv_csr_scalar(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -12,9 +15,5 @@ fn spmv_csr_scalar(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
         return;
     }
     let range = row_range(row);
-    var sum = 0.0;
-    for (var i = range.x; i < range.y; i++) {
-        sum += product(values[i], col_idxs[i]);
-    }
-    put(row, sum);
+    put(row, walk(range.x, range.y, 1u));
 }

@@ -4,6 +4,7 @@
 #import sparse/spmv_params
 #import sparse/spmv_rows
 #import sparse/spmv_vector
+#import sparse/spmv_walk
 #import sparse/spmv_result
 #if SUBGROUPS
 #import sparse/spmv_join_shuffle
@@ -11,6 +12,7 @@
 #import sparse/spmv_join_tree
 #endif
 
+const PADDED: bool = false;
 const LANES: u32 = 8u;
 const ROWS: u32 = WORKGROUP_SIZE / LANES;
 
@@ -37,11 +39,9 @@ fn spmv_csr_vector(
     var sum = 0.0;
     if row < params.rows {
         let range = row_range(row);
-        for (var i = range.x + invocation % LANES; i < range.y; i += LANES) {
-            sum += product(values[i], col_idxs[i]);
-        }
+        sum = walk(range.x + invocation % LANES, range.y, LANES);
     }
-    let total = join_lanes(sum, invocation);
+    let total = join_lanes(sum, invocation, LANES);
     if invocation % LANES == 0u {
         put(row, total);
     }

@@ -1,11 +1,13 @@
-// The sum over each team of LANES neighbouring invocations, for the first of them.
+// The sum over each team of `lanes` neighbouring invocations, a power of two, for the first of them.
 var<workgroup> wg_sums: array<f32, WORKGROUP_SIZE>;
 
-fn join_lanes(x: f32, invocation: u32) -> f32 {
+fn join_lanes(x: f32, invocation: u32, lanes: u32) -> f32 {
+    // Others may still read what a call before has left.
+    workgroupBarrier();
     wg_sums[invocation] = x;
-    for (var stride = LANES / 2u; stride > 0u; stride /= 2u) {
+    for (var stride = lanes / 2u; stride > 0u; stride /= 2u) {
         workgroupBarrier();
-        if invocation % LANES < stride {
+        if invocation % lanes < stride {
             wg_sums[invocation] += wg_sums[invocation + stride];
         }
     }

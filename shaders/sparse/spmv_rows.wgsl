@@ -1,7 +1,8 @@
 // A matrix by compressed rows.
+#import sparse/spmv_values
+
 @group(0) @binding(1) var<storage, read> row_ptrs: array<u32>;
 @group(0) @binding(2) var<storage, read> col_idxs: array<u32>;
-@group(0) @binding(3) var<storage, read> values: array<f32>;
 
 // The entries of a row that this dispatch takes: the first one, and the one behind the last.
 fn row_range(row: u32) -> vec2<u32> {

@@ -1,10 +1,22 @@
-// The vector, as an entry sees it: a column beyond the last one is padding, which never multiplies.
+// The vector, as an entry sees it: a column beyond the last one is padding, which never multiplies. There is at
+// least one column. Loads do not wait for that test, so that many are on their way at once.
 const VECTOR_BINDING: u32 = 4u;
 @group(0) @binding(VECTOR_BINDING) var<storage, read> x: array<f32>;
 
+alias Sum = f32;
+
 fn product(value: f32, col: u32) -> f32 {
-    if col < params.cols {
-        return value * x[col];
-    }
-    return 0.0;
+    let factor = x[min(col, params.cols - 1u)];
+    return select(0.0, value * factor, col < params.cols);
+}
+
+fn terms4(values: vec4<f32>, cols: vec4<u32>) -> vec4<f32> {
+    let at = min(cols, vec4<u32>(params.cols - 1u));
+    let factors = vec4<f32>(x[at.x], x[at.y], x[at.z], x[at.w]);
+    return select(vec4<f32>(), values * factors, cols < vec4<u32>(params.cols));
+}
+
+fn product4(values: vec4<f32>, cols: vec4<u32>) -> f32 {
+    let terms = terms4(values, cols);
+    return (terms.x + terms.y) + (terms.z + terms.w);
 }

@@ -11,7 +11,7 @@ use crate::image::{Blur, Equalize, Gaussian, Grey, Image, Sobel};
 use crate::nn::Softmax;
 use crate::primitives::{Histogram, RadixSort, Reduce, ReduceByKey, Reducer, Scan, SegmentedReduce, TopK};
 use crate::program::{In, InOut, Op, Out};
-use crate::sparse::Spmv;
+use crate::sparse::{Spmm, Spmv};
 
 impl Gpu {
     /// `function` of every element of `x`, in a new buffer: [`Map`].
@@ -180,6 +180,32 @@ impl Gpu {
         let y = self.alloc(a.stored().rows)?;
         self.run(|rec| plan.record(rec, a, x, &y))?;
         Ok(y)
+    }
+
+    /// The product of a sparse matrix and a dense one of `n` columns, in a new buffer: [`Spmm`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::Gpu;
+    /// use tilework::sparse::Coo;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (row_idxs, col_idxs, values) = (vec![0, 0, 1], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
+    /// let a = gpu.upload_matrix(&Coo { rows: 2, cols: 3, row_idxs, col_idxs, values })?;
+    /// let b = gpu.upload(&[1.0f32, 2.0, 10.0, 20.0, 100.0, 200.0])?; // 3 x 2
+    /// assert_eq!(gpu.spmm(&a, &b, 2)?.read()?, [201.0, 402.0, 30.0, 60.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `b` has another length than A columns, times `n`; those of [`Spmm`] and
+    /// of [`Gpu::alloc`].
+    pub fn spmm<'a>(&self, a: &DeviceMatrix, b: impl Into<Slice<'a, f32>>, n: usize) -> Result<Buffer<f32>> {
+        let b = b.into();
+        let plan = Spmm::new(a.stored(), n).plan::<f32>(self)?;
+        let c = self.alloc(plan.program().operands.last().map_or(0, |c| c.len))?;
+        self.run(|rec| plan.record(rec, a, b, &c))?;
+        Ok(c)
     }
 
     /// The rows of `input`, m x n, as columns, in a new buffer: [`Transpose`].

@@ -9,12 +9,14 @@ use crate::error::{Result, err};
 use crate::gpu::{Buffer, Encoder, Gpu, RawSlice, Recorder, Slice};
 use crate::program::{In, InOut, Operand, Program, Sparse, SparseOut};
 use crate::sparse::{Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, Sell, SparseMatrix, Stored};
+use half::f16;
 
 /// A list on the device.
 #[derive(Debug)]
 enum Uploaded {
     Indices(Buffer<u32>),
     Values(Buffer<f32>),
+    Halves(Buffer<f16>),
 }
 
 impl Uploaded {
@@ -22,6 +24,7 @@ impl Uploaded {
         match self {
             Self::Indices(buffer) => Slice::from(buffer).untyped(),
             Self::Values(buffer) => Slice::from(buffer).untyped(),
+            Self::Halves(buffer) => Slice::from(buffer).untyped(),
         }
     }
 
@@ -30,6 +33,7 @@ impl Uploaded {
         Ok(match self {
             Self::Indices(buffer) => buffer.slice(..n)?.untyped(),
             Self::Values(buffer) => buffer.slice(..n)?.untyped(),
+            Self::Halves(buffer) => buffer.slice(..n)?.untyped(),
         })
     }
 
@@ -38,6 +42,7 @@ impl Uploaded {
         match self {
             Self::Indices(buffer) => buffer.len(),
             Self::Values(buffer) => buffer.len(),
+            Self::Halves(buffer) => buffer.len(),
         }
     }
 }
@@ -74,7 +79,7 @@ impl DeviceMatrix {
         }
     }
 
-    /// Brings the matrix to the host's memory, as it is stored. Waits until work that was submitted before is done.
+    /// Brings the matrix to the host's memory, as it is stored, values of f16 widened. Waits until work that was submitted before is done.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -95,6 +100,10 @@ impl DeviceMatrix {
             match list {
                 Uploaded::Indices(buffer) => indices.push(buffer.slice(..self.used(buffer.len()))?.read()?),
                 Uploaded::Values(buffer) => values.push(buffer.slice(..self.used(buffer.len()))?.read()?),
+                Uploaded::Halves(buffer) => {
+                    let halves = buffer.slice(..self.used(buffer.len()))?.read()?;
+                    values.push(halves.into_iter().map(f16::to_f32).collect());
+                }
             }
         }
         let (mut indices, mut values) = (indices.into_iter(), values.into_iter());
@@ -148,11 +157,39 @@ impl Gpu {
     /// [`Shape`](crate::ErrorKind::Shape): lists that do not fit each other, an index out of range. Those of
     /// [`Gpu::upload`].
     pub fn upload_matrix(&self, matrix: &impl SparseMatrix) -> Result<DeviceMatrix> {
-        let stored = matrix.stored()?;
+        self.upload_lists(matrix, DType::F32)
+    }
+
+    /// As [`upload_matrix`](Self::upload_matrix), with values rounded to f16: half the memory for them, on any device.
+    /// Those beyond the largest of f16, 65504, become infinite. Products are still summed in f32.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::sparse::Coo;
+    ///
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (row_idxs, col_idxs, values) = (vec![0], vec![1], vec![1.0 + 1e-4]);
+    /// let a = gpu.upload_matrix_f16(&Coo { rows: 1, cols: 2, row_idxs, col_idxs, values })?;
+    /// assert_eq!(gpu.spmv(&a, &gpu.upload(&[5.0f32, 7.0])?)?.read()?, [7.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`upload_matrix`](Self::upload_matrix).
+    pub fn upload_matrix_f16(&self, matrix: &impl SparseMatrix) -> Result<DeviceMatrix> {
+        self.upload_lists(matrix, DType::F16)
+    }
+
+    fn upload_lists(&self, matrix: &impl SparseMatrix, values: DType) -> Result<DeviceMatrix> {
+        let stored = Stored { values, ..matrix.stored()? };
         let upload = |list: List<'_>| {
             Ok(match list {
                 List::Indices(indices) => Uploaded::Indices(self.upload(indices)?),
-                List::Values(values) => Uploaded::Values(self.upload(values)?),
+                List::Values(list) if values == DType::F16 => {
+                    let halves: Vec<f16> = list.iter().map(|&value| f16::from_f32(value)).collect();
+                    Uploaded::Halves(self.upload(&halves)?)
+                }
+                List::Values(list) => Uploaded::Values(self.upload(list)?),
             })
         };
         let lists = matrix.lists().into_iter().map(upload).collect::<Result<_>>()?;
@@ -184,7 +221,8 @@ fn check_format<'p>(
 }
 
 impl Plan<(Sparse, In<f32>, InOut<f32>)> {
-    /// Records the op; see the errors at [`Plan`].
+    /// Records a product, [`Spmv`](crate::Spmv) or [`Spmm`](crate::Spmm), with vectors or dense matrices `x` and `y`; see
+    /// the errors at [`Plan`].
     ///
     /// # Errors
     /// See [`Plan`]; [`Shape`](crate::ErrorKind::Shape) also for a matrix of another format than planned.
@@ -227,6 +265,7 @@ impl Plan<(Sparse, SparseOut)> {
 fn allocated(gpu: &Gpu, operand: &Operand) -> Result<Uploaded> {
     Ok(match operand.dtype {
         DType::U32 => Uploaded::Indices(gpu.alloc(operand.len)?),
+        DType::F16 => Uploaded::Halves(gpu.alloc(operand.len)?),
         _ => Uploaded::Values(gpu.alloc(operand.len)?),
     })
 }

@@ -15,8 +15,8 @@
 //! [`Csr::analyse`] says what the rows of a matrix look like, and which format suits them.
 //!
 //! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) brings any of them to a device, where [`Spmv`] multiplies it by a
-//! vector, [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) brings it into another format, and
-//! [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) says what its rows look like.
+//! vector and [`Spmm`] by a dense matrix, [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) brings it into another
+//! format, and [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) says what its rows look like.
 //!
 //! | to find | take |
 //! |---|---|
@@ -31,6 +31,7 @@ mod page_rank;
 mod power;
 pub(crate) mod solver;
 mod spconvert;
+mod spmm;
 mod spmv;
 mod statistics;
 mod stored;
@@ -47,6 +48,7 @@ pub(crate) use spconvert::{
     sum_runs,
 };
 pub use spconvert::{Spconvert, Target};
+pub use spmm::Spmm;
 pub use spmv::Spmv;
 pub use statistics::Statistics;
 pub(crate) use stored::check_operands;
@@ -55,7 +57,23 @@ pub use stored::{Format, List, SparseMatrix, Stored};
 use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[spmv::INFO, spconvert::INFO];
+pub const OPS: &[OpInfo] = &[spmv::INFO, spmm::INFO, spconvert::INFO];
 
 /// The solvers, which drive ops: their kernels, for tests of shaders.
 pub const SOLVERS: &[OpInfo] = &[conjugate_gradient::INFO, power::INFO, page_rank::INFO];
+
+/// Forms that a matrix may have for a variant of a product: what tests of shaders look at.
+fn sample_formats(variant: &str) -> Vec<Format> {
+    match variant {
+        "coo" | "coo-atomic" => vec![Format::Coo { sorted: true }, Format::Coo { sorted: false }],
+        "csc" | "csc-atomic" => vec![Format::Csc],
+        "ell" => vec![Format::Ell { width: 9 }],
+        "jds" => vec![Format::Jds],
+        "hybrid" => vec![
+            Format::Hybrid { width: 4, list: 5000, sorted: true },
+            Format::Hybrid { width: 0, list: 5000, sorted: false },
+        ],
+        "sell" => vec![Format::Sell { slice: 32, places: 32_000 }],
+        _ => vec![Format::Csr],
+    }
+}

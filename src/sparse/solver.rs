@@ -296,11 +296,11 @@ impl<'a> Builder<'a> {
     /// Appends y = A x.
     pub(crate) fn product(&mut self, x: Binding, y: Binding) -> Result<()> {
         let lists: Vec<_> = (0..self.lists).map(Resource::Operand).collect();
-        self.product_of(&lists, x, y)
+        self.product_of(self.common.matrix, &lists, x, y)
     }
 
-    fn product_of(&mut self, lists: &[Resource], x: Binding, y: Binding) -> Result<()> {
-        let spmv = Spmv::new(self.common.matrix).deterministic(true).variant(&self.common.variant);
+    fn product_of(&mut self, matrix: Stored, lists: &[Resource], x: Binding, y: Binding) -> Result<()> {
+        let spmv = Spmv::new(matrix).deterministic(true).variant(&self.common.variant);
         let product = Op::<f32>::lower(&spmv, self.profile).map_err(|e| e.context(self.program.op))?;
         self.program.cost.flop += product.cost.flop;
         self.program.cost.bytes += product.cost.bytes;
@@ -467,5 +467,5 @@ pub(crate) fn sample_matrices() -> impl Iterator<Item = Stored> {
 
 /// A small matrix of this format.
 pub(crate) fn sample(format: Format) -> Stored {
-    Stored { rows: 1000, cols: 1000, entries: 3000, longest: 9, format }
+    Stored { rows: 1000, cols: 1000, entries: 3000, longest: 9, format, values: DType::F32 }
 }

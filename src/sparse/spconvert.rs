@@ -33,7 +33,7 @@ use std::ops::Range;
 ///
 /// # Shapes
 /// Operands are two matrices, as [`Stored`] describes them: one that is read and one that is written, which must not
-/// share memory. Both have the same extents and entries. Without types (as [`Executable`](crate::gpu::Executable)) they
+/// share memory. Both have the same extents, entries, and type of values: f32, or f16, on any device. Without types (as [`Executable`](crate::gpu::Executable)) they
 /// are the lists of the one format, in its order, then those of the other. Any extent may be 0, and there may be no entries.
 ///
 /// Rows keep the order of their entries, also of entries at one position, in every format but two: what goes into or comes
@@ -52,13 +52,13 @@ use std::ops::Range;
 /// No flop. To and from compressed columns, and from coordinates in no order, entries are sorted
 /// ([`RadixSort`]): a pass for each 8 bits of the indices that they are sorted by, with keys of one word or two.
 /// All else reads and writes each list about once. Scratch: keys and values twice where they are sorted, and some words for
-/// each row; and a matrix of compressed rows where neither of the two is one.
+/// each row; a matrix of compressed rows where neither of the two is one; and a word for each value of f16.
 ///
 /// # Variants
 /// `radix`, on every device.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): matrices of other extents or numbers of entries.
+/// [`Shape`](crate::ErrorKind::Shape): matrices of other extents, numbers of entries or types.
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, slices or windows of 0 rows.
 /// [`TooLarge`](crate::ErrorKind::TooLarge): a list, or keys to sort by, above the device's largest binding.
 ///
@@ -212,6 +212,8 @@ struct Steps<'a> {
     profile: &'a DeviceProfile,
     policy: Policy,
     program: Program,
+    /// Values that end as f16: how many, where they are, and where they go.
+    narrow: Vec<(usize, Binding, Binding)>,
 }
 
 impl<'a> Steps<'a> {
@@ -228,22 +230,59 @@ impl<'a> Steps<'a> {
             profile,
             "take a format with less padding, or convert bands of rows",
         )?;
+        program.cost = Cost { flop: 0.0, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.operands = operands;
+        Ok(Self { profile, policy: policy(profile), program, narrow: Vec::new() })
+    }
+
+    /// Bindings of all operands, values of f16 as words of their own.
+    fn lists(&mut self) -> Result<Vec<Binding>> {
+        let mut lists = Vec::new();
+        for (i, o) in self.program.operands.clone().into_iter().enumerate() {
+            let list = Binding::operand(i, &self.program.operands);
+            if o.dtype != DType::F16 {
+                lists.push(list);
+                continue;
+            }
+            let words = self.words("values", o.len)?;
+            if o.access == Access::Write {
+                self.narrow.push((o.len, words, list));
+            } else {
+                self.move_halves(o.len, false, words, list);
+            }
+            lists.push(words);
+        }
+        Ok(lists)
+    }
+
+    /// The program, with values of f16 where they are wanted.
+    fn finish(mut self) -> Program {
+        for (n, words, list) in std::mem::take(&mut self.narrow) {
+            self.move_halves(n, true, words, list);
+        }
+        self.program
+    }
+
+    /// Values of f16 from words to their list, or the other way round.
+    fn move_halves(&mut self, n: usize, narrow: bool, words: Binding, list: Binding) {
+        let params = Params { count: n as u32, ..NOTHING };
+        let spec = self.spec().flag("NARROW", narrow);
+        let bindings = if narrow { vec![words, list] } else { vec![list, words] };
+        self.each(("sparse/spconvert_halves", "move_halves"), spec, params, n.div_ceil(2), bindings);
+    }
+
+    /// Bindings of all operands, where none may be of f16.
+    fn bindings(&self, name: &str) -> Result<Vec<Binding>> {
+        let operands = &self.program.operands;
         if let Some(o) = operands.iter().find(|o| !matches!(o.dtype, DType::U32 | DType::F32)) {
             return Err(err!(
                 Unsupported,
-                "{name}: {} holds {}; values of f32 are converted: do so before they are rounded",
+                "{name}: {} holds {}; this takes values of f32: do it before they are rounded",
                 o.name,
                 o.dtype
             ));
         }
-        program.cost = Cost { flop: 0.0, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
-        program.operands = operands;
-        Ok(Self { profile, policy: policy(profile), program })
-    }
-
-    /// Bindings of all operands.
-    fn bindings(&self) -> Vec<Binding> {
-        (0..self.program.operands.len()).map(|i| Binding::operand(i, &self.program.operands)).collect()
+        Ok((0..operands.len()).map(|i| Binding::operand(i, operands)).collect())
     }
 
     /// Scratch of so many words, if a binding can hold it.
@@ -477,17 +516,30 @@ impl Spconvert {
 
     fn check(&self) -> Result<()> {
         let Self { from, to, window, .. } = self;
-        let same = (from.rows, from.cols, from.entries) == (to.rows, to.cols, to.entries);
-        if !same {
+        let extents = (from.rows, from.cols, from.entries) == (to.rows, to.cols, to.entries);
+        if !extents || from.values != to.values {
             return Err(err!(
                 Shape,
-                "spconvert: from {} x {} with {} entries to {} x {} with {}; a conversion keeps all of these",
+                "spconvert: from {} x {} with {} entries of {} to {} x {} with {} of {}; a conversion keeps all of these",
                 from.rows,
                 from.cols,
                 from.entries,
+                from.values,
                 to.rows,
                 to.cols,
-                to.entries
+                to.entries,
+                to.values
+            ));
+        }
+        let no_diagonals = |stored: &Stored| stored.format == Format::Jds && stored.longest == 0;
+        if from.entries > 0 && (from.rows.min(from.cols) == 0 || no_diagonals(from) || no_diagonals(to)) {
+            return Err(err!(
+                Shape,
+                "spconvert: {} entries in {} x {} with rows of {} at the most, which hold none",
+                from.entries,
+                from.rows,
+                from.cols,
+                to.longest
             ));
         }
         let no_slices = |stored: &Stored| matches!(stored.format, Format::Sell { slice: 0, .. });
@@ -540,7 +592,7 @@ impl Op<f32> for Spconvert {
         }
         let program = Program::new("spconvert", variant.name, why);
         let mut steps = Steps::new(profile, &name, program, operands)?;
-        let lists = steps.bindings();
+        let lists = steps.lists()?;
         let (source, target) = lists.split_at(first);
         match (from.format, to.format, source, target) {
             (_, Format::Csr, _, &[ptrs, idxs, values]) => {
@@ -572,7 +624,7 @@ impl Op<f32> for Spconvert {
                 steps.spread_rows(self, rows, from.entries, to, target)?;
             }
         }
-        Ok(steps.program)
+        Ok(steps.finish())
     }
 }
 
@@ -586,7 +638,8 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let stored = |cols, format| Stored { rows: 1000, cols, entries: 3000, longest: 9, format };
+    let stored =
+        |cols, format| Stored { rows: 1000, cols, entries: 3000, longest: 9, format, values: DType::F32 };
     let formats = [
         Format::Coo { sorted: true },
         Format::Coo { sorted: false },
@@ -613,6 +666,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         programs.push(insert_places(&stored(cols, Format::Ell { width: 9 }), 100, profile)?);
         programs.push(sum_runs(&stored(cols, Format::Csr), 2000, 3, profile)?);
     }
+    let halves = |format| Stored { values: DType::F16, ..stored(900, format) };
+    programs.push(Spconvert::new(halves(Format::Csr), halves(Format::Csc)).variant(variant).lower(profile)?);
     programs.push(measure(&stored(900, Format::Csr), profile)?);
     programs.push(measure_longest(1000, profile)?);
     let tall = Stored { rows: 1 << 20, longest: 1 << 20, ..stored(900, Format::Csr) };

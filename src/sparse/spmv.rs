@@ -4,21 +4,22 @@ mod atomic;
 mod by_row;
 mod segmented;
 
-use super::stored::check_operands;
+pub(super) use segmented::{sort_by_row, split};
+
+use super::stored::windows;
 use super::{Format, Statistics, Stored};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Program, Sparse,
-    Variant, choose, kernel_params,
+    Access, Binding, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Program, Sparse, Variant,
+    choose, kernel_params,
 };
 use crate::shader::Spec;
-use crate::shape::index_u32;
 
 /// Product of a sparse matrix and a vector: `y = alpha A x + beta y`.
 ///
 /// # Shapes
-/// A has `rows` x `cols` elements, stored in any [`Format`], with values of f32 and indices of u32. `x` has `cols`
+/// A has `rows` x `cols` elements, stored in any [`Format`], with values of f32 or f16 and indices of u32. `x` has `cols`
 /// elements and `y` has `rows`, of f32; `y` must not overlap the others. Operands are the matrix, `x`, `y`: a plan
 /// takes a [`DeviceMatrix`](crate::DeviceMatrix). Without types (as [`Executable`](crate::gpu::Executable)) they are
 /// the lists of the format, in its order, then `x` and `y`.
@@ -36,8 +37,8 @@ use crate::shape::index_u32;
 ///
 /// # Cost
 /// 2 flop for each entry; every list and x read once, y written once, and read once if `beta` is not 0. One dispatch for
-/// `csr-scalar`, `csr-vector`, `ell`, `jds` and `sell` (one more for every 2^20 entries of a longer row); two or more
-/// for the others, whose scratch is 8 bytes for each of their tiles. `csc`, and `coo` of entries in no order, sort
+/// `csr-scalar`, `csr-vector`, `ell`, `jds` and `sell` (one more for every 2^20 entries of a longer row); three for
+/// `csr-merge`, two or more for the others. Scratch is 8 bytes for each of their tiles, 12 for those of `csr-merge`. `csc`, and `coo` of entries in no order, sort
 /// on each call and take 12 bytes of scratch for each entry and those of [`RadixSort`](crate::RadixSort) beside.
 ///
 /// # Variants
@@ -56,7 +57,8 @@ use crate::shape::index_u32;
 ///
 /// # Algorithm
 /// `shaders/sparse/spmv_csr_scalar.wgsl`, `spmv_csr_vector.wgsl`, `spmv_ell.wgsl`: N. Bell and M. Garland (2009).
-/// `spmv_csr_merge.wgsl`: D. Merrill and M. Garland (2016). `spmv_coo.wgsl`: segmented sums with carries
+/// `spmv_csr_merge.wgsl`: D. Merrill and M. Garland (2016), rows within a tile in the manner of J. Greathouse and M. Daga
+/// (2014). `spmv_coo.wgsl`: segmented sums with carries
 /// (G. Blelloch et al. 1993). `spmv_jds.wgsl`: Y. Saad (1989). `spmv_sell.wgsl`: M. Kreutzer et al. (2014).
 /// `csc` sorts products by row.
 ///
@@ -90,7 +92,7 @@ pub struct Spmv {
 
 kernel_params! {
     /// Of every kernel of the product.
-    struct Params {
+    pub(super) struct Params {
         rows: u32,
         cols: u32,
         entries: u32,
@@ -101,6 +103,28 @@ kernel_params! {
         read_y: u32,
         alpha: f32,
         beta: f32,
+    }
+}
+
+impl Params {
+    /// What a matrix says of itself.
+    pub(super) fn of(matrix: Stored) -> Self {
+        let slice = match matrix.format {
+            Format::Sell { slice, .. } => slice as u32,
+            _ => 0,
+        };
+        Self {
+            rows: matrix.rows as u32,
+            cols: matrix.cols as u32,
+            entries: matrix.places() as u32,
+            parts: 0,
+            slice,
+            begin: 0,
+            end: u32::MAX,
+            read_y: 0,
+            alpha: 1.0,
+            beta: 0.0,
+        }
     }
 }
 
@@ -132,7 +156,7 @@ struct Policy {
     tile_size: u32,
     /// Entries of an invocation in `coo`; odd, so that lanes meet in no bank.
     coo_items: u32,
-    /// Steps of an invocation in `csr-merge`; odd for the same reason.
+    /// Steps of an invocation in `csr-merge`, which has four of them on their way at once.
     merge_items: u32,
     /// Places of a row that one dispatch takes at the most.
     most_places: u32,
@@ -141,18 +165,17 @@ struct Policy {
 fn policy(profile: &DeviceProfile) -> Policy {
     if profile.is_cpu() {
         // Barriers are dear on processors; Mesa's ends all loops of an invocation after 65535 rounds together.
-        Policy { workgroup_size: 64, tile_size: 16, coo_items: 33, merge_items: 33, most_places: 1 << 14 }
+        Policy { workgroup_size: 64, tile_size: 16, coo_items: 33, merge_items: 32, most_places: 1 << 14 }
     } else {
         // By design: 16 KiB of workgroup memory hold a tile, and 8 workgroups of 256 fill a multiprocessor.
-        Policy { workgroup_size: 256, tile_size: 256, coo_items: 5, merge_items: 7, most_places: 1 << 20 }
+        Policy { workgroup_size: 256, tile_size: 256, coo_items: 5, merge_items: 8, most_places: 1 << 20 }
     }
 }
 
-/// Rows longer than this, and than [`OUTLIER`] means, are shared between workgroups.
-const LONG_ROW: usize = 1024;
-
-/// See [`LONG_ROW`].
-const OUTLIER: usize = 8;
+/// Lanes that can join sums by shuffles; 1 if none can.
+fn shuffled(profile: &DeviceProfile) -> u32 {
+    if profile.features.subgroups { profile.subgroup_sizes.0 } else { 1 }
+}
 
 impl Spmv {
     /// With a matrix that is stored like this.
@@ -204,8 +227,8 @@ impl Spmv {
         self
     }
 
-    /// Invocations of a workgroup and items of each in `coo`, `csc` and `csr-merge`, instead of what the device's
-    /// policy has: for tuning.
+    /// Invocations of a workgroup, and items of each in `coo`, `csc` and `csr-merge` or lanes of a row in `csr-vector`,
+    /// instead of what the device's policy has: for tuning.
     #[doc(hidden)]
     #[must_use]
     pub fn tile(mut self, workgroup_size: u32, items: u32) -> Self {
@@ -218,18 +241,12 @@ impl Spmv {
         VARIANTS
     }
 
-    /// The matrix, for texts.
-    fn name(&self) -> String {
-        let Stored { rows, cols, entries, format, .. } = self.matrix;
-        format!("spmv {} {rows} x {cols} with {entries} entries", format.name())
-    }
-
     /// Which variant, and why.
     fn choose(&self, profile: &DeviceProfile) -> (&'static str, String) {
         let Stored { longest, .. } = self.matrix;
-        let mean = self.mean();
+        let mean = self.matrix.mean();
         match self.matrix.format {
-            Format::Csr if longest > LONG_ROW.max(OUTLIER * mean) => (
+            Format::Csr if self.matrix.skewed() => (
                 "csr-merge",
                 format!(
                     "the longest row has {longest} entries and the mean one {mean}: work is shared evenly"
@@ -250,42 +267,15 @@ impl Spmv {
         }
     }
 
-    /// Entries of a row in the mean.
-    fn mean(&self) -> usize {
-        self.matrix.entries.div_ceil(self.matrix.rows.max(1))
-    }
-
-    /// Lanes that share a row: two entries each in the mean, and more where the longest row would keep its team
+    /// Lanes that share a row: four entries each in the mean, which are on their way at once, and more where the longest row would keep its team
     /// many times longer than that.
     fn lanes(&self, profile: &DeviceProfile) -> u32 {
-        let wanted = (self.mean() / 2).max(self.matrix.longest / 64).clamp(2, 1 << 16) as u32;
+        let wanted = (self.matrix.mean() / 4).max(self.matrix.longest / 64).clamp(2, 1 << 16) as u32;
         let most = policy(profile).workgroup_size;
-        let shuffled = if profile.features.subgroups { profile.subgroup_sizes.0 } else { 1 };
+        let shuffled = shuffled(profile);
         let lanes = wanted.next_power_of_two();
         // Between a subgroup and rows that fill a workgroup, barriers cost more than longer walks.
         if shuffled > 1 && lanes < 16 * shuffled { lanes.min(shuffled) } else { lanes.min(most) }
-    }
-
-    fn check(&self, profile: &DeviceProfile, operands: &[Operand]) -> Result<()> {
-        let name = self.name();
-        let Stored { rows, cols, entries, longest, format } = self.matrix;
-        for (what, value) in [("rows", rows), ("cols", cols), ("longest", longest)] {
-            index_u32(&name, what, value)?;
-        }
-        index_u32(&name, "rows + entries", rows.saturating_add(entries))?;
-        if let Format::Sell { slice: 0, .. } = format {
-            return Err(err!(InvalidArgument, "{name}: slices of 0 rows; a slice has at least 1"));
-        }
-        check_operands(&name, operands, profile, "take a format with less padding, or multiply bands of rows")
-    }
-
-    fn cost(&self, operands: &[Operand], product: bool) -> Cost {
-        let y = self.matrix.rows as f64 * if self.beta == 0.0 { 4.0 } else { 8.0 };
-        if !product {
-            return Cost { flop: 0.0, bytes: y };
-        }
-        let read: u64 = operands[..operands.len() - 1].iter().map(Operand::bytes).sum();
-        Cost { flop: 2.0 * self.matrix.entries as f64, bytes: read as f64 + y }
     }
 }
 
@@ -297,22 +287,15 @@ impl Op<f32> for Spmv {
         let vector = |name, len, access| Operand { name, dtype: DType::F32, len, access };
         operands.push(vector("x", self.matrix.cols, Access::Read));
         operands.push(vector("y", self.matrix.rows, Access::ReadWrite));
-        self.check(profile, &operands)?;
+        self.matrix.check("spmv", profile, &operands)?;
         let (variant, mut why) = choose("spmv", &self.variant, VARIANTS, profile, || self.choose(profile))?;
         let format = self.matrix.format.name();
-        if variant.name.split('-').next() != Some(format) {
-            return Err(err!(
-                InvalidArgument,
-                "{}: the variant `{}` is for another format; convert the matrix, or take `auto`",
-                self.name(),
-                variant.name
-            ));
-        }
+        self.matrix.suits("spmv", variant)?;
         if self.deterministic && variant.name.ends_with("-atomic") {
             return Err(err!(
                 InvalidArgument,
                 "{}: the variant `{}` adds in an order that varies; take `{format}` for deterministic results",
-                self.name(),
+                self.matrix.name("spmv"),
                 variant.name
             ));
         }
@@ -325,14 +308,16 @@ impl Op<f32> for Spmv {
             why = format!("{why}; {seen}");
         }
         let mut program = Program::new("spmv", variant.name, why);
-        program.cost = self.cost(&operands, product);
+        let (entries, used) = if product { (1, &operands[..]) } else { (0, &operands[operands.len() - 1..]) };
+        program.cost = self.matrix.cost(used, entries, self.beta != 0.0);
         program.operands = operands;
         if self.matrix.rows == 0 {
             return Ok(program);
         }
         let mut policy = policy(profile);
-        if let Some((tile_size, items)) = self.tile {
-            policy = Policy { tile_size, coo_items: items, merge_items: items, ..policy };
+        if let Some((size, items)) = self.tile {
+            (policy.workgroup_size, policy.tile_size) = (size, size);
+            (policy.coo_items, policy.merge_items) = (items, items);
         }
         let mut lowering = Lowering { spmv: self, matrix: self.matrix, profile, policy, program };
         lowering.lower(product)?;
@@ -357,7 +342,9 @@ impl Lowering<'_> {
         match (self.matrix.format, self.program.variant) {
             (Format::Csr, "csr-scalar") => self.csr(1),
             (Format::Csr, "csr-merge") => self.merge(),
-            (Format::Csr, _) => self.csr(self.spmv.lanes(self.profile)),
+            (Format::Csr, _) => {
+                self.csr(self.spmv.tile.map_or(self.spmv.lanes(self.profile), |(_, lanes)| lanes));
+            }
             (Format::Ell { width }, _) => self.ell(width),
             (Format::Jds, _) => self.jds(),
             (Format::Sell { .. }, _) => self.sell(),
@@ -395,19 +382,14 @@ impl Lowering<'_> {
         Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size)
     }
 
+    /// Of a kernel that reads values, at this binding.
+    fn values_at(&self, binding: u32) -> Spec {
+        self.matrix.values_at(binding, self.spec())
+    }
+
     fn params(&self) -> Params {
-        Params {
-            rows: self.matrix.rows as u32,
-            cols: self.matrix.cols as u32,
-            entries: self.matrix.places() as u32,
-            parts: 0,
-            slice: 0,
-            begin: 0,
-            end: u32::MAX,
-            read_y: u32::from(self.spmv.beta != 0.0),
-            alpha: self.spmv.alpha,
-            beta: self.spmv.beta,
-        }
+        let Spmv { alpha, beta, .. } = *self.spmv;
+        Params { read_y: u32::from(beta != 0.0), alpha, beta, ..Params::of(self.matrix) }
     }
 
     fn operand(&self, index: usize) -> Binding {
@@ -427,12 +409,9 @@ impl Lowering<'_> {
         Grid::fold(invocations.div_ceil(u64::from(self.policy.workgroup_size)))
     }
 
-    /// Parts of rows that one dispatch each takes: first place, and the one behind the last. The last part ends at
-    /// `end`, however long rows are said to be.
+    /// See [`windows`].
     fn windows(&self, longest: u32, end: u32) -> Vec<(u32, u32)> {
-        let step = self.policy.most_places;
-        let count = longest.min(end).div_ceil(step).max(1);
-        (0..count).map(|i| (i * step, if i + 1 == count { end } else { (i + 1) * step })).collect()
+        windows(longest, end, self.policy.most_places)
     }
 
     /// y = beta y.
@@ -454,23 +433,11 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let formats: &[Format] = match variant {
-        "coo" | "coo-atomic" => &[Format::Coo { sorted: true }, Format::Coo { sorted: false }],
-        "csc" | "csc-atomic" => &[Format::Csc],
-        "ell" => &[Format::Ell { width: 9 }],
-        "jds" => &[Format::Jds],
-        "hybrid" => &[
-            Format::Hybrid { width: 4, list: 5000, sorted: true },
-            Format::Hybrid { width: 0, list: 5000, sorted: false },
-        ],
-        "sell" => &[Format::Sell { slice: 32, places: 32_000 }],
-        _ => &[Format::Csr],
-    };
     let mut programs = Vec::new();
-    for &format in formats {
+    for format in super::sample_formats(variant) {
         for (entries, longest) in [(3000, 9), (60_000, 200), (3_000_000, 9000), (3, 1)] {
-            let matrix = Stored { rows: 1000, cols: 900, entries, longest, format };
-            for beta in [0.0, 1.0] {
+            for (beta, values) in [(0.0, DType::F32), (1.0, DType::F32), (1.0, DType::F16)] {
+                let matrix = Stored { rows: 1000, cols: 900, entries, longest, format, values };
                 programs.push(Spmv::new(matrix).beta(beta).variant(variant).lower(profile)?);
             }
         }

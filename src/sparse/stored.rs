@@ -3,7 +3,8 @@
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Access, DeviceProfile, Operand};
+use crate::program::{Access, Cost, DeviceProfile, Operand, Variant};
+use crate::shader::Spec;
 use crate::shape::{elements, index_u32, round_up};
 
 /// How entries lie in memory.
@@ -72,6 +73,8 @@ pub struct Stored {
     pub longest: usize,
     /// How it is stored.
     pub format: Format,
+    /// Type of its values on the device, [`DType::F32`] or [`DType::F16`]; sums are of f32 with both.
+    pub values: DType,
 }
 
 impl Stored {
@@ -87,9 +90,9 @@ impl Stored {
 
     /// Its lists, in order.
     pub(crate) fn operands(&self, op: &str) -> Result<Vec<Operand>> {
-        let Self { rows, cols, entries, longest, format } = *self;
+        let Self { rows, cols, entries, longest, format, values } = *self;
         let index = index_list;
-        let value = |name, len| Operand { name, dtype: DType::F32, len, access: Access::Read };
+        let value = |name, len| Operand { name, dtype: values, len, access: Access::Read };
         Ok(match format {
             Format::Coo { .. } => {
                 vec![index("row_idxs", entries), index("col_idxs", entries), value("values", entries)]
@@ -131,6 +134,68 @@ impl Stored {
             }
         })
     }
+
+    /// Entries of a row in the mean.
+    pub(super) fn mean(&self) -> usize {
+        self.entries.div_ceil(self.rows.max(1))
+    }
+
+    /// Whether some rows are so much longer than the mean that work is better shared between workgroups.
+    pub(super) fn skewed(&self) -> bool {
+        self.longest > LONG_ROW.max(OUTLIER * self.mean())
+    }
+
+    /// The product of this matrix, for texts.
+    pub(super) fn name(&self, op: &str) -> String {
+        let Self { rows, cols, entries, format, .. } = *self;
+        format!("{op} {} {rows} x {cols} with {entries} entries", format.name())
+    }
+
+    /// That kernels can multiply it: `operands` are its lists, and what it is multiplied with.
+    pub(super) fn check(&self, op: &str, profile: &DeviceProfile, operands: &[Operand]) -> Result<()> {
+        let name = self.name(op);
+        let Self { rows, cols, entries, longest, format, values } = *self;
+        for (what, value) in [("rows", rows), ("cols", cols), ("longest", longest)] {
+            index_u32(&name, what, value)?;
+        }
+        index_u32(&name, "rows + entries", rows.saturating_add(entries))?;
+        if let Format::Sell { slice: 0, .. } = format {
+            return Err(err!(InvalidArgument, "{name}: slices of 0 rows; a slice has at least 1"));
+        }
+        if !matches!(values, DType::F32 | DType::F16) {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: values of {values}; a matrix has values of f32 or f16"
+            ));
+        }
+        check_operands(&name, operands, profile, "take a format with less padding, or multiply bands of rows")
+    }
+
+    /// That a variant is for this format.
+    pub(super) fn suits(&self, op: &str, variant: &Variant) -> Result<()> {
+        if variant.name.split('-').next() == Some(self.format.name()) {
+            return Ok(());
+        }
+        Err(err!(
+            InvalidArgument,
+            "{}: the variant `{}` is for another format; convert the matrix, or take `auto`",
+            self.name(op),
+            variant.name
+        ))
+    }
+
+    /// What a kernel must know to read values at this binding.
+    pub(super) fn values_at(&self, binding: u32, spec: Spec) -> Spec {
+        spec.constant("VALUES_BINDING", binding).flag("HALF", self.values == DType::F16)
+    }
+
+    /// Bytes of an operation that reads all operands but the last, and writes that one, which it reads too if
+    /// `updates` says so; `columns` products for each entry.
+    pub(super) fn cost(&self, operands: &[Operand], columns: usize, updates: bool) -> Cost {
+        let bytes: u64 = operands.iter().map(Operand::bytes).sum();
+        let result = operands.last().filter(|_| updates).map_or(0, Operand::bytes);
+        Cost { flop: 2.0 * self.entries as f64 * columns as f64, bytes: (bytes + result) as f64 }
+    }
 }
 
 /// A list of indices that is read.
@@ -163,6 +228,19 @@ pub(crate) fn check_operands(
     }
     Ok(())
 }
+
+/// Parts of rows that one dispatch each takes, `step` places or less: first place, and the one behind the last. The last
+/// part ends at `end`, however long rows are said to be.
+pub(super) fn windows(longest: u32, end: u32, step: u32) -> Vec<(u32, u32)> {
+    let count = longest.min(end).div_ceil(step).max(1);
+    (0..count).map(|i| (i * step, if i + 1 == count { end } else { (i + 1) * step })).collect()
+}
+
+/// Rows longer than this, and than [`OUTLIER`] means, are shared between workgroups.
+const LONG_ROW: usize = 1024;
+
+/// See [`LONG_ROW`].
+const OUTLIER: usize = 8;
 
 /// One of the lists of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -203,6 +281,7 @@ impl SparseMatrix for Coo {
             entries: self.values.len(),
             longest: counts.into_iter().max().unwrap_or(0),
             format: Format::Coo { sorted: self.row_idxs.is_sorted() },
+            values: DType::F32,
         })
     }
 
@@ -216,7 +295,7 @@ impl SparseMatrix for Csr {
         self.validate()?;
         let Self { rows, cols, .. } = *self;
         let longest = longest(&self.row_ptrs);
-        Ok(Stored { rows, cols, entries: self.entries(), longest, format: Format::Csr })
+        Ok(Stored { rows, cols, entries: self.entries(), longest, format: Format::Csr, values: DType::F32 })
     }
 
     fn lists(&self) -> Vec<List<'_>> {
@@ -229,7 +308,14 @@ impl SparseMatrix for Csc {
         self.validate()?;
         let Self { rows, cols, .. } = *self;
         let longest = longest(&self.col_ptrs);
-        Ok(Stored { rows, cols, entries: self.values.len(), longest, format: Format::Csc })
+        Ok(Stored {
+            rows,
+            cols,
+            entries: self.values.len(),
+            longest,
+            format: Format::Csc,
+            values: DType::F32,
+        })
     }
 
     fn lists(&self) -> Vec<List<'_>> {
@@ -252,6 +338,7 @@ impl SparseMatrix for Ell {
             entries: filled(&self.col_idxs),
             longest: width,
             format: Format::Ell { width },
+            values: DType::F32,
         })
     }
 
@@ -280,7 +367,14 @@ impl SparseMatrix for Jds {
         self.validate()?;
         let Self { rows, cols, .. } = *self;
         let longest = self.diagonal_ptrs.len() - 1;
-        Ok(Stored { rows, cols, entries: self.values.len(), longest, format: Format::Jds })
+        Ok(Stored {
+            rows,
+            cols,
+            entries: self.values.len(),
+            longest,
+            format: Format::Jds,
+            values: DType::F32,
+        })
     }
 
     fn lists(&self) -> Vec<List<'_>> {
@@ -299,7 +393,7 @@ impl SparseMatrix for Sell {
         let Self { rows, cols, slice, .. } = *self;
         let format = Format::Sell { slice, places: self.values.len() };
         let longest = longest(&self.slice_ptrs) / slice;
-        Ok(Stored { rows, cols, entries: filled(&self.col_idxs), longest, format })
+        Ok(Stored { rows, cols, entries: filled(&self.col_idxs), longest, format, values: DType::F32 })
     }
 
     fn lists(&self) -> Vec<List<'_>> {

@@ -6,7 +6,7 @@ use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
 use tilework::reference::spconvert;
 use tilework::sparse::{Coo, Csr, Format, HostMatrix, List, SparseMatrix, Stored, Target};
-use tilework::{ErrorKind, Result};
+use tilework::{DType, ErrorKind, Result};
 
 /// Every format, some in several forms.
 const TARGETS: [Target; 9] = [
@@ -148,6 +148,27 @@ fn every_bit_of_values_comes_through() {
         assert_same(&format!("{to:?}"), &b, &want);
         let back = gpu.convert_matrix(&b, Target::Csr).unwrap();
         assert_same(&format!("back from {to:?}"), &back, &HostMatrix::Csr(want.to_csr()));
+    }
+}
+
+#[test]
+fn halves_become_every_format() {
+    for device in devices() {
+        let csr = ragged(131, 60, 40);
+        let round = |x: &f32| half::f16::from_f32(*x).to_f32();
+        for host in sources(&csr) {
+            let a = device.gpu.upload_matrix_f16(&host).unwrap();
+            let rounded = a.read().unwrap();
+            let values = host.to_csr().values;
+            assert_eq!(rounded.to_csr().values, values.iter().map(round).collect::<Vec<_>>());
+            assert_eq!(device.gpu.analyse_matrix(&a).unwrap(), host.to_csr().analyse());
+            for to in TARGETS {
+                let what = format!("{}: {:?} to {to:?}", device.label, a.stored());
+                let b = device.gpu.convert_matrix(&a, to).unwrap_or_else(|e| panic!("{what}: {e}"));
+                assert_eq!(b.stored().values, DType::F16);
+                assert_same(&what, &b, &spconvert(&rounded, to).unwrap());
+            }
+        }
     }
 }
 
@@ -348,14 +369,20 @@ fn lists_of_other_origin_stay_within_their_bounds() {
         Format::Sell { slice: 8, places: 800 },
     ];
     for (from, to) in formats.into_iter().flat_map(|from| formats.map(|to| (from, to))) {
-        let [from, to] =
-            [from, to].map(|format| Stored { rows: 203, cols: 150, entries: 800, longest: 9, format });
+        let [from, to] = [from, to].map(|format| Stored {
+            rows: 203,
+            cols: 150,
+            entries: 800,
+            longest: 9,
+            format,
+            values: DType::F32,
+        });
         let plan = Spconvert::new(from, to).plan::<f32>(gpu).unwrap().into_executable();
         let operands = &plan.program().operands;
         let indices: Vec<_> = operands.iter().map(|o| wild(o.len).unwrap()).collect();
         let values: Vec<_> = operands.iter().map(|o| gpu.upload(&vec![1.0f32; o.len]).unwrap()).collect();
         let lists = operands.iter().zip(indices.iter().zip(&values)).map(|(o, (i, v))| match o.dtype {
-            tilework::DType::U32 => Slice::from(i).untyped(),
+            DType::U32 => Slice::from(i).untyped(),
             _ => Slice::from(v).untyped(),
         });
         let mut rec = gpu.recorder();
@@ -382,8 +409,13 @@ fn what_is_wrong_is_refused() {
     refused(lower(&Spconvert::new(from, turned)), ErrorKind::Shape, "99 x 100");
     let sell = Stored { format: Format::Sell { slice: 4, places: 2000 }, ..from };
     refused(lower(&Spconvert::new(from, sell).window(0)), ErrorKind::InvalidArgument, "at least 1");
+    let [no_rows, no_cols] = [Stored { rows: 0, ..from }, Stored { cols: 0, ..from }];
+    refused(lower(&Spconvert::new(no_rows, no_rows)), ErrorKind::Shape, "which hold none");
+    refused(lower(&Spconvert::new(no_cols, no_cols)), ErrorKind::Shape, "which hold none");
+    let jds = Stored { longest: 0, format: Format::Jds, ..from };
+    refused(lower(&Spconvert::new(from, jds)), ErrorKind::Shape, "rows of 0");
     // Keys of 64 bits above the largest binding.
-    let wide = Stored { cols: 1 << 24, rows: 1 << 20, entries: 20_000_000, longest: 99, format: Format::Csr };
+    let wide = Stored { cols: 1 << 24, rows: 1 << 20, entries: 20_000_000, longest: 99, ..from };
     let csc = Stored { format: Format::Csc, ..wide };
     refused(lower(&Spconvert::new(wide, csc)), ErrorKind::TooLarge, "keys need 160000000 bytes");
     let Some(gpu) = gpu() else { return };
@@ -410,4 +442,9 @@ fn what_is_wrong_is_refused() {
     let mut into = gpu.upload_matrix(&banded(10, 1)).unwrap();
     refused(gpu.insert_entries(&mut into, &small), ErrorKind::Shape, "new entries are coordinates");
     refused(gpu.insert_entries(&mut into, &coo), ErrorKind::InvalidArgument, "no room for new entries");
+    let halves = gpu.upload_matrix_f16(&banded(10, 1).to_coo()).unwrap();
+    refused(gpu.sum_duplicates(&halves).map(drop), ErrorKind::Unsupported, "values holds f16");
+    let mut into = gpu.upload_matrix(&banded(10, 1).to_coo()).unwrap();
+    refused(gpu.insert_entries(&mut into, &halves), ErrorKind::Unsupported, "of f16 into a matrix of f32");
+    refused(lower(&Spconvert::new(from, Stored { values: DType::F16, ..to })), ErrorKind::Shape, "of f16");
 }

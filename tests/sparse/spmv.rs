@@ -1,6 +1,8 @@
 //! Every format and variant of `Spmv` against the reference.
 
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
+use half::f16;
+use tilework::DType;
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
 use tilework::reference::{spmv, spmv_bound};
@@ -96,11 +98,16 @@ pub(super) fn every_format(csr: &Csr) -> Vec<Box<dyn Brought>> {
 /// A matrix that can be brought to a device; `SparseMatrix` as an object.
 pub(super) trait Brought {
     fn upload(&self, gpu: &Gpu) -> Result<DeviceMatrix>;
+    fn upload_f16(&self, gpu: &Gpu) -> Result<DeviceMatrix>;
 }
 
 impl<M: SparseMatrix> Brought for M {
     fn upload(&self, gpu: &Gpu) -> Result<DeviceMatrix> {
         gpu.upload_matrix(self)
+    }
+
+    fn upload_f16(&self, gpu: &Gpu) -> Result<DeviceMatrix> {
+        gpu.upload_matrix_f16(self)
     }
 }
 
@@ -118,14 +125,33 @@ fn names(format: Format) -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Spmv::variants().iter().map(|v| v.name).filter(of_format))
 }
 
+/// With values that are of f16.
+pub(super) fn halved(mut csr: Csr) -> Csr {
+    for value in &mut csr.values {
+        *value = f16::from_f32(*value).to_f32();
+    }
+    csr
+}
+
 /// Runs a product on a device in all formats and variants.
 pub(super) fn check(device: &Device, csr: &Csr, alpha: f32, beta: f32) {
+    check_as(device, csr, alpha, beta, |host| host.upload(&device.gpu));
+}
+
+/// With matrices that `upload` brings to the device.
+fn check_as(
+    device: &Device,
+    csr: &Csr,
+    alpha: f32,
+    beta: f32,
+    upload: impl Fn(&dyn Brought) -> Result<DeviceMatrix>,
+) {
     let mut random = Random::new(csr.entries() as u64);
     let (x, y) = (random.elements::<f32>(csr.cols), random.elements::<f32>(csr.rows));
     let want = spmv(alpha, csr, &x, beta, &y).unwrap();
     let bound = spmv_bound(alpha, csr, &x, beta, &y).unwrap();
     for host in every_format(csr) {
-        let a = host.upload(&device.gpu).unwrap();
+        let a = upload(host.as_ref()).unwrap();
         for variant in names(a.stored().format) {
             let op = Spmv::new(a.stored()).alpha(alpha).beta(beta).variant(variant);
             let what = format!("{}: {variant} {alpha} {beta} {:?}", device.label, a.stored());
@@ -151,6 +177,20 @@ fn every_format_and_variant_matches_reference() {
 }
 
 #[test]
+fn values_of_f16_match_reference() {
+    for device in devices() {
+        check_as(device, &halved(ragged(801, 700, 300)), 1.5, 1.0, |host| host.upload_f16(&device.gpu));
+    }
+    let Some(gpu) = gpu() else { return };
+    // To nearest, ties to even; and too large.
+    let (row_ptrs, col_idxs) = (vec![0, 1, 2, 3], vec![0, 0, 0]);
+    let values = vec![1.0 + 2f32.powi(-11), 1.0 + 3.0 * 2f32.powi(-11), 70_000.0];
+    let a = gpu.upload_matrix_f16(&Csr { rows: 3, cols: 1, row_ptrs, col_idxs, values }).unwrap();
+    let y = gpu.spmv(&a, &gpu.upload(&[1.0f32]).unwrap()).unwrap().read().unwrap();
+    assert_eq!(y, [1.0, 1.0 + 2f32.powi(-9), f32::INFINITY]);
+}
+
+#[test]
 fn tiles_of_every_size_match_reference() {
     let csr = ragged(3000, 2500, 2000);
     let x = Random::new(3).elements::<f32>(2500);
@@ -158,6 +198,13 @@ fn tiles_of_every_size_match_reference() {
     let bound = spmv_bound(1.0, &csr, &x, 0.0, &[0.0; 3000]).unwrap();
     for device in devices().iter().filter(|device| device.main) {
         let gpu = &device.gpu;
+        for (workgroup_size, lanes) in [(256, 2), (64, 16), (32, 32)] {
+            let a = gpu.upload_matrix(&csr).unwrap();
+            let op = Spmv::new(a.stored()).variant("csr-vector").tile(workgroup_size, lanes);
+            let got = run(gpu, &a, &op, &x, &[0.0; 3000]).unwrap();
+            let what = format!("{}: csr-vector {workgroup_size} x {lanes}", device.label);
+            assert_close(&what, &numbers(&got), &want, &bound);
+        }
         // Those of cards; and so small that carries have carries.
         for (workgroup_size, items) in [(256, 5), (256, 7), (4, 3), (2, 2)] {
             for (a, variant) in
@@ -271,11 +318,11 @@ fn lists_of_other_origin_stay_within_their_bounds() {
         Format::Jds,
         Format::Sell { slice: 8, places: 800 },
     ] {
-        let stored = Stored { rows: 200, cols: 150, entries: 800, longest: 9, format };
+        let stored = Stored { rows: 200, cols: 150, entries: 800, longest: 9, format, values: DType::F32 };
         for variant in names(format) {
             let plan = Spmv::new(stored).variant(variant).plan::<f32>(gpu).unwrap().into_executable();
             let lens: Vec<(usize, bool)> =
-                plan.program().operands.iter().map(|o| (o.len, o.dtype == tilework::DType::U32)).collect();
+                plan.program().operands.iter().map(|o| (o.len, o.dtype == DType::U32)).collect();
             let indices: Vec<_> = lens.iter().map(|&(n, _)| wild(n).unwrap()).collect();
             let values: Vec<_> = lens.iter().map(|&(n, _)| gpu.upload(&vec![1.0f32; n]).unwrap()).collect();
             let operands: Vec<_> = lens
@@ -311,6 +358,8 @@ fn what_is_wrong_is_refused() {
     let coo = Spmv::new(Stored { format: Format::Coo { sorted: true }, ..stored });
     let atomic = coo.variant("coo-atomic").deterministic(true);
     refused(lower(&atomic), ErrorKind::InvalidArgument, "take `coo`");
+    let integers = Spmv::new(Stored { values: DType::I32, ..stored });
+    refused(lower(&integers), ErrorKind::InvalidArgument, "values of i32");
     let no_slices = Stored { format: Format::Sell { slice: 0, places: 9 }, ..stored };
     refused(lower(&Spmv::new(no_slices)), ErrorKind::InvalidArgument, "slices of 0 rows");
     let wide = Stored { rows: 1 << 20, format: Format::Ell { width: 200_000 }, ..stored };

@@ -111,8 +111,8 @@ impl Gpu {
     }
 
     /// The matrix as compressed rows, by rising column in each, with entries at one position added up, in the order in which
-    /// they come: as [`Csr::from_triplets`](crate::sparse::Csr::from_triplets) does. Two words are read back, which
-    /// waits, and one more for the longest row.
+    /// they come: as [`Csr::from_triplets`](crate::sparse::Csr::from_triplets) does. Values are of f32. Two words are read
+    /// back, which waits, and one more for the longest row.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -128,7 +128,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Gpu::convert_matrix`].
+    /// Those of [`Gpu::convert_matrix`]; [`Unsupported`](crate::ErrorKind::Unsupported) for values of f16.
     pub fn sum_duplicates(&self, matrix: &DeviceMatrix) -> Result<DeviceMatrix> {
         let from = matrix.stored;
         if from.entries == 0 {
@@ -159,7 +159,7 @@ impl Gpu {
         self.run_program(program, &operands)?;
         let longest = match &ptrs {
             Uploaded::Indices(ptrs) => self.longest(ptrs)?,
-            Uploaded::Values(_) => 0,
+            _ => 0,
         };
         let stored = Stored { entries: runs, longest, format: Format::Csr, ..from };
         Ok(DeviceMatrix { stored, lists: vec![ptrs, idxs, values] })
@@ -189,6 +189,7 @@ impl Gpu {
         }
         let measures = self.alloc::<u32>(MEASURES)?;
         let mut operands = matrix.slices()?;
+        operands.truncate(2);
         operands.push(Slice::from(&measures).untyped());
         self.run_program(measure(&stored, self.profile())?, &operands)?;
         Ok(Measured::new(&measures.read()?).statistics(&stored))
@@ -283,8 +284,9 @@ impl Gpu {
         let places = width.saturating_mul(slice);
         let to = Stored { format: Format::Sell { slice, places }, ..from };
         let plan = Spconvert::new(from, to).ordered().plan::<f32>(self)?;
-        lists.push(Uploaded::Indices(self.alloc(places)?));
-        lists.push(Uploaded::Values(self.alloc(places)?));
+        for operand in plan.program().operands.iter().skip(matrix.lists.len() + lists.len()) {
+            lists.push(allocated(self, operand)?);
+        }
         let made = DeviceMatrix { stored: to, lists };
         let mut rec = self.recorder();
         plan.record(&mut rec, matrix, &made)?;

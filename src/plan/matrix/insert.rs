@@ -1,7 +1,7 @@
 //! New entries in a matrix on a device.
 
 use super::{DeviceMatrix, Uploaded};
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::gpu::{Buffer, Gpu, Recorder, Slice};
 use crate::sparse::{Format, Stored, insert_places};
@@ -45,6 +45,7 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape): `new` is not stored as coordinates, or has other extents.
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): the matrix has another format, or too few free places.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported): values of f16.
     /// [`TooLarge`](crate::ErrorKind::TooLarge): more entries than a buffer or binding holds. The matrix is then as it was.
     pub fn insert_entries(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix) -> Result<()> {
         let (to, from) = (matrix.stored, new.stored);
@@ -58,6 +59,14 @@ impl Gpu {
                 from.cols,
                 to.rows,
                 to.cols
+            ));
+        }
+        if to.values != DType::F32 || from.values != DType::F32 {
+            return Err(err!(
+                Unsupported,
+                "insert: entries of {} into a matrix of {}; both must be of f32: insert before they are rounded",
+                from.values,
+                to.values
             ));
         }
         match to.format {

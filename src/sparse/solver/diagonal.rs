@@ -1,9 +1,10 @@
 //! The inverse of the diagonal of a matrix in any format.
 
 use super::Builder;
+use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Binding, Grid, Kernel, Resource, kernel_params};
-use crate::sparse::Format;
+use crate::sparse::{Format, Stored};
 
 kernel_params! {
     /// Of the kernels of the diagonal.
@@ -39,8 +40,9 @@ impl Builder<'_> {
                 continue;
             }
             let kept = self.program.scratch(4 * places as u64);
-            let mut spec =
-                self.spec().flag("ENTRIES", true).constant("COL_BINDING", part.rows.len() as u32 + 1);
+            let column = part.rows.len() as u32 + 1;
+            let spec = self.spec().flag("ENTRIES", true).constant("COL_BINDING", column);
+            let mut spec = self.common.matrix.values_at(column + 1, spec);
             for &flag in part.flags {
                 spec = spec.flag(flag, true);
             }
@@ -67,7 +69,8 @@ impl Builder<'_> {
         }
         let fill = Kernel::library("sparse/diagonal", "fill_ones", self.spec());
         self.launch_places(fill, &params, vec![ones], self.n);
-        self.product_of(&lists, ones, diagonal)?;
+        // What is kept is of f32, whatever the matrix holds.
+        self.product_of(Stored { values: DType::F32, ..self.common.matrix }, &lists, ones, diagonal)?;
         let invert = Kernel::library("sparse/diagonal", "invert_diagonal", self.spec());
         self.launch_places(invert, &params, vec![diagonal, inverse, self.state], self.n);
         Ok(())

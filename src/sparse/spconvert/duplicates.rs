@@ -28,7 +28,7 @@ pub(crate) fn find_runs(from: &Stored, profile: &DeviceProfile) -> Result<Progra
         written("sizes", DType::U32, 2),
     ]);
     let mut steps = Steps::new(profile, "spconvert: duplicates", program(), operands)?;
-    let lists = steps.bindings();
+    let lists = steps.bindings("spconvert: duplicates")?;
     let &[other, idxs, values, keys, values_out, starts, ptrs, sizes] = lists.as_slice() else {
         return Err(not_its_lists(from));
     };
@@ -69,7 +69,7 @@ pub(crate) fn sum_runs(
         value("values", runs, Access::ReadWrite),
     ];
     let mut steps = Steps::new(profile, "spconvert: duplicates", program(), operands)?;
-    let lists = steps.bindings();
+    let lists = steps.bindings("spconvert: duplicates")?;
     let most = steps.policy.most_steps as usize;
     for begin in (0..longest).step_by(most) {
         let params = Params {

@@ -280,7 +280,7 @@ pub(crate) fn point_at_rest(rows: usize, width: usize, profile: &DeviceProfile) 
     ];
     let program = Program::new("spconvert", Spconvert::variants()[0].name, "what has no place".into());
     let mut steps = Steps::new(profile, "spconvert csr to hybrid", program, operands)?;
-    let lists = steps.bindings();
+    let lists = steps.bindings("spconvert csr to hybrid")?;
     steps.point_at_rest(lists[0], rows, width, lists[1])?;
     Ok(steps.program)
 }

@@ -20,7 +20,7 @@ pub(crate) fn insert_places(to: &Stored, n: usize, profile: &DeviceProfile) -> R
     operands.push(Operand { name: "missing", dtype: DType::U32, len: 1, access: Access::ReadWrite });
     let program = Program::new("spconvert", Spconvert::variants()[0].name, "into free places".into());
     let mut steps = Steps::new(profile, "insert", program, operands)?;
-    let lists = steps.bindings();
+    let lists = steps.bindings("insert")?;
     let &[row_idxs, col_idxs, from_values, idxs, values, missing] = lists.as_slice() else {
         return Err(super::not_its_lists(to));
     };

@@ -1,6 +1,6 @@
 //! What is measured of a matrix before it is converted, or to choose a format.
 
-use super::{Compressed, NOTHING, Params, Spconvert, Steps};
+use super::{NOTHING, Params, Spconvert, Steps};
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
@@ -64,18 +64,18 @@ impl Steps<'_> {
         self.tiles(kernel, spec, params, rows, vec![measures, row_ptrs]);
     }
 
-    fn measure_all(&mut self, from: &Stored, csr: Compressed, measures: Binding) -> Result<()> {
+    fn measure_all(&mut self, from: &Stored, [ptrs, idxs]: [Binding; 2], measures: Binding) -> Result<()> {
         let Stored { rows, entries, longest, .. } = *from;
-        self.measure_rows(csr.ptrs, rows, measures);
+        self.measure_rows(ptrs, rows, measures);
         if rows == 0 {
             return Ok(());
         }
         let params = Params { count: entries as u32, segments: rows as u32, ..NOTHING };
         let spec = self.tile_spec().constant("POINTERS_BINDING", 2u32);
         let kernel = ("sparse/spconvert_measure_entries", "measure_entries");
-        self.tiles(kernel, spec, params, entries, vec![measures, csr.ptrs, csr.idxs]);
+        self.tiles(kernel, spec, params, entries, vec![measures, ptrs, idxs]);
         let order = self.words("rows in order", rows)?;
-        let (keys, packing) = self.order_rows(csr.ptrs, rows, longest, rows, order)?;
+        let (keys, packing) = self.order_rows(ptrs, rows, longest, rows, order)?;
         let params = Params {
             rows: rows as u32,
             longest: longest as u32,
@@ -91,14 +91,14 @@ impl Steps<'_> {
     }
 }
 
-/// All measures of compressed rows whose longest is known. Operands: its lists; measures.
+/// All measures of compressed rows whose longest is known. Operands: its pointers and columns; measures.
 pub(crate) fn measure(from: &Stored, profile: &DeviceProfile) -> Result<Program> {
     let mut operands = Stored { format: Format::Csr, ..*from }.operands("spconvert")?;
+    operands.retain(|o| o.dtype == DType::U32);
     operands.push(measures());
     let mut steps = Steps::new(profile, "spconvert: measuring", program("measures of rows"), operands)?;
-    let lists = steps.bindings();
-    let csr = Compressed { ptrs: lists[0], idxs: lists[1], values: lists[2] };
-    steps.measure_all(from, csr, lists[3])?;
+    let lists = steps.bindings("spconvert: measuring")?;
+    steps.measure_all(from, [lists[0], lists[1]], lists[2])?;
     Ok(steps.program)
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn measure(from: &Stored, profile: &DeviceProfile) -> Result<Program>
 pub(crate) fn measure_longest(rows: usize, profile: &DeviceProfile) -> Result<Program> {
     let operands = vec![index_list("row_ptrs", rows + 1), measures()];
     let mut steps = Steps::new(profile, "spconvert: measuring", program("the longest row"), operands)?;
-    let lists = steps.bindings();
+    let lists = steps.bindings("spconvert: measuring")?;
     steps.measure_rows(lists[0], rows, lists[1]);
     Ok(steps.program)
 }

@@ -121,7 +121,7 @@ pub(crate) fn order_slices(
     ];
     let program = Program::new("spconvert", Spconvert::variants()[0].name, "the order of rows".into());
     let mut steps = Steps::new(profile, "spconvert csr to sell", program, operands)?;
-    let lists = steps.bindings();
+    let lists = steps.bindings("spconvert csr to sell")?;
     let shape = Slices { rows: from.rows, longest: from.longest, slice, window };
     steps.order_slices(lists[0], &shape, [lists[1], lists[2], lists[3]])?;
     Ok(steps.program)

@@ -7,7 +7,7 @@ impl Lowering<'_> {
     /// y += alpha A x, an invocation for each entry.
     pub(super) fn coo_atomic(&mut self) {
         let bindings = vec![self.operand(0), self.operand(1), self.operand(2), self.x(), self.y()];
-        let kernel = Kernel::library("sparse/spmv_coo_atomic", "spmv_coo_atomic", self.spec());
+        let kernel = Kernel::library("sparse/spmv_coo_atomic", "spmv_coo_atomic", self.values_at(3));
         self.add_atomically(kernel, bindings, self.matrix.entries, (0, u32::MAX));
     }
 
@@ -15,7 +15,7 @@ impl Lowering<'_> {
     pub(super) fn csc_atomic(&mut self) {
         for window in self.windows(self.matrix.longest as u32, u32::MAX) {
             let bindings = vec![self.operand(0), self.operand(2), self.x(), self.operand(1), self.y()];
-            let kernel = Kernel::library("sparse/spmv_csc_atomic", "spmv_csc_atomic", self.spec());
+            let kernel = Kernel::library("sparse/spmv_csc_atomic", "spmv_csc_atomic", self.values_at(2));
             self.add_atomically(kernel, bindings, self.matrix.cols, window);
         }
     }

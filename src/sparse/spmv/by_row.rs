@@ -1,38 +1,40 @@
 //! Kernels whose invocations, alone or in teams, own rows: csr-scalar, csr-vector, ell, jds, sell.
 
-use super::{Lowering, Params};
+use super::{Lowering, Params, shuffled};
 use crate::program::{Grid, Kernel};
 use crate::shader::Spec;
-use crate::sparse::Format;
 
 impl Lowering<'_> {
     /// One invocation a row, or a team of `lanes`.
     pub(super) fn csr(&mut self, lanes: u32) {
         let end = u32::MAX;
         if lanes == 1 {
-            return self.rows("sparse/spmv_csr_scalar", "spmv_csr_scalar", self.spec(), 3, 1, end);
+            return self.rows("sparse/spmv_csr_scalar", "spmv_csr_scalar", self.values_at(3), 3, 1, end);
         }
-        let spec = self
-            .spec()
-            .constant("LANES", lanes)
-            .flag("SUBGROUPS", self.profile.features.subgroups && lanes <= self.profile.subgroup_sizes.0);
+        let spec =
+            self.values_at(3).constant("LANES", lanes).flag("SUBGROUPS", lanes <= shuffled(self.profile));
         self.rows("sparse/spmv_csr_vector", "spmv_csr_vector", spec, 3, lanes, end);
     }
 
     /// Places down the columns, of rows or of the first part of a hybrid.
     pub(super) fn ell(&mut self, width: usize) {
-        let spec = self.spec().constant("VECTOR_BINDING", 3u32).constant("RESULT_BINDING", 4u32);
+        let spec = self.values_at(2).constant("VECTOR_BINDING", 3u32).constant("RESULT_BINDING", 4u32);
         self.rows("sparse/spmv_ell", "spmv_ell", spec, 2, 1, width as u32);
     }
 
     pub(super) fn jds(&mut self) {
-        let spec = self.spec().constant("VECTOR_BINDING", 5u32).constant("RESULT_BINDING", 6u32);
+        let spec = self.ordered();
         self.rows("sparse/spmv_jds", "spmv_jds", spec, 4, 1, self.matrix.longest as u32);
     }
 
     pub(super) fn sell(&mut self) {
-        let spec = self.spec().constant("VECTOR_BINDING", 5u32).constant("RESULT_BINDING", 6u32);
+        let spec = self.ordered();
         self.rows("sparse/spmv_sell", "spmv_sell", spec, 4, 1, u32::MAX);
+    }
+
+    /// Of formats whose rows are in an order of their own, which is two lists before the others.
+    fn ordered(&self) -> Spec {
+        self.values_at(4).constant("VECTOR_BINDING", 5u32).constant("RESULT_BINDING", 6u32)
     }
 
     /// Dispatches over rows; those behind the first add to what is there. `lists` come before x and y.
@@ -46,15 +48,11 @@ impl Lowering<'_> {
         end: u32,
     ) {
         let kernel = self.program.kernel(Kernel::library(file, entry, spec));
-        let slice = match self.matrix.format {
-            Format::Sell { slice, .. } => slice as u32,
-            _ => 0,
-        };
         let rows_at_once = u64::from(self.policy.workgroup_size / lanes);
         let grid = Grid::fold((self.matrix.rows as u64).div_ceil(rows_at_once));
         let longest = self.matrix.longest as u32;
         for (begin, end) in self.windows(longest, end) {
-            let first = Params { slice, begin, end, ..self.params() };
+            let first = Params { begin, end, ..self.params() };
             let params = if begin == 0 { first } else { Params { read_y: 1, beta: 1.0, ..first } };
             let mut bindings: Vec<_> = (0..lists).map(|i| self.operand(i)).collect();
             bindings.extend([self.x(), self.y()]);

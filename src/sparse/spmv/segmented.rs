@@ -1,10 +1,12 @@
 //! Kernels that share entries evenly, whatever the rows are, and hand on what a row has left over: coo, csc,
 //! csr-merge.
 
-use super::{Lowering, Params};
+use super::{Lowering, Params, shuffled};
 use crate::error::Result;
 use crate::primitives::RadixSort;
-use crate::program::{Binding, Grid, Kernel, Op, Resource};
+use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program};
+use crate::shader::Spec;
+use crate::sparse::Stored;
 
 /// Terms of rows, in the order of rows.
 struct Terms {
@@ -13,6 +15,41 @@ struct Terms {
     col_idxs: Option<Binding>,
     values: Binding,
     len: u64,
+}
+
+/// The rows that have ended before each `tile` steps of the merge of compressed rows and their ends; and at the end.
+pub(in crate::sparse) fn split(
+    program: &mut Program,
+    matrix: Stored,
+    tile: u32,
+    workgroup_size: u32,
+) -> Binding {
+    let tiles = (matrix.rows as u64 + matrix.entries as u64).div_ceil(u64::from(tile));
+    let bounds = program.scratch(4 * (tiles + 1));
+    let spec = Spec::new().constant("WORKGROUP_SIZE", workgroup_size).constant("TILE", tile);
+    let kernel = program.kernel(Kernel::library("sparse/spmv_csr_merge_split", "spmv_csr_merge_split", spec));
+    let params = Params { parts: tiles as u32, ..Params::of(matrix) };
+    let row_ptrs = Binding::operand(0, &program.operands);
+    let grid = Grid::fold((tiles + 1).div_ceil(u64::from(workgroup_size)));
+    program.dispatch(kernel, &params, vec![row_ptrs, bounds], grid);
+    bounds
+}
+
+/// Rows of entries, and a word of each, in the order of rows: by a stable sort.
+pub(in crate::sparse) fn sort_by_row(
+    program: &mut Program,
+    profile: &DeviceProfile,
+    matrix: Stored,
+    lists: [Binding; 2],
+    entries: usize,
+) -> Result<[Binding; 2]> {
+    let bytes = 4 * entries as u64;
+    let sorted = [bytes, bytes].map(|bytes| program.scratch(bytes));
+    let bits = (usize::BITS - matrix.rows.saturating_sub(1).leading_zeros()).max(1);
+    let sort = RadixSort::new(entries).with_values().bits(0..bits);
+    let sort = Op::<u32>::lower(&sort, profile)?;
+    program.append(sort, &[lists[0], lists[1], sorted[0], sorted[1]].map(|list| list.resource));
+    Ok(sorted)
 }
 
 impl Lowering<'_> {
@@ -25,7 +62,7 @@ impl Lowering<'_> {
             return Ok(());
         }
         let products = self.program.scratch(4 * entries as u64);
-        let spec = self.spec().constant("VECTOR_BINDING", 3u32);
+        let spec = self.values_at(2).constant("VECTOR_BINDING", 3u32);
         let kernel =
             self.program.kernel(Kernel::library("sparse/spmv_coo_products", "spmv_coo_products", spec));
         let params = Params { entries: entries as u32, ..self.params() };
@@ -39,7 +76,8 @@ impl Lowering<'_> {
     pub(super) fn csc(&mut self) -> Result<()> {
         let entries = self.matrix.entries;
         let products = self.program.scratch(4 * entries as u64);
-        let kernel = Kernel::library("sparse/spmv_csc_products", "spmv_csc_products", self.spec());
+        let spec = self.values_at(2);
+        let kernel = Kernel::library("sparse/spmv_csc_products", "spmv_csc_products", spec);
         let kernel = self.program.kernel(kernel);
         let grid = self.grid(self.matrix.cols as u64);
         for (begin, end) in self.windows(self.matrix.longest as u32, u32::MAX) {
@@ -54,32 +92,42 @@ impl Lowering<'_> {
     pub(super) fn merge(&mut self) {
         let steps = self.matrix.rows as u64 + self.matrix.entries as u64;
         let items = self.policy.merge_items;
-        let tiles = steps.div_ceil(u64::from(self.policy.tile_size * items));
-        let spec =
-            self.spec().constant("WORKGROUP_SIZE", self.policy.tile_size).constant("ITEMS_PER_THREAD", items);
+        let tile = self.policy.tile_size * items;
+        let tiles = steps.div_ceil(u64::from(tile));
+        let params = Params { parts: tiles as u32, ..self.params() };
+        let bounds = split(&mut self.program, self.matrix, tile, self.policy.workgroup_size);
+        let spec = self
+            .values_at(3)
+            .constant("WORKGROUP_SIZE", self.policy.tile_size)
+            .constant("ITEMS_PER_THREAD", items);
+        let shuffled = shuffled(self.profile).min(self.policy.tile_size);
+        let most_lanes = if shuffled > 1 { shuffled } else { self.policy.tile_size };
+        let spec = spec.constant("MOST_LANES", most_lanes).flag("SUBGROUPS", shuffled > 1);
         let kernel = self.program.kernel(Kernel::library("sparse/spmv_csr_merge", "spmv_csr_merge", spec));
         let carries = [4 * tiles, 4 * tiles].map(|bytes| self.program.scratch(bytes));
-        let params = Params { parts: tiles as u32, ..self.params() };
         let bindings = [0, 1, 2].map(|i| self.operand(i));
-        let bindings = bindings.into_iter().chain([self.x(), self.y()]).chain(carries).collect();
+        let bindings =
+            bindings.into_iter().chain([self.x(), self.y()]).chain(carries).chain([bounds]).collect();
         self.program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
         if tiles > 1 {
-            let [row_idxs, values] = carries;
-            self.add_terms(Terms { row_idxs, col_idxs: None, values, len: tiles });
+            let spec = Spec::new()
+                .constant("WORKGROUP_SIZE", self.policy.tile_size)
+                .constant("RESULT_BINDING", 3u32)
+                .constant("LANES", most_lanes)
+                .flag("SUBGROUPS", shuffled > 1);
+            let kernel = Kernel::library("sparse/spmv_csr_merge_join", "spmv_csr_merge_join", spec);
+            let kernel = self.program.kernel(kernel);
+            let grid = Grid::fold(tiles.div_ceil(u64::from(self.policy.tile_size / most_lanes)));
+            let [rows, sums] = carries;
+            let y = self.y();
+            self.program.dispatch(kernel, &params, vec![rows, sums, y], grid);
         }
     }
 
     /// Adds products to their rows, which are in no order: by a stable sort.
     fn add_unsorted(&mut self, row_idxs: Binding, products: Binding, entries: usize) -> Result<()> {
-        let bytes = 4 * entries as u64;
-        let sorted = [bytes, bytes].map(|bytes| self.program.scratch(bytes));
-        let bits = (usize::BITS - self.matrix.rows.saturating_sub(1).leading_zeros()).max(1);
-        let sort = RadixSort::new(entries).with_values().bits(0..bits);
-        let sort = Op::<u32>::lower(&sort, self.profile)?;
-        let operands: [Resource; 4] =
-            [row_idxs.resource, products.resource, sorted[0].resource, sorted[1].resource];
-        self.program.append(sort, &operands);
-        let [row_idxs, values] = sorted;
+        let lists = [row_idxs, products];
+        let [row_idxs, values] = sort_by_row(&mut self.program, self.profile, self.matrix, lists, entries)?;
         self.add_terms(Terms { row_idxs, col_idxs: None, values, len: entries as u64 });
         Ok(())
     }
@@ -91,11 +139,12 @@ impl Lowering<'_> {
             let tiles = terms.len.div_ceil(tile);
             let products = terms.col_idxs.is_none();
             let carries = tiles > 1;
-            let mut spec = self
-                .spec()
+            // Products are of f32, whatever values are.
+            let spec =
+                if products { self.spec().constant("VALUES_BINDING", 2u32) } else { self.values_at(3) };
+            let mut spec = spec
                 .constant("WORKGROUP_SIZE", self.policy.tile_size)
                 .constant("ITEMS_PER_THREAD", self.policy.coo_items)
-                .constant("VALUES_BINDING", if products { 2u32 } else { 3 })
                 .constant("RESULT_BINDING", if products { 3u32 } else { 5 })
                 .flag("PRODUCTS", products)
                 .flag("CARRIES", carries);

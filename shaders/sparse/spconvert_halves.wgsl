@@ -1,0 +1,25 @@
+// Values of 16 bits, two in a word, each in a word of its own; with NARROW the other way round. One invocation
+// takes two values.
+#import sparse/spconvert_params
+
+@group(0) @binding(1) var<storage, read> from_words: array<u32>;
+@group(0) @binding(2) var<storage, read_write> words: array<u32>;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn move_halves(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let pair = item(group, lane);
+    let first = 2u * pair;
+    if first >= params.count {
+        return;
+    }
+#if NARROW
+    let second = select(0u, from_words[min(first + 1u, params.count - 1u)], first + 1u < params.count);
+    words[pair] = (from_words[first] & 0xffffu) | (second << 16u);
+#else
+    let both = from_words[pair];
+    words[first] = both & 0xffffu;
+    if first + 1u < params.count {
+        words[first + 1u] = both >> 16u;
+    }
+#endif
+}

@@ -1,0 +1,98 @@
+// C += alpha A B, A by coordinates in the order of rows, without atomics: a team takes ITEMS entries, each lane a chunk
+// of columns, and adds the rows that end among them. What it has of the row that it ends in is a carry (row and sums)
+// for the next dispatch, whose entries the carries are (PRODUCTS: they have no column). A single team carries nothing.
+// ORDERED: columns and values are in another order, which `order` leads to.
+#import sparse/spmm_params
+#import sparse/spmm_result
+#if !PRODUCTS
+#import sparse/spmv_values
+#import sparse/spmm_dense
+#endif
+
+const ITEMS: u32 = 64u;
+const ORDER_BINDING: u32 = 6u;
+const CARRY_ROWS_BINDING: u32 = 6u;
+const CARRY_SUMS_BINDING: u32 = 7u;
+
+@group(0) @binding(1) var<storage, read> row_idxs: array<u32>;
+#if PRODUCTS
+@group(0) @binding(2) var<storage, read> sums: array<Chunk>;
+#else
+@group(0) @binding(2) var<storage, read> col_idxs: array<u32>;
+#endif
+#if ORDERED
+@group(0) @binding(ORDER_BINDING) var<storage, read> order: array<u32>;
+#endif
+#if CARRIES
+@group(0) @binding(CARRY_ROWS_BINDING) var<storage, read_write> carry_rows: array<u32>;
+@group(0) @binding(CARRY_SUMS_BINDING) var<storage, read_write> carry_sums: array<Chunk>;
+#endif
+
+// The row that is summed, and what it has so far.
+var<private> current: u32;
+var<private> sum: Chunk;
+
+// What an entry adds to its row.
+fn term(i: u32) -> Chunk {
+#if PRODUCTS
+    return sums[i * params.chunks + chunk];
+#else
+#if ORDERED
+    let at = min(order[i], params.entries - 1u);
+#else
+    let at = i;
+#endif
+    return product(value(at), col_idxs[at]);
+#endif
+}
+
+fn add(row: u32, total: Chunk) {
+    if row < params.rows {
+        c[row * params.stride_c + chunk] += params.alpha * total;
+    }
+}
+
+// Takes the next term.
+fn take(row: u32, next: Chunk) {
+    if row != current {
+        add(current, sum);
+        current = row;
+        sum = Chunk();
+    }
+    sum += next;
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn spmm_coo(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let team = join_team(group, lane);
+    if team >= params.parts || chunk >= params.chunks {
+        return;
+    }
+    let first = team * ITEMS;
+    let end = first + min(ITEMS, params.entries - first);
+    current = row_idxs[first];
+    sum = Chunk();
+    for (var i = first; i < end; i += 4u) {
+        // Four are on their way at once; what is behind the end is the last again, and adds nothing.
+        let places = vec4<u32>(i, i + 1u, i + 2u, i + 3u);
+        let at = min(places, vec4<u32>(end - 1u));
+        let inside = places < vec4<u32>(end);
+        let rows = vec4<u32>(row_idxs[at.x], row_idxs[at.y], row_idxs[at.z], row_idxs[at.w]);
+        let x = term(at.x);
+        let y = select(Chunk(), term(at.y), inside.y);
+        let z = select(Chunk(), term(at.z), inside.z);
+        let w = select(Chunk(), term(at.w), inside.w);
+        take(rows.x, x);
+        take(rows.y, y);
+        take(rows.z, z);
+        take(rows.w, w);
+    }
+#if CARRIES
+    carry_sums[team * params.chunks + chunk] = sum;
+    if chunk == 0u {
+        carry_rows[team] = current;
+    }
+#else
+    add(current, sum);
+#endif
+}

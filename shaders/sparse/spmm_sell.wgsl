@@ -1,0 +1,15 @@
+// C = alpha A B + beta C, A by slices of rows: a team sums the row at a place of the order, each lane a chunk of its
+// columns.
+#import sparse/spmm_params
+#import sparse/spmv_slices
+#import sparse/spmm_dense
+#import sparse/spmm_result
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn spmm_sell(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let place = join_team(group, lane);
+    // There are as many places as slices have rows, some of them behind the last row.
+    if place < params.rows && chunk < params.chunks {
+        put(row_order[place], walk_slice(place));
+    }
+}

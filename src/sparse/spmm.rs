@@ -1,0 +1,244 @@
+//! The product of a sparse and a dense matrix.
+
+mod lowering;
+
+use super::{Format, Stored};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{
+    Access, DeviceProfile, In, InOut, Op, OpInfo, Operand, Program, Sparse, Variant, choose,
+};
+use crate::shape::elements;
+use lowering::Lowering;
+
+/// Product of a sparse and a dense matrix: `C = alpha A B + beta C`.
+///
+/// # Shapes
+/// A has `rows` x `cols` elements, stored in any [`Format`], with values of f32 or f16 and indices of u32. B has `cols`
+/// rows of `n` elements and C has `rows` of them, of f32, row after row; [`ldb`](Self::ldb) and [`ldc`](Self::ldc) are
+/// the elements from one row to the next, `n` unless said, and what lies between rows is left alone. C must not overlap
+/// the others. Operands are the matrix, B, C: a plan takes a [`DeviceMatrix`](crate::DeviceMatrix). Without types (as
+/// [`Executable`](crate::gpu::Executable)) they are the lists of the format, in its order, then B and C.
+///
+/// Any extent may be 0, and the matrix may have no entries. A position that comes more than once counts as the sum of its
+/// values. Padding never multiplies, whatever its value is. With `beta` = 0 (the default) C is not read, so what it
+/// holds, NaN too, does not matter. With `alpha` = 0 the result is `beta C`, and A and B are not read.
+///
+/// # Precision and determinism
+/// Products are summed in f32, in an order that the matrix and the device decide. Each column errs by no more than
+/// [`Spmv`](crate::Spmv) does ([`reference::spmm_bound`](crate::reference::spmm_bound)). Same device, same inputs, same
+/// variant: same bits. NaN and infinities go through as IEEE arithmetic has them.
+///
+/// # Cost
+/// 2 n flop for each entry; every list read once, and a row of B for each entry, from the device's cache if it fits there;
+/// C written once, and read once if `beta` is not 0. Dense rows are read in vectors of four where `n`, `ldb` and `ldc` are
+/// multiples of four, which is nearly twice as fast as without. One dispatch for `csr-scalar`, `csr-vector`, `ell`,
+/// `jds` and `sell` (one more for every 2^20 entries of a longer row); several for the others, whose scratch is a
+/// row of C for each 32 of their steps. `csc`, and `coo` of entries in no order, sort on each call and take 12 to 16
+/// bytes of scratch for each entry and those of [`RadixSort`](crate::RadixSort) beside.
+///
+/// # Variants
+/// `coo`; `csr-scalar`, `csr-vector`, `csr-merge` for compressed rows; `csc`, `ell`, `jds`, `hybrid`, `sell` for these
+/// formats. `auto` (the default) takes for compressed rows `csr-merge` if some are far longer than the mean, else
+/// `csr-vector`; for the others the one of their format.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, one of another format, slices of 0 rows.
+/// [`Shape`](crate::ErrorKind::Shape): a leading dimension below `n`. [`TooLarge`](crate::ErrorKind::TooLarge): a list, B
+/// or C above the device's largest binding, rows and entries of more than 2^32 - 1 together. Indices out of range are
+/// refused on upload ([`SparseMatrix::stored`](super::SparseMatrix::stored)); kernels take those in lists of other origin
+/// for padding.
+///
+/// # Algorithm
+/// Lanes along the dense columns, entries of A one after another. `shaders/sparse/spmm_csr_vector.wgsl`: C. Yang, A.
+/// Buluç and J. Owens (2018), "row splitting". `spmm_csr_merge.wgsl`: the same authors, and D. Merrill and M. Garland
+/// (2016). `spmm_coo.wgsl`: segmented sums with carries (G. Blelloch et al. 1993). `spmm_ell.wgsl`, `spmm_jds.wgsl`,
+/// `spmm_sell.wgsl`: as those of [`Spmv`](crate::Spmv). `csc` sorts its entries by row.
+///
+/// # Example
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+/// use tilework::sparse::Csr;
+///
+/// let (row_ptrs, col_idxs, values) = (vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
+/// let gpu = Gpu::new()?;
+/// let a = gpu.upload_matrix(&Csr { rows: 2, cols: 3, row_ptrs, col_idxs, values })?;
+/// let b = gpu.upload(&[1.0f32, 0.5, 10.0, 5.0, 100.0, 50.0])?; // 3 x 2
+/// let c = gpu.upload(&[1.0f32; 4])?;
+/// let plan = Spmm::new(a.stored(), 2).beta(-1.0).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &a, &b, &c)?;
+/// rec.submit()?;
+/// assert_eq!(c.read()?, [200.0, 99.5, 29.0, 14.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spmm {
+    pub(crate) matrix: Stored,
+    pub(crate) n: usize,
+    pub(crate) alpha: f32,
+    pub(crate) beta: f32,
+    ldb: Option<usize>,
+    ldc: Option<usize>,
+    tile: Option<(u32, u32, u32)>,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable(
+        "coo",
+        "entries in equal shares, segmented sums, carries from share to share; sorts what is in no order",
+    ),
+    Variant::portable("csr-scalar", "one invocation sums an element of C"),
+    Variant::portable("csr-vector", "neighbouring lanes sum a row, each some of its columns"),
+    Variant::portable(
+        "csr-merge",
+        "ends of rows and entries are merged and shared evenly; carries from share to share",
+    ),
+    Variant::portable("csc", "entries sorted by row, summed as by `coo`"),
+    Variant::portable("ell", "neighbouring lanes sum a row of places, each some of its columns"),
+    Variant::portable("jds", "neighbouring lanes sum a row down the jagged diagonals"),
+    Variant::portable("hybrid", "`ell` for the places, then `coo` for the list"),
+    Variant::portable("sell", "neighbouring lanes sum a row of its slice"),
+];
+
+impl Spmm {
+    /// With a matrix that is stored like this, and dense matrices of `n` columns.
+    pub fn new(matrix: Stored, n: usize) -> Self {
+        let variant = "auto".into();
+        Self { matrix, n, alpha: 1.0, beta: 0.0, ldb: None, ldc: None, tile: None, variant }
+    }
+
+    /// Factor of the product; 1 by default. With 0, A and B are not read.
+    #[must_use]
+    pub fn alpha(mut self, alpha: f32) -> Self {
+        self.alpha = alpha;
+        self
+    }
+
+    /// Factor of what C holds before; 0 by default, and C is then not read.
+    #[must_use]
+    pub fn beta(mut self, beta: f32) -> Self {
+        self.beta = beta;
+        self
+    }
+
+    /// Elements from one row of B to the next; `n` by default.
+    #[must_use]
+    pub fn ldb(mut self, ldb: usize) -> Self {
+        self.ldb = Some(ldb);
+        self
+    }
+
+    /// Elements from one row of C to the next; `n` by default.
+    #[must_use]
+    pub fn ldc(mut self, ldc: usize) -> Self {
+        self.ldc = Some(ldc);
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Invocations of a workgroup, lanes of a row, and steps of a share in `coo`, `csc` and `csr-merge`, instead of what the
+    /// device's policy has: for tuning.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn tile(mut self, workgroup_size: u32, lanes: u32, items: u32) -> Self {
+        self.tile = Some((workgroup_size, lanes, items));
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// Which variant, and why.
+    fn choose(&self) -> (&'static str, String) {
+        let mean = self.matrix.mean();
+        match self.matrix.format {
+            Format::Csr if self.matrix.skewed() => {
+                let longest = self.matrix.longest;
+                (
+                    "csr-merge",
+                    format!(
+                        "the longest row has {longest} entries and the mean one {mean}: work is shared evenly"
+                    ),
+                )
+            }
+            Format::Csr => ("csr-vector", "lanes along the columns read rows of B in one piece".into()),
+            format => (format.name(), format!("the way of {}", format.name())),
+        }
+    }
+
+    /// Elements of a dense operand of so many rows, `ld` from one to the next.
+    fn dense(&self, name: &'static str, rows: usize, ld: usize, access: Access) -> Result<Operand> {
+        let n = self.n;
+        if ld < n {
+            return Err(err!(
+                Shape,
+                "{}: the leading dimension of {name} is {ld}, and its rows have {n} elements; it must be {n} or more",
+                self.matrix.name("spmm")
+            ));
+        }
+        let before = elements("spmm", name, &[rows.saturating_sub(1), ld])?;
+        let len = if rows == 0 || n == 0 { 0 } else { elements("spmm", name, &[before + n])? };
+        Ok(Operand { name, dtype: DType::F32, len, access })
+    }
+}
+
+impl Op<f32> for Spmm {
+    type Operands = (Sparse, In<f32>, InOut<f32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let Self { matrix, n, .. } = *self;
+        let (ldb, ldc) = (self.ldb.unwrap_or(n), self.ldc.unwrap_or(n));
+        let mut operands = matrix.operands("spmm")?;
+        operands.push(self.dense("b", matrix.cols, ldb, Access::Read)?);
+        operands.push(self.dense("c", matrix.rows, ldc, Access::ReadWrite)?);
+        matrix.check("spmm", profile, &operands)?;
+        let (variant, mut why) = choose("spmm", &self.variant, VARIANTS, profile, || self.choose())?;
+        matrix.suits("spmm", variant)?;
+        let product = matrix.places() > 0 && matrix.cols > 0 && self.alpha != 0.0;
+        if !product {
+            let zero = if self.alpha == 0.0 { "alpha is 0" } else { "there are no entries" };
+            why = format!("{why}; {zero}, so c is only scaled");
+        }
+        let mut program = Program::new("spmm", variant.name, why);
+        let (columns, used) = if product { (n, &operands[..]) } else { (0, &operands[operands.len() - 1..]) };
+        program.cost = matrix.cost(used, columns, self.beta != 0.0);
+        program.operands = operands;
+        if matrix.rows == 0 || n == 0 {
+            return Ok(program);
+        }
+        Lowering::new(self, profile, program, ldb, ldc).lower(product)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "spmm",
+    about: "C = alpha A B + beta C, A sparse in any format, B and C dense",
+    inputs: "A.mtx, b (cols,n), f32",
+    keys: "format auto/coo/csr/csc/ell/jds/hybrid/sell (auto)",
+    variants: Spmm::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for format in super::sample_formats(variant) {
+        for (entries, longest) in [(3000, 9), (60_000, 1 << 15), (3, 1)] {
+            for (n, values) in [(32, DType::F32), (40, DType::F16), (33, DType::F32), (1, DType::F16)] {
+                let matrix = Stored { rows: 1000, cols: 900, entries, longest, format, values };
+                programs.push(Spmm::new(matrix, n).beta(1.0).variant(variant).lower(profile)?);
+            }
+        }
+    }
+    Ok(programs)
+}

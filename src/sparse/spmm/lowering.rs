@@ -1,0 +1,381 @@
+//! The kernels of each variant.
+
+use super::Spmm;
+use crate::error::Result;
+use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
+use crate::shader::Spec;
+use crate::sparse::stored::windows;
+use crate::sparse::{Format, Stored, spmv};
+
+kernel_params! {
+    /// Of every kernel that reads or writes a dense matrix.
+    struct Params {
+        rows: u32,
+        cols: u32,
+        entries: u32,
+        parts: u32,
+        slice: u32,
+        begin: u32,
+        end: u32,
+        read_c: u32,
+        chunks: u32,
+        blocks: u32,
+        stride_b: u32,
+        stride_c: u32,
+        alpha: f32,
+        beta: f32,
+    }
+}
+
+/// Constants that depend on the device.
+struct Policy {
+    workgroup_size: u32,
+    /// Lanes that share a row at the most.
+    most_lanes: u32,
+    /// Entries, or steps of a merge, of a team.
+    items: u32,
+    /// Places of a row that one dispatch takes at the most.
+    most_places: u32,
+}
+
+fn policy(profile: &DeviceProfile) -> Policy {
+    if profile.is_cpu() {
+        // Mesa's driver ends all loops of an invocation after 65535 rounds together.
+        Policy { workgroup_size: 64, most_lanes: 8, items: 64, most_places: 1 << 14 }
+    } else {
+        // NVIDIA H100, 2^20 rows, 32 columns, GFLOP/s with 32, 64, 128 items: csr-merge 1143, 1128, 1077 for 16 a row at random,
+        // 1067, 1022, 922 for a power law, 774, 711, 589 for an arrow. Workgroups of 64 to 256 are alike.
+        Policy { workgroup_size: 256, most_lanes: 32, items: 32, most_places: 1 << 20 }
+    }
+}
+
+/// Lanes of a team, a power of two: idle ones cost, and so do teams beside each other, which read the same entries, as
+/// much as [`ENTRY_COST`] lanes each.
+fn lanes(chunks: u32, most: u32) -> u32 {
+    let numbers = (0..=most.ilog2()).map(|bits| 1 << bits);
+    numbers.min_by_key(|&lanes| chunks.div_ceil(lanes) * (lanes + ENTRY_COST)).unwrap_or(1)
+}
+
+/// NVIDIA H100, 16 a row, 33 columns: 863 GFLOP/s with 16 lanes, 723 with 32, 622 with 8.
+const ENTRY_COST: u32 = 12;
+
+/// Entries of rows that do not fall.
+struct Terms {
+    row_idxs: Binding,
+    /// Columns, and then values; none where `values` are rows of products.
+    col_idxs: Option<Binding>,
+    values: Binding,
+    /// The number of each entry in the two lists above, where they are in another order.
+    order: Option<Binding>,
+    len: u64,
+}
+
+pub(super) struct Lowering<'a> {
+    spmm: &'a Spmm,
+    matrix: Stored,
+    profile: &'a DeviceProfile,
+    policy: Policy,
+    program: Program,
+    /// Elements that an invocation has of a row: four, or one.
+    chunk: u32,
+    /// Chunks of a row, and from one row to the next of B and of C.
+    chunks: u32,
+    stride_b: u32,
+    stride_c: u32,
+    lanes: u32,
+}
+
+impl<'a> Lowering<'a> {
+    /// Strides fit 32 bits where operands do, or do not matter, since there is one row.
+    pub(super) fn new(
+        spmm: &'a Spmm,
+        profile: &'a DeviceProfile,
+        program: Program,
+        ldb: usize,
+        ldc: usize,
+    ) -> Self {
+        let mut policy = policy(profile);
+        let n = spmm.n as u32;
+        let (stride_b, stride_c) = (ldb as u32, ldc as u32);
+        let fours = [spmm.n, ldb, ldc].iter().all(|extent| extent % 4 == 0);
+        let chunk = if fours && program.variant != "csr-scalar" { 4 } else { 1 };
+        let chunks = n / chunk;
+        let mut team = lanes(chunks, policy.most_lanes);
+        if let Some((workgroup_size, lanes, items)) = spmm.tile {
+            (policy.workgroup_size, policy.items, team) = (workgroup_size, items, lanes);
+        }
+        let matrix = spmm.matrix;
+        let (stride_b, stride_c) = (stride_b / chunk, stride_c / chunk);
+        Self { spmm, matrix, profile, policy, program, chunk, chunks, stride_b, stride_c, lanes: team }
+    }
+
+    pub(super) fn lower(mut self, product: bool) -> Result<Program> {
+        if !product {
+            self.scale();
+            return Ok(self.program);
+        }
+        match (self.matrix.format, self.program.variant) {
+            (Format::Csr, "csr-scalar") => self.scalar(),
+            (Format::Csr, "csr-merge") => self.merge(),
+            (Format::Csr, _) => {
+                self.rows("sparse/spmm_csr_vector", "spmm_csr_vector", self.values_at(3), 3, u32::MAX);
+            }
+            (Format::Ell { width }, _) => self.ell(width),
+            (Format::Jds, _) => {
+                let longest = self.matrix.longest as u32;
+                self.rows("sparse/spmm_jds", "spmm_jds", self.values_at(4), 4, longest);
+            }
+            (Format::Sell { .. }, _) => {
+                self.rows("sparse/spmm_sell", "spmm_sell", self.values_at(4), 4, u32::MAX);
+            }
+            (Format::Hybrid { width, list, sorted }, _) => {
+                if width > 0 {
+                    self.ell(width);
+                } else {
+                    self.scale();
+                }
+                if list > 0 {
+                    self.coo(2, list, sorted)?;
+                }
+            }
+            (Format::Coo { sorted }, _) => {
+                self.scale();
+                self.coo(0, self.matrix.entries, sorted)?;
+            }
+            (Format::Csc, _) => {
+                self.scale();
+                self.csc()?;
+            }
+        }
+        Ok(self.program)
+    }
+
+    /// Of a kernel that writes C, at this binding.
+    fn spec(&self, result: u32) -> Spec {
+        Spec::new()
+            .constant("WORKGROUP_SIZE", self.policy.workgroup_size)
+            .constant("LANES", self.lanes)
+            .constant("RESULT_BINDING", result)
+            .alias("Chunk", if self.chunk == 4 { "vec4<f32>" } else { "f32" })
+    }
+
+    /// Of a kernel that reads values at this binding, and B and C behind them.
+    fn values_at(&self, binding: u32) -> Spec {
+        let spec = self.spec(binding + 2).constant("DENSE_BINDING", binding + 1);
+        self.matrix.values_at(binding, spec)
+    }
+
+    fn params(&self) -> Params {
+        let spmv::Params { rows, cols, entries, parts, slice, begin, end, .. } =
+            spmv::Params::of(self.matrix);
+        Params {
+            rows,
+            cols,
+            entries,
+            parts,
+            slice,
+            begin,
+            end,
+            read_c: u32::from(self.spmm.beta != 0.0),
+            chunks: self.chunks,
+            blocks: self.chunks.div_ceil(self.lanes),
+            stride_b: self.stride_b,
+            stride_c: self.stride_c,
+            alpha: self.spmm.alpha,
+            beta: self.spmm.beta,
+        }
+    }
+
+    fn operand(&self, index: usize) -> Binding {
+        Binding::operand(index, &self.program.operands)
+    }
+
+    fn b(&self) -> Binding {
+        self.operand(self.program.operands.len() - 2)
+    }
+
+    fn c(&self) -> Binding {
+        self.operand(self.program.operands.len() - 1)
+    }
+
+    /// Workgroups for so many teams, for each block of columns.
+    fn teams(&self, teams: u64) -> Grid {
+        let at_once = u64::from(self.policy.workgroup_size / self.lanes);
+        Grid::fold(teams.div_ceil(at_once) * u64::from(self.chunks.div_ceil(self.lanes)))
+    }
+
+    /// Workgroups for so many invocations.
+    fn invocations(&self, invocations: u64) -> Grid {
+        Grid::fold(invocations.div_ceil(u64::from(self.policy.workgroup_size)))
+    }
+
+    /// C = beta C.
+    fn scale(&mut self) {
+        let kernel = self.program.kernel(Kernel::library("sparse/spmm_scale", "spmm_scale", self.spec(1)));
+        let (params, c, grid) = (self.params(), self.c(), self.teams(self.matrix.rows as u64));
+        self.program.dispatch(kernel, &params, vec![c], grid);
+    }
+
+    /// Places down the columns, of rows or of the first part of a hybrid.
+    fn ell(&mut self, width: usize) {
+        self.rows("sparse/spmm_ell", "spmm_ell", self.values_at(2), 2, width as u32);
+    }
+
+    /// One team a row.
+    fn rows(&mut self, file: &'static str, entry: &'static str, spec: Spec, lists: usize, end: u32) {
+        let grid = self.teams(self.matrix.rows as u64);
+        self.over_places(Kernel::library(file, entry, spec), grid, lists, end);
+    }
+
+    /// One invocation an element.
+    fn scalar(&mut self) {
+        let kernel = Kernel::library("sparse/spmm_csr_scalar", "spmm_csr_scalar", self.values_at(3));
+        let grid = self.invocations(self.matrix.rows as u64 * self.spmm.n as u64);
+        self.over_places(kernel, grid, 3, u32::MAX);
+    }
+
+    /// Dispatches over parts of rows; those behind the first add to what is there. `lists` come before B and C.
+    fn over_places(&mut self, kernel: Kernel, grid: Grid, lists: usize, end: u32) {
+        let kernel = self.program.kernel(kernel);
+        for (begin, end) in windows(self.matrix.longest as u32, end, self.policy.most_places) {
+            let first = Params { begin, end, ..self.params() };
+            let params = if begin == 0 { first } else { Params { read_c: 1, beta: 1.0, ..first } };
+            let bindings = (0..lists).map(|i| self.operand(i)).chain([self.b(), self.c()]).collect();
+            self.program.dispatch(kernel, &params, bindings, grid);
+        }
+    }
+
+    /// C = alpha A B + beta C, for compressed rows.
+    fn merge(&mut self) {
+        let (items, teams) = self.share(self.matrix.rows as u64 + self.matrix.entries as u64);
+        let bounds = spmv::split(&mut self.program, self.matrix, items, self.policy.workgroup_size);
+        let carries = self.carries(teams);
+        let spec = self.values_at(3).constant("ITEMS", items);
+        let kernel = self.program.kernel(Kernel::library("sparse/spmm_csr_merge", "spmm_csr_merge", spec));
+        let params = Params { parts: teams as u32, ..self.params() };
+        let lists = [0, 1, 2].map(|i| self.operand(i));
+        let bindings = lists.into_iter().chain([self.b(), self.c()]).chain(carries).chain([bounds]).collect();
+        let grid = self.teams(teams);
+        self.program.dispatch(kernel, &params, bindings, grid);
+        if teams > 1 {
+            let [row_idxs, values] = carries;
+            self.add_terms(Terms { row_idxs, col_idxs: None, values, order: None, len: teams });
+        }
+    }
+
+    /// Steps of a team and how many teams there are: as the policy says, or fewer, so that what they carry can be bound.
+    fn share(&self, steps: u64) -> (u32, u64) {
+        let most = self.profile.limits.max_storage_binding / (4 * self.spmm.n as u64);
+        let items = u64::from(self.policy.items).max(steps.div_ceil(most.max(1)));
+        (items as u32, steps.div_ceil(items))
+    }
+
+    /// Scratch for a row and its sums of so many teams.
+    fn carries(&mut self, teams: u64) -> [Binding; 2] {
+        let sums = 4 * teams * self.spmm.n as u64;
+        [4 * teams, sums].map(|bytes| self.program.scratch(bytes))
+    }
+
+    /// C += alpha A B, for entries by coordinates, which are operands from number `first` on.
+    fn coo(&mut self, first: usize, entries: usize, sorted: bool) -> Result<()> {
+        let [row_idxs, cols, values] = [0, 1, 2].map(|i| self.operand(first + i));
+        if sorted {
+            let len = entries as u64;
+            self.add_terms(Terms { row_idxs, col_idxs: Some(cols), values, order: None, len });
+            return Ok(());
+        }
+        let numbers = self.program.scratch(4 * entries as u64);
+        self.number(entries, vec![numbers], false);
+        self.add_unsorted(row_idxs, cols, values, numbers, entries)
+    }
+
+    /// C += alpha A B, for compressed columns.
+    fn csc(&mut self) -> Result<()> {
+        let entries = self.matrix.entries;
+        let bytes = 4 * entries as u64;
+        let [numbers, cols] = [bytes, bytes].map(|bytes| self.program.scratch(bytes));
+        self.number(entries, vec![numbers, cols, self.operand(0)], true);
+        self.add_unsorted(self.operand(1), cols, self.operand(2), numbers, entries)
+    }
+
+    /// The number of each entry, and its column if pointers are given.
+    fn number(&mut self, entries: usize, bindings: Vec<Binding>, columns: bool) {
+        let spec =
+            Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size).flag("COLUMNS", columns);
+        let kernel = self.program.kernel(Kernel::library("sparse/spmm_number", "spmm_number", spec));
+        let params = spmv::Params { entries: entries as u32, ..spmv::Params::of(self.matrix) };
+        let grid = self.invocations(entries as u64);
+        self.program.dispatch(kernel, &params, bindings, grid);
+    }
+
+    /// Sorts the numbers of entries by their rows, stably, and adds the sums of rows.
+    fn add_unsorted(
+        &mut self,
+        row_idxs: Binding,
+        cols: Binding,
+        values: Binding,
+        numbers: Binding,
+        entries: usize,
+    ) -> Result<()> {
+        let [row_idxs, order] =
+            spmv::sort_by_row(&mut self.program, self.profile, self.matrix, [row_idxs, numbers], entries)?;
+        let (col_idxs, order, len) = (Some(cols), Some(order), entries as u64);
+        self.add_terms(Terms { row_idxs, col_idxs, values, order, len });
+        Ok(())
+    }
+
+    /// Adds the sums of rows to C; then those of what teams carry, until there is one team.
+    fn add_terms(&mut self, mut terms: Terms) {
+        while terms.len > 0 {
+            let (items, teams) = self.share(terms.len);
+            let spec = if terms.col_idxs.is_some() {
+                self.values_at(3)
+            } else {
+                self.spec(3).flag("PRODUCTS", true)
+            };
+            let mut spec = spec.constant("ITEMS", items);
+            let mut bindings = vec![terms.row_idxs];
+            bindings.extend(terms.col_idxs);
+            bindings.push(terms.values);
+            if terms.col_idxs.is_some() {
+                bindings.push(self.b());
+            }
+            bindings.push(self.c());
+            if let Some(order) = terms.order {
+                bindings.push(order);
+                spec = spec.flag("ORDERED", true);
+            }
+            let mut next = Terms { col_idxs: None, order: None, len: 0, ..terms };
+            if teams > 1 {
+                let first = bindings.len() as u32 + 1;
+                let carries = self.carries(teams);
+                spec = spec
+                    .flag("CARRIES", true)
+                    .constant("CARRY_ROWS_BINDING", first)
+                    .constant("CARRY_SUMS_BINDING", first + 1);
+                bindings.extend(carries);
+                let [row_idxs, values] = carries;
+                next = Terms { row_idxs, values, len: teams, ..next };
+            }
+            let kernel = self.program.kernel(Kernel::library("sparse/spmm_coo", "spmm_coo", spec));
+            let params = Params { entries: terms.len as u32, parts: teams as u32, ..self.params() };
+            let grid = self.teams(teams);
+            self.program.dispatch(kernel, &params, bindings, grid);
+            terms = next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lanes;
+
+    #[test]
+    fn lanes_leave_few_idle_and_few_teams_beside_each_other() {
+        assert_eq!(
+            [1, 2, 3, 8, 9, 16, 31, 32, 33, 64].map(|chunks| lanes(chunks, 32)),
+            [1, 2, 4, 8, 16, 16, 32, 32, 16, 32]
+        );
+        assert_eq!([3, 8, 9, 1000].map(|chunks| lanes(chunks, 8)), [4, 8, 8, 8]);
+    }
+}

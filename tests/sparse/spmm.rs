@@ -1,0 +1,269 @@
+//! Every format and variant of `Spmm` against the reference.
+
+use super::spmv::{any_columns, arrow, banded, every_format, halved, matrix, ragged, uniform};
+use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
+use tilework::prelude::*;
+use tilework::program::{DeviceProfile, Op};
+use tilework::reference::{spmm, spmm_bound};
+use tilework::sparse::{Csr, Format, SparseMatrix, Stored};
+use tilework::{DType, ErrorKind, Result};
+
+fn run(gpu: &Gpu, a: &DeviceMatrix, op: &Spmm, b: &[f32], c: &[f32]) -> Result<Vec<f32>> {
+    let (b, c) = (gpu.upload(b)?, gpu.upload(c)?);
+    let mut rec = gpu.recorder();
+    op.plan::<f32>(gpu)?.record(&mut rec, a, &b, &c)?;
+    rec.submit()?;
+    c.read()
+}
+
+/// `auto`, and the variants of a format.
+fn names(format: Format) -> impl Iterator<Item = &'static str> {
+    let of_format = move |name: &&str| name.split('-').next() == Some(format.name());
+    std::iter::once("auto").chain(Spmm::variants().iter().map(|v| v.name).filter(of_format))
+}
+
+/// Rows of `ld` elements with those of `list` at their front, and `fill` behind.
+fn spread(list: &[f32], rows: usize, n: usize, ld: usize, fill: f32) -> Vec<f32> {
+    let mut out = vec![fill; if rows * n == 0 { 0 } else { (rows - 1) * ld + n }];
+    for row in 0..rows {
+        for j in 0..n {
+            out[row * ld + j] = list[row * n + j];
+        }
+    }
+    out
+}
+
+/// What to multiply with.
+#[derive(Clone, Copy, Debug)]
+struct Dense {
+    n: usize,
+    ldb: usize,
+    ldc: usize,
+    alpha: f32,
+    beta: f32,
+    half: bool,
+}
+
+impl Dense {
+    fn of(n: usize) -> Self {
+        Self { n, ldb: n, ldc: n, alpha: 1.0, beta: 0.0, half: false }
+    }
+}
+
+/// Runs a product on a device in all formats and variants, each tuned by `tune`.
+fn check_tuned(device: &Device, csr: &Csr, dense: Dense, tune: impl Fn(Spmm) -> Spmm) {
+    let Dense { n, ldb, ldc, alpha, beta, half } = dense;
+    let mut random = Random::new((csr.entries() + n) as u64);
+    let (b, c) = (random.elements::<f32>(csr.cols * n), random.elements::<f32>(csr.rows * n));
+    let want = spmm(alpha, csr, &b, n, beta, &c).unwrap();
+    let bound = spmm_bound(alpha, csr, &b, n, beta, &c).unwrap();
+    let (b, c) = (spread(&b, csr.cols, n, ldb, f32::NAN), spread(&c, csr.rows, n, ldc, 7.5));
+    for host in every_format(csr) {
+        let a = if half { host.upload_f16(&device.gpu) } else { host.upload(&device.gpu) }.unwrap();
+        for variant in names(a.stored().format) {
+            let op = Spmm::new(a.stored(), n).alpha(alpha).beta(beta).ldb(ldb).ldc(ldc).variant(variant);
+            let what = format!("{}: {variant} {dense:?} {:?}", device.label, a.stored());
+            let got = run(&device.gpu, &a, &tune(op), &b, &c).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let inside: Vec<f32> = got.chunks(ldc.max(1)).flat_map(|row| row[..n].iter().copied()).collect();
+            assert_close(&what, &numbers(&inside), &want, &bound);
+            assert!(got.chunks(ldc.max(1)).all(|row| row[n..].iter().all(|&gap| gap == 7.5)), "{what}");
+        }
+    }
+}
+
+fn check(device: &Device, csr: &Csr, dense: Dense) {
+    check_tuned(device, csr, dense, |op| op);
+}
+
+#[test]
+fn every_format_and_variant_matches_reference() {
+    for device in devices() {
+        check(device, &ragged(300, 200, 150), Dense::of(8));
+        check(device, &ragged(300, 200, 150), Dense { alpha: -0.5, beta: 2.0, ..Dense::of(5) });
+        if device.main {
+            check(device, &arrow(700), Dense { beta: 1.0, ..Dense::of(32) });
+            check(device, &uniform(150, 300, 16), Dense { alpha: 0.0, beta: 0.5, ..Dense::of(4) });
+            // Several blocks of columns, the last not full; vectors of four, and single elements.
+            check(device, &uniform(90, 60, 10), Dense::of(260));
+            check(device, &banded(60, 3), Dense::of(131));
+            check(device, &uniform(300, 300, 1), Dense::of(1));
+        }
+    }
+}
+
+#[test]
+fn rows_with_gaps_between_match_reference() {
+    for device in devices().iter().filter(|device| device.main) {
+        let csr = ragged(200, 150, 90);
+        // Vectors of four can be read in the first only.
+        for (ldb, ldc) in [(24, 28), (21, 20), (20, 23)] {
+            check(device, &csr, Dense { ldb, ldc, beta: 1.0, ..Dense::of(20) });
+        }
+    }
+}
+
+#[test]
+fn values_of_f16_match_reference() {
+    for device in devices() {
+        let csr = halved(ragged(201, 150, 90));
+        check(device, &csr, Dense { half: true, ..Dense::of(12) });
+        check(device, &csr, Dense { half: true, beta: -1.0, ..Dense::of(3) });
+    }
+}
+
+#[test]
+fn small_and_empty_matrices_match_reference() {
+    for device in devices().iter().filter(|device| device.main) {
+        for (rows, cols) in [(0, 0), (0, 5), (5, 0), (1, 1), (1, 70), (70, 1)] {
+            for n in [0, 1, 4] {
+                check(
+                    device,
+                    &uniform(rows, cols, usize::from(cols > 0)),
+                    Dense { beta: 0.5, ..Dense::of(n) },
+                );
+                check(device, &uniform(rows, cols, 0), Dense::of(n));
+            }
+        }
+    }
+}
+
+#[test]
+fn shares_of_every_size_match_reference() {
+    for device in devices().iter().filter(|device| device.main) {
+        let csr = ragged(400, 300, 250);
+        // Those of cards; and so small that carries have carries.
+        for (workgroup_size, lanes, items) in [(256, 8, 64), (32, 4, 7), (4, 1, 2)] {
+            check_tuned(device, &csr, Dense::of(12), |op| op.tile(workgroup_size, lanes, items));
+        }
+    }
+}
+
+#[test]
+fn rows_longer_than_one_dispatch_takes_match_reference() {
+    for device in devices().iter().filter(|device| device.main) {
+        let csr =
+            matrix(20, 500, |row, random| any_columns(random, if row == 10 { 70_000 } else { row % 3 }, 500));
+        check(device, &csr, Dense::of(2));
+    }
+}
+
+#[test]
+fn nan_goes_through_where_it_is_and_not_out_of_what_is_not_read() {
+    let Some(gpu) = gpu() else { return };
+    let mut csr = banded(40, 1);
+    csr.values[10] = f32::NAN;
+    let n = 4;
+    // A row of B that no entry meets.
+    csr.cols = 41;
+    let mut b = vec![1.0; 41 * n];
+    b[40 * n..].fill(f32::NAN);
+    let want = spmm(1.0, &csr, &b, n, 0.0, &vec![0.0; 40 * n]).unwrap();
+    assert_eq!(want.iter().filter(|c| c.is_nan()).count(), n);
+    for host in every_format(&csr) {
+        let a = host.upload(gpu).unwrap();
+        for variant in names(a.stored().format) {
+            let op = Spmm::new(a.stored(), n).variant(variant);
+            let c = run(gpu, &a, &op, &b, &vec![f32::NAN; 40 * n]).unwrap();
+            let nan: Vec<bool> = c.iter().map(|c| c.is_nan()).collect();
+            assert_eq!(nan, want.iter().map(|c| c.is_nan()).collect::<Vec<_>>(), "{variant}");
+        }
+    }
+}
+
+#[test]
+fn same_bits_come_again() {
+    let Some(gpu) = gpu() else { return };
+    let csr = ragged(300, 200, 150);
+    let b = Random::new(1).elements::<f32>(200 * 8);
+    for host in every_format(&csr) {
+        let a = host.upload(gpu).unwrap();
+        for variant in names(a.stored().format) {
+            let op = Spmm::new(a.stored(), 8).variant(variant);
+            let bits =
+                || run(gpu, &a, &op, &b, &[0.0; 2400]).unwrap().into_iter().map(f32::to_bits).collect();
+            let first: Vec<u32> = bits();
+            assert_eq!(first, bits(), "{variant}");
+        }
+    }
+}
+
+#[test]
+fn lists_of_other_origin_stay_within_their_bounds() {
+    let Some(gpu) = gpu() else { return };
+    // Pointers and indices that no check has seen: the result means nothing, and nothing beyond is touched.
+    let wild =
+        |n: usize| gpu.upload(&(0..n).map(|i| (i as u32).wrapping_mul(2_654_435_761)).collect::<Vec<_>>());
+    for format in [
+        Format::Csr,
+        Format::Csc,
+        Format::Coo { sorted: true },
+        Format::Ell { width: 4 },
+        Format::Jds,
+        Format::Sell { slice: 8, places: 800 },
+    ] {
+        let stored = Stored { rows: 200, cols: 150, entries: 800, longest: 9, format, values: DType::F32 };
+        for variant in names(format) {
+            let plan = Spmm::new(stored, 4).variant(variant).plan::<f32>(gpu).unwrap().into_executable();
+            let of = |o: &tilework::program::Operand| {
+                (wild(o.len).unwrap(), gpu.upload(&vec![1.0f32; o.len]).unwrap())
+            };
+            let operands: Vec<_> = plan.program().operands.iter().map(|o| (o.dtype, of(o))).collect();
+            let slices: Vec<_> = operands
+                .iter()
+                .map(|(dtype, (indices, values))| match dtype {
+                    DType::U32 => Slice::from(indices).untyped(),
+                    _ => Slice::from(values).untyped(),
+                })
+                .collect();
+            let mut rec = gpu.recorder();
+            plan.record(&mut rec, &slices).unwrap();
+            rec.submit().unwrap();
+            let (_, (_, c)) = operands.last().unwrap();
+            assert_eq!(c.read().unwrap().len(), 800, "{variant}");
+        }
+    }
+}
+
+#[test]
+fn what_a_share_carries_can_be_bound() {
+    let profile = DeviceProfile::webgpu_defaults();
+    let csr = Format::Csr;
+    let (rows, entries) = (1000, 8 << 20);
+    let stored = Stored { rows, cols: 1000, entries, longest: entries, format: csr, values: DType::F32 };
+    let program = Spmm::new(stored, 4096).lower(&profile).unwrap();
+    assert_eq!(program.variant, "csr-merge");
+    assert!(
+        program.scratch.iter().all(|&bytes| bytes <= profile.limits.max_storage_binding),
+        "{:?}",
+        program.scratch
+    );
+}
+
+#[test]
+fn what_is_wrong_is_refused() {
+    let refused = |result: Result<()>, kind: ErrorKind, text: &str| {
+        let e = result.unwrap_err();
+        assert!(e.kind() == kind && e.to_string().contains(text), "{e}");
+    };
+    let profile = DeviceProfile::webgpu_defaults();
+    let lower = |op: &Spmm| op.lower(&profile).map(drop);
+    let stored = ragged(100, 100, 10).stored().unwrap();
+    let op = Spmm::new(stored, 8);
+    refused(lower(&op.clone().variant("dia")), ErrorKind::InvalidArgument, "csr-merge");
+    refused(lower(&op.clone().variant("ell")), ErrorKind::InvalidArgument, "for another format");
+    refused(lower(&op.clone().ldb(7)), ErrorKind::Shape, "leading dimension of b is 7");
+    refused(lower(&op.clone().ldc(7)), ErrorKind::Shape, "leading dimension of c is 7");
+    refused(lower(&Spmm::new(stored, 1 << 20)), ErrorKind::TooLarge, "104857600 elements");
+    refused(lower(&op.ldb(usize::MAX)), ErrorKind::TooLarge, "b");
+    let no_slices = Stored { format: Format::Sell { slice: 0, places: 9 }, ..stored };
+    refused(lower(&Spmm::new(no_slices, 8)), ErrorKind::InvalidArgument, "slices of 0 rows");
+    let Some(gpu) = gpu() else { return };
+    let a = gpu.upload_matrix(&banded(10, 1)).unwrap();
+    let short = gpu.upload(&[1.0f32; 19]).unwrap();
+    refused(gpu.spmm(&a, &short, 2).map(drop), ErrorKind::Shape, "b");
+    let b = gpu.upload(&[1.0f32; 20]).unwrap();
+    let c = gpu.spmm(&a, &b, 2).unwrap().read().unwrap();
+    let want = spmm(1.0, &banded(10, 1), &[1.0; 20], 2, 0.0, &[0.0; 20]).unwrap();
+    let bound = spmm_bound(1.0, &banded(10, 1), &[1.0; 20], 2, 0.0, &[0.0; 20]).unwrap();
+    assert_close("gpu.spmm", &numbers(&c), &want, &bound);
+}
