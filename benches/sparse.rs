@@ -1,11 +1,16 @@
 //! Sparse matrices.
 
+#![allow(clippy::expect_used, reason = "a benchmark that cannot run has nothing better to do")]
+
 mod support;
 
 use support::{Bench, Case, centred, random};
 use tilework::Result;
+use tilework::io::matrix_market::{self, Matrix};
 use tilework::prelude::*;
-use tilework::sparse::{Csr, SparseMatrix};
+use tilework::sparse::{
+    ConjugateGradient, Coo, Csr, Duplicates, PageRank, Preconditioner, SparseMatrix, Target,
+};
 
 /// Makes a matrix of so many rows.
 type Maker = fn(usize) -> Csr;
@@ -17,6 +22,15 @@ fn main() -> Result<()> {
     }
     if bench.wants("spmm") {
         spmm(&mut bench)?;
+    }
+    if bench.wants("spconvert") {
+        spconvert(&mut bench)?;
+    }
+    if bench.wants("real") {
+        real(&mut bench)?;
+    }
+    if bench.wants("solve") {
+        solve(&mut bench)?;
     }
     bench.finish();
     Ok(())
@@ -84,19 +98,22 @@ fn spmv(bench: &mut Bench) -> Result<()> {
         ("arrow", arrow),
     ];
     for (name, matrix) in matrices {
-        let csr = matrix(n);
-        let name = format!("{n} rows, {name}");
-        one_matrix(bench, &name, &csr)?;
-        one_matrix(bench, &name, &csr.to_coo())?;
-        one_matrix(bench, &name, &csr.to_csc())?;
-        one_matrix(bench, &name, &csr.to_jds())?;
-        one_matrix(bench, &name, &csr.to_sell(32, 1024)?)?;
-        let seen = csr.analyse();
-        one_matrix(bench, &name, &csr.to_hybrid(seen.hybrid_width)?)?;
-        // A long row makes all of them long.
-        if seen.longest * n <= 4 * csr.entries() {
-            one_matrix(bench, &name, &csr.to_ell()?)?;
-        }
+        every_format(bench, &format!("{n} rows, {name}"), &matrix(n))?;
+    }
+    Ok(())
+}
+
+fn every_format(bench: &mut Bench, name: &str, csr: &Csr) -> Result<()> {
+    one_matrix(bench, name, csr)?;
+    one_matrix(bench, name, &csr.to_coo())?;
+    one_matrix(bench, name, &csr.to_csc())?;
+    one_matrix(bench, name, &csr.to_jds())?;
+    one_matrix(bench, name, &csr.to_sell(32, 1024)?)?;
+    let seen = csr.analyse();
+    one_matrix(bench, name, &csr.to_hybrid(seen.hybrid_width)?)?;
+    // A long row makes all of them long.
+    if seen.longest * csr.rows <= 4 * csr.entries() {
+        one_matrix(bench, name, &csr.to_ell()?)?;
     }
     Ok(())
 }
@@ -154,6 +171,147 @@ fn one_matrix(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix) -> Resu
                 Case { op: "spmv", variant: v.name, dtype, size: name.into(), cost: plan.program().cost };
             bench.device(&case, |rec| plan.record(rec, &a, &x, &y));
         }
+    }
+    Ok(())
+}
+
+/// Coordinates in no order to compressed rows, and compressed rows to every format.
+fn spconvert(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 20, 1 << 12);
+    let len = 16 * n;
+    let mut state = 1;
+    let mut index = || (0..len).map(|_| next(&mut state) % n as u32).collect::<Vec<_>>();
+    let (row_idxs, col_idxs) = (index(), index());
+    let coo = Coo { rows: n, cols: n, row_idxs, col_idxs, values: vec![1.0; len] };
+    one_conversion(bench, &format!("{len} entries in no order to csr"), &coo, Target::Csr)?;
+    let csr = scattered(n, 16);
+    for name in ["coo", "csc", "ell", "hybrid", "jds", "sell"] {
+        let Some(target) = Target::named(name) else { continue };
+        one_conversion(bench, &format!("{n} rows, 16 a row random, csr to {name}"), &csr, target)?;
+    }
+    one_conversion(bench, &format!("{n} rows, 16 a row random, csc to csr"), &csr.to_csc(), Target::Csr)
+}
+
+fn one_conversion(bench: &mut Bench, name: &str, from: &impl SparseMatrix, to: Target) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let a = gpu.upload_matrix(from)?;
+    let b = gpu.convert_matrix(&a, to)?;
+    for v in Spconvert::variants() {
+        let plan = Spconvert::new(a.stored(), b.stored()).variant(v.name).plan::<f32>(&gpu)?;
+        let cost = plan.program().cost;
+        let case = Case { op: "spconvert", variant: v.name, dtype: "f32", size: name.into(), cost };
+        bench.device(&case, |rec| plan.record(rec, &a, &b));
+    }
+    Ok(())
+}
+
+/// Real matrices, in the folder that TILEWORK_SPARSE names: each as it is, which a cache may hold, and repeated along the
+/// diagonal until none does. Those of few entries measure nothing but a launch, and are left out.
+fn real(bench: &mut Bench) -> Result<()> {
+    let Some(folder) = std::env::var_os("TILEWORK_SPARSE") else {
+        println!(
+            "real: skipped; TILEWORK_SPARSE names the folder of the matrices (.ci/oracles fetches them)"
+        );
+        return Ok(());
+    };
+    let listed = std::fs::read_dir(&folder).expect("TILEWORK_SPARSE names a folder");
+    let mut paths: Vec<_> = listed.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "mtx"));
+    paths.sort();
+    for path in paths {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let Matrix::Sparse(triplets) = matrix_market::read_file(&path)? else { continue };
+        let csr = Csr::from_triplets(&triplets, Duplicates::Sum)?;
+        if csr.entries() < 10_000 {
+            continue;
+        }
+        every_format(bench, &format!("{name}, resident"), &csr)?;
+        let copies = bench.scale(1usize << 24, 1 << 18).div_ceil(csr.entries());
+        every_format(bench, &format!("{name}, repeated"), &repeated(&csr, copies))?;
+    }
+    Ok(())
+}
+
+/// Copies of a matrix along the diagonal.
+fn repeated(csr: &Csr, copies: usize) -> Csr {
+    let mut all =
+        Csr { rows: csr.rows * copies, cols: csr.cols * copies, row_ptrs: vec![0], ..Csr::default() };
+    for copy in 0..copies {
+        let (entries, col) = ((copy * csr.entries()) as u32, (copy * csr.cols) as u32);
+        all.row_ptrs.extend(csr.row_ptrs[1..].iter().map(|ptr| ptr + entries));
+        all.col_idxs.extend(csr.col_idxs.iter().map(|c| c + col));
+        all.values.extend(&csr.values);
+    }
+    all
+}
+
+/// The negative Laplacian of n x n points.
+fn laplacian(n: usize) -> Csr {
+    let points = n * n;
+    let mut csr = Csr { rows: points, cols: points, row_ptrs: vec![0], ..Csr::default() };
+    for point in 0..points {
+        let (x, y) = (point % n, point / n);
+        let near = [
+            (y > 0).then(|| point - n),
+            (x > 0).then(|| point - 1),
+            Some(point),
+            (x + 1 < n).then(|| point + 1),
+            (y + 1 < n).then(|| point + n),
+        ];
+        for col in near.into_iter().flatten() {
+            csr.col_idxs.push(col as u32);
+            csr.values.push(if col == point { 4.0 } else { -1.0 });
+        }
+        csr.row_ptrs.push(csr.col_idxs.len() as u32);
+    }
+    csr
+}
+
+/// A batch of iterations of each solver on the grid of 1024 x 1024 points, in two formats; with the beginning, which counts
+/// as nothing. And a solution as the host sees it.
+fn solve(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1024, 64);
+    let batch = bench.scale(64, 16);
+    let csr = laplacian(n);
+    let gpu = bench.gpu.clone();
+    // Each entry a link, all alike.
+    let t = Csr { values: vec![1.0; csr.entries()], ..csr.clone() }.transitions()?;
+    let rows = n * n;
+    let (b, x) = (random(&gpu, rows, centred)?, gpu.alloc_zeroed::<f32>(rows)?);
+    let size = |format: &str| format!("{n} x {n} grid, {format}, {batch} iterations");
+    for (format, a, t) in [
+        ("csr", gpu.upload_matrix(&csr)?, gpu.upload_matrix(&t)?),
+        ("ell", gpu.upload_matrix(&csr.to_ell()?)?, gpu.upload_matrix(&t.to_ell()?)?),
+    ] {
+        let cg = ConjugateGradient::new(a.stored()).tolerance(0.0).check_every(batch);
+        for (variant, cg) in
+            [("cg", cg.clone()), ("cg-jacobi", cg.clone().preconditioner(Preconditioner::Jacobi))]
+        {
+            let solver = gpu.conjugate_gradient(&cg)?;
+            let case =
+                Case { op: "solve", variant, dtype: "f32", size: size(format), cost: solver.program().cost };
+            bench.device(&case, |rec| {
+                // From the same guess, so that no run comes to an end.
+                rec.clear(&x)?;
+                solver.record_start(rec, &a, &b, &x)?;
+                solver.record_steps(rec, &a, &b, &x)
+            });
+            let iterations = 8 * batch;
+            let solver = gpu.conjugate_gradient(&cg.iterations(iterations).check_every(16))?;
+            bench.host(&format!("solve/{variant}/{n} x {n} grid, {format}, {iterations} iterations"), || {
+                let mut rec = gpu.recorder();
+                rec.clear(&x).and_then(|()| rec.submit()).expect("clears");
+                let solution = solver.solve(&a, &b, &x, |_, _| ()).expect("runs");
+                assert_eq!(solution.iterations, iterations);
+            });
+        }
+        let rank = gpu.page_rank(&PageRank::new(t.stored()).tolerance(0.0).check_every(batch))?;
+        let cost = rank.program().cost;
+        let case = Case { op: "solve", variant: "page-rank", dtype: "f32", size: size(format), cost };
+        bench.device(&case, |rec| {
+            rank.record_start(rec, &t, None, &x)?;
+            rank.record_steps(rec, &t, None, &x)
+        });
     }
     Ok(())
 }

@@ -2,8 +2,10 @@
 
 mod calls;
 mod matrix;
+mod solver;
 
 pub use matrix::DeviceMatrix;
+pub use solver::Solver;
 
 use crate::element::{DType, Element};
 use crate::error::Result;

@@ -30,10 +30,16 @@ mod elementwise {
 mod examples {
     #[path = "../../examples/streaming/mod.rs"]
     mod streaming;
+    use streaming as failure;
+
+    #[path = "../../examples/matrices/mod.rs"]
+    mod matrices;
 
     mod cnn;
     mod image;
+    mod pagerank;
     mod rows;
+    mod solve;
     mod wordcount;
 }
 mod image {
@@ -84,6 +90,11 @@ mod readme;
 mod runtime;
 mod shaders;
 mod sparse {
+    mod conjugate_gradient;
+    mod page_rank;
+    mod power;
+    mod real;
+    mod spconvert;
     mod spmm;
     mod spmv;
 }

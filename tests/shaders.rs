@@ -31,8 +31,13 @@ fn programs_of(
         .collect()
 }
 
+/// Ops, and what drives them with kernels of its own.
+fn ops() -> impl Iterator<Item = &'static OpInfo> {
+    tilework::ops().chain(tilework::sparse::SOLVERS)
+}
+
 fn programs() -> Vec<(String, Program, &'static [Translation], Requires)> {
-    profiles().iter().flat_map(|profile| tilework::ops().flat_map(|op| programs_of(op, profile))).collect()
+    profiles().iter().flat_map(|profile| ops().flat_map(|op| programs_of(op, profile))).collect()
 }
 
 /// Every distinct kernel of every variant, and those of the runtime.
@@ -165,7 +170,7 @@ fn params_and_bindings_agree_with_rust() {
 #[test]
 fn programs_stay_within_the_limits_of_their_device() {
     for profile in profiles() {
-        for op in tilework::ops() {
+        for op in ops() {
             for (what, program, ..) in programs_of(op, &profile) {
                 for dispatch in &program.dispatches {
                     if let tilework::program::Grid::Direct(grid) = dispatch.grid {

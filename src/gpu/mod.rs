@@ -28,6 +28,7 @@ pub use executable::{Executable, RawSlice};
 pub use kernel::{Arg, OwnKernel};
 pub use recorder::{Encoder, Recorder};
 pub use timer::{Clock, Measurement, Timing};
+pub use transfer::Readback;
 
 use crate::error::{Error, ErrorKind, Result, err};
 use crate::program::{Ceilings, DeviceProfile};

@@ -6,6 +6,8 @@ use super::{Buffer, Gpu, Slice, lock};
 use crate::element::Element;
 use crate::error::{Result, err};
 use futures_intrusive::channel::shared::{OneshotReceiver, oneshot_channel};
+use std::fmt;
+use std::marker::PhantomData;
 use std::sync::{Arc, Condvar, Mutex, Weak};
 
 /// Bytes carried by one staging buffer; longer transfers take several.
@@ -101,11 +103,33 @@ impl<T: Element> Slice<'_, T> {
         let gpu = &self.buffer.gpu;
         let mut out: Vec<T> = Vec::with_capacity(self.len);
         for part in self.parts()? {
-            let pending = Pending::start(gpu, &self.buffer.memory.raw.buffer, part, None)?;
-            gpu.wait_for(Some(pending.submission.clone()), None)?;
-            pending.finish(&mut out)?;
+            Pending::start(gpu, &self.buffer.memory.raw.buffer, part, None)?.wait(&mut out)?;
         }
         Ok(out)
+    }
+
+    /// Submits the copy to the host and returns at once: work that is submitted later does not hold it up, as it would
+    /// hold up [`read`](Self::read).
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[1.0f32, 2.0])?;
+    /// let before = x.slice(..)?.start_read()?;
+    /// x.write(&[3.0, 4.0])?;
+    /// assert_eq!(before.wait()?, [1.0, 2.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Buffer::read`].
+    pub fn start_read(&self) -> Result<Readback<T>> {
+        let raw = &self.buffer.memory.raw.buffer;
+        let start = |part| Pending::start(&self.buffer.gpu, raw, part, None);
+        let parts = self.parts()?.into_iter().map(start).collect::<Result<_>>()?;
+        Ok(Readback { parts, len: self.len, element: PhantomData })
     }
 
     /// As [`Buffer::read_async`].
@@ -229,6 +253,12 @@ impl Pending {
         Ok(Self { gpu: gpu.clone(), raw, bytes, submission, mapped })
     }
 
+    /// Waits for the copy and appends the data.
+    fn wait<T: Element>(self, out: &mut Vec<T>) -> Result<()> {
+        self.gpu.wait_for(Some(self.submission.clone()), None)?;
+        self.finish(out)
+    }
+
     /// Appends the data. The mapping must be done.
     fn finish<T: Element>(self, out: &mut Vec<T>) -> Result<()> {
         let size = self.bytes.next_multiple_of(4);
@@ -246,6 +276,34 @@ impl Pending {
         })??;
         self.gpu.inner.staging.put(Direction::Down, self.raw);
         Ok(())
+    }
+}
+
+/// Elements on their way to the host: made by [`Slice::start_read`].
+#[must_use = "the elements come by `wait`"]
+pub struct Readback<T> {
+    parts: Vec<Pending>,
+    len: usize,
+    element: PhantomData<T>,
+}
+
+impl<T> fmt::Debug for Readback<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Readback({} elements)", self.len)
+    }
+}
+
+impl<T: Element> Readback<T> {
+    /// Waits for the copy, and for nothing submitted after it.
+    ///
+    /// # Errors
+    /// Device lost.
+    pub fn wait(self) -> Result<Vec<T>> {
+        let mut out = Vec::with_capacity(self.len);
+        for part in self.parts {
+            part.wait(&mut out)?;
+        }
+        Ok(out)
     }
 }
 

@@ -91,7 +91,7 @@ impl Stored {
     /// Its lists, in order.
     pub(crate) fn operands(&self, op: &str) -> Result<Vec<Operand>> {
         let Self { rows, cols, entries, longest, format, values } = *self;
-        let index = |name, len| Operand { name, dtype: DType::U32, len, access: Access::Read };
+        let index = index_list;
         let value = |name, len| Operand { name, dtype: values, len, access: Access::Read };
         Ok(match format {
             Format::Coo { .. } => {
@@ -168,23 +168,20 @@ impl Stored {
                 "{name}: values of {values}; a matrix has values of f32 or f16"
             ));
         }
-        let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
-        for operand in operands {
-            index_u32(&name, &format!("the number of elements of {}", operand.name), operand.len)?;
-            let bytes = round_up(operand.bytes(), 4);
-            if bytes > limit {
-                return Err(err!(
-                    TooLarge,
-                    "{name}: {} has {} elements of {}, {bytes} bytes, above the {limit} bytes of the largest storage \
-                     binding of {}; take a format with less padding, or multiply bands of rows, a call each",
-                    operand.name,
-                    operand.len,
-                    operand.dtype,
-                    profile.name
-                ));
-            }
+        check_operands(&name, operands, profile, "take a format with less padding, or multiply bands of rows")
+    }
+
+    /// That values are of f32, for what takes no others.
+    pub(crate) fn floats(&self, op: &str) -> Result<()> {
+        if self.values == DType::F32 {
+            return Ok(());
         }
-        Ok(())
+        Err(err!(
+            InvalidArgument,
+            "{}: values of {}; it takes values of f32: do this before values are rounded",
+            self.name(op),
+            self.values
+        ))
     }
 
     /// That a variant is for this format.
@@ -226,6 +223,36 @@ const LONG_ROW: usize = 1024;
 
 /// See [`LONG_ROW`].
 const OUTLIER: usize = 8;
+/// A list of indices that is read.
+pub(crate) fn index_list(name: &'static str, len: usize) -> Operand {
+    Operand { name, dtype: DType::U32, len, access: Access::Read }
+}
+
+/// That lists are counted in 32 bits, and that the device can bind them.
+pub(crate) fn check_operands(
+    name: &str,
+    operands: &[Operand],
+    profile: &DeviceProfile,
+    remedy: &str,
+) -> Result<()> {
+    let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
+    for operand in operands {
+        index_u32(name, &format!("the number of elements of {}", operand.name), operand.len)?;
+        let bytes = round_up(operand.bytes(), 4);
+        if bytes > limit {
+            return Err(err!(
+                TooLarge,
+                "{name}: {} has {} elements of {}, {bytes} bytes, above the {limit} bytes of the largest storage \
+                 binding of {}; {remedy}, a call each",
+                operand.name,
+                operand.len,
+                operand.dtype,
+                profile.name
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// One of the lists of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]

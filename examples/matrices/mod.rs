@@ -1,0 +1,215 @@
+//! What `solve` and `pagerank` share: matrices from files and to a device, vectors, a progress bar, and pictures.
+
+mod picture;
+
+use super::failure::open_file;
+pub(crate) use super::failure::{Failure, exit_code, open_gpu};
+use indicatif::{ProgressBar, ProgressStyle};
+#[cfg(test)]
+pub(crate) use picture::pattern;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tilework::io::matrix_market::{self, Dense, Matrix};
+use tilework::sparse::{Csr, Duplicates, Outcome, Solution};
+use tilework::{DeviceMatrix, Gpu};
+
+/// What `--format` may be.
+pub(crate) const FORMATS: [&str; 8] = ["auto", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
+
+fn read(path: &Path) -> Result<Matrix, Failure> {
+    let (file, _) = open_file(path)?;
+    let matrix = matrix_market::read(BufReader::with_capacity(1 << 20, file));
+    matrix.map_err(|e| Failure::from(e).at(path))
+}
+
+/// A sparse and square matrix; entries at one position are added up.
+pub(crate) fn read_square(path: &Path) -> Result<Csr, Failure> {
+    let Matrix::Sparse(triplets) = read(path)? else {
+        return Err(Failure::bad_input("an array file; a coordinate file is wanted").at(path));
+    };
+    if triplets.rows != triplets.cols || triplets.rows == 0 {
+        let (rows, cols) = (triplets.rows, triplets.cols);
+        return Err(Failure::bad_input(format!("{rows} x {cols}; it must be square, and not empty")).at(path));
+    }
+    Ok(Csr::from_triplets(&triplets, Duplicates::Sum)?)
+}
+
+/// A vector of `n` elements: a column or a row, as an array or by coordinates.
+pub(crate) fn read_vector(path: &Path, n: usize) -> Result<Vec<f32>, Failure> {
+    let matrix = read(path)?;
+    let (rows, cols) = match &matrix {
+        Matrix::Sparse(triplets) => (triplets.rows, triplets.cols),
+        Matrix::Dense(dense) => (dense.rows, dense.cols),
+    };
+    if rows.min(cols) != 1 || rows.max(cols) != n {
+        return Err(
+            Failure::bad_input(format!("{rows} x {cols}; a column of {n} elements is wanted")).at(path)
+        );
+    }
+    Ok(match matrix {
+        Matrix::Dense(dense) => dense.values,
+        Matrix::Sparse(triplets) => {
+            let mut values = vec![0.0; n];
+            for ((row, col), value) in triplets.row_idxs.iter().zip(&triplets.col_idxs).zip(&triplets.values)
+            {
+                values[*row.max(col) as usize] += value;
+            }
+            values
+        }
+    })
+}
+
+/// Brings a matrix to the device in this format, or the one that suits it; and says which, and why.
+pub(crate) fn upload(gpu: &Gpu, csr: &Csr, format: &str) -> Result<(DeviceMatrix, String), Failure> {
+    let seen = csr.analyse();
+    let (name, why) = match format {
+        "auto" => seen.format(),
+        _ => (format, "asked for by name".to_owned()),
+    };
+    let a = match name {
+        "coo" => gpu.upload_matrix(&csr.to_coo())?,
+        "csc" => gpu.upload_matrix(&csr.to_csc())?,
+        "ell" => gpu.upload_matrix(&csr.to_ell()?)?,
+        "jds" => gpu.upload_matrix(&csr.to_jds())?,
+        "hybrid" => gpu.upload_matrix(&csr.to_hybrid(seen.hybrid_width)?)?,
+        "sell" => gpu.upload_matrix(&csr.to_sell(32, 1024)?)?,
+        _ => gpu.upload_matrix(csr)?,
+    };
+    Ok((a, format!("{name} ({why})")))
+}
+
+/// What both programs can be told.
+pub(crate) struct Options {
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) tolerance: f32,
+    pub(crate) iterations: usize,
+    pub(crate) format: String,
+    pub(crate) adapter: Option<String>,
+    history: bool,
+    plot: Option<PathBuf>,
+    spy: Option<PathBuf>,
+}
+
+/// What the usage of a program says of them.
+pub(crate) const USAGE: &str = "\
+  --format NAME        auto, coo, csr, csc, ell, jds, hybrid or sell (auto)
+  --history            print the residual of every iteration
+  --plot FILE.svg      draw the residuals
+  --spy FILE.png       draw where the matrix has entries
+  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one); also --device
+";
+
+impl Options {
+    pub(crate) fn new(tolerance: f32, iterations: usize) -> Self {
+        Self {
+            output: None,
+            tolerance,
+            iterations,
+            format: "auto".into(),
+            adapter: None,
+            history: false,
+            plot: None,
+            spy: None,
+        }
+    }
+
+    /// Takes the option `--name`, which is none of the program's own.
+    pub(crate) fn take(&mut self, name: &str, args: &mut lexopt::Parser) -> Result<(), Failure> {
+        use lexopt::prelude::*;
+        match name {
+            "tol" => self.tolerance = args.value()?.parse()?,
+            "max-iter" => self.iterations = args.value()?.parse()?,
+            "format" => {
+                let format = args.value()?.string()?;
+                if !FORMATS.contains(&format.as_str()) {
+                    let text = format!("--format {format}: there are {}", FORMATS.join(", "));
+                    return Err(Failure::bad_input(text));
+                }
+                self.format = format;
+            }
+            "history" => self.history = true,
+            "plot" => self.plot = Some(args.value()?.into()),
+            "spy" => self.spy = Some(args.value()?.into()),
+            "adapter" | "device" => self.adapter = Some(args.value()?.string()?),
+            _ => return Err(lexopt::Arg::Long(name).unexpected().into()),
+        }
+        Ok(())
+    }
+
+    /// Draws where a matrix has entries, if that is asked for.
+    pub(crate) fn draw_pattern(&self, csr: &Csr, out: &mut dyn Write) -> Result<(), Failure> {
+        let Some(path) = &self.spy else { return Ok(()) };
+        picture::spy(path, csr)?;
+        say(out, &format!("{}: where the matrix has entries\n", path.display()))
+    }
+
+    /// Runs a solver under a bar of iterations, prints what it came to, and gives it.
+    pub(crate) fn watch(
+        &self,
+        out: &mut dyn Write,
+        solve: impl FnOnce(&mut dyn FnMut(usize, f64)) -> tilework::Result<Solution>,
+    ) -> Result<Solution, Failure> {
+        let bar = progress(self.iterations);
+        let start = Instant::now();
+        let solution = solve(&mut |iteration, residual| {
+            bar.set_position(iteration as u64);
+            bar.set_message(format!("{residual:.3e}"));
+        });
+        let milliseconds = 1e3 * start.elapsed().as_secs_f64();
+        bar.finish_and_clear();
+        let solution = solution?;
+        if self.history {
+            for (iteration, residual) in (first(&solution)..).zip(&solution.history) {
+                say(out, &format!("{iteration:>7} {residual:.6e}\n"))?;
+            }
+        }
+        let each = milliseconds / solution.iterations.max(1) as f64;
+        say(out, &format!("{solution}; {milliseconds:.3} ms, {each:.3} ms an iteration\n"))?;
+        Ok(solution)
+    }
+
+    /// Draws the residuals of `matrix` and writes the result, where that is asked for; then the exit code.
+    pub(crate) fn finish(
+        &self,
+        matrix: &Path,
+        what: &str,
+        solution: &Solution,
+        result: Vec<f32>,
+        gpu: &Gpu,
+        out: &mut dyn Write,
+    ) -> Result<u8, Failure> {
+        if let Some(path) = &self.plot {
+            let name = matrix.file_name().unwrap_or_default().to_string_lossy();
+            let title = format!("{name}: {} on {}", solution.outcome, gpu.profile().name);
+            picture::plot(path, &title, what, first(solution), &solution.history)?;
+            say(out, &format!("{}: the residuals\n", path.display()))?;
+        }
+        if let Some(path) = &self.output {
+            let dense = Dense { rows: result.len(), cols: 1, values: result };
+            matrix_market::write_file(path, &Matrix::Dense(dense))?;
+            say(out, &format!("{}: the result\n", path.display()))?;
+        }
+        Ok(u8::from(solution.outcome != Outcome::Converged))
+    }
+}
+
+/// The iteration of the first residual: some solvers have one before they begin.
+fn first(solution: &Solution) -> usize {
+    usize::from(solution.history.len() == solution.iterations)
+}
+
+pub(crate) fn say(out: &mut dyn Write, text: &str) -> Result<(), Failure> {
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::output(&e))
+}
+
+/// A bar of iterations on standard error, with the last residual; hidden where that is not a terminal.
+fn progress(iterations: usize) -> ProgressBar {
+    let bar = ProgressBar::new(iterations as u64);
+    let template = "{bar:30} {human_pos} of at most {human_len} iterations, residual {msg}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}

@@ -1,0 +1,149 @@
+//! The command line of `pagerank`.
+
+use super::matrices::{self, Failure, Options, exit_code, open_gpu, say};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+use tilework::Slice;
+use tilework::reference;
+use tilework::sparse::{Csr, PageRank};
+
+const USAGE: &str = "\
+usage: pagerank GRAPH.mtx [-o RANKS.mtx] ...
+
+  GRAPH.mtx            links from rows to columns, in a Matrix Market file, .mtx or .mtx.gz
+  -o RANKS.mtx         where all ranks go
+  --damping D          how often a walk goes on by a link (0.85)
+  --top N              nodes that are listed (20)
+  --unweighted         follow the links of a node alike, whatever their values are
+  --start FILE.mtx     where walks begin: not negative, and scaled to a sum of 1 (anywhere)
+  --tol T              moves of all ranks together that are small enough (1e-6): the residual
+  --max-iter N         iterations at the most (1000)
+";
+
+struct Request {
+    graph: PathBuf,
+    damping: f32,
+    top: usize,
+    unweighted: bool,
+    start: Option<PathBuf>,
+    options: Options,
+}
+
+/// Runs the program and gives its exit code.
+pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let result = parse(args).and_then(|request| match request {
+        Some(request) => rank(&request, out),
+        None => {
+            // A reader that has gone away is no failure.
+            let _ = write!(out, "{USAGE}{}", matrices::USAGE);
+            Ok(0)
+        }
+    });
+    exit_code("pagerank", result, err)
+}
+
+/// What is asked for, or nothing if `--help` is.
+fn parse(mut args: lexopt::Parser) -> Result<Option<Request>, Failure> {
+    use lexopt::prelude::*;
+    let (mut paths, mut options) = (Vec::new(), Options::new(1e-6, 1000));
+    let (mut damping, mut top, mut unweighted, mut start) = (0.85, 20, false, None);
+    while let Some(arg) = args.next()? {
+        match arg {
+            Short('o') => options.output = Some(args.value()?.into()),
+            Long("damping") => damping = args.value()?.parse()?,
+            Long("top") => top = args.value()?.parse()?,
+            Long("unweighted") => unweighted = true,
+            Long("start") => start = Some(PathBuf::from(args.value()?)),
+            Short('h') | Long("help") => return Ok(None),
+            Long(name) => {
+                let name = name.to_owned();
+                options.take(&name, &mut args)?;
+            }
+            Value(path) => paths.push(PathBuf::from(path)),
+            Short(_) => return Err(arg.unexpected().into()),
+        }
+    }
+    let [graph] = paths.try_into().map_err(|paths: Vec<PathBuf>| {
+        Failure::bad_input(format!("{} files named; usage: pagerank GRAPH.mtx (see --help)", paths.len()))
+    })?;
+    Ok(Some(Request { graph, damping, top, unweighted, start, options }))
+}
+
+fn rank(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
+    let Request { graph, damping, top, unweighted, start, options } = request;
+    let begin = Instant::now();
+    let mut links = matrices::read_square(graph)?;
+    let (n, entries) = (links.rows, links.entries());
+    if *unweighted {
+        links.values.fill(1.0);
+    }
+    let t = links.transitions().map_err(|e| Failure::from(e).at(graph))?;
+    let dangling = links.row_ptrs.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    let milliseconds = 1e3 * begin.elapsed().as_secs_f64();
+    let counted = format!("{n} nodes, {entries} links, {dangling} nodes without");
+    say(out, &format!("{}: {counted}; read in {milliseconds:.0} ms\n", graph.display()))?;
+    let start = start.as_ref().map(|path| begins(path, n)).transpose()?;
+    options.draw_pattern(&links, out)?;
+    let gpu = open_gpu(options.adapter.clone())?;
+    let (on_device, format) = matrices::upload(&gpu, &t, &options.format)?;
+    say(out, &format!("stored as {format}\n"))?;
+    let method = PageRank::new(on_device.stored())
+        .damping(*damping)
+        .personalised(start.is_some())
+        .tolerance(options.tolerance)
+        .iterations(options.iterations);
+    let solver = gpu.page_rank(&method)?;
+    let x = gpu.alloc::<f32>(n)?;
+    let first = start.as_ref().map(|start| gpu.upload(start)).transpose()?;
+    gpu.wait()?;
+    let solution = options
+        .watch(out, |progress| solver.run(&on_device, first.as_ref().map(Slice::from), &x, progress))?;
+    let x = x.read()?;
+    let moved = step(&t, *damping, start.as_deref(), &x)?;
+    say(out, &format!("by the processor: one more step moves ranks by {moved:.3e}\n"))?;
+    say(out, &table(&links, &x, *top))?;
+    options.finish(graph, "ranks moved by", &solution, x, &gpu, out)
+}
+
+/// Where walks begin, scaled to a sum of 1.
+fn begins(path: &std::path::Path, n: usize) -> Result<Vec<f32>, Failure> {
+    let values = matrices::read_vector(path, n)?;
+    let sum: f64 = values.iter().map(|&v| f64::from(v)).sum();
+    if values.iter().any(|v| !v.is_finite() || *v < 0.0) || sum <= 0.0 {
+        return Err(Failure::bad_input("values must be finite and not negative, and not all 0").at(path));
+    }
+    Ok(values.into_iter().map(|v| (f64::from(v) / sum) as f32).collect())
+}
+
+/// How far ranks move in a step that the processor takes.
+fn step(t: &Csr, damping: f32, start: Option<&[f32]>, x: &[f32]) -> Result<f64, Failure> {
+    let q = reference::spmv(1.0, t, x, 0.0, x)?;
+    let damping = f64::from(damping);
+    let rest = 1.0 - damping * q.iter().sum::<f64>();
+    let begin = |i: usize| start.map_or(1.0 / t.rows as f64, |start| f64::from(start[i]));
+    Ok((0..t.rows).map(|i| (damping * q[i] + rest * begin(i) - f64::from(x[i])).abs()).sum())
+}
+
+/// The nodes of highest rank, numbered from 1 as in the file.
+fn table(links: &Csr, ranks: &[f32], top: usize) -> String {
+    let mut order: Vec<usize> = (0..ranks.len()).collect();
+    order.sort_by(|&i, &j| ranks[j].total_cmp(&ranks[i]));
+    let mut incoming = vec![0; ranks.len()];
+    for &col in &links.col_idxs {
+        incoming[col as usize] += 1;
+    }
+    let mut text =
+        format!("{:>6} {:>9} {:>13} {:>9} {:>9}\n", "place", "node", "rank", "links in", "links out");
+    for (place, &node) in order.iter().take(top).enumerate() {
+        let outgoing = links.row_ptrs[node + 1] - links.row_ptrs[node];
+        text += &format!(
+            "{:>6} {:>9} {:>13.6e} {:>9} {outgoing:>9}\n",
+            place + 1,
+            node + 1,
+            ranks[node],
+            incoming[node]
+        );
+    }
+    text
+}

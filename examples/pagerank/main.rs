@@ -1,0 +1,27 @@
+//! Ranks the nodes of a graph on the device.
+//!
+//! ```sh
+//! cargo run --release --example pagerank -- 4elt.mtx --top 10 --spy 4elt.png
+//! cargo run --release --example pagerank -- web.mtx --damping 0.9 -o ranks.mtx
+//! ```
+//!
+//! A graph is a square matrix: an entry in row i and column j is a link from i to j. The processor takes one more step
+//! from the result, in f64, and says how far ranks move. Exit code 1 if it does not converge or the device fails, 2 for
+//! bad input, 3 if there is no adapter.
+
+mod cli;
+#[path = "../streaming/failure.rs"]
+mod failure;
+#[path = "../matrices/mod.rs"]
+mod matrices;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let code = cli::run(lexopt::Parser::from_env(), &mut out, &mut std::io::stderr());
+    // A reader that has gone away is no failure.
+    let _ = out.flush();
+    ExitCode::from(code)
+}

@@ -1,0 +1,27 @@
+//! Solves a sparse system of equations on the device.
+//!
+//! ```sh
+//! cargo run --release --example solve -- bcsstk16.mtx --spy bcsstk16.png --plot residuals.svg
+//! cargo run --release --example solve -- A.mtx b.mtx -o x.mtx --tol 1e-6
+//! ```
+//!
+//! The matrix must be symmetric and positive definite: it is solved by conjugate gradients, whose dots and step lengths stay on the
+//! device. Without `b` the right side is that whose solution is all ones. The processor forms the residual of the
+//! result in f64. Exit code 1 if it does not converge or the device fails, 2 for bad input, 3 if there is no adapter.
+
+mod cli;
+#[path = "../streaming/failure.rs"]
+mod failure;
+#[path = "../matrices/mod.rs"]
+mod matrices;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let code = cli::run(lexopt::Parser::from_env(), &mut out, &mut std::io::stderr());
+    // A reader that has gone away is no failure.
+    let _ = out.flush();
+    ExitCode::from(code)
+}

@@ -1,0 +1,109 @@
+// The diagonal of a matrix in any format, as its product with ones once all other entries are 0. One invocation takes
+// a place of the matrix, and finds its row by a search among `ptrs` where no list or rule tells it.
+#import workgroup/index
+
+const WORKGROUP_SIZE: u32 = 256u;
+
+struct Params {
+    rows: u32,
+    places: u32,
+    segments: u32, // rows, diagonals or slices that ptrs tell the begin of
+    slice: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+
+#if ENTRIES
+const COL_BINDING: u32 = 1u;
+@group(0) @binding(COL_BINDING) var<storage, read> col_idxs: array<u32>;
+@group(0) @binding(COL_BINDING + 1u) var<storage, read> values: array<f32>;
+@group(0) @binding(COL_BINDING + 2u) var<storage, read_write> kept: array<f32>;
+#if LISTED
+@group(0) @binding(1) var<storage, read> row_idxs: array<u32>;
+#endif
+#if ORDERED
+@group(0) @binding(1) var<storage, read> row_order: array<u32>;
+#endif
+#if SEARCHED
+const PTRS_BINDING: u32 = 1u;
+@group(0) @binding(PTRS_BINDING) var<storage, read> ptrs: array<u32>;
+
+// The segment that place `at` lies in: the last one that begins at it or before, and is not empty.
+fn segment_of(at: u32) -> u32 {
+    var low = 0u;
+    var high = params.segments;
+    while low + 1u < high {
+        let middle = (low + high) / 2u;
+        if ptrs[middle] <= at {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+#endif
+
+fn row_of(at: u32) -> u32 {
+#if LISTED
+    return row_idxs[at];
+#else
+#if SEARCHED
+    let segment = segment_of(at);
+#if ORDERED
+#if SLICES
+    let place = segment * params.slice + (at - ptrs[segment]) % params.slice;
+#else
+    let place = at - ptrs[segment];
+#endif
+    // Lists of other origin may lead anywhere.
+    return row_order[min(place, arrayLength(&row_order) - 1u)];
+#else
+    return segment;
+#endif
+#else
+    return at % params.rows;
+#endif
+#endif
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn keep_diagonal(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
+    if at < params.places {
+        var value = 0.0;
+        if col_idxs[at] < params.rows && row_of(at) == col_idxs[at] {
+            value = values[at];
+        }
+        kept[at] = value;
+    }
+}
+#else
+@group(0) @binding(1) var<storage, read_write> ones: array<f32>;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn fill_ones(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let row = workgroup_index(group) * WORKGROUP_SIZE + lane;
+    if row < params.rows {
+        ones[row] = 1.0;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> diagonal: array<f32>;
+@group(0) @binding(2) var<storage, read_write> inverse: array<f32>;
+@group(0) @binding(3) var<storage, read_write> state: array<atomic<u32>>;
+const ROW: u32 = 5u; // as in solver_params
+
+// The inverse of each element; an element that is not positive is told to the solver.
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn invert_diagonal(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let row = workgroup_index(group) * WORKGROUP_SIZE + lane;
+    if row >= params.rows {
+        return;
+    }
+    let element = diagonal[row];
+    if !(element > 0.0) {
+        atomicMax(&state[ROW], params.rows - row);
+    }
+    inverse[row] = 1.0 / element;
+}
+#endif

@@ -1,0 +1,416 @@
+//! Solvers: plans of many iterations, run until the device has found that they are done.
+
+use super::DeviceMatrix;
+use crate::error::{Result, err};
+use crate::gpu::{Buffer, Encoder, Executable, Gpu, RawSlice, Readback, Recorder, Slice};
+use crate::program::Program;
+use crate::sparse::solver::{HEAD, Phases, Seen};
+use crate::sparse::{ConjugateGradient, Outcome, PageRank, PowerIteration, Solution};
+use std::collections::VecDeque;
+
+/// A solver that is ready to run, as often as wanted, on any matrix stored as planned: made by
+/// [`Gpu::conjugate_gradient`], [`Gpu::power_iteration`] or [`Gpu::page_rank`].
+///
+/// `solve` and `run` keep the device busy: while it does one batch of iterations, the next is submitted already, and
+/// the host looks at the residual of the one before. A program that wants the iterations in an encoder of its own takes
+/// [`record_start`](Self::record_start) and [`record_steps`](Self::record_steps), as often as it likes; iterations after
+/// the last one needed change nothing, and [`progress`](Self::progress) says how far it has come.
+///
+/// # Errors
+/// That a solver does not converge is no error, but an [`Outcome`]. Errors are those of [`Plan`](super::Plan).
+#[derive(Debug)]
+pub struct Solver<M> {
+    method: M,
+    engine: Engine,
+}
+
+impl Gpu {
+    /// Plans the solution of systems: [`ConjugateGradient`].
+    ///
+    /// # Errors
+    /// Those of [`ConjugateGradient`], of compiling its kernels, and of [`Gpu::alloc`].
+    pub fn conjugate_gradient(&self, method: &ConjugateGradient) -> Result<Solver<ConjugateGradient>> {
+        let engine = Engine::new(self, method.phases(self.profile())?, 2)?;
+        Ok(Solver { method: method.clone(), engine })
+    }
+
+    /// Plans the search of an eigenvalue: [`PowerIteration`].
+    ///
+    /// # Errors
+    /// Those of [`PowerIteration`], of compiling its kernels, and of [`Gpu::alloc`].
+    pub fn power_iteration(&self, method: &PowerIteration) -> Result<Solver<PowerIteration>> {
+        let engine = Engine::new(self, method.phases(self.profile())?, 1)?;
+        Ok(Solver { method: method.clone(), engine })
+    }
+
+    /// Plans the ranks of graphs: [`PageRank`].
+    ///
+    /// # Errors
+    /// Those of [`PageRank`], of compiling its kernels, and of [`Gpu::alloc`].
+    pub fn page_rank(&self, method: &PageRank) -> Result<Solver<PageRank>> {
+        let given = 1 + usize::from(method.personalised);
+        let engine = Engine::new(self, method.phases(self.profile())?, given)?;
+        Ok(Solver { method: method.clone(), engine })
+    }
+}
+
+impl<M> Solver<M> {
+    /// What a batch of iterations runs, as plain data.
+    pub fn program(&self) -> &Program {
+        self.engine.steps.program()
+    }
+
+    /// Waits for what is submitted: how many iterations are done, and why there are no more, or nothing while there are.
+    ///
+    /// # Errors
+    /// Device lost.
+    pub fn progress(&self) -> Result<(usize, Option<Outcome>)> {
+        let seen = self.engine.seen(&self.engine.state.read()?);
+        Ok((seen.iterations, seen.outcome))
+    }
+}
+
+impl Solver<ConjugateGradient> {
+    /// Solves `A x = b` from the guess in `x`; `progress` hears of iterations and of `|r| / |b|`, in order, behind the
+    /// device.
+    ///
+    /// # Errors
+    /// See [`Solver`].
+    pub fn solve<'a>(
+        &self,
+        a: &'a DeviceMatrix,
+        b: impl Into<Slice<'a, f32>>,
+        x: impl Into<Slice<'a, f32>>,
+        mut progress: impl FnMut(usize, f64),
+    ) -> Result<Solution> {
+        let (b, x) = (b.into(), x.into());
+        let vectors = [b.untyped(), x.untyped()];
+        let engine = &self.engine;
+        let mut history = Vec::new();
+        let mut first = engine.begin(a, &vectors)?;
+        // Squares of norms; b is not known before the device has looked at it.
+        let norm = |square: f32, scale: f32| {
+            let scale = if scale > 0.0 { f64::from(scale) } else { 1.0 };
+            (f64::from(square) / scale).sqrt()
+        };
+        if first.outcome.is_none() && first.scale == 0.0 {
+            // What solves it is known.
+            engine.clear(x)?;
+            return Ok(Solution {
+                outcome: Outcome::Converged,
+                iterations: 0,
+                residual: 0.0,
+                history: vec![0.0],
+            });
+        }
+        let scale = first.scale;
+        history.push(norm(first.residual, scale));
+        progress(0, history[0]);
+        loop {
+            let last = engine.run(a, &vectors, first.clone(), |iteration, square| {
+                history.push(norm(square, scale));
+                progress(iteration, norm(square, scale));
+            })?;
+            let stuck = matches!(last.outcome, Some(Outcome::NotFinite | Outcome::Diagonal(_)));
+            let again = if stuck { last.clone() } else { engine.again(a, &vectors)? };
+            // A step of which squares are below the range of f32: there is nothing left to gain.
+            let spent = last.outcome == Some(Outcome::NotPositiveDefinite(0.0))
+                && norm(last.residual, scale) < f64::from(f32::EPSILON);
+            let found = if spent { Some(Outcome::Converged) } else { last.outcome };
+            let outcome = match (found, again.outcome) {
+                (Some(Outcome::Converged), None) if again.residual < 0.25 * first.residual => {
+                    // The residual that was carried along is off: from here, with the true one.
+                    first = again;
+                    continue;
+                }
+                (Some(Outcome::Converged), None) => Outcome::Stagnated,
+                (Some(Outcome::Converged | Outcome::Limit), Some(known)) => known,
+                (outcome, _) => outcome.unwrap_or(Outcome::Limit),
+            };
+            let residual = norm(again.residual, scale);
+            return Ok(Solution { outcome, iterations: last.iterations, residual, history });
+        }
+    }
+
+    /// Records the beginning: the preconditioner, and the residual of the guess in `x`.
+    ///
+    /// # Errors
+    /// See [`Plan`](super::Plan).
+    pub fn record_start<'a, Enc: Encoder>(
+        &self,
+        rec: &mut Recorder<Enc>,
+        a: &'a DeviceMatrix,
+        b: impl Into<Slice<'a, f32>>,
+        x: impl Into<Slice<'a, f32>>,
+    ) -> Result<()> {
+        self.engine.record_start(rec, a, &[b.into().untyped(), x.into().untyped()])
+    }
+
+    /// Records a batch of iterations, [`check_every`](ConjugateGradient::check_every) of them.
+    ///
+    /// # Errors
+    /// See [`Plan`](super::Plan).
+    pub fn record_steps<'a, Enc: Encoder>(
+        &self,
+        rec: &mut Recorder<Enc>,
+        a: &'a DeviceMatrix,
+        b: impl Into<Slice<'a, f32>>,
+        x: impl Into<Slice<'a, f32>>,
+    ) -> Result<()> {
+        self.engine.record(&self.engine.steps, rec, a, &[b.into().untyped(), x.into().untyped()])
+    }
+
+    /// The method and its options.
+    pub fn method(&self) -> &ConjugateGradient {
+        &self.method
+    }
+}
+
+impl Solver<PowerIteration> {
+    /// Finds the eigenvalue, and its vector from the one in `x`; `progress` hears of iterations and residuals, in order,
+    /// behind the device.
+    ///
+    /// # Errors
+    /// See [`Solver`].
+    pub fn run<'a>(
+        &self,
+        a: &'a DeviceMatrix,
+        x: impl Into<Slice<'a, f32>>,
+        progress: impl FnMut(usize, f64),
+    ) -> Result<(f32, Solution)> {
+        let (last, solution) = self.engine.whole(a, &[x.into().untyped()], progress)?;
+        Ok((last.value, solution))
+    }
+
+    /// Records the beginning.
+    ///
+    /// # Errors
+    /// See [`Plan`](super::Plan).
+    pub fn record_start<'a, Enc: Encoder>(
+        &self,
+        rec: &mut Recorder<Enc>,
+        a: &'a DeviceMatrix,
+        x: impl Into<Slice<'a, f32>>,
+    ) -> Result<()> {
+        self.engine.record_start(rec, a, &[x.into().untyped()])
+    }
+
+    /// Records a batch of iterations, [`check_every`](PowerIteration::check_every) of them.
+    ///
+    /// # Errors
+    /// See [`Plan`](super::Plan).
+    pub fn record_steps<'a, Enc: Encoder>(
+        &self,
+        rec: &mut Recorder<Enc>,
+        a: &'a DeviceMatrix,
+        x: impl Into<Slice<'a, f32>>,
+    ) -> Result<()> {
+        self.engine.record(&self.engine.steps, rec, a, &[x.into().untyped()])
+    }
+
+    /// The method and its options.
+    pub fn method(&self) -> &PowerIteration {
+        &self.method
+    }
+}
+
+impl Solver<PageRank> {
+    /// Finds the ranks, into `x`; `start` says where walks begin, if planned as personalised. `progress` hears of iterations
+    /// and of how far ranks moved, in order, behind the device.
+    ///
+    /// # Errors
+    /// See [`Solver`]; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a `start` that was not planned, or none
+    /// that was.
+    pub fn run<'a>(
+        &self,
+        t: &'a DeviceMatrix,
+        start: Option<Slice<'a, f32>>,
+        x: impl Into<Slice<'a, f32>>,
+        progress: impl FnMut(usize, f64),
+    ) -> Result<Solution> {
+        Ok(self.engine.whole(t, &self.vectors(start, x.into())?, progress)?.1)
+    }
+
+    /// Records the beginning.
+    ///
+    /// # Errors
+    /// See [`run`](Self::run).
+    pub fn record_start<'a, Enc: Encoder>(
+        &self,
+        rec: &mut Recorder<Enc>,
+        t: &'a DeviceMatrix,
+        start: Option<Slice<'a, f32>>,
+        x: impl Into<Slice<'a, f32>>,
+    ) -> Result<()> {
+        self.engine.record_start(rec, t, &self.vectors(start, x.into())?)
+    }
+
+    /// Records a batch of iterations, [`check_every`](PageRank::check_every) of them.
+    ///
+    /// # Errors
+    /// See [`run`](Self::run).
+    pub fn record_steps<'a, Enc: Encoder>(
+        &self,
+        rec: &mut Recorder<Enc>,
+        t: &'a DeviceMatrix,
+        start: Option<Slice<'a, f32>>,
+        x: impl Into<Slice<'a, f32>>,
+    ) -> Result<()> {
+        self.engine.record(&self.engine.steps, rec, t, &self.vectors(start, x.into())?)
+    }
+
+    /// The method and its options.
+    pub fn method(&self) -> &PageRank {
+        &self.method
+    }
+
+    fn vectors<'a>(&self, start: Option<Slice<'a, f32>>, x: Slice<'a, f32>) -> Result<Vec<RawSlice<'a>>> {
+        if start.is_some() != self.method.personalised {
+            return Err(err!(
+                InvalidArgument,
+                "page-rank: a vector of where walks begin {}; plan with `personalised({})`",
+                if start.is_some() { "is given and was not planned" } else { "was planned and is missing" },
+                start.is_some()
+            ));
+        }
+        Ok(start.iter().map(Slice::untyped).chain([x.untyped()]).collect())
+    }
+}
+
+/// The programs of a solver, and what it keeps on the device between them.
+#[derive(Debug)]
+struct Engine {
+    gpu: Gpu,
+    start: Executable,
+    again: Option<Executable>,
+    steps: Executable,
+    state: Buffer<u32>,
+    partials: Buffer<f32>,
+    work: Vec<Buffer<f32>>,
+    n: usize,
+    /// Operands behind the lists of the matrix.
+    others: usize,
+}
+
+impl Engine {
+    /// With `given` vectors of the caller; the others are made here.
+    fn new(gpu: &Gpu, phases: Phases, given: usize) -> Result<Self> {
+        let Phases { start, again, steps, n, lists } = phases;
+        let lens: Vec<usize> = steps.operands.iter().skip(lists).map(|o| o.len).collect();
+        let len = |i: usize| lens.get(i).copied().unwrap_or(0);
+        let work = lens.iter().skip(2 + given).map(|&len| gpu.alloc(len)).collect::<Result<_>>()?;
+        Ok(Self {
+            gpu: gpu.clone(),
+            start: gpu.prepare_lowered(start)?,
+            again: again.map(|program| gpu.prepare_lowered(program)).transpose()?,
+            steps: gpu.prepare_lowered(steps)?,
+            state: gpu.alloc(len(0))?,
+            partials: gpu.alloc(len(1))?,
+            work,
+            n,
+            others: lens.len(),
+        })
+    }
+
+    fn record<Enc: Encoder>(
+        &self,
+        what: &Executable,
+        rec: &mut Recorder<Enc>,
+        a: &DeviceMatrix,
+        vectors: &[RawSlice<'_>],
+    ) -> Result<()> {
+        a.check_format(what.program(), self.others)?;
+        let sums = [Slice::from(&self.state).untyped(), Slice::from(&self.partials).untyped()];
+        let work: Vec<_> = self.work.iter().map(|buffer| Slice::from(buffer).untyped()).collect();
+        let operands = [a.slices()?.as_slice(), &sums, vectors, &work].concat();
+        what.record(rec, &operands)
+    }
+
+    fn record_start<Enc: Encoder>(
+        &self,
+        rec: &mut Recorder<Enc>,
+        a: &DeviceMatrix,
+        vectors: &[RawSlice<'_>],
+    ) -> Result<()> {
+        rec.clear(&self.state)?;
+        self.record(&self.start, rec, a, vectors)
+    }
+
+    fn seen(&self, words: &[u32]) -> Seen {
+        Seen::of(words, self.n)
+    }
+
+    fn submit(&self, record: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<()> {
+        let mut rec = self.gpu.recorder();
+        record(&mut rec)?;
+        rec.submit()
+    }
+
+    /// What the state is after all that is submitted so far.
+    fn snapshot(&self) -> Result<Readback<u32>> {
+        Slice::from(&self.state).start_read()
+    }
+
+    fn begin(&self, a: &DeviceMatrix, vectors: &[RawSlice<'_>]) -> Result<Seen> {
+        self.submit(|rec| self.record_start(rec, a, vectors))?;
+        Ok(self.seen(&self.snapshot()?.wait()?))
+    }
+
+    /// Forms the residual anew, and begins from there.
+    fn again(&self, a: &DeviceMatrix, vectors: &[RawSlice<'_>]) -> Result<Seen> {
+        let what = self.again.as_ref().unwrap_or(&self.start);
+        self.submit(|rec| self.record(what, rec, a, vectors))?;
+        Ok(self.seen(&self.snapshot()?.wait()?))
+    }
+
+    fn clear(&self, x: Slice<'_, f32>) -> Result<()> {
+        self.submit(|rec| rec.clear(x))
+    }
+
+    /// Iterates from what was seen until there is an outcome. `each` hears of every iteration.
+    fn run(
+        &self,
+        a: &DeviceMatrix,
+        vectors: &[RawSlice<'_>],
+        mut seen: Seen,
+        mut each: impl FnMut(usize, f32),
+    ) -> Result<Seen> {
+        /// Batches under way: one that the device works on, and one behind it.
+        const AHEAD: usize = 2;
+        let slots = self.state.len() - HEAD;
+        let mut under_way = VecDeque::new();
+        while seen.outcome.is_none() {
+            while under_way.len() < AHEAD {
+                self.submit(|rec| self.record(&self.steps, rec, a, vectors))?;
+                under_way.push_back(self.snapshot()?);
+            }
+            let Some(oldest) = under_way.pop_front() else { break };
+            let words = oldest.wait()?;
+            let now = self.seen(&words);
+            for iteration in seen.iterations..now.iterations {
+                each(iteration + 1, f32::from_bits(words[HEAD + iteration % slots]));
+            }
+            seen = now;
+        }
+        Ok(seen)
+    }
+
+    /// All of a method that has no residual before its first iteration.
+    fn whole(
+        &self,
+        a: &DeviceMatrix,
+        vectors: &[RawSlice<'_>],
+        mut progress: impl FnMut(usize, f64),
+    ) -> Result<(Seen, Solution)> {
+        let mut history = Vec::new();
+        let first = Seen { outcome: None, ..Seen::of(&[], self.n) };
+        self.submit(|rec| self.record_start(rec, a, vectors))?;
+        let last = self.run(a, vectors, first, |iteration, residual| {
+            history.push(f64::from(residual));
+            progress(iteration, f64::from(residual));
+        })?;
+        let outcome = last.outcome.unwrap_or(Outcome::Limit);
+        let residual = history.last().copied().unwrap_or(0.0);
+        Ok((last.clone(), Solution { outcome, iterations: last.iterations, residual, history }))
+    }
+}

@@ -1,0 +1,165 @@
+//! Conjugate gradients.
+
+use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
+use super::{Format, Stored};
+use crate::error::Result;
+use crate::program::{Access, DeviceProfile, OpInfo, Program};
+use crate::shader::Spec;
+
+/// What brings the matrix closer to the identity, so that fewer iterations are needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Preconditioner {
+    /// Nothing.
+    None,
+    /// The inverse of the diagonal, whose elements must be positive.
+    Jacobi,
+}
+
+/// Solves `A x = b` for symmetric positive definite A by conjugate gradients.
+///
+/// [`Gpu::conjugate_gradient`](crate::Gpu::conjugate_gradient) plans it, and
+/// [`Solver::solve`](crate::Solver) runs it.
+///
+/// # Shapes
+/// A is square, in any [`Format`](super::Format); `b` and `x` have as many elements as it has rows. `x` holds the guess to
+/// begin with, and then the solution. Symmetry is not checked: of another matrix the result means nothing.
+///
+/// # End
+/// At `|r| <= max(tolerance |b|, absolute)`, r the residual as it is carried from step to step. It is then formed
+/// anew as `b - A x`; where rounding has carried it off, iterations begin again from `x`, as long as that helps
+/// ([`Outcome::Stagnated`](super::Outcome::Stagnated) tells that it does not). With `b` = 0 the solution is 0.
+/// [`Solution::residual`](super::Solution::residual) is `|b - A x| / |b|`, formed at the end.
+///
+/// Where `p^T A p` is not positive the matrix is not positive definite, and `x` keeps what it held before that step.
+///
+/// # Precision and determinism
+/// All in f32. Squares of the norms must lie in the range of f32: numbers between 1e-15 and 1e15 are safe. Same device, same
+/// inputs, same bits: variants of the product with atomics are refused.
+///
+/// # Cost
+/// An iteration is the product and three kernels: 10 vectors read and 3 written (3 more read with Jacobi). Dots and step
+/// lengths stay on the device. Five vectors of memory.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape): A is not square. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a
+/// tolerance that is negative or not finite, no iterations, more than 4096 between checks; those of
+/// [`Spmv`](crate::Spmv).
+///
+/// # Algorithm
+/// M. R. Hestenes and E. Stiefel (1952); `shaders/sparse/cg_start.wgsl`, `cg_update.wgsl`, `cg_direction.wgsl`,
+/// `solver_dots.wgsl`, `diagonal.wgsl`.
+///
+/// # Example
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+/// use tilework::sparse::{ConjugateGradient, Csr, Outcome, Preconditioner};
+///
+/// let (row_ptrs, col_idxs, values) = (vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1.0, 3.0]);
+/// let gpu = Gpu::new()?;
+/// let a = gpu.upload_matrix(&Csr { rows: 2, cols: 2, row_ptrs, col_idxs, values })?;
+/// let (b, x) = (gpu.upload(&[1.0f32, 2.0])?, gpu.alloc_zeroed::<f32>(2)?);
+/// let cg = ConjugateGradient::new(a.stored()).preconditioner(Preconditioner::Jacobi);
+/// let solution = gpu.conjugate_gradient(&cg)?.solve(&a, &b, &x, |_, _| ())?;
+/// assert_eq!(solution.outcome, Outcome::Converged);
+/// let x = x.read()?;
+/// assert!((x[0] - 1.0 / 11.0).abs() < 1e-5 && (x[1] - 7.0 / 11.0).abs() < 1e-5);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConjugateGradient {
+    pub(crate) common: Common,
+    preconditioner: Preconditioner,
+}
+
+impl ConjugateGradient {
+    /// With a matrix that is stored like this.
+    pub fn new(matrix: Stored) -> Self {
+        Self { common: Common::new(matrix, 1e-5), preconditioner: Preconditioner::None }
+    }
+
+    /// The residual that is small enough, as a part of the norm of `b`; 1e-5 by default.
+    #[must_use]
+    pub fn tolerance(mut self, tolerance: f32) -> Self {
+        self.common.tolerance = tolerance;
+        self
+    }
+
+    /// The residual that is small enough whatever `b` is; 0 by default.
+    #[must_use]
+    pub fn absolute(mut self, tolerance: f32) -> Self {
+        self.common.absolute = tolerance;
+        self
+    }
+
+    /// The preconditioner; none by default.
+    #[must_use]
+    pub fn preconditioner(mut self, preconditioner: Preconditioner) -> Self {
+        self.preconditioner = preconditioner;
+        self
+    }
+
+    common_options!();
+
+    /// Operands behind the lists of the matrix: `state`, `partials`, `b`, `x`, `r`, `p`, `q` and, with Jacobi, `inverse`.
+    pub(crate) fn phases(&self, profile: &DeviceProfile) -> Result<Phases> {
+        let mut base = Builder::new("conjugate-gradient", &self.common, profile)?.squared();
+        let b = base.vector("b", Access::Read);
+        let [x, r, p, q] = ["x", "r", "p", "q"].map(|name| base.vector(name, Access::ReadWrite));
+        let jacobi = self.preconditioner == Preconditioner::Jacobi;
+        let inverse = jacobi.then(|| base.vector("inverse", Access::ReadWrite));
+        let spec = || Spec::new().flag("JACOBI", jacobi);
+        let extra = f64::from(u8::from(jacobi));
+        let kernel = |file, entry, passes: f64| {
+            let kernel = SolverKernel::new(file, entry, spec()).passes(passes + extra);
+            if jacobi { kernel.last("INVERSE_BINDING") } else { kernel }
+        };
+        let begin = |builder: &mut Builder<'_>| -> Result<()> {
+            builder.product(x, q)?;
+            builder.kernel(kernel("sparse/cg_start", "cg_start", 4.0).stateless(), &[b, q, r, p], inverse);
+            builder.kernel(SolverKernel::new("sparse/cg_start", "cg_begin", spec()).alone(), &[], None);
+            Ok(())
+        };
+        let mut again = base.clone();
+        begin(&mut again)?;
+        let mut start = base.clone();
+        if let Some(inverse) = inverse {
+            start.inverse_diagonal(inverse)?;
+        }
+        begin(&mut start)?;
+        let (n, lists) = (base.n, base.lists);
+        let steps = base.batch(|builder| {
+            builder.product(p, q)?;
+            builder.dots(p, q);
+            builder.kernel(kernel("sparse/cg_update", "cg_update", 6.0), &[p, q, x, r], inverse);
+            builder.kernel(kernel("sparse/cg_direction", "cg_direction", 3.0), &[r, p], inverse);
+            Ok(())
+        })?;
+        Ok(Phases { start: start.program, again: Some(again.program), steps, n, lists })
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "conjugate-gradient",
+    about: "x with A x = b, A symmetric and positive definite",
+    inputs: "A.mtx, b (rows), f32",
+    keys: "",
+    variants: || solver::VARIANTS,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, _: &'static str) -> Result<Vec<Program>> {
+    let method = |matrix, preconditioner| {
+        ConjugateGradient::new(matrix).preconditioner(preconditioner).check_every(1).phases(profile)
+    };
+    let mut programs = Vec::new();
+    for matrix in solver::sample_matrices() {
+        programs.push(method(matrix, Preconditioner::Jacobi)?.start);
+    }
+    for preconditioner in [Preconditioner::None, Preconditioner::Jacobi] {
+        let Phases { start, again, steps, .. } = method(solver::sample(Format::Csr), preconditioner)?;
+        programs.extend([start, steps]);
+        programs.extend(again);
+    }
+    Ok(programs)
+}

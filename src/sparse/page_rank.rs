@@ -1,0 +1,190 @@
+//! PageRank.
+
+use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
+use super::{Csr, Format, Stored};
+use crate::error::{Result, err};
+use crate::program::{Access, DeviceProfile, OpInfo, Program};
+use crate::shader::Spec;
+
+/// The rank of each node of a graph: how often a walk comes by that follows links, and now and then begins anew.
+///
+/// `x = d (T x + w s) + (1 - d) s`, with d the damping, T the transitions, `w` the rank of nodes without links (dangling
+/// ones, whose walks begin anew), and `s` where walks begin: anywhere, or as personalised.
+/// [`Gpu::page_rank`](crate::Gpu::page_rank) plans it, and [`Solver::run`](crate::Solver) runs it.
+///
+/// # Shapes
+/// T is square, in any [`Format`](super::Format), and its entry (i, j) is the part of the walks at j that go on to i: columns
+/// sum to 1, or to 0 for dangling nodes. [`Csr::transitions`] makes it of links. `x` has as many elements; what it
+/// held does not matter, and the ranks in it sum to 1. So has `s` if there is one: not negative, and of sum 1.
+///
+/// # End
+/// When ranks move by at most the tolerance, in sum over all nodes.
+///
+/// # Precision and determinism
+/// As [`ConjugateGradient`](super::ConjugateGradient); an iteration is the product and three kernels: 4 vectors read (one more
+/// if personalised), one written.
+///
+/// # Errors
+/// As [`ConjugateGradient`](super::ConjugateGradient), and [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a
+/// damping that is not in 0 ..= 1.
+///
+/// # Algorithm
+/// S. Brin and L. Page (1998); `shaders/sparse/power_step.wgsl`, `solver_dots.wgsl`.
+///
+/// # Example
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+/// use tilework::sparse::{Csr, PageRank};
+///
+/// // 0 links to 1 and 2, 1 to 2, and 2 to 0.
+/// let (row_ptrs, col_idxs, values) = (vec![0, 2, 3, 4], vec![1, 2, 2, 0], vec![1.0; 4]);
+/// let links = Csr { rows: 3, cols: 3, row_ptrs, col_idxs, values };
+/// let gpu = Gpu::new()?;
+/// let t = gpu.upload_matrix(&links.transitions()?)?;
+/// let x = gpu.alloc::<f32>(3)?;
+/// gpu.page_rank(&PageRank::new(t.stored()))?.run(&t, None, &x, |_, _| ())?;
+/// let x = x.read()?;
+/// assert!(x[2] > x[0] && x[0] > x[1], "{x:?}");
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageRank {
+    pub(crate) common: Common,
+    damping: f32,
+    pub(crate) personalised: bool,
+}
+
+impl PageRank {
+    /// With transitions that are stored like this.
+    pub fn new(transitions: Stored) -> Self {
+        let common = Common { absolute: 1e-6, ..Common::new(transitions, 0.0) };
+        Self { common, damping: 0.85, personalised: false }
+    }
+
+    /// How often a walk goes on by a link; 0.85 by default.
+    #[must_use]
+    pub fn damping(mut self, damping: f32) -> Self {
+        self.damping = damping;
+        self
+    }
+
+    /// Whether a vector says where walks begin. By default they begin anywhere.
+    #[must_use]
+    pub fn personalised(mut self, wanted: bool) -> Self {
+        self.personalised = wanted;
+        self
+    }
+
+    /// The sum of moves that is small enough; 1e-6 by default.
+    #[must_use]
+    pub fn tolerance(mut self, tolerance: f32) -> Self {
+        self.common.absolute = tolerance;
+        self
+    }
+
+    common_options!();
+
+    /// Operands behind the lists of the matrix: `state`, `partials`, `start` if personalised, `x`, `q`.
+    pub(crate) fn phases(&self, profile: &DeviceProfile) -> Result<Phases> {
+        let damping = self.damping;
+        if !(0.0..=1.0).contains(&damping) {
+            return Err(err!(InvalidArgument, "page-rank: the damping is {damping}; it must be from 0 to 1"));
+        }
+        let mut base = Builder::new("page-rank", &self.common, profile)?.damping(damping);
+        let personal = self.personalised.then(|| base.vector("start", Access::Read));
+        let [x, q] = ["x", "q"].map(|name| base.vector(name, Access::ReadWrite));
+        let spec = || Spec::new().flag("RANK", true).flag("PERSONAL", personal.is_some());
+        let kernel = |entry| SolverKernel::new("sparse/power_step", entry, spec());
+        let mut first = base.clone();
+        let mut bindings = vec![x];
+        let mut begin = spec().flag("BEGIN", true).constant("X_BINDING", 1u32);
+        if let Some(personal) = personal {
+            bindings.push(personal);
+            begin = begin.constant("START_BINDING", 2u32);
+        }
+        first.elements("sparse/power_step", "power_start", begin, bindings);
+        let (n, lists) = (base.n, base.lists);
+        let steps = base.batch(|builder| {
+            builder.product(x, q)?;
+            builder.dots(x, q);
+            let step = kernel("power_step").passes(if personal.is_some() { 4.0 } else { 3.0 });
+            let step = if personal.is_some() { step.last("START_BINDING") } else { step };
+            builder.kernel(step, &[q, x], personal);
+            builder.kernel(kernel("power_judge").alone(), &[], None);
+            Ok(())
+        })?;
+        Ok(Phases { start: first.program, again: None, steps, n, lists })
+    }
+}
+
+impl Csr {
+    /// The transitions of a graph whose links are the entries, from row to column, each followed as often as its
+    /// value says beside the others of its row: transposed, and columns scaled to sum to 1. What [`PageRank`] takes.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape): it is not square, or not valid.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a value that is negative or not finite.
+    pub fn transitions(&self) -> Result<Self> {
+        self.validate()?;
+        let Self { rows, cols, .. } = *self;
+        if rows != cols {
+            return Err(err!(
+                Shape,
+                "transitions: the matrix of links is {rows} x {cols}; it must be square"
+            ));
+        }
+        let mut links = self.clone();
+        for row in 0..rows {
+            let range = self.row_ptrs[row] as usize..self.row_ptrs[row + 1] as usize;
+            let values = &mut links.values[range];
+            if let Some(value) = values.iter().find(|value| !value.is_finite() || **value < 0.0) {
+                return Err(err!(
+                    InvalidArgument,
+                    "transitions: a link from row {row} has the value {value}; values must be finite and not negative"
+                ));
+            }
+            let total: f64 = values.iter().map(|&value| f64::from(value)).sum();
+            for value in values.iter_mut().filter(|_| total > 0.0) {
+                *value = (f64::from(*value) / total) as f32;
+            }
+        }
+        Ok(links.transposed())
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "page-rank",
+    about: "the ranks of the nodes of a graph",
+    inputs: "T.mtx, f32",
+    keys: "",
+    variants: || solver::VARIANTS,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, _: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for personalised in [false, true] {
+        let rank = PageRank::new(solver::sample(Format::Csr)).personalised(personalised).check_every(1);
+        let Phases { start, steps, .. } = rank.phases(profile)?;
+        programs.extend([start, steps]);
+    }
+    Ok(programs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transitions_are_as_by_hand() {
+        // 0 to 1 by 1 and to 2 by 3; 1 nowhere; 2 to 0 by 5.
+        let (row_ptrs, col_idxs, values) = (vec![0, 2, 2, 3], vec![1, 2, 0], vec![1.0, 3.0, 5.0]);
+        let links = Csr { rows: 3, cols: 3, row_ptrs, col_idxs, values };
+        let t = links.transitions().unwrap();
+        assert_eq!((t.row_ptrs.as_slice(), t.col_idxs.as_slice()), (&[0, 1, 2, 3][..], &[2, 0, 0][..]));
+        assert_eq!(t.values, [1.0, 0.25, 0.75]);
+        assert!(Csr { values: vec![1.0, -1.0, 1.0], ..links.clone() }.transitions().is_err());
+        assert!(Csr { cols: 4, ..links }.transitions().is_err());
+    }
+}

@@ -1,0 +1,96 @@
+//! The power method.
+
+use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
+use super::{Format, Stored};
+use crate::error::Result;
+use crate::program::{Access, DeviceProfile, OpInfo, Program};
+use crate::shader::Spec;
+
+/// The eigenvalue of largest magnitude, and an eigenvector of it, by the power method: `x = A x / |A x|`.
+///
+/// [`Gpu::power_iteration`](crate::Gpu::power_iteration) plans it, and [`Solver::run`](crate::Solver) runs it.
+///
+/// # Shapes
+/// A is square, in any [`Format`](super::Format), and need not be symmetric; `x` has as many elements as it has rows. It holds
+/// a vector to begin with, which must have a part along the eigenvector (random numbers do), and then the
+/// eigenvector, of norm 1.
+///
+/// # End
+/// At `|A x - lambda x| <= tolerance |A x|` with `lambda = x^T A x / x^T x`. Two eigenvalues of the same magnitude
+/// never get there; two close ones do slowly.
+///
+/// # Precision and determinism
+/// As [`ConjugateGradient`](super::ConjugateGradient); an iteration is the product and three kernels: 4 vectors read, one
+/// written.
+///
+/// # Errors
+/// As [`ConjugateGradient`](super::ConjugateGradient).
+///
+/// # Algorithm
+/// R. von Mises and H. Pollaczek-Geiringer (1929); `shaders/sparse/power_step.wgsl`, `solver_dots.wgsl`.
+///
+/// # Example
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+/// use tilework::sparse::{Csr, PowerIteration};
+///
+/// let (row_ptrs, col_idxs, values) = (vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, 1.0, 1.0, 2.0]);
+/// let gpu = Gpu::new()?;
+/// let a = gpu.upload_matrix(&Csr { rows: 2, cols: 2, row_ptrs, col_idxs, values })?;
+/// let x = gpu.upload(&[1.0f32, 0.0])?;
+/// let (value, _) = gpu.power_iteration(&PowerIteration::new(a.stored()))?.run(&a, &x, |_, _| ())?;
+/// assert!((value - 3.0).abs() < 1e-5);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct PowerIteration {
+    pub(crate) common: Common,
+}
+
+impl PowerIteration {
+    /// With a matrix that is stored like this.
+    pub fn new(matrix: Stored) -> Self {
+        Self { common: Common::new(matrix, 1e-5) }
+    }
+
+    /// The residual that is small enough, as a part of the product; 1e-5 by default.
+    #[must_use]
+    pub fn tolerance(mut self, tolerance: f32) -> Self {
+        self.common.tolerance = tolerance;
+        self
+    }
+
+    common_options!();
+
+    /// Operands behind the lists of the matrix: `state`, `partials`, `x`, `q`.
+    pub(crate) fn phases(&self, profile: &DeviceProfile) -> Result<Phases> {
+        let mut base = Builder::new("power-iteration", &self.common, profile)?;
+        let [x, q] = ["x", "q"].map(|name| base.vector(name, Access::ReadWrite));
+        let kernel = |entry| SolverKernel::new("sparse/power_step", entry, Spec::new());
+        let start = base.program.clone();
+        let (n, lists) = (base.n, base.lists);
+        let steps = base.batch(|builder| {
+            builder.product(x, q)?;
+            builder.dots(x, q);
+            builder.kernel(kernel("power_step").passes(3.0), &[q, x], None);
+            builder.kernel(kernel("power_judge").alone(), &[], None);
+            Ok(())
+        })?;
+        Ok(Phases { start, again: None, steps, n, lists })
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "power-iteration",
+    about: "the eigenvalue of A of largest magnitude, and its vector",
+    inputs: "A.mtx, x (rows), f32",
+    keys: "",
+    variants: || solver::VARIANTS,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, _: &'static str) -> Result<Vec<Program>> {
+    let power = PowerIteration::new(solver::sample(Format::Csr)).check_every(2);
+    Ok(vec![power.phases(profile)?.steps])
+}

@@ -1,0 +1,472 @@
+//! What the solvers share: options, programs of many iterations, and what comes back from the device.
+//!
+//! Solvers drive ops and are none themselves: an op is one piece of work, and a solver goes on until the device has
+//! found that it is done. They stand beside [`OPS`](super::OPS) in [`SOLVERS`](super::SOLVERS), so that their kernels
+//! are validated and translated as those of ops are.
+
+mod diagonal;
+
+use super::{Format, Spmv, Stored};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, Variant,
+    kernel_params,
+};
+use crate::shader::Spec;
+use crate::shape::index_u32;
+use std::fmt;
+
+/// What a solver ended with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The tolerance is met.
+    Converged,
+    /// The iterations allowed are done.
+    Limit,
+    /// Rounding keeps the residual above the tolerance; ask for less, or scale the system.
+    Stagnated,
+    /// The matrix is not positive definite: `p^T A p` is this, and not positive.
+    NotPositiveDefinite(f32),
+    /// A number became infinite or NaN: one was given, or squares of numbers leave the range of f32.
+    NotFinite,
+    /// The diagonal element of this row, the first of such, is not positive: it has no use as a preconditioner, and the
+    /// matrix is not positive definite.
+    Diagonal(usize),
+    /// The product with the matrix is 0: the vector lies in its null space, or was 0.
+    Vanished,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Converged => write!(f, "converged"),
+            Self::Limit => write!(f, "not converged: the iterations allowed are done"),
+            Self::Stagnated => {
+                write!(f, "not converged: rounding in f32 keeps the residual from falling further")
+            }
+            Self::NotPositiveDefinite(curvature) => {
+                write!(f, "the matrix is not positive definite: p^T A p = {curvature:e}")
+            }
+            Self::NotFinite => write!(f, "a number is infinite or NaN"),
+            Self::Diagonal(row) => write!(
+                f,
+                "the diagonal element of row {row} (from 0) is not positive, so there is no Jacobi preconditioner; the \
+                 matrix is not positive definite"
+            ),
+            Self::Vanished => {
+                write!(f, "the product with the matrix is 0: take another vector to begin with")
+            }
+        }
+    }
+}
+
+/// What a solver came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Solution {
+    /// Why it ended.
+    pub outcome: Outcome,
+    /// Iterations done.
+    pub iterations: usize,
+    /// The residual at the end, as the solver defines it.
+    pub residual: f64,
+    /// The residual before each iteration and after the last; a [`PowerIteration`](super::PowerIteration) and a
+    /// [`PageRank`](super::PageRank) have none before the first.
+    pub history: Vec<f64>,
+}
+
+impl fmt::Display for Solution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} after {} iterations, residual {:.3e}", self.outcome, self.iterations, self.residual)
+    }
+}
+
+/// Options of every solver.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Common {
+    pub(crate) matrix: Stored,
+    pub(crate) tolerance: f32,
+    pub(crate) absolute: f32,
+    pub(crate) iterations: usize,
+    pub(crate) check_every: usize,
+    pub(crate) variant: String,
+    pub(crate) policy: Option<Policy>,
+}
+
+impl Common {
+    pub(crate) fn new(matrix: Stored, tolerance: f32) -> Self {
+        Self {
+            matrix,
+            tolerance,
+            absolute: 0.0,
+            iterations: 1000,
+            check_every: 16,
+            variant: "auto".into(),
+            policy: None,
+        }
+    }
+}
+
+/// The setters that all solvers have.
+macro_rules! common_options {
+    () => {
+        /// Iterations at the most; 1000 by default.
+        #[must_use]
+        pub fn iterations(mut self, iterations: usize) -> Self {
+            self.common.iterations = iterations;
+            self
+        }
+
+        /// Iterations that are submitted together; 16 by default. While the device does one such batch, the host looks at the
+        /// residual of the one before; those that were submitted in vain change nothing.
+        #[must_use]
+        pub fn check_every(mut self, iterations: usize) -> Self {
+            self.common.check_every = iterations;
+            self
+        }
+
+        /// The variant of the product, as of [`Spmv::variant`](crate::Spmv::variant); one without atomics.
+        #[must_use]
+        pub fn variant(mut self, name: &str) -> Self {
+            name.clone_into(&mut self.common.variant);
+            self
+        }
+
+        /// Invocations of a workgroup, elements of each before there are more workgroups, and workgroups at the most, instead
+        /// of what the device's policy has: for tuning.
+        #[doc(hidden)]
+        #[must_use]
+        pub fn tile(mut self, workgroup_size: u32, items: u32, most_parts: u32) -> Self {
+            self.common.policy = Some(solver::Policy { workgroup_size, items, most_parts });
+            self
+        }
+    };
+}
+pub(crate) use common_options;
+
+kernel_params! {
+    /// Of every kernel of the solvers.
+    struct Params {
+        n: u32,
+        parts: u32,
+        slots: u32,
+        limit: u32,
+        relative: f32,
+        absolute: f32,
+        damping: f32,
+    }
+}
+
+/// Constants that depend on the device.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Policy {
+    pub(crate) workgroup_size: u32,
+    /// Elements of an invocation before there are more workgroups.
+    pub(crate) items: u32,
+    /// Workgroups at the most; each adds up the parts of all.
+    pub(crate) most_parts: u32,
+}
+
+fn policy(profile: &DeviceProfile) -> Policy {
+    if profile.is_cpu() {
+        // Barriers are dear on processors.
+        Policy { workgroup_size: 32, items: 256, most_parts: 32 }
+    } else {
+        // By design: four loads of each vector in flight, and all lanes of a card busy.
+        Policy { workgroup_size: 256, items: 4, most_parts: 1024 }
+    }
+}
+
+/// Words of the state before the residuals.
+pub(crate) const HEAD: usize = 16;
+
+/// Iterations of a batch at the most: each is several dispatches.
+const MOST_AT_ONCE: usize = 1 << 12;
+
+/// What solvers do: one program to begin with, one for a batch of iterations. All have the same operands.
+#[derive(Debug)]
+pub(crate) struct Phases {
+    pub(crate) start: Program,
+    /// Begins anew from `x`, with what the start has prepared.
+    pub(crate) again: Option<Program>,
+    pub(crate) steps: Program,
+    /// Elements of a vector.
+    pub(crate) n: usize,
+    /// Operands that are lists of the matrix; behind them come state, partial sums, vectors of the caller, others.
+    pub(crate) lists: usize,
+}
+
+/// A program in the making.
+#[derive(Clone)]
+pub(crate) struct Builder<'a> {
+    pub(crate) program: Program,
+    pub(crate) n: usize,
+    common: &'a Common,
+    profile: &'a DeviceProfile,
+    policy: Policy,
+    damping: f32,
+    /// Whether tolerances are of squares.
+    squared: bool,
+    pub(crate) lists: usize,
+    parts: u32,
+    shared: Vec<usize>,
+    /// Where kernels put their parts of sums.
+    partials: Binding,
+    state: Binding,
+}
+
+impl<'a> Builder<'a> {
+    /// With the lists of the matrix, the state and the partial sums as first operands.
+    pub(crate) fn new(op: &'static str, common: &'a Common, profile: &'a DeviceProfile) -> Result<Self> {
+        let Common { matrix, tolerance, absolute, iterations, check_every, .. } = common;
+        let Stored { rows, cols, .. } = *matrix;
+        let n = index_u32(op, "rows", rows)?;
+        if rows != cols {
+            return Err(err!(Shape, "{op}: A is {rows} x {cols}; it must be square"));
+        }
+        matrix.floats(op)?;
+        for (what, value) in [("tolerance", tolerance), ("absolute tolerance", absolute)] {
+            if !value.is_finite() || *value < 0.0 {
+                return Err(err!(
+                    InvalidArgument,
+                    "{op}: the {what} is {value}; it must be 0 or positive, and finite"
+                ));
+            }
+        }
+        if *iterations == 0 || u32::try_from(*iterations).is_err() {
+            return Err(err!(InvalidArgument, "{op}: {iterations} iterations; there must be 1 to 2^32 - 1"));
+        }
+        if !(1..=MOST_AT_ONCE).contains(check_every) {
+            return Err(err!(
+                InvalidArgument,
+                "{op}: {check_every} iterations between checks; there must be 1 to {MOST_AT_ONCE}"
+            ));
+        }
+        let policy = common.policy.unwrap_or_else(|| policy(profile));
+        let parts = n.div_ceil(policy.workgroup_size * policy.items).clamp(1, policy.most_parts);
+        let mut program = Program::new(op, "fused", String::new());
+        program.operands = matrix.operands(op)?;
+        let lists = program.operands.len();
+        let none = Binding { resource: Resource::Operand(0), offset: 0, size: 0 };
+        let mut builder = Self {
+            program,
+            n: rows,
+            common,
+            profile,
+            policy,
+            damping: 0.0,
+            squared: false,
+            lists,
+            parts,
+            shared: Vec::new(),
+            partials: none,
+            state: none,
+        };
+        builder.state = builder.operand("state", DType::U32, HEAD + check_every, Access::ReadWrite);
+        builder.partials = builder.operand("partials", DType::F32, 8 * parts as usize, Access::ReadWrite);
+        Ok(builder)
+    }
+
+    pub(crate) fn damping(self, damping: f32) -> Self {
+        Self { damping, ..self }
+    }
+
+    pub(crate) fn squared(self) -> Self {
+        Self { squared: true, ..self }
+    }
+
+    fn operand(&mut self, name: &'static str, dtype: DType, len: usize, access: Access) -> Binding {
+        self.program.operands.push(Operand { name, dtype, len, access });
+        Binding::operand(self.program.operands.len() - 1, &self.program.operands)
+    }
+
+    /// A vector of the caller, or of the solver.
+    pub(crate) fn vector(&mut self, name: &'static str, access: Access) -> Binding {
+        self.operand(name, DType::F32, self.n, access)
+    }
+
+    pub(crate) fn workgroup_size(&self) -> u32 {
+        self.policy.workgroup_size
+    }
+
+    fn spec(&self) -> Spec {
+        Spec::new().constant("WORKGROUP_SIZE", self.workgroup_size())
+    }
+
+    /// Appends y = A x.
+    pub(crate) fn product(&mut self, x: Binding, y: Binding) -> Result<()> {
+        let lists: Vec<_> = (0..self.lists).map(Resource::Operand).collect();
+        self.product_of(&lists, x, y)
+    }
+
+    fn product_of(&mut self, lists: &[Resource], x: Binding, y: Binding) -> Result<()> {
+        let spmv = Spmv::new(self.common.matrix).deterministic(true).variant(&self.common.variant);
+        let product = Op::<f32>::lower(&spmv, self.profile).map_err(|e| e.context(self.program.op))?;
+        self.program.cost.flop += product.cost.flop;
+        self.program.cost.bytes += product.cost.bytes;
+        self.program.why = format!("the product by {}: {}", product.variant, product.why);
+        let operands: Vec<_> =
+            lists.iter().copied().chain([x.resource, y.resource]).map(|resource| (resource, 0)).collect();
+        self.program.append_at(product, &operands, &mut self.shared);
+        Ok(())
+    }
+
+    /// Appends a kernel over all elements, or of one workgroup, with the sums bound first, then the state, `vectors`
+    /// and `last`.
+    pub(crate) fn kernel(&mut self, kernel: SolverKernel, vectors: &[Binding], last: Option<Binding>) {
+        let SolverKernel { file, entry, spec, state, alone, .. } = kernel;
+        let mut bindings = vec![self.partials];
+        if state {
+            bindings.push(self.state);
+        }
+        bindings.extend(vectors);
+        let mut spec = spec.constant("WORKGROUP_SIZE", self.workgroup_size());
+        if let (Some(last), Some(name)) = (last, kernel.last) {
+            bindings.push(last);
+            spec = spec.constant(name, bindings.len() as u32);
+        }
+        let index = self.program.kernel(Kernel::library(file, entry, spec));
+        let parts = if alone { 1 } else { self.parts };
+        let params = self.params();
+        self.program.dispatch(index, &params, bindings, Grid::fold(u64::from(parts)));
+        self.program.cost.bytes += kernel.passes * 4.0 * self.n as f64;
+        self.program.cost.flop += kernel.passes * self.n as f64;
+    }
+
+    /// Appends a kernel with an invocation for each element, and these bindings.
+    pub(crate) fn elements(
+        &mut self,
+        file: &'static str,
+        entry: &'static str,
+        spec: Spec,
+        bindings: Vec<Binding>,
+    ) {
+        let size = self.workgroup_size();
+        let groups = (self.n as u64).div_ceil(u64::from(size)).max(1);
+        let index = self.program.kernel(Kernel::library(file, entry, spec.constant("WORKGROUP_SIZE", size)));
+        let params = self.params();
+        self.program.dispatch(index, &params, bindings, Grid::fold(groups));
+    }
+
+    fn params(&self) -> Params {
+        let Common { tolerance, absolute, iterations, check_every, .. } = self.common;
+        let power = if self.squared { 2 } else { 1 };
+        Params {
+            n: self.n as u32,
+            parts: self.parts,
+            slots: *check_every as u32,
+            limit: *iterations as u32,
+            relative: tolerance.powi(power),
+            absolute: absolute.powi(power),
+            damping: self.damping,
+        }
+    }
+
+    /// Appends dots of x and y = A x, with which every iteration goes on.
+    pub(crate) fn dots(&mut self, x: Binding, y: Binding) {
+        let kernel = SolverKernel::new("sparse/solver_dots", "solver_dots", Spec::new()).passes(2.0);
+        self.kernel(kernel, &[x, y], None);
+    }
+
+    /// The program of a batch of iterations, each appended by `one`.
+    pub(crate) fn batch(mut self, mut one: impl FnMut(&mut Self) -> Result<()>) -> Result<Program> {
+        self.program.cost = Cost::default();
+        for _ in 0..self.common.check_every {
+            one(&mut self)?;
+        }
+        Ok(self.program)
+    }
+}
+
+/// A kernel that takes part in the sums of a solver.
+pub(crate) struct SolverKernel {
+    file: &'static str,
+    entry: &'static str,
+    spec: Spec,
+    state: bool,
+    alone: bool,
+    passes: f64,
+    /// The constant that tells where the last binding is.
+    last: Option<&'static str>,
+}
+
+impl SolverKernel {
+    pub(crate) fn new(file: &'static str, entry: &'static str, spec: Spec) -> Self {
+        Self { file, entry, spec, state: true, alone: false, passes: 0.0, last: None }
+    }
+
+    /// Does not look at the state.
+    pub(crate) fn stateless(self) -> Self {
+        Self { state: false, ..self }
+    }
+
+    /// Of one workgroup.
+    pub(crate) fn alone(self) -> Self {
+        Self { alone: true, ..self }
+    }
+
+    /// Reads and writes so many vectors.
+    pub(crate) fn passes(self, passes: f64) -> Self {
+        Self { passes, ..self }
+    }
+
+    pub(crate) fn last(self, constant: &'static str) -> Self {
+        Self { last: Some(constant), ..self }
+    }
+}
+
+/// What the device has come to, as it lies in the state.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    /// None while it runs.
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) iterations: usize,
+    pub(crate) residual: f32,
+    pub(crate) scale: f32,
+    pub(crate) value: f32,
+}
+
+impl Seen {
+    pub(crate) fn of(words: &[u32], n: usize) -> Self {
+        let word = |i: usize| words.get(i).copied().unwrap_or(0);
+        let number = |i: usize| f32::from_bits(word(i));
+        let outcome = match word(0) {
+            0 => None,
+            1 => Some(Outcome::Converged),
+            2 => Some(Outcome::Limit),
+            3 => Some(Outcome::NotPositiveDefinite(number(4))),
+            5 => Some(Outcome::Diagonal(n.saturating_sub(word(5) as usize))),
+            6 => Some(Outcome::Vanished),
+            _ => Some(Outcome::NotFinite),
+        };
+        Self {
+            outcome,
+            iterations: word(1) as usize,
+            residual: number(2),
+            scale: number(3),
+            value: number(4),
+        }
+    }
+}
+
+/// The one way that solvers run: in [`SOLVERS`](super::SOLVERS).
+pub(crate) const VARIANTS: &[Variant] =
+    &[Variant::portable("fused", "products, then sums and steps over vectors, several of them in one pass")];
+
+/// Matrices that reach every form of a solver's kernels: only the diagonal looks at the format.
+pub(crate) fn sample_matrices() -> impl Iterator<Item = Stored> {
+    let formats = [
+        Format::Csr,
+        Format::Coo { sorted: true },
+        Format::Jds,
+        Format::Hybrid { width: 4, list: 5000, sorted: true },
+        Format::Sell { slice: 32, places: 32_000 },
+    ];
+    formats.into_iter().map(sample)
+}
+
+/// A small matrix of this format.
+pub(crate) fn sample(format: Format) -> Stored {
+    Stored { rows: 1000, cols: 1000, entries: 3000, longest: 9, format, values: DType::F32 }
+}

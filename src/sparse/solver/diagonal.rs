@@ -1,0 +1,104 @@
+//! The inverse of the diagonal of a matrix in any format.
+
+use super::Builder;
+use crate::error::Result;
+use crate::program::{Binding, Grid, Kernel, Resource, kernel_params};
+use crate::sparse::Format;
+
+kernel_params! {
+    /// Of the kernels of the diagonal.
+    struct Params {
+        rows: u32,
+        places: u32,
+        segments: u32,
+        slice: u32,
+    }
+}
+
+/// Where the places of a part of the matrix are told the row of.
+struct Part {
+    /// Lists that tell it, bound first.
+    rows: Vec<usize>,
+    /// The list of columns; values follow it. In compressed columns that of rows, of which the diagonal is the same.
+    cols: usize,
+    flags: &'static [&'static str],
+    segments: usize,
+    slice: usize,
+}
+
+impl Builder<'_> {
+    /// Appends `inverse` = 1 over each diagonal element; the state hears of the first that is not positive.
+    pub(crate) fn inverse_diagonal(&mut self, inverse: Binding) -> Result<()> {
+        let bytes = 4 * self.n as u64;
+        let [ones, diagonal] = [0, 1].map(|_| self.program.scratch(bytes));
+        let params = Params { rows: self.n as u32, places: 0, segments: 0, slice: 0 };
+        let mut lists: Vec<_> = (0..self.lists).map(Resource::Operand).collect();
+        for part in self.parts_of_places() {
+            let places = self.program.operands[part.cols].len;
+            if places == 0 {
+                continue;
+            }
+            let kept = self.program.scratch(4 * places as u64);
+            let mut spec =
+                self.spec().flag("ENTRIES", true).constant("COL_BINDING", part.rows.len() as u32 + 1);
+            for &flag in part.flags {
+                spec = spec.flag(flag, true);
+            }
+            if part.flags.contains(&"SEARCHED") {
+                // Behind the order of rows, where there is one.
+                spec = spec.constant("PTRS_BINDING", part.rows.len() as u32);
+            }
+            let operand = |i: usize| Binding::operand(i, &self.program.operands);
+            let mut bindings: Vec<_> = part.rows.iter().map(|&i| operand(i)).collect();
+            bindings.extend([operand(part.cols), operand(part.cols + 1), kept]);
+            let params = Params {
+                places: places as u32,
+                segments: part.segments as u32,
+                slice: part.slice as u32,
+                ..params
+            };
+            self.launch_places(
+                Kernel::library("sparse/diagonal", "keep_diagonal", spec),
+                &params,
+                bindings,
+                places,
+            );
+            lists[part.cols + 1] = kept.resource;
+        }
+        let fill = Kernel::library("sparse/diagonal", "fill_ones", self.spec());
+        self.launch_places(fill, &params, vec![ones], self.n);
+        self.product_of(&lists, ones, diagonal)?;
+        let invert = Kernel::library("sparse/diagonal", "invert_diagonal", self.spec());
+        self.launch_places(invert, &params, vec![diagonal, inverse, self.state], self.n);
+        Ok(())
+    }
+
+    fn launch_places(&mut self, kernel: Kernel, params: &Params, bindings: Vec<Binding>, places: usize) {
+        let index = self.program.kernel(kernel);
+        let size = u64::from(self.workgroup_size());
+        self.program.dispatch(index, params, bindings, Grid::fold((places as u64).div_ceil(size).max(1)));
+    }
+
+    fn parts_of_places(&self) -> Vec<Part> {
+        let matrix = self.common.matrix;
+        let n = self.n;
+        let part = |rows: &[usize], cols, flags, segments, slice| Part {
+            rows: rows.to_vec(),
+            cols,
+            flags,
+            segments,
+            slice,
+        };
+        match matrix.format {
+            Format::Coo { .. } => vec![part(&[0], 1, &["LISTED"], 0, 0)],
+            Format::Csr | Format::Csc => vec![part(&[0], 1, &["SEARCHED"], n, 0)],
+            Format::Ell { .. } => vec![part(&[], 0, &[], 0, 0)],
+            Format::Hybrid { .. } => vec![part(&[], 0, &[], 0, 0), part(&[2], 3, &["LISTED"], 0, 0)],
+            Format::Jds => vec![part(&[0, 1], 2, &["SEARCHED", "ORDERED"], matrix.longest, 0)],
+            Format::Sell { slice, .. } => {
+                let slices = n.div_ceil(slice.max(1));
+                vec![part(&[0, 1], 2, &["SEARCHED", "ORDERED", "SLICES"], slices, slice)]
+            }
+        }
+    }
+}
