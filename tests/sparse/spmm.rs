@@ -1,6 +1,8 @@
 //! Every format and variant of `Spmm` against the reference.
 
-use super::spmv::{any_columns, arrow, banded, every_format, halved, matrix, ragged, uniform};
+use super::spmv::{
+    any_columns, arrow, banded, every_format, halved, matrix, names, ragged, run_on_wild_lists, uniform,
+};
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
@@ -14,12 +16,6 @@ fn run(gpu: &Gpu, a: &DeviceMatrix, op: &Spmm, b: &[f32], c: &[f32]) -> Result<V
     op.plan::<f32>(gpu)?.record(&mut rec, a, &b, &c)?;
     rec.submit()?;
     c.read()
-}
-
-/// `auto`, and the variants of a format.
-fn names(format: Format) -> impl Iterator<Item = &'static str> {
-    let of_format = move |name: &&str| name.split('-').next() == Some(format.name());
-    std::iter::once("auto").chain(Spmm::variants().iter().map(|v| v.name).filter(of_format))
 }
 
 /// Rows of `ld` elements with those of `list` at their front, and `fill` behind.
@@ -60,7 +56,7 @@ fn check_tuned(device: &Device, csr: &Csr, dense: Dense, tune: impl Fn(Spmm) -> 
     let (b, c) = (spread(&b, csr.cols, n, ldb, f32::NAN), spread(&c, csr.rows, n, ldc, 7.5));
     for host in every_format(csr) {
         let a = if half { host.upload_f16(&device.gpu) } else { host.upload(&device.gpu) }.unwrap();
-        for variant in names(a.stored().format) {
+        for variant in names(Spmm::variants(), a.stored().format) {
             let op = Spmm::new(a.stored(), n).alpha(alpha).beta(beta).ldb(ldb).ldc(ldc).variant(variant);
             let what = format!("{}: {variant} {dense:?} {:?}", device.label, a.stored());
             let got = run(&device.gpu, &a, &tune(op), &b, &c).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -161,7 +157,7 @@ fn nan_goes_through_where_it_is_and_not_out_of_what_is_not_read() {
     assert_eq!(want.iter().filter(|c| c.is_nan()).count(), n);
     for host in every_format(&csr) {
         let a = host.upload(gpu).unwrap();
-        for variant in names(a.stored().format) {
+        for variant in names(Spmm::variants(), a.stored().format) {
             let op = Spmm::new(a.stored(), n).variant(variant);
             let c = run(gpu, &a, &op, &b, &vec![f32::NAN; 40 * n]).unwrap();
             let nan: Vec<bool> = c.iter().map(|c| c.is_nan()).collect();
@@ -177,7 +173,7 @@ fn same_bits_come_again() {
     let b = Random::new(1).elements::<f32>(200 * 8);
     for host in every_format(&csr) {
         let a = host.upload(gpu).unwrap();
-        for variant in names(a.stored().format) {
+        for variant in names(Spmm::variants(), a.stored().format) {
             let op = Spmm::new(a.stored(), 8).variant(variant);
             let bits =
                 || run(gpu, &a, &op, &b, &[0.0; 2400]).unwrap().into_iter().map(f32::to_bits).collect();
@@ -190,38 +186,9 @@ fn same_bits_come_again() {
 #[test]
 fn lists_of_other_origin_stay_within_their_bounds() {
     let Some(gpu) = gpu() else { return };
-    // Pointers and indices that no check has seen: the result means nothing, and nothing beyond is touched.
-    let wild =
-        |n: usize| gpu.upload(&(0..n).map(|i| (i as u32).wrapping_mul(2_654_435_761)).collect::<Vec<_>>());
-    for format in [
-        Format::Csr,
-        Format::Csc,
-        Format::Coo { sorted: true },
-        Format::Ell { width: 4 },
-        Format::Jds,
-        Format::Sell { slice: 8, places: 800 },
-    ] {
-        let stored = Stored { rows: 200, cols: 150, entries: 800, longest: 9, format, values: DType::F32 };
-        for variant in names(format) {
-            let plan = Spmm::new(stored, 4).variant(variant).plan::<f32>(gpu).unwrap().into_executable();
-            let of = |o: &tilework::program::Operand| {
-                (wild(o.len).unwrap(), gpu.upload(&vec![1.0f32; o.len]).unwrap())
-            };
-            let operands: Vec<_> = plan.program().operands.iter().map(|o| (o.dtype, of(o))).collect();
-            let slices: Vec<_> = operands
-                .iter()
-                .map(|(dtype, (indices, values))| match dtype {
-                    DType::U32 => Slice::from(indices).untyped(),
-                    _ => Slice::from(values).untyped(),
-                })
-                .collect();
-            let mut rec = gpu.recorder();
-            plan.record(&mut rec, &slices).unwrap();
-            rec.submit().unwrap();
-            let (_, (_, c)) = operands.last().unwrap();
-            assert_eq!(c.read().unwrap().len(), 800, "{variant}");
-        }
-    }
+    run_on_wild_lists(gpu, Spmm::variants(), |stored, variant| {
+        Ok(Spmm::new(stored, 4).variant(variant).plan::<f32>(gpu)?.into_executable())
+    });
 }
 
 #[test]
