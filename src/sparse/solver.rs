@@ -178,6 +178,10 @@ fn policy(profile: &DeviceProfile) -> Policy {
     }
 }
 
+/// The relative residual below which conjugate gradients look whether it is real: f32 seldom resolves as much, and squares
+/// of much less leave its range.
+pub(crate) const FINEST: f32 = 1e-9;
+
 /// Words of the state before the residuals.
 pub(crate) const HEAD: usize = 16;
 
@@ -350,14 +354,13 @@ impl<'a> Builder<'a> {
 
     fn params(&self) -> Params {
         let Common { tolerance, absolute, iterations, check_every, .. } = self.common;
-        let power = if self.squared { 2 } else { 1 };
         Params {
             n: self.n as u32,
             parts: self.parts,
             slots: *check_every as u32,
             limit: *iterations as u32,
-            relative: tolerance.powi(power),
-            absolute: absolute.powi(power),
+            relative: if self.squared { tolerance.max(FINEST).powi(2) } else { *tolerance },
+            absolute: if self.squared { absolute.powi(2) } else { *absolute },
             damping: self.damping,
         }
     }
