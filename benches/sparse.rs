@@ -8,7 +8,9 @@ use support::{Bench, Case, centred, random};
 use tilework::Result;
 use tilework::io::matrix_market::{self, Matrix};
 use tilework::prelude::*;
-use tilework::sparse::{ConjugateGradient, Csr, Duplicates, PageRank, Preconditioner, SparseMatrix};
+use tilework::sparse::{
+    ConjugateGradient, Coo, Csr, Duplicates, PageRank, Preconditioner, SparseMatrix, Target,
+};
 
 /// Makes a matrix of so many rows.
 type Maker = fn(usize) -> Csr;
@@ -23,6 +25,9 @@ fn main() -> Result<()> {
     }
     if bench.wants("solve") {
         solve(&mut bench)?;
+    }
+    if bench.wants("spconvert") {
+        spconvert(&mut bench)?;
     }
     bench.finish();
     Ok(())
@@ -121,6 +126,36 @@ fn one_matrix(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix) -> Resu
         let case =
             Case { op: "spmv", variant: v.name, dtype: "f32", size: name.into(), cost: plan.program().cost };
         bench.device(&case, |rec| plan.record(rec, &a, &x, &y));
+    }
+    Ok(())
+}
+
+/// Coordinates in no order to compressed rows, and compressed rows to every format.
+fn spconvert(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 20, 1 << 12);
+    let len = 16 * n;
+    let mut state = 1;
+    let mut index = || (0..len).map(|_| next(&mut state) % n as u32).collect::<Vec<_>>();
+    let (row_idxs, col_idxs) = (index(), index());
+    let coo = Coo { rows: n, cols: n, row_idxs, col_idxs, values: vec![1.0; len] };
+    one_conversion(bench, &format!("{len} entries in no order to csr"), &coo, Target::Csr)?;
+    let csr = scattered(n, 16);
+    for name in ["coo", "csc", "ell", "hybrid", "jds", "sell"] {
+        let Some(target) = Target::named(name) else { continue };
+        one_conversion(bench, &format!("{n} rows, 16 a row random, csr to {name}"), &csr, target)?;
+    }
+    one_conversion(bench, &format!("{n} rows, 16 a row random, csc to csr"), &csr.to_csc(), Target::Csr)
+}
+
+fn one_conversion(bench: &mut Bench, name: &str, from: &impl SparseMatrix, to: Target) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let a = gpu.upload_matrix(from)?;
+    let b = gpu.convert_matrix(&a, to)?;
+    for v in Spconvert::variants() {
+        let plan = Spconvert::new(a.stored(), b.stored()).variant(v.name).plan::<f32>(&gpu)?;
+        let cost = plan.program().cost;
+        let case = Case { op: "spconvert", variant: v.name, dtype: "f32", size: name.into(), cost };
+        bench.device(&case, |rec| plan.record(rec, &a, &b));
     }
     Ok(())
 }

@@ -54,6 +54,7 @@
 //! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
 //! | a sparse matrix times a vector, in any format | [`Spmv`] ([`sparse`]) |
 //! | x with A x = b, A sparse; eigenvalues; ranks in a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
+//! | a sparse matrix in another format | [`Spconvert`], [`Gpu::convert_matrix`] ([`sparse`]) |
 //! | a filter along a line, over an image or a volume | [`Conv1d`], [`Conv2d`], [`Conv3d`] ([`conv`]) |
 //! | the brightness of pixels, a box or Gaussian blur, edges, equalised histograms | [`Grey`], [`Blur`], [`Gaussian`], [`Sobel`], [`Equalize`] ([`image`]) |
 //! | rows as probabilities; rows normalised | [`Softmax`], [`LogSoftmax`], [`LayerNorm`], [`RmsNorm`] ([`nn`]) |
@@ -127,7 +128,7 @@ pub use primitives::{
     Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, TopK, Unique,
 };
 pub use primitives::{ReduceByKey, SegmentedReduce};
-pub use sparse::Spmv;
+pub use sparse::{Spconvert, Spmv};
 
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
@@ -141,7 +142,7 @@ pub mod prelude {
     pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
     pub use crate::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
-    pub use crate::{DeviceMatrix, Spmv};
+    pub use crate::{DeviceMatrix, Spconvert, Spmv};
     pub use crate::{Histogram, RadixSort, TopK};
     pub use crate::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};

@@ -94,6 +94,7 @@ mod sparse {
     mod page_rank;
     mod power;
     mod real;
+    mod spconvert;
     mod spmv;
 }
 mod support;

@@ -21,8 +21,11 @@ use tilework::nn::{
 use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
+use tilework::reference;
 use tilework::reference::Number;
-use tilework::sparse::{Csr, List, SparseMatrix, Spmv, Stored};
+use tilework::sparse::{
+    Csr, Format, HostMatrix, List, SparseMatrix, Spconvert, Spmv, Statistics, Stored, Target,
+};
 use tilework::{
     ArgMax, ArgMin, DType, Element, Gpu, Histogram, Max, Min, Partition, Plannable, Prod, RadixSort,
 };
@@ -89,6 +92,7 @@ const COMMANDS: &[Command] = &[
         keys: &[value("format"), value("alpha"), value("beta")],
         job: spmv,
     },
+    Command { name: "spconvert", inputs: 1..=1, keys: &[value("through")], job: spconvert },
     Command { name: "transpose", inputs: 1..=1, keys: &[], job: transpose },
     Command { name: "conv1d", inputs: 2..=2, keys: &[value("boundary")], job: conv1d },
     Command { name: "conv2d", inputs: 2..=2, keys: &[value("boundary")], job: conv2d },
@@ -280,7 +284,7 @@ impl Command {
 
     /// Whether the first input is a sparse matrix, in a Matrix Market file.
     pub(crate) fn takes_matrix(&self) -> bool {
-        self.name == "spmv"
+        ["spmv", "spconvert"].contains(&self.name)
     }
 
     pub(crate) fn key_names(&self) -> String {
@@ -309,7 +313,20 @@ pub(crate) struct Job {
     pub(crate) plan: Prepare,
     /// One for each of the program's operands.
     pub(crate) operands: Vec<Operand>,
+    /// What a device does first.
+    pub(crate) before: Option<Before>,
 }
+
+/// What a device does with a matrix before a job can be planned.
+pub(crate) enum Before {
+    /// Looks for the format that suits it; the job is of that.
+    Suit(Csr, Suited),
+    /// Brings it into a format, and back: that is the job.
+    Convert(Csr, Target),
+}
+
+/// The job that was made for any format, with the one that suits the matrix, and what was seen of it.
+type Suited = Box<dyn FnOnce(Job, &HostMatrix, &Statistics) -> Result<Job, Failure>>;
 
 /// Where an operand comes from and goes to.
 pub(crate) enum Operand {
@@ -418,6 +435,7 @@ fn job<T: Element>(op: impl Op<T> + Clone + 'static, operands: Vec<Operand>) -> 
         lower: Box::new(move |profile| op.lower(profile)),
         plan: Box::new(move |gpu| Ok(twin.plan::<T>(gpu)?.into_executable())),
         operands,
+        before: None,
     }
 }
 
@@ -887,37 +905,46 @@ fn spmv(mut call: Call<'_>) -> Result<Job, Failure> {
             ));
         }
     }
-    let seen = a.analyse();
-    // A variant that is asked for says of what format the matrix must be.
-    let suited = match call.variant.split('-').next() {
-        Some("auto") | None => seen.format().0,
-        Some(format) => format,
-    };
-    let formats = ["auto", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
-    let format = match call.keys.choice("format", &formats)? {
-        "auto" => suited,
-        format => format,
-    };
-    let (stored, lists) = match format {
-        "coo" => lists_of(&a.to_coo())?,
-        "csc" => lists_of(&a.to_csc())?,
-        "ell" => lists_of(&a.to_ell()?)?,
-        "jds" => lists_of(&a.to_jds())?,
-        "hybrid" => lists_of(&a.to_hybrid(seen.hybrid_width)?)?,
-        "sell" => lists_of(&a.to_sell(32, 1024)?)?,
-        _ => lists_of(&a)?,
-    };
     let beta = call.keys.number("beta", 0f32)?;
-    let op = Spmv::new(stored)
-        .alpha(call.keys.number("alpha", 1f32)?)
-        .beta(beta)
-        .seen(&seen)
-        .variant(call.variant);
+    let alpha = call.keys.number("alpha", 1f32)?;
+    let formats = ["auto", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
+    // A variant that is asked for says of what format the matrix must be.
+    let format = match (call.keys.choice("format", &formats)?, call.variant.split('-').next()) {
+        ("auto", Some(of_variant)) => of_variant,
+        (format, _) => format,
+    };
     // Without a file, y begins as zeros.
     let y = y.unwrap_or_else(|| Array { shape: vec![a.rows], data: vec![0f32; a.rows].into() });
-    let mut operands: Vec<_> = lists.into_iter().chain([x]).map(Operand::Given).collect();
-    operands.push(Operand::Updated(y));
-    Ok(job::<f32>(op, operands))
+    let variant = call.variant.to_owned();
+    let of = move |matrix: &HostMatrix, seen: Option<&Statistics>, vectors: Vec<Operand>| {
+        let (stored, lists) = lists_of(matrix)?;
+        let mut op = Spmv::new(stored).alpha(alpha).beta(beta).variant(&variant);
+        if let Some(seen) = seen {
+            op = op.seen(seen);
+        }
+        Ok(job::<f32>(op, lists.into_iter().map(Operand::Given).chain(vectors).collect()))
+    };
+    let vectors = vec![Operand::Given(x), Operand::Updated(y)];
+    if let Some(target) = Target::named(format) {
+        let seen = a.analyse();
+        return of(&reference::spconvert(&HostMatrix::Csr(a), target)?, Some(&seen), vectors);
+    }
+    let any = of(&HostMatrix::Csr(a.clone()), None, vectors)?;
+    let suited = move |mut any: Job, matrix: &HostMatrix, seen: &Statistics| {
+        let vectors = any.operands.split_off(any.operands.len() - 2);
+        of(matrix, Some(seen), vectors)
+    };
+    Ok(Job { before: Some(Before::Suit(a, Box::new(suited))), ..any })
+}
+
+/// What a device will do, as far as it is known before: to compressed columns all lists are as long as they are now.
+fn spconvert(call: Call<'_>) -> Result<Job, Failure> {
+    let formats = ["csr", "coo", "csc", "ell", "hybrid", "jds", "sell"];
+    let through = call.keys.choice("through", &formats)?;
+    let stored = call.matrix.stored()?;
+    let op = Spconvert::new(stored, Stored { format: Format::Csc, ..stored }).variant(call.variant);
+    let before = Target::named(through).map(|target| Before::Convert(call.matrix, target));
+    Ok(Job { before, ..job::<f32>(op, vec![]) })
 }
 
 /// How a matrix is stored, and its lists.

@@ -11,16 +11,18 @@
 
 mod array;
 mod commands;
+mod convert;
 mod npy;
 
 use array::{Array, DeviceArray};
-use commands::{Call, Command, Job, Keys, Operand};
+use commands::{Before, Call, Command, Job, Keys, Operand};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tilework::gpu::AdapterFilter;
+use tilework::gpu::Recorder;
 use tilework::io::matrix_market::{self, Matrix};
 use tilework::program::DeviceProfile;
 use tilework::sparse::{Csr, Duplicates};
@@ -212,8 +214,12 @@ fn run(request: &Request) -> Result<(), Failure> {
     let (matrices, arrays) = request.inputs.split_at(usize::from(command.takes_matrix()));
     let matrix = matrices.first().map(|path| read_matrix(path)).transpose()?.unwrap_or_default();
     let inputs = arrays.iter().map(|path| npy::read(path)).collect::<Result<Vec<_>, _>>()?;
-    let job = (command.job)(Call { matrix, inputs, keys: &request.keys, variant: &request.variant })?;
-    let places = places(request, &job)?;
+    let mut job = (command.job)(Call { matrix, inputs, keys: &request.keys, variant: &request.variant })?;
+    let before = job.before.take();
+    let places = match &before {
+        Some(Before::Convert(..)) => convert::target(request).map(|_| vec![])?,
+        _ => places(request, &job)?,
+    };
     // What no device can run is refused before one is opened, which takes a while and lets some drivers talk.
     if let Err(e) = (job.lower)(&DeviceProfile::h100())
         && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument | ErrorKind::Unsupported)
@@ -223,6 +229,14 @@ fn run(request: &Request) -> Result<(), Failure> {
     let adapter = request.adapter.clone().map_or(AdapterFilter::Best, AdapterFilter::Name);
     let options = GpuOptions { adapter, checked: request.checked, ..Default::default() };
     let gpu = pollster::block_on(Gpu::request(options))?;
+    match before {
+        Some(Before::Convert(matrix, target)) => return convert::run(&gpu, request, &matrix, target),
+        Some(Before::Suit(matrix, suited)) => {
+            let (matrix, seen) = gpu.suit_matrix(&gpu.upload_matrix(&matrix)?)?;
+            job = suited(job, &matrix.read()?, &seen)?;
+        }
+        None => {}
+    }
     let arrays = execute(&gpu, job, request)?;
     npy::write_all(places.into_iter().zip(arrays))
 }
@@ -283,13 +297,24 @@ fn execute(gpu: &Gpu, job: Job, request: &Request) -> Result<Vec<Array>, Failure
         };
         results.push(Array { shape, data });
     }
+    measure(gpu, request, || Report::of(&executable), |rec| executable.record(rec, &raw))?;
+    Ok(results)
+}
+
+/// Times runs and says what they are, if that was asked for.
+fn measure(
+    gpu: &Gpu,
+    request: &Request,
+    report: impl Fn() -> Report,
+    mut record: impl FnMut(&mut Recorder) -> tilework::Result<()>,
+) -> Result<(), Failure> {
     if request.report || request.repeat.is_some() {
         let runs = request.repeat.unwrap_or(DEFAULT_RUNS);
         let mut seconds = Vec::with_capacity(runs);
         let mut clock = None;
         while seconds.len() < runs {
             let batch = (runs - seconds.len()).min(BATCH);
-            let measured = gpu.measure(batch, |rec| executable.record(rec, &raw))?;
+            let measured = gpu.measure(batch, &mut record)?;
             clock = Some(measured.clock);
             seconds.extend(measured.seconds);
         }
@@ -303,7 +328,7 @@ fn execute(gpu: &Gpu, job: Job, request: &Request) -> Result<Vec<Array>, Failure
             max * 1e6
         );
         if request.report {
-            let report = Report::of(&executable);
+            let report = report();
             let rates = if median > 0.0 {
                 let (bytes, flop) = (report.cost.bytes / median * 1e-9, report.cost.flop / median * 1e-9);
                 let percent =
@@ -318,5 +343,5 @@ fn execute(gpu: &Gpu, job: Job, request: &Request) -> Result<Vec<Array>, Failure
             say(&format!("{}: {times}\n", request.command.name));
         }
     }
-    Ok(results)
+    Ok(())
 }

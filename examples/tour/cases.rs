@@ -5,14 +5,14 @@ use half::f16;
 use std::ops::Range;
 use std::thread;
 use tilework::nn::{
-    ActivationBackward, Adam, BatchNorm, BiasBackward, LayerNormBackward, RmsNormBackward, Sgd,
-    SoftmaxBackward,
+    ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
+    RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
 };
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
 use tilework::program::{Access, In, InOut, Op, Out};
 use tilework::reference::{self, Number};
-use tilework::sparse::Csr;
+use tilework::sparse::{Csr, HostMatrix, Target};
 use tilework::{DType, Element, Report, Result};
 
 /// Rows of the table, for every adapter.
@@ -78,6 +78,13 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "spmv jds", dtype: DType::F32, run: |gpu, m| spmv(gpu, "jds", &m.floats) },
     Case { op: "spmv hybrid", dtype: DType::F32, run: |gpu, m| spmv(gpu, "hybrid", &m.floats) },
     Case { op: "spmv sell", dtype: DType::F32, run: |gpu, m| spmv(gpu, "sell", &m.floats) },
+    Case { op: "spconvert coo", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "coo", &m.floats) },
+    Case { op: "spconvert csr", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "csr", &m.floats) },
+    Case { op: "spconvert csc", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "csc", &m.floats) },
+    Case { op: "spconvert ell", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "ell", &m.floats) },
+    Case { op: "spconvert hybrid", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "hybrid", &m.floats) },
+    Case { op: "spconvert jds", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "jds", &m.floats) },
+    Case { op: "spconvert sell", dtype: DType::F32, run: |gpu, m| spconvert(gpu, "sell", &m.floats) },
     Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, "naive", &m.floats) },
     Case { op: "transpose", dtype: DType::F32, run: |gpu, m| transpose(gpu, "tiled", &m.floats) },
     Case { op: "transpose", dtype: DType::U8, run: |gpu, m| transpose(gpu, "auto", &m.bytes) },
@@ -115,6 +122,9 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "pool l2", dtype: DType::F32, run: |gpu, m| pool(gpu, PoolKind::L2, [2, 2], &m.floats) },
     Case { op: "pool-backward max", dtype: DType::F32, run: pool_backward },
     Case { op: "softmax-backward", dtype: DType::F32, run: softmax_backward },
+    Case { op: "log-softmax-backward", dtype: DType::F32, run: log_softmax_backward },
+    Case { op: "cross-entropy", dtype: DType::F32, run: cross_entropy },
+    Case { op: "squared-error", dtype: DType::F32, run: squared_error },
     Case { op: "layer-norm-backward", dtype: DType::F32, run: layer_norm_backward },
     Case { op: "rms-norm-backward", dtype: DType::F32, run: rms_norm_backward },
     Case { op: "activation-backward", dtype: DType::F32, run: activation_backward },
@@ -570,8 +580,8 @@ fn gemv(gpu: &Gpu, variant: &str, trans: bool, numbers: &[f32]) -> Result<Outcom
     outcome(gpu, format!("{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &dx, &dy))
 }
 
-/// As many rows as columns, with 0 to 31 entries in a row, in the format of the variant.
-fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
+/// As many rows as columns, with 0 to 31 entries in a row.
+fn sparse_matrix(numbers: &[f32]) -> Csr {
     let n = numbers.len() / 16;
     let mut csr = Csr { rows: n, cols: n, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..n {
@@ -581,15 +591,15 @@ fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
         csr.row_ptrs.push(csr.col_idxs.len() as u32);
     }
     csr.values = numbers.iter().copied().cycle().take(csr.col_idxs.len()).collect();
-    let a = match variant.split('-').next() {
-        Some("coo") => gpu.upload_matrix(&csr.to_coo())?,
-        Some("csc") => gpu.upload_matrix(&csr.to_csc())?,
-        Some("ell") => gpu.upload_matrix(&csr.to_ell()?)?,
-        Some("jds") => gpu.upload_matrix(&csr.to_jds())?,
-        Some("hybrid") => gpu.upload_matrix(&csr.to_hybrid(csr.analyse().hybrid_width)?)?,
-        Some("sell") => gpu.upload_matrix(&csr.to_sell(32, 1024)?)?,
-        _ => gpu.upload_matrix(&csr)?,
-    };
+    csr
+}
+
+/// A matrix in the format of the variant, converted on the device.
+fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
+    let csr = sparse_matrix(numbers);
+    let n = csr.rows;
+    let target = variant.split('-').next().and_then(Target::named).unwrap_or(Target::Csr);
+    let a = gpu.convert_matrix(&gpu.upload_matrix(&csr)?, target)?;
     let (x, y) = (&numbers[..n], vec![0.0; n]);
     let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f32>(n)?);
     let plan = Spmv::new(a.stored()).variant(variant).plan::<f32>(gpu)?;
@@ -598,6 +608,28 @@ fn spmv(gpu: &Gpu, variant: &str, numbers: &[f32]) -> Result<Outcome> {
     let check = Check::compare(&dy.read()?, &want, &reference::spmv_bound(1.0, &csr, x, 0.0, &y)?);
     let size = format!("{n}x{n}, {} entries", csr.entries());
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &a, &dx, &dy))
+}
+
+/// Compressed rows to another format; to themselves, coordinates, last ones first.
+fn spconvert(gpu: &Gpu, name: &str, numbers: &[f32]) -> Result<Outcome> {
+    let csr = sparse_matrix(numbers);
+    let target = Target::named(name).unwrap_or(Target::Csr);
+    let host = if target == Target::Csr {
+        let mut coo = csr.to_coo();
+        coo.row_idxs.reverse();
+        coo.col_idxs.reverse();
+        coo.values.reverse();
+        HostMatrix::Coo(coo)
+    } else {
+        HostMatrix::Csr(csr)
+    };
+    let a = gpu.upload_matrix(&host)?;
+    let b = gpu.convert_matrix(&a, target)?;
+    let check = exact(b.read()? == reference::spconvert(&host, target)?);
+    let plan = Spconvert::new(a.stored(), b.stored()).plan::<f32>(gpu)?;
+    let stored = a.stored();
+    let size = format!("{}x{}, {} entries", stored.rows, stored.cols, stored.entries);
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &a, &b))
 }
 
 /// A matrix that is about square, its sides multiples of 4.
@@ -941,6 +973,40 @@ fn softmax_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let (want, bound) = (reference::softmax_backward(n, &y, x), reference::softmax_backward_bound(n, &y, x));
     let op = SoftmaxBackward::new(rows, n);
     floats(gpu, &op, format!("{rows}x{n}"), &[&y, x], &[want], &[bound])
+}
+
+fn log_softmax_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(1000, &material.floats);
+    let y = reference::log_softmax(n, x);
+    let want = reference::log_softmax_backward(n, &y, x);
+    let bound = reference::log_softmax_backward_bound(n, &y, x);
+    floats(gpu, &LogSoftmaxBackward::new(rows, n), format!("{rows}x{n}"), &[&y, x], &[want], &[bound])
+}
+
+fn cross_entropy(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(1000, &material.floats);
+    let labels: Vec<u32> = (0..rows).map(|row| (row * 7 % n) as u32).collect();
+    let (dx, dl) = (gpu.upload(x)?, gpu.upload(&labels)?);
+    let (losses, mean, gradient) =
+        (gpu.alloc::<f32>(rows)?, gpu.alloc::<f32>(1)?, gpu.alloc::<f32>(x.len())?);
+    let plan = CrossEntropy::new(rows, n).with_gradient().plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dl, &losses, &mean, &gradient))?;
+    let want = reference::cross_entropy(n, x, &labels);
+    let bounds = reference::cross_entropy_bound(n, x, &labels);
+    let check = Check::compare(&losses.read()?, &want.0, &bounds.0)
+        .and(Check::compare(&mean.read()?, &[want.1], &[bounds.1]))
+        .and(Check::compare(&gradient.read()?, &want.2, &bounds.2));
+    let again = |rec: &mut Recorder| plan.record(rec, &dx, &dl, &losses, &mean, &gradient);
+    outcome(gpu, format!("{rows}x{n}"), plan.report(), check, again)
+}
+
+fn squared_error(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (x, target) = halves(&material.floats);
+    let (loss, gradient) = reference::squared_error(x, target);
+    let (loss_bound, bound) = reference::squared_error_bound(x, target);
+    let op = SquaredError::new(x.len()).with_gradient();
+    let (want, bounds) = ([vec![loss], gradient], [vec![loss_bound], bound]);
+    floats(gpu, &op, x.len().to_string(), &[x, target], &want, &bounds)
 }
 
 fn layer_norm_backward(gpu: &Gpu, material: &Material) -> Result<Outcome> {

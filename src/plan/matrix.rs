@@ -1,10 +1,14 @@
 //! Sparse matrices on a device.
 
+mod convert;
+mod insert;
+
 use super::Plan;
+use crate::element::DType;
 use crate::error::{Result, err};
 use crate::gpu::{Buffer, Encoder, Gpu, RawSlice, Recorder, Slice};
-use crate::program::{In, InOut, Program, Sparse};
-use crate::sparse::{List, SparseMatrix, Stored};
+use crate::program::{In, InOut, Operand, Program, Sparse, SparseOut};
+use crate::sparse::{Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, Sell, SparseMatrix, Stored};
 
 /// A list on the device.
 #[derive(Debug)]
@@ -13,7 +17,32 @@ enum Uploaded {
     Values(Buffer<f32>),
 }
 
-/// A sparse matrix on a device, in any format: made by [`Gpu::upload_matrix`].
+impl Uploaded {
+    fn slice(&self) -> RawSlice<'_> {
+        match self {
+            Self::Indices(buffer) => Slice::from(buffer).untyped(),
+            Self::Values(buffer) => Slice::from(buffer).untyped(),
+        }
+    }
+
+    /// The first elements.
+    fn front(&self, n: usize) -> Result<RawSlice<'_>> {
+        Ok(match self {
+            Self::Indices(buffer) => buffer.slice(..n)?.untyped(),
+            Self::Values(buffer) => buffer.slice(..n)?.untyped(),
+        })
+    }
+
+    /// Elements that there is memory for.
+    fn len(&self) -> usize {
+        match self {
+            Self::Indices(buffer) => buffer.len(),
+            Self::Values(buffer) => buffer.len(),
+        }
+    }
+}
+
+/// A sparse matrix on a device, in any format: made by [`Gpu::upload_matrix`] and by [`Gpu::convert_matrix`].
 #[derive(Debug)]
 pub struct DeviceMatrix {
     stored: Stored,
@@ -26,26 +55,82 @@ impl DeviceMatrix {
         self.stored
     }
 
-    /// That a program, whose last `others` operands are no lists, is for this format.
-    pub(super) fn check_format(&self, program: &Program, others: usize) -> Result<()> {
-        let named = self.stored.operands(program.op)?.into_iter().map(|o| o.name);
-        let planned = program.operands.iter().rev().skip(others).rev().map(|o| o.name);
-        if named.eq(planned) {
-            return Ok(());
-        }
-        Err(err!(
-            Shape,
-            "{}: the matrix is stored as {}, and the plan is for another format; plan with `stored` of this one",
-            program.op,
-            self.stored.format.name()
-        ))
+    /// Its lists, in the order of [`Format`]: as much of each as is used.
+    pub(super) fn slices(&self) -> Result<Vec<RawSlice<'_>>> {
+        self.lists.iter().map(|list| list.front(self.used(list.len()))).collect()
     }
 
-    /// Its lists, in the order of [`Format`](crate::sparse::Format).
-    pub(super) fn slices(&self) -> impl Iterator<Item = RawSlice<'_>> {
-        self.lists.iter().map(|list| match list {
-            Uploaded::Indices(buffer) => Slice::from(buffer).untyped(),
-            Uploaded::Values(buffer) => Slice::from(buffer).untyped(),
+    /// Elements of a list that are used: coordinates may have memory for more.
+    fn used(&self, len: usize) -> usize {
+        match self.stored.format {
+            Format::Coo { .. } => self.stored.entries.min(len),
+            _ => len,
+        }
+    }
+
+    /// Brings the matrix to the host's memory, as it is stored. Waits until work that was submitted before is done.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::Gpu;
+    /// use tilework::sparse::{Csr, HostMatrix};
+    ///
+    /// let csr = Csr { rows: 1, cols: 2, row_ptrs: vec![0, 1], col_idxs: vec![1], values: vec![3.0] };
+    /// let a = Gpu::new()?.upload_matrix(&csr)?;
+    /// assert_eq!(a.read()?, HostMatrix::Csr(csr));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Buffer::read`].
+    pub fn read(&self) -> Result<HostMatrix> {
+        let (mut indices, mut values) = (Vec::new(), Vec::new());
+        for list in &self.lists {
+            match list {
+                Uploaded::Indices(buffer) => indices.push(buffer.slice(..self.used(buffer.len()))?.read()?),
+                Uploaded::Values(buffer) => values.push(buffer.slice(..self.used(buffer.len()))?.read()?),
+            }
+        }
+        let (mut indices, mut values) = (indices.into_iter(), values.into_iter());
+        let mut index = || indices.next().unwrap_or_default();
+        let mut value = || values.next().unwrap_or_default();
+        let Stored { rows, cols, format, .. } = self.stored;
+        // Fields are evaluated as they are written here, which is the order of the lists.
+        Ok(match format {
+            Format::Coo { .. } => {
+                HostMatrix::Coo(Coo { rows, cols, row_idxs: index(), col_idxs: index(), values: value() })
+            }
+            Format::Csr => {
+                HostMatrix::Csr(Csr { rows, cols, row_ptrs: index(), col_idxs: index(), values: value() })
+            }
+            Format::Csc => {
+                HostMatrix::Csc(Csc { rows, cols, col_ptrs: index(), row_idxs: index(), values: value() })
+            }
+            Format::Ell { width } => {
+                HostMatrix::Ell(Ell { rows, cols, width, col_idxs: index(), values: value() })
+            }
+            Format::Hybrid { width, .. } => {
+                let ell = Ell { rows, cols, width, col_idxs: index(), values: value() };
+                let coo = Coo { rows, cols, row_idxs: index(), col_idxs: index(), values: value() };
+                HostMatrix::Hybrid(Hybrid { ell, coo })
+            }
+            Format::Jds => HostMatrix::Jds(Jds {
+                rows,
+                cols,
+                row_order: index(),
+                diagonal_ptrs: index(),
+                col_idxs: index(),
+                values: value(),
+            }),
+            Format::Sell { slice, .. } => HostMatrix::Sell(Sell {
+                rows,
+                cols,
+                slice,
+                row_order: index(),
+                slice_ptrs: index(),
+                col_idxs: index(),
+                values: value(),
+            }),
         })
     }
 }
@@ -69,6 +154,29 @@ impl Gpu {
     }
 }
 
+/// That a matrix is stored as `planned` operands say.
+pub(super) fn check_format<'p>(
+    program: &Program,
+    stored: Stored,
+    planned: impl Iterator<Item = &'p Operand>,
+) -> Result<()> {
+    // Those that are written have names of their own, which end alike.
+    let named = stored.operands(program.op)?;
+    let same = |(planned, named): (&Operand, &Operand)| {
+        planned.name == named.name || planned.name.strip_prefix("to.") == Some(named.name)
+    };
+    let planned: Vec<_> = planned.collect();
+    if planned.len() == named.len() && planned.into_iter().zip(&named).all(same) {
+        return Ok(());
+    }
+    Err(err!(
+        Shape,
+        "{}: the matrix is stored as {}, and the plan is for another format; plan with `stored` of this one",
+        program.op,
+        stored.format.name()
+    ))
+}
+
 impl Plan<(Sparse, In<f32>, InOut<f32>)> {
     /// Records the op; see the errors at [`Plan`].
     ///
@@ -81,9 +189,40 @@ impl Plan<(Sparse, In<f32>, InOut<f32>)> {
         x: impl Into<Slice<'a, f32>>,
         y: impl Into<Slice<'a, f32>>,
     ) -> Result<()> {
-        matrix.check_format(self.program(), 2)?;
+        let program = self.program();
+        let lists = program.operands.len().saturating_sub(2);
+        check_format(program, matrix.stored, program.operands[..lists].iter())?;
         let vectors = [x.into().untyped(), y.into().untyped()];
-        let operands: Vec<_> = matrix.slices().chain(vectors).collect();
+        let operands = [matrix.slices()?.as_slice(), &vectors].concat();
         self.executable.record(rec, &operands)
     }
+}
+
+impl Plan<(Sparse, SparseOut)> {
+    /// Records the op; see the errors at [`Plan`].
+    ///
+    /// # Errors
+    /// See [`Plan`]; [`Shape`](crate::ErrorKind::Shape) also for a matrix of another format than planned.
+    pub fn record<Enc: Encoder>(
+        &self,
+        rec: &mut Recorder<Enc>,
+        from: &DeviceMatrix,
+        to: &DeviceMatrix,
+    ) -> Result<()> {
+        let program = self.program();
+        let lists = from.lists.len().min(program.operands.len());
+        let (read, written) = program.operands.split_at(lists);
+        check_format(program, from.stored, read.iter())?;
+        check_format(program, to.stored, written.iter())?;
+        let operands = [from.slices()?, to.slices()?].concat();
+        self.executable.record(rec, &operands)
+    }
+}
+
+/// Memory for a list.
+fn allocated(gpu: &Gpu, operand: &Operand) -> Result<Uploaded> {
+    Ok(match operand.dtype {
+        DType::U32 => Uploaded::Indices(gpu.alloc(operand.len)?),
+        _ => Uploaded::Values(gpu.alloc(operand.len)?),
+    })
 }

@@ -37,6 +37,7 @@ mod unique;
 pub use compact::Predicate;
 pub(crate) use histogram::Edges;
 pub use histogram::Histogram;
+pub(crate) use lookback::clear_words;
 pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, Sum};
 pub use partition::{Partition, PartitionIf};
 pub use reduce::Reduce;

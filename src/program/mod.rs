@@ -406,6 +406,9 @@ pub struct InOut<T>(PhantomData<T>);
 /// Marks the lists of a sparse matrix, which are only read, in [`Op::Operands`].
 #[derive(Debug)]
 pub struct Sparse;
+/// Marks the lists of a sparse matrix, which are only written, in [`Op::Operands`].
+#[derive(Debug)]
+pub struct SparseOut;
 
 /// A descriptor that can be lowered for elements of type `T`.
 pub trait Op<T: Element> {

@@ -235,6 +235,23 @@ impl Csr {
         Ok(matrix)
     }
 
+    /// From coordinates that are valid. By rows, they keep their order; otherwise they are sorted by row and column, and those
+    /// at one position keep theirs. None are added up.
+    pub fn from_coo(coo: &Coo) -> Self {
+        let Coo { rows, cols, row_idxs, col_idxs, values } = coo;
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        if !row_idxs.is_sorted() {
+            order.sort_by_key(|&i| (row_idxs[i], col_idxs[i]));
+        }
+        let mut row_ptrs = vec![0; rows + 1];
+        for &row in row_idxs {
+            row_ptrs[row as usize + 1] += 1;
+        }
+        accumulate(&mut row_ptrs);
+        let (col_idxs, values) = order.iter().map(|&i| (col_idxs[i], values[i])).unzip();
+        Self { rows: *rows, cols: *cols, row_ptrs, col_idxs, values }
+    }
+
     /// Number of entries.
     pub fn entries(&self) -> usize {
         self.values.len()
@@ -566,7 +583,7 @@ impl Jds {
 }
 
 impl Sell {
-    /// Checks lengths, pointers, the order of rows and ranges.
+    /// Checks lengths, pointers, the order of rows and ranges, and that no entry stands behind padding.
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape), with what is wrong and where.
@@ -592,7 +609,21 @@ impl Sell {
             ));
         }
         permutation("sell", &self.row_order, rows)?;
-        in_range("sell", "col_idxs", &self.col_idxs, self.cols, true)
+        in_range("sell", "col_idxs", &self.col_idxs, self.cols, true)?;
+        for (order, pair) in self.row_order.chunks(slice).zip(self.slice_ptrs.windows(2)) {
+            let first = pair[0] as usize;
+            for at in first..pair[1] as usize {
+                let row = order[(at - first) % slice];
+                let behind = at >= first + slice && self.col_idxs[at - slice] == PADDING;
+                if self.col_idxs[at] != PADDING && (behind || row == PADDING) {
+                    return Err(err!(
+                        Shape,
+                        "sell: `col_idxs`[{at}] is an entry behind padding, or of no row"
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// As compressed rows.
@@ -725,6 +756,9 @@ mod tests {
         refused(jds.validate(), "diagonal 1 has 4 entries, and only 1 rows");
         let sell = Sell { slice_ptrs: vec![0, 9, 12], ..csr.to_sell(2, 4).unwrap() };
         refused(sell.validate(), "no multiple of the 2 rows");
+        let mut sell = csr.to_sell(2, 4).unwrap();
+        sell.col_idxs[7] = 0;
+        refused(sell.validate(), "`col_idxs`[7] is an entry behind padding");
         let mut hybrid = csr.to_hybrid(2).unwrap();
         hybrid.coo.cols = 6;
         refused(hybrid.validate(), "4 x 6");

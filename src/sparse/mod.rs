@@ -15,7 +15,8 @@
 //! [`Csr::analyse`] says what the rows of a matrix look like, and which format suits them.
 //!
 //! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) brings any of them to a device, where [`Spmv`] multiplies it by a
-//! vector.
+//! vector, [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) brings it into another format, and
+//! [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) says what its rows look like.
 //!
 //! | to find | take |
 //! |---|---|
@@ -25,9 +26,11 @@
 
 mod conjugate_gradient;
 mod formats;
+mod host;
 mod page_rank;
 mod power;
 pub(crate) mod solver;
+mod spconvert;
 mod spmv;
 mod statistics;
 mod stored;
@@ -35,17 +38,24 @@ mod stored;
 pub use crate::io::matrix_market::Triplets as Coo;
 pub use conjugate_gradient::{ConjugateGradient, Preconditioner};
 pub use formats::{Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
+pub use host::HostMatrix;
 pub use page_rank::PageRank;
 pub use power::PowerIteration;
 pub use solver::{Outcome, Solution};
+pub(crate) use spconvert::{
+    MEASURES, Measured, find_runs, insert_places, measure, measure_longest, order_slices, point_at_rest,
+    sum_runs,
+};
+pub use spconvert::{Spconvert, Target};
 pub use spmv::Spmv;
 pub use statistics::Statistics;
+pub(crate) use stored::check_operands;
 pub use stored::{Format, List, SparseMatrix, Stored};
 
 use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[spmv::INFO];
+pub const OPS: &[OpInfo] = &[spmv::INFO, spconvert::INFO];
 
 /// The solvers, which drive ops: their kernels, for tests of shaders.
 pub const SOLVERS: &[OpInfo] = &[conjugate_gradient::INFO, power::INFO, page_rank::INFO];

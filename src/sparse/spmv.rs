@@ -4,6 +4,7 @@ mod atomic;
 mod by_row;
 mod segmented;
 
+use super::stored::check_operands;
 use super::{Format, Statistics, Stored};
 use crate::element::DType;
 use crate::error::{Result, err};
@@ -12,7 +13,7 @@ use crate::program::{
     Variant, choose, kernel_params,
 };
 use crate::shader::Spec;
-use crate::shape::{index_u32, round_up};
+use crate::shape::index_u32;
 
 /// Product of a sparse matrix and a vector: `y = alpha A x + beta y`.
 ///
@@ -275,23 +276,7 @@ impl Spmv {
         if let Format::Sell { slice: 0, .. } = format {
             return Err(err!(InvalidArgument, "{name}: slices of 0 rows; a slice has at least 1"));
         }
-        let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
-        for operand in operands {
-            index_u32(&name, &format!("the number of elements of {}", operand.name), operand.len)?;
-            let bytes = round_up(operand.bytes(), 4);
-            if bytes > limit {
-                return Err(err!(
-                    TooLarge,
-                    "{name}: {} has {} elements of {}, {bytes} bytes, above the {limit} bytes of the largest storage \
-                     binding of {}; take a format with less padding, or multiply bands of rows, a call each",
-                    operand.name,
-                    operand.len,
-                    operand.dtype,
-                    profile.name
-                ));
-            }
-        }
-        Ok(())
+        check_operands(&name, operands, profile, "take a format with less padding, or multiply bands of rows")
     }
 
     fn cost(&self, operands: &[Operand], product: bool) -> Cost {

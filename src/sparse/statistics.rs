@@ -3,7 +3,8 @@
 use super::Csr;
 use std::fmt;
 
-/// Row statistics of a matrix: made by [`Csr::analyse`].
+/// Row statistics of a matrix: made by [`Csr::analyse`], or by [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) of a
+/// matrix on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Statistics {
     /// Rows of the matrix.
@@ -33,7 +34,43 @@ const MOST_PADDING: f64 = 0.2;
 /// Below so many entries a row in the mean, most rows are empty and pointers are most of what is read.
 const VERY_SPARSE: f64 = 0.5;
 
+/// What statistics are made of, exactly: counted here or on a device.
+pub(super) struct Sums {
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) entries: usize,
+    /// Of the entries of each row.
+    pub(super) squares: u128,
+    pub(super) longest: usize,
+    pub(super) empty_rows: usize,
+    pub(super) bandwidth: usize,
+    /// Whether no two entries lie on two sides of the diagonal.
+    pub(super) one_side: bool,
+    /// Entries of the row in the middle, by length.
+    pub(super) median: usize,
+    pub(super) hybrid_width: usize,
+}
+
 impl Statistics {
+    pub(super) fn from_sums(sums: &Sums) -> Self {
+        let Sums { rows, cols, entries, squares, longest, empty_rows, bandwidth, .. } = *sums;
+        let (n, total) = (rows.max(1) as u128, entries as u128);
+        Self {
+            rows,
+            cols,
+            entries,
+            mean: entries as f64 / rows.max(1) as f64,
+            // In whole numbers up to the last step, so that no order of rows matters.
+            variance: (n * squares).saturating_sub(total * total) as f64 / (n * n) as f64,
+            longest,
+            empty_rows,
+            bandwidth,
+            // The middle row of a triangle has half of what the longest has.
+            triangular: sums.one_side && rows > 0 && sums.median.abs_diff(longest / 2) <= 1 + longest / 8,
+            hybrid_width: sums.hybrid_width,
+        }
+    }
+
     /// The format that suits the matrix, and why: `ell` for rows of about one length, `jds` for triangles, `coo` where
     /// most rows are empty, `hybrid` where few rows are much longer than the others, else `csr`.
     ///
@@ -92,28 +129,21 @@ impl Csr {
     pub fn analyse(&self) -> Statistics {
         let mut lengths: Vec<usize> =
             self.row_ptrs.windows(2).map(|pair| (pair[1] - pair[0]) as usize).collect();
-        let (rows, entries) = (self.rows, self.entries());
-        let mean = entries as f64 / rows.max(1) as f64;
-        let variance =
-            lengths.iter().map(|&len| (len as f64 - mean).powi(2)).sum::<f64>() / rows.max(1) as f64;
-        let places = || (0..rows).flat_map(|row| self.row(row).map(move |(col, _)| (row, col as usize)));
-        let one_side = places().all(|(row, col)| col <= row) || places().all(|(row, col)| col >= row);
+        let places = || (0..self.rows).flat_map(|row| self.row(row).map(move |(col, _)| (row, col as usize)));
         lengths.sort_unstable();
-        let longest = lengths.last().copied().unwrap_or(0);
-        Statistics {
-            rows,
+        let nth = |n: usize| lengths.get(n).copied().unwrap_or(0);
+        Statistics::from_sums(&Sums {
+            rows: self.rows,
             cols: self.cols,
-            entries,
-            mean,
-            variance,
-            longest,
+            entries: self.entries(),
+            squares: lengths.iter().map(|&len| (len as u128).pow(2)).sum(),
+            longest: lengths.last().copied().unwrap_or(0),
             empty_rows: lengths.iter().take_while(|len| **len == 0).count(),
             bandwidth: places().map(|(row, col)| row.abs_diff(col)).max().unwrap_or(0),
-            // The middle row of a triangle has half of what the longest has.
-            triangular: one_side
-                && lengths.get(rows / 2).is_some_and(|len| len.abs_diff(longest / 2) <= 1 + longest / 8),
-            hybrid_width: lengths.get(rows * 4 / 5).copied().unwrap_or(0),
-        }
+            one_side: places().all(|(row, col)| col <= row) || places().all(|(row, col)| col >= row),
+            median: nth(self.rows / 2),
+            hybrid_width: nth(self.rows * 4 / 5),
+        })
     }
 }
 

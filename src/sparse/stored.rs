@@ -2,9 +2,9 @@
 
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell};
 use crate::element::DType;
-use crate::error::Result;
-use crate::program::{Access, Operand};
-use crate::shape::elements;
+use crate::error::{Result, err};
+use crate::program::{Access, DeviceProfile, Operand};
+use crate::shape::{elements, index_u32, round_up};
 
 /// How entries lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -88,7 +88,7 @@ impl Stored {
     /// Its lists, in order.
     pub(crate) fn operands(&self, op: &str) -> Result<Vec<Operand>> {
         let Self { rows, cols, entries, longest, format } = *self;
-        let index = |name, len| Operand { name, dtype: DType::U32, len, access: Access::Read };
+        let index = index_list;
         let value = |name, len| Operand { name, dtype: DType::F32, len, access: Access::Read };
         Ok(match format {
             Format::Coo { .. } => {
@@ -131,6 +131,37 @@ impl Stored {
             }
         })
     }
+}
+
+/// A list of indices that is read.
+pub(crate) fn index_list(name: &'static str, len: usize) -> Operand {
+    Operand { name, dtype: DType::U32, len, access: Access::Read }
+}
+
+/// That lists are counted in 32 bits, and that the device can bind them.
+pub(crate) fn check_operands(
+    name: &str,
+    operands: &[Operand],
+    profile: &DeviceProfile,
+    remedy: &str,
+) -> Result<()> {
+    let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
+    for operand in operands {
+        index_u32(name, &format!("the number of elements of {}", operand.name), operand.len)?;
+        let bytes = round_up(operand.bytes(), 4);
+        if bytes > limit {
+            return Err(err!(
+                TooLarge,
+                "{name}: {} has {} elements of {}, {bytes} bytes, above the {limit} bytes of the largest storage \
+                 binding of {}; {remedy}, a call each",
+                operand.name,
+                operand.len,
+                operand.dtype,
+                profile.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// One of the lists of a matrix.

@@ -26,16 +26,16 @@ pub(super) fn matrix(
 }
 
 /// `len` columns, which may come more than once.
-fn any_columns(random: &mut Random, len: usize, cols: usize) -> Vec<usize> {
+pub(super) fn any_columns(random: &mut Random, len: usize, cols: usize) -> Vec<usize> {
     (0..len).map(|_| (random.next() % cols as u64) as usize).collect()
 }
 
-fn uniform(rows: usize, cols: usize, len: usize) -> Csr {
+pub(super) fn uniform(rows: usize, cols: usize, len: usize) -> Csr {
     matrix(rows, cols, |_, random| any_columns(random, len, cols))
 }
 
 /// Rows of 0 to 9 entries, many empty ones, and a few very long ones.
-fn ragged(rows: usize, cols: usize, long: usize) -> Csr {
+pub(super) fn ragged(rows: usize, cols: usize, long: usize) -> Csr {
     matrix(rows, cols, |_, random| {
         let len = match random.next() % 64 {
             0 => random.next() as usize % long,
@@ -47,11 +47,11 @@ fn ragged(rows: usize, cols: usize, long: usize) -> Csr {
 }
 
 /// Diagonal, first row and first column.
-fn arrow(n: usize) -> Csr {
+pub(super) fn arrow(n: usize) -> Csr {
     matrix(n, n, |row, _| if row == 0 { (0..n).collect() } else { vec![0, row] })
 }
 
-fn lower_triangle(n: usize) -> Csr {
+pub(super) fn lower_triangle(n: usize) -> Csr {
     matrix(n, n, |row, _| (0..=row).collect())
 }
 

@@ -1,0 +1,148 @@
+# What PyTorch needs for the cases that CUDA's libraries lack, and cuSPARSE (called by CuPy) for sparse matrices, on the
+# same card. Adds to the file that cuda.cu wrote; the real matrices are those of a folder, as for the benchmark `sparse`:
+#   TILEWORK_SPARSE=FOLDER python3 benches/peers/frameworks.py peers.json
+import json
+import os
+import pathlib
+import sys
+import time
+
+import cupy as cp
+import torch
+import torch.nn.functional as F
+from cupyx.scipy import sparse
+from scipy.io import mmread
+from scipy.sparse import block_diag
+from torch.nn.grad import conv2d_input, conv2d_weight
+
+
+# Calls between two events: the host is ahead of the device, so that its own time does not count.
+CALLS = 8
+
+
+def median(work):
+    """Seconds of the median of 25 runs after half a second of the same work. Both frameworks use the default stream."""
+
+    def once():
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        for _ in range(CALLS):
+            work()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) * 1e-3 / CALLS
+
+    start = time.time()
+    while time.time() - start < 0.5:
+        once()
+    return sorted(once() for _ in range(25))[12]
+
+
+def row(op, dtype, size, work, peer="PyTorch"):
+    return {"peer": peer, "op": op, "dtype": dtype, "size": size, "seconds": median(work)}
+
+
+rows = json.load(open(sys.argv[1]))
+for n in (1 << 16, 1 << 20, 1 << 26, 1 << 28):
+    x = torch.rand(n, device="cuda") - 0.5
+    for k in (1, 100, 1000, 10_000, 1 << 20) if n == 1 << 26 else (100,):
+        rows.append(row("top-k", "f32", f"{k} of {n}", lambda: torch.topk(x, k)))
+x = torch.rand(16384, 16384, device="cuda") - 0.5
+rows.append(row("transpose", "f32", "16384x16384", lambda: x.t().contiguous()))
+
+# Single precision, and cuDNN's choice among its algorithms.
+torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+torch.backends.cudnn.benchmark = True
+
+
+def centred(*shape):
+    return torch.rand(*shape, device="cuda") - 0.5
+
+
+for shape, side, filters, groups in (
+    ((64, 64, 56, 56), 3, 64, 1),
+    ((32, 256, 28, 28), 3, 256, 1),
+    ((128, 16, 80, 80), 7, 32, 1),
+    ((32, 512, 56, 56), 3, 512, 512),
+):
+    x, w = centred(*shape), centred(filters, shape[1] // groups, side, side)
+    pad = side // 2
+    y = F.conv2d(x, w, padding=pad, groups=groups)
+    size = "x".join(map(str, shape)) + f" {side}x{side} {filters}"
+    rows.append(row("conv", "f32", size, lambda: F.conv2d(x, w, padding=pad, groups=groups)))
+    if groups == 1:
+        rows.append(row("conv-backward-data", "f32", size, lambda: conv2d_input(x.shape, w, y, padding=pad)))
+        rows.append(row("conv-backward-weights", "f32", size, lambda: conv2d_weight(x, w.shape, y, padding=pad)))
+del x, w, y
+x, w = centred(1, 1, 8192, 8192), centred(1, 1, 5, 5)
+rows.append(row("conv2d", "f32", "8192x8192 5x5", lambda: F.conv2d(x, w, padding=2)))
+x, w = centred(1, 1, 512, 512, 512), centred(1, 1, 3, 3, 3)
+rows.append(row("conv3d", "f32", "512x512x512 3x3x3", lambda: F.conv3d(x, w, padding=1)))
+x, gamma, beta = centred(16384, 4096), centred(4096), centred(4096)
+rows.append(row("softmax", "f32", "16384x4096", lambda: F.softmax(x, -1)))
+rows.append(row("layer-norm", "f32", "16384x4096", lambda: F.layer_norm(x, (4096,), gamma, beta)))
+rows.append(row("rms-norm", "f32", "16384x4096", lambda: F.rms_norm(x, (4096,), gamma)))
+x = centred(32, 64, 224, 224)
+rows.append(row("pool", "f32", "32x64x224x224 max 2x2", lambda: F.max_pool2d(x, 2)))
+
+n = 1 << 20
+
+
+def matrix(lengths, cols):
+    """Compressed rows of such lengths, with values by chance."""
+    ptrs = cp.concatenate([cp.zeros(1, cp.int32), cp.cumsum(lengths).astype(cp.int32)])
+    values = cp.random.rand(len(cols), dtype=cp.float32) - 0.5
+    return sparse.csr_matrix((values, cols.astype(cp.int32), ptrs), shape=(n, n))
+
+
+def uniform(per_row, banded):
+    if banded:
+        first = cp.clip(cp.arange(n) - per_row // 2, 0, n - per_row)
+        cols = first[:, None] + cp.arange(per_row)[None, :]
+    else:
+        cols = cp.sort(cp.random.randint(0, n, (n, per_row)), axis=1)
+    return matrix(cp.full(n, per_row), cols.ravel())
+
+
+def power_law():
+    place = (cp.arange(n, dtype=cp.uint64) * 2654435761 % n).astype(cp.float64) + 1
+    lengths = cp.maximum((n / 5.25 / place**0.83).astype(cp.int64), 3)
+    return matrix(lengths, cp.random.randint(0, n, int(lengths.sum())))
+
+
+def arrow():
+    rest = cp.stack([cp.zeros(n - 1, cp.int64), cp.arange(1, n)], axis=1).ravel()
+    lengths = cp.concatenate([cp.full(1, n), cp.full(n - 1, 2)])
+    return matrix(lengths, cp.concatenate([cp.arange(n), rest]))
+
+
+for name, make in (
+    ("16 a row random", lambda: uniform(16, False)),
+    ("16 a row banded", lambda: uniform(16, True)),
+    ("64 a row random", lambda: uniform(64, False)),
+    ("64 a row banded", lambda: uniform(64, True)),
+    ("power law", power_law),
+    ("arrow", arrow),
+):
+    a = make()
+    x = cp.random.rand(n, dtype=cp.float32)
+    size = f"{n} rows, {name}"
+    rows.append(row("spmv", "f32", size, lambda: a @ x, "cuSPARSE"))
+    if name == "16 a row random":
+        b = cp.random.rand(n, 32, dtype=cp.float32)
+        size += ", 32 columns"
+        # The better of both orders of the dense matrix.
+        turned = cp.asfortranarray(b)
+        rows.append(row("spmm", "f32", size, lambda: a @ b, "cuSPARSE"))
+        rows.append(row("spmm", "f32", size, lambda: a @ turned, "cuSPARSE"))
+for path in sorted(pathlib.Path(os.environ.get("TILEWORK_SPARSE", "none")).glob("*.mtx")):
+    a = mmread(path).tocsr().astype("float32")
+    if a.nnz < 10_000:
+        continue
+    # As it is, and repeated along the diagonal until no cache holds it.
+    copies = -(-(1 << 23) // a.nnz)
+    for name, matrix in ("resident", a), ("repeated", block_diag([a] * copies, "csr")):
+        on_card = sparse.csr_matrix(matrix)
+        x = cp.random.rand(matrix.shape[1], dtype=cp.float32)
+        rows.append(row("spmv", "f32", f"{path.stem}, {name}", lambda: on_card @ x, "cuSPARSE"))
+json.dump(rows, open(sys.argv[1], "w"), indent=1)

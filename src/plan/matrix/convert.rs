@@ -1,0 +1,294 @@
+//! Conversions that find out how long lists must be, and choices of formats.
+
+use super::{DeviceMatrix, Uploaded, allocated};
+use crate::error::{Result, err};
+use crate::gpu::{Buffer, Gpu, RawSlice, Slice};
+use crate::plan::Plannable;
+use crate::program::Program;
+use crate::sparse::{
+    Format, MEASURES, Measured, Spconvert, Statistics, Stored, Target, find_runs, measure, measure_longest,
+    order_slices, point_at_rest, sum_runs,
+};
+
+impl Gpu {
+    /// The matrix in another format, in new lists: [`Spconvert`], which says how entries are ordered.
+    ///
+    /// Lists stay on the device. What decides how long others must be is read back, which waits: one word where the
+    /// longest row is not known yet (from anything but compressed rows, and to compressed columns), one for
+    /// [`Target::Hybrid`] (and 8 for a width that is to be found) and one for [`Target::Sell`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::Gpu;
+    /// use tilework::sparse::{Csr, HostMatrix, Target};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (row_ptrs, col_idxs, values) = (vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
+    /// let csr = Csr { rows: 2, cols: 3, row_ptrs, col_idxs, values };
+    /// let ell = gpu.convert_matrix(&gpu.upload_matrix(&csr)?, Target::Ell)?;
+    /// assert_eq!(ell.read()?, HostMatrix::Ell(csr.to_ell()?));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Spconvert`]; [`TooLarge`](crate::ErrorKind::TooLarge) for padding that fits into no binding or is not
+    /// counted in 32 bits, with its size.
+    pub fn convert_matrix(&self, matrix: &DeviceMatrix, to: Target) -> Result<DeviceMatrix> {
+        let from = matrix.stored;
+        let direct = match (from.format, to) {
+            (Format::Coo { .. }, Target::Coo) => Some(Format::Coo { sorted: true }),
+            (_, Target::Csr) => Some(Format::Csr),
+            (Format::Coo { .. } | Format::Csr, Target::Csc) => Some(Format::Csc),
+            _ => None,
+        };
+        if let Some(format) = direct {
+            let mut made = self.filled(matrix, &Spconvert::new(from, Stored { format, ..from }))?;
+            let pointed = format != (Format::Coo { sorted: true }) && from.format != format;
+            if let (true, Some(Uploaded::Indices(ptrs))) = (pointed, made.lists.first()) {
+                made.stored.longest = self.longest(ptrs)?;
+            }
+            return Ok(made);
+        }
+        if from.format != Format::Csr {
+            return self.convert_matrix(&self.convert_matrix(matrix, Target::Csr)?, to);
+        }
+        let with = |format| Spconvert::new(from, Stored { format, ..from });
+        match to {
+            Target::Ell => self.filled(matrix, &with(Format::Ell { width: from.longest })),
+            Target::Hybrid { width } => {
+                let width = match width {
+                    Some(width) => width,
+                    None => self.analyse_matrix(matrix)?.hybrid_width,
+                };
+                let list = self.rest(matrix, width)?;
+                self.filled(matrix, &with(Format::Hybrid { width, list, sorted: true }))
+            }
+            Target::Sell { slice, window } => self.to_sell(matrix, slice, window),
+            Target::Jds => self.filled(matrix, &with(Format::Jds)),
+            Target::Csc => self.filled(matrix, &with(Format::Csc)),
+            Target::Csr => self.filled(matrix, &with(Format::Csr)),
+            Target::Coo => self.filled(matrix, &with(Format::Coo { sorted: true })),
+        }
+    }
+
+    /// The transposed matrix, of what is the same memory where that can be: compressed rows become compressed columns and
+    /// these become rows, coordinates exchange their lists, and nothing runs but a search for the longest row of
+    /// coordinates, one word of which is read back. Any other format is converted to compressed rows first.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::Gpu;
+    /// use tilework::sparse::Csr;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (row_ptrs, col_idxs, values) = (vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
+    /// let csr = Csr { rows: 2, cols: 3, row_ptrs, col_idxs, values };
+    /// let transposed = gpu.transpose_matrix(gpu.upload_matrix(&csr)?)?;
+    /// assert_eq!(transposed.stored().format.name(), "csc");
+    /// assert_eq!(transposed.read()?.to_csr(), csr.transposed());
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Gpu::convert_matrix`].
+    pub fn transpose_matrix(&self, matrix: DeviceMatrix) -> Result<DeviceMatrix> {
+        let turned = |mut matrix: DeviceMatrix, format| {
+            let Stored { rows, cols, .. } = matrix.stored;
+            matrix.stored = Stored { rows: cols, cols: rows, format, ..matrix.stored };
+            matrix
+        };
+        match matrix.stored.format {
+            Format::Csr => Ok(turned(matrix, Format::Csc)),
+            Format::Csc => Ok(turned(matrix, Format::Csr)),
+            Format::Coo { .. } => {
+                let mut matrix = turned(matrix, Format::Coo { sorted: false });
+                matrix.lists.swap(0, 1);
+                matrix.stored.longest = self.convert_matrix(&matrix, Target::Csr)?.stored.longest;
+                Ok(matrix)
+            }
+            _ => Ok(turned(self.convert_matrix(&matrix, Target::Csr)?, Format::Csc)),
+        }
+    }
+
+    /// The matrix as compressed rows, by rising column in each, with entries at one position added up, in the order in which
+    /// they come: as [`Csr::from_triplets`](crate::sparse::Csr::from_triplets) does. Two words are read back, which
+    /// waits, and one more for the longest row.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::Gpu;
+    /// use tilework::sparse::Coo;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (row_idxs, col_idxs, values) = (vec![0, 0, 0], vec![1, 0, 1], vec![1.0, 2.0, 4.0]);
+    /// let a = gpu.upload_matrix(&Coo { rows: 1, cols: 2, row_idxs, col_idxs, values })?;
+    /// let csr = gpu.sum_duplicates(&a)?.read()?.to_csr();
+    /// assert_eq!((csr.col_idxs, csr.values), (vec![0, 1], vec![2.0, 5.0]));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Gpu::convert_matrix`].
+    pub fn sum_duplicates(&self, matrix: &DeviceMatrix) -> Result<DeviceMatrix> {
+        let from = matrix.stored;
+        if from.entries == 0 {
+            return self.convert_matrix(matrix, Target::Csr);
+        }
+        if !matches!(from.format, Format::Csr | Format::Coo { .. }) {
+            return self.sum_duplicates(&self.convert_matrix(matrix, Target::Csr)?);
+        }
+        let program = find_runs(&from, self.profile())?;
+        let made = (program.operands.iter().skip(matrix.lists.len()))
+            .map(|operand| allocated(self, operand))
+            .collect::<Result<Vec<_>>>()?;
+        let mut operands = matrix.slices()?;
+        operands.extend(made.iter().map(Uploaded::slice));
+        self.run_program(program, &operands)?;
+        let mut made = made.into_iter();
+        let (Some(keys), Some(sorted), Some(starts), Some(ptrs), Some(Uploaded::Indices(sizes))) =
+            (made.next(), made.next(), made.next(), made.next(), made.next())
+        else {
+            return Err(err!(Shape, "spconvert: lists that were not made"));
+        };
+        let sizes = sizes.read()?;
+        let (runs, longest) = (sizes[0] as usize, sizes[1] as usize);
+        let idxs = Uploaded::Indices(self.alloc(runs)?);
+        let values = Uploaded::Values(self.alloc(runs)?);
+        let program = sum_runs(&from, runs, longest, self.profile())?;
+        let operands = [&starts, &keys, &sorted, &idxs, &values].map(Uploaded::slice);
+        self.run_program(program, &operands)?;
+        let longest = match &ptrs {
+            Uploaded::Indices(ptrs) => self.longest(ptrs)?,
+            Uploaded::Values(_) => 0,
+        };
+        let stored = Stored { entries: runs, longest, format: Format::Csr, ..from };
+        Ok(DeviceMatrix { stored, lists: vec![ptrs, idxs, values] })
+    }
+
+    /// What the rows of a matrix look like, measured on the device: as [`Csr::analyse`](crate::sparse::Csr::analyse), number
+    /// for number. 8 words are read back, which waits; formats other than compressed rows are converted first.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::Gpu;
+    /// use tilework::sparse::Csr;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (row_ptrs, col_idxs, values) = (vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
+    /// let csr = Csr { rows: 2, cols: 3, row_ptrs, col_idxs, values };
+    /// assert_eq!(gpu.analyse_matrix(&gpu.upload_matrix(&csr)?)?, csr.analyse());
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Gpu::convert_matrix`].
+    pub fn analyse_matrix(&self, matrix: &DeviceMatrix) -> Result<Statistics> {
+        let stored = matrix.stored;
+        if stored.format != Format::Csr {
+            return self.analyse_matrix(&self.convert_matrix(matrix, Target::Csr)?);
+        }
+        let measures = self.alloc::<u32>(MEASURES)?;
+        let mut operands = matrix.slices()?;
+        operands.push(Slice::from(&measures).untyped());
+        self.run_program(measure(&stored, self.profile())?, &operands)?;
+        Ok(Measured::new(&measures.read()?).statistics(&stored))
+    }
+
+    /// The matrix in the format that suits it, and what was seen of it: [`Gpu::analyse_matrix`],
+    /// [`Statistics::format`], [`Gpu::convert_matrix`]. [`Spmv::seen`](crate::Spmv::seen) makes the report of a product
+    /// say what was seen and why the format was chosen.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::Gpu;
+    /// use tilework::sparse::Csr;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (row_ptrs, col_idxs) = ((0..=64).collect(), (0..64).collect());
+    /// let diagonal = Csr { rows: 64, cols: 64, row_ptrs, col_idxs, values: vec![2.0; 64] };
+    /// let (a, seen) = gpu.suit_matrix(&gpu.upload_matrix(&diagonal)?)?;
+    /// assert_eq!((a.stored().format.name(), seen.longest), ("ell", 1));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Gpu::convert_matrix`].
+    pub fn suit_matrix(&self, matrix: &DeviceMatrix) -> Result<(DeviceMatrix, Statistics)> {
+        if matrix.stored.format != Format::Csr {
+            return self.suit_matrix(&self.convert_matrix(matrix, Target::Csr)?);
+        }
+        let seen = self.analyse_matrix(matrix)?;
+        let suited = match Target::named(seen.format().0) {
+            Some(Target::Hybrid { .. }) => Target::Hybrid { width: Some(seen.hybrid_width) },
+            Some(target) => target,
+            None => Target::Csr,
+        };
+        Ok((self.convert_matrix(matrix, suited)?, seen))
+    }
+
+    /// Runs a program of the library once.
+    pub(super) fn run_program(&self, program: Program, operands: &[RawSlice<'_>]) -> Result<()> {
+        let executable = self.prepare_lowered(program)?;
+        let mut rec = self.recorder();
+        executable.record(&mut rec, operands)?;
+        rec.submit()
+    }
+
+    /// A conversion into new lists.
+    fn filled(&self, matrix: &DeviceMatrix, op: &Spconvert) -> Result<DeviceMatrix> {
+        let plan = op.plan::<f32>(self)?;
+        let lists = (plan.program().operands.iter().skip(matrix.lists.len()))
+            .map(|operand| allocated(self, operand))
+            .collect::<Result<_>>()?;
+        let made = DeviceMatrix { stored: op.result(), lists };
+        let mut rec = self.recorder();
+        plan.record(&mut rec, matrix, &made)?;
+        rec.submit()?;
+        Ok(made)
+    }
+
+    /// The longest of the segments that pointers divide.
+    fn longest(&self, ptrs: &Buffer<u32>) -> Result<usize> {
+        let measures = self.alloc::<u32>(MEASURES)?;
+        let program = measure_longest(ptrs.len().saturating_sub(1), self.profile())?;
+        self.run_program(program, &[Slice::from(ptrs).untyped(), Slice::from(&measures).untyped()])?;
+        Ok(Measured::new(&measures.slice(..1)?.read()?).longest())
+    }
+
+    /// Entries that do not fit into so many places of their rows.
+    fn rest(&self, matrix: &DeviceMatrix, width: usize) -> Result<usize> {
+        let Stored { rows, longest, .. } = matrix.stored;
+        if longest <= width {
+            return Ok(0);
+        }
+        let ptrs = self.alloc::<u32>(rows + 1)?;
+        let program = point_at_rest(rows, width, self.profile())?;
+        let operands = [matrix.slices()?[0], Slice::from(&ptrs).untyped()];
+        self.run_program(program, &operands)?;
+        Ok(ptrs.slice(rows..)?.read()?.first().map_or(0, |&list| list as usize))
+    }
+
+    fn to_sell(&self, matrix: &DeviceMatrix, slice: usize, window: usize) -> Result<DeviceMatrix> {
+        let from = matrix.stored;
+        let program = order_slices(&from, slice, window, self.profile())?;
+        let width = self.alloc::<u32>(1)?;
+        let mut lists = (program.operands[1..3].iter())
+            .map(|operand| allocated(self, operand))
+            .collect::<Result<Vec<_>>>()?;
+        let mut operands = vec![matrix.slices()?[0]];
+        operands.extend(lists.iter().map(Uploaded::slice));
+        operands.push(Slice::from(&width).untyped());
+        self.run_program(program, &operands)?;
+        let width = width.read()?.first().map_or(0, |&width| width as usize);
+        let places = width.saturating_mul(slice);
+        let to = Stored { format: Format::Sell { slice, places }, ..from };
+        let plan = Spconvert::new(from, to).ordered().plan::<f32>(self)?;
+        lists.push(Uploaded::Indices(self.alloc(places)?));
+        lists.push(Uploaded::Values(self.alloc(places)?));
+        let made = DeviceMatrix { stored: to, lists };
+        let mut rec = self.recorder();
+        plan.record(&mut rec, matrix, &made)?;
+        rec.submit()?;
+        Ok(made)
+    }
+}

@@ -1,0 +1,70 @@
+//! A matrix in the host's memory whose format is known only when the program runs.
+
+use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, List, Sell, SparseMatrix, Stored};
+use crate::error::Result;
+
+/// A matrix in any of the formats: what [`DeviceMatrix::read`](crate::DeviceMatrix::read) gives.
+///
+/// ```
+/// use tilework::sparse::{Csr, HostMatrix, SparseMatrix};
+///
+/// let csr = Csr { rows: 1, cols: 2, row_ptrs: vec![0, 1], col_idxs: vec![1], values: vec![3.0] };
+/// let matrix = HostMatrix::Jds(csr.to_jds());
+/// assert_eq!(matrix.stored()?.format.name(), "jds");
+/// assert_eq!(matrix.to_csr(), csr);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub enum HostMatrix {
+    /// Coordinates.
+    Coo(Coo),
+    /// Compressed rows.
+    Csr(Csr),
+    /// Compressed columns.
+    Csc(Csc),
+    /// Places of rows.
+    Ell(Ell),
+    /// Places and a list.
+    Hybrid(Hybrid),
+    /// Jagged diagonals.
+    Jds(Jds),
+    /// Slices.
+    Sell(Sell),
+}
+
+impl HostMatrix {
+    fn inner(&self) -> &dyn SparseMatrix {
+        match self {
+            Self::Coo(matrix) => matrix,
+            Self::Csr(matrix) => matrix,
+            Self::Csc(matrix) => matrix,
+            Self::Ell(matrix) => matrix,
+            Self::Hybrid(matrix) => matrix,
+            Self::Jds(matrix) => matrix,
+            Self::Sell(matrix) => matrix,
+        }
+    }
+
+    /// As compressed rows; coordinates in no order come by row and column, and none are added up.
+    pub fn to_csr(&self) -> Csr {
+        match self {
+            Self::Coo(matrix) => Csr::from_coo(matrix),
+            Self::Csr(matrix) => matrix.clone(),
+            Self::Csc(matrix) => matrix.to_csr(),
+            Self::Ell(matrix) => matrix.to_csr(),
+            Self::Hybrid(matrix) => matrix.to_csr(),
+            Self::Jds(matrix) => matrix.to_csr(),
+            Self::Sell(matrix) => matrix.to_csr(),
+        }
+    }
+}
+
+impl SparseMatrix for HostMatrix {
+    fn stored(&self) -> Result<Stored> {
+        self.inner().stored()
+    }
+
+    fn lists(&self) -> Vec<List<'_>> {
+        self.inner().lists()
+    }
+}

@@ -1,0 +1,622 @@
+//! Conversions between formats, on the device.
+
+mod duplicates;
+mod expand;
+mod insert;
+mod measures;
+mod order;
+mod sorted;
+
+pub(crate) use duplicates::{find_runs, sum_runs};
+pub(crate) use expand::point_at_rest;
+pub(crate) use insert::insert_places;
+pub(crate) use measures::{MEASURES, Measured, measure, measure_longest};
+pub(crate) use order::order_slices;
+
+use super::stored::check_operands;
+use super::{Format, Stored};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::primitives::{RadixSort, Scan, Sum, clear_words};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, OpInfo, Operand, Program, Sparse, SparseOut,
+    Variant, choose, kernel_params,
+};
+use crate::shader::Spec;
+use std::ops::Range;
+
+/// Conversion of a sparse matrix from one format to another, on the device.
+///
+/// [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) finds how long the lists of the other format are, makes them and
+/// fills them. This is the last of these steps, for programs that convert again and again between matrices whose lists are
+/// as long each time.
+///
+/// # Shapes
+/// Operands are two matrices, as [`Stored`] describes them: one that is read and one that is written, which must not
+/// share memory. Both have the same extents and entries. Without types (as [`Executable`](crate::gpu::Executable)) they
+/// are the lists of the one format, in its order, then those of the other. Any extent may be 0, and there may be no entries.
+///
+/// Rows keep the order of their entries, also of entries at one position, in every format but two: what goes into or comes
+/// out of [`Format::Csc`] comes by rising row or column, and coordinates in no order (`sorted: false`) are sorted by row,
+/// then by column. Entries at one position keep their order then, too; none are added up
+/// ([`Gpu::sum_duplicates`](crate::Gpu::sum_duplicates) does). The result is what
+/// [`reference::spconvert`](crate::reference::spconvert) and the methods of [`Csr`](super::Csr) give, element for element.
+///
+/// Entries that do not fit into the matrix that is written (a row longer than its places) are left out, and what of it
+/// nothing is for is padding.
+///
+/// # Precision and determinism
+/// Values are moved, never computed with: every bit of them comes through. Same inputs, same results, on every device.
+///
+/// # Cost
+/// No flop. To and from compressed columns, and from coordinates in no order, entries are sorted
+/// ([`RadixSort`]): a pass for each 8 bits of the indices that they are sorted by, with keys of one word or two.
+/// All else reads and writes each list about once. Scratch: keys and values twice where they are sorted, and some words for
+/// each row; and a matrix of compressed rows where neither of the two is one.
+///
+/// # Variants
+/// `radix`, on every device.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape): matrices of other extents or numbers of entries.
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, slices or windows of 0 rows.
+/// [`TooLarge`](crate::ErrorKind::TooLarge): a list, or keys to sort by, above the device's largest binding.
+///
+/// # Algorithm
+/// Stable radix sort by packed indices; pointers by binary search in sorted indices or by scans of lengths; every
+/// entry of the result looks for its row among pointers and fetches itself (`shaders/sparse/spconvert_gather.wgsl`).
+///
+/// # Example
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+/// use tilework::sparse::{Coo, Target};
+///
+/// let gpu = Gpu::new()?;
+/// let (row_idxs, col_idxs, values) = (vec![1, 0, 1], vec![2, 1, 0], vec![4.0, 1.0, 0.5]);
+/// let a = gpu.upload_matrix(&Coo { rows: 2, cols: 3, row_idxs, col_idxs, values })?;
+/// let b = gpu.convert_matrix(&a, Target::Csr)?;
+///
+/// // Again, with what is there.
+/// let plan = Spconvert::new(a.stored(), b.stored()).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &a, &b)?;
+/// rec.submit()?;
+/// let csr = b.read()?.to_csr();
+/// assert_eq!((csr.row_ptrs, csr.col_idxs), (vec![0, 1, 3], vec![1, 0, 2]));
+/// assert_eq!(csr.values, [1.0, 0.5, 4.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spconvert {
+    from: Stored,
+    to: Stored,
+    window: usize,
+    /// Whether the order of rows and the beginnings of slices are there already.
+    ordered: bool,
+    variant: String,
+}
+
+/// A format to convert to, with what the format leaves open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// [`Coo`](super::Coo), by rows.
+    Coo,
+    /// [`Csr`](super::Csr).
+    Csr,
+    /// [`Csc`](super::Csc).
+    Csc,
+    /// [`Ell`](super::Ell), as wide as the longest row.
+    Ell,
+    /// [`Hybrid`](super::Hybrid).
+    Hybrid {
+        /// Places in a row; `None` for as many as four of five rows need
+        /// ([`Statistics::hybrid_width`](super::Statistics::hybrid_width)).
+        width: Option<usize>,
+    },
+    /// [`Jds`](super::Jds).
+    Jds,
+    /// [`Sell`](super::Sell).
+    Sell {
+        /// Rows of a slice.
+        slice: usize,
+        /// Rows that are sorted among themselves.
+        window: usize,
+    },
+}
+
+impl Target {
+    /// The format of this name, as in the table of [`sparse`](crate::sparse), with what suits most matrices where it leaves
+    /// something open.
+    ///
+    /// ```
+    /// use tilework::sparse::Target;
+    /// assert_eq!(Target::named("sell"), Some(Target::Sell { slice: 32, window: 1024 }));
+    /// assert_eq!(Target::named("dia"), None);
+    /// ```
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "coo" => Self::Coo,
+            "csr" => Self::Csr,
+            "csc" => Self::Csc,
+            "ell" => Self::Ell,
+            "hybrid" => Self::Hybrid { width: None },
+            "jds" => Self::Jds,
+            "sell" => Self::Sell { slice: 32, window: 1024 },
+            _ => return None,
+        })
+    }
+}
+
+const VARIANTS: &[Variant] =
+    &[Variant::portable("radix", "stable radix sorts, scans and binary searches; entries fetch themselves")];
+
+kernel_params! {
+    struct Params {
+        count: u32,
+        segments: u32,
+        rows: u32,
+        width: u32,
+        window: u32,
+        longest: u32,
+        sources: u32,
+        minor_bits: u32,
+        begin: u32,
+        end: u32,
+    }
+}
+
+const NOTHING: Params = Params {
+    count: 0,
+    segments: 0,
+    rows: 0,
+    width: 0,
+    window: 0,
+    longest: 0,
+    sources: 0,
+    minor_bits: 0,
+    begin: 0,
+    end: 0,
+};
+
+/// Constants that depend on the device.
+struct Policy {
+    workgroup_size: u32,
+    /// Entries of an invocation where a workgroup takes a tile.
+    items: u32,
+    /// Places of a row that one invocation fills.
+    places: u32,
+    /// Entries of a run that one dispatch adds up.
+    most_steps: u32,
+}
+
+fn policy(profile: &DeviceProfile) -> Policy {
+    if profile.is_cpu() {
+        // Barriers are dear on processors; Mesa's ends all loops of an invocation after 65535 rounds together.
+        Policy { workgroup_size: 64, items: 16, places: 64, most_steps: 1 << 14 }
+    } else {
+        Policy { workgroup_size: 256, items: 4, places: 16, most_steps: 1 << 20 }
+    }
+}
+
+/// The lists of compressed rows or columns.
+#[derive(Debug, Clone, Copy)]
+struct Compressed {
+    ptrs: Binding,
+    idxs: Binding,
+    values: Binding,
+}
+
+/// A program in the making, and how its kernels are.
+struct Steps<'a> {
+    profile: &'a DeviceProfile,
+    policy: Policy,
+    program: Program,
+}
+
+impl<'a> Steps<'a> {
+    /// Of a program with these operands, checked.
+    fn new(
+        profile: &'a DeviceProfile,
+        name: &str,
+        mut program: Program,
+        operands: Vec<Operand>,
+    ) -> Result<Self> {
+        check_operands(
+            name,
+            &operands,
+            profile,
+            "take a format with less padding, or convert bands of rows",
+        )?;
+        if let Some(o) = operands.iter().find(|o| !matches!(o.dtype, DType::U32 | DType::F32)) {
+            return Err(err!(
+                Unsupported,
+                "{name}: {} holds {}; values of f32 are converted: do so before they are rounded",
+                o.name,
+                o.dtype
+            ));
+        }
+        program.cost = Cost { flop: 0.0, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.operands = operands;
+        Ok(Self { profile, policy: policy(profile), program })
+    }
+
+    /// Bindings of all operands.
+    fn bindings(&self) -> Vec<Binding> {
+        (0..self.program.operands.len()).map(|i| Binding::operand(i, &self.program.operands)).collect()
+    }
+
+    /// Scratch of so many words, if a binding can hold it.
+    fn words(&mut self, what: &str, words: usize) -> Result<Binding> {
+        let bytes = 4 * words as u64;
+        let limit = self.profile.limits.max_storage_binding.min(self.profile.limits.max_buffer_size);
+        if bytes > limit {
+            return Err(err!(
+                TooLarge,
+                "spconvert: {what} need {bytes} bytes, above the {limit} bytes of the largest storage binding of {}; \
+                 convert bands of rows, a call each",
+                self.profile.name
+            ));
+        }
+        Ok(self.program.scratch(bytes))
+    }
+
+    fn spec(&self) -> Spec {
+        Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size)
+    }
+
+    /// A spec for a kernel of which a workgroup takes a tile.
+    fn tile_spec(&self) -> Spec {
+        self.spec().constant("ITEMS_PER_THREAD", self.policy.items)
+    }
+
+    /// One invocation for each of `items`.
+    fn each(
+        &mut self,
+        (file, entry): (&'static str, &'static str),
+        spec: Spec,
+        params: Params,
+        items: usize,
+        bindings: Vec<Binding>,
+    ) {
+        if items > 0 {
+            let kernel = self.program.kernel(Kernel::library(file, entry, spec));
+            let workgroups = (items as u64).div_ceil(u64::from(self.policy.workgroup_size));
+            self.program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
+        }
+    }
+
+    /// As [`each`](Self::each), with several items for an invocation.
+    fn tiles(
+        &mut self,
+        kernel: (&'static str, &'static str),
+        spec: Spec,
+        params: Params,
+        items: usize,
+        bindings: Vec<Binding>,
+    ) {
+        self.each(kernel, spec, params, items.div_ceil(self.policy.items as usize), bindings);
+    }
+
+    fn copy(&mut self, words: usize, from: Binding, to: Binding) {
+        let params = Params { count: words as u32, ..NOTHING };
+        let spec = self.spec();
+        self.each(("sparse/spconvert_copy", "copy_words"), spec, params, words, vec![from, to]);
+    }
+
+    fn clear(&mut self, what: Binding) {
+        clear_words(&mut self.program, what, what.size / 4);
+    }
+
+    /// Exclusive sums of `n` numbers, in an area of its own.
+    fn offsets(&mut self, n: usize, lengths: Binding, ptrs: Binding) -> Result<()> {
+        let scan = Op::<u32>::lower(&Scan::new(Sum, n).exclusive(true), self.profile)?;
+        self.program.append(scan, &[lengths.resource, ptrs.resource]);
+        Ok(())
+    }
+
+    /// Keys in order, each with its value.
+    fn sort(
+        &mut self,
+        n: usize,
+        wide: bool,
+        bits: Range<u32>,
+        [keys, values, keys_out, values_out]: [Binding; 4],
+    ) -> Result<()> {
+        let sort = RadixSort::new(n).with_values().bits(bits);
+        let sort =
+            if wide { Op::<u64>::lower(&sort, self.profile) } else { Op::<u32>::lower(&sort, self.profile) }?;
+        let operands = [keys, values, keys_out, values_out].map(|binding| binding.resource);
+        self.program.append(sort, &operands);
+        Ok(())
+    }
+
+    /// From any format to compressed rows.
+    fn collect_rows(&mut self, from: &Stored, lists: &[Binding], to: Compressed) -> Result<()> {
+        match (from.format, lists) {
+            (Format::Csr, &[ptrs, idxs, values]) => {
+                self.copy(from.rows + 1, ptrs, to.ptrs);
+                self.copy(from.entries, idxs, to.idxs);
+                self.copy(from.entries, values, to.values);
+                Ok(())
+            }
+            (Format::Coo { sorted: true }, &[rows, cols, values]) => {
+                self.pointers(rows, None, from.entries, from.rows, to.ptrs);
+                self.copy(from.entries, cols, to.idxs);
+                self.copy(from.entries, values, to.values);
+                Ok(())
+            }
+            (Format::Coo { .. }, &[rows, cols, values]) => {
+                let sorted = self.sort_entries(&sorted::Entries {
+                    n: from.entries,
+                    other: rows,
+                    segments: None,
+                    other_above: true,
+                    idxs: cols,
+                    values,
+                    extents: [from.rows, from.cols],
+                    by_minor: true,
+                    values_out: to.values,
+                })?;
+                self.compress(&sorted, from.rows, to);
+                Ok(())
+            }
+            (Format::Csc, &[ptrs, rows, values]) => {
+                self.turn(Compressed { ptrs, idxs: rows, values }, [from.cols, from.rows], from.entries, to)
+            }
+            (Format::Ell { width }, &[idxs, values]) => {
+                self.collect_places(from, width, [idxs, values], None, to)
+            }
+            (Format::Hybrid { width, list, sorted }, &[idxs, values, rows, cols, rest]) => {
+                let list = expand::List { len: list, sorted, lists: [rows, cols, rest] };
+                self.collect_places(from, width, [idxs, values], Some(list), to)
+            }
+            (Format::Jds, &[order, ptrs, idxs, values]) => {
+                self.collect_ordered(from, None, [order, ptrs, idxs, values], to)
+            }
+            (Format::Sell { slice, .. }, &[order, ptrs, idxs, values]) => {
+                self.collect_ordered(from, Some(slice), [order, ptrs, idxs, values], to)
+            }
+            _ => Err(not_its_lists(from)),
+        }
+    }
+
+    /// From compressed rows to any format.
+    fn spread_rows(
+        &mut self,
+        op: &Spconvert,
+        from: Compressed,
+        entries: usize,
+        to: &Stored,
+        lists: &[Binding],
+    ) -> Result<()> {
+        let Stored { rows, cols, .. } = *to;
+        match (to.format, lists) {
+            (Format::Csr, &[ptrs, idxs, values]) => {
+                let csr = Stored { format: Format::Csr, ..*to };
+                self.collect_rows(
+                    &csr,
+                    &[from.ptrs, from.idxs, from.values],
+                    Compressed { ptrs, idxs, values },
+                )
+            }
+            (Format::Coo { .. }, &[row_idxs, idxs, values]) => {
+                self.write_rows(from, entries, rows, [row_idxs, idxs, values]);
+                Ok(())
+            }
+            (Format::Csc, &[ptrs, idxs, values]) => {
+                self.turn(from, [rows, cols], entries, Compressed { ptrs, idxs, values })
+            }
+            (Format::Ell { width }, &[idxs, values]) => {
+                self.fill_places(from, entries, rows, width, [idxs, values]);
+                Ok(())
+            }
+            (Format::Hybrid { width, list, .. }, &[idxs, values, row_idxs, cols, rest]) => {
+                self.fill_places(from, entries, rows, width, [idxs, values]);
+                self.fill_list(from, entries, rows, width, (list, [row_idxs, cols, rest]))
+            }
+            (Format::Jds, &[order, ptrs, idxs, values]) => {
+                self.order_diagonals(from.ptrs, rows, to.longest, [order, ptrs])?;
+                self.fill_diagonals(from, to, [order, ptrs, idxs, values]);
+                Ok(())
+            }
+            (Format::Sell { slice, places }, &[order, ptrs, idxs, values]) => {
+                if !op.ordered {
+                    let width = self.program.scratch(4);
+                    let shape = order::Slices { rows, longest: to.longest, slice, window: op.window };
+                    self.order_slices(from.ptrs, &shape, [order, ptrs, width])?;
+                }
+                self.fill_slices(from, entries, rows, (slice, places), [order, ptrs, idxs, values]);
+                Ok(())
+            }
+            _ => Err(not_its_lists(to)),
+        }
+    }
+}
+
+fn not_its_lists(stored: &Stored) -> crate::Error {
+    err!(Shape, "spconvert: lists of another format than {}", stored.format.name())
+}
+
+impl Spconvert {
+    /// From a matrix that is stored in one way to one that is stored in another. Of the latter, `longest` must be right:
+    /// entries of the longest row (in [`Format::Csc`] it does not matter).
+    pub fn new(from: Stored, to: Stored) -> Self {
+        Self { from, to, window: 1024, ordered: false, variant: "auto".into() }
+    }
+
+    /// Rows that are sorted among themselves by falling length, if the result is [`Format::Sell`]. The default is 1024.
+    #[must_use]
+    pub fn window(mut self, rows: usize) -> Self {
+        self.window = rows;
+        self
+    }
+
+    /// Takes the order of rows and the beginnings of slices as they are in the result, in [`Format::Sell`].
+    pub(crate) fn ordered(mut self) -> Self {
+        self.ordered = true;
+        self
+    }
+
+    /// How the result is stored.
+    pub(crate) fn result(&self) -> Stored {
+        self.to
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn check(&self) -> Result<()> {
+        let Self { from, to, window, .. } = self;
+        let same = (from.rows, from.cols, from.entries) == (to.rows, to.cols, to.entries);
+        if !same {
+            return Err(err!(
+                Shape,
+                "spconvert: from {} x {} with {} entries to {} x {} with {}; a conversion keeps all of these",
+                from.rows,
+                from.cols,
+                from.entries,
+                to.rows,
+                to.cols,
+                to.entries
+            ));
+        }
+        let no_slices = |stored: &Stored| matches!(stored.format, Format::Sell { slice: 0, .. });
+        if no_slices(from) || no_slices(to) || *window == 0 {
+            return Err(err!(
+                InvalidArgument,
+                "spconvert: slices or windows of 0 rows; a slice has at least 1, and a window, too"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Lists that are written, under names of their own.
+fn written(operand: &Operand) -> Operand {
+    let name = match operand.name {
+        "row_idxs" => "to.row_idxs",
+        "col_idxs" => "to.col_idxs",
+        "values" => "to.values",
+        "row_ptrs" => "to.row_ptrs",
+        "col_ptrs" => "to.col_ptrs",
+        "ell.col_idxs" => "to.ell.col_idxs",
+        "ell.values" => "to.ell.values",
+        "coo.row_idxs" => "to.coo.row_idxs",
+        "coo.col_idxs" => "to.coo.col_idxs",
+        "coo.values" => "to.coo.values",
+        "row_order" => "to.row_order",
+        "diagonal_ptrs" => "to.diagonal_ptrs",
+        "slice_ptrs" => "to.slice_ptrs",
+        other => other,
+    };
+    Operand { name, access: Access::Write, ..*operand }
+}
+
+impl Op<f32> for Spconvert {
+    type Operands = (Sparse, SparseOut);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        self.check()?;
+        let Self { from, to, .. } = self;
+        let name = format!("spconvert {} to {}", from.format.name(), to.format.name());
+        let (variant, why) = choose("spconvert", &self.variant, VARIANTS, profile, || {
+            ("radix", "the way that runs on every device".into())
+        })?;
+        let mut operands = from.operands("spconvert")?;
+        let first = operands.len();
+        operands.extend(to.operands("spconvert")?.iter().map(written));
+        if self.ordered {
+            operands[first..first + 2].iter_mut().for_each(|o| o.access = Access::ReadWrite);
+        }
+        let program = Program::new("spconvert", variant.name, why);
+        let mut steps = Steps::new(profile, &name, program, operands)?;
+        let lists = steps.bindings();
+        let (source, target) = lists.split_at(first);
+        match (from.format, to.format, source, target) {
+            (_, Format::Csr, _, &[ptrs, idxs, values]) => {
+                steps.collect_rows(from, source, Compressed { ptrs, idxs, values })?;
+            }
+            (Format::Csr, _, &[ptrs, idxs, values], _) => {
+                steps.spread_rows(self, Compressed { ptrs, idxs, values }, from.entries, to, target)?;
+            }
+            (Format::Coo { sorted }, Format::Csc, &[rows, cols, values], &[ptrs, idxs, values_out]) => {
+                let sorted = steps.sort_entries(&sorted::Entries {
+                    n: from.entries,
+                    other: rows,
+                    segments: None,
+                    other_above: false,
+                    idxs: cols,
+                    values,
+                    extents: [from.cols, from.rows],
+                    by_minor: !sorted,
+                    values_out,
+                })?;
+                steps.compress(&sorted, from.cols, Compressed { ptrs, idxs, values: values_out });
+            }
+            _ => {
+                let ptrs = steps.words("pointers of rows", from.rows + 1)?;
+                let idxs = steps.words("columns", from.entries)?;
+                let values = steps.words("values", from.entries)?;
+                let rows = Compressed { ptrs, idxs, values };
+                steps.collect_rows(from, source, rows)?;
+                steps.spread_rows(self, rows, from.entries, to, target)?;
+            }
+        }
+        Ok(steps.program)
+    }
+}
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "spconvert",
+    about: "a sparse matrix in another format",
+    inputs: "A.mtx, f32",
+    keys: "through coo/csr/csc/ell/jds/hybrid/sell (csr)",
+    variants: Spconvert::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let stored = |cols, format| Stored { rows: 1000, cols, entries: 3000, longest: 9, format };
+    let formats = [
+        Format::Coo { sorted: true },
+        Format::Coo { sorted: false },
+        Format::Csr,
+        Format::Csc,
+        Format::Ell { width: 9 },
+        Format::Hybrid { width: 3, list: 500, sorted: true },
+        Format::Hybrid { width: 3, list: 500, sorted: false },
+        Format::Jds,
+        Format::Sell { slice: 32, places: 6400 },
+    ];
+    let mut programs = Vec::new();
+    // Keys of one word, and of two.
+    for cols in [900, 1 << 24] {
+        for from in formats {
+            for to in formats {
+                let op = Spconvert::new(stored(cols, from), stored(cols, to)).window(32).variant(variant);
+                programs.push(op.lower(profile)?);
+            }
+        }
+        for format in [Format::Csr, Format::Coo { sorted: false }] {
+            programs.push(find_runs(&stored(cols, format), profile)?);
+        }
+        programs.push(insert_places(&stored(cols, Format::Ell { width: 9 }), 100, profile)?);
+        programs.push(sum_runs(&stored(cols, Format::Csr), 2000, 3, profile)?);
+    }
+    programs.push(measure(&stored(900, Format::Csr), profile)?);
+    programs.push(measure_longest(1000, profile)?);
+    let tall = Stored { rows: 1 << 20, longest: 1 << 20, ..stored(900, Format::Csr) };
+    programs.push(point_at_rest(1000, 3, profile)?);
+    programs.push(order_slices(&tall, 32, 2, profile)?);
+    Ok(programs)
+}

@@ -1,0 +1,87 @@
+//! Entries at one position, added up.
+
+use super::sorted::{Entries, Packing};
+use super::{NOTHING, Params, Spconvert, Steps, not_its_lists};
+use crate::element::DType;
+use crate::error::Result;
+use crate::program::{Access, DeviceProfile, Operand, Program};
+use crate::sparse::stored::index_list;
+use crate::sparse::{Format, Stored};
+
+fn program() -> Program {
+    Program::new("spconvert", Spconvert::variants()[0].name, "entries at one position".into())
+}
+
+/// Sorts entries by row and column and finds runs of one position. Operands: the lists of coordinates or compressed
+/// rows; keys, values, beginnings of runs, pointers of rows of runs, number of runs and length of the longest.
+pub(crate) fn find_runs(from: &Stored, profile: &DeviceProfile) -> Result<Program> {
+    let (n, rows) = (from.entries, from.rows);
+    let extents = [rows, from.cols];
+    let packing = Packing::new(extents);
+    let mut operands = from.operands("spconvert")?;
+    let written = |name, dtype, len| Operand { name, dtype, len, access: Access::Write };
+    operands.extend([
+        written("keys", DType::U32, n * packing.words()),
+        written("sorted", DType::F32, n),
+        written("starts", DType::U32, n + 1),
+        written("to.row_ptrs", DType::U32, rows + 1),
+        written("sizes", DType::U32, 2),
+    ]);
+    let mut steps = Steps::new(profile, "spconvert: duplicates", program(), operands)?;
+    let lists = steps.bindings();
+    let &[other, idxs, values, keys, values_out, starts, ptrs, sizes] = lists.as_slice() else {
+        return Err(not_its_lists(from));
+    };
+    let segments = (from.format == Format::Csr).then_some(rows);
+    let entries =
+        Entries { n, other, segments, other_above: true, idxs, values, extents, by_minor: true, values_out };
+    let sorted = steps.sort_entries_into(&entries, keys)?;
+    let heads = steps.words("heads of runs", n + 1)?;
+    let ranks = steps.words("ranks of runs", n + 1)?;
+    let params = Params { count: n as u32, minor_bits: packing.minor_bits, ..NOTHING };
+    let (spec, wide) = (steps.spec(), steps.spec().flag("WIDE", packing.wide));
+    steps.each(("sparse/spconvert_heads", "mark_heads"), wide, params, n, vec![keys, heads]);
+    steps.offsets(n + 1, heads, ranks)?;
+    steps.clear(sizes);
+    let bindings = vec![ranks, starts, sizes];
+    steps.each(("sparse/spconvert_runs", "start_runs"), spec.clone(), params, n + 1, bindings);
+    let kernel = ("sparse/spconvert_longest_run", "find_longest_run");
+    steps.each(kernel, spec, params, n, vec![starts, sizes]);
+    steps.find_pointers(keys, Some(sorted.packing), n, rows, ptrs, Some(ranks));
+    Ok(steps.program)
+}
+
+/// Adds up the runs that [`find_runs`] found. Operands: beginnings of runs, keys, values; columns, values.
+pub(crate) fn sum_runs(
+    from: &Stored,
+    runs: usize,
+    longest: usize,
+    profile: &DeviceProfile,
+) -> Result<Program> {
+    let n = from.entries;
+    let packing = Packing::new([from.rows, from.cols]);
+    let value = |name, len, access| Operand { name, dtype: DType::F32, len, access };
+    let operands = vec![
+        index_list("starts", n + 1),
+        index_list("keys", n * packing.words()),
+        value("sorted", n, Access::Read),
+        Operand { access: Access::Write, ..index_list("col_idxs", runs) },
+        value("values", runs, Access::ReadWrite),
+    ];
+    let mut steps = Steps::new(profile, "spconvert: duplicates", program(), operands)?;
+    let lists = steps.bindings();
+    let most = steps.policy.most_steps as usize;
+    for begin in (0..longest).step_by(most) {
+        let params = Params {
+            count: runs as u32,
+            sources: n as u32,
+            minor_bits: packing.minor_bits,
+            begin: begin as u32,
+            end: (begin + most).min(longest) as u32,
+            ..NOTHING
+        };
+        let spec = steps.spec().flag("WIDE", packing.wide);
+        steps.each(("sparse/spconvert_sum", "sum_runs"), spec, params, runs, lists.clone());
+    }
+    Ok(steps.program)
+}

@@ -1,0 +1,286 @@
+//! What takes no sort of entries: each looks for its row and fetches itself.
+
+use super::{Compressed, NOTHING, Params, Spconvert, Steps, sorted};
+use crate::error::Result;
+use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
+use crate::shader::{Fragment, Spec};
+use crate::sparse::Stored;
+use crate::sparse::stored::index_list;
+
+/// The list of a hybrid matrix.
+pub(super) struct List {
+    pub(super) len: usize,
+    pub(super) sorted: bool,
+    /// Rows, columns, values.
+    pub(super) lists: [Binding; 3],
+}
+
+impl Steps<'_> {
+    /// Entries of `params.count` places, from where `source` says.
+    fn gather(
+        &mut self,
+        source: &'static str,
+        spec: Spec,
+        params: Params,
+        bindings: impl IntoIterator<Item = Binding>,
+    ) {
+        let spec = spec.slot("source", Fragment::Library(source));
+        let kernel = ("sparse/spconvert_gather", "gather_entries");
+        self.tiles(kernel, spec, params, params.count as usize, bindings.into_iter().collect());
+    }
+
+    /// Lengths of rows, one for each of `params.count` rows or places of the order.
+    fn lengths(
+        &mut self,
+        length: &'static str,
+        spec: Spec,
+        params: Params,
+        bindings: impl IntoIterator<Item = Binding>,
+    ) {
+        let spec = spec.slot("length", Fragment::Library(length));
+        let kernel = ("sparse/spconvert_lengths", "measure_lengths");
+        self.each(kernel, spec, params, params.count as usize, bindings.into_iter().collect());
+    }
+
+    /// Entries in the places of each row.
+    pub(super) fn lengths_of_places(&mut self, rows: usize, width: usize, lengths: Binding, idxs: Binding) {
+        let params = Params { count: rows as u32, rows: rows as u32, width: width as u32, ..NOTHING };
+        let spec = self.spec();
+        self.lengths("sparse/spconvert_of_ell", spec, params, [lengths, idxs]);
+    }
+
+    /// Compressed rows to coordinates.
+    pub(super) fn write_rows(
+        &mut self,
+        from: Compressed,
+        entries: usize,
+        rows: usize,
+        [row_idxs, idxs, values]: [Binding; 3],
+    ) {
+        let params =
+            Params { count: entries as u32, segments: rows as u32, sources: entries as u32, ..NOTHING };
+        let spec = self.tile_spec().flag("ROWS", true);
+        let bindings = [from.ptrs, from.idxs, from.values, idxs, values, row_idxs];
+        self.gather("sparse/spconvert_as_they_are", spec, params, bindings);
+    }
+
+    /// Compressed rows to places of rows; what is behind them is left out.
+    pub(super) fn fill_places(
+        &mut self,
+        from: Compressed,
+        entries: usize,
+        rows: usize,
+        width: usize,
+        [idxs, values]: [Binding; 2],
+    ) {
+        let size = self.policy.workgroup_size as usize;
+        let params = Params {
+            segments: rows.div_ceil(size) as u32,
+            rows: rows as u32,
+            width: width as u32,
+            sources: entries as u32,
+            ..NOTHING
+        };
+        let places = self.policy.places;
+        let items = rows.div_ceil(size) * size * width.div_ceil(places as usize);
+        let bindings = vec![from.ptrs, from.idxs, from.values, idxs, values];
+        let spec = self.spec().constant("PLACES", places);
+        self.each(("sparse/spconvert_ell", "fill_places"), spec, params, items, bindings);
+    }
+
+    /// The rest of compressed rows to a list.
+    pub(super) fn fill_list(
+        &mut self,
+        from: Compressed,
+        entries: usize,
+        rows: usize,
+        width: usize,
+        (len, [row_idxs, idxs, values]): (usize, [Binding; 3]),
+    ) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        let list_ptrs = self.words("pointers into the list", rows + 1)?;
+        self.point_at_rest(from.ptrs, rows, width, list_ptrs)?;
+        let params = Params {
+            count: len as u32,
+            segments: rows as u32,
+            width: width as u32,
+            sources: entries as u32,
+            ..NOTHING
+        };
+        let spec = self.tile_spec().flag("ROWS", true);
+        let bindings = [list_ptrs, from.idxs, from.values, idxs, values, row_idxs, from.ptrs];
+        self.gather("sparse/spconvert_rest", spec, params, bindings);
+        Ok(())
+    }
+
+    /// Where the rest of each row begins among all that have no place.
+    pub(super) fn point_at_rest(
+        &mut self,
+        row_ptrs: Binding,
+        rows: usize,
+        width: usize,
+        list_ptrs: Binding,
+    ) -> Result<()> {
+        let lengths = self.words("lengths of rows", rows + 1)?;
+        let params = Params { count: rows as u32, rows: rows as u32, width: width as u32, ..NOTHING };
+        let spec = self.spec();
+        self.lengths("sparse/spconvert_of_rest", spec, params, [lengths, row_ptrs]);
+        self.offsets(rows + 1, lengths, list_ptrs)
+    }
+
+    /// Places of rows, and a list of what is behind them, to compressed rows.
+    pub(super) fn collect_places(
+        &mut self,
+        from: &Stored,
+        width: usize,
+        [idxs, values]: [Binding; 2],
+        list: Option<List>,
+        to: Compressed,
+    ) -> Result<()> {
+        let rows = from.rows;
+        let listed = list.as_ref().map_or(0, |list| list.len);
+        let list = match list {
+            Some(list) if list.len > 0 => Some(self.list_by_rows(from, &list)?),
+            _ => None,
+        };
+        let params = Params {
+            count: rows as u32,
+            segments: rows as u32,
+            rows: rows as u32,
+            width: width as u32,
+            sources: (rows * width) as u32,
+            end: listed as u32,
+            ..NOTHING
+        };
+        let lengths = self.words("lengths of rows", rows + 1)?;
+        let spec = self.spec().flag("LIST", list.is_some());
+        let bindings = [lengths, idxs].into_iter().chain(list.map(|list| list.ptrs));
+        self.lengths("sparse/spconvert_of_ell", spec, params, bindings);
+        self.offsets(rows + 1, lengths, to.ptrs)?;
+        let params = Params { count: from.entries as u32, ..params };
+        let spec = self.tile_spec().flag("LIST", list.is_some());
+        let list = list.map(|list| [list.ptrs, list.idxs, list.values]);
+        let bindings =
+            [to.ptrs, idxs, values, to.idxs, to.values].into_iter().chain(list.into_iter().flatten());
+        self.gather("sparse/spconvert_from_ell", spec, params, bindings);
+        Ok(())
+    }
+
+    /// The list as compressed rows.
+    fn list_by_rows(&mut self, from: &Stored, list: &List) -> Result<Compressed> {
+        let ptrs = self.words("pointers into the list", from.rows + 1)?;
+        let [rows, cols, values] = list.lists;
+        if list.sorted {
+            self.pointers(rows, None, list.len, from.rows, ptrs);
+            return Ok(Compressed { ptrs, idxs: cols, values });
+        }
+        let idxs = self.words("columns of the list", list.len)?;
+        let values_out = self.words("values of the list", list.len)?;
+        let sorted = self.sort_entries(&sorted::Entries {
+            n: list.len,
+            other: rows,
+            segments: None,
+            other_above: true,
+            idxs: cols,
+            values,
+            extents: [from.rows, from.cols],
+            by_minor: false,
+            values_out,
+        })?;
+        let to = Compressed { ptrs, idxs, values: values_out };
+        self.compress(&sorted, from.rows, to);
+        Ok(to)
+    }
+
+    /// Jagged diagonals, or slices of so many rows, to compressed rows.
+    pub(super) fn collect_ordered(
+        &mut self,
+        from: &Stored,
+        slice: Option<usize>,
+        [order, ptrs, idxs, values]: [Binding; 4],
+        to: Compressed,
+    ) -> Result<()> {
+        let rows = from.rows;
+        let lengths = self.words("lengths of rows", rows + 1)?;
+        let places = self.words("places of rows", rows)?;
+        let params = Params {
+            count: (order.size / 4) as u32,
+            segments: rows as u32,
+            rows: rows as u32,
+            width: slice.unwrap_or(0) as u32,
+            longest: from.longest as u32,
+            sources: (idxs.size / 4) as u32,
+            ..NOTHING
+        };
+        let spec = self.spec().flag("ORDERED", true);
+        let bindings = [lengths, order, places, ptrs].into_iter();
+        let (length, source) = if slice.is_some() {
+            ("sparse/spconvert_of_sell", "sparse/spconvert_from_sell")
+        } else {
+            ("sparse/spconvert_of_jds", "sparse/spconvert_from_jds")
+        };
+        self.lengths(length, spec, params, bindings.chain(slice.map(|_| idxs)));
+        self.offsets(rows + 1, lengths, to.ptrs)?;
+        let params = Params { count: from.entries as u32, ..params };
+        let bindings = [to.ptrs, idxs, values, to.idxs, to.values, places, ptrs];
+        let spec = self.tile_spec();
+        self.gather(source, spec, params, bindings);
+        Ok(())
+    }
+
+    /// Compressed rows to jagged diagonals, whose rows are in order.
+    pub(super) fn fill_diagonals(
+        &mut self,
+        from: Compressed,
+        to: &Stored,
+        [order, ptrs, idxs, values]: [Binding; 4],
+    ) {
+        let params = Params {
+            count: to.entries as u32,
+            segments: to.longest as u32,
+            rows: to.rows as u32,
+            sources: to.entries as u32,
+            ..NOTHING
+        };
+        let bindings = [ptrs, from.idxs, from.values, idxs, values, order, from.ptrs];
+        let spec = self.tile_spec();
+        self.gather("sparse/spconvert_to_jds", spec, params, bindings);
+    }
+
+    /// Compressed rows to slices, whose rows are in order.
+    pub(super) fn fill_slices(
+        &mut self,
+        from: Compressed,
+        entries: usize,
+        rows: usize,
+        (slice, places): (usize, usize),
+        [order, ptrs, idxs, values]: [Binding; 4],
+    ) {
+        let params = Params {
+            count: places as u32,
+            segments: rows.div_ceil(slice) as u32,
+            rows: rows as u32,
+            width: slice as u32,
+            sources: entries as u32,
+            ..NOTHING
+        };
+        let bindings = [ptrs, from.idxs, from.values, idxs, values, order, from.ptrs];
+        let spec = self.tile_spec();
+        self.gather("sparse/spconvert_to_sell", spec, params, bindings);
+    }
+}
+
+/// Where the rest of each row begins that does not fit into `width` places. Operands: pointers of rows; pointers.
+pub(crate) fn point_at_rest(rows: usize, width: usize, profile: &DeviceProfile) -> Result<Program> {
+    let operands = vec![
+        index_list("row_ptrs", rows + 1),
+        Operand { access: Access::Write, ..index_list("list_ptrs", rows + 1) },
+    ];
+    let program = Program::new("spconvert", Spconvert::variants()[0].name, "what has no place".into());
+    let mut steps = Steps::new(profile, "spconvert csr to hybrid", program, operands)?;
+    let lists = steps.bindings();
+    steps.point_at_rest(lists[0], rows, width, lists[1])?;
+    Ok(steps.program)
+}

@@ -1,0 +1,59 @@
+//! New entries in a matrix that is there already.
+
+use super::sorted::Entries;
+use super::{NOTHING, Params, Spconvert, Steps};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{Access, DeviceProfile, Operand, Program};
+use crate::sparse::{Format, Stored};
+
+/// Puts `n` entries into free places of rows, all or none. Operands: rows, columns and values of the entries; columns and
+/// values of the places; how many places are missing.
+pub(crate) fn insert_places(to: &Stored, n: usize, profile: &DeviceProfile) -> Result<Program> {
+    let Stored { rows, cols, format: Format::Ell { width }, .. } = *to else {
+        return Err(err!(Shape, "insert: no places of rows in {}", to.format.name()));
+    };
+    let entries = Stored { entries: n, format: Format::Coo { sorted: false }, ..*to };
+    let mut operands = entries.operands("insert")?;
+    let placed = |operand| Operand { access: Access::ReadWrite, ..operand };
+    operands.extend(to.operands("insert")?.iter().map(super::written).map(placed));
+    operands.push(Operand { name: "missing", dtype: DType::U32, len: 1, access: Access::ReadWrite });
+    let program = Program::new("spconvert", Spconvert::variants()[0].name, "into free places".into());
+    let mut steps = Steps::new(profile, "insert", program, operands)?;
+    let lists = steps.bindings();
+    let &[row_idxs, col_idxs, from_values, idxs, values, missing] = lists.as_slice() else {
+        return Err(super::not_its_lists(to));
+    };
+    let values_out = steps.words("sorted values", n)?;
+    let sorted = steps.sort_entries(&Entries {
+        n,
+        other: row_idxs,
+        segments: None,
+        other_above: true,
+        idxs: col_idxs,
+        values: from_values,
+        extents: [rows, cols],
+        by_minor: false,
+        values_out,
+    })?;
+    let ptrs = steps.words("pointers of rows", rows + 1)?;
+    steps.pointers(sorted.keys, Some(sorted.packing), n, rows, ptrs);
+    let lengths = steps.words("lengths of rows", rows)?;
+    steps.lengths_of_places(rows, width, lengths, idxs);
+    steps.clear(missing);
+    let params = Params {
+        count: rows as u32,
+        rows: rows as u32,
+        width: width as u32,
+        minor_bits: sorted.packing.minor_bits,
+        ..NOTHING
+    };
+    let spec = steps.spec();
+    let kernel = ("sparse/spconvert_missing", "count_missing");
+    steps.each(kernel, spec.clone(), params, rows, vec![lengths, ptrs, missing]);
+    let params = Params { count: n as u32, ..params };
+    let bindings = vec![sorted.keys, values_out, ptrs, lengths, missing, idxs, values];
+    let spec = spec.flag("WIDE", sorted.packing.wide);
+    steps.each(("sparse/spconvert_insert", "insert_entries"), spec, params, n, bindings);
+    Ok(steps.program)
+}

@@ -1,0 +1,112 @@
+//! What is measured of a matrix before it is converted, or to choose a format.
+
+use super::{Compressed, NOTHING, Params, Spconvert, Steps};
+use crate::element::DType;
+use crate::error::Result;
+use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
+use crate::sparse::stored::index_list;
+use crate::sparse::{Format, Statistics, Stored};
+
+/// Words that are measured: as in the shader.
+pub(crate) const MEASURES: usize = 8;
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Measured([u32; MEASURES]);
+
+impl Measured {
+    /// From what was read back.
+    pub(crate) fn new(words: &[u32]) -> Self {
+        let mut measured = [0; MEASURES];
+        for (to, from) in measured.iter_mut().zip(words) {
+            *to = *from;
+        }
+        Self(measured)
+    }
+
+    /// Entries of the longest row.
+    pub(crate) fn longest(self) -> usize {
+        self.0[0] as usize
+    }
+
+    /// Statistics of a matrix that is stored like this.
+    pub(crate) fn statistics(self, stored: &Stored) -> Statistics {
+        let [longest, empty_rows, low, high, median, four_fifths, bandwidth, sides] = self.0;
+        Statistics::from_sums(&crate::sparse::statistics::Sums {
+            rows: stored.rows,
+            cols: stored.cols,
+            entries: stored.entries,
+            squares: u128::from(high) << 32 | u128::from(low),
+            longest: longest as usize,
+            empty_rows: empty_rows as usize,
+            bandwidth: bandwidth as usize,
+            one_side: sides != 3,
+            median: median as usize,
+            hybrid_width: four_fifths as usize,
+        })
+    }
+}
+
+fn program(why: &str) -> Program {
+    Program::new("spconvert", Spconvert::variants()[0].name, why.into())
+}
+
+fn measures() -> Operand {
+    Operand { name: "measures", dtype: DType::U32, len: MEASURES, access: Access::ReadWrite }
+}
+
+impl Steps<'_> {
+    fn measure_rows(&mut self, row_ptrs: Binding, rows: usize, measures: Binding) {
+        self.clear(measures);
+        let params = Params { count: rows as u32, ..NOTHING };
+        let spec = self.tile_spec();
+        let kernel = ("sparse/spconvert_measure_rows", "measure_rows");
+        self.tiles(kernel, spec, params, rows, vec![measures, row_ptrs]);
+    }
+
+    fn measure_all(&mut self, from: &Stored, csr: Compressed, measures: Binding) -> Result<()> {
+        let Stored { rows, entries, longest, .. } = *from;
+        self.measure_rows(csr.ptrs, rows, measures);
+        if rows == 0 {
+            return Ok(());
+        }
+        let params = Params { count: entries as u32, segments: rows as u32, ..NOTHING };
+        let spec = self.tile_spec().constant("POINTERS_BINDING", 2u32);
+        let kernel = ("sparse/spconvert_measure_entries", "measure_entries");
+        self.tiles(kernel, spec, params, entries, vec![measures, csr.ptrs, csr.idxs]);
+        let order = self.words("rows in order", rows)?;
+        let (keys, packing) = self.order_rows(csr.ptrs, rows, longest, rows, order)?;
+        let params = Params {
+            rows: rows as u32,
+            longest: longest as u32,
+            minor_bits: packing.minor_bits,
+            begin: (rows / 2) as u32,
+            end: (rows * 4 / 5) as u32,
+            ..NOTHING
+        };
+        let spec = crate::shader::Spec::new().flag("WIDE", packing.wide);
+        let kernel = ("sparse/spconvert_measure_order", "measure_order");
+        self.each(kernel, spec, params, 1, vec![measures, keys]);
+        Ok(())
+    }
+}
+
+/// All measures of compressed rows whose longest is known. Operands: its lists; measures.
+pub(crate) fn measure(from: &Stored, profile: &DeviceProfile) -> Result<Program> {
+    let mut operands = Stored { format: Format::Csr, ..*from }.operands("spconvert")?;
+    operands.push(measures());
+    let mut steps = Steps::new(profile, "spconvert: measuring", program("measures of rows"), operands)?;
+    let lists = steps.bindings();
+    let csr = Compressed { ptrs: lists[0], idxs: lists[1], values: lists[2] };
+    steps.measure_all(from, csr, lists[3])?;
+    Ok(steps.program)
+}
+
+/// The longest of so many rows (or columns). Operands: their pointers; measures.
+pub(crate) fn measure_longest(rows: usize, profile: &DeviceProfile) -> Result<Program> {
+    let operands = vec![index_list("row_ptrs", rows + 1), measures()];
+    let mut steps = Steps::new(profile, "spconvert: measuring", program("the longest row"), operands)?;
+    let lists = steps.bindings();
+    steps.measure_rows(lists[0], rows, lists[1]);
+    Ok(steps.program)
+}

@@ -1,0 +1,128 @@
+//! Rows by falling length: jagged diagonals and slices.
+
+use super::sorted::Packing;
+use super::{NOTHING, Params, Spconvert, Steps};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
+use crate::sparse::Stored;
+use crate::sparse::stored::index_list;
+
+/// Slices to be made.
+pub(super) struct Slices {
+    pub(super) rows: usize,
+    pub(super) longest: usize,
+    pub(super) slice: usize,
+    pub(super) window: usize,
+}
+
+impl Steps<'_> {
+    /// Rows by falling length within windows: the keys that they were sorted by.
+    pub(super) fn order_rows(
+        &mut self,
+        row_ptrs: Binding,
+        rows: usize,
+        longest: usize,
+        window: usize,
+        order: Binding,
+    ) -> Result<(Binding, Packing)> {
+        // A window above all rows is one of all of them.
+        let window = window.clamp(1, rows.max(1));
+        let packing = Packing::new([rows.div_ceil(window), longest + 1]);
+        let keys = self.words("keys of rows", rows * packing.words())?;
+        let sorted = self.words("sorted keys of rows", rows * packing.words())?;
+        let unsorted = self.words("rows", rows)?;
+        let params = Params {
+            count: rows as u32,
+            window: window as u32,
+            longest: longest as u32,
+            minor_bits: packing.minor_bits,
+            ..NOTHING
+        };
+        let spec = self.spec().flag("WIDE", packing.wide);
+        let kernel = ("sparse/spconvert_order", "order_rows");
+        self.each(kernel, spec, params, rows, vec![row_ptrs, keys, unsorted]);
+        self.sort(rows, packing.wide, 0..packing.bits, [keys, unsorted, sorted, order])?;
+        Ok((sorted, packing))
+    }
+
+    /// Rows by falling length, and where diagonals begin.
+    pub(super) fn order_diagonals(
+        &mut self,
+        row_ptrs: Binding,
+        rows: usize,
+        longest: usize,
+        [order, ptrs]: [Binding; 2],
+    ) -> Result<()> {
+        let (keys, packing) = self.order_rows(row_ptrs, rows, longest, rows, order)?;
+        let lengths = self.words("lengths of diagonals", longest + 1)?;
+        let params = Params {
+            count: longest as u32 + 1,
+            rows: rows as u32,
+            longest: longest as u32,
+            minor_bits: packing.minor_bits,
+            ..NOTHING
+        };
+        let spec = self.spec().flag("WIDE", packing.wide);
+        let kernel = ("sparse/spconvert_diagonals", "measure_diagonals");
+        self.each(kernel, spec, params, longest + 1, vec![keys, lengths]);
+        self.offsets(longest + 1, lengths, ptrs)
+    }
+
+    /// Rows by falling length within windows, where slices begin, and how wide all of them are together.
+    pub(super) fn order_slices(
+        &mut self,
+        row_ptrs: Binding,
+        slices: &Slices,
+        [order, ptrs, width]: [Binding; 3],
+    ) -> Result<()> {
+        let Slices { rows, longest, slice, window } = *slices;
+        let count = rows.div_ceil(slice);
+        let sorted = self.words("rows in order", rows)?;
+        self.order_rows(row_ptrs, rows, longest, window, sorted)?;
+        let widths = self.words("widths of slices", count + 1)?;
+        let before = self.words("widths before slices", count + 1)?;
+        self.clear(widths);
+        let params =
+            Params { count: (count * slice) as u32, rows: rows as u32, width: slice as u32, ..NOTHING };
+        let bindings = vec![row_ptrs, sorted, order, widths];
+        let spec = self.spec();
+        let kernel = ("sparse/spconvert_slices", "widen_slices");
+        self.each(kernel, spec.clone(), params, count * slice, bindings);
+        self.offsets(count + 1, widths, before)?;
+        let params = Params { count: count as u32 + 1, ..params };
+        let kernel = ("sparse/spconvert_slice_pointers", "point_at_slices");
+        self.each(kernel, spec, params, count + 1, vec![before, ptrs, width]);
+        Ok(())
+    }
+}
+
+/// The order of rows and the beginnings of slices of compressed rows, and how wide all slices are together, in rows of a
+/// slice. Operands: pointers of rows; order, pointers, width.
+pub(crate) fn order_slices(
+    from: &Stored,
+    slice: usize,
+    window: usize,
+    profile: &DeviceProfile,
+) -> Result<Program> {
+    if slice == 0 || window == 0 {
+        return Err(err!(
+            InvalidArgument,
+            "spconvert: slices of {slice} rows, sorted in windows of {window}; both have at least 1 row"
+        ));
+    }
+    let count = from.rows.div_ceil(slice);
+    let written = |name, len| Operand { name, dtype: DType::U32, len, access: Access::Write };
+    let operands = vec![
+        index_list("row_ptrs", from.rows + 1),
+        written("row_order", crate::shape::elements("spconvert", "row_order", &[count, slice])?),
+        written("slice_ptrs", count + 1),
+        written("width", 1),
+    ];
+    let program = Program::new("spconvert", Spconvert::variants()[0].name, "the order of rows".into());
+    let mut steps = Steps::new(profile, "spconvert csr to sell", program, operands)?;
+    let lists = steps.bindings();
+    let shape = Slices { rows: from.rows, longest: from.longest, slice, window };
+    steps.order_slices(lists[0], &shape, [lists[1], lists[2], lists[3]])?;
+    Ok(steps.program)
+}

@@ -1,0 +1,413 @@
+//! Conversions from every format to every format against the reference, element for element.
+
+use super::spmv::{any_columns, arrow, banded, lower_triangle, matrix, ragged, uniform};
+use crate::support::{Device, Random, devices, gpu};
+use tilework::prelude::*;
+use tilework::program::{DeviceProfile, Op};
+use tilework::reference::spconvert;
+use tilework::sparse::{Coo, Csr, Format, HostMatrix, List, SparseMatrix, Stored, Target};
+use tilework::{ErrorKind, Result};
+
+/// Every format, some in several forms.
+const TARGETS: [Target; 9] = [
+    Target::Coo,
+    Target::Csr,
+    Target::Csc,
+    Target::Ell,
+    Target::Hybrid { width: None },
+    Target::Hybrid { width: Some(2) },
+    Target::Jds,
+    Target::Sell { slice: 4, window: 16 },
+    Target::Sell { slice: 32, window: 1 },
+];
+
+/// Entries in an order by chance.
+fn shuffled(coo: &Coo) -> Coo {
+    let mut order: Vec<usize> = (0..coo.values.len()).collect();
+    let mut random = Random::new(7);
+    for i in (1..order.len()).rev() {
+        order.swap(i, random.next() as usize % (i + 1));
+    }
+    Coo {
+        rows: coo.rows,
+        cols: coo.cols,
+        row_idxs: order.iter().map(|&i| coo.row_idxs[i]).collect(),
+        col_idxs: order.iter().map(|&i| coo.col_idxs[i]).collect(),
+        values: order.iter().map(|&i| coo.values[i]).collect(),
+    }
+}
+
+/// All lists, values as bits.
+fn bits(matrix: &HostMatrix) -> Vec<Vec<u32>> {
+    let list = |list: List<'_>| match list {
+        List::Indices(list) => list.to_vec(),
+        List::Values(list) => list.iter().map(|x| x.to_bits()).collect(),
+    };
+    matrix.lists().into_iter().map(list).collect()
+}
+
+/// Asserts that a matrix on a device is what the reference makes of one.
+#[track_caller]
+fn assert_same(what: &str, got: &DeviceMatrix, want: &HostMatrix) {
+    let read = got.read().unwrap_or_else(|e| panic!("{what}: {e}"));
+    let (stored, wanted) = (got.stored(), want.stored().unwrap());
+    assert_eq!(stored.format, wanted.format, "{what}");
+    assert_eq!(
+        (stored.rows, stored.cols, stored.entries),
+        (wanted.rows, wanted.cols, wanted.entries),
+        "{what}"
+    );
+    let longest = if stored.format == Format::Csc { wanted.longest } else { want.to_csr().analyse().longest };
+    assert!(stored.longest >= longest, "{what}: {stored:?}, and the longest has {longest}");
+    assert!(bits(&read) == bits(want), "{what}: {read:?} against {want:?}");
+}
+
+/// The matrix in every format that there is.
+fn sources(csr: &Csr) -> Vec<HostMatrix> {
+    let of = HostMatrix::Csr(csr.clone());
+    let mut all: Vec<_> = TARGETS.iter().map(|&to| spconvert(&of, to).unwrap()).collect();
+    all.push(HostMatrix::Coo(shuffled(&csr.to_coo())));
+    let mut hybrid = csr.to_hybrid(1).unwrap();
+    hybrid.coo = shuffled(&hybrid.coo);
+    all.push(HostMatrix::Hybrid(hybrid));
+    all
+}
+
+/// From every format to every other.
+fn check(device: &Device, csr: &Csr) {
+    for host in sources(csr) {
+        let a = device.gpu.upload_matrix(&host).unwrap();
+        for to in TARGETS {
+            let what = format!("{}: {:?} to {to:?}", device.label, a.stored());
+            let b = device.gpu.convert_matrix(&a, to).unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert_same(&what, &b, &spconvert(&host, to).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_format_becomes_every_other() {
+    for device in devices() {
+        check(device, &ragged(300, 170, 150));
+        if device.main {
+            check(device, &arrow(150));
+            check(device, &banded(400, 3));
+            check(device, &uniform(200, 1000, 8));
+            check(device, &lower_triangle(70));
+        }
+    }
+}
+
+#[test]
+fn small_and_empty_matrices_become_every_other() {
+    for device in devices().iter().filter(|device| device.main) {
+        for (rows, cols) in [(0, 0), (0, 5), (5, 0), (1, 1), (1, 70), (70, 1), (3, 40)] {
+            check(device, &uniform(rows, cols, 0));
+            if rows.min(cols) > 0 {
+                check(device, &uniform(rows, cols, 3));
+            }
+        }
+        // One dense row among empty ones.
+        check(device, &matrix(50, 90, |row, _| if row == 30 { (0..90).collect() } else { vec![] }));
+    }
+}
+
+#[test]
+fn many_tiles_and_wide_keys_match_reference() {
+    for device in devices().iter().filter(|device| device.main) {
+        // 17 bits of rows and 20 of columns.
+        let csr = matrix(100_000, 1_000_000, |_, random| {
+            let len = random.next() as usize % 4;
+            any_columns(random, len, 1_000_000)
+        });
+        let coo = HostMatrix::Coo(shuffled(&csr.to_coo()));
+        let a = device.gpu.upload_matrix(&coo).unwrap();
+        for to in [Target::Coo, Target::Csr, Target::Csc, Target::Sell { slice: 32, window: 1 << 20 }] {
+            let b = device.gpu.convert_matrix(&a, to).unwrap();
+            assert_same(&format!("{}: to {to:?}", device.label), &b, &spconvert(&coo, to).unwrap());
+        }
+        let csc = device.gpu.upload_matrix(&csr.to_csc()).unwrap();
+        let back = device.gpu.convert_matrix(&csc, Target::Csr).unwrap();
+        assert_same(&device.label, &back, &HostMatrix::Csr(csr.to_csc().to_csr()));
+    }
+}
+
+#[test]
+fn every_bit_of_values_comes_through() {
+    let Some(gpu) = gpu() else { return };
+    let mut csr = uniform(40, 30, 5);
+    let odd = [0x8000_0000, 1, 0x7f80_0001, 0xffc1_2345, 0x7f80_0000];
+    for (value, bits) in csr.values.iter_mut().zip(odd.into_iter().cycle()) {
+        *value = f32::from_bits(bits);
+    }
+    let host = HostMatrix::Csr(csr);
+    let a = gpu.upload_matrix(&host).unwrap();
+    for to in TARGETS {
+        let want = spconvert(&host, to).unwrap();
+        let b = gpu.convert_matrix(&a, to).unwrap();
+        assert_same(&format!("{to:?}"), &b, &want);
+        let back = gpu.convert_matrix(&b, Target::Csr).unwrap();
+        assert_same(&format!("back from {to:?}"), &back, &HostMatrix::Csr(want.to_csr()));
+    }
+}
+
+#[test]
+fn a_plan_converts_again_and_again() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        let first = ragged(200, 300, 60);
+        let mut second = first.clone();
+        second.values.iter_mut().for_each(|value| *value += 1.0);
+        for from in TARGETS {
+            let host = |csr: &Csr| spconvert(&HostMatrix::Csr(csr.clone()), from).unwrap();
+            let [a, other] = [&first, &second].map(|csr| gpu.upload_matrix(&host(csr)).unwrap());
+            for to in [Target::Coo, Target::Csc, Target::Jds, Target::Sell { slice: 8, window: 64 }] {
+                let what = format!("{}: {from:?} to {to:?}", device.label);
+                let b = gpu.convert_matrix(&a, to).unwrap();
+                let op = Spconvert::new(a.stored(), Stored { longest: b.stored().longest, ..b.stored() });
+                let plan = op.window(64).plan::<f32>(gpu).unwrap();
+                let mut rec = gpu.recorder();
+                plan.record(&mut rec, &other, &b).unwrap();
+                rec.submit().unwrap();
+                assert_same(&what, &b, &spconvert(&host(&second), to).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn transposed_twice_is_as_it_was() {
+    let Some(gpu) = gpu() else { return };
+    let csr = ragged(120, 90, 50);
+    for host in sources(&csr) {
+        let a = gpu.upload_matrix(&host).unwrap();
+        let once = gpu.transpose_matrix(a).unwrap();
+        let (stored, read) = (once.stored(), once.read().unwrap());
+        assert_eq!((stored.rows, stored.cols), (90, 120));
+        assert_eq!(stored.longest, read.stored().unwrap().longest, "{stored:?}");
+        let csc = HostMatrix::Csc(host.to_csr().to_csc());
+        let HostMatrix::Csr(want) = spconvert(&csc, Target::Csr).unwrap() else { panic!("no csr") };
+        let sorted = |csr: Csr| csr.transposed().transposed();
+        assert_eq!(sorted(read.to_csr()), sorted(want.transposed()), "{stored:?}");
+        let twice = gpu.transpose_matrix(once).unwrap();
+        assert_eq!(sorted(twice.read().unwrap().to_csr()), sorted(host.to_csr()), "{stored:?}");
+    }
+}
+
+#[test]
+fn entries_at_one_position_are_added_up_in_their_order() {
+    for device in devices() {
+        // 3 columns for 12 entries, so that most come again.
+        for csr in [uniform(50, 3, 12), uniform(1, 1, 300), uniform(30, 50, 2), uniform(4, 4, 0)] {
+            for host in sources(&csr) {
+                let coo = host.to_csr().to_coo();
+                let want = Csr::from_triplets(&coo, tilework::sparse::Duplicates::Sum).unwrap();
+                let a = device.gpu.upload_matrix(&host).unwrap();
+                let got = device.gpu.sum_duplicates(&a).unwrap();
+                assert_same(&format!("{}: {:?}", device.label, a.stored()), &got, &HostMatrix::Csr(want));
+            }
+        }
+    }
+}
+
+#[test]
+fn runs_longer_than_one_dispatch_adds_match_reference() {
+    for device in devices().iter().filter(|device| device.main) {
+        let csr = uniform(1, 1, 150_000);
+        let want = Csr::from_triplets(&csr.to_coo(), tilework::sparse::Duplicates::Sum).unwrap();
+        let got = device.gpu.sum_duplicates(&device.gpu.upload_matrix(&csr).unwrap()).unwrap();
+        assert_same(&device.label, &got, &HostMatrix::Csr(want));
+    }
+}
+
+#[test]
+fn statistics_are_those_of_the_host() {
+    for device in devices() {
+        let matrices = [
+            ragged(500, 300, 200),
+            arrow(150),
+            banded(400, 3),
+            lower_triangle(70),
+            lower_triangle(60).transposed(),
+            uniform(0, 4, 0),
+            uniform(4, 0, 0),
+            uniform(1, 90, 9),
+            // Squares of more than 32 bits, and such whose sum has more.
+            matrix(3, 70_000, |row, _| if row == 1 { (0..70_000).collect() } else { vec![row] }),
+            matrix(3, 50_000, |row, _| if row == 1 { vec![] } else { (0..50_000).collect() }),
+        ];
+        for csr in matrices {
+            let a = device.gpu.upload_matrix(&csr).unwrap();
+            let what = format!("{}: {:?}", device.label, a.stored());
+            assert_eq!(device.gpu.analyse_matrix(&a).unwrap(), csr.analyse(), "{what}");
+        }
+        let jds = ragged(90, 80, 30).to_jds();
+        let a = device.gpu.upload_matrix(&jds).unwrap();
+        assert_eq!(device.gpu.analyse_matrix(&a).unwrap(), jds.to_csr().analyse());
+    }
+}
+
+#[test]
+fn what_suits_a_matrix_is_taken() {
+    let Some(gpu) = gpu() else { return };
+    let mostly = |row: usize| if row == 7 { (0..500).collect() } else { vec![0, 3, row] };
+    let matrices = [
+        (banded(300, 2), "ell"),
+        (lower_triangle(60), "jds"),
+        (matrix(500, 500, |row, _| mostly(row)), "hybrid"),
+        (matrix(50, 50, |row, _| if row % 4 == 0 { vec![1] } else { vec![] }), "coo"),
+        (ragged(300, 300, 100), "csr"),
+    ];
+    for (csr, name) in matrices {
+        let (a, seen) = gpu.suit_matrix(&gpu.upload_matrix(&csr.to_csc()).unwrap()).unwrap();
+        assert_eq!(seen, csr.analyse());
+        assert_eq!((a.stored().format.name(), seen.format().0), (name, name));
+        let want = spconvert(&HostMatrix::Csr(csr.to_csc().to_csr()), Target::named(name).unwrap()).unwrap();
+        assert_same(name, &a, &want);
+    }
+}
+
+/// The entries of both, those of `new` behind the others.
+fn joined(old: &Coo, new: &Coo) -> Coo {
+    let mut all = old.clone();
+    all.row_idxs.extend(&new.row_idxs);
+    all.col_idxs.extend(&new.col_idxs);
+    all.values.extend(&new.values);
+    all
+}
+
+#[test]
+fn new_entries_go_behind_coordinates() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        let mut want = shuffled(&ragged(90, 70, 40).to_coo());
+        let mut a = gpu.upload_matrix(&want).unwrap();
+        // One by one, and many at once.
+        for n in [1, 0, 5, 1, 600, 1, 1, 1] {
+            let new = shuffled(&uniform(90, 70, n).to_coo());
+            let new = Coo {
+                row_idxs: new.row_idxs[..n].into(),
+                col_idxs: new.col_idxs[..n].into(),
+                values: new.values[..n].into(),
+                ..new
+            };
+            gpu.insert_entries(&mut a, &gpu.upload_matrix(&new).unwrap()).unwrap();
+            want = joined(&want, &new);
+            assert!(a.capacity() >= want.values.len());
+        }
+        assert!(a.capacity() > want.values.len());
+        assert_same(&device.label, &a, &HostMatrix::Coo(want.clone()));
+        let csr = gpu.convert_matrix(&a, Target::Csr).unwrap();
+        assert_same(&device.label, &csr, &HostMatrix::Csr(Csr::from_coo(&want)));
+        let x = vec![1.0f32; 70];
+        let y = gpu.spmv(&a, &gpu.upload(&x).unwrap()).unwrap();
+        let other = gpu.spmv(&csr, &gpu.upload(&x).unwrap()).unwrap();
+        assert_eq!((y.len(), other.len()), (90, 90));
+    }
+}
+
+#[test]
+fn new_entries_go_into_free_places() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        let old = ragged(120, 70, 12);
+        let width = 30;
+        let mut ell = old.to_hybrid(width).unwrap().ell;
+        let mut a = gpu.upload_matrix(&ell).unwrap();
+        let new = shuffled(&uniform(120, 70, 5).to_coo());
+        gpu.insert_entries(&mut a, &gpu.upload_matrix(&new).unwrap()).unwrap();
+        for ((&row, &col), &value) in new.row_idxs.iter().zip(&new.col_idxs).zip(&new.values) {
+            let places = (0..width).map(|k| k * 120 + row as usize);
+            let free = places.into_iter().find(|&at| ell.col_idxs[at] == tilework::sparse::PADDING).unwrap();
+            (ell.col_idxs[free], ell.values[free]) = (col, value);
+        }
+        assert_same(&device.label, &a, &HostMatrix::Ell(ell.clone()));
+        // A row that has too few places: nothing changes.
+        let full =
+            Coo { rows: 120, cols: 70, row_idxs: vec![9; 40], col_idxs: vec![1; 40], values: vec![1.0; 40] };
+        let e = gpu.insert_entries(&mut a, &gpu.upload_matrix(&full).unwrap()).unwrap_err();
+        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("which lack"), "{e}");
+        assert_same(&device.label, &a, &HostMatrix::Ell(ell));
+    }
+}
+
+#[test]
+fn lists_of_other_origin_stay_within_their_bounds() {
+    let Some(gpu) = gpu() else { return };
+    // Pointers and indices that no check has seen: the result means nothing, and nothing beyond is touched.
+    let wild =
+        |n: usize| gpu.upload(&(0..n).map(|i| (i as u32).wrapping_mul(2_654_435_761)).collect::<Vec<_>>());
+    let formats = [
+        Format::Csr,
+        Format::Csc,
+        Format::Coo { sorted: true },
+        Format::Coo { sorted: false },
+        Format::Ell { width: 4 },
+        Format::Hybrid { width: 2, list: 300, sorted: false },
+        Format::Jds,
+        Format::Sell { slice: 8, places: 800 },
+    ];
+    for (from, to) in formats.into_iter().flat_map(|from| formats.map(|to| (from, to))) {
+        let [from, to] =
+            [from, to].map(|format| Stored { rows: 203, cols: 150, entries: 800, longest: 9, format });
+        let plan = Spconvert::new(from, to).plan::<f32>(gpu).unwrap().into_executable();
+        let operands = &plan.program().operands;
+        let indices: Vec<_> = operands.iter().map(|o| wild(o.len).unwrap()).collect();
+        let values: Vec<_> = operands.iter().map(|o| gpu.upload(&vec![1.0f32; o.len]).unwrap()).collect();
+        let lists = operands.iter().zip(indices.iter().zip(&values)).map(|(o, (i, v))| match o.dtype {
+            tilework::DType::U32 => Slice::from(i).untyped(),
+            _ => Slice::from(v).untyped(),
+        });
+        let mut rec = gpu.recorder();
+        plan.record(&mut rec, &lists.collect::<Vec<_>>()).unwrap();
+        rec.submit().unwrap();
+        assert_eq!(values[0].read().unwrap().len(), operands[0].len);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_refused() {
+    let refused = |result: Result<()>, kind: ErrorKind, text: &str| {
+        let e = result.unwrap_err();
+        assert!(e.kind() == kind && e.to_string().contains(text), "{e}");
+    };
+    let profile = DeviceProfile::webgpu_defaults();
+    let lower = |op: &Spconvert| op.lower(&profile).map(drop);
+    let from = ragged(100, 100, 10).stored().unwrap();
+    let to = Stored { format: Format::Csc, ..from };
+    refused(lower(&Spconvert::new(from, to).variant("copy")), ErrorKind::InvalidArgument, "radix");
+    let fewer = Stored { entries: from.entries - 1, ..to };
+    refused(lower(&Spconvert::new(from, fewer)), ErrorKind::Shape, "keeps all of these");
+    let turned = Stored { rows: 99, ..to };
+    refused(lower(&Spconvert::new(from, turned)), ErrorKind::Shape, "99 x 100");
+    let sell = Stored { format: Format::Sell { slice: 4, places: 2000 }, ..from };
+    refused(lower(&Spconvert::new(from, sell).window(0)), ErrorKind::InvalidArgument, "at least 1");
+    // Keys of 64 bits above the largest binding.
+    let wide = Stored { cols: 1 << 24, rows: 1 << 20, entries: 20_000_000, longest: 99, format: Format::Csr };
+    let csc = Stored { format: Format::Csc, ..wide };
+    refused(lower(&Spconvert::new(wide, csc)), ErrorKind::TooLarge, "keys need 160000000 bytes");
+    let Some(gpu) = gpu() else { return };
+    // One long row makes all of them long.
+    let csr = matrix(200_000, 5000, |row, _| if row == 9 { (0..5000).collect() } else { vec![0] });
+    let a = gpu.upload_matrix(&csr).unwrap();
+    refused(gpu.convert_matrix(&a, Target::Ell).map(drop), ErrorKind::TooLarge, "4000000000 bytes");
+    let sell = |slice, window| gpu.convert_matrix(&a, Target::Sell { slice, window }).map(drop);
+    refused(sell(0, 4), ErrorKind::InvalidArgument, "slices of 0 rows");
+    refused(sell(4, 0), ErrorKind::InvalidArgument, "windows of 0; both");
+    refused(sell(200_000, 4), ErrorKind::TooLarge, "4000000000 bytes");
+    let hybrid = gpu.convert_matrix(&a, Target::Hybrid { width: Some(5000) }).map(drop);
+    refused(hybrid, ErrorKind::TooLarge, "4000000000 bytes");
+    let small = gpu.upload_matrix(&banded(10, 1)).unwrap();
+    let plan = Spconvert::new(small.stored(), small.stored()).plan::<f32>(gpu).unwrap();
+    let csc = gpu.convert_matrix(&small, Target::Csc).unwrap();
+    refused(plan.record(&mut gpu.recorder(), &small, &csc), ErrorKind::Shape, "stored as csc");
+    refused(plan.record(&mut gpu.recorder(), &small, &small), ErrorKind::Aliasing, "one wgpu buffer");
+    let other = gpu.upload_matrix(&banded(11, 1)).unwrap();
+    refused(plan.record(&mut gpu.recorder(), &small, &other), ErrorKind::Shape, "elements");
+    let coo = gpu.upload_matrix(&banded(10, 1).to_coo()).unwrap();
+    let mut into = gpu.upload_matrix(&banded(11, 1).to_coo()).unwrap();
+    refused(gpu.insert_entries(&mut into, &coo), ErrorKind::Shape, "10 x 10 into 11 x 11");
+    let mut into = gpu.upload_matrix(&banded(10, 1)).unwrap();
+    refused(gpu.insert_entries(&mut into, &small), ErrorKind::Shape, "new entries are coordinates");
+    refused(gpu.insert_entries(&mut into, &coo), ErrorKind::InvalidArgument, "no room for new entries");
+}
