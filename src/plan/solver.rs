@@ -116,10 +116,7 @@ impl Solver<ConjugateGradient> {
             let stuck = matches!(outcome, Outcome::NotFinite | Outcome::Diagonal(_));
             let again = if stuck { last.clone() } else { engine.again(a, &vectors)? };
             let residual = norm(again.residual, scale);
-            // A step of which squares are below the range of f32: there is nothing left to gain.
-            let spent = matches!(outcome, Outcome::NotPositiveDefinite(c) if c.abs() < f32::MIN_POSITIVE)
-                && norm(last.residual, scale) < f64::from(f32::EPSILON);
-            let ended = outcome == Outcome::Converged || spent;
+            let ended = outcome == Outcome::Converged;
             let small = self.method.meets(residual, f64::from(scale).sqrt());
             if ended && !small && again.outcome.is_none() && again.residual < 0.25 * first.residual {
                 // The residual that was carried along is off: from here, with the true one.
@@ -127,7 +124,9 @@ impl Solver<ConjugateGradient> {
                 continue;
             }
             let outcome = match again.outcome {
-                _ if small && (ended || outcome == Outcome::Limit) => Outcome::Converged,
+                _ if small && (ended || matches!(outcome, Outcome::Limit | Outcome::TooSmall)) => {
+                    Outcome::Converged
+                }
                 Some(Outcome::Limit) if ended => Outcome::Limit,
                 _ if ended => Outcome::Stagnated,
                 _ => outcome,

@@ -33,7 +33,7 @@ pub enum Preconditioner {
 /// Where `p^T A p` is not positive the matrix is not positive definite, and `x` keeps what it held before that step.
 ///
 /// # Precision and determinism
-/// All in f32. Squares of the norms must lie in the range of f32: numbers between 1e-12 and 1e15 are safe. Same device, same
+/// All in f32. Squares of the norms must lie in the range of f32: numbers between 1e-9 and 1e15 are safe. Same device, same
 /// inputs, same bits: variants of the product with atomics are refused.
 ///
 /// # Cost

@@ -34,6 +34,8 @@ pub enum Outcome {
     /// The diagonal element of this row, the first of such, is not positive: it has no use as a preconditioner, and the
     /// matrix is not positive definite.
     Diagonal(usize),
+    /// Squares of numbers are so small that f32 has few digits for them: scale the system.
+    TooSmall,
     /// The product with the matrix is 0: the vector lies in its null space, or was 0.
     Vanished,
 }
@@ -55,6 +57,9 @@ impl fmt::Display for Outcome {
                 "the diagonal element of row {row} (from 0) is not positive, so there is no Jacobi preconditioner; the \
                  matrix is not positive definite"
             ),
+            Self::TooSmall => {
+                write!(f, "not converged: squares of numbers are too small for f32; scale the system")
+            }
             Self::Vanished => {
                 write!(f, "the product with the matrix is 0: take another vector to begin with")
             }
@@ -440,6 +445,7 @@ impl Seen {
             3 => Some(Outcome::NotPositiveDefinite(number(4))),
             5 => Some(Outcome::Diagonal(n.saturating_sub(word(5) as usize))),
             6 => Some(Outcome::Vanished),
+            7 => Some(Outcome::TooSmall),
             _ => Some(Outcome::NotFinite),
         };
         Self {
