@@ -20,14 +20,14 @@ fn main() -> Result<()> {
     if bench.wants("spmv") {
         spmv(&mut bench)?;
     }
+    if bench.wants("spconvert") {
+        spconvert(&mut bench)?;
+    }
     if bench.wants("real") {
         real(&mut bench)?;
     }
     if bench.wants("solve") {
         solve(&mut bench)?;
-    }
-    if bench.wants("spconvert") {
-        spconvert(&mut bench)?;
     }
     bench.finish();
     Ok(())

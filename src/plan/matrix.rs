@@ -55,6 +55,12 @@ impl DeviceMatrix {
         self.stored
     }
 
+    /// That a program, whose last `others` operands are no lists of a matrix, is for this format.
+    pub(super) fn check_format(&self, program: &Program, others: usize) -> Result<()> {
+        let lists = program.operands.len().saturating_sub(others);
+        check_format(program, self.stored, program.operands[..lists].iter())
+    }
+
     /// Its lists, in the order of [`Format`]: as much of each as is used.
     pub(super) fn slices(&self) -> Result<Vec<RawSlice<'_>>> {
         self.lists.iter().map(|list| list.front(self.used(list.len()))).collect()
@@ -155,7 +161,7 @@ impl Gpu {
 }
 
 /// That a matrix is stored as `planned` operands say.
-pub(super) fn check_format<'p>(
+fn check_format<'p>(
     program: &Program,
     stored: Stored,
     planned: impl Iterator<Item = &'p Operand>,
@@ -189,9 +195,7 @@ impl Plan<(Sparse, In<f32>, InOut<f32>)> {
         x: impl Into<Slice<'a, f32>>,
         y: impl Into<Slice<'a, f32>>,
     ) -> Result<()> {
-        let program = self.program();
-        let lists = program.operands.len().saturating_sub(2);
-        check_format(program, matrix.stored, program.operands[..lists].iter())?;
+        matrix.check_format(self.program(), 2)?;
         let vectors = [x.into().untyped(), y.into().untyped()];
         let operands = [matrix.slices()?.as_slice(), &vectors].concat();
         self.executable.record(rec, &operands)

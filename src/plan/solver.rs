@@ -1,7 +1,6 @@
 //! Solvers: plans of many iterations, run until the device has found that they are done.
 
 use super::DeviceMatrix;
-use super::matrix::check_format;
 use crate::error::{Result, err};
 use crate::gpu::{Buffer, Encoder, Executable, Gpu, RawSlice, Readback, Recorder, Slice};
 use crate::program::Program;
@@ -322,13 +321,10 @@ impl Engine {
         a: &DeviceMatrix,
         vectors: &[RawSlice<'_>],
     ) -> Result<()> {
-        let program = what.program();
-        let lists = program.operands.len().saturating_sub(self.others);
-        check_format(program, a.stored(), program.operands[..lists].iter())?;
+        a.check_format(what.program(), self.others)?;
         let sums = [Slice::from(&self.state).untyped(), Slice::from(&self.partials).untyped()];
-        let work = self.work.iter().map(|buffer| Slice::from(buffer).untyped());
-        let lists = a.slices()?.into_iter();
-        let operands: Vec<_> = lists.chain(sums).chain(vectors.iter().copied()).chain(work).collect();
+        let work: Vec<_> = self.work.iter().map(|buffer| Slice::from(buffer).untyped()).collect();
+        let operands = [a.slices()?.as_slice(), &sums, vectors, &work].concat();
         what.record(rec, &operands)
     }
 
