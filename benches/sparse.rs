@@ -226,7 +226,7 @@ fn real(bench: &mut Bench) -> Result<()> {
             continue;
         }
         every_format(bench, &format!("{name}, resident"), &csr)?;
-        let copies = bench.scale(1usize << 24, 1 << 18).div_ceil(csr.entries());
+        let copies = bench.scale(1usize << 23, 1 << 18).div_ceil(csr.entries());
         every_format(bench, &format!("{name}, repeated"), &repeated(&csr, copies))?;
     }
     Ok(())

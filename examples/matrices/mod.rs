@@ -11,7 +11,7 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tilework::io::matrix_market::{self, Dense, Matrix};
-use tilework::sparse::{Csr, Duplicates, Outcome, Solution};
+use tilework::sparse::{Csr, Duplicates, Outcome, Solution, Target};
 use tilework::{DeviceMatrix, Gpu};
 
 /// What `--format` may be.
@@ -67,15 +67,10 @@ pub(crate) fn upload(gpu: &Gpu, csr: &Csr, format: &str) -> Result<(DeviceMatrix
         "auto" => seen.format(),
         _ => (format, "asked for by name".to_owned()),
     };
-    let a = match name {
-        "coo" => gpu.upload_matrix(&csr.to_coo())?,
-        "csc" => gpu.upload_matrix(&csr.to_csc())?,
-        "ell" => gpu.upload_matrix(&csr.to_ell()?)?,
-        "jds" => gpu.upload_matrix(&csr.to_jds())?,
-        "hybrid" => gpu.upload_matrix(&csr.to_hybrid(seen.hybrid_width)?)?,
-        "sell" => gpu.upload_matrix(&csr.to_sell(32, 1024)?)?,
-        _ => gpu.upload_matrix(csr)?,
-    };
+    let mut a = gpu.upload_matrix(csr)?;
+    if let Some(target) = Target::named(name).filter(|target| *target != Target::Csr) {
+        a = gpu.convert_matrix(&a, target)?;
+    }
     Ok((a, format!("{name} ({why})")))
 }
 

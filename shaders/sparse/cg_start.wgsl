@@ -34,7 +34,8 @@ fn cg_begin(@builtin(local_invocation_index) lane: u32) {
     if lane > 0u {
         return;
     }
-    let threshold = max(params.relative * sums.z, params.absolute);
+    // Terms of smaller sums have few digits or none.
+    let threshold = max(max(params.relative * sums.z, params.absolute), 1e-30);
     state[THRESHOLD] = bitcast<u32>(threshold);
     state[SCALE] = bitcast<u32>(sums.z);
     state[RESIDUAL] = bitcast<u32>(sums.x);

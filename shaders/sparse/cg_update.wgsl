@@ -8,6 +8,9 @@
 @group(0) @binding(5) var<storage, read_write> x: array<f32>;
 @group(0) @binding(6) var<storage, read_write> r: array<f32>;
 
+// Of less, terms have few digits or none.
+const SMALLEST: f32 = 1e-30;
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn cg_update(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let part = workgroup_index(group);
@@ -16,8 +19,14 @@ fn cg_update(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
     }
     let pq = total_of(0u, lane).y;
     let running = state[BEFORE] == RUNNING;
-    let finite = is_finite(pq);
-    let found = select(NOT_FINITE, select(NOT_POSITIVE, RUNNING, pq > 0.0), finite);
+    var found = RUNNING;
+    if !is_finite(pq) {
+        found = NOT_FINITE;
+    } else if pq <= 0.0 {
+        found = NOT_POSITIVE;
+    } else if pq < SMALLEST {
+        found = TOO_SMALL;
+    }
     if part == 0u && lane == 0u && running {
         state[FOUND] = found;
         state[VALUE] = bitcast<u32>(pq);

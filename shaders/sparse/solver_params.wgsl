@@ -41,6 +41,7 @@ const NOT_POSITIVE: u32 = 3u;
 const NOT_FINITE: u32 = 4u;
 const DIAGONAL: u32 = 5u;
 const VANISHED: u32 = 6u;
+const TOO_SMALL: u32 = 7u;
 
 @group(0) @binding(1) var<storage, read_write> partials: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> state: array<u32>;

@@ -111,23 +111,25 @@ impl Solver<ConjugateGradient> {
                 history.push(norm(square, scale));
                 progress(iteration, norm(square, scale));
             })?;
-            let stuck = matches!(last.outcome, Some(Outcome::NotFinite | Outcome::Diagonal(_)));
+            let outcome = last.outcome.unwrap_or(Outcome::Limit);
+            let stuck = matches!(outcome, Outcome::NotFinite | Outcome::Diagonal(_));
             let again = if stuck { last.clone() } else { engine.again(a, &vectors)? };
-            // A step of which squares are below the range of f32: there is nothing left to gain.
-            let spent = last.outcome == Some(Outcome::NotPositiveDefinite(0.0))
-                && norm(last.residual, scale) < f64::from(f32::EPSILON);
-            let found = if spent { Some(Outcome::Converged) } else { last.outcome };
-            let outcome = match (found, again.outcome) {
-                (Some(Outcome::Converged), None) if again.residual < 0.25 * first.residual => {
-                    // The residual that was carried along is off: from here, with the true one.
-                    first = again;
-                    continue;
-                }
-                (Some(Outcome::Converged), None) => Outcome::Stagnated,
-                (Some(Outcome::Converged | Outcome::Limit), Some(known)) => known,
-                (outcome, _) => outcome.unwrap_or(Outcome::Limit),
-            };
             let residual = norm(again.residual, scale);
+            let ended = outcome == Outcome::Converged;
+            let small = self.method.meets(residual, f64::from(scale).sqrt());
+            if ended && !small && again.outcome.is_none() && again.residual < 0.25 * first.residual {
+                // The residual that was carried along is off: from here, with the true one.
+                first = again;
+                continue;
+            }
+            let outcome = match again.outcome {
+                _ if small && (ended || matches!(outcome, Outcome::Limit | Outcome::TooSmall)) => {
+                    Outcome::Converged
+                }
+                Some(Outcome::Limit) if ended => Outcome::Limit,
+                _ if ended => Outcome::Stagnated,
+                _ => outcome,
+            };
             return Ok(Solution { outcome, iterations: last.iterations, residual, history });
         }
     }

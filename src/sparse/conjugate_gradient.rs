@@ -25,7 +25,7 @@ pub enum Preconditioner {
 /// begin with, and then the solution. Symmetry is not checked: of another matrix the result means nothing.
 ///
 /// # End
-/// At `|r| <= max(tolerance |b|, absolute)`, r the residual as it is carried from step to step. It is then formed
+/// At `|r| <= max(tolerance |b|, absolute)` (a tolerance below 1e-9 counts as that), r the residual as it is carried from step to step. It is then formed
 /// anew as `b - A x`; where rounding has carried it off, iterations begin again from `x`, as long as that helps
 /// ([`Outcome::Stagnated`](super::Outcome::Stagnated) tells that it does not). With `b` = 0 the solution is 0.
 /// [`Solution::residual`](super::Solution::residual) is `|b - A x| / |b|`, formed at the end.
@@ -33,7 +33,7 @@ pub enum Preconditioner {
 /// Where `p^T A p` is not positive the matrix is not positive definite, and `x` keeps what it held before that step.
 ///
 /// # Precision and determinism
-/// All in f32. Squares of the norms must lie in the range of f32: numbers between 1e-15 and 1e15 are safe. Same device, same
+/// All in f32. Squares of the norms must lie in the range of f32: numbers between 1e-9 and 1e15 are safe. Same device, same
 /// inputs, same bits: variants of the product with atomics are refused.
 ///
 /// # Cost
@@ -73,6 +73,13 @@ pub struct ConjugateGradient {
 }
 
 impl ConjugateGradient {
+    /// Whether a residual, as a part of a norm of `b`, is small enough, but for rounding.
+    pub(crate) fn meets(&self, residual: f64, norm: f64) -> bool {
+        let Common { tolerance, absolute, .. } = self.common;
+        let wanted = f64::from(tolerance.max(solver::FINEST)).max(f64::from(absolute) / norm);
+        residual <= 1.001 * wanted
+    }
+
     /// With a matrix that is stored like this.
     pub fn new(matrix: Stored) -> Self {
         Self { common: Common::new(matrix, 1e-5), preconditioner: Preconditioner::None }

@@ -34,6 +34,8 @@ pub enum Outcome {
     /// The diagonal element of this row, the first of such, is not positive: it has no use as a preconditioner, and the
     /// matrix is not positive definite.
     Diagonal(usize),
+    /// Squares of numbers are so small that f32 has few digits for them: scale the system.
+    TooSmall,
     /// The product with the matrix is 0: the vector lies in its null space, or was 0.
     Vanished,
 }
@@ -55,6 +57,9 @@ impl fmt::Display for Outcome {
                 "the diagonal element of row {row} (from 0) is not positive, so there is no Jacobi preconditioner; the \
                  matrix is not positive definite"
             ),
+            Self::TooSmall => {
+                write!(f, "not converged: squares of numbers are too small for f32; scale the system")
+            }
             Self::Vanished => {
                 write!(f, "the product with the matrix is 0: take another vector to begin with")
             }
@@ -177,6 +182,10 @@ fn policy(profile: &DeviceProfile) -> Policy {
         Policy { workgroup_size: 256, items: 4, most_parts: 1024 }
     }
 }
+
+/// The relative residual below which conjugate gradients look whether it is real: f32 seldom resolves as much, and squares
+/// of much less leave its range.
+pub(crate) const FINEST: f32 = 1e-9;
 
 /// Words of the state before the residuals.
 pub(crate) const HEAD: usize = 16;
@@ -350,14 +359,13 @@ impl<'a> Builder<'a> {
 
     fn params(&self) -> Params {
         let Common { tolerance, absolute, iterations, check_every, .. } = self.common;
-        let power = if self.squared { 2 } else { 1 };
         Params {
             n: self.n as u32,
             parts: self.parts,
             slots: *check_every as u32,
             limit: *iterations as u32,
-            relative: tolerance.powi(power),
-            absolute: absolute.powi(power),
+            relative: if self.squared { tolerance.max(FINEST).powi(2) } else { *tolerance },
+            absolute: if self.squared { absolute.powi(2) } else { *absolute },
             damping: self.damping,
         }
     }
@@ -437,6 +445,7 @@ impl Seen {
             3 => Some(Outcome::NotPositiveDefinite(number(4))),
             5 => Some(Outcome::Diagonal(n.saturating_sub(word(5) as usize))),
             6 => Some(Outcome::Vanished),
+            7 => Some(Outcome::TooSmall),
             _ => Some(Outcome::NotFinite),
         };
         Self {
