@@ -20,6 +20,9 @@ fn main() -> Result<()> {
     if bench.wants("spmv") {
         spmv(&mut bench)?;
     }
+    if bench.wants("spmv-tiles") {
+        spmv_tiles(&mut bench)?;
+    }
     if bench.wants("spconvert") {
         spconvert(&mut bench)?;
     }
@@ -98,24 +101,25 @@ fn spmv(bench: &mut Bench) -> Result<()> {
         ("arrow", arrow),
     ];
     for (name, matrix) in matrices {
-        every_format(bench, &format!("{n} rows, {name}"), &matrix(n))?;
+        let formats = ["coo", "csc", "ell", "hybrid", "jds", "sell"];
+        every_format(bench, &format!("{n} rows, {name}"), &matrix(n), &formats)?;
     }
     Ok(())
 }
 
-fn every_format(bench: &mut Bench, name: &str, csr: &Csr) -> Result<()> {
-    one_matrix(bench, name, csr)?;
-    one_matrix(bench, name, &csr.to_coo())?;
-    one_matrix(bench, name, &csr.to_csc())?;
-    one_matrix(bench, name, &csr.to_jds())?;
-    one_matrix(bench, name, &csr.to_sell(32, 1024)?)?;
-    let seen = csr.analyse();
-    one_matrix(bench, name, &csr.to_hybrid(seen.hybrid_width)?)?;
-    // A long row makes all of them long.
-    if seen.longest * csr.rows <= 4 * csr.entries() {
-        one_matrix(bench, name, &csr.to_ell()?)?;
+/// Every variant on a matrix, in each of the formats, which are converted on the device.
+fn every_format(bench: &mut Bench, name: &str, csr: &Csr, formats: &[&str]) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let a = gpu.upload_matrix(csr)?;
+    one_matrix(bench, name, "f32", &a)?;
+    for &format in formats {
+        let Some(target) = Target::named(format) else { continue };
+        // A long row makes all of them long.
+        if target != Target::Ell || a.stored().longest * csr.rows <= 4 * csr.entries() {
+            one_matrix(bench, name, "f32", &gpu.convert_matrix(&a, target)?)?;
+        }
     }
-    Ok(())
+    one_matrix(bench, name, "f16", &gpu.upload_matrix_f16(csr)?)
 }
 
 /// Every format and variant that fits, and dense matrices of so many columns.
@@ -158,22 +162,48 @@ fn one_product(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix, column
     Ok(())
 }
 
-/// `Spmv` with one matrix, its values of each type.
-fn one_matrix(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix) -> Result<()> {
+/// `Spmv` with one matrix, in the variants of its format.
+fn one_matrix(bench: &mut Bench, name: &str, dtype: &str, a: &DeviceMatrix) -> Result<()> {
     let gpu = bench.gpu.clone();
-    for (dtype, a) in [("f32", gpu.upload_matrix(matrix)?), ("f16", gpu.upload_matrix_f16(matrix)?)] {
-        let stored = a.stored();
-        let (x, y) = (random(&gpu, stored.cols, centred)?, gpu.alloc::<f32>(stored.rows)?);
-        for v in Spmv::variants() {
-            // Those of other formats are left out.
-            let Ok(plan) = Spmv::new(stored).variant(v.name).plan::<f32>(&gpu) else { continue };
-            let case =
-                Case { op: "spmv", variant: v.name, dtype, size: name.into(), cost: plan.program().cost };
-            bench.device(&case, |rec| plan.record(rec, &a, &x, &y));
+    let stored = a.stored();
+    let (x, y) = (random(&gpu, stored.cols, centred)?, gpu.alloc::<f32>(stored.rows)?);
+    for v in Spmv::variants() {
+        // Those of other formats are left out.
+        let Ok(plan) = Spmv::new(stored).variant(v.name).plan::<f32>(&gpu) else { continue };
+        let case = Case { op: "spmv", variant: v.name, dtype, size: name.into(), cost: plan.program().cost };
+        bench.device(&case, |rec| plan.record(rec, a, &x, &y));
+    }
+    Ok(())
+}
+
+/// Workgroups and items of those that share work evenly, to choose from.
+fn spmv_tiles(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 20, 1 << 12);
+    let gpu = bench.gpu.clone();
+    let matrices: [(&str, Maker); 3] =
+        [("power law", power_law), ("arrow", arrow), ("16 a row banded", |n| banded(n, 16))];
+    for (name, matrix) in matrices {
+        let csr = gpu.upload_matrix(&matrix(n))?;
+        let coo = gpu.convert_matrix(&csr, Target::Coo)?;
+        let (x, y) = (random(&gpu, n, centred)?, gpu.alloc::<f32>(n)?);
+        for (variant, a, tiles) in [("csr-merge", &csr, &MERGE_TILES[..]), ("coo", &coo, &COO_TILES[..])] {
+            for &(workgroup_size, items) in tiles {
+                let op = Spmv::new(a.stored()).variant(variant).tile(workgroup_size, items);
+                let Ok(plan) = op.plan::<f32>(&gpu) else { continue };
+                let (variant, cost) = (format!("{variant} {workgroup_size}x{items}"), plan.program().cost);
+                let size = format!("{n} rows, {name}");
+                let case = Case { op: "spmv", variant: &variant, dtype: "f32", size, cost };
+                bench.device(&case, |rec| plan.record(rec, a, &x, &y));
+            }
         }
     }
     Ok(())
 }
+
+/// For [`spmv_tiles`].
+const MERGE_TILES: [(u32, u32); 9] =
+    [(256, 4), (256, 8), (256, 12), (256, 16), (128, 4), (128, 8), (128, 16), (64, 8), (64, 16)];
+const COO_TILES: [(u32, u32); 5] = [(256, 3), (256, 5), (128, 3), (128, 5), (64, 5)];
 
 /// Coordinates in no order to compressed rows, and compressed rows to every format.
 fn spconvert(bench: &mut Bench) -> Result<()> {
@@ -225,9 +255,10 @@ fn real(bench: &mut Bench) -> Result<()> {
         if csr.entries() < 10_000 {
             continue;
         }
-        every_format(bench, &format!("{name}, resident"), &csr)?;
+        let formats = ["coo", "ell", "hybrid", "jds", "sell"];
+        every_format(bench, &format!("{name}, resident"), &csr, &formats)?;
         let copies = bench.scale(1usize << 23, 1 << 18).div_ceil(csr.entries());
-        every_format(bench, &format!("{name}, repeated"), &repeated(&csr, copies))?;
+        every_format(bench, &format!("{name}, repeated"), &repeated(&csr, copies), &formats)?;
     }
     Ok(())
 }
