@@ -76,7 +76,23 @@ pub(super) fn residual(a: &Csr, x: &[f32], b: &[f32]) -> f64 {
 }
 
 fn systems() -> Vec<Csr> {
-    vec![laplacian(&[90]), laplacian(&[23, 31]), laplacian(&[7, 9, 11]), dominant(700, 6)]
+    vec![laplacian(&[40]), laplacian(&[23, 31]), laplacian(&[7, 9, 11]), dominant(700, 6)]
+}
+
+#[test]
+fn values_of_f16_are_solved_in_every_format() {
+    let Some(gpu) = gpu() else { return };
+    // Its values are of f16 as they are.
+    let csr = laplacian(&[9, 11]);
+    let mut random = Random::new(5);
+    let (b, x) = (random.elements::<f32>(csr.rows), random.elements::<f32>(csr.rows));
+    for host in every_format(&csr) {
+        let a = host.upload_f16(gpu).unwrap();
+        let cg = ConjugateGradient::new(a.stored()).preconditioner(Preconditioner::Jacobi);
+        let (solution, x) = solve(gpu, &a, &cg, &b, &x).unwrap();
+        assert_eq!(solution.outcome, Outcome::Converged, "{:?}: {solution}", a.stored());
+        assert!(residual(&csr, &x, &b) <= 1.01e-5, "{:?}", a.stored());
+    }
 }
 
 #[test]
