@@ -1,6 +1,7 @@
 //! What rows look like, and which format suits them.
 
 use super::Csr;
+use super::stored::OUTLIER;
 use std::fmt;
 
 /// Row statistics of a matrix: made by [`Csr::analyse`], or by [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) of a
@@ -72,7 +73,8 @@ impl Statistics {
     }
 
     /// The format that suits the matrix, and why: `ell` for rows of about one length, `jds` for triangles, `coo` where
-    /// most rows are empty, `hybrid` where few rows are much longer than the others, else `csr`.
+    /// most rows are empty, `hybrid` where few rows are much longer than the others, else `csr`. Measured on an H100: of
+    /// rows of 3 to 10 entries `csr` takes 6.0 us and `hybrid` 11.5, of those of an arrow 21.3 and 14.2.
     ///
     /// ```
     /// use tilework::sparse::Csr;
@@ -98,7 +100,10 @@ impl Statistics {
             )
         } else if self.triangular {
             ("jds", "the matrix is a triangle: rows of evenly falling length".into())
-        } else if self.hybrid_width > 0 && padded(rows.saturating_mul(self.hybrid_width)) {
+        } else if longest as f64 > OUTLIER as f64 * mean
+            && self.hybrid_width > 0
+            && padded(rows.saturating_mul(self.hybrid_width))
+        {
             let width = self.hybrid_width;
             ("hybrid", format!("four of five rows have at most {width} entries, the longest {longest}"))
         } else {

@@ -240,7 +240,7 @@ pub(super) fn windows(longest: u32, end: u32, step: u32) -> Vec<(u32, u32)> {
 const LONG_ROW: usize = 1024;
 
 /// See [`LONG_ROW`].
-const OUTLIER: usize = 8;
+pub(super) const OUTLIER: usize = 8;
 
 /// One of the lists of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]
