@@ -139,7 +139,7 @@ for path in sorted(pathlib.Path(os.environ.get("TILEWORK_SPARSE", "none")).glob(
     a = mmread(path).tocsr().astype("float32")
     if a.nnz < 10_000:
         continue
-    # As it is, and repeated along the diagonal until no cache holds it.
+    # As it is, where the host is slower than the device, and repeated along the diagonal until no cache holds it.
     copies = -(-(1 << 23) // a.nnz)
     for name, matrix in ("resident", a), ("repeated", block_diag([a] * copies, "csr")):
         on_card = sparse.csr_matrix(matrix)
