@@ -36,7 +36,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// processors), `tiled` for large windows of few filters, `direct` for fewer than 4 filters, and else `implicit`.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): groups that do not divide C and M, a window larger than the padded image, a stride or dilation of 0, no channels;
+/// [`Shape`](crate::ErrorKind::Shape): groups that do not divide C and M, a window larger than the padded image, a stride or dilation of 0, no images, no channels;
 /// [`Unsupported`](crate::ErrorKind::Unsupported): a variant that does not fit the shape; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the
 /// largest buffer, an image or the weights above the largest binding; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///

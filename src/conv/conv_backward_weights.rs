@@ -16,7 +16,7 @@ use crate::shader::Spec;
 ///
 /// # Shapes
 /// `x` has the shape of the layer's x, `dy` that of its output (N, M, P, Q), `dw` that of its weights (M, C / groups, R, S). Operands are `x`, `dy`, `dw`;
-/// [`with_bias`](Self::with_bias) adds `db`, M elements, at the end. `dy` is the gradient by what the activation is applied to. An empty batch gives zeros.
+/// [`with_bias`](Self::with_bias) adds `db`, M elements, at the end. `dy` is the gradient by what the activation is applied to.
 ///
 /// # Types, precision and determinism
 /// f32, sums of `N P Q` products in an order that depends on variant, shape and device, never by atomics: same device, same bits. The error is at
@@ -149,14 +149,6 @@ impl ConvBackwardWeights {
         let pieces = c.pieces(Resource::Operand(0), Resource::Operand(1), profile)?;
         let whole = Binding::operand(2, &program.operands);
         let bias = biased.then(|| Binding::operand(3, &program.operands));
-        for output in [Some(whole), bias].into_iter().flatten().filter(|_| pieces.is_empty()) {
-            // Sums of nothing; the slabs are not read.
-            let none = program.scratch(4);
-            sum(&mut program, none, output, 0, true);
-        }
-        if pieces.is_empty() {
-            return Ok(program);
-        }
         let mut slabs = None;
         match variant.name {
             "winograd" => winograd::weights(&mut program, &c, &pieces, whole, profile)?,

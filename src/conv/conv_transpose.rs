@@ -144,7 +144,7 @@ impl ConvTranspose {
         let layer = Layer { shape, filters: c, ..given.clone() };
         layer.output_shape()?;
         if h == 0 || w == 0 {
-            return Err(err!(Shape, "{}: images of {h} x {w}; only the batch may be empty", given.op));
+            return Err(err!(Shape, "{}: images of {h} x {w}; neither may be 0", given.op));
         }
         Ok(layer)
     }

@@ -142,9 +142,6 @@ impl Job<'_> {
     /// Adds the work to `program`.
     pub(super) fn lower(&self, program: &mut Program, variant: &'static str) -> Result<()> {
         let pieces = self.c.pieces(self.x, self.output, self.profile)?;
-        if pieces.is_empty() {
-            return Ok(());
-        }
         match variant {
             "direct" => self.direct(program, &pieces),
             "winograd" => winograd::lower(self, program, &pieces)?,

@@ -89,10 +89,10 @@ impl Layer {
     /// N, M, P, Q, after all checks of the shape.
     pub(crate) fn output_shape(&self) -> Result<[usize; 4]> {
         let Self { op, shape: [n, c, h, w], filters, groups, .. } = *self;
-        if c == 0 || filters == 0 || h == 0 || w == 0 {
+        if [n, c, h, w, filters].contains(&0) {
             return Err(err!(
                 Shape,
-                "{op}: {c} channels of {h} x {w} in and {filters} channels out; only the batch may be empty"
+                "{op}: {n} images of {c} channels of {h} x {w} in and {filters} channels out; none may be 0"
             ));
         }
         if groups == 0 || c % groups != 0 || filters % groups != 0 {

@@ -449,6 +449,9 @@ impl<'a> Builder<'a> {
         profile: &'a DeviceProfile,
         op: &'static str,
     ) -> Result<Self> {
+        if batch == 0 {
+            return Err(err!(Shape, "{op}: a batch of 0 samples; a batch has at least 1"));
+        }
         let why = format!("{} layers for a batch of {batch}, planned as one", net.layers.len());
         let program = Program::new(op, "fused", why);
         Ok(Self { net, parameters: net.parameters()?, batch, profile, program, shared: Vec::new(), values })

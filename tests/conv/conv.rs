@@ -3,6 +3,7 @@
 use super::layers::{layers, lengths, shape};
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::prelude::*;
+use tilework::program::{DeviceProfile, Op};
 use tilework::reference::{conv, conv_bound};
 use tilework::{ErrorKind, Result};
 
@@ -78,14 +79,18 @@ fn conv_by_winograd_is_close_on_average() {
 }
 
 #[test]
-fn conv_of_an_empty_batch_is_nothing() {
-    for device in devices() {
-        for variant in Conv::variants() {
-            let op = Conv::new([0, 4, 5, 5], 4, [3, 3]).variant(variant.name);
-            let op = if variant.name == "depthwise" { op.groups(4) } else { op };
-            let w = vec![1.0; op.weights_shape().iter().product()];
-            assert!(run(device, &op, &[], &w, None).unwrap().is_empty());
-        }
+fn an_empty_batch_is_refused() {
+    let h100 = DeviceProfile::h100();
+    let layer = Conv::new([0, 4, 5, 5], 4, [3, 3]);
+    let transposed = ConvTranspose::new([0, 4, 5, 5], 4, [3, 3]);
+    let errors = [
+        Op::<f32>::lower(&layer, &h100).unwrap_err(),
+        Op::<f32>::lower(&ConvBackwardData::new(&layer), &h100).unwrap_err(),
+        Op::<f32>::lower(&ConvBackwardWeights::new(&layer), &h100).unwrap_err(),
+        Op::<f32>::lower(&transposed, &h100).unwrap_err(),
+    ];
+    for e in errors {
+        assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("0 images of 4 channels of"), "{e}");
     }
 }
 

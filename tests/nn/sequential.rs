@@ -180,11 +180,11 @@ fn networks_that_make_no_sense_are_refused() {
     let e = Sequential::new([1, 4, 4]).linear(3).train(0, Adam::new(0, 0.1)).plan::<f32>(gpu).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Shape);
     assert_eq!(kind(&Sequential::new([usize::MAX, 2, 2]).linear(3)).kind(), ErrorKind::TooLarge);
-    // Flattening alone is a copy; an empty batch is no work.
+    // Flattening alone is a copy.
     let flat = Sequential::new([1, 2, 2]).flatten();
     let x = random::<f32>(1, 8);
     assert_eq!(run(gpu, &flat.forward(2), &[Given::Floats(&x), Given::Floats(&[])])[0], x);
     let net = Sequential::new([1, 2, 2]).linear(3);
-    let parameters = net.initial(1).unwrap();
-    assert!(run(gpu, &net.forward(0), &[Given::Floats(&[]), Given::Floats(&parameters)])[0].is_empty());
+    let e = net.forward(0).plan::<f32>(gpu).unwrap_err();
+    assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("a batch of 0 samples"), "{e}");
 }
