@@ -47,7 +47,12 @@ fn peers() -> String {
     files.sort();
     let files = files.iter().map(|path| rows(path));
     // Matrices that a cache holds are multiplied faster than the peer's host asks for it: that compares hosts.
-    let compared = |r: &Value| r["peer_seconds"].is_number() && !text(r, "size").ends_with(", resident");
+    // And tiles that were tried, with numbers behind the variant's name, are not what a user gets.
+    let tried = |r: &Value| {
+        text(r, "variant").split(' ').skip(1).any(|form| form.contains(|c: char| c.is_ascii_digit()))
+    };
+    let compared =
+        |r: &Value| r["peer_seconds"].is_number() && !text(r, "size").ends_with(", resident") && !tried(r);
     for row in files.flatten().filter(compared) {
         match best.iter_mut().find(|b| ["op", "dtype", "size"].iter().all(|k| b[k] == row[k])) {
             Some(b) if number(&row, "seconds") < number(b, "seconds") => *b = row,

@@ -2,8 +2,8 @@
 
 mod picture;
 
-use super::failure::open_file;
-pub(crate) use super::failure::{Failure, exit_code, open_gpu};
+pub(crate) use super::failure::{Failure, open_gpu};
+use super::failure::{exit_code, open_file};
 use indicatif::{ProgressBar, ProgressStyle};
 #[cfg(test)]
 pub(crate) use picture::pattern;
@@ -16,6 +16,25 @@ use tilework::{DeviceMatrix, Gpu};
 
 /// What `--format` may be.
 pub(crate) const FORMATS: [&str; 8] = ["auto", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
+
+/// Does what is asked for, or prints the usage, and gives the exit code.
+pub(crate) fn run<R>(
+    (program, usage): (&str, &str),
+    request: Result<Option<R>, Failure>,
+    work: impl FnOnce(&R, &mut dyn Write) -> Result<u8, Failure>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    let result = request.and_then(|request| match request {
+        Some(request) => work(&request, out),
+        None => {
+            // A reader that has gone away is no failure.
+            let _ = write!(out, "{usage}{USAGE}");
+            Ok(0)
+        }
+    });
+    exit_code(program, result, err)
+}
 
 fn read(path: &Path) -> Result<Matrix, Failure> {
     let (file, _) = open_file(path)?;

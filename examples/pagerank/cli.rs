@@ -1,6 +1,6 @@
 //! The command line of `pagerank`.
 
-use super::matrices::{self, Failure, Options, exit_code, open_gpu, say};
+use super::matrices::{self, Failure, Options, open_gpu, say};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -32,15 +32,7 @@ struct Request {
 
 /// Runs the program and gives its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let result = parse(args).and_then(|request| match request {
-        Some(request) => rank(&request, out),
-        None => {
-            // A reader that has gone away is no failure.
-            let _ = write!(out, "{USAGE}{}", matrices::USAGE);
-            Ok(0)
-        }
-    });
-    exit_code("pagerank", result, err)
+    matrices::run(("pagerank", USAGE), parse(args), rank, out, err)
 }
 
 /// What is asked for, or nothing if `--help` is.
