@@ -86,6 +86,9 @@ mod primitives {
     mod top_k;
     mod unique;
 }
+mod quantize {
+    mod codes;
+}
 mod readme;
 mod runtime;
 mod shaders;
