@@ -49,6 +49,7 @@
 //! | keys in order, stable, alone or with values | [`RadixSort`] ([`primitives`]) |
 //! | the few largest or smallest, and where they are | [`TopK`] ([`primitives`]) |
 //! | products of matrices, layers of networks | [`Gemm`] ([`dense`]) |
+//! | products of matrices of bytes, with scales | [`GemmInt8`] ([`quantize`]) |
 //! | products of many small matrices, or of many pairs | [`GemmBatched`] ([`dense`]) |
 //! | a matrix times a vector, transposed or not | [`Gemv`] ([`dense`]) |
 //! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
@@ -107,6 +108,7 @@ pub mod nn;
 mod plan;
 pub mod primitives;
 pub mod program;
+pub mod quantize;
 pub mod reference;
 pub mod shader;
 mod shape;
@@ -129,6 +131,7 @@ pub use primitives::{
     Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, TopK, Unique,
 };
 pub use primitives::{ReduceByKey, SegmentedReduce};
+pub use quantize::GemmInt8;
 pub use sparse::{Spconvert, Spmm, Spmv};
 
 /// Everything that a program which records ops wants in scope.
@@ -140,6 +143,7 @@ pub mod prelude {
     };
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
+    pub use crate::GemmInt8;
     pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
     pub use crate::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
@@ -158,6 +162,7 @@ pub fn ops() -> impl Iterator<Item = &'static program::OpInfo> {
         .chain(dense::OPS)
         .chain(sparse::OPS)
         .chain(conv::OPS)
+        .chain(quantize::OPS)
         .chain(image::OPS)
         .chain(nn::OPS)
 }

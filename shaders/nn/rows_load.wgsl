@@ -2,23 +2,9 @@
 // four lie together and aligned. Otherwise lanes take neighbouring elements (halves: words of two), and rows
 // may begin and end anywhere. WHOLE: the registers hold no more than the row has.
 #import nn/rows_params
-#import element/f32 as element
+#import element/fours
 
 const QUADS: u32 = 4u;
-
-#if VECTORS
-#if HALVES
-alias Words = vec2<u32>;
-fn decode4(words: Words) -> vec4<f32> {
-    return vec4(decode(words.x, 0u), decode(words.x, 1u), decode(words.y, 0u), decode(words.y, 1u));
-}
-#else
-alias Words = vec4<u32>;
-fn decode4(words: Words) -> vec4<f32> { return bitcast<vec4<f32>>(words); }
-#endif
-#else
-alias Words = u32;
-#endif
 
 @group(0) @binding(1) var<storage, read> input: array<Words>;
 
@@ -27,6 +13,19 @@ struct Span {
     len: u32,
     column: u32, // of its first element
     lane: u32,
+}
+
+// Span number `number` of the dispatch, for a lane of the workgroup; empty beyond the last.
+fn span_of(number: u32, lane: u32) -> Span {
+    let row = number / params.parts;
+    let there = row < params.rows;
+    let column = number % params.parts * params.part_len;
+    return Span(
+        params.origin + select(0u, row * params.n + column, there),
+        select(0u, min(params.part_len, params.n - column), there),
+        column,
+        lane % LANES,
+    );
 }
 
 // Of the four elements of a quad, counted from the span's first; what lies before that wraps.
