@@ -136,6 +136,7 @@ pub use sparse::{Spconvert, Spmm, Spmv};
 
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
+    pub use crate::GemmInt8;
     pub use crate::gpu::Arg;
     pub use crate::{
         Activation, Axpy, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Map, MapFn, Precision,
@@ -143,7 +144,6 @@ pub mod prelude {
     };
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
-    pub use crate::GemmInt8;
     pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
     pub use crate::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};

@@ -16,6 +16,7 @@ mod dense;
 mod elementwise;
 mod nn;
 mod primitives;
+mod quantize;
 mod reduce;
 mod top_k;
 
@@ -28,6 +29,7 @@ use std::io::Write;
 use std::path::Path;
 use tilework::elementwise::ZipFn;
 use tilework::nn::PoolKind;
+use tilework::reference::fp8_value;
 use tilework::{DType, Gpu};
 
 /// Runs the one node of a case.
@@ -44,10 +46,12 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("ArgMin", reduce::arg_min),
     ("AveragePool", |call| nn::pool(call, PoolKind::Average)),
     ("BatchNormalization", nn::batch_norm),
+    ("Cast", quantize::cast),
     ("Compress", primitives::compress),
     ("Conv", conv::conv),
     ("ConvTranspose", conv::conv_transpose),
     ("CumSum", primitives::cum_sum),
+    ("DequantizeLinear", quantize::dequantize),
     ("Div", |call| elementwise::fold(call, &ZipFn::Div)),
     ("Einsum", dense::einsum),
     ("Exp", |call| elementwise::map(call, &elementwise::exp())),
@@ -58,6 +62,7 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("LogSoftmax", |call| nn::softmax(call, true)),
     ("LpPool", |call| nn::pool(call, PoolKind::L2)),
     ("MatMul", dense::matmul),
+    ("MatMulInteger", quantize::matmul_integer),
     ("Max", |call| elementwise::fold(call, &ZipFn::Max)),
     ("MaxPool", |call| nn::pool(call, PoolKind::Max)),
     ("Mean", elementwise::mean),
@@ -65,6 +70,7 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("Mul", |call| elementwise::fold(call, &ZipFn::Mul)),
     ("Neg", |call| elementwise::map(call, &elementwise::neg())),
     ("NonZero", primitives::non_zero),
+    ("QuantizeLinear", quantize::quantize),
     ("RMSNormalization", |call| nn::norm(call, true)),
     ("ReduceL1", reduce::l1),
     ("ReduceL2", reduce::l2),
@@ -77,6 +83,7 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("ReduceSum", reduce::sum),
     ("ReduceSumSquare", reduce::sum_square),
     ("Relu", |call| elementwise::map(call, &elementwise::relu())),
+    ("RotaryEmbedding", nn::rotary_embedding),
     ("Sigmoid", |call| elementwise::map(call, &elementwise::sigmoid())),
     ("Sign", |call| elementwise::map(call, &elementwise::sign())),
     ("Softmax", |call| nn::softmax(call, false)),
@@ -207,6 +214,7 @@ fn numbers(data: &TensorData) -> Vec<f64> {
         TensorData::I8(v) => v.iter().map(|&x| x.into()).collect(),
         TensorData::U8(v) => v.iter().map(|&x| x.into()).collect(),
         TensorData::Bool(v) => v.iter().map(|&x| x.into()).collect(),
+        TensorData::F8(v) => v.iter().map(|&x| fp8_value(x).into()).collect(),
         TensorData::Other(_) => Vec::new(),
     }
 }

@@ -64,6 +64,7 @@ mod nn {
     mod pool_backward;
     mod rms_norm;
     mod rms_norm_backward;
+    mod rope;
     mod rows;
     mod sequential;
     mod sgd;
@@ -87,6 +88,7 @@ mod primitives {
     mod unique;
 }
 mod quantize {
+    mod cast;
     mod codes;
     mod dequantize;
     mod gemm_int8;

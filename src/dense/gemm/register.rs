@@ -78,7 +78,8 @@ pub(crate) struct Walked {
 }
 
 /// The fragments of a product of matrices in memory.
-const MATRICES: &str = "#import dense/gemm_factors\n#import dense/gemm_order\n#import dense/gemm_end_c as end";
+const MATRICES: &str =
+    "#import dense/gemm_factors\n#import dense/gemm_order\n#import dense/gemm_end_c as end";
 
 /// One of the factors, as it is staged.
 struct Side {
