@@ -145,7 +145,7 @@ fn what_is_not_finite_is_as_documented() {
 
 #[test]
 fn by_given_scales_matches_reference() {
-    fn run_by<Q: Code>(device: &Device, op: QuantizeBy<Q>, x: &[f32], scale: &[f32]) -> Vec<Q> {
+    fn run_by<Q: Code>(device: &Device, op: &QuantizeBy<Q>, x: &[f32], scale: &[f32]) -> Vec<Q> {
         let gpu = &device.gpu;
         let (input, scale) = (gpu.upload(x).unwrap(), gpu.upload(scale).unwrap());
         let output = gpu.alloc::<Q>(x.len()).unwrap();
@@ -159,11 +159,11 @@ fn by_given_scales_matches_reference() {
             let x = elements::<f32>(rows, n);
             // One saturates, one is 0, one is fine.
             let scale = [0.001, 0.0, 0.25];
-            let got = run_by(device, Quantize::<i8>::new(rows, n).with_scale(), &x, &scale);
+            let got = run_by(device, &Quantize::<i8>::new(rows, n).with_scale(), &x, &scale);
             let want: Vec<i8> = x.chunks(n).zip(&scale).flat_map(|(x, s)| quantize_by(*s, x)).collect();
             assert_codes(&device.label, &x, &scale, n, &got, &want);
             let tensor = Quantize::<u8>::new(rows, n).scales(Scales::Tensor).with_scale();
-            let got = run_by(device, tensor, &x, &[0.25]);
+            let got = run_by(device, &tensor, &x, &[0.25]);
             assert_codes(&device.label, &x, &[0.25], rows * n, &got, &quantize_by(0.25, &x));
         }
     }
