@@ -56,6 +56,10 @@ fn matches_reference_in_every_layout() {
         {
             let [batch, heads, tokens, size] = shape;
             for (interleaved, tokens_first) in [(false, false), (true, true)] {
+                // Elsewhere kernels are compiled anew: one of vectors, one of elements.
+                if !device.main && (interleaved || rotary != size && rotary != 6) {
+                    continue;
+                }
                 let op = Rope::new(batch, heads, tokens, size).rotary(rotary);
                 let op = op.interleaved(interleaved).tokens_first(tokens_first);
                 check::<f32>(device, &op, shape, rotary);

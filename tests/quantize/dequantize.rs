@@ -42,8 +42,10 @@ fn matches_reference_for_rows_groups_and_tensors() {
         ] {
             let (int8, fp8) = (Dequantize::<i8>::new(rows, n), Dequantize::<u8>::new(rows, n));
             check::<i8, f32>(device, &int8.clone().scales(scales), (rows * n, spans));
-            check::<i8, f16>(device, &int8.scales(scales), (rows * n, spans));
-            check::<u8, f32>(device, &fp8.clone().scales(scales), (rows * n, spans));
+            if device.main {
+                check::<i8, f16>(device, &int8.scales(scales), (rows * n, spans));
+                check::<u8, f32>(device, &fp8.clone().scales(scales), (rows * n, spans));
+            }
             check::<u8, f16>(device, &fp8.scales(scales), (rows * n, spans));
         }
     }
