@@ -17,16 +17,14 @@ fn pack_fp8(x: vec4<f32>) -> u32 {
     let bits = bitcast<vec4<u32>>(x);
     let all = bits & vec4(0x7fffffffu);
     let size = min(all, vec4(0x43e00000u));
-    let normal = (size - vec4(0x3c000000u - 0x7ffffu) + ((size >> vec4(20u)) & vec4(1u))) >> vec4(20u);
-    // Steps of 2^-9: from 2^-10 down all round to 0, by whatever is shifted out.
-    let exponent = clamp(size >> vec4(23u), vec4(116u), vec4(120u));
+    // Below 2^-6, of exponent 121, as many bits less as the exponent is; 25 are all of them.
+    let exponent = max(size >> vec4(23u), vec4(121u));
+    let shift = vec4(20u) + min(exponent - (size >> vec4(23u)), vec4(5u));
     let significand = (size & vec4(0x7fffffu)) | vec4(0x800000u);
-    let shift = vec4(141u) - exponent;
-    let half = vec4(1u) << (shift - vec4(1u));
-    let tiny = (significand + half - vec4(1u) + ((significand >> shift) & vec4(1u))) >> shift;
-    let finite = select(normal, tiny, size < vec4(0x3c800000u));
-    let magnitude = select(finite, vec4(0x7fu), all > vec4(0x7f800000u));
-    let sign = select((bits >> vec4(24u)) & vec4(0x80u), vec4(0u), all > vec4(0x7f800000u));
-    let codes = magnitude | sign;
+    let odd = (significand >> shift) & vec4(1u);
+    let rounded = (significand + (vec4(1u) << (shift - vec4(1u))) - vec4(1u) + odd) >> shift;
+    // The leading bit of the significand counts as one exponent, and so does a carry.
+    let code = (((exponent - vec4(121u)) << vec4(3u)) + rounded) | ((bits >> vec4(24u)) & vec4(0x80u));
+    let codes = select(code, vec4(0x7fu), all > vec4(0x7f800000u));
     return codes.x | (codes.y << 8u) | (codes.z << 16u) | (codes.w << 24u);
 }
