@@ -56,10 +56,12 @@ mod nn {
     mod batch_norm;
     mod bias_backward;
     mod cross_entropy;
+    mod gather_rows;
     mod layer_norm;
     mod layer_norm_backward;
     mod log_softmax;
     mod log_softmax_backward;
+    mod mean_pool;
     mod pool;
     mod pool_backward;
     mod rms_norm;

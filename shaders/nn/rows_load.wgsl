@@ -2,23 +2,9 @@
 // four lie together and aligned. Otherwise lanes take neighbouring elements (halves: words of two), and rows
 // may begin and end anywhere. WHOLE: the registers hold no more than the row has.
 #import nn/rows_params
-#import element/f32 as element
+#import nn/quads
 
 const QUADS: u32 = 4u;
-
-#if VECTORS
-#if HALVES
-alias Words = vec2<u32>;
-fn decode4(words: Words) -> vec4<f32> {
-    return vec4(decode(words.x, 0u), decode(words.x, 1u), decode(words.y, 0u), decode(words.y, 1u));
-}
-#else
-alias Words = vec4<u32>;
-fn decode4(words: Words) -> vec4<f32> { return bitcast<vec4<f32>>(words); }
-#endif
-#else
-alias Words = u32;
-#endif
 
 @group(0) @binding(1) var<storage, read> input: array<Words>;
 

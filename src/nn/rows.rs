@@ -185,15 +185,22 @@ pub(super) struct Piece {
     pub(super) rows: u64,
     /// Where they begin in the binding, in elements.
     pub(super) origin: u64,
-    offset: u64,
-    size: u64,
+    /// Bytes of a row.
+    row: u64,
 }
 
 impl Piece {
     /// Of an operand of such rows.
     pub(super) fn of(self, resource: Resource) -> Binding {
-        Binding { resource, offset: self.offset, size: self.size }
+        stretch(resource, self.first, self.rows, self.row).0
     }
+}
+
+/// The binding of so many rows of `row` bytes from the row `first` on, and the bytes in it before that row.
+pub(super) fn stretch(resource: Resource, first: u64, rows: u64, row: u64) -> (Binding, u64) {
+    let begin = first * row;
+    let offset = begin / 256 * 256;
+    (Binding { resource, offset, size: begin - offset + rows * row }, begin - offset)
 }
 
 /// All of `rows` rows of `n` elements of `size` bytes, in as few pieces as bindings allow.
@@ -202,11 +209,8 @@ pub(super) fn pieces(rows: u64, n: u64, size: u64, profile: &DeviceProfile) -> V
     let most = if rows * n * size <= limit { rows } else { (room(profile) / size / n).max(1) };
     let piece = rows.div_ceil(rows.div_ceil(most.max(1)).max(1)).max(1);
     let of = |first: u64| {
-        let rows = piece.min(rows - first);
-        let begin = first * n * size;
-        let offset = begin / 256 * 256;
-        let origin = (begin - offset) / size;
-        Piece { first, rows, origin, offset, size: (origin + rows * n) * size }
+        let origin = first * n * size % 256 / size;
+        Piece { first, rows: piece.min(rows - first), origin, row: n * size }
     };
     (0..rows).step_by(piece as usize).map(of).collect()
 }
