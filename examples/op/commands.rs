@@ -18,6 +18,7 @@ use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
     RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
 };
+use tilework::nn::{GatherRows, MeanPool};
 use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
@@ -244,6 +245,8 @@ const COMMANDS: &[Command] = &[
         ],
         job: adam,
     },
+    Command { name: "gather-rows", inputs: 2..=2, keys: &[], job: gather_rows },
+    Command { name: "mean-pool", inputs: 2..=2, keys: &[flag("normalized")], job: mean_pool },
 ];
 
 /// An op on the command line.
@@ -1522,4 +1525,38 @@ fn top_k(mut call: Call<'_>) -> Result<Job, Failure> {
     let op = TopK::new(n, k).smallest(call.keys.flag("smallest")).variant(call.variant);
     let result = || Operand::Result(vec![k]);
     Ok(with_type!(x.data, job(op, vec![Operand::Given(x), result(), result()])))
+}
+
+fn gather_rows(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [table, indices] = call.take()?;
+    let [rows, n] = table.dims("gather-rows: table")?;
+    if indices.data.dtype() != DType::U32 {
+        return Err(refuse!("gather-rows: indices is {}; they must be of u32", indices.describe()));
+    }
+    let op = GatherRows::new(rows, n, indices.data.len()).variant(call.variant);
+    let y = Operand::Result([indices.shape.as_slice(), &[n]].concat());
+    fn of<T: Element>(op: GatherRows, operands: Vec<Operand>) -> Job
+    where
+        GatherRows: Op<T>,
+    {
+        job::<T>(op, operands)
+    }
+    Ok(with_type!(&table.data, of(op, vec![Operand::Given(table), Operand::Given(indices), y])))
+}
+
+fn mean_pool(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, lengths] = call.take()?;
+    let [batch, tokens, width] = x.dims("mean-pool: x")?;
+    if lengths.shape != [batch] || lengths.data.dtype() != DType::U32 {
+        return Err(refuse!(
+            "mean-pool: lengths is {}; it must be {} of u32, one for each sequence",
+            lengths.describe(),
+            shape_text(&[batch])
+        ));
+    }
+    let op = MeanPool::new(batch, tokens, width).variant(call.variant);
+    let op = if call.keys.flag("normalized") { op.normalized() } else { op };
+    let dtype = x.data.dtype();
+    let operands = vec![Operand::Given(x), Operand::Given(lengths), Operand::Result(vec![batch, width])];
+    job_on_floats!("mean-pool", dtype, op, operands)
 }

@@ -8,6 +8,7 @@ use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
     RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
 };
+use tilework::nn::{GatherRows, MeanPool};
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
 use tilework::program::{Access, In, InOut, Op, Out};
@@ -141,6 +142,8 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "batch-norm", dtype: DType::F32, run: batch_norm },
     Case { op: "sgd momentum", dtype: DType::F32, run: sgd },
     Case { op: "adam", dtype: DType::F32, run: adam },
+    Case { op: "gather-rows", dtype: DType::F32, run: gather_rows },
+    Case { op: "mean-pool", dtype: DType::F32, run: mean_pool },
 ];
 
 /// A row of the table: an op in one of its forms.
@@ -1092,6 +1095,35 @@ fn adam(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let given = [p, g, p, &squares, &[0.5, 0.5]];
     let (want, bounds) = (reference::adam(&op, given), reference::adam_bound(&op, given));
     floats(gpu, &op, p.len().to_string(), &given, &want, &bounds)
+}
+
+/// Embeddings of the input's first bytes.
+fn gather_rows(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let n = 384;
+    let indices: Vec<u32> =
+        material.bytes[..material.floats.len() / n].iter().map(|&b| u32::from(b)).collect();
+    let table = &material.floats[..256 * n];
+    let (dx, di) = (gpu.upload(table)?, gpu.upload(&indices)?);
+    let dy = gpu.alloc::<f32>(indices.len() * n)?;
+    let plan = GatherRows::new(256, n, indices.len()).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &di, &dy))?;
+    let check = Check::exact(&dy.read()?, reference::gather_rows(n, table, &indices));
+    let size = format!("{} of 256x{n}", indices.len());
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &di, &dy))
+}
+
+fn mean_pool(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (tokens, width) = (128, 384);
+    let (batch, _, x) = whole_rows(tokens * width, &material.floats);
+    let lengths: Vec<u32> = (0..batch).map(|b| 1 + (b * 37 % tokens) as u32).collect();
+    let op = MeanPool::new(batch, tokens, width).normalized();
+    let (dx, dl, dy) = (gpu.upload(x)?, gpu.upload(&lengths)?, gpu.alloc::<f32>(batch * width)?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dl, &dy))?;
+    let want = reference::mean_pool(&op, x, &lengths);
+    let check = Check::compare(&dy.read()?, &want, &reference::mean_pool_bound(&op, x, &lengths));
+    let again = |rec: &mut Recorder| plan.record(rec, &dx, &dl, &dy);
+    outcome(gpu, format!("{batch}x{tokens}x{width}"), plan.report(), check, again)
 }
 
 fn sort(gpu: &Gpu, descending: bool, keys: &[f32]) -> Result<Outcome> {

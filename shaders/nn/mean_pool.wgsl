@@ -62,7 +62,7 @@ fn pool_tokens(
     let share = 1.0 / f32(max(len, 1u));
     let line = lane / COLUMNS;
     let items = params.width / WIDTH;
-    let from = params.input_origin + sequence * params.tokens * params.width;
+    let begin = params.input_origin + sequence * params.tokens * params.width;
     let to = (params.output_origin + sequence * params.width) / WIDTH;
     var squares = vec4(0.0);
     for (var first = 0u; first < items; first += COLUMNS) {
@@ -70,7 +70,7 @@ fn pool_tokens(
         var sum = Item();
         if column < items {
             for (var token = line; token < len; token += LINES) {
-                sum += load(from + token * params.width + column * WIDTH);
+                sum += load(begin + token * params.width + column * WIDTH);
             }
         }
         wg_sums[lane] = sum;

@@ -197,7 +197,8 @@ mod tests {
         assert!(program.dispatches.iter().flat_map(|d| &d.bindings).all(|b| b.size <= limit));
         let mut pairs = 0;
         for (d, dispatch) in program.dispatches.iter().enumerate() {
-            let origin = |field, binding: usize| program.param(d, field) + dispatch.bindings[binding].offset / 2;
+            let origin =
+                |field, binding: usize| program.param(d, field) + dispatch.bindings[binding].offset / 2;
             assert_eq!(origin("table_origin", 0), program.param(d, "first") * 999);
             let row = (program.param(d, "index_origin") * 4 + dispatch.bindings[1].offset) / 4;
             assert_eq!(origin("output_origin", 2), row * 999);

@@ -59,7 +59,8 @@ pub struct MeanPool {
     variant: String,
 }
 
-const VARIANTS: &[Variant] = &[Variant::portable("sequences", "a workgroup adds up the tokens of a sequence")];
+const VARIANTS: &[Variant] =
+    &[Variant::portable("sequences", "a workgroup adds up the tokens of a sequence")];
 
 kernel_params! {
     struct Params {

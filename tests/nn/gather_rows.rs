@@ -3,11 +3,11 @@
 use super::training::{names, refusal};
 use crate::support::{Device, Random, Sample, devices, gpu};
 use half::f16;
+use tilework::ErrorKind;
 use tilework::nn::GatherRows;
 use tilework::prelude::*;
 use tilework::program::{In, Op, Out};
 use tilework::reference::gather_rows;
-use tilework::ErrorKind;
 
 /// Runs the op over a buffer of ones, with more behind its output than it may touch.
 fn check<T: Sample>(device: &Device, rows: usize, n: usize, numbers: &[u32])
