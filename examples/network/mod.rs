@@ -1,5 +1,7 @@
 //! What `encoder` and `decode` share: a network as a list of planned ops with their buffers, recorded as a whole.
 
+pub(crate) mod exact;
+
 use half::f16;
 use tilework::gpu::{Executable, RawSlice};
 use tilework::program::Op;
