@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod architecture;
+mod attention {
+    #[allow(clippy::module_inception, reason = "an op has a file of its name")]
+    mod attention;
+}
 mod conformance;
 mod conv {
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]

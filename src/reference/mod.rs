@@ -5,6 +5,7 @@
 mod activation;
 mod activation_backward;
 mod adam;
+mod attention;
 mod axpy;
 mod batch_norm;
 mod bias_backward;
@@ -62,6 +63,7 @@ mod zip;
 pub use activation::activate;
 pub use activation_backward::{activation_backward, activation_backward_bound};
 pub use adam::{adam, adam_bound};
+pub use attention::{AttentionInputs, attention, attention_bound};
 pub use axpy::{axpy, axpy_bound};
 pub use batch_norm::{batch_norm, batch_norm_bound};
 pub use bias_backward::{bias_backward, bias_backward_bound};
