@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod architecture;
+mod attention {
+    #[allow(clippy::module_inception, reason = "an op has a file of its name")]
+    mod attention;
+}
 mod conformance;
 mod conv {
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]
@@ -87,6 +91,9 @@ mod primitives {
     mod sort;
     mod top_k;
     mod unique;
+}
+mod quantize {
+    mod codes;
 }
 mod readme;
 mod runtime;

@@ -148,7 +148,9 @@ fn longest(sentences: &[Vec<u32>]) -> usize {
 /// A bar on standard error, hidden where that is not a terminal.
 fn bar(of: &str, len: usize) -> ProgressBar {
     let bar = ProgressBar::new(len as u64);
-    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {of}, {{eta}} left")) {
+    if let Ok(style) =
+        ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {of}, {{eta}} left"))
+    {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(100));
@@ -192,12 +194,7 @@ fn check(
 }
 
 /// Tokens a second of one sentence and of a batch; the given ones, over and over.
-fn rates(
-    gpu: &Gpu,
-    encoder: &Encoder,
-    sentences: &[Vec<u32>],
-    options: &Options,
-) -> Result<String, Failure> {
+fn rates(gpu: &Gpu, encoder: &Encoder, sentences: &[Vec<u32>], options: &Options) -> Result<String, Failure> {
     let mut text = format!("{:>8}{:>10}{:>14}{:>14}\n", "batch", "tokens", "time", "tokens/s");
     for batch in [1, options.batch] {
         let some: Vec<Vec<u32>> = sentences.iter().cycle().take(batch).cloned().collect();

@@ -232,7 +232,13 @@ impl Adding<'_> {
         self.floats(&op, &[x, &norm.gamma, &norm.beta, y])
     }
 
-    fn linear(&mut self, layer: &HeldLinear, activation: Activation, x: &Held, y: &Held) -> tilework::Result<()> {
+    fn linear(
+        &mut self,
+        layer: &HeldLinear,
+        activation: Activation,
+        x: &Held,
+        y: &Held,
+    ) -> tilework::Result<()> {
         let gemm = Gemm::new(self.rows, layer.outputs, layer.inputs).trans_b(true).activation(activation);
         self.product(gemm, layer, x, y)
     }

@@ -69,11 +69,8 @@ impl Vocabulary {
         while begin + 1 < cuts.len() && cuts.len() <= LONGEST + 1 {
             let longest = (begin + 1..cuts.len()).rev().find_map(|end| {
                 let piece = &word[cuts[begin]..cuts[end]];
-                let number = if begin == 0 {
-                    self.pieces.get(piece)
-                } else {
-                    self.pieces.get(&format!("##{piece}"))
-                };
+                let number =
+                    if begin == 0 { self.pieces.get(piece) } else { self.pieces.get(&format!("##{piece}")) };
                 number.map(|number| (*number, end))
             });
             let Some((number, end)) = longest else { break };

@@ -67,7 +67,10 @@ impl Tensors<'_> {
         };
         let extents = <[usize; 2]>::try_from(tensor.shape()).ok().filter(|e| e.iter().all(|n| *n > 0));
         extents.ok_or_else(|| {
-            Failure::bad_input(format!("the tensor `{name}` is {:?}; it must have two extents", tensor.shape()))
+            Failure::bad_input(format!(
+                "the tensor `{name}` is {:?}; it must have two extents",
+                tensor.shape()
+            ))
         })
     }
 
@@ -141,7 +144,8 @@ impl Weights {
         for row in positions.chunks_mut(hidden) {
             row.iter_mut().zip(&segment).for_each(|(x, s)| *x += s);
         }
-        let exists = |number: &usize| tensors.has(&format!("encoder.layer.{number}.attention.self.query.weight"));
+        let exists =
+            |number: &usize| tensors.has(&format!("encoder.layer.{number}.attention.self.query.weight"));
         let count = (0..MOST_LAYERS).take_while(exists).count().max(1);
         let layers = (0..count).map(|number| tensors.layer(number, hidden)).collect::<Result<_, _>>()?;
         let norm = tensors.norm("embeddings", hidden)?;

@@ -101,7 +101,11 @@ impl Network {
         op: &(impl Op<f32> + Op<f16>),
         operands: &[(&Held, usize)],
     ) -> Result<()> {
-        if dtype == DType::F16 { self.add::<f16>(gpu, op, operands) } else { self.add::<f32>(gpu, op, operands) }
+        if dtype == DType::F16 {
+            self.add::<f16>(gpu, op, operands)
+        } else {
+            self.add::<f32>(gpu, op, operands)
+        }
     }
 
     /// Records all of it.

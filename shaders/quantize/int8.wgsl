@@ -1,0 +1,14 @@
+// Signed bytes, four in a word from its lowest on, as floats and back. Rounded to nearest, ties to even; beyond
+// -127 to 127 saturated, so that no sign has a number more; NaN becomes 0.
+#import activation/is_nan
+
+fn unpack_int8(word: u32) -> vec4<f32> {
+    return vec4<f32>(bitcast<vec4<i32>>(vec4(word) << vec4(24u, 16u, 8u, 0u)) >> vec4(24u));
+}
+
+fn int8_of(x: f32) -> u32 { return select(bitcast<u32>(i32(clamp(round(x), -127.0, 127.0))), 0u, is_nan(x)); }
+
+fn pack_int8(x: vec4<f32>) -> u32 {
+    let bytes = vec4(int8_of(x.x), int8_of(x.y), int8_of(x.z), int8_of(x.w)) & vec4(0xffu);
+    return bytes.x | (bytes.y << 8u) | (bytes.z << 16u) | (bytes.w << 24u);
+}

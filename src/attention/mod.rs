@@ -1,0 +1,19 @@
+//! Attention, and the cache of keys and values that decoding grows.
+//!
+//! | want | take |
+//! |---|---|
+//! | softmax(Q K^T) V over heads: whole, causal, windowed, masked, over a cache in pages or quantised | [`Attention`] |
+//!
+//! A head of a query sees the keys of its group: `heads` must be a multiple of `kv_heads`.
+
+#[expect(clippy::module_inception, reason = "the family is named after its op")]
+mod attention;
+mod layout;
+mod naive;
+
+pub use attention::{Attended, Attention, KvType};
+
+use crate::program::OpInfo;
+
+/// The ops of this family.
+pub const OPS: &[OpInfo] = &[attention::INFO];
