@@ -39,7 +39,11 @@ mod examples {
     #[path = "../../examples/matrices/mod.rs"]
     mod matrices;
 
+    #[path = "../../examples/network/mod.rs"]
+    mod network;
+
     mod cnn;
+    mod encoder;
     mod image;
     mod pagerank;
     mod rows;
