@@ -2,7 +2,8 @@
 
 use super::exact;
 use super::failure::{Failure, exit_code, open_gpu};
-use super::model::{Encoder, Numbers};
+use super::model::{Encoder, PRECISIONS};
+use super::network::layers::Storage;
 use super::tokens::Vocabulary;
 use super::weights::Weights;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -30,7 +31,7 @@ struct Options {
     weights: PathBuf,
     vocabulary: PathBuf,
     sentences: Vec<String>,
-    numbers: Numbers,
+    precision: (Storage, f64),
     heads: usize,
     batch: usize,
     check: bool,
@@ -55,7 +56,7 @@ pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write
 fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let (mut weights, mut vocabulary, mut sentences) = (None, None, Vec::new());
-    let (mut numbers, mut heads, mut batch) = (Numbers::F32, 12, 64);
+    let (mut precision, mut heads, mut batch) = (PRECISIONS[0], 12, 64);
     let (mut check, mut bench, mut adapter) = (false, false, None);
     while let Some(arg) = args.next()? {
         match arg {
@@ -63,8 +64,8 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             Long("vocab") => vocabulary = Some(PathBuf::from(args.value()?)),
             Long("precision") => {
                 let name = args.value()?.string()?;
-                let known = Numbers::ALL.into_iter().find(|numbers| numbers.name() == name);
-                numbers = known.ok_or_else(|| {
+                let known = PRECISIONS.into_iter().find(|(storage, _)| storage.name() == name);
+                precision = known.ok_or_else(|| {
                     Failure::bad_input(format!("--precision {name}: must be f32, f16 or int8"))
                 })?;
             }
@@ -87,7 +88,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     if batch == 0 {
         return Err(Failure::bad_input("--batch 0: must be at least 1"));
     }
-    Ok(Some(Options { weights, vocabulary, sentences, numbers, heads, batch, check, bench, adapter }))
+    Ok(Some(Options { weights, vocabulary, sentences, precision, heads, batch, check, bench, adapter }))
 }
 
 fn encode(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
@@ -106,13 +107,13 @@ fn encode(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         options.sentences.iter().map(|text| vocabulary.tokens(text, weights.places)).collect();
     let gpu = open_gpu(options.adapter.clone())?;
     let bar = bar("layers", weights.layers.len());
-    let encoder = Encoder::new(&gpu, &weights, options.numbers, || bar.inc(1))?;
+    let encoder = Encoder::new(&gpu, &weights, options.precision.0, || bar.inc(1))?;
     bar.finish_and_clear();
     let embeddings = embed(&gpu, &encoder, &sentences, options.batch)?;
     let mut text = similarities(&options.sentences, &embeddings);
     let mut right = true;
     if options.check {
-        let (lines, fits) = check(&weights, options.numbers, &sentences, &embeddings);
+        let (lines, fits) = check(&weights, options.precision.1, &sentences, &embeddings);
         text += &lines;
         right = fits;
     }
@@ -173,7 +174,7 @@ fn similarities(sentences: &[String], embeddings: &[Vec<f32>]) -> String {
 /// Each vector's cosine with that of the processor, and whether all are as near as the precision allows.
 fn check(
     weights: &Weights,
-    numbers: Numbers,
+    wanted: f64,
     sentences: &[Vec<u32>],
     embeddings: &[Vec<f32>],
 ) -> (String, bool) {
@@ -187,9 +188,8 @@ fn check(
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let fits = least >= numbers.least_cosine();
+    let fits = least >= wanted;
     let verdict = if fits { "right" } else { "WRONG" };
-    let wanted = numbers.least_cosine();
     (format!("{verdict}: least cosine with f64 on the processor {least:.8}, wanted {wanted}\n"), fits)
 }
 

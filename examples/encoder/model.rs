@@ -1,57 +1,17 @@
 //! The encoder on the device.
 
 use super::failure::Failure;
+use super::network::layers::{Building, HeldLinear, Linear, Storage};
 use super::network::{Held, Network};
-use super::weights::{EPS, Linear, Norm, Weights};
-use half::f16;
+use super::weights::{EPS, Norm, Weights};
 use tilework::attention::Attention;
 use tilework::nn::{GatherRows, MeanPool};
-use tilework::program::Op;
-use tilework::{Activation, Axpy, Buffer, DType, Gemm, Gpu, LayerNorm, Precision, Recorder};
+use tilework::{Activation, Axpy, Buffer, DType, Gpu, LayerNorm, Recorder};
 
-/// What is computed with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Numbers {
-    F32,
-    /// Weights and everything between the ops of f16; sums of f32.
-    F16,
-    /// Weights of layers in bytes, a scale a row; what they are multiplied by is quantised token by token.
-    Int8,
-}
-
-impl Numbers {
-    pub(crate) const ALL: [Self; 3] = [Self::F32, Self::F16, Self::Int8];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::F16 => "f16",
-            Self::Int8 => "int8",
-        }
-    }
-
-    /// The least that an embedding's cosine with that of f64 may be.
-    pub(crate) fn least_cosine(self) -> f64 {
-        match self {
-            Self::F32 => 0.99999,
-            Self::F16 => 0.999,
-            Self::Int8 => 0.99,
-        }
-    }
-
-    /// Of what goes from op to op.
-    fn dtype(self) -> DType {
-        if self == Self::F16 { DType::F16 } else { DType::F32 }
-    }
-}
-
-/// A fully connected layer on the device.
-struct HeldLinear {
-    weight: Held,
-    bias: Held,
-    outputs: usize,
-    inputs: usize,
-}
+/// How weights may be kept, and the least that an embedding's cosine with that of f64 may then be. With f16 everything
+/// between the ops is of f16 too.
+pub(crate) const PRECISIONS: [(Storage, f64); 3] =
+    [(Storage::F32, 0.99999), (Storage::F16, 0.999), (Storage::Int8, 0.99)];
 
 struct HeldNorm {
     gamma: Held,
@@ -71,11 +31,14 @@ struct HeldLayer {
 /// The parameters on the device.
 pub(crate) struct Encoder {
     gpu: Gpu,
-    numbers: Numbers,
+    storage: Storage,
+    dtype: DType,
     hidden: usize,
     heads: usize,
     pieces: usize,
     places: usize,
+    /// Most inputs or outputs of a layer.
+    widest: usize,
     words: Held,
     positions: Held,
     norm: HeldNorm,
@@ -87,17 +50,15 @@ impl Encoder {
     pub(crate) fn new(
         gpu: &Gpu,
         weights: &Weights,
-        numbers: Numbers,
+        storage: Storage,
         mut progress: impl FnMut(),
     ) -> Result<Self, Failure> {
-        let held = |values: &[f32]| Held::upload(gpu, numbers.dtype(), values);
+        let dtype = if storage == Storage::F16 { DType::F16 } else { DType::F32 };
+        let held = |values: &[f32]| Held::upload(gpu, dtype, values);
         let norm = |norm: &Norm| -> tilework::Result<HeldNorm> {
             Ok(HeldNorm { gamma: held(&norm.gamma)?, beta: held(&norm.beta)? })
         };
-        let linear = |layer: &Linear| -> tilework::Result<HeldLinear> {
-            let (outputs, inputs) = (layer.outputs, layer.inputs);
-            Ok(HeldLinear { weight: held(&layer.weight)?, bias: held(&layer.bias)?, outputs, inputs })
-        };
+        let linear = |layer: &Linear| HeldLinear::new(gpu, layer, storage, dtype);
         let mut layers = Vec::with_capacity(weights.layers.len());
         for layer in &weights.layers {
             layers.push(HeldLayer {
@@ -110,13 +71,16 @@ impl Encoder {
             });
             progress();
         }
+        let hidden = weights.hidden;
         Ok(Self {
             gpu: gpu.clone(),
-            numbers,
-            hidden: weights.hidden,
+            storage,
+            dtype,
+            hidden,
             heads: weights.heads,
             pieces: weights.pieces,
             places: weights.places,
+            widest: weights.layers.iter().map(|layer| layer.up.outputs).fold(3 * hidden, usize::max),
             words: held(&weights.words)?,
             positions: held(&weights.positions)?,
             norm: norm(&weights.norm)?,
@@ -126,53 +90,52 @@ impl Encoder {
 
     /// Everything for `batch` sentences of at most `tokens` tokens, planned once.
     pub(crate) fn pass(&self, batch: usize, tokens: usize) -> Result<Pass, Failure> {
-        let Self { gpu, hidden, heads, .. } = self;
-        let (rows, dtype, size) = (batch * tokens, self.numbers.dtype(), hidden / heads);
-        let alloc = |n: usize| Held::alloc(gpu, dtype, n);
+        let Self { gpu, hidden, heads, dtype, .. } = self;
+        let (rows, size) = (batch * tokens, hidden / heads);
+        let alloc = |n: usize| Held::alloc(gpu, *dtype, n);
         let ids = gpu.alloc_zeroed::<u32>(rows)?;
         let lengths = gpu.alloc_zeroed::<u32>(batch)?;
         let embeddings = gpu.alloc::<f32>(batch * hidden)?;
         let (held_ids, held_lengths) = (Held::from(ids.clone()), Held::from(lengths.clone()));
         let places: Vec<u32> = (0..rows).map(|row| (row % tokens) as u32).collect();
         let places = Held::from(gpu.upload(&places)?);
-        let split = Order::new(batch, tokens, *heads);
-        let to_heads = Held::from(gpu.upload(&split.to_heads)?);
-        let to_tokens = Held::from(gpu.upload(&split.to_tokens)?);
+        let order = Order::new(batch, tokens, *heads);
+        let to_heads = Held::from(gpu.upload(&order.to_heads)?);
+        let to_tokens = Held::from(gpu.upload(&order.to_tokens)?);
 
-        let mut pass = Adding { encoder: self, rows, network: Network::default() };
-        let [x, y] = [alloc(rows * hidden)?, alloc(rows * hidden)?];
-        let projected = alloc(rows * 3 * hidden)?;
-        let by_heads = alloc(split.to_heads.len() * size)?;
-        let [attended, by_tokens] = [alloc(rows * hidden)?, alloc(rows * hidden)?];
-        let inner = alloc(rows * self.layers.iter().map(|layer| layer.up.outputs).max().unwrap_or(0))?;
+        let mut all = Building::new(gpu, *dtype, rows, self.storage, self.widest)?;
+        let [x, y, attended, by_tokens] =
+            [alloc(rows * hidden)?, alloc(rows * hidden)?, alloc(rows * hidden)?, alloc(rows * hidden)?];
+        let wide = alloc(rows * self.widest)?;
+        let by_heads = alloc(order.to_heads.len() * size)?;
+        let norm = |all: &mut Building<'_>, norm: &HeldNorm, x: &Held, y: &Held| {
+            let op = LayerNorm::new(rows, *hidden).eps(EPS).with_beta();
+            all.floats(&op, &[x, &norm.gamma, &norm.beta, y])
+        };
 
-        pass.floats(&GatherRows::new(self.pieces, *hidden, rows), &[&self.words, &held_ids, &x])?;
-        pass.floats(&GatherRows::new(self.places, *hidden, rows), &[&self.positions, &places, &y])?;
-        pass.floats(&Axpy::new(rows * hidden, 1.0), &[&x, &y])?;
-        pass.norm(&self.norm, &y, &x)?;
-        let attention = Attention::new(batch, *heads, *heads, tokens, tokens, size).lengths();
+        all.floats(&GatherRows::new(self.pieces, *hidden, rows), &[&self.words, &held_ids, &x])?;
+        all.floats(&GatherRows::new(self.places, *hidden, rows), &[&self.positions, &places, &y])?;
+        all.floats(&Axpy::new(rows * hidden, 1.0), &[&x, &y])?;
+        norm(&mut all, &self.norm, &y, &x)?;
         for layer in &self.layers {
-            pass.linear(&layer.projection, Activation::None, &x, &projected)?;
-            let heads_of_all = GatherRows::new(rows * 3 * heads, size, split.to_heads.len());
-            pass.floats(&heads_of_all, &[&projected, &to_heads, &by_heads])?;
-            let [q, k, v] = [0, 1, 2].map(|i| (&by_heads, i * split.stride * size));
-            pass.network.add_floats(
-                gpu,
-                dtype,
-                &attention,
-                &[q, k, v, (&held_lengths, 0), (&attended, 0)],
-            )?;
-            let tokens_of_all = GatherRows::new(rows * heads, size, rows * heads);
-            pass.floats(&tokens_of_all, &[&attended, &to_tokens, &by_tokens])?;
-            pass.linear_added(&layer.attended, &by_tokens, &x)?;
-            pass.norm(&layer.attended_norm, &x, &y)?;
-            pass.linear(&layer.up, Activation::Gelu, &y, &inner)?;
-            pass.linear_added(&layer.down, &inner, &y)?;
-            pass.norm(&layer.norm, &y, &x)?;
+            all.linear(&layer.projection, Activation::None, &x, &wide)?;
+            let gather = GatherRows::new(rows * 3 * heads, size, order.to_heads.len());
+            all.floats(&gather, &[&wide, &to_heads, &by_heads])?;
+            let attention = Attention::new(batch, *heads, *heads, tokens, tokens, size).lengths();
+            let [q, k, v] = [0, 1, 2].map(|third| (&by_heads, third * order.stride * size));
+            let operands = [q, k, v, (&held_lengths, 0), (&attended, 0)];
+            all.network.add_floats(gpu, *dtype, &attention, &operands)?;
+            let gather = GatherRows::new(rows * heads, size, rows * heads);
+            all.floats(&gather, &[&attended, &to_tokens, &by_tokens])?;
+            all.linear_added(&layer.attended, &by_tokens, &x)?;
+            norm(&mut all, &layer.attended_norm, &x, &y)?;
+            all.linear(&layer.up, Activation::Gelu, &y, &wide)?;
+            all.linear_added(&layer.down, &wide, &y)?;
+            norm(&mut all, &layer.norm, &y, &x)?;
         }
         let pool = MeanPool::new(batch, tokens, *hidden).normalized();
-        pass.floats(&pool, &[&x, &held_lengths, &embeddings.clone().into()])?;
-        Ok(Pass { network: pass.network, batch, tokens, hidden: *hidden, ids, lengths, embeddings })
+        all.floats(&pool, &[&x, &held_lengths, &embeddings.clone().into()])?;
+        Ok(Pass { network: all.network, batch, tokens, hidden: *hidden, ids, lengths, embeddings })
     }
 }
 
@@ -211,51 +174,6 @@ impl Order {
         let of = |(b, t, h): (usize, usize, usize)| ((b * heads + h) * tokens + t) as u32;
         let rows = (0..batch).flat_map(|b| (0..tokens).flat_map(move |t| (0..heads).map(move |h| (b, t, h))));
         Self { to_heads, stride, to_tokens: rows.map(of).collect() }
-    }
-}
-
-/// A network in the making, of so many tokens in all.
-struct Adding<'a> {
-    encoder: &'a Encoder,
-    rows: usize,
-    network: Network,
-}
-
-impl Adding<'_> {
-    fn floats(&mut self, op: &(impl Op<f32> + Op<f16>), operands: &[&Held]) -> tilework::Result<()> {
-        let operands: Vec<_> = operands.iter().map(|held| (*held, 0)).collect();
-        self.network.add_floats(&self.encoder.gpu, self.encoder.numbers.dtype(), op, &operands)
-    }
-
-    fn norm(&mut self, norm: &HeldNorm, x: &Held, y: &Held) -> tilework::Result<()> {
-        let op = LayerNorm::new(self.rows, self.encoder.hidden).eps(EPS).with_beta();
-        self.floats(&op, &[x, &norm.gamma, &norm.beta, y])
-    }
-
-    fn linear(
-        &mut self,
-        layer: &HeldLinear,
-        activation: Activation,
-        x: &Held,
-        y: &Held,
-    ) -> tilework::Result<()> {
-        let gemm = Gemm::new(self.rows, layer.outputs, layer.inputs).trans_b(true).activation(activation);
-        self.product(gemm, layer, x, y)
-    }
-
-    /// `y = x layer + y`.
-    fn linear_added(&mut self, layer: &HeldLinear, x: &Held, y: &Held) -> tilework::Result<()> {
-        let gemm = Gemm::new(self.rows, layer.outputs, layer.inputs).trans_b(true).beta(1.0);
-        self.product(gemm, layer, x, y)
-    }
-
-    fn product(&mut self, gemm: Gemm, layer: &HeldLinear, x: &Held, y: &Held) -> tilework::Result<()> {
-        // Tensor cores, where the device has them.
-        let tensor = gemm.clone().precision(Precision::Tensor).with_bias();
-        let profile = self.encoder.gpu.profile();
-        let halves = self.encoder.numbers == Numbers::F16;
-        let op = if halves && Op::<f16>::lower(&tensor, profile).is_ok() { tensor } else { gemm.with_bias() };
-        self.floats(&op, &[x, &layer.weight, &layer.bias, y])
     }
 }
 

@@ -1,16 +1,9 @@
 //! A BERT encoder's parameters from a safetensors file.
 
 use super::failure::Failure;
+use super::network::layers::Linear;
 use safetensors::tensor::{Dtype, SafeTensors};
 use std::path::Path;
-
-/// A fully connected layer: weights, a row for each output, and biases.
-pub(crate) struct Linear {
-    pub(crate) weight: Vec<f32>,
-    pub(crate) bias: Vec<f32>,
-    pub(crate) outputs: usize,
-    pub(crate) inputs: usize,
-}
 
 /// Factors and shifts of a layer norm.
 pub(crate) struct Norm {

@@ -1,6 +1,7 @@
 //! What `encoder` and `decode` share: a network as a list of planned ops with their buffers, recorded as a whole.
 
 pub(crate) mod exact;
+pub(crate) mod layers;
 
 use half::f16;
 use tilework::gpu::{Executable, RawSlice};
@@ -117,5 +118,12 @@ impl Network {
             work.record(rec, &slices)?;
         }
         Ok(())
+    }
+
+    /// Does all of it, as one submission.
+    pub(crate) fn run(&self, gpu: &Gpu) -> Result<()> {
+        let mut rec = gpu.recorder();
+        self.record(&mut rec)?;
+        rec.submit()
     }
 }

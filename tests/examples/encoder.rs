@@ -86,7 +86,7 @@ fn encoder(folder: &Path, args: &[&str]) -> (u8, String, String) {
 
 /// The precisions that the device has kernels for.
 fn precisions(gpu: &Gpu) -> Vec<&'static str> {
-    let all = model::Numbers::ALL.map(model::Numbers::name).into_iter();
+    let all = model::PRECISIONS.iter().map(|(storage, _)| storage.name());
     all.filter(|name| *name != "f16" || gpu.profile().features.f16).collect()
 }
 
