@@ -26,6 +26,7 @@ struct Params {
     rows: u32,
     parts: u32,
     part_keys: u32,
+    row_tiles: u32,
     scale: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;

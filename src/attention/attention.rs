@@ -1,7 +1,8 @@
 //! Scaled dot-product attention.
 
+use super::flash::FlashTile;
 use super::layout::Lowering;
-use super::naive;
+use super::{flash, naive, split};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{Access, Cost, DeviceProfile, Op, OpInfo, Operand, Program, Variant, choose};
@@ -137,13 +138,24 @@ pub struct Attention {
     pub(crate) lengths: bool,
     pub(crate) kv: Option<KvType>,
     pub(crate) paging: Option<Paging>,
+    pub(super) tile: Option<FlashTile>,
     pub(super) variant: String,
 }
 
-const VARIANTS: &[Variant] = &[Variant::portable(
-    "naive",
-    "three kernels: all scores in memory, their softmax, the product with the values",
-)];
+const VARIANTS: &[Variant] = &[
+    Variant::portable(
+        "naive",
+        "three kernels: all scores in memory, their softmax, the product with the values",
+    ),
+    Variant::portable(
+        "flash",
+        "one kernel, an online softmax: scores stay in registers, keys are read a tile at a time",
+    ),
+    Variant::portable(
+        "split-kv",
+        "keys split over workgroups that read them once for all heads that share them; parts merged by a second kernel",
+    ),
+];
 
 impl Attention {
     /// `queries` queries of each of `heads` heads against `keys` keys, of vectors of `head_size`, in each of `batch`
@@ -170,6 +182,7 @@ impl Attention {
             lengths: false,
             kv: None,
             paging: None,
+            tile: None,
             variant: "auto".into(),
         }
     }
@@ -226,6 +239,13 @@ impl Attention {
     #[must_use]
     pub fn paged(mut self, tokens: usize, pages: usize) -> Self {
         self.paging = Some(Paging { tokens, pages });
+        self
+    }
+
+    /// The tile of `flash`. The default follows the device and the head size.
+    #[must_use]
+    pub fn tile(mut self, tile: FlashTile) -> Self {
+        self.tile = Some(tile);
         self
     }
 
@@ -404,19 +424,30 @@ impl Attention {
                 ));
             }
         }
-        let (variant, why) = choose("attention", &self.variant, VARIANTS, profile, || self.policy(profile))?;
+        let lowering = Lowering { op: self, name: self.name(), dtype, kv, profile };
+        let (variant, why) = choose("attention", &self.variant, VARIANTS, profile, || policy(&lowering))?;
         let mut program = Program::new("attention", variant.name, why);
         let flop = 4.0 * (self.batch * self.heads * self.head_size) as f64 * self.pairs();
         program.cost = Cost { flop, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
         program.operands = operands;
-        let lowering = Lowering { op: self, name: self.name(), dtype, kv, profile };
-        naive::lower(&lowering, &mut program)?;
+        match variant.name {
+            "naive" => naive::lower(&lowering, &mut program)?,
+            "split-kv" => split::lower(&lowering, &mut program)?,
+            _ => flash::lower(&lowering, &mut program)?,
+        }
         Ok(program)
     }
+}
 
-    /// Which variant, and why.
-    fn policy(&self, _profile: &DeviceProfile) -> (&'static str, String) {
-        ("naive", "the definition".to_owned())
+/// Which variant, and why.
+fn policy(of: &Lowering<'_>) -> (&'static str, String) {
+    let rows = of.rows_of_pair();
+    if of.op.queries <= 4 || rows <= 16 {
+        ("split-kv", format!("{rows} rows share keys: reading these is the work"))
+    } else if flash::fits(of) {
+        ("flash", "no scores in memory".to_owned())
+    } else {
+        ("naive", "more keys than one invocation can walk through here".to_owned())
     }
 }
 

@@ -27,6 +27,7 @@ kernel_params! {
         rows: u32,
         parts: u32,
         part_keys: u32,
+        row_tiles: u32,
         scale: f32,
     }
 }
@@ -193,6 +194,7 @@ impl Lowering<'_> {
             rows: 0,
             parts: 0,
             part_keys: 0,
+            row_tiles: 0,
             scale: op.factor(),
         }
     }

@@ -8,10 +8,13 @@
 
 #[expect(clippy::module_inception, reason = "the family is named after its op")]
 mod attention;
+mod flash;
 mod layout;
 mod naive;
+mod split;
 
 pub use attention::{Attended, Attention, KvType};
+pub use flash::FlashTile;
 
 use crate::program::OpInfo;
 
