@@ -49,6 +49,7 @@
 //! | keys in order, stable, alone or with values | [`RadixSort`] ([`primitives`]) |
 //! | the few largest or smallest, and where they are | [`TopK`] ([`primitives`]) |
 //! | products of matrices, layers of networks | [`Gemm`] ([`dense`]) |
+//! | products of matrices of bytes, with scales | [`GemmInt8`] ([`quantize`]) |
 //! | products of many small matrices, or of many pairs | [`GemmBatched`] ([`dense`]) |
 //! | a matrix times a vector, transposed or not | [`Gemv`] ([`dense`]) |
 //! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
@@ -108,6 +109,7 @@ pub mod nn;
 mod plan;
 pub mod primitives;
 pub mod program;
+pub mod quantize;
 pub mod reference;
 pub mod shader;
 mod shape;
@@ -131,10 +133,12 @@ pub use primitives::{
     Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, TopK, Unique,
 };
 pub use primitives::{ReduceByKey, SegmentedReduce};
+pub use quantize::GemmInt8;
 pub use sparse::{Spconvert, Spmm, Spmv};
 
 /// Everything that a program which records ops wants in scope.
 pub mod prelude {
+    pub use crate::GemmInt8;
     pub use crate::gpu::Arg;
     pub use crate::{
         Activation, Axpy, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Map, MapFn, Precision,
@@ -160,6 +164,7 @@ pub fn ops() -> impl Iterator<Item = &'static program::OpInfo> {
         .chain(dense::OPS)
         .chain(sparse::OPS)
         .chain(conv::OPS)
+        .chain(quantize::OPS)
         .chain(image::OPS)
         .chain(nn::OPS)
         .chain(attention::OPS)

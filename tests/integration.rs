@@ -98,6 +98,10 @@ mod primitives {
 }
 mod quantize {
     mod codes;
+    mod dequantize;
+    mod gemm_int8;
+    #[allow(clippy::module_inception, reason = "an op has a file of its name")]
+    mod quantize;
 }
 mod readme;
 mod runtime;

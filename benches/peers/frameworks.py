@@ -50,6 +50,30 @@ for n in (1 << 16, 1 << 20, 1 << 26, 1 << 28):
 x = torch.rand(16384, 16384, device="cuda") - 0.5
 rows.append(row("transpose", "f32", "16384x16384", lambda: x.t().contiguous()))
 
+# Products of bytes, on tensor cores; b is stored n x k.
+for side in (512, 1024, 2048, 4096, 8192):
+    a, b = (torch.randint(-128, 128, (side, side), dtype=torch.int8, device="cuda") for _ in range(2))
+    rows.append(row("gemm-int8", "i8", f"{side}x{side}x{side}", lambda: torch._int_mm(a, b.t())))
+del a, b
+
+
+def quantized(x, largest, dtype):
+    """Rows as bytes, as a compiler for PyTorch fuses it."""
+    scale = x.abs().amax(-1, keepdim=True) / largest
+    y = x / scale
+    return (y.round() if dtype == torch.int8 else y).to(dtype), scale
+
+
+x = torch.rand(16384, 4096, device="cuda") - 0.5
+for largest, dtype, name in ((127, torch.int8, "int8"), (448, torch.float8_e4m3fn, "fp8")):
+    fused = torch.compile(quantized)
+    codes, scale = fused(x, largest, dtype)
+    rows.append(row("quantize", f"f32-{name}", "16384x4096", lambda: fused(x, largest, dtype)))
+    back = torch.compile(lambda codes, scale: codes.float() * scale)
+    back(codes, scale)
+    rows.append(row("dequantize", f"{name}-f32", "16384x4096", lambda: back(codes, scale)))
+del x, codes, scale
+
 # Single precision, and cuDNN's choice among its algorithms.
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
 torch.backends.cudnn.benchmark = True

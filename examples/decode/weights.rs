@@ -131,8 +131,12 @@ impl Decoder {
         });
         let layers = layers.collect();
         let norm = random.numbers(width, 1.0, 0.1);
-        let head =
-            Linear { weight: vec![0.0; BYTES * width], bias: vec![0.0; BYTES], outputs: BYTES, inputs: width };
+        let head = Linear {
+            weight: vec![0.0; BYTES * width],
+            bias: vec![0.0; BYTES],
+            outputs: BYTES,
+            inputs: width,
+        };
         Self { shape, embeddings, layers, norm, head }
     }
 }

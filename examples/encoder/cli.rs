@@ -172,12 +172,7 @@ fn similarities(sentences: &[String], embeddings: &[Vec<f32>]) -> String {
 }
 
 /// Each vector's cosine with that of the processor, and whether all are as near as the precision allows.
-fn check(
-    weights: &Weights,
-    wanted: f64,
-    sentences: &[Vec<u32>],
-    embeddings: &[Vec<f32>],
-) -> (String, bool) {
+fn check(weights: &Weights, wanted: f64, sentences: &[Vec<u32>], embeddings: &[Vec<f32>]) -> (String, bool) {
     let bar = bar("sentences checked", sentences.len());
     let mut least = f64::INFINITY;
     for (tokens, embedding) in sentences.iter().zip(embeddings) {

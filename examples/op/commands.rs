@@ -22,6 +22,7 @@ use tilework::nn::{GatherRows, MeanPool};
 use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
+use tilework::quantize::{Dequantize, GemmInt8, Quantize, Scales};
 use tilework::reference;
 use tilework::reference::Number;
 use tilework::sparse::{
@@ -86,6 +87,14 @@ const COMMANDS: &[Command] = &[
         keys: &[value("alpha"), flag("trans-a"), flag("trans-b")],
         job: gemm_batched,
     },
+    Command { name: "gemm-int8", inputs: 2..=2, keys: &[], job: gemm_int8 },
+    Command {
+        name: "quantize",
+        inputs: 1..=1,
+        keys: &[value("kind"), value("per"), value("group")],
+        job: quantize,
+    },
+    Command { name: "dequantize", inputs: 2..=2, keys: &[value("kind")], job: dequantize },
     Command { name: "gemv", inputs: 2..=2, keys: &[flag("trans"), value("alpha")], job: gemv },
     Command {
         name: "spmv",
@@ -1264,6 +1273,86 @@ fn norm(name: &str, mut call: Call<'_>) -> Result<Job, Failure> {
         }};
     }
     if name == "layer-norm" { of!("layer-norm", LayerNorm) } else { of!("rms-norm", RmsNorm) }
+}
+
+fn gemm_int8(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [a, b] = call.take()?;
+    let ([m, k], [k_b, n]) = (a.dims::<2>("gemm-int8: a")?, b.dims::<2>("gemm-int8: b")?);
+    if k != k_b || a.data.dtype() != DType::I8 || b.data.dtype() != DType::I8 {
+        return Err(refuse!(
+            "gemm-int8: a is {}, b is {}; both must be of i8, and the columns of the first the rows of the second",
+            a.describe(),
+            b.describe()
+        ));
+    }
+    let op = GemmInt8::new(m, n, k).variant(call.variant);
+    Ok(job::<i32>(op, vec![Operand::Given(a), Operand::Given(b), Operand::Result(vec![m, n])]))
+}
+
+fn quantize(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let (rows, n) = rows_of("quantize", &x)?;
+    let group = call.keys.number("group", 64)?;
+    // The axes before the last.
+    let mut of_scale = x.shape[..x.shape.len() - 1].to_vec();
+    let scales = match call.keys.choice("per", &["row", "tensor", "group"])? {
+        "tensor" => {
+            of_scale.clear();
+            Scales::Tensor
+        }
+        "group" => {
+            of_scale.push(n.checked_div(group).unwrap_or(0));
+            Scales::Group(group)
+        }
+        _ => Scales::Row,
+    };
+    let (dtype, bytes) = (x.data.dtype(), Operand::Result(x.shape.clone()));
+    let operands = vec![Operand::Given(x), bytes, Operand::Result(of_scale)];
+    if call.keys.choice("kind", &["int8", "fp8"])? == "fp8" {
+        let op = Quantize::<u8>::new(rows, n).scales(scales).variant(call.variant);
+        job_on_floats!("quantize", dtype, op, operands)
+    } else {
+        let op = Quantize::<i8>::new(rows, n).scales(scales).variant(call.variant);
+        job_on_floats!("quantize", dtype, op, operands)
+    }
+}
+
+fn dequantize(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, scale] = call.take()?;
+    let (rows, n) = rows_of("dequantize", &x)?;
+    let (kind, dtype) = match call.keys.choice("kind", &["int8", "fp8"])? {
+        "fp8" => ("fp8", DType::U8),
+        _ => ("int8", DType::I8),
+    };
+    if x.data.dtype() != dtype || scale.data.dtype() != DType::F32 {
+        return Err(refuse!(
+            "dequantize: q is {}, scale is {}; {kind} is of {dtype}, and scales are of f32",
+            x.describe(),
+            scale.describe()
+        ));
+    }
+    let before = &x.shape[..x.shape.len() - 1];
+    let scales = match scale.shape.split_last() {
+        _ if scale.shape == before => Scales::Row,
+        None => Scales::Tensor,
+        Some((&groups, rest)) if rest == before && groups > 0 && n % groups == 0 => Scales::Group(n / groups),
+        _ => {
+            return Err(refuse!(
+                "dequantize: q is {}, scale is {}; it must be {} for rows, () for all, or {} and the number of groups of \
+                 a row",
+                x.describe(),
+                scale.describe(),
+                shape_text(before),
+                shape_text(before)
+            ));
+        }
+    };
+    let y = Operand::Result(x.shape.clone());
+    let operands = vec![Operand::Given(x), Operand::Given(scale), y];
+    Ok(match kind {
+        "fp8" => job::<f32>(Dequantize::<u8>::new(rows, n).scales(scales).variant(call.variant), operands),
+        _ => job::<f32>(Dequantize::<i8>::new(rows, n).scales(scales).variant(call.variant), operands),
+    })
 }
 
 /// The kind of a pooling, and the extents of its windows.

@@ -12,6 +12,7 @@ use tilework::nn::{GatherRows, MeanPool};
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
 use tilework::program::{Access, In, InOut, Op, Out};
+use tilework::quantize::{Code, Dequantize, Quantize};
 use tilework::reference::{self, Number};
 use tilework::sparse::{Csr, HostMatrix, Target};
 use tilework::{DType, Element, Report, Result};
@@ -114,6 +115,10 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "sobel", dtype: DType::U8, run: |gpu, m| sobel(gpu, &m.bytes) },
     Case { op: "sobel", dtype: DType::F32, run: |gpu, m| sobel(gpu, &m.floats) },
     Case { op: "equalize", dtype: DType::U8, run: |gpu, m| equalize(gpu, &m.bytes) },
+    Case { op: "quantize int8", dtype: DType::F32, run: quantize::<i8> },
+    Case { op: "quantize fp8", dtype: DType::F32, run: quantize::<u8> },
+    Case { op: "dequantize", dtype: DType::I8, run: dequantize },
+    Case { op: "gemm-int8", dtype: DType::I8, run: gemm_int8 },
     Case { op: "softmax", dtype: DType::F32, run: |gpu, m| softmax(gpu, "auto", 1000, &m.floats) },
     Case { op: "softmax", dtype: DType::F32, run: |gpu, m| softmax(gpu, "parts", 10_000, &m.floats) },
     Case { op: "log-softmax", dtype: DType::F32, run: log_softmax },
@@ -835,6 +840,59 @@ fn softmax(gpu: &Gpu, variant: &str, n: usize, x: &[f32]) -> Result<Outcome> {
     run(gpu, |rec| plan.record(rec, &dx, &dy))?;
     let check = Check::compare(&dy.read()?, &reference::softmax(n, x), &reference::softmax_bound(n, x));
     outcome(gpu, format!("{rows}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+/// Rows as bytes, which must be as near as the nearest by the scale that the device found.
+fn quantize<Q: Code + Number>(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (rows, n, x) = whole_rows(1000, &material.floats);
+    let op = Quantize::<Q>::new(rows, n);
+    let (dx, dy, ds) = (gpu.upload(x)?, gpu.alloc::<Q>(x.len())?, gpu.alloc::<f32>(rows)?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy, &ds))?;
+    let (got, scale) = (dy.read()?, ds.read()?);
+    let (want, exact) = reference::quantize(&op, x);
+    let off = |codes: &[Q]| {
+        let one =
+            |(i, (x, code)): (usize, (&f32, &Q))| (reference::code_value(*code) * scale[i / n] - x).abs();
+        x.iter().zip(codes).enumerate().map(one).collect::<Vec<_>>()
+    };
+    let bounds: Vec<f64> = x.iter().map(|x| 1e-6 * f64::from(x.abs())).collect();
+    let of_scales: Vec<f64> = exact.iter().map(|s| 4e-7 * f64::from(*s)).collect();
+    let check =
+        Check::compare(&off(&got), &off(&want), &bounds).and(Check::compare(&scale, &exact, &of_scales));
+    outcome(gpu, format!("{rows}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy, &ds))
+}
+
+/// The bytes of the source as signed ones.
+fn signed(bytes: &[u8]) -> &[i8] {
+    bytemuck::cast_slice(bytes)
+}
+
+fn dequantize(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let n = 1000;
+    let rows = material.bytes.len() / 4 / n;
+    let x = signed(&material.bytes[..rows * n]);
+    let scale: Vec<f32> = (0..rows).map(|row| 1.0 / (1 + row % 100) as f32).collect();
+    let op = Dequantize::<i8>::new(rows, n);
+    let (dx, ds, dy) = (gpu.upload(x)?, gpu.upload(&scale)?, gpu.alloc::<f32>(x.len())?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &ds, &dy))?;
+    let want = reference::dequantize::<i8, f32>(&op, x, &scale);
+    let check = Check::compare(&dy.read()?, &want, &reference::dequantize_bound::<i8, f32>(&op, x, &scale));
+    outcome(gpu, format!("{rows}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &ds, &dy))
+}
+
+fn gemm_int8(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let n = material.side;
+    let (a, b) = signed(&material.bytes[..2 * n * n]).split_at(n * n);
+    let (da, db, dc) = (gpu.upload(a)?, gpu.upload(b)?, gpu.alloc::<i32>(n * n)?);
+    let plan = GemmInt8::new(n, n, n).trans_b(true).plan::<i32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &da, &db, &dc))?;
+    // As many rows as the reference takes seconds for.
+    let rows = (CHECKED_PRODUCTS / (n * n)).clamp(1, n);
+    let want = reference::gemm_int8(&GemmInt8::new(rows, n, n).trans_b(true), &a[..rows * n], b);
+    let check = Check::exact(&dc.slice(..rows * n)?.read()?, want.into_iter());
+    outcome(gpu, format!("{n}x{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &db, &dc))
 }
 
 fn log_softmax(gpu: &Gpu, material: &Material) -> Result<Outcome> {

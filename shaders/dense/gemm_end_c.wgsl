@@ -1,9 +1,9 @@
 // The end of a register-tiled matrix product: four sums of a row become elements of C, all of them inside of C
 // with WHOLE_TILES.
-#import dense/gemm_epilogue
+#import dense/gemm_epilogue as epilogue
 
-fn begin_four(row: u32, col: u32) -> vec4<f32> {
-    var sums = vec4<f32>();
+fn begin_four(row: u32, col: u32) -> vec4<S> {
+    var sums = vec4<S>();
 #if CARRY
     if row < params.m && col < params.n {
         sums.x = begin_sum(row, col);
@@ -21,7 +21,7 @@ fn begin_four(row: u32, col: u32) -> vec4<f32> {
     return sums;
 }
 
-fn end_four(slice: u32, row: u32, col: u32, sums: vec4<f32>) {
+fn end_four(slice: u32, row: u32, col: u32, sums: vec4<S>) {
 #if !WHOLE_TILES
     if row >= params.m || col >= params.n {
         return;

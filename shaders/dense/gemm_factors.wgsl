@@ -7,11 +7,11 @@
 #else
 @group(0) @binding(1) var<storage, read> a: array<T>;
 
-fn load_a(row: u32, i: u32) -> f32 {
+fn load_a(row: u32, i: u32) -> F {
 #if TRANS_A
-    return f32(a[base_a + i * params.lda + row]);
+    return F(a[base_a + i * params.lda + row]);
 #else
-    return f32(a[base_a + row * params.lda + i]);
+    return F(a[base_a + row * params.lda + i]);
 #endif
 }
 #endif
@@ -21,11 +21,11 @@ fn load_a(row: u32, i: u32) -> f32 {
 #else
 @group(0) @binding(2) var<storage, read> b: array<T>;
 
-fn load_b(i: u32, col: u32) -> f32 {
+fn load_b(i: u32, col: u32) -> F {
 #if TRANS_B
-    return f32(b[base_b + col * params.ldb + i]);
+    return F(b[base_b + col * params.ldb + i]);
 #else
-    return f32(b[base_b + i * params.ldb + col]);
+    return F(b[base_b + i * params.ldb + col]);
 #endif
 }
 #endif

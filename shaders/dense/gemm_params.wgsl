@@ -6,6 +6,9 @@ enable f16;
 #endif
 
 alias T = f32;
+// What factors are multiplied as, and what sums are of.
+alias F = f32;
+alias S = f32;
 
 // Sides of the tile of C that one workgroup computes.
 const TILE_M: u32 = 16u;

@@ -1,7 +1,7 @@
 // Tiles of the factors in workgroup memory, loaded by the WORKGROUP_SIZE invocations of a workgroup together:
 // zeros beyond the edges, neighbours in memory by neighbouring invocations whether transposed or not.
 #import dense/gemm_factors
-#import dense/gemm_epilogue
+#import dense/gemm_epilogue as epilogue
 
 const TILE_K: u32 = 16u;
 
@@ -12,8 +12,8 @@ const PITCH_B: u32 = TILE_N | 1u;
 const PITCH_B: u32 = TILE_N;
 #endif
 
-var<workgroup> wg_a: array<f32, TILE_M * TILE_K>;
-var<workgroup> wg_b: array<f32, TILE_K * PITCH_B>;
+var<workgroup> wg_a: array<F, TILE_M * TILE_K>;
+var<workgroup> wg_b: array<F, TILE_K * PITCH_B>;
 
 // Where row `row` and column `i` of the tile of op(A) lie in wg_a: in the order of the loads.
 fn at_a(row: u32, i: u32) -> u32 {
@@ -33,7 +33,7 @@ fn load_tile_a(first_row: u32, first_i: u32, local_index: u32) {
         let row = first_row + x / TILE_K;
         let i = first_i + x % TILE_K;
 #endif
-        var value = 0.0;
+        var value = F();
         if row < params.m && i < params.end_k {
             value = load_a(row, i);
         }
@@ -50,7 +50,7 @@ fn load_tile_b(first_i: u32, first_col: u32, local_index: u32) {
         let i = x / TILE_N;
         let col = x % TILE_N;
 #endif
-        var value = 0.0;
+        var value = F();
         if first_i + i < params.end_k && first_col + col < params.n {
             value = load_b(first_i + i, first_col + col);
         }

@@ -3,6 +3,7 @@
 // One invocation computes one element of C; a workgroup TILE_M x TILE_N of them. For each TILE_K of k it
 // first loads a tile of op(A) and one of op(B) together. Requires f16 where T is f16.
 #import dense/gemm_tile_loads
+#import dense/gemm_multiply as multiply
 
 const WORKGROUP_SIZE: u32 = TILE_M * TILE_N;
 
@@ -19,7 +20,7 @@ fn gemm_tiled(
     let origin = tile_origin(index);
     let at = origin + local.yx;
     let inside = at.x < params.m && at.y < params.n;
-    var sum = 0.0;
+    var sum = S();
     if inside {
         sum = begin_sum(at.x, at.y);
     }
@@ -28,7 +29,7 @@ fn gemm_tiled(
         load_tile_b(first_i, origin.y, local_index);
         workgroupBarrier();
         for (var i = 0u; i < TILE_K; i++) {
-            sum += wg_a[at_a(local.y, i)] * wg_b[i * PITCH_B + local.x];
+            sum = multiply_add(wg_a[at_a(local.y, i)], wg_b[i * PITCH_B + local.x], sum);
         }
         workgroupBarrier();
     }

@@ -2,7 +2,7 @@
 // norm. A workgroup takes a sequence: COLUMNS invocations stand side by side over its width, LINES of them take every
 // LINES-th token, and their sums are added in order.
 #import workgroup/index
-#import nn/quads
+#import element/fours
 #import nn/rows_reduce
 
 const WORKGROUP_SIZE: u32 = 256u;

@@ -40,13 +40,7 @@ fn normalize_rows(
     let number = first + lane / LANES;
     let row = number / params.parts;
     let there = row < params.rows;
-    let column = number % params.parts * params.part_len;
-    let span = Span(
-        params.origin + select(0u, row * params.n + column, there),
-        select(0u, min(params.part_len, params.n - column), there),
-        column,
-        lane % LANES,
-    );
+    let span = span_of(number, lane);
     var x: array<vec4<f32>, QUADS>;
 #repeat QUADS
     x[$] = load(span, $u);

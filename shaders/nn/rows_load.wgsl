@@ -2,7 +2,7 @@
 // four lie together and aligned. Otherwise lanes take neighbouring elements (halves: words of two), and rows
 // may begin and end anywhere. WHOLE: the registers hold no more than the row has.
 #import nn/rows_params
-#import nn/quads
+#import element/fours
 
 const QUADS: u32 = 4u;
 
@@ -13,6 +13,19 @@ struct Span {
     len: u32,
     column: u32, // of its first element
     lane: u32,
+}
+
+// Span number `number` of the dispatch, for a lane of the workgroup; empty beyond the last.
+fn span_of(number: u32, lane: u32) -> Span {
+    let row = number / params.parts;
+    let there = row < params.rows;
+    let column = number % params.parts * params.part_len;
+    return Span(
+        params.origin + select(0u, row * params.n + column, there),
+        select(0u, min(params.part_len, params.n - column), there),
+        column,
+        lane % LANES,
+    );
 }
 
 // Of the four elements of a quad, counted from the span's first; what lies before that wraps.

@@ -10,14 +10,6 @@ const OUTPUT: u32 = 2u;
 
 #if VECTORS
 @group(0) @binding(OUTPUT) var<storage, read_write> output: array<Words>;
-
-fn encode4(x: vec4<f32>) -> Words {
-#if HALVES
-    return vec2(encode(x.x, x.y), encode(x.z, x.w));
-#else
-    return bitcast<vec4<u32>>(x);
-#endif
-}
 #else
 #if HALVES
 // Two rows may meet in a word: each sets its own half of it.

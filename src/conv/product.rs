@@ -175,6 +175,7 @@ impl Product {
                 vec_b: kind == Kind::Columns,
                 steps,
                 products: None,
+                bytes: false,
                 walked: Some(walked),
             };
             Self { kind, form, m, n, k, groups }

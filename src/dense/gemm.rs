@@ -219,7 +219,7 @@ impl Layout {
 
 kernel_params! {
     /// Of every kernel of the product, and of those of a batch.
-    pub(super) struct Params {
+    pub(crate) struct Params {
         m: u32,
         n: u32,
         k: u32,
@@ -745,6 +745,7 @@ impl Gemm {
             vec_b: self.layout_b().fours(),
             steps: if work.sliced { Steps::Any } else { Steps::of(self.k, tile) },
             products: None,
+            bytes: false,
             walked: None,
         }
     }
@@ -1016,7 +1017,7 @@ impl Job<'_> {
 }
 
 /// Tiles of `side` along an extent. A kernel counts to the end of the last one, which must be an index.
-fn tiles(name: &str, what: &str, extent: usize, side: u32) -> Result<u32> {
+pub(crate) fn tiles(name: &str, what: &str, extent: usize, side: u32) -> Result<u32> {
     let end = round_up(extent as u64, u64::from(side));
     if end > u64::from(u32::MAX) {
         return Err(err!(
@@ -1029,7 +1030,7 @@ fn tiles(name: &str, what: &str, extent: usize, side: u32) -> Result<u32> {
 }
 
 /// Whether the device can hold and bind the whole operand, and a kernel index it.
-pub(super) fn check_operand(
+pub(crate) fn check_operand(
     name: &str,
     operand: &Operand,
     profile: &DeviceProfile,

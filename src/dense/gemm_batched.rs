@@ -397,6 +397,7 @@ impl GemmBatched {
             vec_b: self.fours(places[1]),
             steps: Steps::of(self.one.k, Tile { m, n, k }),
             products,
+            bytes: false,
             walked: None,
         };
         match variant {

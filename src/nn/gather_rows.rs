@@ -1,8 +1,8 @@
 //! Rows of a table by number.
 
-use super::rows::{check_rows, pieces, stretch};
 use crate::element::{DType, Element};
 use crate::error::Result;
+use crate::program::rows::{Piece, check_rows, pieces};
 use crate::program::{
     Access, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource, Variant,
     choose, kernel_params,
@@ -128,27 +128,30 @@ impl GatherRows {
             spec = spec.constant("PACK", (4 / size) as u32);
         }
         let kernel = program.kernel(Kernel::library("nn/gather_rows", "gather_rows", spec));
-        // Of an empty table there is one part too, which writes the zeros.
-        let of_table = pieces(rows as u64, n as u64, size, profile).into_iter().map(|p| (p.first, p.rows));
-        let of_table: Vec<_> = if rows == 0 { vec![(0, 0)] } else { of_table.collect() };
+        let n = n as u64;
+        let mut of_table = pieces(rows as u64, n, size, profile);
+        if rows == 0 {
+            // Somebody has to write the zeros.
+            of_table.push(Piece::new(0, 0, n, size));
+        }
         // The indices of a part must fit a binding too.
-        for part in pieces(indices as u64, (n as u64).max(4 / size), size, profile) {
-            let (numbers, index_origin) = stretch(Resource::Operand(1), part.first, part.rows, 4);
-            let (output, output_origin) = stretch(Resource::Operand(2), part.first, part.rows, row);
-            for &(first, rows) in &of_table {
-                let (table, table_origin) = stretch(Resource::Operand(0), first, rows, row);
+        for part in pieces(indices as u64, n.max(4 / size), size, profile) {
+            let numbers = Piece::new(part.first, part.rows, 1, 4);
+            let output = Piece::new(part.first, part.rows, n, size);
+            for table in &of_table {
                 let params = Params {
                     count: part.rows as u32,
                     width: (row / unit) as u32,
-                    first: first as u32,
-                    rows: rows as u32,
-                    total: self.rows as u32,
-                    table_origin: (table_origin / unit) as u32,
-                    index_origin: (index_origin / 4) as u32,
-                    output_origin: (output_origin / unit) as u32,
+                    first: table.first as u32,
+                    rows: table.rows as u32,
+                    total: rows as u32,
+                    table_origin: (table.origin * size / unit) as u32,
+                    index_origin: numbers.origin as u32,
+                    output_origin: (output.origin * size / unit) as u32,
                 };
                 let items = if split { output.size } else { part.rows * row }.div_ceil(item);
-                let bindings = vec![table, numbers, output];
+                let parts = [*table, numbers, output].into_iter().enumerate();
+                let bindings = parts.map(|(i, part)| part.of(Resource::Operand(i))).collect();
                 program.dispatch(kernel, &params, bindings, Grid::fold(items.div_ceil(256)));
             }
         }

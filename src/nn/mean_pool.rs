@@ -1,8 +1,9 @@
 //! Sequences to the means of their tokens.
 
-use super::rows::{check_rows, check_steps, pieces, reduction, stretch};
+use super::rows::check_steps;
 use crate::element::{DType, Element};
 use crate::error::Result;
+use crate::program::rows::{Piece, check_rows, pieces, reduction};
 use crate::program::{
     Access, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource, Variant,
     choose, element_fragment, kernel_params,
@@ -141,19 +142,19 @@ impl MeanPool {
         let (size, n) = (dtype.size() as u64, (tokens * width) as u64);
         // What a part writes, and its lengths, must fit a binding too.
         for part in pieces(batch as u64, n.max((4 * width as u64).div_ceil(size)), size, profile) {
-            let (input, input_origin) = stretch(Resource::Operand(0), part.first, part.rows, n * size);
-            let (lengths, length_origin) = stretch(Resource::Operand(1), part.first, part.rows, 4);
-            let (output, output_origin) =
-                stretch(Resource::Operand(2), part.first, part.rows, 4 * width as u64);
+            let [input, lengths, output] = [(n, size), (1, 4), (width as u64, 4)]
+                .map(|(n, size)| Piece::new(part.first, part.rows, n, size));
             let params = Params {
                 count: part.rows as u32,
                 tokens: tokens as u32,
                 width: width as u32,
-                input_origin: (input_origin / size) as u32,
-                length_origin: (length_origin / 4) as u32,
-                output_origin: (output_origin / 4) as u32,
+                input_origin: input.origin as u32,
+                length_origin: lengths.origin as u32,
+                output_origin: output.origin as u32,
             };
-            program.dispatch(kernel, &params, vec![input, lengths, output], Grid::fold(part.rows));
+            let bindings = [input, lengths, output].into_iter().enumerate();
+            let bindings = bindings.map(|(i, part)| part.of(Resource::Operand(i))).collect();
+            program.dispatch(kernel, &params, bindings, Grid::fold(part.rows));
         }
         Ok(program)
     }

@@ -2,12 +2,15 @@
 
 use crate::element::DType;
 use crate::error::{Result, err};
+pub(super) use crate::program::rows::{
+    Params, Piece, Policy, Tile, check_rows, pieces, policy, reduction, tile,
+};
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, Variant, choose,
-    element_fragment, kernel_params,
+    element_fragment,
 };
 use crate::shader::{Fragment, Spec};
-use crate::shape::{elements, index_u32};
+use crate::shape::elements;
 
 /// A norm with a shift for each column: operands `x`, `gamma`, `beta`, `output`.
 ///
@@ -30,19 +33,6 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("parts", "statistics of parts of a row, joined, then applied: two reads, one write"),
 ];
 
-kernel_params! {
-    pub(super) struct Params {
-        rows: u32,
-        n: u32,
-        parts: u32,
-        part_len: u32,
-        origin: u32,
-        first: u32,
-        eps: f32,
-        pad: f32,
-    }
-}
-
 /// Operations on each element, roughly.
 const FLOP: f64 = 5.0;
 
@@ -60,47 +50,6 @@ pub(super) struct Rows {
     pub(super) eps: f32,
     /// What stands for an element that is none.
     pub(super) pad: f32,
-}
-
-/// How a row, or a part of one, is spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tile {
-    pub(super) lanes: u64,
-    /// Times four elements of each lane.
-    pub(super) quads: u64,
-}
-
-impl Tile {
-    fn elements(self) -> u64 {
-        4 * self.lanes * self.quads
-    }
-}
-
-pub(super) struct Policy {
-    /// Most times four elements in the registers of an invocation.
-    pub(super) most: u64,
-    /// As many as it should have, where rows are long.
-    pub(super) wanted: u64,
-    /// Lanes from which on it should have more than one.
-    pub(super) enough: u64,
-    pub(super) workgroup: u64,
-}
-
-pub(super) fn policy(profile: &DeviceProfile) -> Policy {
-    let workgroup = 256.min(u64::from(profile.limits.max_invocations));
-    // Text grows with the number in registers, and processors compile slowly.
-    let most = if profile.is_cpu() { 4 } else { 16 };
-    Policy { most, wanted: 4, enough: 32, workgroup }
-}
-
-/// The smallest tile that holds `quads` times four elements.
-pub(super) fn tile(quads: u64, policy: &Policy) -> Tile {
-    let lanes = if quads <= policy.enough {
-        quads.next_power_of_two()
-    } else {
-        quads.div_ceil(policy.wanted).next_power_of_two().clamp(policy.enough, policy.workgroup)
-    };
-    Tile { lanes, quads: quads.div_ceil(lanes) }
 }
 
 impl Rows {
@@ -175,81 +124,6 @@ impl Rows {
         }
         Ok(program)
     }
-}
-
-/// Rows that one binding holds.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
-    /// Number of the first of them.
-    pub(super) first: u64,
-    pub(super) rows: u64,
-    /// Where they begin in the binding, in elements.
-    pub(super) origin: u64,
-    /// Bytes of a row.
-    row: u64,
-}
-
-impl Piece {
-    /// Of an operand of such rows.
-    pub(super) fn of(self, resource: Resource) -> Binding {
-        stretch(resource, self.first, self.rows, self.row).0
-    }
-}
-
-/// The binding of so many rows of `row` bytes from the row `first` on, and the bytes in it before that row.
-pub(super) fn stretch(resource: Resource, first: u64, rows: u64, row: u64) -> (Binding, u64) {
-    let begin = first * row;
-    let offset = begin / 256 * 256;
-    (Binding { resource, offset, size: begin - offset + rows * row }, begin - offset)
-}
-
-/// All of `rows` rows of `n` elements of `size` bytes, in as few pieces as bindings allow.
-pub(super) fn pieces(rows: u64, n: u64, size: u64, profile: &DeviceProfile) -> Vec<Piece> {
-    let limit = profile.limits.max_storage_binding;
-    let most = if rows * n * size <= limit { rows } else { (room(profile) / size / n).max(1) };
-    let piece = rows.div_ceil(rows.div_ceil(most.max(1)).max(1)).max(1);
-    let of = |first: u64| {
-        let origin = first * n * size % 256 / size;
-        Piece { first, rows: piece.min(rows - first), origin, row: n * size }
-    };
-    (0..rows).step_by(piece as usize).map(of).collect()
-}
-
-/// Bytes of a piece: it may begin up to 255 bytes into its binding.
-fn room(profile: &DeviceProfile) -> u64 {
-    (profile.limits.max_storage_binding / 256 * 256).saturating_sub(256)
-}
-
-/// Refuses operands that no buffer holds, and rows that no binding holds.
-pub(super) fn check_rows(
-    op: &str,
-    operand: &Operand,
-    rows: usize,
-    n: usize,
-    profile: &DeviceProfile,
-) -> Result<()> {
-    let (limits, dtype, size) = (&profile.limits, operand.dtype, operand.dtype.size() as u64);
-    if operand.bytes() > limits.max_buffer_size {
-        return Err(err!(
-            TooLarge,
-            "{op}: {} of {rows} x {n} {dtype} has {} bytes; the largest buffer of {} has {}; take fewer rows at a time",
-            operand.name,
-            operand.bytes(),
-            profile.name,
-            limits.max_buffer_size
-        ));
-    }
-    if n as u64 > room(profile) / size {
-        return Err(err!(
-            TooLarge,
-            "{op}: a row of {n} {dtype} has {} bytes; {} is the most that {} binds of one",
-            n as u64 * size,
-            room(profile) / size * size,
-            profile.name
-        ));
-    }
-    index_u32(op, "elements of a row", n)?;
-    Ok(())
 }
 
 /// Refuses rows that so many lanes walk three times in more steps than some drivers let a loop have.
@@ -394,16 +268,6 @@ impl Work<'_> {
         program.dispatch(join, &params, vec![statistics, joined], Grid::fold(rows));
         self.each_piece(program, tile, Step::Apply, params, &[joined]);
     }
-}
-
-/// What the reduction over `lanes` invocations of a workgroup needs.
-pub(super) fn reduction(lanes: u64, workgroup: u64, profile: &DeviceProfile) -> Spec {
-    let subgroups = profile.features.subgroups;
-    Spec::new()
-        .constant("WORKGROUP_SIZE", workgroup as u32)
-        .constant("LANES", lanes as u32)
-        .flag("SUBGROUPS", subgroups)
-        .flag("ACROSS", subgroups && lanes > u64::from(profile.subgroup_sizes.0))
 }
 
 /// Programs that reach every form of the kernels, through `lower`.

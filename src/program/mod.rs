@@ -17,6 +17,7 @@
 pub(crate) mod counted;
 pub(crate) mod probe;
 mod profile;
+pub(crate) mod rows;
 mod variant;
 
 pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits};

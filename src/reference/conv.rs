@@ -1,6 +1,6 @@
 //! Convolution layers, product by product in f64.
 
-use super::activation::activate;
+use super::activation::{activate, activation_errors};
 use super::number::{spread, ulp};
 use crate::conv::{Conv, Layer};
 use crate::dense::Activation;
@@ -59,13 +59,7 @@ impl Sum {
             self.exact += f64::from(bias);
             self.error += u * self.exact.abs();
         }
-        let (slope, own) = match activation {
-            Activation::None | Activation::Relu => (1.0, 0.0),
-            Activation::Sigmoid => (0.25, 8.0 * u),
-            Activation::Tanh => (1.0, 8.0 * u),
-            // Where x Phi(x) is steepest.
-            Activation::Gelu => (1.13, 8.0 * u),
-        };
+        let (slope, own) = activation_errors(activation);
         self.exact = activate(activation, self.exact);
         self.error = slope * self.error + own * (1.0 + self.exact.abs());
     }

@@ -1,7 +1,8 @@
 //! The matrix product, element by element in f64.
 
 use super::activate;
-use crate::dense::{Activation, Gemm, Layout};
+use super::activation::activation_errors;
+use crate::dense::{Gemm, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use half::f16;
@@ -45,13 +46,7 @@ pub fn gemm_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
     let terms = if op.alpha == 0.0 { 4.0 } else { op.k as f64 + 4.0 };
     // Beyond 1 / u terms nothing can be said.
     let gamma = if terms * u < 1.0 { terms * u / (1.0 - terms * u) } else { f64::INFINITY };
-    let (slope, own) = match op.activation {
-        Activation::None | Activation::Relu => (1.0, 0.0),
-        Activation::Sigmoid => (0.25, 16.0 * u),
-        Activation::Tanh => (1.0, 16.0 * u),
-        // The slope of x Phi(x) is steepest at the square root of 2.
-        Activation::Gelu => (1.13, 16.0 * u),
-    };
+    let (slope, own) = activation_errors(op.activation);
     // WGSL lets a conversion to f16 take either neighbour, and a device flush what is subnormal.
     let (round, flush, largest) = match R::DTYPE {
         DType::F16 => (2f64.powi(-10), 2f64.powi(-14), f16::MAX.to_f64()),
@@ -146,6 +141,7 @@ fn each_element<T: Element + Into<f64>, R: Element + Into<f64>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Activation;
 
     const A: [f32; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
     const B: [f32; 6] = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0];

@@ -1,9 +1,8 @@
 //! Pooling of planes.
 
 use super::Number;
-use super::activation::activate;
+use super::activation::{activate, activation_errors};
 use super::number::{spread, ulp};
-use crate::dense::Activation;
 use crate::error::Result;
 use crate::nn::{Pool2d, PoolKind, Windows};
 
@@ -59,13 +58,7 @@ fn numbers<T: Number>(op: &Pool2d, x: &[T], bias: Option<&[T]>) -> Result<Vec<Po
             error += u * y.abs();
         }
         let exact = activate(activation, y);
-        let (slope, own) = match activation {
-            Activation::None | Activation::Relu => (1.0, 0.0),
-            Activation::Sigmoid => (0.25, 8.0 * u),
-            Activation::Tanh => (1.0, 8.0 * u),
-            // Where x Phi(x) is steepest.
-            Activation::Gelu => (1.13, 8.0 * u),
-        };
+        let (slope, own) = activation_errors(activation);
         all.push(Pooled { exact, error: slope * error + own * (1.0 + exact.abs()) });
     })?;
     Ok(all)

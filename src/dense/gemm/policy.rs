@@ -108,6 +108,7 @@ fn fits(division: Division, profile: &DeviceProfile) -> bool {
         vec_b: false,
         steps: Steps::Any,
         products: None,
+        bytes: false,
         walked: None,
     };
     form.invocations() <= profile.limits.max_invocations

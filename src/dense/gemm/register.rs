@@ -55,6 +55,8 @@ pub(crate) struct Form {
     /// How many products of a batch a workgroup computes, whose C is no larger than the tile; none where a product may
     /// have several tiles.
     pub(crate) products: Option<u32>,
+    /// Whether an element of a factor is a word of four signed bytes along k, and sums are of i32.
+    pub(crate) bytes: bool,
     /// Factors that are no matrices in memory, if any.
     pub(crate) walked: Option<Walked>,
 }
@@ -74,6 +76,10 @@ pub(crate) struct Walked {
     pub(crate) a: bool,
     pub(crate) b: bool,
 }
+
+/// The fragments of a product of matrices in memory.
+const MATRICES: &str =
+    "#import dense/gemm_factors\n#import dense/gemm_order\n#import dense/gemm_end_c as end";
 
 /// One of the factors, as it is staged.
 struct Side {
@@ -106,7 +112,11 @@ impl Form {
     /// Name of the text, for labels and errors.
     pub(crate) fn name(&self) -> String {
         let Tile { m, n, k } = self.tile;
-        let family = if self.walked.is_some() { "conv" } else { "dense" };
+        let family = match self.walked {
+            Some(_) => "conv",
+            None if self.bytes => "quantize",
+            None => "dense",
+        };
         format!("{family}/{} {m}x{n}x{k} by {}x{}", self.entry(), self.thread[0], self.thread[1])
     }
 
@@ -129,6 +139,11 @@ impl Form {
     /// Whether an m x n result is made of whole tiles.
     pub(crate) fn divides(&self, m: usize, n: usize) -> bool {
         m.is_multiple_of(self.tile.m as usize) && n.is_multiple_of(self.tile.n as usize)
+    }
+
+    /// What elements of the factors are in workgroup memory.
+    fn staged_type(&self) -> &'static str {
+        if self.bytes { "u32" } else { "f32" }
     }
 
     fn buffers(&self) -> u32 {
@@ -200,11 +215,11 @@ impl Form {
             if self.double { "two tiles of each in workgroup memory" } else { "through workgroup memory" };
         let (about, needs, imports) = match self.walked {
             Some(Walked { about, import, .. }) => (about, "", format!("#import {import}")),
+            None if self.bytes => ("C = A B of words of four signed bytes", "", MATRICES.into()),
             None => (
                 "C = activate(alpha * op(A) op(B) + beta * C + bias)",
                 " Requires f16 where T is f16.",
-                "#import dense/gemm_factors\n#import dense/gemm_order\n#import dense/gemm_end_c as end"
-                    .into(),
+                MATRICES.into(),
             ),
         };
         writeln!(
@@ -217,14 +232,15 @@ impl Form {
 const TILE_K: u32 = {k}u;
 "
         )?;
+        let staged = self.staged_type();
         for side in [&a, &b] {
             let elements = self.staged(side) * u64::from(self.products.unwrap_or(1));
             for buffer in 0..self.buffers() {
                 let name = format!("wg_{}{buffer}", side.name);
                 if self.vectors {
-                    writeln!(out, "var<workgroup> {name}: array<vec4<f32>, {}>;", elements / 4)?;
+                    writeln!(out, "var<workgroup> {name}: array<vec4<{staged}>, {}>;", elements / 4)?;
                 } else {
-                    writeln!(out, "var<workgroup> {name}: array<f32, {elements}>;")?;
+                    writeln!(out, "var<workgroup> {name}: array<{staged}, {elements}>;")?;
                 }
             }
         }
@@ -492,7 +508,7 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
     /// Stores what was loaded to the tile in workgroup memory number `buffer`.
     fn write_store(&self, out: &mut String, side: &Side, buffer: u32) -> fmt::Result {
         let x = side.name;
-        let pitch = side.pitch();
+        let (pitch, staged) = (side.pitch(), self.staged_type());
         let (loads, whole) = self.loads(side);
         for j in 0..loads {
             let guarded = !whole && j + 1 == loads;
@@ -511,11 +527,11 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
                 format!("        wg_{x}{buffer}[to + {at}u]{component} = {value};")
             };
             if !side.vec {
-                writeln!(out, "{}", put(0, format!("f32({x}_next_{j})")))?;
+                writeln!(out, "{}", put(0, format!("{staged}({x}_next_{j})")))?;
             } else if self.vectors && !side.along_k {
-                writeln!(out, "        wg_{x}{buffer}[to] = vec4<f32>({x}_next_{j});")?;
+                writeln!(out, "        wg_{x}{buffer}[to] = vec4<{staged}>({x}_next_{j});")?;
             } else {
-                writeln!(out, "        let four = vec4<f32>({x}_next_{j});")?;
+                writeln!(out, "        let four = vec4<{staged}>({x}_next_{j});")?;
                 let step = if side.along_k { pitch } else { 1 };
                 for (c, component) in "xyzw".chars().enumerate() {
                     writeln!(out, "{}", put(c as u32 * step, format!("four.{component}")))?;
@@ -573,7 +589,13 @@ fn {}(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_ind
         for r in 0..self.thread[0] {
             let component = ["x", "y", "z", "w"][r as usize % 4];
             for g in 0..self.thread[1] / 4 {
-                writeln!(out, "    c_{r}_{g} = fma(vec4(a{}.{component}), b{g}, c_{r}_{g});", r / 4)?;
+                let a = format!("a{}.{component}", r / 4);
+                if self.bytes {
+                    let four = ["x", "y", "z", "w"].map(|b| format!("dot4I8Packed({a}, b{g}.{b})"));
+                    writeln!(out, "    c_{r}_{g} += vec4({});", four.join(", "))?;
+                } else {
+                    writeln!(out, "    c_{r}_{g} = fma(vec4({a}), b{g}, c_{r}_{g});")?;
+                }
             }
         }
         writeln!(out, "    }}")

@@ -1,0 +1,2 @@
+// Four products of signed bytes of a sum.
+fn multiply_add(a: F, b: F, sum: S) -> S { return sum + dot4I8Packed(a, b); }

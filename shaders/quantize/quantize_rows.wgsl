@@ -1,0 +1,71 @@
+// Bytes and a scale of each row, in one read: LANES invocations hold a row in registers, find its largest magnitude
+// together, and pack four elements to a word. With MEASURE they find that of a part of a row alone, and join it to
+// those of the other parts; with TENSOR to those of all rows.
+#import nn/rows_load
+#import nn/rows_reduce
+#import quantize/scale
+
+#if MEASURE
+@group(0) @binding(2) var<storage, read_write> largest: array<atomic<u32>>;
+#else
+@group(0) @binding(2) var<storage, read_write> output: array<u32>;
+@group(0) @binding(3) var<storage, read_write> scale: array<f32>;
+#endif
+
+const SPANS: u32 = WORKGROUP_SIZE / LANES;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn quantize_rows(
+    @builtin(workgroup_id) group: vec3<u32>,
+#if SUBGROUPS
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32,
+#else
+    @builtin(local_invocation_index) invocation: u32,
+#endif
+) {
+    let first = workgroup_index(group) * SPANS;
+    if first >= params.rows * params.parts {
+        return;
+    }
+#if SUBGROUPS
+    let lane = sub_id * sub_size + sub_lane;
+#else
+    let lane = invocation;
+    let sub_size = 1u;
+#endif
+    let number = first + lane / LANES;
+    let span = span_of(number, lane);
+    let leads = span.lane == 0u && number < params.rows * params.parts;
+    var x: array<vec4<f32>, QUADS>;
+#repeat QUADS
+    x[$] = load(span, $u);
+#end
+    var most = vec4(0.0);
+#repeat QUADS
+    most = max(most, magnitudes_of(x[$]));
+#end
+    let magnitude = row_total(most, true, 0u, lane, sub_size);
+#if MEASURE
+    if leads {
+#if TENSOR
+        let to = 0u;
+#else
+        let to = params.first + number / params.parts;
+#endif
+        // Of numbers that are not negative the bits have their order.
+        atomicMax(&largest[to], bitcast<u32>(magnitude));
+    }
+#else
+    let factor = scale_of(magnitude);
+    if leads {
+        scale[number] = factor;
+    }
+#repeat QUADS
+    if inside(span, $u).x {
+        output[(span.begin + offsets(span, $u).x) / 4u] = codes_of(x[$], vec4(factor));
+    }
+#end
+#endif
+}

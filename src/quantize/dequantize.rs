@@ -1,0 +1,189 @@
+//! Bytes and scales to elements.
+
+use super::codes::{Code, Scales, Spans, chunks, fragment};
+use super::quantize::workgroups;
+use crate::dense::check_operand;
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
+    Variant, choose, element_fragment, kernel_params,
+};
+use crate::shader::Spec;
+use crate::shape::index_u32;
+use half::f16;
+use std::marker::PhantomData;
+
+/// Elements of bytes: `output = scale * number of x`, with a scale for each row, group, or one for all.
+///
+/// # Shapes
+/// `x` and `output` have `rows * n` elements, row-major. Operands are `x`, `scale`, `output`, in this order: what
+/// [`Quantize`](super::Quantize) writes, with the same [`Scales`]. Either extent may be 0. `output` must be a wgpu
+/// buffer of its own.
+///
+/// # Types
+/// `Dequantize<i8>` reads signed bytes, all 256 of them; `Dequantize<u8>` floats of 8 bits, E4M3. The output is f32, or
+/// f16, which overflows to infinity.
+///
+/// # Precision and determinism
+/// A product of f32, rounded once more for f16. Both codes that are NaN become NaN. Same device, same bits.
+///
+/// # Cost
+/// One dispatch; every byte read once, every element written once.
+///
+/// # Variants
+/// `words`, the only one: a word of four bytes for a vector of four elements.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a group that is not 32 to 128 or does not divide n, an unknown
+/// variant; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, more scales than a binding
+/// holds.
+///
+/// # Algorithm
+/// `shaders/quantize/dequantize.wgsl`, with `int8.wgsl` or `fp8.wgsl`.
+///
+/// # Example
+/// ```
+/// use half::f16;
+/// use tilework::program::{DeviceProfile, Op};
+/// use tilework::quantize::{Dequantize, Scales};
+///
+/// let groups = Dequantize::<i8>::new(4096, 1024).scales(Scales::Group(128));
+/// let program = Op::<f16>::lower(&groups, &DeviceProfile::webgpu_defaults())?;
+/// assert_eq!(program.operands[1].len, 4096 * 8);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dequantize<Q> {
+    spans: Spans,
+    variant: String,
+    code: PhantomData<Q>,
+}
+
+const VARIANTS: &[Variant] =
+    &[Variant::portable("words", "a word of four bytes for a vector of four elements: one read, one write")];
+
+kernel_params! {
+    struct Params {
+        len: u32,
+        first: u32,
+        n: u32,
+    }
+}
+
+impl<Q: Code> Dequantize<Q> {
+    /// Of `rows` rows of `n` bytes, with a scale for each.
+    pub fn new(rows: usize, n: usize) -> Self {
+        let spans = Spans { op: "dequantize", rows, n, scales: Scales::Row };
+        Self { spans, variant: "auto".into(), code: PhantomData }
+    }
+
+    /// What elements have a scale in common.
+    #[must_use]
+    pub fn scales(mut self, scales: Scales) -> Self {
+        self.spans.scales = scales;
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Elements that have a scale in common, as it is counted along `x`; the [reference](crate::reference::dequantize) is
+    /// told by it.
+    pub fn span(&self) -> usize {
+        self.spans.spans()[1]
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let op = self.spans.op;
+        let len = self.spans.len()?;
+        let [spans, n] = self.spans.spans();
+        let why = || ("words", "there is one way".to_owned());
+        let (variant, why) = choose(op, &self.variant, VARIANTS, profile, why)?;
+        let mut program = Program::new(op, variant.name, why);
+        let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
+        program.operands = vec![
+            operand("x", Q::DTYPE, len, Access::Read),
+            operand("scale", DType::F32, spans, Access::Read),
+            operand("output", dtype, len, Access::Write),
+        ];
+        program.cost =
+            Cost { flop: len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        check_operand(op, &program.operands[1], profile, "take fewer rows at a time")?;
+        index_u32(op, "elements", len)?;
+        let (bytes, limit) = (program.operands[2].bytes(), profile.limits.max_buffer_size);
+        if bytes > limit {
+            return Err(err!(
+                TooLarge,
+                "{op}: output of {len} {dtype} has {bytes} bytes; the largest buffer of {} has {limit}; take fewer rows \
+                 at a time",
+                profile.name
+            ));
+        }
+        if len == 0 {
+            return Ok(program);
+        }
+        let spec = Spec::new()
+            .slot("element", element_fragment(dtype))
+            .slot("codes", fragment::<Q>())
+            .flag("HALVES", dtype == DType::F16)
+            .flag("VECTORS", len.is_multiple_of(4))
+            .flag("SHARED", self.spans.shared());
+        let kernel = program.kernel(Kernel::library("quantize/dequantize", "dequantize_words", spec));
+        for chunk in chunks(len, dtype.size(), profile) {
+            let bindings = vec![
+                chunk.of(Resource::Operand(0), 1),
+                Binding::operand(1, &program.operands),
+                chunk.of(Resource::Operand(2), dtype.size()),
+            ];
+            let params = Params { len: chunk.len as u32, first: chunk.first as u32, n: n as u32 };
+            program.dispatch(kernel, &params, bindings, Grid::fold(workgroups(chunk.len)));
+        }
+        Ok(program)
+    }
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl<Q: Code> Op<$t> for Dequantize<Q> {
+            type Operands = (In<Q>, In<f32>, Out<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.lower_as(<$t>::DTYPE, profile)
+            }
+        }
+    )*};
+}
+op!(f32, f16);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "dequantize",
+    about: "elements of bytes and their scales",
+    inputs: "q i8 or u8 (..., n), scale f32: of each row, of all, or of each group",
+    keys: "kind int8/fp8",
+    variants: Dequantize::<i8>::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for (rows, n) in [(3, 5), (2, 6), (4, 8)] {
+        let (int8, fp8) = (Dequantize::<i8>::new(rows, n), Dequantize::<u8>::new(rows, n));
+        for scales in [Scales::Row, Scales::Tensor] {
+            let (int8, fp8) = (int8.clone().scales(scales), fp8.clone().scales(scales));
+            let (int8, fp8) = (int8.variant(variant), fp8.variant(variant));
+            programs.extend([Op::<f32>::lower(&int8, profile)?, Op::<f16>::lower(&int8, profile)?]);
+            programs.extend([Op::<f32>::lower(&fp8, profile)?, Op::<f16>::lower(&fp8, profile)?]);
+        }
+    }
+    Ok(programs)
+}

@@ -1,0 +1,600 @@
+//! The product of matrices of signed bytes.
+
+use crate::dense::{
+    Activation, Form, GemmParams as Params, Steps, Tile, check_operand, dispatch_flop, tiles,
+};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program,
+    Requires, Source, Variant, choose, kernel_params,
+};
+use crate::shader::{Fragment, Spec};
+use crate::shape::elements;
+use half::f16;
+
+/// Matrix product of signed bytes with sums of `i32`: `C = A B`, or scaled, with a bias and an activation.
+///
+/// # Shapes
+/// `a` is m x k, `b` is k x n, or n x k with [`trans_b`](Self::trans_b), C is m x n, all row-major. Operands are `a`,
+/// `b`, `c`, in this order. [`scaled`](Self::scaled) adds `a_scale`, m elements, and `b_scale`, n elements, before `c`,
+/// as [`Quantize`](super::Quantize) of rows gives them for A and for a transposed B:
+/// `C[i, j] = activation(a_scale[i] b_scale[j] sum + bias[j])`, of `f32` or [`f16`](half::f16). Any extent may be 0.
+/// `c` must be a wgpu buffer of its own.
+///
+/// # Precision and determinism
+/// Sums are exact: k is at most 131071, so that even 128 * 128 k is an `i32`. Scaled, the sum is rounded to f32, and
+/// each of two products and the sum with the bias once more;
+/// [`reference::gemm_int8_bound`](crate::reference::gemm_int8_bound) is the bound. Same device, same bits.
+///
+/// # Cost
+/// 2 m n k operations; each operand once. A factor whose rows run along k, of whole words, is read as it is; another
+/// (a `b` that is not transposed, or k no multiple of 4) is packed to scratch of its size first, in a pass: weights are
+/// best kept n x k.
+///
+/// # Variants
+/// `naive` reads a row and a column for each element; `tiled` shares tiles through workgroup memory; `register` has
+/// sums in registers; `double` too, with the loads of the next tile on their way meanwhile. All multiply four bytes at a
+/// time by `dot4I8Packed`: one instruction where the device has it, and right on all. `auto`, the default, chooses by
+/// shape and device. [`tile`](Self::tile) and [`thread_tile`](Self::thread_tile) set what they leave open.
+///
+/// # Errors
+/// [`TooLarge`](crate::ErrorKind::TooLarge): k above 131071, an operand above the largest binding or buffer, a tile above
+/// the workgroup limits; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, a tile that the variant does not
+/// have; [`Unsupported`](crate::ErrorKind::Unsupported): a C of `f16` on a device without SHADER_F16.
+///
+/// # Algorithm
+/// As [`Gemm`](crate::Gemm), whose kernels these are with words of four bytes for elements:
+/// `shaders/dense/gemm_naive.wgsl`, `gemm_tiled.wgsl` and `src/dense/gemm/register.rs`, with
+/// `shaders/quantize/gemm_int8_end.wgsl`.
+///
+/// # Example
+/// ```
+/// use half::f16;
+/// use tilework::Activation;
+/// use tilework::program::{DeviceProfile, Op};
+/// use tilework::quantize::GemmInt8;
+///
+/// let product = GemmInt8::new(64, 1536, 384).trans_b(true);
+/// assert_eq!(product.lower(&DeviceProfile::h100())?.operands.len(), 3);
+/// // A layer: scales of rows of both, a bias, an activation.
+/// let layer = product.scaled().activation(Activation::Gelu).with_bias();
+/// let program = Op::<f16>::lower(&layer, &DeviceProfile::h100())?;
+/// let names: Vec<_> = program.operands.iter().map(|o| o.name).collect();
+/// assert_eq!(names, ["a", "b", "a_scale", "b_scale", "bias", "c"]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct GemmInt8 {
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    pub(crate) trans_b: bool,
+    tile: Option<[u32; 3]>,
+    thread: Option<[u32; 2]>,
+    variant: String,
+}
+
+/// [`GemmInt8`] with scales of rows of A and columns of B: operands `a`, `b`, `a_scale`, `b_scale`, `c`.
+///
+/// Made by [`GemmInt8::scaled`]; all that [`GemmInt8`] says holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GemmInt8Scaled {
+    gemm: GemmInt8,
+    activation: Activation,
+}
+
+/// [`GemmInt8Scaled`] with a bias of columns: operands `a`, `b`, `a_scale`, `b_scale`, `bias`, `c`.
+///
+/// Made by [`GemmInt8Scaled::with_bias`]; all that [`GemmInt8`] says holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GemmInt8Bias {
+    scaled: GemmInt8Scaled,
+}
+
+impl GemmInt8Scaled {
+    /// The product without scales.
+    pub fn gemm(&self) -> &GemmInt8 {
+        &self.gemm
+    }
+
+    /// The function applied to each element of C before it is stored; none by default.
+    #[must_use]
+    pub fn activation(mut self, activation: Activation) -> Self {
+        self.activation = activation;
+        self
+    }
+
+    /// What is applied to each element.
+    pub fn activates(&self) -> Activation {
+        self.activation
+    }
+
+    /// The same with a bias for each column of C; `bias`, of f32, becomes the fifth operand. Call it last.
+    #[must_use]
+    pub fn with_bias(self) -> GemmInt8Bias {
+        GemmInt8Bias { scaled: self }
+    }
+}
+
+impl GemmInt8Bias {
+    /// The product without the bias.
+    pub fn scaled(&self) -> &GemmInt8Scaled {
+        &self.scaled
+    }
+}
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "one invocation reads a row of A and a column of B for one element of C"),
+    Variant::portable("tiled", "a workgroup shares tiles of A and B through workgroup memory"),
+    Variant::portable("register", "sums in registers, tiles of both factors staged through workgroup memory"),
+    Variant::portable(
+        "double",
+        "the same with two tiles in workgroup memory, the next one on its way meanwhile",
+    ),
+];
+
+/// The longest sum that no i32 overflows with.
+const MOST_K: usize = 131_071;
+
+kernel_params! {
+    struct PackParams {
+        k: u32,
+        n: u32,
+        ld: u32,
+        words: u32,
+    }
+}
+
+/// Invocations of a workgroup that packs.
+const WORKGROUP_SIZE: u64 = 256;
+
+/// How C is divided: the tile of a workgroup, k in words, and what one invocation computes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Division {
+    tile: Tile,
+    thread: [u32; 2],
+}
+
+const fn division(tile: [u32; 3], thread: [u32; 2]) -> Division {
+    let [m, n, k] = tile;
+    Division { tile: Tile { m, n, k }, thread }
+}
+
+/// For cards, largest first.
+const CARD: &[Division] =
+    &[division([128, 128, 8], [8, 8]), division([64, 64, 8], [8, 4]), division([32, 32, 16], [4, 4])];
+/// For GPUs of which less is known.
+const GPU: &[Division] = &[division([64, 64, 8], [8, 4]), division([32, 32, 8], [4, 4])];
+/// For processors, which compile slowly.
+const CPU: &[Division] = &[division([16, 16, 4], [4, 4])];
+/// What every WebGPU device runs.
+const TILED: Division = division([16, 16, 16], [1, 1]);
+
+/// Products up to which a GPU is not even filled.
+const TINY: usize = 1 << 15;
+
+/// How C comes about of sums.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    result: DType,
+    scaled: bool,
+    bias: bool,
+    activation: Activation,
+}
+
+/// A factor as kernels read it.
+struct Factor {
+    binding: Binding,
+    /// Words from a row to the next.
+    ld: u32,
+    /// Whether it is bound as vectors of four words.
+    fours: bool,
+}
+
+impl GemmInt8 {
+    /// The product of an m x k and a k x n matrix.
+    pub fn new(m: usize, n: usize, k: usize) -> Self {
+        Self { m, n, k, trans_b: false, tile: None, thread: None, variant: "auto".into() }
+    }
+
+    /// Whether `b` is stored n x k.
+    #[must_use]
+    pub fn trans_b(mut self, trans_b: bool) -> Self {
+        self.trans_b = trans_b;
+        self
+    }
+
+    /// Sides of the tiles: a workgroup computes `tile_m` x `tile_n` elements of C, `tile_k` steps of k at a time, a
+    /// multiple of 4 (of 16 for `register` and `double`); by default what suits device and shape.
+    #[must_use]
+    pub fn tile(mut self, tile_m: u32, tile_n: u32, tile_k: u32) -> Self {
+        self.tile = Some([tile_m, tile_n, tile_k]);
+        self
+    }
+
+    /// Rows and columns of C that one invocation of `register` and `double` computes: multiples of 4 up to 16, of which
+    /// the tile is made; by default 4 x 4 of a tile that is asked for.
+    #[must_use]
+    pub fn thread_tile(mut self, rows: u32, columns: u32) -> Self {
+        self.thread = Some([rows, columns]);
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// The same with a scale for each row of A and each column of B; `a_scale` and `b_scale` become the third and fourth
+    /// operand, and C is of floats. Call it after all that belongs to the product.
+    #[must_use]
+    pub fn scaled(self) -> GemmInt8Scaled {
+        GemmInt8Scaled { gemm: self, activation: Activation::None }
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// The shape, for texts.
+    fn name(&self) -> String {
+        format!("gemm-int8 {} x {} x {}", self.m, self.n, self.k)
+    }
+
+    /// Words along k. What is packed anyway goes on with zeros up to a whole vector of four.
+    fn words(&self) -> usize {
+        if self.k.is_multiple_of(4) { self.k / 4 } else { self.k.div_ceil(16) * 4 }
+    }
+
+    fn lower_as(&self, end: End, profile: &DeviceProfile) -> Result<Program> {
+        let (name, [m, n, k]) = (self.name(), [self.m, self.n, self.k]);
+        let f16 = end.result == DType::F16;
+        if let Some(missing) = (Requires { f16, ..Requires::NOTHING }).missing(profile) {
+            return Err(err!(
+                Unsupported,
+                "{name}: a C of f16 needs {missing}, which {} does not have; take f32",
+                profile.name
+            ));
+        }
+        if k > MOST_K {
+            return Err(err!(
+                TooLarge,
+                "{name}: sums of {k} products of bytes may overflow i32; k is at most {MOST_K}; add up the products of \
+                 parts of k"
+            ));
+        }
+        let read = |name, dtype, len| Operand { name, dtype, len, access: Access::Read };
+        let mut operands = vec![
+            read("a", DType::I8, elements(&name, "a", &[m, k])?),
+            read("b", DType::I8, elements(&name, "b", &[k, n])?),
+        ];
+        if end.scaled {
+            operands.extend([read("a_scale", DType::F32, m), read("b_scale", DType::F32, n)]);
+        }
+        if end.bias {
+            operands.push(read("bias", DType::F32, n));
+        }
+        let len = elements(&name, "c", &[m, n])?;
+        operands.push(Operand { name: "c", dtype: end.result, len, access: Access::Write });
+        for operand in &operands {
+            check_operand(&name, operand, profile, "compute C in blocks of rows and columns, a call each")?;
+        }
+        let (variant, mut why) =
+            choose("gemm-int8", &self.variant, VARIANTS, profile, || self.policy(profile))?;
+        let division = self.division(variant.name, profile)?;
+        let Division { tile, thread: [rows, columns] } = division;
+        if variant.name != "naive" {
+            why = format!("{why}; tile {} x {} x {} by {rows} x {columns}", tile.m, tile.n, 4 * tile.k);
+        }
+        let mut program = Program::new("gemm-int8", variant.name, why);
+        program.cost = Cost {
+            flop: 2.0 * m as f64 * n as f64 * k as f64,
+            bytes: operands.iter().map(|o| o.bytes() as f64).sum(),
+        };
+        program.operands = operands;
+        if m > 0 && n > 0 {
+            self.product(&mut program, variant.name, division, end, profile)?;
+        }
+        Ok(program)
+    }
+
+    /// Which variant, and why.
+    fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
+        let words = self.words();
+        if profile.is_cpu() && (self.m.min(self.n) < 32 || words < 8) || words == 0 {
+            ("naive", "too small for tiles to pay their barriers".into())
+        } else if self.m.saturating_mul(self.n).saturating_mul(words) <= TINY {
+            ("naive", "too few products for tiles to pay".into())
+        } else {
+            ("double", "sums in registers use each word in workgroup memory several times".into())
+        }
+    }
+
+    /// The division of C that was asked for, or that suits; checked.
+    fn division(&self, variant: &str, profile: &DeviceProfile) -> Result<Division> {
+        let registers = matches!(variant, "register" | "double");
+        let suits = if registers { self.suits(profile) } else { TILED };
+        if self.tile.is_none() && self.thread.is_none() || variant == "naive" {
+            return Ok(suits);
+        }
+        let [m, n, k] = self.tile.unwrap_or([suits.tile.m, suits.tile.n, 4 * suits.tile.k]);
+        let one = if registers { [4, 4] } else { [1, 1] };
+        let [rows, columns] = self.thread.unwrap_or(if self.tile.is_some() { one } else { suits.thread });
+        let name = format!("{}: the tile {m} x {n} x {k} by {rows} x {columns} of `{variant}`", self.name());
+        let four = |x: u32| x.is_multiple_of(4) && (4..=16).contains(&x);
+        let right = if registers {
+            four(rows) && four(columns) && k.is_multiple_of(16) && m % rows == 0 && n % columns == 0
+        } else {
+            [rows, columns] == [1, 1] && k.is_multiple_of(4)
+        };
+        if !right || m == 0 || n == 0 || k == 0 {
+            let has = if registers {
+                "threads compute multiples of 4 up to 16 by such, the tile is made of whole ones, and its last side is a \
+                 multiple of 16"
+            } else {
+                "threads compute 1 x 1, and the last side is a multiple of 4"
+            };
+            return Err(err!(InvalidArgument, "{name} is none: {has}; no side is 0"));
+        }
+        let division = Division { tile: Tile { m, n, k: k / 4 }, thread: [rows, columns] };
+        let limits = &profile.limits;
+        let (invocations, bytes) = if registers {
+            let form = self.form(variant, division, [false, false], profile);
+            (u64::from(form.invocations()), form.workgroup_bytes())
+        } else {
+            let [m, n, k] = [m, n, k].map(u64::from);
+            (m * n, k * (m + (n | 1)))
+        };
+        if invocations > limits.max_invocations.into() || bytes > limits.max_workgroup_bytes.into() {
+            return Err(err!(
+                TooLarge,
+                "{name} wants {invocations} invocations and {bytes} bytes of workgroup memory; {} has {} and {}; take \
+                 smaller sides",
+                profile.name,
+                limits.max_invocations,
+                limits.max_workgroup_bytes
+            ));
+        }
+        Ok(division)
+    }
+
+    /// The largest division that fits the device and of which there are enough to fill it.
+    fn suits(&self, profile: &DeviceProfile) -> Division {
+        let (rows, fill) = match profile.class {
+            DeviceClass::Cpu => (CPU, 1),
+            DeviceClass::Discrete => (CARD, 120 * 256),
+            _ => (GPU, 32 * 256),
+        };
+        let fits = |d: &&Division| {
+            let form = self.form("double", **d, [false, false], profile);
+            form.invocations() <= profile.limits.max_invocations
+                && form.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into()
+        };
+        let fills = |d: &&Division| {
+            let Tile { m, n, .. } = d.tile;
+            let tiles = self.m.div_ceil(m as usize).saturating_mul(self.n.div_ceil(n as usize));
+            tiles.saturating_mul((m / d.thread[0] * (n / d.thread[1])) as usize) >= fill
+        };
+        *rows.iter().filter(fits).find(fills).unwrap_or(&rows[rows.len() - 1])
+    }
+
+    /// What a register-tiled kernel is written for.
+    fn form(&self, variant: &str, division: Division, fours: [bool; 2], profile: &DeviceProfile) -> Form {
+        Form {
+            tile: division.tile,
+            thread: division.thread,
+            double: variant == "double",
+            unrolled: true,
+            vectors: profile.backend == "vulkan",
+            trans_a: false,
+            trans_b: self.trans_b,
+            vec_a: fours[0],
+            vec_b: fours[1],
+            steps: Steps::of(self.words(), division.tile),
+            products: None,
+            bytes: true,
+            walked: None,
+        }
+    }
+
+    fn product(
+        &self,
+        program: &mut Program,
+        variant: &'static str,
+        division: Division,
+        end: End,
+        profile: &DeviceProfile,
+    ) -> Result<()> {
+        let (name, tile) = (self.name(), division.tile);
+        let a = self.factor(program, 0, [self.m, self.k], false, profile)?;
+        let b_shape = if self.trans_b { [self.n, self.k] } else { [self.k, self.n] };
+        let b = self.factor(program, 1, b_shape, !self.trans_b, profile)?;
+        let registers = matches!(variant, "register" | "double");
+        let mut spec = Spec::new()
+            .alias("T", "u32")
+            .alias("F", "u32")
+            .alias("S", "i32")
+            .alias(
+                "R",
+                match end.result {
+                    DType::F16 => "f16",
+                    DType::F32 => "f32",
+                    _ => "i32",
+                },
+            )
+            .flag("F16", end.result == DType::F16)
+            .flag("SCALED", end.scaled)
+            .flag("BIAS", end.bias)
+            .constant("C_BINDING", program.operands.len() as u32)
+            .constant("TILE_M", tile.m)
+            .constant("TILE_N", tile.n)
+            .slot("epilogue", Fragment::Library("quantize/gemm_int8_end"))
+            .slot("activation", Fragment::Library(end.activation.fragment()));
+        spec = if registers {
+            let whole = self.m.is_multiple_of(tile.m as usize) && self.n.is_multiple_of(tile.n as usize);
+            spec.flag("WHOLE_TILES", whole)
+                .flag("VEC_A", a.fours)
+                .flag("VEC_B", b.fours)
+                .flag("VEC_C", self.n.is_multiple_of(4))
+        } else {
+            spec.flag("TRANS_B", self.trans_b)
+                .slot("multiply", Fragment::Library("quantize/gemm_int8_multiply"))
+        };
+        let kernel = match variant {
+            "naive" => Kernel::library("dense/gemm_naive", "gemm_naive", spec),
+            "tiled" => Kernel::library("dense/gemm_tiled", "gemm_tiled", spec.constant("TILE_K", tile.k)),
+            _ => {
+                let form = self.form(variant, division, [a.fours, b.fours], profile);
+                let source = Source::Text { name: form.name().into(), text: form.text().into() };
+                Kernel { source, spec, entry: form.entry(), trusted: true }
+            }
+        };
+        let kernel = program.kernel(kernel);
+        let mut bindings = vec![a.binding, b.binding];
+        bindings.extend((2..program.operands.len()).map(|i| Binding::operand(i, &program.operands)));
+        let tiles_n = tiles(&name, "n", self.n, tile.n)?;
+        let params = Params {
+            m: self.m as u32,
+            n: self.n as u32,
+            k: self.words() as u32,
+            lda: a.ld,
+            ldb: b.ld,
+            ldc: self.n as u32,
+            first_tile: 0,
+            tiles: 0,
+            tiles_n,
+            first_k: 0,
+            end_k: self.words() as u32,
+            slice_k: 0,
+            slices: 1,
+            alpha: 1.0,
+            beta: 0.0,
+            batch: 1,
+            stride_a: 0,
+            stride_b: 0,
+            stride_c: 0,
+        };
+        let all = u64::from(tiles(&name, "m", self.m, tile.m)?) * u64::from(tiles_n);
+        let of_tile = 2 * u64::from(tile.m) * u64::from(tile.n) * self.words().max(1) as u64;
+        let band = (dispatch_flop(profile.class) / of_tile).clamp(1, 1 << 31);
+        for first in (0..all).step_by(band as usize) {
+            let count = band.min(all - first);
+            let params = Params { first_tile: first as u32, tiles: count as u32, ..params };
+            program.dispatch(kernel, &params, bindings.clone(), Grid::fold(count));
+        }
+        Ok(())
+    }
+
+    /// A factor of words along k: as it is stored, or packed by a pass. `columns`: stored rows do not run along k.
+    fn factor(
+        &self,
+        program: &mut Program,
+        operand: usize,
+        [rows, length]: [usize; 2],
+        columns: bool,
+        profile: &DeviceProfile,
+    ) -> Result<Factor> {
+        let words = self.words();
+        if !columns && self.k.is_multiple_of(4) {
+            let binding = Binding::operand(operand, &program.operands);
+            return Ok(Factor { binding, ld: words as u32, fours: words.is_multiple_of(4) });
+        }
+        let (lines, ld) = if columns { (words, length) } else { (rows, words) };
+        let fours = ld.is_multiple_of(4);
+        let bytes = 4 * lines as u64 * ld as u64;
+        let limit = profile.limits.max_storage_binding;
+        if bytes > limit {
+            return Err(err!(
+                TooLarge,
+                "{}: {} packed along k has {bytes} bytes, above the {limit} of the largest storage binding of {}; \
+                 compute C in blocks of rows and columns, a call each",
+                self.name(),
+                program.operands[operand].name,
+                profile.name
+            ));
+        }
+        let binding = program.scratch(bytes);
+        let turned = columns && fours;
+        let spec = Spec::new().flag("COLUMNS", columns).flag("FOURS", turned);
+        let kernel = program.kernel(Kernel::library("quantize/gemm_int8_pack", "pack_bytes", spec));
+        let all = (lines * ld) as u64 / if turned { 4 } else { 1 };
+        let params = PackParams { k: self.k as u32, n: length as u32, ld: ld as u32, words: all as u32 };
+        let input = Binding::operand(operand, &program.operands);
+        program.dispatch(kernel, &params, vec![input, binding], Grid::fold(all.div_ceil(WORKGROUP_SIZE)));
+        Ok(Factor { binding, ld: ld as u32, fours })
+    }
+}
+
+impl Op<i32> for GemmInt8 {
+    type Operands = (In<i8>, In<i8>, Out<i32>);
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let end = End { result: DType::I32, scaled: false, bias: false, activation: Activation::None };
+        self.lower_as(end, profile)
+    }
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for GemmInt8Scaled {
+            type Operands = (In<i8>, In<i8>, In<f32>, In<f32>, Out<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                let end = End { result: <$t>::DTYPE, scaled: true, bias: false, activation: self.activation };
+                self.gemm.lower_as(end, profile)
+            }
+        }
+
+        impl Op<$t> for GemmInt8Bias {
+            type Operands = (In<i8>, In<i8>, In<f32>, In<f32>, In<f32>, Out<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                let GemmInt8Scaled { gemm, activation } = &self.scaled;
+                let end = End { result: <$t>::DTYPE, scaled: true, bias: true, activation: *activation };
+                gemm.lower_as(end, profile)
+            }
+        }
+    )*};
+}
+op!(f32, f16);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "gemm-int8",
+    about: "C = A B of signed bytes, summed in i32",
+    inputs: "a i8 (m,k), b i8 (k,n)",
+    keys: "",
+    variants: GemmInt8::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for trans_b in [false, true] {
+        for (m, n, k) in [(64, 64, 64), (5, 7, 9), (6, 8, 20), (33, 36, 128)] {
+            let gemm = GemmInt8::new(m, n, k).trans_b(trans_b).variant(variant);
+            programs.push(gemm.lower(profile)?);
+            for activation in if k == 9 { &Activation::ALL[..] } else { &[] } {
+                let scaled = gemm.clone().scaled().activation(*activation);
+                programs.push(Op::<f32>::lower(&scaled, profile)?);
+                programs.push(Op::<f32>::lower(&scaled.clone().with_bias(), profile)?);
+                if profile.features.f16 {
+                    programs.push(Op::<f16>::lower(&scaled.with_bias(), profile)?);
+                }
+            }
+            let layer = gemm.scaled().with_bias();
+            programs.push(Op::<f32>::lower(&layer, profile)?);
+            if profile.features.f16 {
+                programs.push(Op::<f16>::lower(&layer, profile)?);
+            }
+        }
+    }
+    // Kernels of the size that the device gets by itself.
+    for side in [256, 1 << 12] {
+        programs.push(GemmInt8::new(side, side, 64).trans_b(true).variant(variant).lower(profile)?);
+    }
+    Ok(programs)
+}

@@ -1,0 +1,23 @@
+//! Fewer bits an element: matrices of bytes with scales, and their products.
+//!
+//! | want | take |
+//! |---|---|
+//! | floats as bytes, with a scale of each row, group, or all | [`Quantize`] |
+//! | floats of bytes and scales | [`Dequantize`] |
+//! | the product of matrices of bytes, with scales, bias and activation | [`GemmInt8`] |
+
+mod codes;
+mod dequantize;
+mod gemm_int8;
+#[allow(clippy::module_inception, reason = "an op has a file of its name")]
+mod quantize;
+
+pub use codes::{Code, Scales};
+pub use dequantize::Dequantize;
+pub use gemm_int8::{GemmInt8, GemmInt8Bias, GemmInt8Scaled};
+pub use quantize::{Quantize, QuantizeBy};
+
+use crate::program::OpInfo;
+
+/// The ops of this family.
+pub const OPS: &[OpInfo] = &[quantize::INFO, dequantize::INFO, gemm_int8::INFO];

@@ -1,0 +1,41 @@
+//! Bytes and scales to elements.
+
+use super::number::spread;
+use super::{Number, fp8_value};
+use crate::quantize::{Code, Dequantize};
+
+/// The number that a code stands for.
+pub fn code_value<Q: Code>(code: Q) -> f32 {
+    let byte: u8 = bytemuck::cast(code);
+    if Q::NAME == "fp8" { fp8_value(byte) } else { f32::from(byte as i8) }
+}
+
+/// What `output` holds after `op`.
+pub fn dequantize<Q: Code, T: Number>(op: &Dequantize<Q>, x: &[Q], scale: &[f32]) -> Vec<T> {
+    products(op, x, scale).map(T::from_f64).collect()
+}
+
+/// How far from [`dequantize`] each element may be after the op ran: a product is rounded.
+pub fn dequantize_bound<Q: Code, T: Number>(op: &Dequantize<Q>, x: &[Q], scale: &[f32]) -> Vec<f64> {
+    products(op, x, scale).map(|y| spread(T::from_f64(y), y, 2f64.powi(-23) * y.abs())).collect()
+}
+
+fn products<Q: Code>(op: &Dequantize<Q>, x: &[Q], scale: &[f32]) -> impl Iterator<Item = f64> {
+    let spans = x.chunks(op.span().max(1)).zip(scale);
+    spans.flat_map(|(span, scale)| span.iter().map(|x| f64::from(code_value(*x)) * f64::from(*scale)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_codes_times_scales() {
+        let op = Dequantize::<i8>::new(2, 2);
+        assert_eq!(dequantize::<i8, f32>(&op, &[1, -128, 0, 127], &[0.5, 2.0]), [0.5, -64.0, 0.0, 254.0]);
+        let op = Dequantize::<u8>::new(1, 3);
+        let got = dequantize::<u8, f32>(&op, &[0x38, 0xfe, 0xff], &[2.0]);
+        assert!(got[..2] == [2.0, -896.0] && got[2].is_nan(), "{got:?}");
+        assert!(dequantize_bound::<u8, f32>(&op, &[0x38, 0xfe, 0], &[0.1])[0] < 1e-7);
+    }
+}

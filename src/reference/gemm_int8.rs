@@ -1,0 +1,81 @@
+//! The product of matrices of signed bytes.
+
+use super::activation::activation_errors;
+use super::number::spread;
+use super::{Number, activate};
+use crate::quantize::{GemmInt8, GemmInt8Scaled};
+
+/// What `c` holds after `op`: the sums of products. An operand that is shorter than `op` says counts as 0 beyond its end.
+pub fn gemm_int8(op: &GemmInt8, a: &[i8], b: &[i8]) -> Vec<i32> {
+    let at = |x: &[i8], i: usize| i32::from(x.get(i).copied().unwrap_or(0));
+    let b_at = |i: usize, j: usize| if op.trans_b { j * op.k + i } else { i * op.n + j };
+    let sum = |i: usize, j: usize| (0..op.k).map(|q| at(a, i * op.k + q) * at(b, b_at(q, j))).sum();
+    (0..op.m).flat_map(|i| (0..op.n).map(move |j| (i, j))).map(|(i, j)| sum(i, j)).collect()
+}
+
+/// What `c` holds after `op`, not rounded: `activation(a_scale b_scale sum + bias)`; `bias` has an element for each
+/// column of C.
+pub fn gemm_int8_scaled(
+    op: &GemmInt8Scaled,
+    (a, b): (&[i8], &[i8]),
+    (a_scale, b_scale): (&[f32], &[f32]),
+    bias: Option<&[f32]>,
+) -> Vec<f64> {
+    each(op, (a, b), (a_scale, b_scale), bias).map(|(x, _)| activate(op.activates(), x)).collect()
+}
+
+/// How far from [`gemm_int8_scaled`] each element of `c` may be after `op` ran: the sum is rounded, the product of the
+/// scales, that times the sum, and the sum with the bias. What is subnormal may be 0.
+pub fn gemm_int8_bound<R: Number>(
+    op: &GemmInt8Scaled,
+    (a, b): (&[i8], &[i8]),
+    (a_scale, b_scale): (&[f32], &[f32]),
+    bias: Option<&[f32]>,
+) -> Vec<f64> {
+    let (slope, own) = activation_errors(op.activates());
+    let bound = |(x, terms): (f64, f64)| {
+        let y = activate(op.activates(), x);
+        let error = slope * 4.0 * 2f64.powi(-23) * terms + own * (1.0 + y.abs()) + 2f64.powi(-126);
+        let want = R::from_f64(y);
+        spread(want, y, error) + (want.to_f64() - y).abs()
+    };
+    each(op, (a, b), (a_scale, b_scale), bias).map(bound).collect()
+}
+
+/// Each element before the activation, and the sum of the magnitudes of its terms.
+fn each<'a>(
+    op: &'a GemmInt8Scaled,
+    (a, b): (&[i8], &[i8]),
+    (a_scale, b_scale): (&'a [f32], &'a [f32]),
+    bias: Option<&'a [f32]>,
+) -> impl Iterator<Item = (f64, f64)> {
+    let gemm = op.gemm();
+    gemm_int8(gemm, a, b).into_iter().enumerate().map(move |(at, sum)| {
+        let (i, j) = (at / gemm.n, at % gemm.n);
+        let product = f64::from(a_scale[i]) * f64::from(b_scale[j]) * f64::from(sum);
+        let bias = bias.map_or(0.0, |bias| f64::from(bias[j]));
+        (product + bias, product.abs() + bias.abs())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Activation;
+
+    #[test]
+    fn sums_and_scales_are_those_by_hand() {
+        // [1 -2; 3 4] [5 6; 7 -8]
+        let (a, b) = ([1, -2, 3, 4], [5, 6, 7, -8]);
+        let op = GemmInt8::new(2, 2, 2);
+        assert_eq!(gemm_int8(&op, &a, &b), [-9, 22, 43, -14]);
+        assert_eq!(gemm_int8(&op.clone().trans_b(true), &a, &b), [-7, 23, 39, -11]);
+        let layer = op.scaled().activation(Activation::Relu);
+        let scales = (&[0.5, 2.0][..], &[1.0, 0.25][..]);
+        let got = gemm_int8_scaled(&layer, (&a, &b), scales, Some(&[5.0, -1.0]));
+        assert_eq!(got, [0.5, 1.75, 91.0, 0.0]);
+        let bound = gemm_int8_bound::<f32>(&layer, (&a, &b), scales, None);
+        assert!(bound.iter().all(|x| (1e-9..1e-3).contains(x)), "{bound:?}");
+        assert_eq!(gemm_int8(&GemmInt8::new(1, 1, 0), &[], &[]), [0]);
+    }
+}

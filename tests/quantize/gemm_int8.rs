@@ -1,0 +1,183 @@
+//! Every variant of `GemmInt8` against the reference.
+
+use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
+use half::f16;
+use tilework::prelude::*;
+use tilework::program::{DeviceProfile, In, Op, Out};
+use tilework::quantize::{GemmInt8, GemmInt8Bias, GemmInt8Scaled};
+use tilework::reference::{Number, gemm_int8, gemm_int8_bound, gemm_int8_scaled};
+use tilework::{Activation, ErrorKind};
+
+fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(GemmInt8::variants().iter().map(|v| v.name))
+}
+
+fn run(device: &Device, op: &GemmInt8, a: &[i8], b: &[i8], len: usize) -> Vec<i32> {
+    let gpu = &device.gpu;
+    let (a, b) = (gpu.upload(a).unwrap(), gpu.upload(b).unwrap());
+    let c = gpu.alloc::<i32>(len).unwrap();
+    let mut rec = gpu.recorder();
+    op.plan::<i32>(gpu).unwrap().record(&mut rec, &a, &b, &c).unwrap();
+    rec.submit().unwrap();
+    c.read().unwrap()
+}
+
+/// Around the sides of tiles; k of whole vectors, of whole words, and not.
+const SHAPES: [(usize, usize, usize); 9] = [
+    (1, 1, 1),
+    (3, 5, 7),
+    (16, 16, 64),
+    (17, 15, 33),
+    (20, 36, 20),
+    (33, 40, 80),
+    (5, 130, 129),
+    (64, 64, 256),
+    (130, 7, 12),
+];
+
+#[test]
+fn sums_are_exact_in_every_shape() {
+    let mut random = Random::new(3);
+    for device in devices() {
+        let shapes = if device.main { &SHAPES[..] } else { &SHAPES[1..4] };
+        for &(m, n, k) in shapes {
+            let (a, b) = (random.elements::<i8>(m * k), random.elements::<i8>(k * n));
+            for trans_b in [false, true] {
+                let op = GemmInt8::new(m, n, k).trans_b(trans_b);
+                let want = gemm_int8(&op, &a, &b);
+                for variant in names() {
+                    let got = run(device, &op.clone().variant(variant), &a, &b, m * n);
+                    assert_eq!(got, want, "{}: {variant} {m} x {n} x {k}, {trans_b}", device.label);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_at_the_edge_of_i32_are_exact() {
+    for device in devices() {
+        let k = 131_071;
+        let op = GemmInt8::new(1, 2, k).trans_b(true);
+        let b = [vec![-128; k], vec![127; k]].concat();
+        for variant in names() {
+            let got = run(device, &op.clone().variant(variant), &vec![-128; k], &b, 2);
+            assert_eq!(got, [16384 * 131_071, -16256 * 131_071], "{}: {variant}", device.label);
+        }
+    }
+}
+
+/// A product with scales, and with a bias too.
+fn check_scaled<T: Number>(device: &Device, op: &GemmInt8Scaled, (m, n, k): (usize, usize, usize))
+where
+    GemmInt8Scaled: Op<T, Operands = (In<i8>, In<i8>, In<f32>, In<f32>, Out<T>)>,
+    GemmInt8Bias: Op<T, Operands = (In<i8>, In<i8>, In<f32>, In<f32>, In<f32>, Out<T>)>,
+{
+    let mut random = Random::new((m * n + k) as u64);
+    let gpu = &device.gpu;
+    let (a, b) = (random.elements::<i8>(m * k), random.elements::<i8>(k * n));
+    let small = |x: Vec<f32>| x.into_iter().map(|x| 0.002 * x).collect::<Vec<_>>();
+    let (a_scale, b_scale) = (random.elements::<f32>(m), small(random.elements::<f32>(n)));
+    let bias = random.elements::<f32>(n);
+    let (da, db) = (gpu.upload(&a).unwrap(), gpu.upload(&b).unwrap());
+    let (das, dbs) = (gpu.upload(&a_scale).unwrap(), gpu.upload(&b_scale).unwrap());
+    let dbias = gpu.upload(&bias).unwrap();
+    for shift in [None, Some(bias.as_slice())] {
+        let c = gpu.alloc::<T>(m * n).unwrap();
+        let mut rec = gpu.recorder();
+        if shift.is_none() {
+            op.plan::<T>(gpu).unwrap().record(&mut rec, &da, &db, &das, &dbs, &c).unwrap();
+        } else {
+            let plan = op.clone().with_bias().plan::<T>(gpu).unwrap();
+            plan.record(&mut rec, &da, &db, &das, &dbs, &dbias, &c).unwrap();
+        }
+        rec.submit().unwrap();
+        let want = gemm_int8_scaled(op, (&a, &b), (&a_scale, &b_scale), shift);
+        let bound = gemm_int8_bound::<T>(op, (&a, &b), (&a_scale, &b_scale), shift);
+        let what = format!("{}: {} {op:?}", device.label, T::DTYPE);
+        assert_close(&what, &numbers(&c.read().unwrap()), &want, &bound);
+    }
+}
+
+#[test]
+fn scaled_products_match_reference() {
+    for device in devices() {
+        for (shape, activation) in [
+            ((40, 36, 64), Activation::Gelu),
+            ((17, 15, 33), Activation::Tanh),
+            ((1, 9, 384), Activation::None),
+            ((3, 4, 0), Activation::Sigmoid),
+        ] {
+            let (m, n, k) = shape;
+            for variant in ["auto", "naive", "double"].into_iter().take(if k > 0 { 3 } else { 1 }) {
+                let op = GemmInt8::new(m, n, k).trans_b(true).variant(variant).scaled();
+                let op = op.activation(activation);
+                check_scaled::<f32>(device, &op, shape);
+                if device.gpu.profile().features.f16 {
+                    check_scaled::<f16>(device, &op, shape);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tiles_that_are_asked_for_match_reference() {
+    let Some(device) = devices().first() else { return };
+    let (m, n, k) = (70, 66, 100);
+    let mut random = Random::new(9);
+    let (a, b) = (random.elements::<i8>(m * k), random.elements::<i8>(k * n));
+    for (variant, tile, thread) in
+        [("tiled", [8, 12, 20], [1, 1]), ("register", [16, 32, 16], [4, 8]), ("double", [32, 32, 32], [8, 4])]
+    {
+        let op = GemmInt8::new(m, n, k).tile(tile[0], tile[1], tile[2]).thread_tile(thread[0], thread[1]);
+        let want = gemm_int8(&op, &a, &b);
+        assert_eq!(run(device, &op.variant(variant), &a, &b, m * n), want, "{variant}");
+    }
+}
+
+#[test]
+fn of_nothing_is_nothing() {
+    for device in devices() {
+        for (m, n, k) in [(0, 3, 4), (3, 0, 4), (2, 3, 0)] {
+            for trans_b in [false, true] {
+                let op = GemmInt8::new(m, n, k).trans_b(trans_b);
+                assert_eq!(run(device, &op, &vec![1; m * k], &vec![1; k * n], m * n), vec![0; m * n]);
+            }
+        }
+    }
+}
+
+#[test]
+fn refuses_what_it_cannot_do() {
+    let h100 = DeviceProfile::h100();
+    let kind = |op: GemmInt8| op.lower(&h100).unwrap_err().kind();
+    let new = || GemmInt8::new(64, 64, 64);
+    assert_eq!(kind(new().variant("fastest")), ErrorKind::InvalidArgument);
+    assert_eq!(kind(GemmInt8::new(1, 1, 131_072)), ErrorKind::TooLarge);
+    assert_eq!(kind(GemmInt8::new(usize::MAX, 2, 2)), ErrorKind::TooLarge);
+    assert_eq!(kind(GemmInt8::new(1 << 17, 1 << 17, 4)), ErrorKind::TooLarge);
+    for (tile, thread) in
+        [([64, 64, 8], [4, 4]), ([64, 64, 16], [6, 4]), ([60, 64, 16], [8, 4]), ([0, 64, 16], [4, 4])]
+    {
+        let op = new().variant("double").tile(tile[0], tile[1], tile[2]).thread_tile(thread[0], thread[1]);
+        assert_eq!(kind(op), ErrorKind::InvalidArgument, "{tile:?} {thread:?}");
+    }
+    assert_eq!(kind(new().variant("tiled").tile(16, 16, 6)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(new().variant("tiled").tile(64, 64, 16)), ErrorKind::TooLarge);
+    assert_eq!(kind(new().variant("double").tile(256, 256, 64)), ErrorKind::TooLarge);
+    let small = DeviceProfile::webgpu_defaults();
+    let e = Op::<f16>::lower(&new().scaled(), &small).unwrap_err();
+    assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("take f32"), "{e}");
+
+    let Some(gpu) = gpu() else { return };
+    let bytes = |n: usize| gpu.upload(&vec![1i8; n]).unwrap();
+    let (a, b, c) = (bytes(6), bytes(12), gpu.alloc::<i32>(8).unwrap());
+    let plan = GemmInt8::new(2, 4, 3).plan::<i32>(gpu).unwrap();
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &a, &b, &c).unwrap();
+    // An operand of another k.
+    assert_eq!(plan.record(&mut rec, &bytes(8), &b, &c).unwrap_err().kind(), ErrorKind::Shape);
+    assert_eq!(plan.record(&mut rec, &a, &bytes(16), &c).unwrap_err().kind(), ErrorKind::Shape);
+    rec.submit().unwrap();
+}
