@@ -51,6 +51,7 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("Div", |call| elementwise::fold(call, &ZipFn::Div)),
     ("Einsum", dense::einsum),
     ("Exp", |call| elementwise::map(call, &elementwise::exp())),
+    ("Gather", nn::gather),
     ("Gelu", elementwise::exact_gelu),
     ("Gemm", dense::gemm),
     ("GlobalAveragePool", |call| nn::global_pool(call, PoolKind::Average)),
