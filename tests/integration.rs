@@ -6,6 +6,7 @@ mod architecture;
 mod attention {
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]
     mod attention;
+    mod kv_append;
 }
 mod conformance;
 mod conv {
