@@ -11,6 +11,7 @@
 //! that must hold as well. What moves or compares elements, integers and positions are exact.
 
 mod array;
+mod attention;
 mod conv;
 mod dense;
 mod elementwise;
@@ -89,8 +90,12 @@ const OPERATORS: &[(&str, Runner)] = &[
 ];
 
 /// Those with several results.
-const WITH_SEVERAL_RESULTS: &[(&str, SeveralRunner)] =
-    &[("SoftmaxCrossEntropyLoss", nn::cross_entropy), ("TopK", top_k::top_k), ("Unique", primitives::unique)];
+const WITH_SEVERAL_RESULTS: &[(&str, SeveralRunner)] = &[
+    ("Attention", attention::attention),
+    ("SoftmaxCrossEntropyLoss", nn::cross_entropy),
+    ("TopK", top_k::top_k),
+    ("Unique", primitives::unique),
+];
 
 /// Those of which the first result is the op's; mean and inverse deviation of rows are none of ours.
 const FIRST_RESULT: &[(&str, Runner)] = &[("LayerNormalization", |call| nn::norm(call, false))];

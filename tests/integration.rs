@@ -6,6 +6,7 @@ mod architecture;
 mod attention {
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]
     mod attention;
+    mod kv_append;
 }
 mod conformance;
 mod conv {
@@ -43,6 +44,7 @@ mod examples {
     mod network;
 
     mod cnn;
+    mod decode;
     mod encoder;
     mod image;
     mod pagerank;

@@ -277,22 +277,20 @@ impl Attention {
     }
 
     /// Rows of k.
-    pub(crate) fn kv_rows(&self) -> Result<usize> {
-        let name = self.name();
+    fn kv_rows(&self, op: &str) -> Result<usize> {
         match self.paging {
-            None => elements(&name, "k", &[self.batch, self.kv_heads, self.keys]),
-            Some(Paging { tokens, pages }) => elements(&name, "k", &[pages, self.kv_heads, tokens]),
+            None => elements(op, "k", &[self.batch, self.kv_heads, self.keys]),
+            Some(Paging { tokens, pages }) => elements(op, "k", &[pages, self.kv_heads, tokens]),
         }
     }
 
     /// The shape, for texts.
-    pub(super) fn name(&self) -> String {
+    fn name(&self, op: &str) -> String {
         let Self { batch, heads, kv_heads, queries, keys, head_size, .. } = self;
-        format!("attention B{batch} H{heads} G{kv_heads} T{queries} S{keys} D{head_size}")
+        format!("{op} B{batch} H{heads} G{kv_heads} T{queries} S{keys} D{head_size}")
     }
 
-    fn check(&self) -> Result<()> {
-        let name = self.name();
+    fn check(&self, name: &str) -> Result<()> {
         let Self { heads, kv_heads, .. } = *self;
         for (what, extent) in [
             ("sequences (B)", self.batch),
@@ -307,7 +305,7 @@ impl Attention {
                     "{name}: the number of {what} is 0; every extent must be at least 1"
                 ));
             }
-            index_u32(&name, what, extent)?;
+            index_u32(name, what, extent)?;
         }
         if !heads.is_multiple_of(kv_heads) {
             return Err(err!(
@@ -355,29 +353,28 @@ impl Attention {
         Ok(())
     }
 
-    fn operands(&self, dtype: DType, kv: KvType) -> Result<Vec<Operand>> {
-        let name = self.name();
+    fn operands(&self, op: &str, dtype: DType, kv: KvType) -> Result<Vec<Operand>> {
         let read = |name, dtype, len| Operand { name, dtype, len, access: Access::Read };
-        let q = elements(&name, "q", &[self.batch, self.heads, self.queries, self.head_size])?;
-        let rows = self.kv_rows()?;
-        let kv_len = elements(&name, "k", &[rows, self.head_size])?;
+        let q = elements(op, "q", &[self.batch, self.heads, self.queries, self.head_size])?;
+        let rows = self.kv_rows(op)?;
+        let kv_len = elements(op, "k", &[rows, self.head_size])?;
         let mut operands =
             vec![read("q", dtype, q), read("k", kv.dtype(), kv_len), read("v", kv.dtype(), kv_len)];
         if kv.is_scaled() {
-            operands.push(read("scales", DType::F32, elements(&name, "scales", &[2, rows])?));
+            operands.push(read("scales", DType::F32, elements(op, "scales", &[2, rows])?));
         }
         if self.paging.is_some() {
             operands.push(read(
                 "table",
                 DType::U32,
-                elements(&name, "table", &[self.batch, self.pages_each()])?,
+                elements(op, "table", &[self.batch, self.pages_each()])?,
             ));
         }
         if self.lengths {
             operands.push(read("lengths", DType::U32, self.batch));
         }
         if let Some([batch, heads]) = self.mask {
-            let len = elements(&name, "mask", &[batch, heads, self.queries, self.keys])?;
+            let len = elements(op, "mask", &[batch, heads, self.queries, self.keys])?;
             operands.push(read("mask", DType::F32, len));
         }
         operands.push(Operand { name: "output", dtype, len: q, access: Access::Write });
@@ -405,18 +402,24 @@ impl Attention {
         }
     }
 
-    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
-        self.check()?;
+    /// Checks everything but the variant; the operands of an attention.
+    pub(super) fn prepare<'a>(
+        &'a self,
+        op: &'static str,
+        dtype: DType,
+        profile: &'a DeviceProfile,
+    ) -> Result<(Lowering<'a>, Vec<Operand>)> {
+        let name = self.name(op);
+        self.check(&name)?;
         let kv = self.kv.unwrap_or(if dtype == DType::F16 { KvType::F16 } else { KvType::F32 });
-        let operands = self.operands(dtype, kv)?;
+        let operands = self.operands(&name, dtype, kv)?;
         for operand in &operands {
             let (bytes, limit) = (operand.bytes(), profile.limits.max_buffer_size);
             if bytes > limit {
                 return Err(err!(
                     TooLarge,
-                    "{}: {} of {} {} has {bytes} bytes; the largest buffer of {} has {limit}; take fewer sequences or heads \
-                     at a time",
-                    self.name(),
+                    "{name}: {} of {} {} has {bytes} bytes; the largest buffer of {} has {limit}; take fewer sequences or \
+                     heads at a time",
                     operand.name,
                     operand.len,
                     operand.dtype,
@@ -424,7 +427,12 @@ impl Attention {
                 ));
             }
         }
-        let lowering = Lowering { op: self, name: self.name(), dtype, kv, profile };
+        let rows = self.kv_rows(&name)?;
+        Ok((Lowering { op: self, name, dtype, kv, rows, profile }, operands))
+    }
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let (lowering, operands) = self.prepare("attention", dtype, profile)?;
         let (variant, why) = choose("attention", &self.variant, VARIANTS, profile, || policy(&lowering))?;
         let mut program = Program::new("attention", variant.name, why);
         let flop = 4.0 * (self.batch * self.heads * self.head_size) as f64 * self.pairs();

@@ -77,7 +77,7 @@ impl FlashTile {
 pub(super) fn policy(profile: &DeviceProfile, fours: u32) -> FlashTile {
     let limits = &profile.limits;
     if profile.is_cpu() {
-        return FlashTile::new([16, 16, 4, 4], [16, 16, 4]);
+        return FlashTile::new([16, 32, 8, 2], [16, 32, 8]);
     }
     if limits.max_workgroup_bytes < 32 << 10 {
         // WebGPU's 16 KiB.

@@ -38,6 +38,8 @@ pub(super) struct Lowering<'a> {
     pub(super) name: String,
     pub(super) dtype: DType,
     pub(super) kv: KvType,
+    /// Rows of k.
+    pub(super) rows: usize,
     pub(super) profile: &'a DeviceProfile,
 }
 
@@ -184,7 +186,7 @@ impl Lowering<'_> {
             pairs: piece.pairs as u32,
             base_q: piece.q.base,
             base_kv: piece.kv.base,
-            kv_rows: op.kv_rows().unwrap_or(0) as u32,
+            kv_rows: self.rows as u32,
             window: op.window.map_or(0, |w| w.min(1 << 30)) as u32,
             mask_batch: mask_batch as u32,
             mask_head: mask_head as u32,
@@ -218,21 +220,20 @@ impl Lowering<'_> {
 
     /// Bindings of those of `wanted` that there are.
     pub(super) fn bindings(&self, program: &Program, piece: &Piece, wanted: &[Bound]) -> Vec<Binding> {
-        let paged = self.op.paging.is_some();
-        let of = |bound: Bound| {
-            let at = program.operands.iter().position(|o| o.name == bound.name()).unwrap_or(0);
-            let part = |span: Span| Binding {
-                resource: Resource::Operand(at),
-                offset: span.offset,
-                size: span.size,
-            };
-            match bound {
-                Bound::Q | Bound::Output => part(piece.q),
-                Bound::K | Bound::V if !paged => part(piece.kv),
-                _ => Binding::operand(at, &program.operands),
-            }
-        };
+        let of = |bound: Bound| self.binding(program, piece, bound, bound.name());
         self.present(wanted).into_iter().map(of).collect()
+    }
+
+    /// The operand `name`, bound as `bound` is.
+    pub(super) fn binding(&self, program: &Program, piece: &Piece, bound: Bound, name: &str) -> Binding {
+        let at = program.operands.iter().position(|o| o.name == name).unwrap_or(0);
+        let part =
+            |span: Span| Binding { resource: Resource::Operand(at), offset: span.offset, size: span.size };
+        match bound {
+            Bound::Q | Bound::Output => part(piece.q),
+            Bound::K | Bound::V if self.op.paging.is_none() => part(piece.kv),
+            _ => Binding::operand(at, &program.operands),
+        }
     }
 
     /// How a kernel that binds `wanted` of the operands is specialised.

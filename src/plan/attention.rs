@@ -1,12 +1,13 @@
 //! Attention with what it was asked to read beside q, k and v.
 
 use super::Plan;
-use crate::attention::Attended;
+use crate::attention::{Appended, Attended};
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::gpu::{Encoder, RawSlice, Recorder, Slice};
 
-/// What an [`Attention`](crate::attention::Attention) reads beside q, k and v: nothing, unless it was asked for.
+/// What an [`Attention`](crate::attention::Attention) reads beside q, k and v, and a [`KvAppend`](crate::attention::KvAppend)
+/// beside the tokens and the cache: nothing, unless it was asked for.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -67,7 +68,7 @@ impl<'a> AttentionExtras<'a> {
         self
     }
 
-    /// In the order of operands.
+    /// In the order in which an attention has them.
     fn named(self) -> [(&'static str, Option<RawSlice<'a>>); 4] {
         [("scales", self.scales), ("table", self.table), ("lengths", self.lengths), ("mask", self.mask)]
     }
@@ -88,8 +89,41 @@ impl<T: Element> Plan<Attended<T>> {
         extras: AttentionExtras<'a>,
         output: impl Into<Slice<'a, T>>,
     ) -> Result<()> {
-        let wants = |name| self.executable.program().operands.iter().any(|o| o.name == name);
         let mut operands = vec![q.into().untyped(), k.into().untyped(), v.into().untyped()];
+        operands.extend(self.extras(extras)?.into_iter().flatten());
+        operands.push(output.into().untyped());
+        self.executable.record(rec, &operands)
+    }
+}
+
+impl<T: Element> Plan<Appended<T>> {
+    /// Records the op, which takes `lengths`, and `table` and `scales` where it was asked for; see the errors at [`Plan`].
+    ///
+    /// # Errors
+    /// As [`record`](Plan::<Attended<T>>::record) of an attention.
+    pub fn record<'a, K: Element, Enc: Encoder>(
+        &self,
+        rec: &mut Recorder<Enc>,
+        new_k: impl Into<Slice<'a, T>>,
+        new_v: impl Into<Slice<'a, T>>,
+        extras: AttentionExtras<'a>,
+        k: impl Into<Slice<'a, K>>,
+        v: impl Into<Slice<'a, K>>,
+    ) -> Result<()> {
+        let [scales, table, lengths, _] = self.extras(extras)?;
+        let mut operands = vec![new_k.into().untyped(), new_v.into().untyped()];
+        operands.extend(table.into_iter().chain(lengths));
+        operands.extend([k.into().untyped(), v.into().untyped()]);
+        operands.extend(scales);
+        self.executable.record(rec, &operands)
+    }
+}
+
+impl<S> Plan<S> {
+    /// The extras, if they are those that the program wants.
+    fn extras<'a>(&self, extras: AttentionExtras<'a>) -> Result<[Option<RawSlice<'a>>; 4]> {
+        let program = self.executable.program();
+        let wants = |name| program.operands.iter().any(|o| o.name == name);
         for (name, given) in extras.named() {
             if wants(name) != given.is_some() {
                 let (has, remedy) = if wants(name) {
@@ -97,11 +131,13 @@ impl<T: Element> Plan<Attended<T>> {
                 } else {
                     ("does not take", "leave it out, or ask for it when the op is described")
                 };
-                return Err(err!(InvalidArgument, "attention: the plan {has} an operand {name}; {remedy}"));
+                return Err(err!(
+                    InvalidArgument,
+                    "{}: the plan {has} an operand {name}; {remedy}",
+                    program.op
+                ));
             }
-            operands.extend(given);
         }
-        operands.push(output.into().untyped());
-        self.executable.record(rec, &operands)
+        Ok(extras.named().map(|(_, given)| given))
     }
 }

@@ -4,8 +4,8 @@ use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers
 use half::f16;
 use tilework::attention::{Attended, Attention, KvType};
 use tilework::prelude::*;
-use tilework::program::Op;
-use tilework::reference::{AttentionInputs, attention, attention_bound};
+use tilework::program::{DeviceProfile, Op};
+use tilework::reference::{AttentionInputs, attention, attention_bound, fp8_value};
 use tilework::{AttentionExtras, Element, ErrorKind};
 
 /// One attention with what it reads.
@@ -160,18 +160,77 @@ fn variants() -> impl Iterator<Item = &'static str> {
 fn matches_reference_for_every_kind() {
     for device in devices() {
         Case::new([2, 4, 2, 5, 37, 32], |op| op).check::<f32, f32>(device);
-        Case::new([1, 2, 1, 37, 37, 40], |op| op.causal()).check::<f32, f16>(device);
-        Case::new([1, 2, 2, 70, 75, 64], |op| op.causal().window(9)).check::<f16, f16>(device);
-        Case::new([1, 2, 2, 33, 40, 64], |op| op.window(5)).check::<f16, f32>(device);
-        Case::new([2, 2, 1, 9, 40, 32], |op| op.scale(0.5)).masked(2, 1).check::<f32, f32>(device);
-        Case::new([2, 2, 1, 9, 40, 32], |op| op.causal()).lengths(&[3, 31]).check::<f32, f32>(device);
-        Case::new([2, 4, 2, 1, 70, 128], |op| op).lengths(&[0, 69]).check::<f32, f32>(device);
-        Case::new([2, 4, 2, 3, 70, 128], |op| op.causal())
+        Case::new([2, 4, 2, 7, 70, 64], |op| op.causal().window(40))
             .lengths(&[70, 21])
             .paged(16)
             .masked(1, 4)
             .check::<f16, f16>(device);
+        if device.main {
+            Case::new([1, 2, 1, 37, 37, 40], |op| op.causal()).check::<f32, f16>(device);
+            Case::new([1, 2, 2, 33, 40, 64], |op| op.window(5)).check::<f16, f32>(device);
+            Case::new([2, 2, 1, 9, 40, 32], |op| op.scale(0.5)).masked(2, 1).check::<f32, f32>(device);
+            Case::new([2, 4, 2, 1, 70, 128], |op| op).lengths(&[0, 69]).check::<f32, f32>(device);
+        }
     }
+}
+
+#[test]
+fn of_a_quantised_cache_is_that_of_its_numbers() {
+    for device in devices() {
+        for (kv, [t, s]) in [(KvType::Int8, [1, 70]), (KvType::Fp8, [6, 40])] {
+            let case =
+                Case::new([2, 2, 1, t, s, 32], |op| op.causal().kv(kv)).paged(16).lengths(&[s as u32, 20]);
+            let mut random = Random::new(9);
+            let n = case.rows * 32;
+            let codes: Vec<u8> = (0..2 * n).map(|_| random.next() as u8).collect();
+            // No NaN, which E4M3 has two codes for.
+            let codes: Vec<u8> = codes.iter().map(|c| if c & 0x7f == 0x7f { 0 } else { *c }).collect();
+            let largest = if kv == KvType::Int8 { 127.0 } else { 448.0 };
+            let scales: Vec<f32> =
+                (0..2 * case.rows).map(|_| (1.5 + random.unit()) as f32 / largest).collect();
+            let meant: Vec<f32> = (codes.iter().enumerate())
+                .map(|(i, &c)| {
+                    let x = if kv == KvType::Int8 { f32::from(c as i8) } else { fp8_value(c) };
+                    x * scales[i / 32]
+                })
+                .collect();
+            let (q, meant) = (case.queries::<f32>(), meant.split_at(n));
+            if kv == KvType::Int8 {
+                let codes: Vec<i8> = codes.iter().map(|c| *c as i8).collect();
+                case.compare(device, &case.op, &q, codes.split_at(n), meant, Some(&scales));
+            } else {
+                case.compare(device, &case.op, &q, codes.split_at(n), meant, Some(&scales));
+            }
+        }
+    }
+}
+
+#[test]
+fn scores_of_flash_are_never_in_memory() {
+    let Some(gpu) = gpu() else { return };
+    // 16 TiB of scores in f32.
+    let op = Attention::new(1, 1, 1, 1 << 21, 1 << 21, 8).variant("flash");
+    let program = Op::<f32>::lower(&op, &DeviceProfile::h100()).unwrap();
+    assert_eq!(program.scratch_bytes(), 0);
+    // 256 MiB of scores, more than a binding of most devices has; each query sees 3 keys, so that it ends soon.
+    let n = 8192;
+    let op = Attention::new(1, 1, 1, n, n, 8).causal().window(3).variant("flash");
+    let plan = op.plan::<f32>(gpu).unwrap();
+    assert_eq!(plan.report().scratch, 0);
+    let mut random = Random::new(4);
+    let [q, k, v] = [(); 3].map(|()| random.elements::<f32>(8 * n));
+    let output = gpu.alloc::<f32>(8 * n).unwrap();
+    let (dq, dk, dv) = (gpu.upload(&q).unwrap(), gpu.upload(&k).unwrap(), gpu.upload(&v).unwrap());
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &dq, &dk, &dv, AttentionExtras::new(), &output).unwrap();
+    rec.submit().unwrap();
+    // The last queries, from a reference over as many keys as they see.
+    let (few, from) = (Attention::new(1, 1, 1, 40, 42, 8).causal().window(3), 8 * (n - 42));
+    let (q, k, v) = (&q[from + 16..], &k[from..], &v[from..]);
+    let none = AttentionInputs::default();
+    let want = numbers(&attention(&few, q, k, v, none));
+    let got = numbers(&output.read().unwrap()[from + 16..]);
+    assert_close("long", &got, &want, &attention_bound(&few, q, k, v, none));
 }
 
 #[test]
