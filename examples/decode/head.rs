@@ -9,6 +9,9 @@ use tilework::{Gpu, Plannable};
 /// Vectors of a step.
 const BATCH: usize = 128;
 
+/// The rate of the first walk; the last ones go more slowly.
+const RATE: f32 = 3e-3;
+
 /// Vectors and the bytes that follow them.
 #[derive(Default)]
 pub(crate) struct Samples {
@@ -30,17 +33,17 @@ pub(crate) fn fit(
     let batch = BATCH.min(samples.next.len());
     let steps = samples.next.len() / batch.max(1);
     let net = Sequential::new([width, 1, 1]).linear(BYTES);
-    let optimizer = Optimizer::from(Adam::new(0, 0.01));
-    let plan = net.train(batch, optimizer.clone()).plan::<f32>(gpu)?;
     let parameters = gpu.alloc_zeroed::<f32>(net.parameter_len()?)?;
-    let state = gpu.alloc_zeroed::<f32>(net.state_len(&optimizer)?)?;
+    let state = gpu.alloc_zeroed::<f32>(net.state_len(&Optimizer::from(Adam::new(0, RATE)))?)?;
     let losses = gpu.alloc::<f32>(steps * 64)?;
     // Batches begin where a device can bind them.
     let [of_vectors, of_labels] = [batch * width, batch].map(|n| n.next_multiple_of(64));
     let (vectors, labels) = (gpu.alloc::<f32>(steps * of_vectors)?, gpu.alloc::<u32>(steps * of_labels)?);
     let mut random = Random::new(seed);
     let mut order: Vec<usize> = (0..samples.next.len()).collect();
-    for _ in 0..epochs {
+    for epoch in 0..epochs {
+        let rate = RATE * (epochs - epoch) as f32 / epochs as f32;
+        let plan = net.train(batch, Adam::new(0, rate)).plan::<f32>(gpu)?;
         for i in (1..order.len()).rev() {
             order.swap(i, (random.next() % (i as u64 + 1)) as usize);
         }

@@ -86,6 +86,9 @@ pub(crate) struct Decoder {
     pub(crate) head: Linear,
 }
 
+/// How much a random layer may add to a token's vector: the token itself should be seen through all of it.
+const ADDED: f64 = 0.3;
+
 /// splitmix64 (Steele, Lea and Flood, 2014).
 pub(crate) struct Random(u64);
 
@@ -108,9 +111,9 @@ impl Random {
         (0..n).map(|_| (around + spread * unit(self.next())) as f32).collect()
     }
 
-    /// A layer whose outputs vary about as much as its inputs.
-    fn linear(&mut self, outputs: usize, inputs: usize) -> Linear {
-        let weight = self.numbers(outputs * inputs, 0.0, (3.0 / inputs as f64).sqrt());
+    /// A layer whose outputs vary about `gain` times as much as its inputs.
+    fn linear(&mut self, outputs: usize, inputs: usize, gain: f64) -> Linear {
+        let weight = self.numbers(outputs * inputs, 0.0, gain * (3.0 / inputs as f64).sqrt());
         Linear { weight, bias: self.numbers(outputs, 0.0, 0.1), outputs, inputs }
     }
 }
@@ -123,11 +126,11 @@ impl Decoder {
         let embeddings = random.numbers(BYTES * width, 0.0, 3f64.sqrt());
         let layers = (0..shape.layers).map(|_| Layer {
             before: random.numbers(width, 1.0, 0.1),
-            projection: random.linear(shape.all_heads() * shape.size(), width),
-            attended: random.linear(width, width),
+            projection: random.linear(shape.all_heads() * shape.size(), width, 1.0),
+            attended: random.linear(width, width, ADDED),
             between: random.numbers(width, 1.0, 0.1),
-            up: random.linear(inner, width),
-            down: random.linear(width, inner),
+            up: random.linear(inner, width, 1.0),
+            down: random.linear(width, inner, ADDED),
         });
         let layers = layers.collect();
         let norm = random.numbers(width, 1.0, 0.1);

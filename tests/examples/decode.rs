@@ -145,7 +145,7 @@ fn decode_reports_what_quantisation_costs() {
     for name in ["f32 ", "f16 ", "int8 ", "fp8 "] {
         assert!(row(name).iter().all(|perplexity| (1.0..8.0).contains(perplexity)), "{out}");
     }
-    assert_eq!(row("bytes a token"), [40.0, 40.0, 64.0, 128.0]);
+    assert_eq!(row("bytes a token"), [48.0, 48.0, 64.0, 128.0]);
     assert!(out.contains("are as those of the whole pass"), "{out}");
 
     let refused = |args: &[&str], text: &str| {
