@@ -7,7 +7,7 @@ use support::{Bench, Case, centred, random};
 use tilework::gpu::Slice;
 use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
-    RmsNormBackward, Sequential, Sgd, SoftmaxBackward, SquaredError,
+    RmsNormBackward, Rope, Sequential, Sgd, SoftmaxBackward, SquaredError,
 };
 use tilework::nn::{GatherRows, MeanPool};
 use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
@@ -20,11 +20,12 @@ type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, Group); 21] = [
+    let groups: [(&str, Group); 22] = [
         ("softmax", softmax),
         ("log-softmax", log_softmax),
         ("layer-norm", layer_norm),
         ("rms-norm", rms_norm),
+        ("rope", rope),
         ("rows-lanes", rows_lanes),
         ("pool", pool),
         ("pool-backward", pool_backward),
@@ -135,6 +136,23 @@ fn layer_norm(bench: &mut Bench) -> Result<()> {
             Case { op: "layer-norm", variant: program.variant, dtype: "f32", size, cost: program.cost };
         let (x, y) = (x.slice(..rows * n)?, y.slice(..rows * n)?);
         bench.device(&case, |rec| plan.record(rec, x, &gamma, &beta, y));
+    }
+    Ok(())
+}
+
+/// Queries and keys of a large model.
+fn rope(bench: &mut Bench) -> Result<()> {
+    let [batch, heads, tokens, size] = bench.scale([4, 32, 4096, 128], [1, 4, 128, 64]);
+    let angles = random(&bench.gpu, tokens * size / 2, centred)?;
+    let x = random(&bench.gpu, batch * heads * tokens * size, |b| f16::from_f32(centred(b)))?;
+    let y = bench.gpu.alloc::<f16>(x.len())?;
+    for interleaved in [false, true] {
+        let plan = Rope::new(batch, heads, tokens, size).interleaved(interleaved).plan::<f16>(&bench.gpu)?;
+        let program = plan.program();
+        let layout = if interleaved { " interleaved" } else { "" };
+        let size = format!("{batch}x{heads}x{tokens}x{size}{layout}");
+        let case = Case { op: "rope", variant: program.variant, dtype: "f16", size, cost: program.cost };
+        bench.device(&case, |rec| plan.record(rec, &x, &angles, &angles, &y));
     }
     Ok(())
 }

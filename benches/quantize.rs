@@ -8,14 +8,15 @@ use tilework::Element;
 use tilework::Result;
 use tilework::prelude::*;
 use tilework::program::{In, Op, Out};
-use tilework::quantize::{Code, Dequantize, GemmInt8, Quantize, Scales};
+use tilework::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize, Scales};
 
 /// The cases of some ops.
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, Group); 4] = [
+    let groups: [(&str, Group); 5] = [
+        ("cast", cast),
         ("quantize", quantize),
         ("dequantize", dequantize),
         ("gemm-int8", gemm_int8),
@@ -45,6 +46,18 @@ fn matrices(bench: &Bench) -> Vec<Matrix> {
         ((16 * large.0, large.1 / 16), Scales::Row, ""),
         ((32 * large.0, 128), Scales::Row, ""),
     ]
+}
+
+fn cast(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 28, 1 << 18);
+    let (x, y) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<f16>(n)?);
+    let (narrow, widen) = (Cast::new(n).plan::<f32>(&bench.gpu)?, Cast::new(n).plan::<f16>(&bench.gpu)?);
+    let program = narrow.program();
+    let (variant, cost) = (program.variant, program.cost);
+    let case = |dtype| Case { op: "cast", variant, dtype, size: n.to_string(), cost };
+    bench.device(&case("f32-f16"), |rec| narrow.record(rec, &x, &y));
+    bench.device(&case("f16-f32"), |rec| widen.record(rec, &y, &x));
+    Ok(())
 }
 
 fn quantize(bench: &mut Bench) -> Result<()> {

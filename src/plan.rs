@@ -102,7 +102,7 @@ record!(input: In<A>, output: Out<B>);
 record!(input: In<A>, output: InOut<B>);
 record!(x: In<A>, y: In<B>, output: Out<C>);
 record!(a: In<A>, b: In<B>, c: InOut<C>);
-record!(a: In<A>, b: In<B>, a_scale: In<C>, b_scale: In<D>, c: Out<E>);
+record!(a: In<A>, b: In<B>, c: In<C>, d: In<D>, output: Out<E>);
 record!(x: In<A>, gamma: In<B>, beta: In<C>, output: Out<D>);
 record!(input: In<A>, output: Out<B>, count: Out<C>);
 record!(input: In<A>, values: Out<B>, counts: Out<C>, count: Out<D>);

@@ -17,6 +17,7 @@ mod dense;
 mod elementwise;
 mod nn;
 mod primitives;
+mod quantize;
 mod reduce;
 mod top_k;
 
@@ -29,6 +30,7 @@ use std::io::Write;
 use std::path::Path;
 use tilework::elementwise::ZipFn;
 use tilework::nn::PoolKind;
+use tilework::reference::fp8_value;
 use tilework::{DType, Gpu};
 
 /// Runs the one node of a case.
@@ -45,10 +47,12 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("ArgMin", reduce::arg_min),
     ("AveragePool", |call| nn::pool(call, PoolKind::Average)),
     ("BatchNormalization", nn::batch_norm),
+    ("Cast", quantize::cast),
     ("Compress", primitives::compress),
     ("Conv", conv::conv),
     ("ConvTranspose", conv::conv_transpose),
     ("CumSum", primitives::cum_sum),
+    ("DequantizeLinear", quantize::dequantize),
     ("Div", |call| elementwise::fold(call, &ZipFn::Div)),
     ("Einsum", dense::einsum),
     ("Exp", |call| elementwise::map(call, &elementwise::exp())),
@@ -60,6 +64,7 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("LogSoftmax", |call| nn::softmax(call, true)),
     ("LpPool", |call| nn::pool(call, PoolKind::L2)),
     ("MatMul", dense::matmul),
+    ("MatMulInteger", quantize::matmul_integer),
     ("Max", |call| elementwise::fold(call, &ZipFn::Max)),
     ("MaxPool", |call| nn::pool(call, PoolKind::Max)),
     ("Mean", elementwise::mean),
@@ -67,6 +72,7 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("Mul", |call| elementwise::fold(call, &ZipFn::Mul)),
     ("Neg", |call| elementwise::map(call, &elementwise::neg())),
     ("NonZero", primitives::non_zero),
+    ("QuantizeLinear", quantize::quantize),
     ("RMSNormalization", |call| nn::norm(call, true)),
     ("ReduceL1", reduce::l1),
     ("ReduceL2", reduce::l2),
@@ -79,6 +85,7 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("ReduceSum", reduce::sum),
     ("ReduceSumSquare", reduce::sum_square),
     ("Relu", |call| elementwise::map(call, &elementwise::relu())),
+    ("RotaryEmbedding", nn::rotary_embedding),
     ("Sigmoid", |call| elementwise::map(call, &elementwise::sigmoid())),
     ("Sign", |call| elementwise::map(call, &elementwise::sign())),
     ("Softmax", |call| nn::softmax(call, false)),
@@ -213,6 +220,7 @@ fn numbers(data: &TensorData) -> Vec<f64> {
         TensorData::I8(v) => v.iter().map(|&x| x.into()).collect(),
         TensorData::U8(v) => v.iter().map(|&x| x.into()).collect(),
         TensorData::Bool(v) => v.iter().map(|&x| x.into()).collect(),
+        TensorData::F8(v) => v.iter().map(|&x| fp8_value(x).into()).collect(),
         TensorData::Other(_) => Vec::new(),
     }
 }

@@ -76,6 +76,7 @@ mod nn {
     mod pool_backward;
     mod rms_norm;
     mod rms_norm_backward;
+    mod rope;
     mod rows;
     mod sequential;
     mod sgd;
@@ -99,6 +100,7 @@ mod primitives {
     mod unique;
 }
 mod quantize {
+    mod cast;
     mod codes;
     mod dequantize;
     mod gemm_int8;

@@ -64,6 +64,10 @@ def quantized(x, largest, dtype):
     return (y.round() if dtype == torch.int8 else y).to(dtype), scale
 
 
+x = torch.rand(1 << 28, device="cuda") - 0.5
+y = x.half()
+rows.append(row("cast", "f32-f16", str(1 << 28), lambda: x.half()))
+rows.append(row("cast", "f16-f32", str(1 << 28), lambda: y.float()))
 x = torch.rand(16384, 4096, device="cuda") - 0.5
 for largest, dtype, name in ((127, torch.int8, "int8"), (448, torch.float8_e4m3fn, "fp8")):
     fused = torch.compile(quantized)

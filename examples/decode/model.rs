@@ -4,8 +4,8 @@ use super::network::layers::{Building, HeldLinear, Storage};
 use super::network::{Held, Network};
 use super::weights::{BYTES, Decoder, EPS, Shape};
 use tilework::attention::{Attention, KvAppend, KvType};
-use tilework::nn::{CrossEntropy, GatherRows};
-use tilework::{Activation, Axpy, Buffer, DType, Gemm, Gpu, Result, RmsNorm, Zip, ZipFn};
+use tilework::nn::{CrossEntropy, GatherRows, Rope};
+use tilework::{Activation, Buffer, DType, Gpu, Result, RmsNorm};
 
 struct HeldLayer {
     before: Held,
@@ -93,26 +93,32 @@ impl Model {
             [alloc(tokens * width)?, alloc(tokens * width)?, alloc(tokens * width)?, alloc(tokens * width)?];
         let wide = alloc(tokens * widest)?;
         let by_heads = alloc(order.to_heads.len() * size)?;
+        let [q, k] = [alloc(tokens * width)?, alloc(tokens * kv_heads * size)?];
+        let [cos, sin] = angles(shape).map(|table| Held::upload(gpu, DType::F32, &table));
+        let (cos, sin) = (cos?, sin?);
         let norm = RmsNorm::new(tokens, width).eps(EPS);
         let [_, keys, values] = order.parts.map(|row| row * size);
 
-        let rotation = Rotation::new(&mut all, shape, &order, &held_places)?;
         all.floats(&GatherRows::new(BYTES, width, tokens), &[&self.embeddings, &held_ids, &x])?;
         for (layer, [k_cache, v_cache, scales]) in self.layers.iter().zip(&cache.layers) {
             all.floats(&norm, &[&x, &layer.before, &normed])?;
             all.linear(&layer.projection, Activation::None, &normed, &wide)?;
             let gather = GatherRows::new(tokens * all_heads, size, order.to_heads.len());
             all.floats(&gather, &[&wide, &to_heads, &by_heads])?;
-            let turned = rotation.turn(&mut all, &by_heads)?;
+            for (heads, begin, turned) in [(heads, 0, &q), (kv_heads, keys, &k)] {
+                let rope = Rope::new(1, heads, tokens, size).with_positions(context);
+                let operands = [(&by_heads, begin), (&cos, 0), (&sin, 0), (&held_places, 0), (turned, 0)];
+                all.network.add::<f32>(gpu, &rope, &operands)?;
+            }
             let scales = if cache.kv.is_scaled() { vec![(scales, 0)] } else { vec![] };
             let append = KvAppend::new(1, kv_heads, tokens, context, size).kv(cache.kv);
-            let new = [(turned, keys), (&by_heads, values), (&held_before, 0)];
+            let new = [(&k, 0), (&by_heads, values), (&held_before, 0)];
             let stored = [(k_cache, 0), (v_cache, 0)];
             let operands = [new.as_slice(), &stored, &scales].concat();
             all.network.add::<f32>(gpu, &append, &operands)?;
             let attention = Attention::new(1, heads, kv_heads, tokens, context, size).causal().lengths();
             let operands =
-                [&[(turned, 0)], stored.as_slice(), &scales, &[(&held_after, 0), (&attended, 0)]].concat();
+                [&[(&q, 0)], stored.as_slice(), &scales, &[(&held_after, 0), (&attended, 0)]].concat();
             all.network.add::<f32>(gpu, &attention.kv(cache.kv), &operands)?;
             let gather = GatherRows::new(tokens * heads, size, tokens * heads);
             all.floats(&gather, &[&attended, &to_tokens, &by_tokens])?;
@@ -157,63 +163,12 @@ impl Order {
     }
 }
 
-/// Rotary positions: halves of a head's vector turned by angles that grow with its token's place,
-/// `x cos + (-second half, first half) sin`.
-struct Rotation {
-    rows: usize,
-    size: usize,
-    cos: Held,
-    sin: Held,
-    /// What makes the second factor of a vector.
-    swap: Held,
-    swapped: Held,
-    product: Held,
-    turned: Held,
-}
-
-impl Rotation {
-    /// For the rows of q and k; their angles are found once for all layers.
-    fn new(all: &mut Building<'_>, shape: &Shape, order: &Order, places: &Held) -> Result<Self> {
-        let (gpu, tokens) = (all.gpu, all.rows);
-        let (size, context, rows) = (shape.size(), shape.context, order.parts[2]);
-        let angle = |i: usize| {
-            let (place, column) = (i / size, i % size % (size / 2));
-            place as f64 * 10_000f64.powf(-2.0 * column as f64 / size as f64)
-        };
-        let table = |of: fn(f64) -> f64| (0..context * size).map(|i| of(angle(i)) as f32).collect::<Vec<_>>();
-        let alloc = |n: usize| Held::alloc(gpu, DType::F32, n);
-        let token_of_row: Vec<u32> = (0..rows)
-            .map(|row| order.to_heads[row].checked_div(shape.all_heads() as u32).unwrap_or(u32::MAX))
-            .collect();
-        let token_of_row = Held::from(gpu.upload(&token_of_row)?);
-        let mut of_rows = |values: &[f32]| {
-            let (table, of_tokens, of_rows) =
-                (Held::upload(gpu, DType::F32, values)?, alloc(tokens * size)?, alloc(rows * size)?);
-            all.floats(&GatherRows::new(context, size, tokens), &[&table, places, &of_tokens])?;
-            all.floats(&GatherRows::new(tokens, size, rows), &[&of_tokens, &token_of_row, &of_rows])?;
-            Ok(of_rows)
-        };
-        let (cos, sin) = (of_rows(&table(f64::cos))?, of_rows(&table(f64::sin))?);
-        let mut swap = vec![0.0; size * size];
-        for i in 0..size / 2 {
-            swap[(i + size / 2) * size + i] = -1.0;
-            swap[i * size + i + size / 2] = 1.0;
-        }
-        let swap = Held::upload(gpu, DType::F32, &swap)?;
-        let [swapped, product, turned] = [alloc(rows * size)?, alloc(rows * size)?, alloc(rows * size)?];
-        Ok(Self { rows, size, cos, sin, swap, swapped, product, turned })
-    }
-
-    /// The rows of q and k of a layer.
-    fn turn(&self, all: &mut Building<'_>, x: &Held) -> Result<&Held> {
-        let n = self.rows * self.size;
-        all.floats(&Gemm::new(self.rows, self.size, self.size), &[x, &self.swap, &self.swapped])?;
-        let product = Zip::new(ZipFn::Mul, n);
-        all.floats(&product, &[x, &self.cos, &self.turned])?;
-        all.floats(&product, &[&self.swapped, &self.sin, &self.product])?;
-        all.floats(&Axpy::new(n, 1.0), &[&self.product, &self.turned])?;
-        Ok(&self.turned)
-    }
+/// Cosines and sines of the angles by which a place turns pairs of a head's elements: a row for each place.
+fn angles(shape: &Shape) -> [Vec<f32>; 2] {
+    let pairs = shape.size() / 2;
+    let angle = |i: usize| (i / pairs) as f64 * 10_000f64.powf(-((i % pairs) as f64) / pairs as f64);
+    let table = |of: fn(f64) -> f64| (0..shape.context * pairs).map(|i| of(angle(i)) as f32).collect();
+    [table(f64::cos), table(f64::sin)]
 }
 
 /// Tokens to logits: planned ops and their buffers.

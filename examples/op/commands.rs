@@ -20,10 +20,10 @@ use tilework::nn::{
     RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
 };
 use tilework::nn::{GatherRows, MeanPool};
-use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
+use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Rope, Softmax};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
-use tilework::quantize::{Dequantize, GemmInt8, Quantize, Scales};
+use tilework::quantize::{Cast, Dequantize, GemmInt8, Quantize, Scales};
 use tilework::reference;
 use tilework::reference::Number;
 use tilework::sparse::{
@@ -88,6 +88,7 @@ const COMMANDS: &[Command] = &[
         keys: &[value("alpha"), flag("trans-a"), flag("trans-b")],
         job: gemm_batched,
     },
+    Command { name: "cast", inputs: 1..=1, keys: &[], job: cast },
     Command { name: "gemm-int8", inputs: 2..=2, keys: &[], job: gemm_int8 },
     Command {
         name: "quantize",
@@ -166,6 +167,7 @@ const COMMANDS: &[Command] = &[
         keys: &[flag("causal"), value("window"), value("scale"), value("kv-type"), value("page")],
         job: attention,
     },
+    Command { name: "rope", inputs: 3..=4, keys: &[flag("interleaved")], job: rope },
     Command { name: "softmax", inputs: 1..=1, keys: &[], job: |call| softmax("softmax", call) },
     Command { name: "log-softmax", inputs: 1..=1, keys: &[], job: |call| softmax("log-softmax", call) },
     Command {
@@ -1248,6 +1250,39 @@ fn softmax(name: &str, mut call: Call<'_>) -> Result<Job, Failure> {
     }
 }
 
+fn rope(mut call: Call<'_>) -> Result<Job, Failure> {
+    let positions = if call.inputs.len() == 4 { call.inputs.pop() } else { None };
+    let [x, cos, sin] = call.take()?;
+    let [batch, heads, tokens, size] = x.dims("rope: x")?;
+    let [rows, pairs] = cos.dims("rope: cos")?;
+    for table in [&cos, &sin] {
+        if table.shape != cos.shape || table.data.dtype() != DType::F32 {
+            return Err(refuse!(
+                "rope: cos is {}, sin is {}; both must be of f32 and of one shape",
+                cos.describe(),
+                sin.describe()
+            ));
+        }
+    }
+    let op = Rope::new(batch, heads, tokens, size).rotary(2 * pairs);
+    let op = op.interleaved(call.keys.flag("interleaved")).variant(call.variant);
+    let (dtype, y) = (x.data.dtype(), Operand::Result(x.shape.clone()));
+    let mut operands = vec![Operand::Given(x), Operand::Given(cos), Operand::Given(sin)];
+    let Some(positions) = positions else {
+        operands.push(y);
+        return job_on_floats!("rope", dtype, op.tables(rows), operands);
+    };
+    if positions.shape != [batch, tokens] || positions.data.dtype() != DType::U32 {
+        return Err(refuse!(
+            "rope: positions is {}; it must be {} of u32",
+            positions.describe(),
+            shape_text(&[batch, tokens])
+        ));
+    }
+    operands.extend([Operand::Given(positions), y]);
+    job_on_floats!("rope", dtype, op.with_positions(rows), operands)
+}
+
 fn norm(name: &str, mut call: Call<'_>) -> Result<Job, Failure> {
     let beta = if call.inputs.len() == 3 { call.inputs.pop() } else { None };
     let [x, gamma] = call.take()?;
@@ -1294,6 +1329,13 @@ fn gemm_int8(mut call: Call<'_>) -> Result<Job, Failure> {
     }
     let op = GemmInt8::new(m, n, k).variant(call.variant);
     Ok(job::<i32>(op, vec![Operand::Given(a), Operand::Given(b), Operand::Result(vec![m, n])]))
+}
+
+fn cast(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x] = call.take()?;
+    let op = Cast::new(x.data.len()).variant(call.variant);
+    let (dtype, y) = (x.data.dtype(), Operand::Result(x.shape.clone()));
+    job_on_floats!("cast", dtype, op, vec![Operand::Given(x), y])
 }
 
 fn quantize(mut call: Call<'_>) -> Result<Job, Failure> {

@@ -7,13 +7,13 @@ use std::thread;
 use tilework::attention::{Attended, Attention, KvAppend};
 use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
-    RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
+    RmsNormBackward, Rope, Sgd, SoftmaxBackward, SquaredError,
 };
 use tilework::nn::{GatherRows, MeanPool};
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
 use tilework::program::{Access, In, InOut, Op, Out};
-use tilework::quantize::{Code, Dequantize, Quantize};
+use tilework::quantize::{Cast, Code, Dequantize, Quantize};
 use tilework::reference::{self, AttentionInputs, Number};
 use tilework::sparse::{Csr, HostMatrix, Target};
 use tilework::{AttentionExtras, DType, Element, Report, Result};
@@ -116,6 +116,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "sobel", dtype: DType::U8, run: |gpu, m| sobel(gpu, &m.bytes) },
     Case { op: "sobel", dtype: DType::F32, run: |gpu, m| sobel(gpu, &m.floats) },
     Case { op: "equalize", dtype: DType::U8, run: |gpu, m| equalize(gpu, &m.bytes) },
+    Case { op: "cast", dtype: DType::F32, run: cast },
     Case { op: "quantize int8", dtype: DType::F32, run: quantize::<i8> },
     Case { op: "quantize fp8", dtype: DType::F32, run: quantize::<u8> },
     Case { op: "dequantize", dtype: DType::I8, run: dequantize },
@@ -127,6 +128,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "softmax", dtype: DType::F32, run: |gpu, m| softmax(gpu, "auto", 1000, &m.floats) },
     Case { op: "softmax", dtype: DType::F32, run: |gpu, m| softmax(gpu, "parts", 10_000, &m.floats) },
     Case { op: "log-softmax", dtype: DType::F32, run: log_softmax },
+    Case { op: "rope", dtype: DType::F32, run: rope },
     Case { op: "layer-norm", dtype: DType::F32, run: layer_norm },
     Case { op: "rms-norm", dtype: DType::F32, run: rms_norm },
     Case { op: "conv", dtype: DType::F32, run: |gpu, m| conv(gpu, "direct", &m.floats) },
@@ -847,6 +849,15 @@ fn softmax(gpu: &Gpu, variant: &str, n: usize, x: &[f32]) -> Result<Outcome> {
     outcome(gpu, format!("{rows}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
 }
 
+fn cast(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let x = &material.floats;
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f16>(x.len())?);
+    let plan = Cast::new(x.len()).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let check = Check::exact(&dy.read()?, reference::cast::<f32, f16>(x).into_iter());
+    outcome(gpu, x.len().to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
 /// Rows as bytes, which must be as near as the nearest by the scale that the device found.
 fn quantize<Q: Code + Number>(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let (rows, n, x) = whole_rows(1000, &material.floats);
@@ -908,6 +919,25 @@ fn log_softmax(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let check =
         Check::compare(&dy.read()?, &reference::log_softmax(n, x), &reference::log_softmax_bound(n, x));
     outcome(gpu, format!("{rows}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+}
+
+fn rope(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (heads, tokens, size) = (16, 128, 64);
+    let batch = (material.floats.len() / (heads * tokens * size)).max(1);
+    let x = &material.floats[..batch * heads * tokens * size];
+    let angle = |i: usize| (i / 32) as f64 * 1e4f64.powf(-((i % 32) as f64) / 32.0);
+    let table = |f: fn(f64) -> f64| (0..tokens * size / 2).map(|i| f(angle(i)) as f32).collect::<Vec<_>>();
+    let (cos, sin) = (table(f64::cos), table(f64::sin));
+    let (dx, dc, ds) = (gpu.upload(x)?, gpu.upload(&cos)?, gpu.upload(&sin)?);
+    let dy = gpu.alloc::<f32>(x.len())?;
+    let op = Rope::new(batch, heads, tokens, size);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dc, &ds, &dy))?;
+    let want = reference::rope(&op, x, (&cos, &sin), None);
+    let bounds = reference::rope_bound(&op, x, (&cos, &sin), None);
+    let check = Check::compare(&dy.read()?, &want, &bounds);
+    let shape = format!("{batch}x{heads}x{tokens}x{size}");
+    outcome(gpu, shape, plan.report(), check, |rec| plan.record(rec, &dx, &dc, &ds, &dy))
 }
 
 fn layer_norm(gpu: &Gpu, material: &Material) -> Result<Outcome> {

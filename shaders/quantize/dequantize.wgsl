@@ -1,7 +1,7 @@
 // Elements of bytes by the scales of their spans of n; a word is four of them, which may be of several spans unless
 // SHARED. One invocation takes ITEMS_PER_THREAD words.
 #import workgroup/index
-#import element/fours
+#import element/fours_out
 #import quantize/codes_int8 as codes
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -15,7 +15,6 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> input: array<u32>;
 @group(0) @binding(2) var<storage, read> scale: array<f32>;
-@group(0) @binding(3) var<storage, read_write> output: array<Words>;
 
 fn dequantize_word(at: u32) {
     if at >= params.len {
@@ -28,35 +27,8 @@ fn dequantize_word(at: u32) {
     let span = (params.first + min(vec4(at) + vec4(0u, 1u, 2u, 3u), vec4(params.len - 1u))) / params.n;
     let y = x * vec4(scale[span.x], scale[span.y], scale[span.z], scale[span.w]);
 #endif
-#if VECTORS
-    output[at / 4u] = encode4(y);
-#else
-#if HALVES
-    store_halves(at, y.xy);
-    if at + 2u < params.len {
-        store_halves(at + 2u, y.zw);
-    }
-#else
-    var bits = bitcast<vec4<u32>>(y);
-    for (var i = 0u; i < min(4u, params.len - at); i++) {
-        output[at + i] = bits[i];
-    }
-#endif
-#endif
+    store4(at, y);
 }
-
-#if !VECTORS
-#if HALVES
-// What lies behind the last element in its word stays.
-fn store_halves(at: u32, x: vec2<f32>) {
-    var word = encode(x.x, x.y);
-    if at + 1u == params.len {
-        word = (word & 0xffffu) | (output[at / 2u] & 0xffff0000u);
-    }
-    output[at / 2u] = word;
-}
-#endif
-#endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn dequantize_words(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

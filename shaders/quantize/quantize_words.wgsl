@@ -1,7 +1,7 @@
 // Elements to bytes by the scales of their spans of n: four to a word, which may be of several spans unless SHARED.
 // One invocation makes ITEMS_PER_THREAD words. Without GIVEN scales come of largest magnitudes, and are written too.
 #import workgroup/index
-#import element/fours
+#import element/fours_in
 #import quantize/scale
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -15,7 +15,6 @@ struct Params {
     lanes: u32, // invocations that write them
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> input: array<Words>;
 #if GIVEN
 @group(0) @binding(2) var<storage, read> scale: array<f32>;
 @group(0) @binding(3) var<storage, read_write> output: array<u32>;
@@ -29,22 +28,11 @@ fn scale_at(span: u32) -> f32 { return scale[span]; }
 fn scale_at(span: u32) -> f32 { return scale_of(largest[span]); }
 #endif
 
-#if !VECTORS
-fn element(at: u32) -> f32 {
-    let near = min(at, params.len - 1u);
-    return decode(input[near / PACK], near % PACK);
-}
-#endif
-
 fn quantize_word(at: u32) {
     if at >= params.len {
         return;
     }
-#if VECTORS
-    let x = decode4(input[at / 4u]);
-#else
-    let x = vec4(element(at), element(at + 1u), element(at + 2u), element(at + 3u));
-#endif
+    let x = load4(at);
 #if SHARED
     var word = codes_of(x, vec4(scale_at((params.first + at) / params.n)));
 #else

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | rows as probabilities, or their logarithms | [`Softmax`], [`LogSoftmax`] |
 //! | rows of mean 0 and variance 1, or of mean square 1 | [`LayerNorm`], [`RmsNorm`] |
+//! | positions as turned pairs of elements | [`Rope`] |
 //! | the largest, mean, or root of squares of windows | [`Pool2d`]; its gradient [`Pool2dBackward`] |
 //! | channels by given means and variances | [`BatchNorm`] |
 //! | embeddings of tokens; rows of a table by number | [`GatherRows`] |
@@ -32,6 +33,7 @@ mod pool;
 mod pool_backward;
 mod rms_norm;
 mod rms_norm_backward;
+mod rope;
 mod rows;
 mod rows_backward;
 mod sequential;
@@ -56,6 +58,7 @@ pub use pool::{Pool2d, Pool2dBias, PoolKind};
 pub use pool_backward::Pool2dBackward;
 pub use rms_norm::RmsNorm;
 pub use rms_norm_backward::RmsNormBackward;
+pub use rope::{Rope, RopeAt};
 pub use rows::WithBeta;
 pub use sequential::{Forward, Gradient, Optimizer, Parameter, Sequential, Train};
 pub use sgd::{Sgd, SgdMomentum};
@@ -72,6 +75,7 @@ pub const OPS: &[OpInfo] = &[
     log_softmax::INFO,
     layer_norm::INFO,
     rms_norm::INFO,
+    rope::INFO,
     pool::INFO,
     pool_backward::INFO,
     batch_norm::INFO,

@@ -88,6 +88,11 @@ impl Piece {
     pub(crate) fn of(self, resource: Resource) -> Binding {
         Binding { resource, offset: self.offset, size: self.size }
     }
+
+    /// Of an operand with so many bytes for each row; of a piece of [`aligned_pieces`].
+    pub(crate) fn sized(self, resource: Resource, bytes: u64) -> Binding {
+        Binding { resource, offset: self.first * bytes, size: self.rows * bytes }
+    }
 }
 
 /// All of `rows` rows of `n` elements of `size` bytes, in as few pieces as bindings allow.
@@ -97,6 +102,21 @@ pub(crate) fn pieces(rows: u64, n: u64, size: u64, profile: &DeviceProfile) -> V
     let piece = rows.div_ceil(rows.div_ceil(most.max(1)).max(1)).max(1);
     let of = |first: u64| Piece::new(first, piece.min(rows - first), n, size);
     (0..rows).step_by(piece as usize).map(of).collect()
+}
+
+/// As [`pieces`], of a multiple of 256 rows each, so that rows of operands of every size begin at aligned offsets.
+pub(crate) fn aligned_pieces(rows: u64, n: u64, size: u64, profile: &DeviceProfile) -> Vec<Piece> {
+    const STEP: u64 = 256;
+    if rows * n * size <= profile.limits.max_storage_binding {
+        return pieces(rows, n, size, profile);
+    }
+    let blocks = pieces(rows.div_ceil(STEP), STEP * n, size, profile);
+    let of = |block: Piece| {
+        let first = block.first * STEP;
+        let rows = (block.rows * STEP).min(rows - first);
+        Piece { first, rows, origin: 0, offset: first * n * size, size: rows * n * size }
+    };
+    blocks.into_iter().map(of).collect()
 }
 
 /// Bytes of a piece: it may begin up to 255 bytes into its binding.

@@ -2,8 +2,6 @@
 
 use crate::element::Element;
 use crate::error::{Result, err};
-use crate::program::rows::pieces;
-use crate::program::{Binding, DeviceProfile, Resource};
 use crate::shader::Fragment;
 use crate::shape::elements;
 
@@ -89,31 +87,4 @@ impl Spans {
     pub(super) fn shared(&self) -> bool {
         self.scales == Scales::Tensor || self.spans()[1].is_multiple_of(4)
     }
-}
-
-/// Elements that bindings hold: from the first on so many, which begin at whole words of every type.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Chunk {
-    pub(super) first: u64,
-    pub(super) len: u64,
-}
-
-impl Chunk {
-    /// Of a resource with elements of `size` bytes.
-    pub(super) fn of(self, resource: Resource, size: usize) -> Binding {
-        let size = size as u64;
-        Binding { resource, offset: self.first * size, size: self.len * size }
-    }
-}
-
-/// All of `len` elements, the largest of `size` bytes, in as few chunks as bindings allow.
-pub(super) fn chunks(len: usize, size: usize, profile: &DeviceProfile) -> Vec<Chunk> {
-    // Elements of 256 bytes, however small they are: then all offsets are aligned.
-    const STEP: u64 = 256;
-    let blocks = (len as u64).div_ceil(STEP);
-    let of = |piece: crate::program::rows::Piece| {
-        let first = piece.first * STEP;
-        Chunk { first, len: (piece.rows * STEP).min(len as u64 - first) }
-    };
-    pieces(blocks, STEP, size as u64, profile).into_iter().map(of).collect()
 }

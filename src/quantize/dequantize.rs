@@ -1,10 +1,11 @@
 //! Bytes and scales to elements.
 
-use super::codes::{Code, Scales, Spans, chunks, fragment};
+use super::codes::{Code, Scales, Spans, fragment};
 use super::quantize::workgroups;
 use crate::dense::check_operand;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::rows::aligned_pieces;
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
     Variant, choose, element_fragment, kernel_params,
@@ -136,17 +137,18 @@ impl<Q: Code> Dequantize<Q> {
             .slot("element", element_fragment(dtype))
             .slot("codes", fragment::<Q>())
             .flag("HALVES", dtype == DType::F16)
+            .constant("OUTPUT", 3u32)
             .flag("VECTORS", len.is_multiple_of(4))
             .flag("SHARED", self.spans.shared());
         let kernel = program.kernel(Kernel::library("quantize/dequantize", "dequantize_words", spec));
-        for chunk in chunks(len, dtype.size(), profile) {
+        for chunk in aligned_pieces(len as u64, 1, dtype.size() as u64, profile) {
             let bindings = vec![
-                chunk.of(Resource::Operand(0), 1),
+                chunk.sized(Resource::Operand(0), 1),
                 Binding::operand(1, &program.operands),
-                chunk.of(Resource::Operand(2), dtype.size()),
+                chunk.of(Resource::Operand(2)),
             ];
-            let params = Params { len: chunk.len as u32, first: chunk.first as u32, n: n as u32 };
-            program.dispatch(kernel, &params, bindings, Grid::fold(workgroups(chunk.len)));
+            let params = Params { len: chunk.rows as u32, first: chunk.first as u32, n: n as u32 };
+            program.dispatch(kernel, &params, bindings, Grid::fold(workgroups(chunk.rows)));
         }
         Ok(program)
     }

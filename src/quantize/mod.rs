@@ -2,16 +2,19 @@
 //!
 //! | want | take |
 //! |---|---|
+//! | f32 as f16, and back | [`Cast`] |
 //! | floats as bytes, with a scale of each row, group, or all | [`Quantize`] |
 //! | floats of bytes and scales | [`Dequantize`] |
 //! | the product of matrices of bytes, with scales, bias and activation | [`GemmInt8`] |
 
+mod cast;
 mod codes;
 mod dequantize;
 mod gemm_int8;
 #[allow(clippy::module_inception, reason = "an op has a file of its name")]
 mod quantize;
 
+pub use cast::Cast;
 pub use codes::{Code, Scales};
 pub use dequantize::Dequantize;
 pub use gemm_int8::{GemmInt8, GemmInt8Bias, GemmInt8Scaled};
@@ -20,4 +23,4 @@ pub use quantize::{Quantize, QuantizeBy};
 use crate::program::OpInfo;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[quantize::INFO, dequantize::INFO, gemm_int8::INFO];
+pub const OPS: &[OpInfo] = &[cast::INFO, quantize::INFO, dequantize::INFO, gemm_int8::INFO];

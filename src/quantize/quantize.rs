@@ -1,10 +1,12 @@
 //! Elements to bytes and scales.
 
-use super::codes::{Chunk, Code, Scales, Spans, chunks, fragment};
+use super::codes::{Code, Scales, Spans, fragment};
 use crate::dense::check_operand;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::rows::{Params as RowParams, Piece, Tile, check_rows, pieces, policy, reduction, tile};
+use crate::program::rows::{
+    Params as RowParams, Tile, aligned_pieces, check_rows, pieces, policy, reduction, tile,
+};
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
     Variant, choose, element_fragment, kernel_params,
@@ -282,15 +284,15 @@ impl<Q: Code> Work<'_, Q> {
             .flag("MEASURE", measure);
         let spec = if measure { spec.flag("TENSOR", tensor) } else { spec };
         let kernel = program.kernel(Kernel::library("quantize/quantize_rows", "quantize_rows", spec));
-        for piece in self.pieces(rows, n, measure) {
+        let size = self.dtype.size() as u64;
+        let take = if measure { pieces } else { aligned_pieces };
+        for piece in take(rows as u64, n as u64, size, self.profile) {
             let mut bindings = vec![piece.of(Resource::Operand(0))];
             match largest {
                 Some(largest) => bindings.push(largest),
                 None => {
-                    let whole = Chunk { first: piece.first * n as u64, len: piece.rows * n as u64 };
-                    bindings.push(whole.of(Resource::Operand(1), 1));
-                    let scales = Chunk { first: piece.first, len: piece.rows };
-                    bindings.push(scales.of(Resource::Operand(2), 4));
+                    bindings.push(piece.sized(Resource::Operand(1), n as u64));
+                    bindings.push(piece.sized(Resource::Operand(2), 4));
                 }
             }
             let params = RowParams {
@@ -308,23 +310,6 @@ impl<Q: Code> Work<'_, Q> {
         }
     }
 
-    /// Rows that bindings hold: where bytes and scales are written, so many that all three begin at aligned offsets.
-    fn pieces(&self, rows: usize, n: usize, measure: bool) -> Vec<Piece> {
-        let size = self.dtype.size() as u64;
-        let (rows, n) = (rows as u64, n as u64);
-        if measure || rows * n * size <= self.profile.limits.max_storage_binding {
-            return pieces(rows, n, size, self.profile);
-        }
-        const STEP: u64 = 256;
-        let blocks = pieces(rows.div_ceil(STEP), STEP * n, size, self.profile);
-        let of = |block: Piece| {
-            let first = block.first * STEP;
-            let rows = (block.rows * STEP).min(rows - first);
-            Piece { first, rows, origin: 0, offset: first * n * size, size: rows * n * size }
-        };
-        blocks.into_iter().map(of).collect()
-    }
-
     /// Words by largest magnitudes, or by scales that are given.
     fn words(&self, program: &mut Program, largest: Option<Binding>) {
         let vectors = self.len.is_multiple_of(4);
@@ -335,19 +320,18 @@ impl<Q: Code> Work<'_, Q> {
             .flag("GIVEN", largest.is_none());
         let kernel = program.kernel(Kernel::library("quantize/quantize_words", "quantize_words", spec));
         let output = if largest.is_some() { 1 } else { 2 };
-        for chunk in chunks(self.len, self.dtype.size(), self.profile) {
+        // Rows of an element each.
+        let size = self.dtype.size() as u64;
+        for chunk in aligned_pieces(self.len as u64, 1, size, self.profile) {
             let scale = largest.unwrap_or_else(|| Binding::operand(1, &program.operands));
-            let mut bindings = vec![
-                chunk.of(Resource::Operand(0), self.dtype.size()),
-                scale,
-                chunk.of(Resource::Operand(output), 1),
-            ];
+            let mut bindings =
+                vec![chunk.of(Resource::Operand(0)), scale, chunk.sized(Resource::Operand(output), 1)];
             if largest.is_some() {
                 bindings.push(Binding::operand(2, &program.operands));
             }
-            let groups = workgroups(chunk.len);
+            let groups = workgroups(chunk.rows);
             let params = Params {
-                len: chunk.len as u32,
+                len: chunk.rows as u32,
                 first: chunk.first as u32,
                 n: self.n as u32,
                 spans: if chunk.first == 0 { self.spans as u32 } else { 0 },

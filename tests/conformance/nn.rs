@@ -7,12 +7,12 @@ use super::{Call, Stop};
 use crate::support::onnx::{Attribute, TensorData};
 use half::f16;
 use tilework::DType;
-use tilework::nn::{BatchNorm, CrossEntropy, GatherRows, WithBeta};
+use tilework::nn::{BatchNorm, CrossEntropy, GatherRows, Rope, WithBeta};
 use tilework::prelude::*;
 use tilework::program::{In, Op, Out};
 use tilework::reference::{
     Number, batch_norm_bound, cross_entropy_bound, layer_norm_bound, log_softmax_bound, pool_bound,
-    rms_norm_bound, softmax_bound,
+    rms_norm_bound, rope_bound, softmax_bound,
 };
 
 /// An axis counted from the front.
@@ -336,4 +336,52 @@ pub(super) fn gather(call: &Call) -> Result<Array, Stop> {
     let (of_indices, before) = (0..dims.len(), dims.len()..dims.len() + axis);
     let order: Vec<usize> = before.chain(of_indices).chain(dims.len() + axis..got.dims.len()).collect();
     Ok(got.permuted(&order))
+}
+
+/// Of four axes heads come before tokens, of three behind, in one axis with the elements.
+pub(super) fn rotary_embedding(call: &Call) -> Result<Array, Stop> {
+    let (dtype, x) = call.operand(0)?;
+    let [(cos_dtype, cos), (_, sin)] = [call.operand(1)?, call.operand(2)?];
+    if [dtype, cos_dtype] != [DType::F32; 2] {
+        return Err(Stop::out_of_scope("the case is not of f32, but", dtype));
+    }
+    let (batch, heads, tokens, size) = match x.dims[..] {
+        [batch, heads, tokens, size] => (batch, heads, tokens, size),
+        [batch, tokens, all] => {
+            let heads = call.int("num_heads", 1).max(1) as usize;
+            (batch, heads, tokens, all / heads)
+        }
+        _ => return Err(Stop::Failed(format!("{:?} has neither three nor four axes", x.dims))),
+    };
+    let turned = call.int("rotary_embedding_dim", 0) as usize;
+    let op = Rope::new(batch, heads, tokens, size)
+        .rotary(if turned == 0 { size } else { turned })
+        .interleaved(call.int("interleaved", 0) != 0)
+        .tokens_first(x.dims.len() == 3);
+    let positions = call.input(3).map(|tensor| match &tensor.data {
+        TensorData::I64(values) => Ok(values.iter().map(|p| *p as u32).collect::<Vec<_>>()),
+        other => Err(Stop::out_of_scope("positions are of", other.type_name())),
+    });
+    let (input, cos, sin) = (elements::<f32>(&x), elements::<f32>(&cos), elements::<f32>(&sin));
+    let pairs = (if turned == 0 { size } else { turned }) / 2;
+    let (gpu, rows) = (call.gpu, cos.len().checked_div(pairs).unwrap_or(0));
+    let (dx, dc, ds) = (gpu.upload(&input)?, gpu.upload(&cos)?, gpu.upload(&sin)?);
+    let dy = gpu.alloc::<f32>(input.len())?;
+    let mut rec = gpu.recorder();
+    let (op, positions) = match positions.transpose()? {
+        Some(positions) => {
+            let op = op.with_positions(rows);
+            let dp = gpu.upload(&positions)?;
+            op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dc, &ds, &dp, &dy)?;
+            (op.rope().clone(), Some(positions))
+        }
+        None => {
+            let op = op.tables(rows);
+            op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dc, &ds, &dy)?;
+            (op, None)
+        }
+    };
+    rec.submit()?;
+    let bound = rope_bound(&op, &input, (&cos, &sin), positions.as_deref());
+    Ok(Array { dims: x.dims.clone(), values: numbers(&dy.read()?), bound })
 }

@@ -113,6 +113,8 @@ pub(crate) enum TensorData {
     U8(Vec<u8>),
     /// BOOL.
     Bool(Vec<bool>),
+    /// FLOAT8E4M3FN, as bytes.
+    F8(Vec<u8>),
     /// A type that tilework has no use for, by ONNX's number; its elements are not read.
     Other(i32),
 }
@@ -131,6 +133,7 @@ impl TensorData {
             Self::I8(v) => v.len(),
             Self::U8(v) => v.len(),
             Self::Bool(v) => v.len(),
+            Self::F8(v) => v.len(),
             Self::Other(_) => return None,
         })
     }
@@ -148,6 +151,7 @@ impl TensorData {
             Self::I8(_) => "i8",
             Self::U8(_) => "u8",
             Self::Bool(_) => "bool",
+            Self::F8(_) => "f8",
             Self::Other(4) => "u16",
             Self::Other(5) => "i16",
             Self::Other(8) => "string",
@@ -262,6 +266,7 @@ fn tensor(p: TensorProto) -> Result<Tensor, String> {
         }
         11 => TensorData::F64(elements(raw, f64::from_le_bytes, &p.double_data, |x| x)?),
         12 => TensorData::U32(elements(raw, u32::from_le_bytes, wide, |x| x as u32)?),
+        17 => TensorData::F8(elements(raw, u8::from_le_bytes, ints, |x| x as u8)?),
         13 => TensorData::U64(elements(raw, u64::from_le_bytes, wide, |x| x)?),
         other => TensorData::Other(other),
     };

@@ -1,0 +1,321 @@
+//! Rotary embedding of positions.
+
+use crate::dense::check_operand;
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::rows::{aligned_pieces, check_rows};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
+    Variant, choose, element_fragment, kernel_params,
+};
+use crate::shader::Spec;
+use crate::shape::{elements, index_u32};
+use half::f16;
+
+/// Rotary embedding: pairs of elements of each token's heads, turned by angles of its position.
+///
+/// Of the pair (a, b) number j of a row at position p it makes `(cos[p, j] a - sin[p, j] b, sin[p, j] a + cos[p, j] b)`.
+/// Pairs are halves apart, j and `j + rotary / 2`, as in GPT-NeoX and Llama, or neighbours
+/// ([`interleaved`](Self::interleaved)), as in RoFormer and GPT-J. Elements behind the first [`rotary`](Self::rotary) ones of a row stay as they are.
+///
+/// # Shapes
+/// `x` and `output` are (batch, heads, tokens, size), row-major, or (batch, tokens, heads, size) with
+/// [`tokens_first`](Self::tokens_first), as a projection gives them. Operands are `x`, `cos`, `sin`, `output`, in this
+/// order. The tables are (tokens, rotary / 2), the same for all sequences, or with [`tables`](Self::tables) (batch *
+/// tokens, rotary / 2). [`with_positions`](Self::with_positions) has tables of any number of positions, and `positions`
+/// (batch, tokens) for its fourth operand, of which those beyond the tables take the last row. Any
+/// extent but the tables' may be 0. `output` must be a wgpu buffer of its own.
+///
+/// # Types
+/// `x` and `output` are of f32 or f16, tables always of f32, and so is the arithmetic.
+///
+/// # Precision and determinism
+/// Two products and a sum, rounded each: [`reference::rope_bound`](crate::reference::rope_bound). Same device, same bits.
+///
+/// # Cost
+/// 3 operations an element; one dispatch, every element read once from memory and written once.
+///
+/// # Variants
+/// `fours`, the only one: an invocation computes four elements.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a `rotary` that is odd or above `size`, tables that are none
+/// of tokens, an unknown variant; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer or, of tables, binding.
+///
+/// # Algorithm
+/// Su et al., *RoFormer: Enhanced Transformer with Rotary Position Embedding*, 2021: `shaders/nn/rope.wgsl`.
+///
+/// # Example
+/// ```
+/// use tilework::nn::Rope;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let rope = Rope::new(1, 32, 512, 128);
+/// let program = Op::<f32>::lower(&rope, &DeviceProfile::h100())?;
+/// assert_eq!(program.operands[1].len, 512 * 64);
+/// // One table for all positions that there are, and where each token is.
+/// let program = Op::<f32>::lower(&rope.with_positions(4096), &DeviceProfile::h100())?;
+/// assert_eq!((program.operands[1].len, program.operands[3].len), (4096 * 64, 512));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rope {
+    shape: [usize; 4],
+    rotary: usize,
+    table: usize,
+    interleaved: bool,
+    tokens_first: bool,
+    variant: String,
+}
+
+/// [`Rope`] with the position of each token: operands `x`, `cos`, `sin`, `positions`, `output`.
+///
+/// Made by [`Rope::with_positions`]; all that [`Rope`] says holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RopeAt(Rope);
+
+impl RopeAt {
+    /// The embedding without the positions. The [reference](crate::reference::rope) is told by it.
+    pub fn rope(&self) -> &Rope {
+        &self.0
+    }
+}
+
+const VARIANTS: &[Variant] =
+    &[Variant::portable("fours", "an invocation computes four elements: one read, one write")];
+
+kernel_params! {
+    struct Params {
+        len: u32,
+        first: u32,
+        size: u32,
+        rotary: u32,
+        heads: u32,
+        tokens: u32,
+        table: u32,
+    }
+}
+
+const WORKGROUP_SIZE: u64 = 256;
+
+impl Rope {
+    /// Of `tokens` tokens of `batch` sequences, with `heads` rows of `size` elements each; of all elements of a row.
+    pub fn new(batch: usize, heads: usize, tokens: usize, size: usize) -> Self {
+        Self {
+            shape: [batch, heads, tokens, size],
+            rotary: size,
+            table: tokens,
+            interleaved: false,
+            tokens_first: false,
+            variant: "auto".into(),
+        }
+    }
+
+    /// How many elements of a row are turned, from the first on; an even number.
+    #[must_use]
+    pub fn rotary(mut self, rotary: usize) -> Self {
+        self.rotary = rotary;
+        self
+    }
+
+    /// Whether pairs are neighbours instead of halves apart.
+    #[must_use]
+    pub fn interleaved(mut self, interleaved: bool) -> Self {
+        self.interleaved = interleaved;
+        self
+    }
+
+    /// Whether `x` and `output` are (batch, tokens, heads, size).
+    #[must_use]
+    pub fn tokens_first(mut self, tokens_first: bool) -> Self {
+        self.tokens_first = tokens_first;
+        self
+    }
+
+    /// Rows of the tables: `tokens` (the default), or `batch * tokens` where each sequence has its own.
+    #[must_use]
+    pub fn tables(mut self, rows: usize) -> Self {
+        self.table = rows;
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// The same with tables of so many positions; `positions`, of u32, becomes the fourth operand. Call it last.
+    #[must_use]
+    pub fn with_positions(mut self, table: usize) -> RopeAt {
+        self.table = table;
+        RopeAt(self)
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// Elements of a row that are turned.
+    pub(crate) fn turned(&self) -> usize {
+        self.rotary
+    }
+
+    /// Sequence and token of a row, and the pair of an element: its partner, whether it is the second, and the angle.
+    pub(crate) fn place(&self, at: usize) -> Place {
+        let [_, heads, tokens, size] = self.shape;
+        let (row, element) = (at / size, at % size);
+        let token = if self.tokens_first { row / heads % tokens } else { row % tokens };
+        let half = self.rotary / 2;
+        let (second, apart, angle) = match self.interleaved {
+            true => (element % 2 == 1, 1, element / 2),
+            false => (element >= half, half, element % half.max(1)),
+        };
+        let partner = if second { at.saturating_sub(apart) } else { at + apart };
+        let number = row / (heads * tokens) * tokens + token;
+        Place { number, turns: element < self.rotary, second, partner, angle }
+    }
+
+    /// The row of the tables for token number `number` of all.
+    pub(crate) fn table_row(&self, number: usize, positions: Option<&[u32]>) -> usize {
+        match positions {
+            Some(positions) => (positions[number] as usize).min(self.table - 1),
+            None => number % self.table,
+        }
+    }
+
+    fn lower_as(&self, dtype: DType, positions: bool, profile: &DeviceProfile) -> Result<Program> {
+        let op = "rope";
+        let [batch, heads, tokens, size] = self.shape;
+        let len = elements(op, "x", &self.shape)?;
+        let all = batch * tokens;
+        if !self.rotary.is_multiple_of(2) || self.rotary > size {
+            return Err(err!(
+                InvalidArgument,
+                "{op}: {} of {size} elements of a row are to be turned; pairs take an even number, at most the size",
+                self.rotary
+            ));
+        }
+        let fits = if positions { self.table > 0 } else { [tokens, all].contains(&self.table) };
+        if !fits {
+            return Err(err!(
+                InvalidArgument,
+                "{op}: tables have {} rows; without positions they have {tokens}, one for each token, or {all}, with \
+                 positions at least one",
+                self.table
+            ));
+        }
+        let why = || ("fours", "there is one way".to_owned());
+        let (variant, why) = choose(op, &self.variant, VARIANTS, profile, why)?;
+        let read = |name, dtype, len| Operand { name, dtype, len, access: Access::Read };
+        let of_table = elements(op, "cos", &[self.table, self.rotary / 2])?;
+        let mut operands =
+            vec![read("x", dtype, len), read("cos", DType::F32, of_table), read("sin", DType::F32, of_table)];
+        if positions {
+            operands.push(read("positions", DType::U32, all));
+        }
+        for operand in &operands[1..] {
+            check_operand(op, operand, profile, "take fewer tokens at a time")?;
+        }
+        index_u32(op, "elements", len)?;
+        check_rows(op, &operands[0], batch * heads * tokens, size, profile)?;
+        let output = operands.len();
+        operands.push(Operand { name: "output", dtype, len, access: Access::Write });
+        let mut program = Program::new(op, variant.name, why);
+        program.cost =
+            Cost { flop: 3.0 * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.operands = operands;
+        if len == 0 {
+            return Ok(program);
+        }
+        // A vector of four has its partners in one too.
+        let apart = if self.interleaved { self.rotary } else { self.rotary / 2 };
+        let vectors = size.is_multiple_of(4) && apart.is_multiple_of(4);
+        let spec = Spec::new()
+            .slot("element", element_fragment(dtype))
+            .constant("OUTPUT", output as u32 + 1)
+            .flag("HALVES", dtype == DType::F16)
+            .flag("VECTORS", vectors)
+            .flag("INTERLEAVED", self.interleaved)
+            .flag("POSITIONS", positions)
+            .flag("TOKENS_FIRST", self.tokens_first);
+        let kernel = program.kernel(Kernel::library("nn/rope", "turn_pairs", spec));
+        let rows = (batch * heads * tokens) as u64;
+        for piece in aligned_pieces(rows, size as u64, dtype.size() as u64, profile) {
+            let mut bindings = vec![piece.of(Resource::Operand(0))];
+            bindings.extend((1..output).map(|i| Binding::operand(i, &program.operands)));
+            bindings.push(piece.of(Resource::Operand(output)));
+            let elements = piece.rows * size as u64;
+            let params = Params {
+                len: elements as u32,
+                first: (piece.first * size as u64) as u32,
+                size: size as u32,
+                rotary: self.rotary as u32,
+                heads: heads as u32,
+                tokens: tokens as u32,
+                table: self.table as u32,
+            };
+            let groups = elements.div_ceil(4 * WORKGROUP_SIZE);
+            program.dispatch(kernel, &params, bindings, Grid::fold(groups));
+        }
+        Ok(program)
+    }
+}
+
+/// Where an element stands.
+pub(crate) struct Place {
+    /// Of its token, among those of all sequences.
+    pub(crate) number: usize,
+    pub(crate) turns: bool,
+    /// Whether it is the second of its pair.
+    pub(crate) second: bool,
+    pub(crate) partner: usize,
+    /// The number of its pair.
+    pub(crate) angle: usize,
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for Rope {
+            type Operands = (In<$t>, In<f32>, In<f32>, Out<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.lower_as(<$t>::DTYPE, false, profile)
+            }
+        }
+
+        impl Op<$t> for RopeAt {
+            type Operands = (In<$t>, In<f32>, In<f32>, In<u32>, Out<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.0.lower_as(<$t>::DTYPE, true, profile)
+            }
+        }
+    )*};
+}
+op!(f32, f16);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "rope",
+    about: "pairs of elements of each row turned by the angles of its position",
+    inputs: "x (B,H,T,D), f32 or f16, cos (P,R/2), sin (P,R/2), [positions u32 (B,T)]",
+    keys: "interleaved",
+    variants: Rope::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for (interleaved, tokens_first) in [(false, false), (true, true)] {
+        for (size, rotary) in [(8, 8), (6, 4)] {
+            let op = Rope::new(2, 3, 5, size).rotary(rotary).variant(variant);
+            let op = op.interleaved(interleaved).tokens_first(tokens_first);
+            programs.extend([Op::<f32>::lower(&op, profile)?, Op::<f16>::lower(&op, profile)?]);
+            let at = op.with_positions(9);
+            programs.extend([Op::<f32>::lower(&at, profile)?, Op::<f16>::lower(&at, profile)?]);
+        }
+    }
+    Ok(programs)
+}

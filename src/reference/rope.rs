@@ -1,0 +1,76 @@
+//! Rotary embedding of positions.
+
+use super::Number;
+use super::number::spread;
+use crate::nn::Rope;
+
+/// What `output` holds after `op`; `positions` has one for each token of all sequences.
+pub fn rope<T: Number>(
+    op: &Rope,
+    x: &[T],
+    (cos, sin): (&[f32], &[f32]),
+    positions: Option<&[u32]>,
+) -> Vec<T> {
+    each(op, x, (cos, sin), positions).map(|(y, _)| T::from_f64(y)).collect()
+}
+
+/// How far from [`rope`] each element may be after the op ran: two products and their sum are rounded. What is
+/// subnormal may be 0.
+pub fn rope_bound<T: Number>(
+    op: &Rope,
+    x: &[T],
+    (cos, sin): (&[f32], &[f32]),
+    positions: Option<&[u32]>,
+) -> Vec<f64> {
+    let bound =
+        |(y, size): (f64, f64)| spread(T::from_f64(y), y, 3.0 * 2f64.powi(-23) * size + 2f64.powi(-125));
+    each(op, x, (cos, sin), positions).map(bound).collect()
+}
+
+/// Each element, and the magnitudes of its terms.
+fn each<'a, T: Number>(
+    op: &'a Rope,
+    x: &'a [T],
+    (cos, sin): (&'a [f32], &'a [f32]),
+    positions: Option<&'a [u32]>,
+) -> impl Iterator<Item = (f64, f64)> + 'a {
+    x.iter().enumerate().map(move |(at, x_at)| {
+        let place = op.place(at);
+        if !place.turns {
+            return (x_at.to_f64(), 0.0);
+        }
+        let angle = op.table_row(place.number, positions) * (op.turned() / 2) + place.angle;
+        let (own, other) =
+            (f64::from(cos[angle]) * x_at.to_f64(), f64::from(sin[angle]) * x[place.partner].to_f64());
+        let turned = if place.second { own + other } else { own - other };
+        (turned, own.abs() + other.abs())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_turn_swaps_pairs() {
+        let x = [1.0f32, 2.0, 3.0, 4.0, 5.0];
+        let tables = (&[0.0, 1.0][..], &[1.0, 0.0][..]);
+        // The first pair by a quarter, the second not at all; the last element is in none.
+        let op = Rope::new(1, 1, 1, 5).rotary(4);
+        assert_eq!(rope(&op, &x, tables, None), [-3.0, 2.0, 1.0, 4.0, 5.0]);
+        assert_eq!(rope(&op.interleaved(true), &x, tables, None), [-2.0, 1.0, 3.0, 4.0, 5.0]);
+    }
+
+    #[test]
+    fn tokens_take_their_rows_of_the_tables() {
+        // Two heads of two tokens of two elements; positions are 0 and beyond the tables, which is the last.
+        let x = [1.0f32, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
+        let tables = (&[1.0, 0.0][..], &[0.0, 1.0][..]);
+        let op = Rope::new(1, 2, 2, 2);
+        let want = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0];
+        assert_eq!(rope(&op, &x, tables, None), want);
+        assert_eq!(rope(op.clone().with_positions(2).rope(), &x, tables, Some(&[0, 7])), want);
+        let want = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0];
+        assert_eq!(rope(&op.tokens_first(true), &x, tables, None), want);
+    }
+}
