@@ -134,7 +134,7 @@ fn decode_reports_what_quantisation_costs() {
         let code = cli::run(lexopt::Parser::from_iter(["decode"].iter().chain(args)), &mut out, &mut err);
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     };
-    let small = ["--width", "32", "--heads", "4", "--context", "48", "--layers", "1"];
+    let small = ["--width", "32", "--heads", "4", "--context", "48", "--layers", "1", "--epochs", "60"];
     let (code, out, err) = decode(&[[name.as_str()].as_slice(), &small].concat());
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     let row = |name: &str| -> Vec<f64> {
