@@ -22,7 +22,7 @@ usage: decode TEXT [--width N] [--layers N] [--heads N] [--kv-heads N] [--contex
   --heads N            heads of attention (8)
   --kv-heads N         heads of keys and values, which divide the others (2)
   --context N          bytes that are read together (256)
-  --bytes N            bytes of the text, at the most (65536)
+  --bytes N            bytes of the text, at the most (16384)
   --epochs N           walks over the vectors that the head is fitted to (5)
   --seed N             the decoder's weights (1)
   --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
@@ -56,7 +56,7 @@ pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write
 fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let mut shape = Shape { layers: 2, width: 128, heads: 8, kv_heads: 2, context: 256 };
-    let (mut text, mut bytes, mut epochs, mut seed, mut adapter) = (None, 1 << 16, 5, 1, None);
+    let (mut text, mut bytes, mut epochs, mut seed, mut adapter) = (None, 1 << 14, 5, 1, None);
     while let Some(arg) = args.next()? {
         match arg {
             Long("width") => shape.width = args.value()?.parse()?,
