@@ -9,6 +9,7 @@ use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
     RmsNormBackward, Rope, Sequential, Sgd, SoftmaxBackward, SquaredError,
 };
+use tilework::nn::{GatherRows, MeanPool};
 use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 use tilework::prelude::*;
 use tilework::program::{In, Op, Out};
@@ -19,7 +20,7 @@ type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
     let Some(mut bench) = Bench::open() else { return Ok(()) };
-    let groups: [(&str, Group); 20] = [
+    let groups: [(&str, Group); 22] = [
         ("softmax", softmax),
         ("log-softmax", log_softmax),
         ("layer-norm", layer_norm),
@@ -40,6 +41,8 @@ fn main() -> Result<()> {
         ("sgd", sgd),
         ("adam", adam),
         ("sequential", sequential),
+        ("gather-rows", gather_rows),
+        ("mean-pool", mean_pool),
     ];
     for (name, group) in groups {
         if bench.wants(name) {
@@ -357,6 +360,41 @@ fn sequential(bench: &mut Bench) -> Result<()> {
     for batch in bench.scale([128, 1024], [4, 16]) {
         any(bench, &net.forward(batch), format!("batch of {batch}"))?;
         any(bench, &net.train(batch, Adam::new(0, 1e-3)), format!("batch of {batch}"))?;
+    }
+    Ok(())
+}
+
+/// Embeddings of tokens at random, and the heads of a projection, tokens x heads, to heads x tokens.
+fn gather_rows(bench: &mut Bench) -> Result<()> {
+    for (rows, n, count) in
+        bench.scale([(30522, 384, 1 << 18), (1 << 20, 64, 1 << 20)], [(1000, 384, 512), (4096, 64, 4096)])
+    {
+        let numbers: Vec<u32> =
+            (0..count as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % rows as u32).collect();
+        let (table, indices) = (random(&bench.gpu, rows * n, centred)?, bench.gpu.upload(&numbers)?);
+        let output = bench.gpu.alloc::<f32>(count * n)?;
+        let plan = GatherRows::new(rows, n, count).plan::<f32>(&bench.gpu)?;
+        let program = plan.program();
+        let size = format!("{count} of {rows}x{n}");
+        let case =
+            Case { op: "gather-rows", variant: program.variant, dtype: "f32", size, cost: program.cost };
+        bench.device(&case, |rec| plan.record(rec, &table, &indices, &output));
+    }
+    Ok(())
+}
+
+fn mean_pool(bench: &mut Bench) -> Result<()> {
+    for (batch, tokens, width) in
+        bench.scale([(2048, 128, 384), (64, 128, 384)], [(64, 32, 384), (1, 128, 384)])
+    {
+        let x = random(&bench.gpu, batch * tokens * width, centred)?;
+        let lengths = bench.gpu.upload(&vec![tokens as u32; batch])?;
+        let output = bench.gpu.alloc::<f32>(batch * width)?;
+        let plan = MeanPool::new(batch, tokens, width).normalized().plan::<f32>(&bench.gpu)?;
+        let program = plan.program();
+        let size = format!("{batch}x{tokens}x{width}");
+        let case = Case { op: "mean-pool", variant: program.variant, dtype: "f32", size, cost: program.cost };
+        bench.device(&case, |rec| plan.record(rec, &x, &lengths, &output));
     }
     Ok(())
 }

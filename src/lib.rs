@@ -96,6 +96,7 @@
 //! integers and timestamps are used where they are there; `auto`, the default variant, chooses, and says why.
 
 pub mod analysis;
+pub mod attention;
 pub mod conv;
 pub mod dense;
 mod element;
@@ -114,6 +115,7 @@ pub mod shader;
 mod shape;
 pub mod sparse;
 
+pub use attention::Attention;
 pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};
 pub use conv::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
 pub use dense::{
@@ -125,7 +127,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
 pub use nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
-pub use plan::{DeviceMatrix, Plan, Plannable, Report, Solver};
+pub use plan::{AttentionExtras, DeviceMatrix, Plan, Plannable, Report, Solver};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 pub use primitives::{
     Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, TopK, Unique,
@@ -165,6 +167,7 @@ pub fn ops() -> impl Iterator<Item = &'static program::OpInfo> {
         .chain(quantize::OPS)
         .chain(image::OPS)
         .chain(nn::OPS)
+        .chain(attention::OPS)
 }
 
 #[doc = include_str!("../README.md")]

@@ -1,9 +1,11 @@
 //! Plans and reports: a lowered op with the resources of a device, and what it says of itself.
 
+mod attention;
 mod calls;
 mod matrix;
 mod solver;
 
+pub use attention::AttentionExtras;
 pub use matrix::DeviceMatrix;
 pub use solver::Solver;
 

@@ -11,6 +11,7 @@
 //! that must hold as well. What moves or compares elements, integers and positions are exact.
 
 mod array;
+mod attention;
 mod conv;
 mod dense;
 mod elementwise;
@@ -55,6 +56,7 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("Div", |call| elementwise::fold(call, &ZipFn::Div)),
     ("Einsum", dense::einsum),
     ("Exp", |call| elementwise::map(call, &elementwise::exp())),
+    ("Gather", nn::gather),
     ("Gelu", elementwise::exact_gelu),
     ("Gemm", dense::gemm),
     ("GlobalAveragePool", |call| nn::global_pool(call, PoolKind::Average)),
@@ -95,8 +97,12 @@ const OPERATORS: &[(&str, Runner)] = &[
 ];
 
 /// Those with several results.
-const WITH_SEVERAL_RESULTS: &[(&str, SeveralRunner)] =
-    &[("SoftmaxCrossEntropyLoss", nn::cross_entropy), ("TopK", top_k::top_k), ("Unique", primitives::unique)];
+const WITH_SEVERAL_RESULTS: &[(&str, SeveralRunner)] = &[
+    ("Attention", attention::attention),
+    ("SoftmaxCrossEntropyLoss", nn::cross_entropy),
+    ("TopK", top_k::top_k),
+    ("Unique", primitives::unique),
+];
 
 /// Those of which the first result is the op's; mean and inverse deviation of rows are none of ours.
 const FIRST_RESULT: &[(&str, Runner)] = &[("LayerNormalization", |call| nn::norm(call, false))];

@@ -3,6 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod architecture;
+mod attention {
+    #[allow(clippy::module_inception, reason = "an op has a file of its name")]
+    mod attention;
+    mod kv_append;
+}
 mod conformance;
 mod conv {
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]
@@ -35,7 +40,12 @@ mod examples {
     #[path = "../../examples/matrices/mod.rs"]
     mod matrices;
 
+    #[path = "../../examples/network/mod.rs"]
+    mod network;
+
     mod cnn;
+    mod decode;
+    mod encoder;
     mod image;
     mod pagerank;
     mod rows;
@@ -56,10 +66,12 @@ mod nn {
     mod batch_norm;
     mod bias_backward;
     mod cross_entropy;
+    mod gather_rows;
     mod layer_norm;
     mod layer_norm_backward;
     mod log_softmax;
     mod log_softmax_backward;
+    mod mean_pool;
     mod pool;
     mod pool_backward;
     mod rms_norm;

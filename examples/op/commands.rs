@@ -8,6 +8,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
+use tilework::attention::{Attention, KvType};
 use tilework::conv::{Boundary, Conv1d, Conv2d, Conv3d};
 use tilework::conv::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
 use tilework::dense::{Activation, Gemm, GemmBatched, Gemv, Precision, Transpose};
@@ -18,6 +19,7 @@ use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
     RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
 };
+use tilework::nn::{GatherRows, MeanPool};
 use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Rope, Softmax};
 use tilework::primitives::Reducer;
 use tilework::program::{DeviceProfile, Op, Program};
@@ -159,6 +161,12 @@ const COMMANDS: &[Command] = &[
         keys: &[value("lo"), value("hi"), value("layout")],
         job: equalize,
     },
+    Command {
+        name: "attention",
+        inputs: 3..=4,
+        keys: &[flag("causal"), value("window"), value("scale"), value("kv-type"), value("page")],
+        job: attention,
+    },
     Command { name: "rope", inputs: 3..=4, keys: &[flag("interleaved")], job: rope },
     Command { name: "softmax", inputs: 1..=1, keys: &[], job: |call| softmax("softmax", call) },
     Command { name: "log-softmax", inputs: 1..=1, keys: &[], job: |call| softmax("log-softmax", call) },
@@ -255,6 +263,8 @@ const COMMANDS: &[Command] = &[
         ],
         job: adam,
     },
+    Command { name: "gather-rows", inputs: 2..=2, keys: &[], job: gather_rows },
+    Command { name: "mean-pool", inputs: 2..=2, keys: &[flag("normalized")], job: mean_pool },
 ];
 
 /// An op on the command line.
@@ -1653,4 +1663,165 @@ fn top_k(mut call: Call<'_>) -> Result<Job, Failure> {
     let op = TopK::new(n, k).smallest(call.keys.flag("smallest")).variant(call.variant);
     let result = || Operand::Result(vec![k]);
     Ok(with_type!(x.data, job(op, vec![Operand::Given(x), result(), result()])))
+}
+
+fn gather_rows(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [table, indices] = call.take()?;
+    let [rows, n] = table.dims("gather-rows: table")?;
+    if indices.data.dtype() != DType::U32 {
+        return Err(refuse!("gather-rows: indices is {}; they must be of u32", indices.describe()));
+    }
+    let op = GatherRows::new(rows, n, indices.data.len()).variant(call.variant);
+    let y = Operand::Result([indices.shape.as_slice(), &[n]].concat());
+    fn of<T: Element>(op: GatherRows, operands: Vec<Operand>) -> Job
+    where
+        GatherRows: Op<T>,
+    {
+        job::<T>(op, operands)
+    }
+    Ok(with_type!(&table.data, of(op, vec![Operand::Given(table), Operand::Given(indices), y])))
+}
+
+fn mean_pool(mut call: Call<'_>) -> Result<Job, Failure> {
+    let [x, lengths] = call.take()?;
+    let [batch, tokens, width] = x.dims("mean-pool: x")?;
+    if lengths.shape != [batch] || lengths.data.dtype() != DType::U32 {
+        return Err(refuse!(
+            "mean-pool: lengths is {}; it must be {} of u32, one for each sequence",
+            lengths.describe(),
+            shape_text(&[batch])
+        ));
+    }
+    let op = MeanPool::new(batch, tokens, width).variant(call.variant);
+    let op = if call.keys.flag("normalized") { op.normalized() } else { op };
+    let dtype = x.data.dtype();
+    let operands = vec![Operand::Given(x), Operand::Given(lengths), Operand::Result(vec![batch, width])];
+    job_on_floats!("mean-pool", dtype, op, operands)
+}
+
+fn attention(mut call: Call<'_>) -> Result<Job, Failure> {
+    let mask = if call.inputs.len() == 4 { call.inputs.pop() } else { None };
+    let [q, k, v] = call.take()?;
+    let [b, h, t, d] = q.dims("attention: q")?;
+    let [_, g, s, _] = k.dims("attention: k")?;
+    let dtype = q.data.dtype();
+    for (name, x) in [("k", &k), ("v", &v)] {
+        if x.shape != [b, g, s, d] {
+            return Err(refuse!(
+                "attention: {name} is {}; with q of {} it must be (B, G, S, D), here {}",
+                x.describe(),
+                shape_text(&q.shape),
+                shape_text(&[b, g, s, d])
+            ));
+        }
+        same_type("attention", ("q", &q), (name, x))?;
+    }
+    let mut op = Attention::new(b, h, g, t, s, d).variant(call.variant);
+    if call.keys.flag("causal") {
+        op = op.causal();
+    }
+    if call.keys.flag("window") {
+        op = op.window(call.keys.number("window", 0)?);
+    }
+    if call.keys.flag("scale") {
+        op = op.scale(call.keys.number("scale", 1f32)?);
+    }
+    let own = if dtype == DType::F16 { "f16" } else { "f32" };
+    let kv_name = call.keys.text("kv-type").unwrap_or_else(|| own.to_owned());
+    let kv = *KvType::ALL.iter().find(|kv| kv.name() == kv_name).ok_or_else(|| {
+        refuse!("attention: --kv-type {kv_name}; there are: {}", KvType::ALL.map(KvType::name).join(", "))
+    })?;
+    op = op.kv(kv);
+    let [mut keys, mut values] = [as_floats(k.data)?, as_floats(v.data)?];
+    let mut table = None;
+    if call.keys.flag("page") {
+        let tokens: usize = call.keys.number("page", 16)?;
+        if !(16..=256).contains(&tokens) {
+            return Err(refuse!("attention: --page {tokens}; pages have 16 to 256 tokens"));
+        }
+        let each = s.div_ceil(tokens);
+        op = op.paged(tokens, b * each);
+        let pages = shuffled(b * each);
+        keys = in_pages(&keys, [b, g, s, d], tokens, &pages);
+        values = in_pages(&values, [b, g, s, d], tokens, &pages);
+        table = Some(Array { shape: vec![b, each], data: Data::U32(pages) });
+    }
+    let rows = keys.len() / d.max(1);
+    let given = |data: Data| Operand::Given(Array { shape: vec![rows, d], data });
+    let ((keys, mut scales), (values, of_values)) = (stored(kv, &keys, d), stored(kv, &values, d));
+    scales.extend(of_values);
+    let mut operands = vec![Operand::Given(q), given(keys), given(values)];
+    if kv.is_scaled() {
+        operands.push(Operand::Given(Array { shape: vec![2, rows], data: Data::F32(scales) }));
+    }
+    operands.extend(table.map(Operand::Given));
+    if let Some(mask) = mask {
+        expect_shape("attention", "mask", &mask, &[t, s])?;
+        op = op.masked(1, 1);
+        operands.push(Operand::Given(mask));
+    }
+    operands.push(Operand::Result(vec![b, h, t, d]));
+    match dtype {
+        DType::F32 => Ok(job::<f32>(op, operands)),
+        DType::F16 => Ok(job::<f16>(op, operands)),
+        other => Err(refuse!("attention: q is of {other}; the op takes f32 or f16")),
+    }
+}
+
+fn as_floats(data: Data) -> Result<Vec<f32>, Failure> {
+    match data {
+        Data::F32(x) => Ok(x),
+        Data::F16(x) => Ok(x.into_iter().map(f16::to_f32).collect()),
+        other => Err(refuse!("attention: k and v are of {}; the op takes f32 or f16", other.dtype())),
+    }
+}
+
+/// 0 to n - 1 in an order that is always the same, and none that a table could be without.
+fn shuffled(n: usize) -> Vec<u32> {
+    let mut pages: Vec<u32> = (0..n as u32).collect();
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    for i in (1..n).rev() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        pages.swap(i, (state >> 33) as usize % (i + 1));
+    }
+    pages
+}
+
+/// Rows of (B, G, S, D) in the pages that sequences have in turn: (pages, G, tokens, D).
+fn in_pages(x: &[f32], [b, g, s, d]: [usize; 4], tokens: usize, pages: &[u32]) -> Vec<f32> {
+    let each = s.div_ceil(tokens);
+    let mut out = vec![0f32; pages.len() * g * tokens * d];
+    for row in 0..b * g * s {
+        let (pair, key) = (row / s, row % s);
+        let page = pages[pair / g * each + key / tokens] as usize;
+        let to = (page * g + pair % g) * tokens + key % tokens;
+        out[to * d..][..d].copy_from_slice(&x[row * d..][..d]);
+    }
+    out
+}
+
+/// Rows of `d` elements as a cache has them, and the factors of quantised ones.
+fn stored(kv: KvType, x: &[f32], d: usize) -> (Data, Vec<f32>) {
+    let factors = |most: f32| -> Vec<f32> {
+        let largest = |row: &[f32]| row.iter().fold(0f32, |most, x| most.max(x.abs()));
+        x.chunks(d.max(1)).map(|row| largest(row) / most).collect()
+    };
+    let quotient = |i: usize, factors: &[f32]| {
+        let factor = factors[i / d.max(1)];
+        if factor == 0.0 { 0.0 } else { x[i] / factor }
+    };
+    match kv {
+        KvType::F16 => (Data::F16(x.iter().map(|x| f16::from_f32(*x)).collect()), Vec::new()),
+        KvType::Int8 => {
+            let factors = factors(127.0);
+            let code = |i| quotient(i, &factors).round_ties_even() as i8;
+            (Data::I8((0..x.len()).map(code).collect()), factors)
+        }
+        KvType::Fp8 => {
+            let factors = factors(448.0);
+            let code = |i| reference::fp8_code(quotient(i, &factors));
+            (Data::U8((0..x.len()).map(code).collect()), factors)
+        }
+        _ => (Data::F32(x.to_vec()), Vec::new()),
+    }
 }

@@ -4,17 +4,19 @@ use crate::material::Material;
 use half::f16;
 use std::ops::Range;
 use std::thread;
+use tilework::attention::{Attended, Attention, KvAppend};
 use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
     RmsNormBackward, Rope, Sgd, SoftmaxBackward, SquaredError,
 };
+use tilework::nn::{GatherRows, MeanPool};
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
 use tilework::program::{Access, In, InOut, Op, Out};
 use tilework::quantize::{Cast, Code, Dequantize, Quantize};
-use tilework::reference::{self, Number};
+use tilework::reference::{self, AttentionInputs, Number};
 use tilework::sparse::{Csr, HostMatrix, Target};
-use tilework::{DType, Element, Report, Result};
+use tilework::{AttentionExtras, DType, Element, Report, Result};
 
 /// Rows of the table, for every adapter.
 pub(crate) const CASES: &[Case] = &[
@@ -119,6 +121,10 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "quantize fp8", dtype: DType::F32, run: quantize::<u8> },
     Case { op: "dequantize", dtype: DType::I8, run: dequantize },
     Case { op: "gemm-int8", dtype: DType::I8, run: gemm_int8 },
+    Case { op: "attention", dtype: DType::F32, run: |gpu, m| attention(gpu, "flash", m) },
+    Case { op: "attention", dtype: DType::F32, run: |gpu, m| attention(gpu, "naive", m) },
+    Case { op: "attention decode", dtype: DType::F16, run: attention_of_one_token },
+    Case { op: "kv-append", dtype: DType::F16, run: kv_append },
     Case { op: "softmax", dtype: DType::F32, run: |gpu, m| softmax(gpu, "auto", 1000, &m.floats) },
     Case { op: "softmax", dtype: DType::F32, run: |gpu, m| softmax(gpu, "parts", 10_000, &m.floats) },
     Case { op: "log-softmax", dtype: DType::F32, run: log_softmax },
@@ -148,6 +154,8 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "batch-norm", dtype: DType::F32, run: batch_norm },
     Case { op: "sgd momentum", dtype: DType::F32, run: sgd },
     Case { op: "adam", dtype: DType::F32, run: adam },
+    Case { op: "gather-rows", dtype: DType::F32, run: gather_rows },
+    Case { op: "mean-pool", dtype: DType::F32, run: mean_pool },
 ];
 
 /// A row of the table: an op in one of its forms.
@@ -1182,6 +1190,35 @@ fn adam(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     floats(gpu, &op, p.len().to_string(), &given, &want, &bounds)
 }
 
+/// Embeddings of the input's first bytes.
+fn gather_rows(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let n = 384;
+    let indices: Vec<u32> =
+        material.bytes[..material.floats.len() / n].iter().map(|&b| u32::from(b)).collect();
+    let table = &material.floats[..256 * n];
+    let (dx, di) = (gpu.upload(table)?, gpu.upload(&indices)?);
+    let dy = gpu.alloc::<f32>(indices.len() * n)?;
+    let plan = GatherRows::new(256, n, indices.len()).plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &di, &dy))?;
+    let check = Check::exact(&dy.read()?, reference::gather_rows(n, table, &indices).into_iter());
+    let size = format!("{} of 256x{n}", indices.len());
+    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &di, &dy))
+}
+
+fn mean_pool(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (tokens, width) = (128, 384);
+    let (batch, _, x) = whole_rows(tokens * width, &material.floats);
+    let lengths: Vec<u32> = (0..batch).map(|b| 1 + (b * 37 % tokens) as u32).collect();
+    let op = MeanPool::new(batch, tokens, width).normalized();
+    let (dx, dl, dy) = (gpu.upload(x)?, gpu.upload(&lengths)?, gpu.alloc::<f32>(batch * width)?);
+    let plan = op.plan::<f32>(gpu)?;
+    run(gpu, |rec| plan.record(rec, &dx, &dl, &dy))?;
+    let want = reference::mean_pool(&op, x, &lengths);
+    let check = Check::compare(&dy.read()?, &want, &reference::mean_pool_bound(&op, x, &lengths));
+    let again = |rec: &mut Recorder| plan.record(rec, &dx, &dl, &dy);
+    outcome(gpu, format!("{batch}x{tokens}x{width}"), plan.report(), check, again)
+}
+
 fn sort(gpu: &Gpu, descending: bool, keys: &[f32]) -> Result<Outcome> {
     let (dx, dy) = (gpu.upload(keys)?, gpu.alloc::<f32>(keys.len())?);
     let plan = RadixSort::new(keys.len()).descending(descending).plan::<f32>(gpu)?;
@@ -1217,4 +1254,63 @@ fn top_k(gpu: &Gpu, k: usize, x: &[f32]) -> Result<Outcome> {
         .and(Check::exact(&indices.read()?, best.iter().map(|&i| i as u32)));
     let size = format!("{k} of {}", x.len());
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &dx, &values, &indices))
+}
+
+/// Causal attention of as many queries as keys.
+fn attention(gpu: &Gpu, variant: &str, material: &Material) -> Result<Outcome> {
+    let (heads, t, d) = (4, material.side / 2, 64);
+    let op = Attention::new(1, heads, heads, t, t, d).causal().variant(variant);
+    let n = heads * t * d;
+    let x = |from: usize| material.floats.iter().cycle().skip(from).take(n).copied().collect::<Vec<f32>>();
+    attend(gpu, &op, format!("{heads}x{t}x{d} causal"), &x(0), [&x(1), &x(2)])
+}
+
+/// A query of 8 heads that share 2 against a cache in halves.
+fn attention_of_one_token(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (heads, kv_heads, keys, d) = (8, 2, 4 * material.side, 128);
+    let op = Attention::new(1, heads, kv_heads, 1, keys, d);
+    let x = |from: usize, n: usize| {
+        let floats = material.floats.iter().cycle().skip(from).take(n);
+        floats.map(|x| f16::from_f32(*x)).collect::<Vec<_>>()
+    };
+    let n = kv_heads * keys * d;
+    attend(gpu, &op, format!("{heads}/{kv_heads} heads, {keys} keys"), &x(0, heads * d), [&x(1, n), &x(2, n)])
+}
+
+fn attend<T: Number + Into<f64>>(
+    gpu: &Gpu,
+    op: &Attention,
+    shape: String,
+    q: &[T],
+    [k, v]: [&[T]; 2],
+) -> Result<Outcome>
+where
+    Attention: Op<T, Operands = Attended<T>>,
+{
+    let (dq, dk, dv, out) = (gpu.upload(q)?, gpu.upload(k)?, gpu.upload(v)?, gpu.alloc::<T>(q.len())?);
+    let plan = op.plan::<T>(gpu)?;
+    let none = AttentionExtras::new();
+    run(gpu, |rec| plan.record(rec, &dq, &dk, &dv, none, &out))?;
+    let inputs = AttentionInputs::default();
+    let want = reference::attention(op, q, k, v, inputs);
+    let check = Check::compare(&out.read()?, &want, &reference::attention_bound(op, q, k, v, inputs));
+    outcome(gpu, shape, plan.report(), check, |rec| plan.record(rec, &dq, &dk, &dv, none, &out))
+}
+
+fn kv_append(gpu: &Gpu, material: &Material) -> Result<Outcome> {
+    let (heads, tokens, keys, d) = (8, 16, material.side, 64);
+    let op = KvAppend::new(1, heads, tokens, keys, d);
+    let x: Vec<f16> = material.floats.iter().take(heads * tokens * d).map(|x| f16::from_f32(*x)).collect();
+    let (lengths, cache) = ([3u32], vec![f16::ZERO; heads * keys * d]);
+    let (dx, dl, dk, dv) = (gpu.upload(&x)?, gpu.upload(&lengths)?, gpu.upload(&cache)?, gpu.upload(&cache)?);
+    let plan = op.plan::<f16>(gpu)?;
+    let extras = AttentionExtras::new().lengths(&dl);
+    run(gpu, |rec| plan.record(rec, &dx, &dx, extras, &dk, &dv))?;
+    let mut want = vec![0f32; cache.len()];
+    reference::kv_append(&op, &x, &lengths, None, &mut want);
+    let got: Vec<f32> = dv.read()?.into_iter().map(f16::to_f32).collect();
+    let check = Check::compare(&got, &want, &vec![0.0; want.len()]);
+    outcome(gpu, format!("{heads}x{tokens}x{d}"), plan.report(), check, |rec| {
+        plan.record(rec, &dx, &dx, extras, &dk, &dv)
+    })
 }

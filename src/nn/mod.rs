@@ -7,6 +7,8 @@
 //! | positions as turned pairs of elements | [`Rope`] |
 //! | the largest, mean, or root of squares of windows | [`Pool2d`]; its gradient [`Pool2dBackward`] |
 //! | channels by given means and variances | [`BatchNorm`] |
+//! | embeddings of tokens; rows of a table by number | [`GatherRows`] |
+//! | one row for each sequence, the mean of its tokens | [`MeanPool`] |
 //! | the loss of a classifier, of a regression, with gradients | [`CrossEntropy`], [`SquaredError`] |
 //! | gradients of activations and of biases | [`ActivationBackward`], [`BiasBackward`] |
 //! | gradients of what works on rows | [`SoftmaxBackward`], [`LogSoftmaxBackward`], [`LayerNormBackward`], [`RmsNormBackward`] |
@@ -21,10 +23,12 @@ mod batch_norm;
 mod bias_backward;
 mod columns;
 mod cross_entropy;
+mod gather_rows;
 mod layer_norm;
 mod layer_norm_backward;
 mod log_softmax;
 mod log_softmax_backward;
+mod mean_pool;
 mod pool;
 mod pool_backward;
 mod rms_norm;
@@ -44,10 +48,12 @@ pub use adam::Adam;
 pub use batch_norm::BatchNorm;
 pub use bias_backward::BiasBackward;
 pub use cross_entropy::{CrossEntropy, CrossEntropyGradient};
+pub use gather_rows::GatherRows;
 pub use layer_norm::LayerNorm;
 pub use layer_norm_backward::LayerNormBackward;
 pub use log_softmax::LogSoftmax;
 pub use log_softmax_backward::LogSoftmaxBackward;
+pub use mean_pool::MeanPool;
 pub use pool::{Pool2d, Pool2dBias, PoolKind};
 pub use pool_backward::Pool2dBackward;
 pub use rms_norm::RmsNorm;
@@ -83,4 +89,6 @@ pub const OPS: &[OpInfo] = &[
     rms_norm_backward::INFO,
     sgd::INFO,
     adam::INFO,
+    gather_rows::INFO,
+    mean_pool::INFO,
 ];

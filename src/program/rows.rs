@@ -76,6 +76,14 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
+    /// So many rows of `n` elements of `size` bytes, from the row `first` on.
+    pub(crate) fn new(first: u64, rows: u64, n: u64, size: u64) -> Self {
+        let begin = first * n * size;
+        let offset = begin / 256 * 256;
+        let origin = (begin - offset) / size;
+        Self { first, rows, origin, offset, size: (origin + rows * n) * size }
+    }
+
     /// Of an operand of such rows.
     pub(crate) fn of(self, resource: Resource) -> Binding {
         Binding { resource, offset: self.offset, size: self.size }
@@ -92,13 +100,7 @@ pub(crate) fn pieces(rows: u64, n: u64, size: u64, profile: &DeviceProfile) -> V
     let limit = profile.limits.max_storage_binding;
     let most = if rows * n * size <= limit { rows } else { (room(profile) / size / n).max(1) };
     let piece = rows.div_ceil(rows.div_ceil(most.max(1)).max(1)).max(1);
-    let of = |first: u64| {
-        let rows = piece.min(rows - first);
-        let begin = first * n * size;
-        let offset = begin / 256 * 256;
-        let origin = (begin - offset) / size;
-        Piece { first, rows, origin, offset, size: (origin + rows * n) * size }
-    };
+    let of = |first: u64| Piece::new(first, piece.min(rows - first), n, size);
     (0..rows).step_by(piece as usize).map(of).collect()
 }
 

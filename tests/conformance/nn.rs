@@ -7,7 +7,7 @@ use super::{Call, Stop};
 use crate::support::onnx::{Attribute, TensorData};
 use half::f16;
 use tilework::DType;
-use tilework::nn::{BatchNorm, CrossEntropy, Rope, WithBeta};
+use tilework::nn::{BatchNorm, CrossEntropy, GatherRows, Rope, WithBeta};
 use tilework::prelude::*;
 use tilework::program::{In, Op, Out};
 use tilework::reference::{
@@ -306,6 +306,36 @@ pub(super) fn cross_entropy(call: &Call) -> Result<Vec<Array>, Stop> {
         results.push(Array { dims: rows.dims, values: numbers(&got), bound }.permuted(&back));
     }
     Ok(results)
+}
+
+/// Rows of a table, with the axis that is gathered along brought to the front; what is counted from the end is counted from
+/// the front.
+pub(super) fn gather(call: &Call) -> Result<Array, Stop> {
+    let (dtype, x) = call.operand(0)?;
+    if dtype != DType::F32 {
+        return Err(Stop::out_of_scope("elements are read as", dtype));
+    }
+    let Some(TensorData::I64(numbers_of)) = call.input(1).map(|tensor| &tensor.data) else {
+        return Err(Stop::Failed("no indices".into()));
+    };
+    let dims = call.input(1).map_or(Vec::new(), |tensor| tensor.dims.clone());
+    let rank = x.dims.len();
+    let axis = from_front(call.int("axis", 0), rank);
+    let order: Vec<usize> = [axis].into_iter().chain((0..rank).filter(|a| *a != axis)).collect();
+    let table = x.permuted(&order);
+    let (rows, n) = (x.dims[axis], table.dims[1..].iter().product::<usize>());
+    let indices: Vec<u32> = numbers_of.iter().map(|&i| i.rem_euclid(rows as i64) as u32).collect();
+    let gpu = call.gpu;
+    let (dx, di) = (gpu.upload(&elements::<f32>(&table))?, gpu.upload(&indices)?);
+    let dy = gpu.alloc::<f32>(indices.len() * n)?;
+    let mut rec = gpu.recorder();
+    GatherRows::new(rows, n, indices.len()).plan::<f32>(gpu)?.record(&mut rec, &dx, &di, &dy)?;
+    rec.submit()?;
+    let got = Array::exact([&dims, &table.dims[1..]].concat(), numbers(&dy.read()?));
+    // The axes of the indices go where the axis was.
+    let (of_indices, before) = (0..dims.len(), dims.len()..dims.len() + axis);
+    let order: Vec<usize> = before.chain(of_indices).chain(dims.len() + axis..got.dims.len()).collect();
+    Ok(got.permuted(&order))
 }
 
 /// Of four axes heads come before tokens, of three behind, in one axis with the elements.

@@ -1,0 +1,154 @@
+//! Attention.
+
+mod support;
+
+use half::f16;
+use support::{Bench, Case, centred, random};
+use tilework::attention::{Attended, Attention, FlashTile};
+use tilework::prelude::*;
+use tilework::program::Op;
+use tilework::{AttentionExtras, Element, Result};
+
+/// The cases of some ops.
+type Group = fn(&mut Bench) -> Result<()>;
+
+fn main() -> Result<()> {
+    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    let groups: [(&str, Group); 4] = [
+        ("attention", attention),
+        ("attention-window", window),
+        ("attention-decode", decode),
+        ("attention-tiles", tiles),
+    ];
+    for (name, group) in groups {
+        if bench.wants(name) {
+            group(&mut bench)?;
+        }
+    }
+    bench.finish();
+    Ok(())
+}
+
+/// Measures ops that differ in how they run, with keys and values of the type of q; the first says what is read.
+fn several<T: Element>(
+    bench: &mut Bench,
+    size: &str,
+    ops: &[(String, Attention)],
+    value: impl Fn(u32) -> T,
+) -> Result<()>
+where
+    Attention: Op<T, Operands = Attended<T>>,
+{
+    let Some((_, first)) = ops.first() else { return Ok(()) };
+    let gpu = bench.gpu.clone();
+    let program = Op::<T>::lower(first, gpu.profile())?;
+    let len = |i: usize| program.operands[i].len;
+    let (q, k, v) =
+        (random(&gpu, len(0), &value)?, random(&gpu, len(1), &value)?, random(&gpu, len(2), &value)?);
+    let output = gpu.alloc::<T>(len(0))?;
+    for (variant, op) in ops {
+        let plan = op.plan::<T>(&gpu)?;
+        let cost = plan.program().cost;
+        let case = Case { op: "attention", variant, dtype: T::DTYPE.name(), size: size.into(), cost };
+        bench.device(&case, |rec| plan.record(rec, &q, &k, &v, AttentionExtras::new(), &output));
+    }
+    Ok(())
+}
+
+/// The same op as `auto` and by these names.
+fn named(op: &Attention, variants: &[&str]) -> Vec<(String, Attention)> {
+    variants.iter().map(|v| ((*v).to_owned(), op.clone().variant(v))).collect()
+}
+
+fn half_of(bits: u32) -> f16 {
+    f16::from_f32(centred(bits))
+}
+
+/// Prompts: as many queries as keys.
+fn attention(bench: &mut Bench) -> Result<()> {
+    let (batch, heads, t) = bench.scale((4, 16, 4096), (1, 2, 128));
+    for (d, variants) in [(64, &["naive", "flash"][..]), (128, &["flash"])] {
+        let op = Attention::new(batch, heads, heads, t, t, d);
+        let size = format!("B{batch} H{heads} T{t} D{d}");
+        several::<f32>(bench, &size, &named(&op, variants), centred)?;
+        several::<f16>(bench, &size, &named(&op, &["auto"]), half_of)?;
+    }
+    let op = Attention::new(batch, heads, heads, t, t, 64).causal();
+    let size = format!("B{batch} H{heads} T{t} D64 causal");
+    several::<f32>(bench, &size, &named(&op, &["flash"]), centred)?;
+    several::<f16>(bench, &size, &named(&op, &["auto"]), half_of)
+}
+
+/// Windows: the time should grow with the number of queries and with the window, not with the keys.
+fn window(bench: &mut Bench) -> Result<()> {
+    let (longest, heads) = bench.scale((32768, 16), (512, 1));
+    for (t, w) in [(longest / 4, 512), (longest / 2, 512), (longest, 256), (longest, 512), (longest, 1024)] {
+        let op = Attention::new(1, heads, heads, t, t, 64).causal().window(w);
+        several::<f32>(bench, &format!("B1 H{heads} T{t} D64 window {w}"), &named(&op, &["flash"]), centred)?;
+    }
+    Ok(())
+}
+
+/// One query against a cache.
+fn decode(bench: &mut Bench) -> Result<()> {
+    for (batch, keys) in bench.scale([(16, 8192), (1, 131_072)], [(2, 512), (1, 2048)]) {
+        let op = Attention::new(batch, 32, 8, 1, keys, 128);
+        several::<f16>(
+            bench,
+            &format!("B{batch} H32 G8 S{keys} D128 decode"),
+            &named(&op, &["split-kv"]),
+            half_of,
+        )?;
+    }
+    Ok(())
+}
+
+/// Tiles of `flash`.
+fn tiles(bench: &mut Bench) -> Result<()> {
+    let (batch, heads, t) = bench.scale((4, 16, 4096), (1, 2, 128));
+    let tile = |[rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3]| FlashTile {
+        rows,
+        keys,
+        lanes,
+        thread_rows,
+        dims,
+        weights,
+        values,
+    };
+    let of_64 = [
+        tile([128, 64, 8, 8], [32, 32, 32]),
+        tile([128, 64, 8, 8], [64, 64, 32]),
+        tile([128, 64, 8, 8], [16, 32, 16]),
+        tile([64, 64, 8, 8], [32, 32, 32]),
+        tile([64, 64, 8, 8], [64, 64, 64]),
+        tile([128, 64, 16, 8], [32, 64, 32]),
+        tile([64, 64, 16, 8], [64, 64, 64]),
+        tile([64, 64, 16, 4], [32, 64, 32]),
+        tile([128, 32, 8, 8], [64, 32, 32]),
+        tile([64, 32, 8, 8], [64, 32, 32]),
+        tile([128, 128, 16, 8], [32, 64, 32]),
+    ];
+    let of_128 = [
+        tile([64, 64, 16, 8], [32, 64, 16]),
+        tile([128, 64, 16, 8], [32, 64, 16]),
+        tile([128, 128, 16, 8], [32, 64, 16]),
+        tile([64, 128, 16, 8], [32, 64, 32]),
+        tile([64, 64, 8, 4], [32, 64, 16]),
+        tile([64, 64, 16, 8], [64, 64, 32]),
+        tile([128, 128, 16, 8], [16, 64, 16]),
+        tile([64, 128, 16, 8], [64, 64, 32]),
+    ];
+    for (d, tiles) in [(64, &of_64[..]), (128, &of_128)] {
+        let op = Attention::new(batch, heads, heads, t, t, d).variant("flash");
+        let of = |tile: &FlashTile| {
+            let FlashTile { rows, keys, lanes, thread_rows, dims, weights, values } = tile;
+            let label = format!("flash {rows}x{keys} {lanes}x{thread_rows} {dims},{weights},{values}");
+            (label, op.clone().tile(*tile))
+        };
+        // Those that the device has room for.
+        let fits = |(_, op): &(String, Attention)| Op::<f32>::lower(op, bench.gpu.profile()).is_ok();
+        let ops: Vec<_> = tiles.iter().map(of).filter(fits).collect();
+        several::<f32>(bench, &format!("B{batch} H{heads} T{t} D{d}"), &ops, centred)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! The command line of `decode`.
+
+use super::failure::{Failure, exit_code, open_gpu};
+use super::head::{Samples, fit};
+use super::model::{Losses, Model};
+use super::network::layers::Storage;
+use super::text::Text;
+use super::weights::{Decoder, Shape};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tilework::Gpu;
+use tilework::analysis::{kv_cache_bytes, perplexity};
+use tilework::attention::KvType;
+
+const USAGE: &str = "\
+usage: decode TEXT [--width N] [--layers N] [--heads N] [--kv-heads N] [--context N]...
+
+  --width N            elements of a token's vector (128)
+  --layers N           layers (2)
+  --heads N            heads of attention (8)
+  --kv-heads N         heads of keys and values, which divide the others (2)
+  --context N          bytes that are read together (256)
+  --bytes N            bytes of the text, at the most (16384)
+  --epochs N           walks over the vectors that the head is fitted to (5)
+  --seed N             the decoder's weights (1)
+  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+
+Prints the perplexity of the text's last quarter by the types of weights and of cached keys and values, and tokens a second.
+";
+
+struct Options {
+    text: PathBuf,
+    shape: Shape,
+    bytes: usize,
+    epochs: usize,
+    seed: u64,
+    adapter: Option<String>,
+}
+
+/// Runs the program and gives its exit code.
+pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let result = parse(args).and_then(|options| match options {
+        Some(options) => decode(&options, out),
+        None => {
+            // A reader that has gone away is no failure.
+            let _ = out.write_all(USAGE.as_bytes());
+            Ok(0)
+        }
+    });
+    exit_code("decode", result, err)
+}
+
+/// The options, or nothing if `--help` is asked for.
+fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+    use lexopt::prelude::*;
+    let mut shape = Shape { layers: 2, width: 128, heads: 8, kv_heads: 2, context: 256 };
+    let (mut text, mut bytes, mut epochs, mut seed, mut adapter) = (None, 1 << 14, 5, 1, None);
+    while let Some(arg) = args.next()? {
+        match arg {
+            Long("width") => shape.width = args.value()?.parse()?,
+            Long("layers") => shape.layers = args.value()?.parse()?,
+            Long("heads") => shape.heads = args.value()?.parse()?,
+            Long("kv-heads") => shape.kv_heads = args.value()?.parse()?,
+            Long("context") => shape.context = args.value()?.parse()?,
+            Long("bytes") => bytes = args.value()?.parse()?,
+            Long("epochs") => epochs = args.value()?.parse()?,
+            Long("seed") => seed = args.value()?.parse()?,
+            Long("adapter") => adapter = Some(args.value()?.string()?),
+            Short('h') | Long("help") => return Ok(None),
+            Value(path) if text.is_none() => text = Some(PathBuf::from(path)),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    let text = text.ok_or_else(|| Failure::bad_input("no text is named; usage: decode TEXT (see --help)"))?;
+    shape.check()?;
+    Ok(Some(Options { text, shape, bytes, epochs, seed, adapter }))
+}
+
+fn decode(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
+    let shape = options.shape;
+    let text = Text::read(&options.text, shape.context, options.bytes)?;
+    let gpu = open_gpu(options.adapter.clone())?;
+    let mut decoder = Decoder::new(shape, options.seed);
+    let samples = vectors(&gpu, &decoder, &text)?;
+    let bar = bar("walks", options.epochs);
+    decoder.head = fit(&gpu, &samples, options.epochs, options.seed, |loss| {
+        bar.set_message(format!(", loss {loss:.4}"));
+        bar.inc(1);
+    })?;
+    bar.finish_and_clear();
+    let mut lines = describe(options, &text);
+    lines += &perplexities(&gpu, &decoder, &text)?;
+    let (one_by_one, same) = token_by_token(&gpu, &decoder, &text.judged[0])?;
+    lines += &one_by_one;
+    out.write_all(lines.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::output(&e))?;
+    Ok(u8::from(!same))
+}
+
+/// A bar on standard error, hidden where that is not a terminal.
+fn bar(of: &str, len: usize) -> ProgressBar {
+    let bar = ProgressBar::new(len as u64);
+    let template = format!("{{bar:30}} {{pos}} of {{len}} {of}{{msg}}, {{eta}} left");
+    if let Ok(style) = ProgressStyle::with_template(&template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+/// What the decoder makes of each byte of the first part, and the bytes behind.
+fn vectors(gpu: &Gpu, decoder: &Decoder, text: &Text) -> Result<Samples, Failure> {
+    let Shape { width, context, .. } = decoder.shape;
+    let model = Model::new(gpu, decoder, Storage::F32)?;
+    let pass = model.pass(context, &model.cache(KvType::F32)?)?;
+    let bar = bar("pieces read", text.fitted.len());
+    let mut samples = Samples::default();
+    for piece in &text.fitted {
+        pass.run(gpu, piece, 0)?;
+        samples.vectors.extend(&pass.vectors.read()?[..(context - 1) * width]);
+        samples.next.extend(piece[1..].iter().map(|&byte| u32::from(byte)));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(samples)
+}
+
+fn describe(options: &Options, text: &Text) -> String {
+    let Shape { layers, width, heads, kv_heads, context } = options.shape;
+    let [fitted, judged] = [&text.fitted, &text.judged].map(|part| part.len() * context);
+    let [single, pairs] = text.by_counting();
+    format!(
+        "{layers} layers of width {width}, {heads} heads, {kv_heads} of keys and values, random by seed {}; the head is fitted \
+         to {fitted} bytes\nperplexity of the {judged} bytes behind them, in pieces of {context}; by counts of bytes \
+         {single:.3}, of pairs {pairs:.3}\n",
+        options.seed
+    )
+}
+
+/// A row for each type of weights, a column for each of keys and values.
+fn perplexities(gpu: &Gpu, decoder: &Decoder, text: &Text) -> Result<String, Failure> {
+    let Shape { layers, kv_heads, context, .. } = decoder.shape;
+    let bar = bar("pieces judged", Storage::ALL.len() * KvType::ALL.len() * text.judged.len());
+    let names: String = KvType::ALL.iter().map(|kv| format!("{:>10}", kv.name())).collect();
+    let mut table = format!("weights \\ cache{names}\n");
+    for storage in Storage::ALL {
+        let model = Model::new(gpu, decoder, storage)?;
+        table += &format!("{:<15}", storage.name());
+        for kv in KvType::ALL {
+            let pass = model.pass(context, &model.cache(kv)?)?;
+            let losses = Losses::new(gpu, &pass, context)?;
+            let mut all = Vec::new();
+            for piece in &text.judged {
+                pass.run(gpu, piece, 0)?;
+                all.extend(losses.of(gpu, piece)?.into_iter().map(f64::from));
+                bar.inc(1);
+            }
+            table += &format!("{:>10.4}", perplexity(&all));
+        }
+        table.push('\n');
+    }
+    bar.finish_and_clear();
+    let bytes = KvType::ALL.iter().map(|kv| {
+        let elements = [layers, kv_heads, decoder.shape.size()].map(|n| n as u64);
+        let scales = if kv.is_scaled() { kv_cache_bytes(elements[0], elements[1], 1, 1, 4) } else { 0 };
+        let [layers, heads, size] = elements;
+        format!("{:>10}", kv_cache_bytes(layers, heads, size, 1, kv.dtype().size() as u64) + scales)
+    });
+    Ok(format!("{table}{:<15}{}\n", "bytes a token", bytes.collect::<String>()))
+}
+
+/// Largest difference that is taken for one of rounding, of logits whose largest is 1.
+const SAME: f32 = 1e-3;
+
+/// The piece token by token against all of it at once, for every type of keys and values.
+fn token_by_token(gpu: &Gpu, decoder: &Decoder, piece: &[u8]) -> Result<(String, bool), Failure> {
+    let model = Model::new(gpu, decoder, Storage::F32)?;
+    let bar = bar("tokens", KvType::ALL.len() * piece.len());
+    let (mut worst, mut rates) = (0f32, String::new());
+    for kv in KvType::ALL {
+        let whole = model.pass(piece.len(), &model.cache(kv)?)?;
+        whole.run(gpu, piece, 0)?;
+        let wanted = whole.logits.read()?;
+        let size = wanted.iter().fold(f32::MIN_POSITIVE, |most, x| most.max(x.abs()));
+        let one = model.pass(1, &model.cache(kv)?)?;
+        let mut seconds = 0.0;
+        for (place, wanted) in wanted.chunks(wanted.len() / piece.len()).enumerate() {
+            let start = Instant::now();
+            one.run(gpu, &piece[place..=place], place)?;
+            let got = one.logits.read()?;
+            seconds += start.elapsed().as_secs_f64();
+            for (got, want) in got.iter().zip(wanted) {
+                let off = (got - want).abs() / size;
+                // NaN is worse than anything.
+                worst = if off <= worst { worst } else { off };
+            }
+            bar.inc(1);
+        }
+        rates += &format!("{:>10.0}", piece.len() as f64 / seconds);
+    }
+    bar.finish_and_clear();
+    let same = worst <= SAME;
+    let verdict = if same { "as" } else { "NOT as" };
+    let lines = format!(
+        "{:<15}{rates}\ntoken by token the logits are {verdict} those of the whole pass: off by {worst:.1e} of the largest\n",
+        "tokens/s"
+    );
+    Ok((lines, same))
+}

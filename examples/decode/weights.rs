@@ -1,0 +1,145 @@
+//! A decoder's parameters, at random from a seed.
+
+use super::failure::Failure;
+use super::network::layers::Linear;
+
+/// There is a token for each byte.
+pub(crate) const BYTES: usize = 256;
+
+/// The epsilon of the norms.
+pub(crate) const EPS: f32 = 1e-5;
+
+/// Extents of a decoder.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) layers: usize,
+    /// Elements of a token's vector.
+    pub(crate) width: usize,
+    pub(crate) heads: usize,
+    /// Of keys and values; each serves as many of the others.
+    pub(crate) kv_heads: usize,
+    /// Tokens that are read together, and that the cache has room for.
+    pub(crate) context: usize,
+}
+
+impl Shape {
+    /// Refuses what no decoder can have.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let Self { layers, width, heads, kv_heads, context } = *self;
+        let all = [("--layers", layers), ("--heads", heads), ("--kv-heads", kv_heads)];
+        if let Some((name, _)) = all.into_iter().find(|(_, value)| !(1..=1000).contains(value)) {
+            return Err(Failure::bad_input(format!("{name}: must be from 1 to 1000")));
+        }
+        if !(2..=1 << 20).contains(&context) {
+            return Err(Failure::bad_input(format!("--context {context}: must be from 2 to {}", 1 << 20)));
+        }
+        if heads % kv_heads != 0 {
+            return Err(Failure::bad_input(format!(
+                "--heads {heads}: must be a multiple of the {kv_heads} heads of keys and values (--kv-heads)"
+            )));
+        }
+        if width > 1 << 14 || width == 0 || width % (8 * heads) != 0 {
+            return Err(Failure::bad_input(format!(
+                "--width {width}: must be up to {} and a multiple of {}, 8 for each of {heads} heads",
+                1 << 14,
+                8 * heads
+            )));
+        }
+        Ok(())
+    }
+
+    /// Elements of a head's vector.
+    pub(crate) fn size(&self) -> usize {
+        self.width / self.heads
+    }
+
+    /// Elements between the two products of a layer.
+    pub(crate) fn inner(&self) -> usize {
+        2 * self.width
+    }
+
+    /// Heads of queries, keys and values.
+    pub(crate) fn all_heads(&self) -> usize {
+        self.heads + 2 * self.kv_heads
+    }
+}
+
+pub(crate) struct Layer {
+    /// Factors of the norm in front of the attention.
+    pub(crate) before: Vec<f32>,
+    /// To queries, keys and values, one after another.
+    pub(crate) projection: Linear,
+    pub(crate) attended: Linear,
+    /// Factors of the norm in front of the two products.
+    pub(crate) between: Vec<f32>,
+    pub(crate) up: Linear,
+    pub(crate) down: Linear,
+}
+
+pub(crate) struct Decoder {
+    pub(crate) shape: Shape,
+    /// A row for each byte.
+    pub(crate) embeddings: Vec<f32>,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) norm: Vec<f32>,
+    /// Logits of vectors: of the next byte.
+    pub(crate) head: Linear,
+}
+
+/// How much a random layer may add to a token's vector: the token itself should be seen through all of it.
+const ADDED: f64 = 0.3;
+
+/// splitmix64 (Steele, Lea and Flood, 2014).
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// So many numbers, evenly between `around - spread` and `around + spread`.
+    fn numbers(&mut self, n: usize, around: f64, spread: f64) -> Vec<f32> {
+        let unit = |bits: u64| (bits >> 11) as f64 * 2f64.powi(-52) - 1.0;
+        (0..n).map(|_| (around + spread * unit(self.next())) as f32).collect()
+    }
+
+    /// A layer whose outputs vary about `gain` times as much as its inputs.
+    fn linear(&mut self, outputs: usize, inputs: usize, gain: f64) -> Linear {
+        let weight = self.numbers(outputs * inputs, 0.0, gain * (3.0 / inputs as f64).sqrt());
+        Linear { weight, bias: self.numbers(outputs, 0.0, 0.1), outputs, inputs }
+    }
+}
+
+impl Decoder {
+    /// The decoder of a seed. Its head knows nothing: all its logits are 0.
+    pub(crate) fn new(shape: Shape, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let (width, inner) = (shape.width, shape.inner());
+        let embeddings = random.numbers(BYTES * width, 0.0, 3f64.sqrt());
+        let layers = (0..shape.layers).map(|_| Layer {
+            before: random.numbers(width, 1.0, 0.1),
+            projection: random.linear(shape.all_heads() * shape.size(), width, 1.0),
+            attended: random.linear(width, width, ADDED),
+            between: random.numbers(width, 1.0, 0.1),
+            up: random.linear(inner, width, 1.0),
+            down: random.linear(width, inner, ADDED),
+        });
+        let layers = layers.collect();
+        let norm = random.numbers(width, 1.0, 0.1);
+        let head = Linear {
+            weight: vec![0.0; BYTES * width],
+            bias: vec![0.0; BYTES],
+            outputs: BYTES,
+            inputs: width,
+        };
+        Self { shape, embeddings, layers, norm, head }
+    }
+}

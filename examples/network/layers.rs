@@ -1,0 +1,189 @@
+//! Fully connected layers in the ways that numbers are kept.
+
+use super::{Held, Network};
+use half::f16;
+use tilework::program::Op;
+use tilework::quantize::{Code, Dequantize, GemmInt8, Quantize};
+use tilework::{Activation, Axpy, Buffer, DType, Gemm, Gpu, Precision, Result};
+
+/// How weights of layers are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Storage {
+    F32,
+    F16,
+    /// Bytes with a scale for each output; what they are multiplied by is quantised too, token by token.
+    Int8,
+    /// Bytes with a scale for each output, made floats again before they are used.
+    Fp8,
+}
+
+impl Storage {
+    pub(crate) const ALL: [Self; 4] = [Self::F32, Self::F16, Self::Int8, Self::Fp8];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Int8 => "int8",
+            Self::Fp8 => "fp8",
+        }
+    }
+}
+
+/// A fully connected layer: weights, a row for each output, and biases.
+pub(crate) struct Linear {
+    pub(crate) weight: Vec<f32>,
+    pub(crate) bias: Vec<f32>,
+    pub(crate) outputs: usize,
+    pub(crate) inputs: usize,
+}
+
+/// The same on the device.
+pub(crate) struct HeldLinear {
+    weight: Weight,
+    bias: Held,
+    pub(crate) outputs: usize,
+    pub(crate) inputs: usize,
+}
+
+enum Weight {
+    Floats(Held),
+    Bytes { bytes: Held, scales: Held },
+}
+
+impl HeldLinear {
+    /// Uploads a layer for products with floats of `dtype`.
+    pub(crate) fn new(gpu: &Gpu, layer: &Linear, storage: Storage, dtype: DType) -> Result<Self> {
+        let Linear { outputs, inputs, .. } = *layer;
+        let weight = match storage {
+            Storage::F32 => Weight::Floats(Held::upload(gpu, dtype, &layer.weight)?),
+            Storage::F16 => {
+                let rounded: Vec<f32> = layer.weight.iter().map(|&w| f16::from_f32(w).to_f32()).collect();
+                Weight::Floats(Held::upload(gpu, dtype, &rounded)?)
+            }
+            Storage::Int8 => {
+                let (bytes, scales) = quantized::<i8>(gpu, layer)?;
+                Weight::Bytes { bytes, scales }
+            }
+            Storage::Fp8 => {
+                let (bytes, scales) = quantized::<u8>(gpu, layer)?;
+                let floats = Held::alloc(gpu, DType::F32, outputs * inputs)?;
+                let mut network = Network::default();
+                let back = Dequantize::<u8>::new(outputs, inputs);
+                network.add::<f32>(gpu, &back, &[(&bytes, 0), (&scales, 0), (&floats, 0)])?;
+                network.run(gpu)?;
+                Weight::Floats(floats)
+            }
+        };
+        Ok(Self { weight, bias: Held::upload(gpu, dtype, &layer.bias)?, outputs, inputs })
+    }
+}
+
+/// The weights of a layer as bytes, with a scale for each output.
+fn quantized<Q: Code>(gpu: &Gpu, layer: &Linear) -> Result<(Held, Held)>
+where
+    Quantize<Q>: Op<f32>,
+    Held: From<Buffer<Q>>,
+{
+    let weight = Held::upload(gpu, DType::F32, &layer.weight)?;
+    let bytes = Held::from(gpu.alloc::<Q>(layer.weight.len())?);
+    let scales = Held::alloc(gpu, DType::F32, layer.outputs)?;
+    let mut network = Network::default();
+    let op = Quantize::<Q>::new(layer.outputs, layer.inputs);
+    network.add::<f32>(gpu, &op, &[(&weight, 0), (&bytes, 0), (&scales, 0)])?;
+    network.run(gpu)?;
+    Ok((bytes, scales))
+}
+
+/// A network in the making, for so many rows of floats.
+pub(crate) struct Building<'a> {
+    pub(crate) gpu: &'a Gpu,
+    pub(crate) dtype: DType,
+    pub(crate) rows: usize,
+    pub(crate) network: Network,
+    scratch: Scratch,
+}
+
+/// What a product of bytes needs, and only that: the quantised factor, and a result that is to be added.
+#[derive(Clone)]
+struct Scratch {
+    bytes: Held,
+    scales: Held,
+    sums: Held,
+}
+
+impl<'a> Building<'a> {
+    /// For layers of at most `widest` inputs and outputs.
+    pub(crate) fn new(
+        gpu: &'a Gpu,
+        dtype: DType,
+        rows: usize,
+        storage: Storage,
+        widest: usize,
+    ) -> Result<Self> {
+        let n = if storage == Storage::Int8 { rows * widest } else { 0 };
+        let scratch = Scratch {
+            bytes: Held::alloc(gpu, DType::I8, n)?,
+            scales: Held::alloc(gpu, DType::F32, rows)?,
+            sums: Held::alloc(gpu, DType::F32, n)?,
+        };
+        Ok(Self { gpu, dtype, rows, network: Network::default(), scratch })
+    }
+
+    /// An op on floats, from the beginning of its operands on.
+    pub(crate) fn floats(&mut self, op: &(impl Op<f32> + Op<f16>), operands: &[&Held]) -> Result<()> {
+        let operands: Vec<_> = operands.iter().map(|held| (*held, 0)).collect();
+        self.network.add_floats(self.gpu, self.dtype, op, &operands)
+    }
+
+    /// `y = activation(x layer)`.
+    pub(crate) fn linear(
+        &mut self,
+        layer: &HeldLinear,
+        activation: Activation,
+        x: &Held,
+        y: &Held,
+    ) -> Result<()> {
+        match &layer.weight {
+            Weight::Floats(weight) => {
+                let gemm = Gemm::new(self.rows, layer.outputs, layer.inputs).trans_b(true);
+                self.product(gemm.activation(activation), [x, weight, &layer.bias, y])
+            }
+            Weight::Bytes { bytes, scales } => {
+                let Scratch { bytes: x_bytes, scales: x_scales, .. } = self.scratch.clone();
+                let quantize = Quantize::<i8>::new(self.rows, layer.inputs);
+                self.network.add::<f32>(self.gpu, &quantize, &[(x, 0), (&x_bytes, 0), (&x_scales, 0)])?;
+                let gemm = GemmInt8::new(self.rows, layer.outputs, layer.inputs).trans_b(true);
+                let gemm = gemm.scaled().activation(activation).with_bias();
+                let factors = [&x_bytes, bytes, &x_scales, scales].map(|held| (held, 0));
+                self.network.add::<f32>(
+                    self.gpu,
+                    &gemm,
+                    &[factors.as_slice(), &[(&layer.bias, 0), (y, 0)]].concat(),
+                )
+            }
+        }
+    }
+
+    /// `y = x layer + y`.
+    pub(crate) fn linear_added(&mut self, layer: &HeldLinear, x: &Held, y: &Held) -> Result<()> {
+        match &layer.weight {
+            Weight::Floats(weight) => {
+                let gemm = Gemm::new(self.rows, layer.outputs, layer.inputs).trans_b(true).beta(1.0);
+                self.product(gemm, [x, weight, &layer.bias, y])
+            }
+            Weight::Bytes { .. } => {
+                let sums = self.scratch.sums.clone();
+                self.linear(layer, Activation::None, x, &sums)?;
+                self.floats(&Axpy::new(self.rows * layer.outputs, 1.0), &[&sums, y])
+            }
+        }
+    }
+
+    /// A product with a bias, on tensor cores where halves find some.
+    fn product(&mut self, gemm: Gemm, operands: [&Held; 4]) -> Result<()> {
+        let tensor = gemm.clone().precision(Precision::Tensor).with_bias();
+        let fits = self.dtype == DType::F16 && Op::<f16>::lower(&tensor, self.gpu.profile()).is_ok();
+        self.floats(&if fits { tensor } else { gemm.with_bias() }, &operands)
+    }
+}

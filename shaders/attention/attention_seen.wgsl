@@ -1,0 +1,53 @@
+// Which keys a query sees, and where they lie.
+#import attention/attention_params
+
+#if LENGTHS
+const LENGTHS_BINDING: u32 = 1u;
+@group(0) @binding(LENGTHS_BINDING) var<storage, read> lengths: array<u32>;
+#endif
+#if PAGED
+const TABLE_BINDING: u32 = 1u;
+const PAGE: u32 = 16u;
+@group(0) @binding(TABLE_BINDING) var<storage, read> table: array<u32>;
+#endif
+
+// Stands for a row that does not exist.
+const NO_ROW: u32 = 0xffffffffu;
+
+// Keys of a sequence.
+fn length_of(sequence: u32) -> u32 {
+#if LENGTHS
+    return min(lengths[sequence], params.keys);
+#else
+    return params.keys;
+#endif
+}
+
+// From the first of the keys that this query sees to behind the last.
+fn seen_by(query: u32, len: u32) -> vec2<u32> {
+    let place = i32(len) + i32(query) - i32(params.queries);
+    var first = 0;
+    var end = i32(len);
+#if CAUSAL
+    end = max(place + 1, 0);
+#else
+#if WINDOWED
+    end = clamp(place + i32(params.window), 0, end);
+#endif
+#endif
+#if WINDOWED
+    first = max(place + 1 - i32(params.window), 0);
+#endif
+    return vec2(u32(first), u32(max(end, first)));
+}
+
+// The row of k and v, of all there are, that holds this key.
+fn row_of(pair: u32, key: u32) -> u32 {
+#if PAGED
+    let page = table[pair / params.kv_heads * params.pages_each + key / PAGE];
+    let row = (page * params.kv_heads + pair % params.kv_heads) * PAGE + key % PAGE;
+    return select(row, NO_ROW, page >= params.pages);
+#else
+    return pair * params.keys + key;
+#endif
+}

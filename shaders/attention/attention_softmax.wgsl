@@ -1,0 +1,38 @@
+// The softmax of rows of scores, in place; zeros for a row of nothing but -infinity.
+// A workgroup of WORKGROUP_SIZE takes one row.
+#import attention/attention_params
+#import nn/rows_exp
+#import nn/rows_reduce
+
+const WORKGROUP_SIZE: u32 = 256u;
+const LANES: u32 = 256u;
+const SCORES_BINDING: u32 = 1u;
+
+@group(0) @binding(SCORES_BINDING) var<storage, read_write> scores: array<f32>;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn attention_softmax(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let row = workgroup_index(id);
+    if row >= params.rows {
+        return;
+    }
+    let base = row * params.keys;
+    var largest_bits = 0xff800000u;
+    let least = bitcast<f32>(largest_bits);
+    var most = least;
+    for (var key = local; key < params.keys; key += WORKGROUP_SIZE) {
+        most = max(most, scores[base + key]);
+    }
+    let center = anchor(row_total(vec4(most), true, 0u, local, 1u));
+    var sum = 0.0;
+    for (var key = local; key < params.keys; key += WORKGROUP_SIZE) {
+        let x = exp4(vec4(scores[base + key] - center)).x;
+        scores[base + key] = x;
+        sum += x;
+    }
+    let total = row_total(vec4(sum, 0.0, 0.0, 0.0), false, 1u, local, 1u);
+    let factor = select(1.0 / total, 0.0, total == 0.0);
+    for (var key = local; key < params.keys; key += WORKGROUP_SIZE) {
+        scores[base + key] *= factor;
+    }
+}

@@ -1,0 +1,78 @@
+// Rows of a table by number: output[i] = table[indices[i]], or zeros where the table has no such row. An invocation
+// moves four words that lie together (VECTORS), one word, or with SPLIT the elements of one word of the output, which
+// may belong to two rows. A table above one binding comes in parts: each gives the rows it has, the first the zeros.
+#import workgroup/index
+
+const WORKGROUP_SIZE: u32 = 256u;
+const PACK: u32 = 2u; // elements of a word, with SPLIT
+
+struct Params {
+    count: u32, // rows of the output
+    width: u32, // of a row: items, with SPLIT elements
+    first: u32, // number of the first row of this part of the table
+    rows: u32, // of this part
+    total: u32, // of the whole table
+    table_origin: u32, // where each begins in its binding, as `width` counts
+    index_origin: u32,
+    output_origin: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+
+#if VECTORS
+alias Item = vec4<u32>;
+#else
+alias Item = u32;
+#endif
+@group(0) @binding(1) var<storage, read> table: array<Item>;
+@group(0) @binding(2) var<storage, read> indices: array<u32>;
+@group(0) @binding(3) var<storage, read_write> output: array<Item>;
+
+#if SPLIT
+const BITS: u32 = 32u / PACK;
+
+// The bits of element i of the output, or what is there if another part has it.
+fn element(i: u32, held: u32) -> u32 {
+    let number = indices[params.index_origin + i / params.width];
+    let part = number - params.first;
+    if part < params.rows {
+        let at = params.table_origin + part * params.width + i % params.width;
+        return extractBits(table[at / PACK], at % PACK * BITS, BITS);
+    }
+    return select(held, 0u, params.first == 0u && number >= params.total);
+}
+#endif
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn gather_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
+    let len = params.count * params.width;
+#if SPLIT
+    if i * PACK >= params.output_origin + len {
+        return;
+    }
+    let word = output[i];
+    var result = 0u;
+    for (var k = 0u; k < PACK; k++) {
+        var bits = extractBits(word, k * BITS, BITS);
+        // What lies before the first element wraps.
+        let at = i * PACK + k - params.output_origin;
+        if at < len {
+            bits = element(at, bits);
+        }
+        result |= bits << (k * BITS);
+    }
+    output[i] = result;
+#else
+    if i >= len {
+        return;
+    }
+    let number = indices[params.index_origin + i / params.width];
+    // A row before this part wraps.
+    let part = number - params.first;
+    if part < params.rows {
+        output[params.output_origin + i] = table[params.table_origin + part * params.width + i % params.width];
+    } else if params.first == 0u && number >= params.total {
+        output[params.output_origin + i] = Item();
+    }
+#endif
+}

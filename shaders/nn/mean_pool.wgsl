@@ -1,0 +1,98 @@
+// The mean of the first tokens of each sequence, as many as its length says; with NORMALIZED divided by its Euclidean
+// norm. A workgroup takes a sequence: COLUMNS invocations stand side by side over its width, LINES of them take every
+// LINES-th token, and their sums are added in order.
+#import workgroup/index
+#import element/fours
+#import nn/rows_reduce
+
+const WORKGROUP_SIZE: u32 = 256u;
+const LANES: u32 = 256u;
+const COLUMNS: u32 = 64u;
+const LINES: u32 = WORKGROUP_SIZE / COLUMNS;
+
+struct Params {
+    count: u32, // sequences
+    tokens: u32,
+    width: u32,
+    input_origin: u32, // where the first sequence begins in each binding, in elements
+    length_origin: u32,
+    output_origin: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> input: array<Words>;
+@group(0) @binding(2) var<storage, read> lengths: array<u32>;
+#if VECTORS
+const WIDTH: u32 = 4u;
+alias Item = vec4<f32>;
+fn load(at: u32) -> Item { return decode4(input[at / 4u]); }
+fn four(x: Item) -> vec4<f32> { return x; }
+#else
+const WIDTH: u32 = 1u;
+alias Item = f32;
+fn load(at: u32) -> Item { return decode(input[at / PACK], at % PACK); }
+fn four(x: Item) -> vec4<f32> { return vec4(x, 0.0, 0.0, 0.0); }
+#endif
+@group(0) @binding(3) var<storage, read_write> output: array<Item>;
+
+var<workgroup> wg_sums: array<Item, WORKGROUP_SIZE>;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn pool_tokens(
+    @builtin(workgroup_id) group: vec3<u32>,
+#if SUBGROUPS
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32,
+#else
+    @builtin(local_invocation_index) invocation: u32,
+#endif
+) {
+    let sequence = workgroup_index(group);
+    if sequence >= params.count {
+        return;
+    }
+#if SUBGROUPS
+    let lane = sub_id * sub_size + sub_lane;
+#else
+    let lane = invocation;
+    let sub_size = 1u;
+#endif
+    let len = min(lengths[params.length_origin + sequence], params.tokens);
+    // Of no tokens the mean is 0.
+    let share = 1.0 / f32(max(len, 1u));
+    let line = lane / COLUMNS;
+    let items = params.width / WIDTH;
+    let begin = params.input_origin + sequence * params.tokens * params.width;
+    let to = (params.output_origin + sequence * params.width) / WIDTH;
+    var squares = vec4(0.0);
+    for (var first = 0u; first < items; first += COLUMNS) {
+        let column = first + lane % COLUMNS;
+        var sum = Item();
+        if column < items {
+            for (var token = line; token < len; token += LINES) {
+                sum += load(begin + token * params.width + column * WIDTH);
+            }
+        }
+        wg_sums[lane] = sum;
+        workgroupBarrier();
+        if line == 0u && column < items {
+            for (var i = 1u; i < LINES; i++) {
+                sum += wg_sums[lane + i * COLUMNS];
+            }
+            let mean = sum * share;
+            output[to + column] = mean;
+            squares += four(mean * mean);
+        }
+        workgroupBarrier();
+    }
+#if NORMALIZED
+    let total = row_total(squares, false, 0u, lane, sub_size);
+    if line == 0u {
+        // As PyTorch's normalize: a mean of zeros stays one. Each invocation reads what it wrote itself.
+        let factor = 1.0 / max(sqrt(total), 1e-12);
+        for (var column = lane; column < items; column += COLUMNS) {
+            output[to + column] *= factor;
+        }
+    }
+#endif
+}

@@ -1,0 +1,657 @@
+//! One kernel with scores that are never in memory: WGSL text made for a tile, as a register-tiled product is.
+//!
+//! A workgroup takes some rows of q and walks over the keys that they see, a tile at a time. Lanes of invocations share
+//! a row: each computes a block of scores of `thread_rows` rows by fours of keys, then of as many rows of the output
+//! by fours of columns, so that the statistics of a row, and the output, stay in the registers of its lanes. Tiles of
+//! q and k are staged in workgroup memory some dimensions at a time, then, in the same place, the weights and tiles
+//! of v. Fours are swizzled within a row, so that lanes which read the same column of several rows find them in
+//! different banks.
+
+use super::layout::{Bound, Lowering};
+use crate::error::{Result, err};
+use crate::program::{DeviceProfile, Grid, Kernel, Program, Source};
+use std::fmt::{self, Write};
+
+/// Sides of the tiles of `flash`, and how they are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlashTile {
+    /// Rows of q of a workgroup.
+    pub rows: u32,
+    /// Keys of a tile: a multiple of 4 `lanes`.
+    pub keys: u32,
+    /// Invocations that share a row: a power of two.
+    pub lanes: u32,
+    /// Rows of an invocation. `rows` over it is a power of two.
+    pub thread_rows: u32,
+    /// Dimensions of q and k that are staged at once: 4 times a power of two.
+    pub dims: u32,
+    /// Keys whose weights are staged at once: 4 times a power of two, a multiple of 4 `lanes`, part of `keys`.
+    pub weights: u32,
+    /// Keys whose values are staged at once: a multiple of 4, part of `weights`.
+    pub values: u32,
+}
+
+impl FlashTile {
+    const fn new([rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3]) -> Self {
+        Self { rows, keys, lanes, thread_rows, dims, weights, values }
+    }
+
+    /// Rows of invocations.
+    const fn groups(self) -> u32 {
+        self.rows / self.thread_rows
+    }
+
+    const fn invocations(self) -> u32 {
+        self.groups() * self.lanes
+    }
+
+    /// Fours in workgroup memory for vectors of `fours`.
+    fn staged(self, fours: u32) -> u32 {
+        let scores = (self.rows + self.keys) * self.dims / 4;
+        let values = self.rows * self.weights / 4 + self.values * fours;
+        scores.max(values)
+    }
+
+    fn workgroup_bytes(self, fours: u32, subgroups: bool) -> u32 {
+        16 * self.staged(fours) + if subgroups { 0 } else { 4 * self.invocations() * self.thread_rows }
+    }
+
+    fn is_sound(self) -> bool {
+        let Self { rows, keys, lanes, thread_rows, dims, weights, values } = self;
+        let all = [rows, keys, lanes, thread_rows, dims, weights, values];
+        all.iter().all(|&x| (1..=1024).contains(&x))
+            && lanes.is_power_of_two()
+            && rows.is_multiple_of(thread_rows)
+            && self.groups().is_power_of_two()
+            && dims.is_multiple_of(4)
+            && dims.is_power_of_two()
+            && weights.is_power_of_two()
+            && weights.is_multiple_of(4 * lanes)
+            && keys.is_multiple_of(weights)
+            && values.is_multiple_of(4)
+            && weights.is_multiple_of(values)
+    }
+}
+
+/// The tile for vectors of so many fours.
+pub(super) fn policy(profile: &DeviceProfile, fours: u32) -> FlashTile {
+    let limits = &profile.limits;
+    if profile.is_cpu() {
+        return FlashTile::new([16, 32, 8, 2], [16, 32, 8]);
+    }
+    if limits.max_workgroup_bytes < 32 << 10 {
+        // WebGPU's 16 KiB.
+        return match fours {
+            0..=16 => FlashTile::new([64, 32, 8, 8], [32, 32, 16]),
+            17..=32 => FlashTile::new([64, 32, 8, 4], [32, 32, 8]),
+            _ => FlashTile::new([32, 32, 8, 4], [32, 32, 8]),
+        };
+    }
+    match fours {
+        0..=16 => FlashTile::new([128, 64, 8, 8], [32, 32, 32]),
+        17..=32 => FlashTile::new([64, 64, 16, 8], [32, 64, 16]),
+        _ => FlashTile::new([64, 64, 16, 4], [32, 64, 16]),
+    }
+}
+
+const INPUTS: [Bound; 8] =
+    [Bound::Q, Bound::K, Bound::V, Bound::Scales, Bound::Table, Bound::Lengths, Bound::Mask, Bound::Output];
+
+/// Keys that `flash` can walk through on processors, before Mesa's software driver ends all loops of an invocation, after
+/// 65535 rounds.
+fn most_keys(tile: FlashTile, fours: u32) -> u64 {
+    let threads = tile.invocations();
+    let loads = |count: u32| count.div_ceil(threads) + 1;
+    let chunk = loads(tile.rows * tile.dims / 4) + loads(tile.keys * tile.dims / 4) + tile.dims / 4 + 1;
+    let values = loads(tile.values * fours) + tile.values / 4 + 1;
+    let rounds = fours.div_ceil(tile.dims / 4) * chunk + tile.keys / tile.values * values + 1;
+    u64::from(65535 / rounds * tile.keys)
+}
+
+/// Whether `flash` can take an attention on this device.
+pub(super) fn fits(of: &Lowering<'_>) -> bool {
+    let tile = policy(of.profile, of.fours());
+    !of.profile.is_cpu() || of.op.keys as u64 <= most_keys(tile, of.fours())
+}
+
+pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
+    let (profile, fours) = (of.profile, of.fours());
+    let tile = of.op.tile.unwrap_or_else(|| policy(profile, fours));
+    let limits = &profile.limits;
+    let lanes_fit = profile.features.subgroups && profile.subgroup_sizes.0 >= tile.lanes;
+    let form = Form {
+        tile,
+        fours,
+        subgroups: lanes_fit,
+        causal: of.op.causal,
+        windowed: of.op.window.is_some(),
+        masked: of.op.mask.is_some(),
+        paged: of.op.paging.is_some(),
+        careful: profile.is_cpu(),
+    };
+    if !tile.is_sound() {
+        return Err(err!(
+            InvalidArgument,
+            "{}: {tile:?} is no tile of `flash`: see the rules at its fields",
+            of.name
+        ));
+    }
+    let (invocations, bytes) = (tile.invocations(), tile.workgroup_bytes(fours, lanes_fit));
+    if invocations > limits.max_invocations.min(limits.max_workgroup_size[0])
+        || bytes > limits.max_workgroup_bytes
+    {
+        return Err(err!(
+            TooLarge,
+            "{}: {tile:?} takes {invocations} invocations and {bytes} bytes of workgroup memory; {} has {} and {}",
+            of.name,
+            profile.name,
+            limits.max_invocations,
+            limits.max_workgroup_bytes
+        ));
+    }
+    let most = most_keys(tile, fours);
+    if profile.is_cpu() && of.op.keys as u64 > most {
+        return Err(err!(
+            TooLarge,
+            "{}: `flash` takes up to {most} keys on processors, such as {}; take `auto`",
+            of.name,
+            profile.name
+        ));
+    }
+    let kernel = program.kernel(Kernel {
+        source: Source::Text { name: form.name().into(), text: form.text().into() },
+        spec: of.spec(&INPUTS),
+        entry: "attention_flash",
+        trusted: true,
+    });
+    let tiles = of.op.queries.div_ceil(tile.rows as usize);
+    for piece in of.pieces()? {
+        let workgroups = (piece.pairs * of.op.group() * tiles) as u64;
+        let mut params = of.params(&piece);
+        params.rows = workgroups as u32;
+        params.parts = tiles as u32;
+        let bindings = of.bindings(program, &piece, &INPUTS);
+        program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
+    }
+    Ok(())
+}
+
+/// What a kernel is written for.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    tile: FlashTile,
+    fours: u32,
+    /// Whether the lanes of a row are of one subgroup.
+    subgroups: bool,
+    causal: bool,
+    windowed: bool,
+    masked: bool,
+    paged: bool,
+    /// Whether exponentials may drop NaN.
+    careful: bool,
+}
+
+/// Where a four of a row lies: `(row >> shift) & mask` is what its column is combined with.
+#[derive(Debug, Clone, Copy)]
+struct Swizzle {
+    shift: u32,
+    mask: u32,
+}
+
+impl Swizzle {
+    /// Of rows of `fours`, a power of two, of which an invocation reads some that are a multiple of `apart` apart: what they
+    /// are combined with is then the same for all.
+    fn new(fours: u32, apart: u32) -> Self {
+        let banks = apart.min(8);
+        Self { shift: (banks / fours).max(1).ilog2(), mask: fours.min(banks) - 1 }
+    }
+
+    fn of(self, row: &str) -> String {
+        format!("((({row}) >> {}u) & {}u)", self.shift, self.mask)
+    }
+}
+
+impl Form {
+    fn name(&self) -> String {
+        let FlashTile { rows, keys, lanes, thread_rows, .. } = self.tile;
+        format!("attention/attention_flash {rows}x{keys} by {thread_rows} rows, {lanes} lanes")
+    }
+
+    /// Fours of keys of an invocation.
+    fn key_blocks(&self) -> u32 {
+        self.tile.keys / (4 * self.tile.lanes)
+    }
+
+    /// Fours of columns of an invocation.
+    fn column_blocks(&self) -> u32 {
+        self.fours.div_ceil(self.tile.lanes)
+    }
+
+    /// Fours of a row of q and k that are staged at once.
+    fn chunk(&self) -> u32 {
+        self.tile.dims / 4
+    }
+
+    fn swizzle_q(&self) -> Swizzle {
+        Swizzle::new(self.chunk(), self.tile.groups())
+    }
+
+    /// By fours of keys.
+    fn swizzle_k(&self) -> Swizzle {
+        Swizzle::new(self.chunk(), self.tile.lanes)
+    }
+
+    fn swizzle_p(&self) -> Swizzle {
+        Swizzle::new(self.tile.weights / 4, self.tile.groups())
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut out);
+        out
+    }
+
+    fn rows(&self) -> std::ops::Range<u32> {
+        0..self.tile.thread_rows
+    }
+
+    fn write(&self, out: &mut String) -> fmt::Result {
+        let FlashTile { rows, keys, lanes, thread_rows, .. } = self.tile;
+        let threads = self.tile.invocations();
+        writeln!(
+            out,
+            "// softmax(scale q k^T + mask) v with scores in registers alone (Dao, \"FlashAttention-2\", 2023).
+// Made by src/attention/flash.rs. {lanes} invocations share {thread_rows} rows of q, a workgroup of {threads}
+// takes {rows} and walks over the keys that they see, {keys} at a time.
+#import attention/attention_seen
+#import attention/attention_mask
+#import attention/attention_output
+#import attention/q_f32 as queries
+#import attention/kv_f32 as kv
+#import activation/is_nan
+"
+        )?;
+        if self.subgroups {
+            writeln!(out, "enable subgroups;")?;
+        } else {
+            writeln!(out, "var<workgroup> wg_rows: array<f32, {}>;", threads * thread_rows)?;
+        }
+        writeln!(
+            out,
+            "var<workgroup> wg_fours: array<vec4<f32>, {}>;
+
+@compute @workgroup_size({threads})
+fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) local: u32) {{
+    let index = workgroup_index(id);
+    if index >= params.rows {{
+        return;
+    }}
+    // The last tiles see most keys: they come first.
+    let tile = params.parts - 1u - index % params.parts;
+    let group = params.heads / params.kv_heads;
+    let head = params.first_pair * group + index / params.parts;
+    let pair = head / group;
+    let len = length_of(pair / params.kv_heads);
+    let first_query = tile * {rows}u;
+    let last_query = min(first_query + {rows}u, params.queries) - 1u;
+    let seen_by_first = seen_by(first_query, len);
+    let seen_by_last = seen_by(last_query, len);
+    let end_key = seen_by_last.y;
+    let lane = local % {lanes}u;
+    let group_row = local / {lanes}u;
+    var infinity_bits = 0xff800000u;
+    let nothing = bitcast<f32>(infinity_bits);",
+            self.tile.staged(self.fours)
+        )?;
+        for i in self.rows() {
+            let row = format!("group_row + {}u", i * self.tile.groups());
+            writeln!(out, "    let query_{i} = min(first_query + {row}, last_query);")?;
+            if self.causal || self.windowed {
+                writeln!(out, "    let seen_{i} = seen_by(query_{i}, len);")?;
+            }
+            if self.masked {
+                writeln!(out, "    let mask_{i} = mask_row(pair, head % params.heads, query_{i});")?;
+            }
+            writeln!(out, "    var most_{i} = nothing;\n    var sum_{i} = 0.0;")?;
+            for m in 0..self.column_blocks() {
+                writeln!(out, "    var o_{i}_{m} = vec4<f32>();")?;
+            }
+        }
+        writeln!(
+            out,
+            "    let factor = params.scale * 1.4426950408889634;
+    let swizzle_q = {};
+    let swizzle_k = {};
+    let swizzle_p = {};
+    for (var key = seen_by_first.x; key < end_key; key += {keys}u) {{",
+            self.swizzle_q().of("group_row"),
+            self.swizzle_k().of("lane"),
+            self.swizzle_p().of("group_row"),
+        )?;
+        self.write_scores(out)?;
+        self.write_weights(out)?;
+        self.write_values(out)?;
+        writeln!(out, "    }}")?;
+        self.write_end(out)?;
+        writeln!(out, "}}")
+    }
+
+    /// A loop in which the workgroup fills `count` fours.
+    fn write_loads(&self, out: &mut String, count: u32, body: &str) -> fmt::Result {
+        let threads = self.tile.invocations();
+        let whole = count / threads;
+        if whole > 0 && count.is_multiple_of(threads) && !self.careful {
+            // Written out, so that all loads are on their way together.
+            for n in 0..whole {
+                writeln!(out, "    {{\n    let i = local + {}u;\n{body}    }}", n * threads)?;
+            }
+            return Ok(());
+        }
+        writeln!(out, "    for (var i = local; i < {count}u; i += {threads}u) {{\n{body}    }}")
+    }
+
+    /// The scores of a tile: q k^T.
+    fn write_scores(&self, out: &mut String) -> fmt::Result {
+        let (rows, chunk, lanes) = (self.tile.rows, self.chunk(), self.tile.lanes);
+        let k_from = rows * chunk;
+        for i in self.rows() {
+            for m in 0..self.key_blocks() {
+                writeln!(out, "    var s_{i}_{m} = vec4<f32>();")?;
+            }
+        }
+        writeln!(out, "    for (var begin = 0u; begin < {}u; begin += {chunk}u) {{", self.fours)?;
+        // All are done with what the tile before left there.
+        writeln!(out, "    workgroupBarrier();")?;
+        let ragged = !self.fours.is_multiple_of(chunk);
+        let inside = |load: &str| {
+            if ragged {
+                format!("    if begin + four < {}u {{\n    x = {load};\n    }}\n", self.fours)
+            } else {
+                format!("    x = {load};\n")
+            }
+        };
+        let head =
+            format!("    let row = i / {chunk}u;\n    let four = i % {chunk}u;\n    var x = vec4<f32>();\n");
+        let of_q = format!(
+            "{head}    let at = head * params.queries + min(first_query + row, last_query);\n{}    wg_fours[row * {chunk}u + (four ^ {})] = x;\n",
+            inside("query_four(at, begin + four)"),
+            self.swizzle_q().of("row"),
+        );
+        self.write_loads(out, rows * chunk, &of_q)?;
+        let load = inside("key_four(at, begin + four)");
+        let load = if self.paged { format!("    if at != NO_ROW {{\n{load}    }}\n") } else { load };
+        let of_k = format!(
+            "{head}    let at = row_of(pair, min(key + row, end_key - 1u));\n{load}    wg_fours[{k_from}u + row * {chunk}u + (four ^ {})] = x;\n",
+            self.swizzle_k().of("row >> 2u"),
+        );
+        self.write_loads(out, self.tile.keys * chunk, &of_k)?;
+        writeln!(out, "    workgroupBarrier();")?;
+        writeln!(out, "    for (var four = 0u; four < {chunk}u; four++) {{")?;
+        writeln!(out, "    let q_at = group_row * {chunk}u + (four ^ swizzle_q);")?;
+        writeln!(out, "    let k_at = {k_from}u + lane * {}u + (four ^ swizzle_k);", 4 * chunk)?;
+        for i in self.rows() {
+            writeln!(out, "    let q_{i} = wg_fours[q_at + {}u];", i * self.tile.groups() * chunk)?;
+        }
+        for m in 0..self.key_blocks() {
+            for x in 0..4 {
+                writeln!(out, "    let k_{m}_{x} = wg_fours[k_at + {}u];", (m * lanes * 4 + x) * chunk)?;
+            }
+            for c in ["x", "y", "z", "w"] {
+                writeln!(
+                    out,
+                    "    let k_{m}{c} = vec4(k_{m}_0.{c}, k_{m}_1.{c}, k_{m}_2.{c}, k_{m}_3.{c});"
+                )?;
+                for i in self.rows() {
+                    writeln!(out, "    s_{i}_{m} += q_{i}.{c} * k_{m}{c};")?;
+                }
+            }
+        }
+        writeln!(out, "    }}\n    }}")
+    }
+
+    /// From scores to weights: hidden keys, the largest of each row, exponentials.
+    fn write_weights(&self, out: &mut String) -> fmt::Result {
+        let (keys, lanes) = (self.tile.keys, self.tile.lanes);
+        let blocks = self.key_blocks();
+        for i in self.rows() {
+            for m in 0..blocks {
+                writeln!(out, "    s_{i}_{m} *= factor;")?;
+            }
+        }
+        if self.masked {
+            for m in 0..blocks {
+                writeln!(
+                    out,
+                    "    {{\n    let at = key + 4u * lane + vec4(0u, 1u, 2u, 3u) + vec4({}u);",
+                    m * 4 * lanes
+                )?;
+                writeln!(out, "    let near = min(at, vec4(end_key - 1u));")?;
+                for i in self.rows() {
+                    let one = |c: &str| format!("mask[mask_{i} + near.{c}]");
+                    writeln!(
+                        out,
+                        "    s_{i}_{m} += 1.4426950408889634 * vec4({}, {}, {}, {});",
+                        one("x"),
+                        one("y"),
+                        one("z"),
+                        one("w")
+                    )?;
+                }
+                writeln!(out, "    }}")?;
+            }
+        }
+        // Only tiles at an end of what some row sees hide anything; pages may be missing anywhere.
+        if self.paged {
+            writeln!(out, "    {{")?;
+        } else {
+            writeln!(out, "    if key + {keys}u > seen_by_first.y || key < seen_by_last.x {{")?;
+        }
+        for m in 0..blocks {
+            writeln!(out, "    let at_{m} = key + 4u * lane + {}u + vec4(0u, 1u, 2u, 3u);", m * 4 * lanes)?;
+            let mut hidden = format!("at_{m} >= vec4(end_key)");
+            if self.paged {
+                let one = |c: &str| format!("row_of(pair, min(at_{m}.{c}, end_key - 1u)) == NO_ROW");
+                writeln!(
+                    out,
+                    "    let missing_{m} = vec4({}, {}, {}, {});",
+                    one("x"),
+                    one("y"),
+                    one("z"),
+                    one("w")
+                )?;
+                hidden = format!("({hidden}) | missing_{m}");
+            }
+            for i in self.rows() {
+                let mut hidden = hidden.clone();
+                if self.causal || self.windowed {
+                    hidden = format!("({hidden}) | (at_{m} >= vec4(seen_{i}.y))");
+                }
+                if self.windowed {
+                    hidden = format!("({hidden}) | (at_{m} < vec4(seen_{i}.x))");
+                }
+                writeln!(out, "    s_{i}_{m} = select(s_{i}_{m}, vec4(nothing), {hidden});")?;
+            }
+        }
+        writeln!(out, "    }}")?;
+        for i in self.rows() {
+            let mut four = format!("s_{i}_0");
+            for m in 1..blocks {
+                four = format!("max({four}, s_{i}_{m})");
+            }
+            writeln!(out, "    let four_{i} = {four};")?;
+            writeln!(
+                out,
+                "    var top_{i} = max(max(four_{i}.x, four_{i}.y), max(four_{i}.z, four_{i}.w));"
+            )?;
+        }
+        self.write_across(out, "top", true)?;
+        for i in self.rows() {
+            writeln!(
+                out,
+                "    let now_{i} = max(most_{i}, top_{i});
+    // A row that has seen nothing yet has no largest: any number will do.
+    let center_{i} = select(now_{i}, 0.0, now_{i} == nothing);
+    let fade_{i} = exp2(most_{i} - center_{i});
+    most_{i} = now_{i};
+    sum_{i} *= fade_{i};"
+            )?;
+            for m in 0..blocks {
+                if self.careful {
+                    writeln!(
+                        out,
+                        "    {{\n    let x = s_{i}_{m} - center_{i};
+    s_{i}_{m} = select(exp2(x), x, vec4(is_nan(x.x), is_nan(x.y), is_nan(x.z), is_nan(x.w)));\n    }}"
+                    )?;
+                } else {
+                    writeln!(out, "    s_{i}_{m} = exp2(s_{i}_{m} - center_{i});")?;
+                }
+                writeln!(out, "    sum_{i} += s_{i}_{m}.x + s_{i}_{m}.y + s_{i}_{m}.z + s_{i}_{m}.w;")?;
+            }
+            for m in 0..self.column_blocks() {
+                writeln!(out, "    o_{i}_{m} *= fade_{i};")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The largest, or the sum, of `name_ROW` over the lanes of a row.
+    fn write_across(&self, out: &mut String, name: &str, largest: bool) -> fmt::Result {
+        let (lanes, thread_rows) = (self.tile.lanes, self.tile.thread_rows);
+        let join =
+            |a: String, b: String| if largest { format!("max({a}, {b})") } else { format!("{a} + {b}") };
+        if self.subgroups {
+            let mut mask = lanes / 2;
+            while mask > 0 {
+                for i in self.rows() {
+                    let x = format!("{name}_{i}");
+                    writeln!(
+                        out,
+                        "    {x} = {};",
+                        join(x.clone(), format!("subgroupShuffleXor({x}, {mask}u)"))
+                    )?;
+                }
+                mask /= 2;
+            }
+            return Ok(());
+        }
+        writeln!(out, "    workgroupBarrier();")?;
+        for i in self.rows() {
+            writeln!(
+                out,
+                "    wg_rows[(group_row * {thread_rows}u + {i}u) * {lanes}u + lane] = {name}_{i};"
+            )?;
+        }
+        writeln!(out, "    workgroupBarrier();")?;
+        for i in self.rows() {
+            let from = format!("(group_row * {thread_rows}u + {i}u) * {lanes}u");
+            writeln!(out, "    {name}_{i} = wg_rows[{from}];")?;
+            for lane in 1..lanes {
+                let next = join(format!("{name}_{i}"), format!("wg_rows[{from} + {lane}u]"));
+                writeln!(out, "    {name}_{i} = {next};")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The output: weights times values.
+    fn write_values(&self, out: &mut String) -> fmt::Result {
+        let FlashTile { rows, keys, lanes, weights, values, .. } = self.tile;
+        let (fours, groups) = (self.fours, self.tile.groups());
+        let v_from = rows * weights / 4;
+        for part in 0..keys / weights {
+            // All are done with what is there.
+            writeln!(out, "    workgroupBarrier();")?;
+            let blocks = weights / (4 * lanes);
+            for m in 0..blocks {
+                for i in self.rows() {
+                    writeln!(
+                        out,
+                        "    wg_fours[(group_row + {}u) * {}u + ((lane + {}u) ^ swizzle_p)] = s_{i}_{};",
+                        i * groups,
+                        weights / 4,
+                        m * lanes,
+                        part * blocks + m
+                    )?;
+                }
+            }
+            for step in 0..weights / values {
+                if step > 0 {
+                    writeln!(out, "    workgroupBarrier();")?;
+                }
+                let load = "    x = value_four(at, four);\n";
+                let load =
+                    if self.paged { format!("    if at != NO_ROW {{\n{load}    }}\n") } else { load.into() };
+                let of_v = format!(
+                    "    let row = i / {fours}u;
+    let four = i % {fours}u;
+    var x = vec4<f32>();
+    let at = row_of(pair, min(key + {}u + row, end_key - 1u));
+{load}    wg_fours[{v_from}u + i] = x;\n",
+                    part * weights + step * values
+                );
+                self.write_loads(out, values * fours, &of_v)?;
+                writeln!(out, "    workgroupBarrier();")?;
+                writeln!(out, "    for (var j = 0u; j < {}u; j++) {{", values / 4)?;
+                writeln!(
+                    out,
+                    "    let p_at = group_row * {}u + (({}u + j) ^ swizzle_p);",
+                    weights / 4,
+                    step * values / 4
+                )?;
+                writeln!(out, "    let v_at = {v_from}u + j * {}u;", 4 * fours)?;
+                for i in self.rows() {
+                    writeln!(out, "    let p_{i} = wg_fours[p_at + {}u];", i * groups * weights / 4)?;
+                }
+                for (x, c) in ["x", "y", "z", "w"].into_iter().enumerate() {
+                    for m in 0..self.column_blocks() {
+                        let column = self.column(m);
+                        writeln!(
+                            out,
+                            "    let v_{m}{c} = wg_fours[v_at + {}u + {column}];",
+                            x as u32 * fours
+                        )?;
+                        for i in self.rows() {
+                            writeln!(out, "    o_{i}_{m} += p_{i}.{c} * v_{m}{c};")?;
+                        }
+                    }
+                }
+                writeln!(out, "    }}")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The four of columns of block `m`; one that does not exist reads the last.
+    fn column(&self, m: u32) -> String {
+        let lanes = self.tile.lanes;
+        if (m + 1) * lanes > self.fours {
+            format!("min(lane + {}u, {}u)", m * lanes, self.fours - 1)
+        } else {
+            format!("lane + {}u", m * lanes)
+        }
+    }
+
+    /// Joins the sums of lanes, divides, stores.
+    fn write_end(&self, out: &mut String) -> fmt::Result {
+        let (groups, lanes) = (self.tile.groups(), self.tile.lanes);
+        self.write_across(out, "sum", false)?;
+        for i in self.rows() {
+            writeln!(out, "    if first_query + group_row + {}u <= last_query {{", i * groups)?;
+            writeln!(out, "    let by = select(1.0 / sum_{i}, 0.0, sum_{i} == 0.0);")?;
+            for m in 0..self.column_blocks() {
+                let store = format!(
+                    "store_four(head * params.queries + query_{i}, lane + {}u, o_{i}_{m} * by);",
+                    m * lanes
+                );
+                if (m + 1) * lanes > self.fours {
+                    writeln!(out, "    if lane + {}u < {}u {{\n    {store}\n    }}", m * lanes, self.fours)?;
+                } else {
+                    writeln!(out, "    {store}")?;
+                }
+            }
+            writeln!(out, "    }}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,285 @@
+//! What the kernels of attention share: parameters, and where operands lie.
+
+use super::attention::{Attention, KvType, Paging};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{Binding, DeviceProfile, Program, Resource, element_fragment, kernel_params};
+use crate::shader::{Fragment, Spec};
+
+kernel_params! {
+    /// Of every kernel of attention.
+    pub(super) struct Params {
+        heads: u32,
+        kv_heads: u32,
+        queries: u32,
+        keys: u32,
+        first_pair: u32,
+        pairs: u32,
+        base_q: u32,
+        base_kv: u32,
+        kv_rows: u32,
+        window: u32,
+        mask_batch: u32,
+        mask_head: u32,
+        pages: u32,
+        pages_each: u32,
+        first_row: u32,
+        rows: u32,
+        parts: u32,
+        part_keys: u32,
+        row_tiles: u32,
+        scale: f32,
+    }
+}
+
+/// An attention that is being lowered.
+pub(super) struct Lowering<'a> {
+    pub(super) op: &'a Attention,
+    pub(super) name: String,
+    pub(super) dtype: DType,
+    pub(super) kv: KvType,
+    /// Rows of k.
+    pub(super) rows: usize,
+    pub(super) profile: &'a DeviceProfile,
+}
+
+/// Heads of keys and values, each of a sequence, that the bindings of a dispatch show. Heads of all sequences are counted
+/// in a row: they, and the rows of q that belong to them, lie one after another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece {
+    pub(super) first: usize,
+    pub(super) pairs: usize,
+    q: Span,
+    kv: Span,
+}
+
+/// A part of an operand.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    offset: u64,
+    size: u64,
+    /// Fours of elements before it.
+    base: u32,
+}
+
+/// What a kernel binds of the operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    Q,
+    K,
+    V,
+    Scales,
+    Table,
+    Lengths,
+    Mask,
+    Output,
+}
+
+impl Bound {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Q => "q",
+            Self::K => "k",
+            Self::V => "v",
+            Self::Scales => "scales",
+            Self::Table => "table",
+            Self::Lengths => "lengths",
+            Self::Mask => "mask",
+            Self::Output => "output",
+        }
+    }
+
+    /// The constant of its number.
+    fn constant(self) -> &'static str {
+        match self {
+            Self::Q => "Q_BINDING",
+            Self::K => "K_BINDING",
+            Self::V => "V_BINDING",
+            Self::Scales => "SCALES_BINDING",
+            Self::Table => "TABLE_BINDING",
+            Self::Lengths => "LENGTHS_BINDING",
+            Self::Mask => "MASK_BINDING",
+            Self::Output => "OUTPUT_BINDING",
+        }
+    }
+}
+
+impl Lowering<'_> {
+    pub(super) fn fours(&self) -> u32 {
+        self.op.head_size as u32 / 4
+    }
+
+    pub(super) fn pairs(&self) -> usize {
+        self.op.batch * self.op.kv_heads
+    }
+
+    /// Rows of q that belong to one head of keys and values.
+    pub(super) fn rows_of_pair(&self) -> usize {
+        self.op.group() * self.op.queries
+    }
+
+    /// All work, in as few pieces as bindings allow.
+    pub(super) fn pieces(&self) -> Result<Vec<Piece>> {
+        let d = self.op.head_size as u64;
+        let q = self.rows_of_pair() as u64 * d * self.dtype.size() as u64;
+        let kv_size = self.kv.dtype().size() as u64;
+        let kv = if self.op.paging.is_some() { 0 } else { self.op.keys as u64 * d * kv_size };
+        let limit = self.profile.limits.max_storage_binding;
+        let pairs = self.pairs() as u64;
+        let largest = q.max(kv);
+        // A piece may begin up to 255 bytes into its binding.
+        let most = if largest * pairs <= limit { pairs } else { limit.saturating_sub(256) / largest };
+        let whole = |operand: &str, bytes: u64, remedy: &str| {
+            err!(
+                TooLarge,
+                "{}: {operand} has {bytes} bytes; the largest binding of {} has {limit}; {remedy}",
+                self.name,
+                self.profile.name
+            )
+        };
+        if most == 0 {
+            let what = if q > kv { "q of the heads that share keys" } else { "k of one head" };
+            return Err(whole(what, largest, "take fewer queries or keys at a time"));
+        }
+        if let Some(Paging { tokens, pages }) = self.op.paging {
+            let bytes = (pages * self.op.kv_heads * tokens) as u64 * d * kv_size;
+            if bytes > limit {
+                return Err(whole("k in pages", bytes, "take fewer pages"));
+            }
+        }
+        if let Some([batch, heads]) = self.op.mask {
+            let bytes = 4 * (batch * heads * self.op.queries) as u64 * self.op.keys as u64;
+            if bytes > limit {
+                return Err(whole("mask", bytes, "take fewer queries at a time, or one mask for all heads"));
+            }
+        }
+        let each = pairs.div_ceil(pairs.div_ceil(most));
+        let span = |first: u64, pairs: u64, bytes: u64, size: u64| {
+            let begin = first * bytes;
+            let offset = begin / 256 * 256;
+            Span { offset, size: begin + pairs * bytes - offset, base: (offset / (4 * size)) as u32 }
+        };
+        let of = |first: u64| {
+            let count = each.min(pairs - first);
+            Piece {
+                first: first as usize,
+                pairs: count as usize,
+                q: span(first, count, q, self.dtype.size() as u64),
+                kv: span(first, count, kv, kv_size),
+            }
+        };
+        Ok((0..pairs).step_by(each as usize).map(of).collect())
+    }
+
+    pub(super) fn params(&self, piece: &Piece) -> Params {
+        let op = self.op;
+        let [mask_batch, mask_head] = op.mask.map_or([0; 2], |[batch, heads]| {
+            let each = op.queries * op.keys;
+            [if batch > 1 { heads * each } else { 0 }, if heads > 1 { each } else { 0 }]
+        });
+        Params {
+            heads: op.heads as u32,
+            kv_heads: op.kv_heads as u32,
+            queries: op.queries as u32,
+            keys: op.keys as u32,
+            first_pair: piece.first as u32,
+            pairs: piece.pairs as u32,
+            base_q: piece.q.base,
+            base_kv: piece.kv.base,
+            kv_rows: self.rows as u32,
+            window: op.window.map_or(0, |w| w.min(1 << 30)) as u32,
+            mask_batch: mask_batch as u32,
+            mask_head: mask_head as u32,
+            pages: op.paging.map_or(0, |p| p.pages) as u32,
+            pages_each: op.pages_each() as u32,
+            first_row: 0,
+            rows: 0,
+            parts: 0,
+            part_keys: 0,
+            row_tiles: 0,
+            scale: op.factor(),
+        }
+    }
+
+    /// Which of `wanted` there are, in the order in which kernels bind them.
+    fn present(&self, wanted: &[Bound]) -> Vec<Bound> {
+        let there = |bound: &Bound| match bound {
+            Bound::Scales => self.kv.is_scaled(),
+            Bound::Table => self.op.paging.is_some(),
+            Bound::Lengths => self.op.lengths,
+            Bound::Mask => self.op.mask.is_some(),
+            Bound::Q | Bound::K | Bound::V | Bound::Output => true,
+        };
+        wanted.iter().copied().filter(there).collect()
+    }
+
+    /// How many of `wanted` there are.
+    pub(super) fn count(&self, wanted: &[Bound]) -> usize {
+        self.present(wanted).len()
+    }
+
+    /// Bindings of those of `wanted` that there are.
+    pub(super) fn bindings(&self, program: &Program, piece: &Piece, wanted: &[Bound]) -> Vec<Binding> {
+        let of = |bound: Bound| self.binding(program, piece, bound, bound.name());
+        self.present(wanted).into_iter().map(of).collect()
+    }
+
+    /// The operand `name`, bound as `bound` is.
+    pub(super) fn binding(&self, program: &Program, piece: &Piece, bound: Bound, name: &str) -> Binding {
+        let at = program.operands.iter().position(|o| o.name == name).unwrap_or(0);
+        let part =
+            |span: Span| Binding { resource: Resource::Operand(at), offset: span.offset, size: span.size };
+        match bound {
+            Bound::Q | Bound::Output => part(piece.q),
+            Bound::K | Bound::V if self.op.paging.is_none() => part(piece.kv),
+            _ => Binding::operand(at, &program.operands),
+        }
+    }
+
+    /// How a kernel that binds `wanted` of the operands is specialised.
+    pub(super) fn spec(&self, wanted: &[Bound]) -> Spec {
+        let op = self.op;
+        let has = |bound: Bound| wanted.contains(&bound);
+        let mut spec = Spec::new().constant("FOURS", self.fours());
+        if has(Bound::K) || has(Bound::V) {
+            spec = spec
+                .flag("CAUSAL", op.causal)
+                .flag("WINDOWED", op.window.is_some())
+                .flag("PAGED", op.paging.is_some())
+                .flag("LENGTHS", op.lengths)
+                .flag("KEYS", has(Bound::K))
+                .flag("VALUES", has(Bound::V))
+                .slot("kv", self.kv_fragment());
+            if let Some(paging) = op.paging {
+                spec = spec.constant("PAGE", paging.tokens as u32);
+            }
+        }
+        if has(Bound::Mask) {
+            spec = spec.flag("MASKED", op.mask.is_some());
+        }
+        for (i, bound) in self.present(wanted).into_iter().enumerate() {
+            spec = spec.constant(bound.constant(), i as u32 + 1);
+        }
+        if has(Bound::Q) {
+            spec = spec.slot("queries", Fragment::Library(self.floats("attention/q_f32", "attention/q_f16")));
+        }
+        if has(Bound::Output) {
+            spec =
+                spec.flag("HALVES", self.dtype == DType::F16).slot("element", element_fragment(self.dtype));
+        }
+        spec
+    }
+
+    fn floats(&self, single: &'static str, half: &'static str) -> &'static str {
+        if self.dtype == DType::F16 { half } else { single }
+    }
+
+    fn kv_fragment(&self) -> Fragment {
+        Fragment::Library(match self.kv {
+            KvType::F32 => "attention/kv_f32",
+            KvType::F16 => "attention/kv_f16",
+            KvType::Int8 => "attention/kv_int8",
+            KvType::Fp8 => "attention/kv_fp8",
+        })
+    }
+}

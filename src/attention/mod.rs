@@ -1,0 +1,25 @@
+//! Attention, and the cache of keys and values that decoding grows.
+//!
+//! | want | take |
+//! |---|---|
+//! | softmax(Q K^T) V over heads: whole, causal, windowed, masked, over a cache in pages or quantised | [`Attention`] |
+//! | the keys and values of new tokens in such a cache | [`KvAppend`] |
+//!
+//! A head of a query sees the keys of its group: `heads` must be a multiple of `kv_heads`.
+
+#[expect(clippy::module_inception, reason = "the family is named after its op")]
+mod attention;
+mod flash;
+mod kv_append;
+mod layout;
+mod naive;
+mod split;
+
+pub use attention::{Attended, Attention, KvType};
+pub use flash::FlashTile;
+pub use kv_append::{Appended, KvAppend};
+
+use crate::program::OpInfo;
+
+/// The ops of this family.
+pub const OPS: &[OpInfo] = &[attention::INFO, kv_append::INFO];

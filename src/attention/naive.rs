@@ -1,0 +1,84 @@
+//! Three kernels: all scores, their softmax, the product with the values.
+
+use super::layout::{Bound, Lowering};
+use crate::error::{Result, err};
+use crate::program::{Binding, Grid, Kernel, Program};
+
+const WORKGROUP_SIZE: u32 = 256;
+
+/// Bytes of scores at a time, where memory is plenty.
+const SCORES: u64 = 1 << 30;
+
+/// Keys that one invocation walks through: Mesa's software driver ends all loops of one after 65535 rounds.
+const ROUNDS: usize = 65535;
+
+pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
+    let keys = of.op.keys as u64;
+    let limit = of.profile.limits.max_storage_binding.min(SCORES);
+    if of.profile.is_cpu() && of.op.keys > ROUNDS {
+        return Err(err!(
+            TooLarge,
+            "{}: `naive` takes up to {ROUNDS} keys on processors, such as {}; take `auto`",
+            of.name,
+            of.profile.name
+        ));
+    }
+    let most = limit / 4 / keys;
+    if most == 0 {
+        return Err(err!(
+            TooLarge,
+            "{}: a row of scores has {} bytes; the largest binding of {} has {limit}; take `auto`",
+            of.name,
+            4 * keys,
+            of.profile.name
+        ));
+    }
+    let rows = (of.pairs() * of.rows_of_pair()) as u64;
+    let scratch = program.scratch(4 * keys * most.min(rows));
+    let score_inputs = [Bound::Q, Bound::K, Bound::Scales, Bound::Table, Bound::Lengths, Bound::Mask];
+    let value_inputs = [Bound::V, Bound::Scales, Bound::Table, Bound::Lengths, Bound::Output];
+    // Scores and probabilities lie behind the operands that a kernel binds.
+    let behind = |wanted: &[Bound]| {
+        let bound = of.spec(wanted).constant("WORKGROUP_SIZE", WORKGROUP_SIZE);
+        let count = of.count(wanted) as u32;
+        bound.constant("SCORES_BINDING", count + 1)
+    };
+    let scores = program.kernel(Kernel::library(
+        "attention/attention_scores",
+        "attention_scores",
+        behind(&score_inputs),
+    ));
+    let softmax = program.kernel(Kernel::library(
+        "attention/attention_softmax",
+        "attention_softmax",
+        behind(&[]).constant("LANES", WORKGROUP_SIZE),
+    ));
+    let values = program.kernel(Kernel::library(
+        "attention/attention_values",
+        "attention_values",
+        behind(&value_inputs),
+    ));
+    for piece in of.pieces()? {
+        let first = (piece.first * of.rows_of_pair()) as u64;
+        let end = first + (piece.pairs * of.rows_of_pair()) as u64;
+        let mut begin = first;
+        while begin < end {
+            let count = most.min(end - begin);
+            let mut params = of.params(&piece);
+            params.first_row = begin as u32;
+            params.rows = count as u32;
+            let part = Binding { size: 4 * keys * count, ..scratch };
+            let mut bindings = of.bindings(program, &piece, &score_inputs);
+            bindings.push(part);
+            let invocations = u64::from(WORKGROUP_SIZE);
+            program.dispatch(scores, &params, bindings, Grid::fold((count * keys).div_ceil(invocations)));
+            program.dispatch(softmax, &params, vec![part], Grid::fold(count));
+            let mut bindings = of.bindings(program, &piece, &value_inputs);
+            bindings.push(part);
+            let fours = count * u64::from(of.fours());
+            program.dispatch(values, &params, bindings, Grid::fold(fours.div_ceil(invocations)));
+            begin += count;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! Rows of a table by number.
+
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::rows::{Piece, check_rows, pieces};
+use crate::program::{
+    Access, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource, Variant,
+    choose, kernel_params,
+};
+use crate::shader::Spec;
+use crate::shape::{elements, index_u32};
+use half::f16;
+
+/// Rows of a table by number, as embeddings are looked up: `output[i, :] = table[indices[i], :]`.
+///
+/// # Shapes
+/// `table` has `rows * n` elements, row-major, `indices` any number of them, `output` n for each. Operands are `table`,
+/// `indices`, `output`, in this order. Any extent may be 0. A number may come as often as wanted; for one that is no row of
+/// the table the output is zeros, and nothing outside the table is read. `output` must be a wgpu buffer of its own.
+///
+/// With a list of all rows in another order the op moves them there: the heads of a projection, tokens x heads, become
+/// heads x tokens.
+///
+/// # Types
+/// f32, f16, i32, u32, u8, i8; indices are u32.
+///
+/// # Precision and determinism
+/// Bits are moved as they are.
+///
+/// # Cost
+/// No operations; each index and each row that is asked for read once, the output written once. One dispatch, but for
+/// tables and outputs above the largest binding one for each pair of their parts. No scratch.
+///
+/// # Variants
+/// `items`: an invocation moves 16 bytes where rows are multiples of that, else a word; rows that share words are moved
+/// by elements.
+///
+/// # Errors
+/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding;
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// `shaders/nn/gather_rows.wgsl`.
+///
+/// # Example
+/// ```
+/// use tilework::nn::GatherRows;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// // The embeddings of 64 x 128 tokens.
+/// let program = Op::<f32>::lower(&GatherRows::new(30522, 384, 64 * 128), &DeviceProfile::h100())?;
+/// assert_eq!((program.operands[2].len, program.dispatches.len()), (64 * 128 * 384, 1));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatherRows {
+    rows: usize,
+    n: usize,
+    indices: usize,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] = &[Variant::portable("items", "16 bytes, a word or its elements an invocation")];
+
+kernel_params! {
+    struct Params {
+        count: u32,
+        width: u32,
+        first: u32,
+        rows: u32,
+        total: u32,
+        table_origin: u32,
+        index_origin: u32,
+        output_origin: u32,
+    }
+}
+
+impl GatherRows {
+    /// `indices` rows of a table of `rows` rows of `n` elements.
+    pub fn new(rows: usize, n: usize, indices: usize) -> Self {
+        Self { rows, n, indices, variant: "auto".into() }
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn lower_for(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let Self { rows, n, indices, .. } = *self;
+        let len = elements("gather-rows", "table", &[rows, n])?;
+        let output = elements("gather-rows", "output", &[indices, n])?;
+        let (variant, why) = choose("gather-rows", &self.variant, VARIANTS, profile, || {
+            ("items", "the one way there is".to_owned())
+        })?;
+        let mut program = Program::new("gather-rows", variant.name, why);
+        program.operands = vec![
+            Operand { name: "table", dtype, len, access: Access::Read },
+            Operand { name: "indices", dtype: DType::U32, len: indices, access: Access::Read },
+            Operand { name: "output", dtype, len: output, access: Access::Write },
+        ];
+        let moved = (indices.min(rows) + indices) as f64 * (n * dtype.size()) as f64;
+        program.cost = Cost { flop: 0.0, bytes: moved + 4.0 * indices as f64 };
+        for (operand, rows, n) in [(0, rows, n), (1, indices, 1), (2, indices, n)] {
+            check_rows("gather-rows", &program.operands[operand], rows, n, profile)?;
+        }
+        index_u32("gather-rows", "rows of the table", rows)?;
+        index_u32("gather-rows", "indices", indices)?;
+        if output == 0 {
+            return Ok(program);
+        }
+        let size = dtype.size() as u64;
+        let row = n as u64 * size;
+        let vectors = row.is_multiple_of(16) && rows > 0;
+        let split = !row.is_multiple_of(4);
+        // Bytes of what an invocation moves, or the elements of a word.
+        let item = if vectors { 16 } else { 4 };
+        let unit = if split { size } else { item };
+        let mut spec = Spec::new().flag("VECTORS", vectors).flag("SPLIT", split);
+        if split {
+            spec = spec.constant("PACK", (4 / size) as u32);
+        }
+        let kernel = program.kernel(Kernel::library("nn/gather_rows", "gather_rows", spec));
+        let n = n as u64;
+        let mut of_table = pieces(rows as u64, n, size, profile);
+        if rows == 0 {
+            // Somebody has to write the zeros.
+            of_table.push(Piece::new(0, 0, n, size));
+        }
+        // The indices of a part must fit a binding too.
+        for part in pieces(indices as u64, n.max(4 / size), size, profile) {
+            let numbers = Piece::new(part.first, part.rows, 1, 4);
+            let output = Piece::new(part.first, part.rows, n, size);
+            for table in &of_table {
+                let params = Params {
+                    count: part.rows as u32,
+                    width: (row / unit) as u32,
+                    first: table.first as u32,
+                    rows: table.rows as u32,
+                    total: rows as u32,
+                    table_origin: (table.origin * size / unit) as u32,
+                    index_origin: numbers.origin as u32,
+                    output_origin: (output.origin * size / unit) as u32,
+                };
+                let items = if split { output.size } else { part.rows * row }.div_ceil(item);
+                let parts = [*table, numbers, output].into_iter().enumerate();
+                let bindings = parts.map(|(i, part)| part.of(Resource::Operand(i))).collect();
+                program.dispatch(kernel, &params, bindings, Grid::fold(items.div_ceil(256)));
+            }
+        }
+        Ok(program)
+    }
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for GatherRows {
+            type Operands = (In<$t>, In<u32>, Out<$t>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.lower_for(<$t>::DTYPE, profile)
+            }
+        }
+    )*};
+}
+op!(f32, f16, i32, u32, u8, i8);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "gather-rows",
+    about: "rows of a table by number, as embeddings are looked up; zeros for a number it does not have",
+    inputs: "table (V,n), indices u32 (any shape)",
+    keys: "",
+    variants: GatherRows::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let op = |n| GatherRows::new(5, n, 7).variant(variant);
+    let all = [4, 3].map(|n| Op::<f32>::lower(&op(n), profile));
+    all.into_iter().chain([Op::<f16>::lower(&op(3), profile), Op::<u8>::lower(&op(3), profile)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_and_outputs_above_one_binding_are_taken_in_parts() {
+        let profile = DeviceProfile::webgpu_defaults();
+        let (table, output) = (90_000, 150_000);
+        let program = Op::<f16>::lower(&GatherRows::new(table, 999, output), &profile).unwrap();
+        let limit = profile.limits.max_storage_binding;
+        assert!(program.dispatches.iter().flat_map(|d| &d.bindings).all(|b| b.size <= limit));
+        let mut pairs = 0;
+        for (d, dispatch) in program.dispatches.iter().enumerate() {
+            let origin =
+                |field, binding: usize| program.param(d, field) + dispatch.bindings[binding].offset / 2;
+            assert_eq!(origin("table_origin", 0), program.param(d, "first") * 999);
+            let row = (program.param(d, "index_origin") * 4 + dispatch.bindings[1].offset) / 4;
+            assert_eq!(origin("output_origin", 2), row * 999);
+            pairs += program.param(d, "rows") * program.param(d, "count");
+        }
+        assert_eq!((program.dispatches.len(), pairs), (6, (table * output) as u64));
+    }
+}

@@ -1,0 +1,193 @@
+//! Sequences to the means of their tokens.
+
+use super::rows::check_steps;
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::rows::{Piece, check_rows, pieces, reduction};
+use crate::program::{
+    Access, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource, Variant,
+    choose, element_fragment, kernel_params,
+};
+use crate::shape::{elements, index_u32};
+use half::f16;
+
+/// The mean of the tokens of each sequence, without what only fills it up:
+/// `output[b, i] = (x[b, 0, i] + ... + x[b, lengths[b] - 1, i]) / lengths[b]`, the embedding of a sentence by an encoder;
+/// on request divided by the norm of `output[b, :]`.
+///
+/// # Shapes
+/// `x` is B x T x D, row-major, `lengths` has B elements, `output` is B x D. Operands are `x`, `lengths`, `output`, in this
+/// order. Any extent may be 0. A length above T is taken for T; the mean of no tokens is 0. `output` must be a
+/// wgpu buffer of its own.
+///
+/// # Types
+/// `x` of f32 or f16; `lengths` u32; `output` f32.
+///
+/// # Precision and determinism
+/// Sums and squares in f32. [`normalized`](Self::normalized) divides by the norm, or by 1e-12 if that is larger, as
+/// PyTorch's `normalize` does: zeros stay zeros. What is behind a length is not read, be it NaN. Same
+/// device, same bits. [`reference::mean_pool_bound`](crate::reference::mean_pool_bound) is the bound of the error.
+///
+/// # Cost
+/// One addition an element, each read once. One dispatch (one for each part of `x` that a binding holds), no scratch.
+///
+/// # Variants
+/// `sequences`: a workgroup a sequence.
+///
+/// # Errors
+/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a sequence above the largest binding, or
+/// of more elements than a workgroup may walk in one loop on every driver;
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// `shaders/nn/mean_pool.wgsl`; the pooling of N. Reimers and I. Gurevych, *Sentence-BERT*, 2019.
+///
+/// # Example
+/// ```
+/// use tilework::nn::MeanPool;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let program = Op::<f32>::lower(&MeanPool::new(64, 128, 384).normalized(), &DeviceProfile::h100())?;
+/// assert_eq!((program.operands[1].len, program.operands[2].len), (64, 64 * 384));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeanPool {
+    batch: usize,
+    tokens: usize,
+    width: usize,
+    normalized: bool,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] =
+    &[Variant::portable("sequences", "a workgroup adds up the tokens of a sequence")];
+
+kernel_params! {
+    struct Params {
+        count: u32,
+        tokens: u32,
+        width: u32,
+        input_origin: u32,
+        length_origin: u32,
+        output_origin: u32,
+    }
+}
+
+impl MeanPool {
+    /// Of `batch` sequences of at most `tokens` tokens of `width` elements.
+    pub fn new(batch: usize, tokens: usize, width: usize) -> Self {
+        Self { batch, tokens, width, normalized: false, variant: "auto".into() }
+    }
+
+    /// Means of norm 1, whose products are cosines.
+    #[must_use]
+    pub fn normalized(mut self) -> Self {
+        self.normalized = true;
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// Tokens, width, and whether means get a norm of 1.
+    pub(crate) fn parts(&self) -> (usize, usize, bool) {
+        (self.tokens, self.width, self.normalized)
+    }
+
+    fn lower_for(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let Self { batch, tokens, width, .. } = *self;
+        let len = elements("mean-pool", "x", &[batch, tokens, width])?;
+        let output = elements("mean-pool", "output", &[batch, width])?;
+        let (variant, why) = choose("mean-pool", &self.variant, VARIANTS, profile, || {
+            ("sequences", "the one way there is".to_owned())
+        })?;
+        let mut program = Program::new("mean-pool", variant.name, why);
+        program.operands = vec![
+            Operand { name: "x", dtype, len, access: Access::Read },
+            Operand { name: "lengths", dtype: DType::U32, len: batch, access: Access::Read },
+            Operand { name: "output", dtype: DType::F32, len: output, access: Access::Write },
+        ];
+        program.cost =
+            Cost { flop: len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        for (operand, n) in [(0, tokens * width), (1, 1), (2, width)] {
+            check_rows("mean-pool", &program.operands[operand], batch, n, profile)?;
+        }
+        index_u32("mean-pool", "sequences", batch)?;
+        if output == 0 {
+            return Ok(program);
+        }
+        let vectors = width.is_multiple_of(4) && tokens > 0;
+        let workgroup = u64::from(profile.limits.max_invocations.min(256));
+        let items = (width / if vectors { 4 } else { 1 }) as u64;
+        let columns = items.next_power_of_two().min(workgroup);
+        let steps = items.div_ceil(columns) * (tokens as u64).div_ceil(workgroup / columns);
+        check_steps("mean-pool", tokens * width, steps, 1, profile)?;
+        let spec = reduction(workgroup, workgroup, profile)
+            .slot("element", element_fragment(dtype))
+            .constant("COLUMNS", columns as u32)
+            .flag("VECTORS", vectors)
+            .flag("HALVES", dtype == DType::F16)
+            .flag("NORMALIZED", self.normalized);
+        let kernel = program.kernel(Kernel::library("nn/mean_pool", "pool_tokens", spec));
+        let (size, n) = (dtype.size() as u64, (tokens * width) as u64);
+        // What a part writes, and its lengths, must fit a binding too.
+        for part in pieces(batch as u64, n.max((4 * width as u64).div_ceil(size)), size, profile) {
+            let [input, lengths, output] = [(n, size), (1, 4), (width as u64, 4)]
+                .map(|(n, size)| Piece::new(part.first, part.rows, n, size));
+            let params = Params {
+                count: part.rows as u32,
+                tokens: tokens as u32,
+                width: width as u32,
+                input_origin: input.origin as u32,
+                length_origin: lengths.origin as u32,
+                output_origin: output.origin as u32,
+            };
+            let bindings = [input, lengths, output].into_iter().enumerate();
+            let bindings = bindings.map(|(i, part)| part.of(Resource::Operand(i))).collect();
+            program.dispatch(kernel, &params, bindings, Grid::fold(part.rows));
+        }
+        Ok(program)
+    }
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl Op<$t> for MeanPool {
+            type Operands = (In<$t>, In<u32>, Out<f32>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                self.lower_for(<$t>::DTYPE, profile)
+            }
+        }
+    )*};
+}
+op!(f32, f16);
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "mean-pool",
+    about: "the mean of the first tokens of each sequence, as many as its length says",
+    inputs: "x (B,T,D) f32 or f16, lengths u32 (B)",
+    keys: "normalized",
+    variants: MeanPool::variants,
+    samples,
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut all = Vec::new();
+    for width in [8, 7, 2048] {
+        let op = MeanPool::new(3, 5, width).variant(variant);
+        all.push(Op::<f32>::lower(&op, profile)?);
+        all.push(Op::<f16>::lower(&op.normalized(), profile)?);
+    }
+    Ok(all)
+}

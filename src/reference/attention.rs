@@ -1,0 +1,204 @@
+//! Scaled dot-product attention.
+
+use super::Number;
+use super::number::{spread, ulp};
+use super::softmax::{chain, exp_ulps};
+use crate::attention::Attention;
+
+/// What an attention reads beside q, k and v, where it was asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AttentionInputs<'a> {
+    /// Pages of each sequence.
+    pub table: Option<&'a [u32]>,
+    /// Keys in use of each sequence.
+    pub lengths: Option<&'a [u32]>,
+    /// What is added to scores.
+    pub mask: Option<&'a [f32]>,
+}
+
+/// Attention of each head. Quantised keys and values are given as the numbers that they stand for.
+pub fn attention<T: Number, K: Number>(
+    op: &Attention,
+    q: &[T],
+    k: &[K],
+    v: &[K],
+    inputs: AttentionInputs<'_>,
+) -> Vec<T> {
+    rows(op, q, k, v, inputs, |row| row.exact().into_iter().map(T::from_f64).collect())
+}
+
+/// How far from [`attention`] each element may be after the op ran in f32: by the sum of a score and its factor, by the
+/// exponential and its argument, by the sum of weights, which is joined from parts, and by the sum of weighted values.
+pub fn attention_bound<T: Number, K: Number>(
+    op: &Attention,
+    q: &[T],
+    k: &[K],
+    v: &[K],
+    inputs: AttentionInputs<'_>,
+) -> Vec<f64> {
+    rows(op, q, k, v, inputs, |row| {
+        let exact = row.exact();
+        let of = |(d, exact): (usize, f64)| spread(T::from_f64(exact), exact, row.error(d, exact));
+        exact.into_iter().enumerate().map(of).collect()
+    })
+}
+
+/// Numbers of each row of q.
+fn rows<T: Number, K: Number, R>(
+    op: &Attention,
+    q: &[T],
+    k: &[K],
+    v: &[K],
+    inputs: AttentionInputs<'_>,
+    of: impl Fn(&Row) -> Vec<R>,
+) -> Vec<R> {
+    let (heads, queries, keys, d) = (op.heads, op.queries, op.keys, op.head_size);
+    let vector = |x: &[K], row: usize| x[row * d..][..d].iter().map(|x| x.to_f64()).collect::<Vec<_>>();
+    let mut results = Vec::new();
+    for row in 0..op.batch * heads * queries {
+        let (query, head, b) = (row % queries, row / queries % heads, row / queries / heads);
+        let len = inputs.lengths.map_or(keys, |lengths| (lengths[b] as usize).min(keys));
+        let group = head / op.group();
+        let mask_at = op.mask.map_or(0, |[batch, of_heads]| {
+            let (b, head) = (b.min(batch - 1), head.min(of_heads - 1));
+            ((b * of_heads + head) * queries + query) * keys
+        });
+        let mut seen = Row { scores: Vec::new(), errors: Vec::new(), values: Vec::new(), d };
+        for key in (0..len).filter(|&key| sees(op, query, key, len)) {
+            let at = match (op.paging, inputs.table) {
+                (Some(paging), Some(table)) => {
+                    let page = table[b * op.pages_each() + key / paging.tokens] as usize;
+                    if page >= paging.pages {
+                        continue;
+                    }
+                    (page * op.kv_heads + group) * paging.tokens + key % paging.tokens
+                }
+                _ => (b * op.kv_heads + group) * keys + key,
+            };
+            let (vector_k, scale) = (vector(k, at), f64::from(op.factor()));
+            let terms = q[row * d..][..d].iter().zip(&vector_k).map(|(q, k)| q.to_f64() * k * scale);
+            let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), x: f64| (sum + x, size + x.abs()));
+            let mask = inputs.mask.map_or(0.0, |mask| f64::from(mask[mask_at + key]));
+            let score = sum + mask;
+            seen.scores.push(score);
+            // Sums of products, the factor, numbers that were scaled, and the base of the exponential.
+            let rounded = if score.is_finite() { (d as f64 + 8.0) * size + 2.0 * score.abs() } else { 0.0 };
+            seen.errors.push(rounded * ulp(1.0));
+            seen.values.push(vector(v, at));
+        }
+        results.extend(of(&seen));
+    }
+    results
+}
+
+/// Whether query i of an attention sees key j of `len`.
+fn sees(op: &Attention, i: usize, j: usize, len: usize) -> bool {
+    let place = i as i64 + len as i64 - op.queries as i64;
+    let away = place - j as i64;
+    (!op.causal || away >= 0) && op.window.is_none_or(|w| away.unsigned_abs() < w as u64)
+}
+
+/// A row of q with what it sees.
+struct Row {
+    scores: Vec<f64>,
+    /// How far the scores may be off.
+    errors: Vec<f64>,
+    values: Vec<Vec<f64>>,
+    d: usize,
+}
+
+impl Row {
+    fn largest(&self) -> f64 {
+        self.scores.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// NaN where the softmax is not defined; none where nothing is seen.
+    fn weights(&self) -> Vec<f64> {
+        let largest = self.largest();
+        if largest == f64::NEG_INFINITY && !self.scores.iter().any(|s| s.is_nan()) {
+            return vec![0.0; self.scores.len()];
+        }
+        let weights: Vec<f64> = self.scores.iter().map(|s| (s - largest).exp()).collect();
+        let sum: f64 = weights.iter().sum();
+        weights.into_iter().map(|w| w / sum).collect()
+    }
+
+    fn exact(&self) -> Vec<f64> {
+        let weights = self.weights();
+        let of = |d| weights.iter().zip(&self.values).map(|(w, v)| w * v[d]).sum();
+        (0..self.d).map(of).collect()
+    }
+
+    fn error(&self, d: usize, exact: f64) -> f64 {
+        let (largest, u) = (self.largest(), ulp(1.0));
+        let of_largest = self.scores.iter().zip(&self.errors).filter(|(s, _)| **s == largest);
+        let of_largest = of_largest.map(|(_, e)| *e).fold(0.0, f64::max);
+        let each = |((w, s), (e, v)): ((&f64, &f64), (&f64, &Vec<f64>))| {
+            if *w == 0.0 {
+                return 0.0;
+            }
+            let relative =
+                e + of_largest + (exp_ulps(s - largest) + 6.0) * u + 2.0 * chain(self.scores.len()) * u;
+            w * relative * (v[d].abs() + exact.abs())
+        };
+        let weights = self.weights();
+        let both = weights.iter().zip(&self.scores).zip(self.errors.iter().zip(&self.values));
+        both.map(each).sum::<f64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: AttentionInputs<'static> = AttentionInputs { table: None, lengths: None, mask: None };
+
+    /// Vectors of 8 of which only the first element is not 0.
+    fn firsts(x: &[f32]) -> Vec<f32> {
+        x.iter().flat_map(|&x| [x, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).collect()
+    }
+
+    fn first(op: &Attention, q: &[f32], k: &[f32], v: &[f32], inputs: AttentionInputs<'_>) -> Vec<f32> {
+        attention(op, &firsts(q), &firsts(k), &firsts(v), inputs).into_iter().step_by(8).collect()
+    }
+
+    #[test]
+    fn equal_scores_give_the_mean_of_what_is_seen() {
+        let (q, k, v) = (&[0.0; 3], &[0.0; 4], &[1.0, 2.0, 6.0, 7.0]);
+        let op = Attention::new(1, 1, 1, 3, 4, 8);
+        assert_eq!(first(&op, q, k, v, NONE), [4.0; 3]);
+        assert_eq!(first(&op.clone().causal(), q, k, v, NONE), [1.5, 3.0, 4.0]);
+        assert_eq!(first(&op.clone().causal().window(1), q, k, v, NONE), [2.0, 6.0, 7.0]);
+        assert_eq!(first(&op.clone().window(2), q, k, v, NONE), [3.0, 5.0, 6.5]);
+        let inputs = AttentionInputs { lengths: Some(&[2]), ..NONE };
+        assert_eq!(first(&op.clone().causal().lengths(), q, k, v, inputs), [0.0, 1.0, 1.5]);
+        let inf = f32::NEG_INFINITY;
+        let mask = [0.0, inf, inf, inf, inf, inf, inf, inf, inf, 0.0, 0.0, inf];
+        let inputs = AttentionInputs { mask: Some(&mask), ..NONE };
+        assert_eq!(first(&op.masked(1, 1), q, k, v, inputs), [1.0, 0.0, 4.0]);
+    }
+
+    #[test]
+    fn weights_follow_the_scores_and_heads_their_group() {
+        let op = Attention::new(1, 2, 1, 1, 2, 8).scale(1.0);
+        // e^(ln 3) to 1.
+        let got = first(&op, &[1.0, 0.0], &[3f32.ln(), 0.0], &[4.0, 8.0], NONE);
+        assert!((got[0] - 5.0).abs() < 1e-6 && got[1] == 6.0, "{got:?}");
+    }
+
+    #[test]
+    fn pages_are_looked_up_and_may_be_missing() {
+        let op = Attention::new(2, 1, 1, 1, 20, 8).paged(16, 2);
+        let v: Vec<f32> = (0..32).map(|i| i as f32).collect();
+        let inputs = AttentionInputs { table: Some(&[1, 0, 0, 9]), ..NONE };
+        let got = first(&op, &[0.0; 2], &[0.0; 32], &v, inputs);
+        assert_eq!(got, [(376.0 + 6.0) / 20.0, 7.5]);
+    }
+
+    #[test]
+    fn what_is_not_defined_is_nan() {
+        let op = Attention::new(1, 1, 1, 1, 2, 8);
+        assert!(first(&op, &[1.0], &[f32::INFINITY, 1.0], &[1.0, 1.0], NONE)[0].is_nan());
+        assert_eq!(first(&op, &[1.0], &[f32::NEG_INFINITY, 1.0], &[1.0, 3.0], NONE), [3.0]);
+    }
+}

@@ -1,0 +1,26 @@
+//! Rows of a table by number.
+
+use crate::element::Element;
+
+/// Rows of `table`, `n` elements each, by number; zeros for a number that it does not have.
+pub fn gather_rows<T: Element>(n: usize, table: &[T], indices: &[u32]) -> Vec<T> {
+    let zeros = vec![T::default(); n];
+    let row = |&i: &u32| match (i as usize).checked_mul(n) {
+        Some(at) => table.get(at..).and_then(|rest| rest.get(..n)).unwrap_or(&zeros),
+        None => &zeros,
+    };
+    indices.iter().flat_map(row).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_by_number_and_zeros_for_what_is_none() {
+        let table = [1, 2, 3, 4, 5, 6];
+        assert_eq!(gather_rows(2, &table, &[2, 0, 3, 2, u32::MAX]), [5, 6, 1, 2, 0, 0, 5, 6, 0, 0]);
+        assert_eq!(gather_rows::<f32>(3, &[], &[0]), [0.0; 3]);
+        assert!(gather_rows(0, &table, &[1, 2]).is_empty());
+    }
+}

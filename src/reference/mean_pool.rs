@@ -1,0 +1,61 @@
+//! Sequences to the means of their tokens.
+
+use super::Number;
+use super::number::{spread, ulp};
+use crate::nn::MeanPool;
+
+/// The mean of the first tokens of each sequence of `x`, as many as `lengths` says, as the descriptor has it.
+pub fn mean_pool<T: Number>(op: &MeanPool, x: &[T], lengths: &[u32]) -> Vec<f32> {
+    means(op, x, lengths).into_iter().map(|(exact, _)| exact as f32).collect()
+}
+
+/// How far from [`mean_pool`] each element may be after the op ran: a chain of additions, a product, and for the norm
+/// those of the squares, a root and a division.
+pub fn mean_pool_bound<T: Number>(op: &MeanPool, x: &[T], lengths: &[u32]) -> Vec<f64> {
+    let all = means(op, x, lengths).into_iter();
+    all.map(|(exact, error)| spread(exact as f32, exact, error)).collect()
+}
+
+/// Results with their errors.
+fn means<T: Number>(op: &MeanPool, x: &[T], lengths: &[u32]) -> Vec<(f64, f64)> {
+    let (tokens, width, normalized) = op.parts();
+    let u = ulp(1.0);
+    let mut all = Vec::with_capacity(lengths.len() * width);
+    for (b, &len) in lengths.iter().enumerate() {
+        let len = tokens.min(len as usize);
+        let of = |i: usize| {
+            let column = (0..len).map(|t| x[(b * tokens + t) * width + i].to_f64());
+            let (sum, size) = column.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
+            let share = 1.0 / len.max(1) as f64;
+            (sum * share, (len as f64 + 4.0) * u * size * share)
+        };
+        let mut row: Vec<(f64, f64)> = (0..width).map(of).collect();
+        if normalized {
+            let root = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>().sqrt();
+            let norm = root(&mut row.iter().map(|m| m.0)).max(1e-12);
+            // By the triangle inequality the norm errs by no more than the norm of what the means err by.
+            let of_norm = root(&mut row.iter().map(|m| m.1)) / norm + (width as f64 + 8.0) * u;
+            for (mean, error) in &mut row {
+                (*mean, *error) = (*mean / norm, *error / norm + mean.abs() / norm * of_norm);
+            }
+        }
+        all.extend(row);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tokens_within_the_length_count() {
+        let x = [1.0f32, 2.0, 5.0, 6.0, f32::NAN, f32::NAN];
+        assert_eq!(mean_pool(&MeanPool::new(1, 3, 2), &x, &[2]), [3.0, 4.0]);
+        assert_eq!(mean_pool(&MeanPool::new(1, 3, 2).normalized(), &x, &[2]), [0.6, 0.8]);
+        assert_eq!(mean_pool(&MeanPool::new(1, 3, 2).normalized(), &x, &[0]), [0.0, 0.0]);
+        assert_eq!(mean_pool(&MeanPool::new(2, 1, 2), &x[..4], &[9, 1]), [1.0, 2.0, 5.0, 6.0]);
+        let bound = mean_pool_bound(&MeanPool::new(1, 3, 2).normalized(), &x, &[2]);
+        assert!(bound.iter().all(|b| *b > 0.0 && *b < 1e-5));
+    }
+}

@@ -1,0 +1,309 @@
+//! Every variant of `Attention` against the reference.
+
+use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
+use half::f16;
+use tilework::attention::{Attended, Attention, KvType};
+use tilework::prelude::*;
+use tilework::program::{DeviceProfile, Op};
+use tilework::reference::{AttentionInputs, attention, attention_bound, fp8_value};
+use tilework::{AttentionExtras, Element, ErrorKind};
+
+/// One attention with what it reads.
+struct Case {
+    op: Attention,
+    shape: [usize; 6],
+    lengths: Option<Vec<u32>>,
+    mask: Option<Vec<f32>>,
+    table: Option<Vec<u32>>,
+    /// Rows of k.
+    rows: usize,
+}
+
+impl Case {
+    fn new(shape: [usize; 6], with: impl Fn(Attention) -> Attention) -> Self {
+        let [b, h, g, t, s, d] = shape;
+        let op = with(Attention::new(b, h, g, t, s, d));
+        Self { op, shape, lengths: None, mask: None, table: None, rows: b * g * s }
+    }
+
+    fn lengths(mut self, lengths: &[u32]) -> Self {
+        self.op = self.op.lengths();
+        self.lengths = Some(lengths.to_vec());
+        self
+    }
+
+    fn masked(mut self, batch: usize, heads: usize) -> Self {
+        let [.., t, s, _] = self.shape;
+        let mut random = Random::new(5);
+        // A third of the keys is hidden, and the second row altogether.
+        let mask = (0..batch * heads * t * s).map(|i| {
+            let hidden = random.next() % 3 == 0 || i / s % t == 1;
+            if hidden { f32::NEG_INFINITY } else { random.unit() as f32 }
+        });
+        self.mask = Some(mask.collect());
+        self.op = self.op.masked(batch, heads);
+        self
+    }
+
+    /// In twice as many pages as are needed, in any order; sequences share their first page, the last entry of the table
+    /// names none.
+    fn paged(mut self, tokens: usize) -> Self {
+        let [b, _, g, _, s, _] = self.shape;
+        let each = s.div_ceil(tokens);
+        let pages = 2 * b * each;
+        let mut table: Vec<u32> = (0..b * each).map(|i| ((i * 7 + 3) % pages) as u32).collect();
+        for sequence in 1..b {
+            table[sequence * each] = table[0];
+        }
+        table[b * each - 1] = u32::MAX;
+        self.table = Some(table);
+        self.op = self.op.paged(tokens, pages);
+        self.rows = pages * g * tokens;
+        self
+    }
+
+    fn inputs(&self) -> AttentionInputs<'_> {
+        AttentionInputs {
+            table: self.table.as_deref(),
+            lengths: self.lengths.as_deref(),
+            mask: self.mask.as_deref(),
+        }
+    }
+
+    fn queries<T: Sample>(&self) -> Vec<T> {
+        let [b, h, _, t, _, d] = self.shape;
+        let mut random = Random::new(1);
+        (0..b * h * t * d).map(|_| T::from_f64(3.0 * random.unit())).collect()
+    }
+
+    /// Keys or values.
+    fn rows<K: Sample>(&self, seed: u64) -> Vec<K> {
+        Random::new(seed).elements(self.rows * self.shape[5])
+    }
+
+    /// Runs every variant and holds it against the reference.
+    fn check<T: Sample, K: Sample>(&self, device: &Device)
+    where
+        Attention: Op<T, Operands = Attended<T>>,
+    {
+        let (q, k, v) = (self.queries::<T>(), self.rows::<K>(2), self.rows::<K>(3));
+        let op = self.op.clone().kv(if K::DTYPE == f16::DTYPE { KvType::F16 } else { KvType::F32 });
+        self.compare(device, &op, &q, (&k, &v), (&k, &v), None);
+    }
+
+    /// With what is stored, and the numbers for which it stands.
+    fn compare<T: Sample, K: Element, N: Sample>(
+        &self,
+        device: &Device,
+        op: &Attention,
+        q: &[T],
+        stored: (&[K], &[K]),
+        meant: (&[N], &[N]),
+        scales: Option<&[f32]>,
+    ) where
+        Attention: Op<T, Operands = Attended<T>>,
+    {
+        let want = numbers(&attention(op, q, meant.0, meant.1, self.inputs()));
+        let bound = attention_bound(op, q, meant.0, meant.1, self.inputs());
+        for variant in variants() {
+            let op = op.clone().variant(variant);
+            let what = format!("{}: {variant} {} {op:?}", device.label, T::DTYPE);
+            let got = self.run(device, &op, q, stored, scales);
+            assert_close(&what, &numbers(&got), &want, &bound);
+        }
+    }
+
+    fn run<T: Sample, K: Element>(
+        &self,
+        device: &Device,
+        op: &Attention,
+        q: &[T],
+        (k, v): (&[K], &[K]),
+        scales: Option<&[f32]>,
+    ) -> Vec<T>
+    where
+        Attention: Op<T, Operands = Attended<T>>,
+    {
+        let gpu = &device.gpu;
+        let floats = |x: Option<&[f32]>| x.map(|x| gpu.upload(x).unwrap());
+        let words = |x: Option<&[u32]>| x.map(|x| gpu.upload(x).unwrap());
+        let (scales, mask) = (floats(scales), floats(self.mask.as_deref()));
+        let (table, lengths) = (words(self.table.as_deref()), words(self.lengths.as_deref()));
+        let mut extras = AttentionExtras::new();
+        if let Some(scales) = &scales {
+            extras = extras.scales(scales);
+        }
+        if let Some(table) = &table {
+            extras = extras.table(table);
+        }
+        if let Some(lengths) = &lengths {
+            extras = extras.lengths(lengths);
+        }
+        if let Some(mask) = &mask {
+            extras = extras.mask(mask);
+        }
+        let plan = op.plan::<T>(gpu).unwrap();
+        let output = gpu.alloc::<T>(q.len()).unwrap();
+        let (q, k, v) = (gpu.upload(q).unwrap(), gpu.upload(k).unwrap(), gpu.upload(v).unwrap());
+        let mut rec = gpu.recorder();
+        plan.record(&mut rec, &q, &k, &v, extras, &output).unwrap();
+        rec.submit().unwrap();
+        output.read().unwrap()
+    }
+}
+
+fn variants() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(Attention::variants().iter().map(|v| v.name))
+}
+
+#[test]
+fn matches_reference_for_every_kind() {
+    for device in devices() {
+        Case::new([2, 4, 2, 5, 37, 32], |op| op).check::<f32, f32>(device);
+        Case::new([2, 4, 2, 7, 70, 64], |op| op.causal().window(40))
+            .lengths(&[70, 21])
+            .paged(16)
+            .masked(1, 4)
+            .check::<f16, f16>(device);
+        if device.main {
+            Case::new([1, 2, 1, 37, 37, 40], |op| op.causal()).check::<f32, f16>(device);
+            Case::new([1, 2, 2, 33, 40, 64], |op| op.window(5)).check::<f16, f32>(device);
+            Case::new([2, 2, 1, 9, 40, 32], |op| op.scale(0.5)).masked(2, 1).check::<f32, f32>(device);
+            Case::new([2, 4, 2, 1, 70, 128], |op| op).lengths(&[0, 69]).check::<f32, f32>(device);
+        }
+    }
+}
+
+#[test]
+fn of_a_quantised_cache_is_that_of_its_numbers() {
+    for device in devices() {
+        for (kv, [t, s]) in [(KvType::Int8, [1, 70]), (KvType::Fp8, [6, 40])] {
+            let case =
+                Case::new([2, 2, 1, t, s, 32], |op| op.causal().kv(kv)).paged(16).lengths(&[s as u32, 20]);
+            let mut random = Random::new(9);
+            let n = case.rows * 32;
+            let codes: Vec<u8> = (0..2 * n).map(|_| random.next() as u8).collect();
+            // No NaN, which E4M3 has two codes for.
+            let codes: Vec<u8> = codes.iter().map(|c| if c & 0x7f == 0x7f { 0 } else { *c }).collect();
+            let largest = if kv == KvType::Int8 { 127.0 } else { 448.0 };
+            let scales: Vec<f32> =
+                (0..2 * case.rows).map(|_| (1.5 + random.unit()) as f32 / largest).collect();
+            let meant: Vec<f32> = (codes.iter().enumerate())
+                .map(|(i, &c)| {
+                    let x = if kv == KvType::Int8 { f32::from(c as i8) } else { fp8_value(c) };
+                    x * scales[i / 32]
+                })
+                .collect();
+            let (q, meant) = (case.queries::<f32>(), meant.split_at(n));
+            if kv == KvType::Int8 {
+                let codes: Vec<i8> = codes.iter().map(|c| *c as i8).collect();
+                case.compare(device, &case.op, &q, codes.split_at(n), meant, Some(&scales));
+            } else {
+                case.compare(device, &case.op, &q, codes.split_at(n), meant, Some(&scales));
+            }
+        }
+    }
+}
+
+#[test]
+fn scores_of_flash_are_never_in_memory() {
+    let Some(gpu) = gpu() else { return };
+    // 16 TiB of scores in f32.
+    let op = Attention::new(1, 1, 1, 1 << 21, 1 << 21, 8).variant("flash");
+    let program = Op::<f32>::lower(&op, &DeviceProfile::h100()).unwrap();
+    assert_eq!(program.scratch_bytes(), 0);
+    // 256 MiB of scores, more than a binding of most devices has; each query sees 3 keys, so that it ends soon.
+    let n = 8192;
+    let op = Attention::new(1, 1, 1, n, n, 8).causal().window(3).variant("flash");
+    let plan = op.plan::<f32>(gpu).unwrap();
+    assert_eq!(plan.report().scratch, 0);
+    let mut random = Random::new(4);
+    let [q, k, v] = [(); 3].map(|()| random.elements::<f32>(8 * n));
+    let output = gpu.alloc::<f32>(8 * n).unwrap();
+    let (dq, dk, dv) = (gpu.upload(&q).unwrap(), gpu.upload(&k).unwrap(), gpu.upload(&v).unwrap());
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &dq, &dk, &dv, AttentionExtras::new(), &output).unwrap();
+    rec.submit().unwrap();
+    // The last queries, from a reference over as many keys as they see.
+    let (few, from) = (Attention::new(1, 1, 1, 40, 42, 8).causal().window(3), 8 * (n - 42));
+    let (q, k, v) = (&q[from + 16..], &k[from..], &v[from..]);
+    let none = AttentionInputs::default();
+    let want = numbers(&attention(&few, q, k, v, none));
+    let got = numbers(&output.read().unwrap()[from + 16..]);
+    assert_close("long", &got, &want, &attention_bound(&few, q, k, v, none));
+}
+
+#[test]
+fn of_more_shapes_on_the_first_device() {
+    let Some(device) = devices().first() else { return };
+    Case::new([1, 1, 1, 1, 1, 8], |op| op).check::<f32, f32>(device);
+    Case::new([1, 3, 3, 129, 257, 72], |op| op).check::<f32, f32>(device);
+    Case::new([1, 1, 1, 66, 40, 256], |op| op.causal()).check::<f32, f32>(device);
+    Case::new([1, 2, 1, 65, 64, 96], |op| op.window(1)).check::<f16, f16>(device);
+    Case::new([1, 8, 1, 2, 1000, 64], |op| op.causal().window(300)).check::<f32, f16>(device);
+    Case::new([3, 8, 2, 1, 300, 80], |op| op).paged(100).check::<f32, f32>(device);
+}
+
+#[test]
+fn a_window_of_all_keys_leaves_nothing_out() {
+    let Some(device) = devices().first() else { return };
+    let whole = Case::new([1, 2, 2, 20, 30, 32], |op| op);
+    let (q, k) = (whole.queries::<f32>(), whole.rows::<f32>(2));
+    let want = whole.run(device, &whole.op, &q, (&k, &k), None);
+    let window = whole.op.clone().window(1 << 40);
+    assert_eq!(whole.run(device, &window, &q, (&k, &k), None), want);
+}
+
+#[test]
+fn infinite_scores_are_those_of_the_softmax() {
+    for device in devices() {
+        let case = Case::new([1, 1, 1, 4, 40, 32], |op| op);
+        let (mut q, mut k, v) = (case.queries::<f32>(), case.rows::<f32>(2), case.rows::<f32>(3));
+        // +infinity for the first query, -infinity for the second, NaN for the third; the fourth sees numbers.
+        for (row, sign) in [(0, 1.0), (1, -1.0), (2, f32::NAN), (3, 0.5)] {
+            q[row * 32] = sign;
+        }
+        k[7 * 32] = 3e38;
+        q[0] = 3e38;
+        q[32] = -3e38;
+        case.compare(device, &case.op, &q, (&k, &v), (&k, &v), None);
+    }
+}
+
+#[test]
+fn refuses_what_it_cannot_do() {
+    let Some(gpu) = gpu() else { return };
+    let refused = |op: &Attention, kind: ErrorKind, words: &str| {
+        let e = op.plan::<f32>(gpu).unwrap_err();
+        assert!(e.kind() == kind && e.to_string().contains(words), "{e}");
+    };
+    let new = Attention::new;
+    refused(&new(1, 6, 4, 2, 2, 32), ErrorKind::Shape, "6 heads are no multiple of 4");
+    refused(&new(1, 4, 4, 2, 2, 36), ErrorKind::Unsupported, "a head size of 36");
+    refused(&new(1, 4, 4, 2, 2, 264), ErrorKind::Unsupported, "multiples of 8 from 8 to 256");
+    refused(&new(1, 4, 4, 0, 2, 32), ErrorKind::Shape, "queries (T) is 0");
+    refused(&new(1, 4, 4, 2, 0, 32), ErrorKind::Shape, "keys (S) is 0");
+    refused(&new(0, 4, 4, 2, 2, 32), ErrorKind::Shape, "sequences (B) is 0");
+    let op = new(1, 4, 4, 2, 2, 32);
+    refused(&op.clone().window(0), ErrorKind::InvalidArgument, "a window of 0");
+    refused(&op.clone().scale(f32::NAN), ErrorKind::InvalidArgument, "scale");
+    refused(&op.clone().masked(2, 1), ErrorKind::Shape, "mask");
+    refused(&op.clone().paged(8, 4), ErrorKind::InvalidArgument, "pages of 8 tokens");
+    refused(&op.clone().paged(16, 0), ErrorKind::Shape, "0 pages");
+    refused(&op.clone().variant("fastest"), ErrorKind::InvalidArgument, "no variant `fastest`");
+    refused(&new(1 << 20, 1 << 20, 1, 1 << 20, 1 << 20, 32), ErrorKind::TooLarge, "split the work");
+    refused(&new(1, 1, 1, 1, 1 << 30, 256), ErrorKind::TooLarge, "the largest buffer");
+    let x = gpu.upload(&vec![0f32; 256]).unwrap();
+    let y = gpu.alloc::<f32>(256).unwrap();
+    let plan = op.lengths().plan::<f32>(gpu).unwrap();
+    let mut rec = gpu.recorder();
+    let e = plan.record(&mut rec, &x, &x, &x, AttentionExtras::new(), &y).unwrap_err();
+    assert!(e.to_string().contains("wants an operand lengths"), "{e}");
+}
+
+#[test]
+fn of_scale_0_is_the_mean() {
+    let Some(device) = devices().first() else { return };
+    let case = Case::new([1, 1, 1, 2, 50, 32], |op| op.scale(0.0));
+    case.check::<f32, f32>(device);
+}

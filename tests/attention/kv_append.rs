@@ -1,0 +1,112 @@
+//! `KvAppend` against the reference.
+
+use crate::support::{Device, Random, Sample, devices, gpu, numbers};
+use half::f16;
+use tilework::attention::{Appended, KvAppend, KvType};
+use tilework::prelude::*;
+use tilework::program::Op;
+use tilework::reference::{fp8_value, kv_append};
+use tilework::{AttentionExtras, Element, ErrorKind};
+
+const SHAPE: [usize; 5] = [2, 3, 2, 40, 24];
+const LENGTHS: [u32; 2] = [39, 5];
+
+/// Runs it on caches of `stored`, and gives those of k and v back, with the factors.
+fn run<T: Element, K: Element>(
+    device: &Device,
+    op: &KvAppend,
+    new: [&[T]; 2],
+    table: Option<&[u32]>,
+    stored: &[K],
+    scales: Option<&[f32]>,
+) -> ([Vec<K>; 2], Vec<f32>)
+where
+    KvAppend: Op<T, Operands = Appended<T>>,
+{
+    let gpu = &device.gpu;
+    let [new_k, new_v] = new.map(|x| gpu.upload(x).unwrap());
+    let (k, v, lengths) =
+        (gpu.upload(stored).unwrap(), gpu.upload(stored).unwrap(), gpu.upload(&LENGTHS).unwrap());
+    let table = table.map(|table| gpu.upload(table).unwrap());
+    let scales = scales.map(|scales| gpu.upload(scales).unwrap());
+    let mut extras = AttentionExtras::new().lengths(&lengths);
+    if let Some(table) = &table {
+        extras = extras.table(table);
+    }
+    if let Some(scales) = &scales {
+        extras = extras.scales(scales);
+    }
+    let plan = op.plan::<T>(gpu).unwrap();
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &new_k, &new_v, extras, &k, &v).unwrap();
+    rec.submit().unwrap();
+    let scales = scales.map(|scales| scales.read().unwrap()).unwrap_or_default();
+    ([k.read().unwrap(), v.read().unwrap()], scales)
+}
+
+fn new_tokens<T: Sample>() -> [Vec<T>; 2] {
+    let [b, g, n, _, d] = SHAPE;
+    let mut random = Random::new(3);
+    let mut x = random.elements::<T>(b * g * n * d);
+    x[..d].fill(T::from_f64(0.0));
+    [x, random.elements::<T>(b * g * n * d)]
+}
+
+/// As floats.
+fn check<T: Sample, K: Sample>(device: &Device, op: &KvAppend, rows: usize, table: Option<&[u32]>)
+where
+    KvAppend: Op<T, Operands = Appended<T>>,
+{
+    let new = new_tokens::<T>();
+    let stored = vec![K::from_f64(7.0); rows * SHAPE[4]];
+    let ([k, v], _) = run(device, op, [&new[0], &new[1]], table, &stored, None);
+    for (got, new) in [(k, &new[0]), (v, &new[1])] {
+        let mut want = vec![7f32; stored.len()];
+        kv_append(op, new, &LENGTHS, table, &mut want);
+        assert_eq!(numbers(&got), numbers(&want), "{}: {op:?}", device.label);
+    }
+}
+
+/// As codes, whose numbers `value` gives.
+fn check_codes<K: Element>(device: &Device, op: &KvAppend, step: f32, code: K, value: impl Fn(K) -> f32) {
+    let new = new_tokens::<f32>();
+    let [b, g, _, s, d] = SHAPE;
+    let (stored, scales) = (vec![code; b * g * s * d], vec![0.5f32; 2 * b * g * s]);
+    let (caches, scales) = run(device, op, [&new[0], &new[1]], None, &stored, Some(&scales));
+    for (of, got) in caches.into_iter().enumerate() {
+        let scales = &scales[of * b * g * s..][..b * g * s];
+        let mut want = vec![0.5 * value(code); stored.len()];
+        kv_append(op, &new[of], &LENGTHS, None, &mut want);
+        let got = got.iter().enumerate().map(|(i, c)| value(*c) * scales[i / d]);
+        let wrong = got.zip(&want).enumerate().filter(|(i, (got, want))| {
+            // A quotient between two codes may become either.
+            (got - **want).abs() > step * scales[i / d] * 1.001 + 1e-6
+        });
+        let wrong: Vec<_> = wrong.collect();
+        assert!(wrong.is_empty(), "{}: {op:?}: {wrong:?}", device.label);
+    }
+}
+
+#[test]
+fn matches_reference_for_every_type() {
+    let [b, g, n, s, d] = SHAPE;
+    let op = KvAppend::new(b, g, n, s, d);
+    let table = [4, 1, 0, 2, 9, 3];
+    for device in devices() {
+        check::<f32, f32>(device, &op, b * g * s, None);
+        check::<f32, f16>(device, &op.clone().kv(KvType::F16), b * g * s, None);
+        check::<f16, f16>(device, &op.clone().paged(16, 5), 5 * g * 16, Some(&table));
+        check_codes(device, &op.clone().kv(KvType::Int8), 1.0, 3i8, f32::from);
+        check_codes(device, &op.clone().kv(KvType::Fp8), 32.0, 0x40u8, fp8_value);
+    }
+}
+
+#[test]
+fn refuses_what_it_cannot_do() {
+    let Some(gpu) = gpu() else { return };
+    let kind = |op: KvAppend| op.plan::<f32>(gpu).unwrap_err().kind();
+    assert_eq!(kind(KvAppend::new(1, 1, 1, 8, 12)), ErrorKind::Unsupported);
+    assert_eq!(kind(KvAppend::new(1, 1, 0, 8, 16)), ErrorKind::Shape);
+    assert_eq!(kind(KvAppend::new(1, 1, 1, 8, 16).paged(300, 4)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(KvAppend::new(1, 1, 1, 8, 16).variant("fast")), ErrorKind::InvalidArgument);
+}

@@ -1,0 +1,176 @@
+//! The `decode` example: the decoder against f64 and against itself token by token, its head, and what is refused.
+
+use super::network::exact::{Heads, add, attention, linear};
+use super::network::layers::{Linear, Storage};
+use super::{network, streaming as failure};
+use crate::support::gpu;
+use std::fs;
+use tilework::Activation;
+use tilework::attention::KvType;
+use tilework::reference::activate;
+
+#[path = "../../examples/decode/cli.rs"]
+mod cli;
+#[path = "../../examples/decode/head.rs"]
+mod head;
+#[path = "../../examples/decode/model.rs"]
+mod model;
+#[path = "../../examples/decode/text.rs"]
+mod text;
+#[path = "../../examples/decode/weights.rs"]
+mod weights;
+
+const SHAPE: weights::Shape = weights::Shape { layers: 2, width: 32, heads: 4, kv_heads: 2, context: 13 };
+
+/// A decoder whose head is random too.
+fn decoder() -> weights::Decoder {
+    let mut decoder = weights::Decoder::new(SHAPE, 5);
+    decoder.head.weight = (0..256).flat_map(|i| decoder.embeddings[i * 32..(i + 1) * 32].to_vec()).collect();
+    decoder
+}
+
+/// All logits of a text, in f64 on the processor.
+fn exact(decoder: &weights::Decoder, tokens: &[u8]) -> Vec<f64> {
+    let shape = decoder.shape;
+    let (width, size) = (shape.width, shape.size());
+    let of =
+        |token: &u8| decoder.embeddings[usize::from(*token) * width..][..width].iter().map(|x| f64::from(*x));
+    let mut x: Vec<f64> = tokens.iter().flat_map(of).collect();
+    let by = |x: &[f64], layer: &Linear| linear(x, layer.inputs, &layer.weight, &layer.bias);
+    let norm = |x: &[f64], gamma: &[f32]| -> Vec<f64> {
+        let row = |row: &[f64]| {
+            let mean = row.iter().map(|v| v * v).sum::<f64>() / width as f64;
+            let factor = 1.0 / (mean + f64::from(weights::EPS)).sqrt();
+            row.iter().zip(gamma).map(|(v, g)| v * factor * f64::from(*g)).collect::<Vec<_>>()
+        };
+        x.chunks(width).flat_map(row).collect()
+    };
+    // Pairs of elements, half a head apart, turned by the place times 10000^(-2 i / size).
+    let turn = |x: &mut [f64], heads: usize| {
+        for (place, row) in x.chunks_mut(heads * size).enumerate() {
+            for head in row.chunks_mut(size) {
+                let (first, second) = head.split_at_mut(size / 2);
+                for (i, (a, b)) in first.iter_mut().zip(second).enumerate() {
+                    let angle = place as f64 / 10_000f64.powf(2.0 * i as f64 / size as f64);
+                    (*a, *b) = (*a * angle.cos() - *b * angle.sin(), *b * angle.cos() + *a * angle.sin());
+                }
+            }
+        }
+    };
+    for layer in &decoder.layers {
+        let all = by(&norm(&x, &layer.before), &layer.projection);
+        let part = |first: usize, heads: usize| -> Vec<f64> {
+            let rows = all.chunks(shape.all_heads() * size);
+            rows.flat_map(|row| row[first * size..(first + heads) * size].to_vec()).collect()
+        };
+        let (mut q, mut k) = (part(0, shape.heads), part(shape.heads, shape.kv_heads));
+        let v = part(shape.heads + shape.kv_heads, shape.kv_heads);
+        turn(&mut q, shape.heads);
+        turn(&mut k, shape.kv_heads);
+        let heads = Heads { queries: shape.heads, keys: shape.kv_heads, size, causal: true };
+        add(&mut x, &by(&attention(&q, &k, &v, heads), &layer.attended));
+        let mut inner = by(&norm(&x, &layer.between), &layer.up);
+        inner.iter_mut().for_each(|v| *v = activate(Activation::Gelu, *v));
+        add(&mut x, &by(&inner, &layer.down));
+    }
+    by(&norm(&x, &decoder.norm), &decoder.head)
+}
+
+/// The largest difference, by the largest that is wanted.
+fn off(got: &[f32], want: &[f64]) -> f64 {
+    assert_eq!(got.len(), want.len());
+    let largest = want.iter().fold(0f64, |most, x| most.max(x.abs()));
+    got.iter().zip(want).map(|(g, w)| (f64::from(*g) - w).abs()).fold(0f64, f64::max) / largest
+}
+
+#[test]
+fn decoder_matches_f64_and_itself_token_by_token() {
+    let Some(gpu) = gpu() else { return };
+    let (decoder, tokens) = (decoder(), b"Hello, tokens");
+    let want = exact(&decoder, tokens);
+    for storage in Storage::ALL {
+        let model = model::Model::new(gpu, &decoder, storage).unwrap();
+        for kv in KvType::ALL {
+            let what = format!("{} weights, {} cache", storage.name(), kv.name());
+            let whole = model.pass(tokens.len(), &model.cache(kv).unwrap()).unwrap();
+            whole.run(gpu, tokens, 0).unwrap();
+            let got = whole.logits.read().unwrap();
+            // What a number is rounded to, times what layers make of it.
+            let bound = |name| match name {
+                "f32" => 1e-5,
+                "f16" => 3e-3,
+                "int8" => 5e-2,
+                _ => 0.2,
+            };
+            let largest = bound(storage.name()) + bound(kv.name());
+            assert!(off(&got, &want) < largest, "{what}: off by {} of the largest", off(&got, &want));
+            // Some tokens at once, the others one by one.
+            let cache = model.cache(kv).unwrap();
+            let (first, one) = (model.pass(5, &cache).unwrap(), model.pass(1, &cache).unwrap());
+            first.run(gpu, &tokens[..5], 0).unwrap();
+            let mut logits = first.logits.read().unwrap();
+            for place in 5..tokens.len() {
+                one.run(gpu, &tokens[place..=place], place).unwrap();
+                logits.extend(one.logits.read().unwrap());
+            }
+            let same: Vec<f64> = got.iter().map(|x| f64::from(*x)).collect();
+            // Where bytes are rounded at a tie by a last bit, the whole row may move by a step.
+            let bound = if kv == KvType::F32 && storage == Storage::F32 { 1e-5 } else { 2e-2 };
+            assert!(off(&logits, &same) < bound, "{what}: one by one off by {}", off(&logits, &same));
+        }
+    }
+}
+
+#[test]
+fn decode_reports_what_quantisation_costs() {
+    if gpu().is_none() {
+        return;
+    }
+    let file = std::env::temp_dir().join(format!("tilework-decode-{}", std::process::id()));
+    fs::write(&file, "the cat sat on the mat and the dog sat on the log. ".repeat(16)).unwrap();
+    let name = file.display().to_string();
+    let decode = |args: &[&str]| {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = cli::run(lexopt::Parser::from_iter(["decode"].iter().chain(args)), &mut out, &mut err);
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    };
+    let small = ["--width", "32", "--heads", "4", "--context", "48", "--layers", "1", "--epochs", "60"];
+    let (code, out, err) = decode(&[[name.as_str()].as_slice(), &small].concat());
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let row = |name: &str| -> Vec<f64> {
+        let line = out.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().rev().take(4).map(|word| word.parse().unwrap()).collect()
+    };
+    // The head has learned what follows what: 256 would be to know nothing.
+    for name in ["f32 ", "f16 ", "int8 ", "fp8 "] {
+        assert!(row(name).iter().all(|perplexity| (1.0..8.0).contains(perplexity)), "{out}");
+    }
+    assert_eq!(row("bytes a token"), [48.0, 48.0, 64.0, 128.0]);
+    assert!(out.contains("are as those of the whole pass"), "{out}");
+
+    let refused = |args: &[&str], text: &str| {
+        let (code, out, err) = decode(args);
+        assert!(
+            code == 2 && out.is_empty() && err.contains(text) && err.lines().count() == 1,
+            "{code} {err}"
+        );
+    };
+    refused(&[], "no text is named");
+    refused(&[&name, "--heads", "3"], "must be a multiple of the 2 heads");
+    refused(&[&name, "--width", "100"], "a multiple of 64");
+    refused(&[&name, "--layers", "0"], "--layers");
+    refused(&[&name, "--context", "1"], "--context 1");
+    refused(&[&name, "--context", "500"], "at least two pieces of 500");
+    refused(&[&name, "--seed", "x"], "x");
+    refused(&["nowhere.txt"], "nowhere.txt");
+    fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn counting_knows_what_it_has_seen() {
+    // Four pieces of "abab...": three to count in, one to judge.
+    let text = text::Text::of(&b"ab".repeat(80), 40).unwrap();
+    assert_eq!((text.fitted.len(), text.judged.len()), (3, 1));
+    let [single, pairs] = text.by_counting();
+    assert!((2.0..2.4).contains(&single) && (1.0..1.3).contains(&pairs), "{single} {pairs}");
+}

@@ -1,0 +1,74 @@
+//! Every variant of `GatherRows` against the reference.
+
+use super::training::{names, refusal};
+use crate::support::{Device, Random, Sample, devices, gpu};
+use half::f16;
+use tilework::ErrorKind;
+use tilework::nn::GatherRows;
+use tilework::prelude::*;
+use tilework::program::{In, Op, Out};
+use tilework::reference::gather_rows;
+
+/// Runs the op over a buffer of ones, with more behind its output than it may touch.
+fn check<T: Sample>(device: &Device, rows: usize, n: usize, numbers: &[u32])
+where
+    GatherRows: Op<T, Operands = (In<T>, In<u32>, Out<T>)>,
+{
+    let table: Vec<T> = Random::new((rows * 31 + n) as u64).any(rows * n);
+    let want = gather_rows(n, &table, numbers);
+    let gpu = &device.gpu;
+    for variant in names(GatherRows::variants()) {
+        let plan = GatherRows::new(rows, n, numbers.len()).variant(variant).plan::<T>(gpu).unwrap();
+        let ones = vec![T::from_f64(1.0); want.len() + 3];
+        let (x, indices, y) =
+            (gpu.upload(&table).unwrap(), gpu.upload(numbers).unwrap(), gpu.upload(&ones).unwrap());
+        let mut rec = gpu.recorder();
+        plan.record(&mut rec, &x, &indices, y.slice(..want.len()).unwrap()).unwrap();
+        rec.submit().unwrap();
+        let got = y.read().unwrap();
+        let what = format!("{}: {variant} {} of {rows} x {n}", device.label, T::DTYPE);
+        let bits = |x: &[T]| bytemuck::cast_slice::<T, u8>(x).to_vec();
+        assert_eq!(bits(&got[..want.len()]), bits(&want), "{what}");
+        assert_eq!(got[want.len()..], ones[want.len()..], "{what}: what lies behind");
+    }
+}
+
+#[test]
+fn gather_rows_matches_reference_for_rows_of_every_length() {
+    // Twice the same, in no order, and numbers that the table does not have.
+    let mut random = Random::new(5);
+    for device in devices() {
+        for (rows, n, count) in [(7, 1, 9), (300, 3, 40), (50, 8, 300), (4, 384, 3), (9, 6, 7), (3, 5, 1)] {
+            let mut numbers: Vec<u32> = (0..count).map(|_| random.next() as u32 % rows).collect();
+            numbers[0] = rows;
+            numbers[count / 2] = u32::MAX;
+            let rows = rows as usize;
+            check::<f32>(device, rows, n, &numbers);
+            check::<f16>(device, rows, n, &numbers);
+            check::<u8>(device, rows, n, &numbers);
+        }
+        check::<i32>(device, 3, 4, &[2, 0]);
+        check::<u32>(device, 3, 4, &[1, 1]);
+        check::<i8>(device, 3, 4, &[2]);
+    }
+}
+
+#[test]
+fn gather_rows_of_nothing_is_nothing_or_zeros() {
+    for device in devices() {
+        for n in [4, 3, 0] {
+            check::<f32>(device, 0, n, &[0, 1, u32::MAX]);
+            check::<f16>(device, 0, n, &[0, 1, u32::MAX]);
+            check::<f32>(device, 5, n, &[]);
+        }
+    }
+}
+
+#[test]
+fn gather_rows_refuses_what_it_cannot_do() {
+    let Some(gpu) = gpu() else { return };
+    assert_eq!(refusal::<f32>(gpu, &GatherRows::new(4, 4, 4).variant("fast")), ErrorKind::InvalidArgument);
+    assert_eq!(refusal::<f32>(gpu, &GatherRows::new(usize::MAX, 2, 1)), ErrorKind::TooLarge);
+    assert_eq!(refusal::<f16>(gpu, &GatherRows::new(2, 2, usize::MAX)), ErrorKind::TooLarge);
+    assert_eq!(refusal::<u8>(gpu, &GatherRows::new(1, 1 << 40, 1)), ErrorKind::TooLarge);
+}
