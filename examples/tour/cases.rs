@@ -1160,6 +1160,7 @@ fn attention_of_one_token(gpu: &Gpu, material: &Material) -> Result<Outcome> {
 fn attend<T: Number>(gpu: &Gpu, op: &Attention, shape: String, q: &[T], [k, v]: [&[T]; 2]) -> Result<Outcome>
 where
     Attention: Op<T, Operands = Attended<T>>,
+    f64: From<T>,
 {
     let (dq, dk, dv, out) = (gpu.upload(q)?, gpu.upload(k)?, gpu.upload(v)?, gpu.alloc::<T>(q.len())?);
     let plan = op.plan::<T>(gpu)?;
