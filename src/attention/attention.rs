@@ -1,11 +1,14 @@
 //! Scaled dot-product attention.
 
+use super::coop::CoopTile;
 use super::flash::FlashTile;
 use super::layout::Lowering;
-use super::{flash, naive, split};
+use super::{coop, flash, naive, split};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Access, Cost, DeviceProfile, Op, OpInfo, Operand, Program, Variant, choose};
+use crate::program::{
+    Access, Cost, DeviceProfile, Op, OpInfo, Operand, Program, Requires, Translation, Variant, choose,
+};
 use crate::shape::{elements, index_u32};
 use half::f16;
 use std::marker::PhantomData;
@@ -139,6 +142,7 @@ pub struct Attention {
     pub(crate) kv: Option<KvType>,
     pub(crate) paging: Option<Paging>,
     pub(super) tile: Option<FlashTile>,
+    pub(super) coop_tile: Option<CoopTile>,
     pub(super) variant: String,
 }
 
@@ -155,6 +159,13 @@ const VARIANTS: &[Variant] = &[
         "split-kv",
         "keys split over workgroups that read them once for all heads that share them; parts merged by a second kernel",
     ),
+    Variant {
+        name: "coop",
+        about: "`flash` on cooperative matrices, q, k and v of f16: weights are rounded to f16, sums are of f32",
+        requires: Requires { subgroups: true, f16: true, cooperative: true },
+        // naga has cooperative matrices for no other that has 16 x 16; Tint and WGSL proper have none.
+        translations: &[Translation::SpirV],
+    },
 ];
 
 impl Attention {
@@ -183,6 +194,7 @@ impl Attention {
             kv: None,
             paging: None,
             tile: None,
+            coop_tile: None,
             variant: "auto".into(),
         }
     }
@@ -246,6 +258,13 @@ impl Attention {
     #[must_use]
     pub fn tile(mut self, tile: FlashTile) -> Self {
         self.tile = Some(tile);
+        self
+    }
+
+    /// The tile of `coop`. The default follows the head size.
+    #[must_use]
+    pub fn coop_tile(mut self, tile: CoopTile) -> Self {
+        self.coop_tile = Some(tile);
         self
     }
 
@@ -441,6 +460,7 @@ impl Attention {
         match variant.name {
             "naive" => naive::lower(&lowering, &mut program)?,
             "split-kv" => split::lower(&lowering, &mut program)?,
+            "coop" => coop::lower(&lowering, &mut program)?,
             _ => flash::lower(&lowering, &mut program)?,
         }
         Ok(program)
@@ -452,6 +472,8 @@ fn policy(of: &Lowering<'_>) -> (&'static str, String) {
     let rows = of.rows_of_pair();
     if of.op.queries <= 4 || rows <= 16 {
         ("split-kv", format!("{rows} rows share keys: reading these is the work"))
+    } else if coop::missing(of).is_none() {
+        ("coop", "cooperative matrices multiply f16".to_owned())
     } else if flash::fits(of) {
         ("flash", "no scores in memory".to_owned())
     } else {
@@ -483,6 +505,16 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
+    if variant == "coop" {
+        for op in [
+            Attention::new(1, 2, 2, 70, 70, 32),
+            Attention::new(1, 4, 2, 70, 70, 64).causal().window(9),
+            Attention::new(2, 4, 1, 30, 64, 128).masked(1, 1).lengths(),
+        ] {
+            programs.push(Op::<f16>::lower(&op.variant(variant), profile)?);
+        }
+        return Ok(programs);
+    }
     for op in [
         Attention::new(2, 4, 2, 5, 40, 32),
         Attention::new(1, 4, 4, 70, 70, 64).causal(),
