@@ -77,7 +77,8 @@ where
     let scale = call.float("scale", 1.0 / (d as f32).sqrt());
     let mut op = Attention::new(b, h, g, t, s, size).scale(scale);
     let mut mask = mask_of(call, [b, h, t, s])?;
-    let lengths = call.input(6).map(|x| super::numbers(&x.data).iter().map(|&n| n as u32).collect::<Vec<_>>());
+    let lengths =
+        call.input(6).map(|x| super::numbers(&x.data).iter().map(|&n| n as u32).collect::<Vec<_>>());
     if call.int("is_causal", 0) == 1 {
         // Queries stand behind what came before, and without that beside the first keys.
         let before = call.input(4).map_or(0, |past| past.dims[2]);
@@ -94,7 +95,10 @@ where
         }
     }
     let (gpu, mask) = (call.gpu, mask.map(|mask| elements::<f32>(&mask)));
-    let on_device = (mask.as_ref().map(|x| gpu.upload(x)).transpose()?, lengths.as_ref().map(|x| gpu.upload(x)).transpose()?);
+    let on_device = (
+        mask.as_ref().map(|x| gpu.upload(x)).transpose()?,
+        lengths.as_ref().map(|x| gpu.upload(x)).transpose()?,
+    );
     let mut extras = AttentionExtras::new();
     if let Some(mask) = &on_device.0 {
         (op, extras) = (op.masked(b, h), extras.mask(mask));
@@ -125,7 +129,10 @@ fn extents(x: &Array) -> Result<[usize; 4], Stop> {
 
 pub(super) fn attention(call: &Call) -> Result<Vec<Array>, Stop> {
     if call.node.outputs.get(3).is_some_and(|name| !name.is_empty()) {
-        return Err(Stop::out_of_scope("scores are never in memory, and no result", call.int("qk_matmul_output_mode", 0)));
+        return Err(Stop::out_of_scope(
+            "scores are never in memory, and no result",
+            call.int("qk_matmul_output_mode", 0),
+        ));
     }
     if call.float("softcap", 0.0) != 0.0 {
         return Err(Stop::out_of_scope("scores are not capped", "softcap"));
