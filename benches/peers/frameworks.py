@@ -8,6 +8,7 @@ import sys
 import time
 
 import cupy as cp
+import numpy as np
 import torch
 import torch.nn.functional as F
 from cupyx.scipy import sparse
@@ -119,10 +120,20 @@ def uniform(per_row, banded):
     return matrix(cp.full(n, per_row), cols.ravel())
 
 
+def chances(seed, count):
+    """The numbers from 0 to 1 of the benchmark `sparse`, so that both have one matrix."""
+    powers = np.cumprod(np.full(count, 1_664_525, np.uint32), dtype=np.uint32)
+    ones = np.concatenate([np.ones(1, np.uint32), powers[:-1]])
+    states = powers * np.uint32(seed) + np.uint32(1_013_904_223) * np.cumsum(ones, dtype=np.uint32)
+    return ((states >> 4) + 0.5) / (1 << 28)
+
+
 def power_law():
-    place = (cp.arange(n, dtype=cp.uint64) * 2654435761 % n).astype(cp.float64) + 1
-    lengths = cp.maximum((n / 5.25 / place**0.83).astype(cp.int64), 3)
-    return matrix(lengths, cp.random.randint(0, n, int(lengths.sum())))
+    weights = chances(7, n) ** (-1 / 1.3)
+    lengths = np.minimum((weights * (16 * n / weights.sum())).astype(np.int64) + 1, 200_000)
+    places = np.repeat(np.arange(n), lengths)
+    places = cp.unique(cp.asarray(places * n + (chances(1, len(places)) ** 2 * n).astype(np.int64)))
+    return matrix(cp.bincount(places // n, minlength=n), places % n)
 
 
 def arrow():
