@@ -495,7 +495,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Attention::new(1, 2, 2, 70, 70, 64).causal().window(9).kv(KvType::F16),
         Attention::new(2, 4, 1, 3, 64, 128).masked(1, 1).lengths().kv(KvType::F32),
         Attention::new(2, 4, 1, 1, 64, 40).window(7).paged(16, 9).lengths().masked(2, 1),
-        Attention::new(1, 2, 1, 1, 64, 128).lengths(),
+        Attention::new(1, 2, 1, 1, 64, 128).lengths().kv(KvType::Fp8),
+        Attention::new(1, 2, 1, 5, 40, 64).paged(16, 3).kv(KvType::Int8),
     ] {
         let op = op.variant(variant);
         programs.push(Op::<f32>::lower(&op, profile)?);

@@ -37,7 +37,7 @@ impl Case {
         let mut random = Random::new(5);
         // A third of the keys is hidden, and the second row altogether.
         let mask = (0..batch * heads * t * s).map(|i| {
-            let hidden = random.next() % 3 == 0 || i / s % t == 1;
+            let hidden = random.next().is_multiple_of(3) || i / s % t == 1;
             if hidden { f32::NEG_INFINITY } else { random.unit() as f32 }
         });
         self.mask = Some(mask.collect());
