@@ -297,26 +297,34 @@ fn gemm_coop(bench: &mut Bench) -> Result<()> {
 /// How long the driver compiles a kernel of unrolled text that it has not seen: its activation is new.
 fn gemm_compile(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
-    let planned = |what: &str, op: &Gemm| {
-        for activation in [Activation::None, Activation::Gelu] {
-            let start = std::time::Instant::now();
-            let Ok(plan) = op.clone().activation(activation).beta(1.0).plan::<f32>(&gpu) else { return };
-            let seconds = start.elapsed().as_secs_f64();
-            println!("{what} {}: planned in {:.0} ms", activation.name(), 1e3 * seconds);
-            drop(plan);
-        }
-    };
     for tile in bench.scale(TILES.to_vec(), vec![([16, 16, 4], [4, 4])]) {
-        planned(&name("double", tile), &tiled(Gemm::new(64, 64, 64).variant("double"), tile));
+        planned::<f32>(&gpu, &name("double", tile), &tiled(Gemm::new(64, 64, 64).variant("double"), tile));
     }
     for (precision, tiles) in [(Precision::Tensor, &COOP_TILES[..]), (Precision::Split, &COOP_SPLIT_TILES)] {
         for tile in bench.scale(tiles, &[]) {
             // With edges, and so with both ends.
             let op = tiled(Gemm::new(1000, 1000, 1000).precision(precision), *tile);
-            planned(&name(&format!("coop {precision:?}"), *tile), &op);
+            planned::<f32>(&gpu, &name(&format!("coop {precision:?}"), *tile), &op);
+            if precision == Precision::Tensor {
+                // Without passes that pack factors: the kernel alone.
+                planned::<f16>(&gpu, &name("coop of f16", *tile), &op);
+            }
         }
     }
     Ok(())
+}
+
+fn planned<T: Element>(gpu: &Gpu, what: &str, op: &Gemm)
+where
+    Gemm: Op<T>,
+{
+    for activation in [Activation::None, Activation::Gelu] {
+        let start = std::time::Instant::now();
+        let Ok(plan) = op.clone().activation(activation).beta(1.0).plan::<T>(gpu) else { return };
+        let (seconds, kernels) = (start.elapsed().as_secs_f64(), plan.program().kernels.len());
+        let form = activation.name();
+        println!("{what} {form}: planned in {:.0} ms, {kernels} kernels", 1e3 * seconds);
+    }
 }
 
 /// Products of small matrices, and of some that a workgroup does not hold; the last shape is one of no round sides.

@@ -8,6 +8,7 @@ import sys
 import time
 
 import cupy as cp
+import numpy as np
 import torch
 import torch.nn.functional as F
 from cupyx.scipy import sparse
@@ -85,6 +86,21 @@ rows.append(row("rms-norm", "f32", "16384x4096", lambda: F.rms_norm(x, (4096,), 
 x = centred(32, 64, 224, 224)
 rows.append(row("pool", "f32", "32x64x224x224 max 2x2", lambda: F.max_pool2d(x, 2)))
 
+for dtype, name in ((torch.float32, "f32"), (torch.float16, "f16")):
+    for d, causal in ((64, False), (128, False), (64, True)):
+        q, k, v = (centred(4, 16, 4096, d).to(dtype) for _ in range(3))
+        size = f"B4 H16 T4096 D{d}" + (" causal" if causal else "")
+        rows.append(
+            row("attention", name, size, lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal))
+        )
+for batch, keys in ((16, 8192), (1, 131072)):
+    q = centred(batch, 32, 1, 128).half()
+    k, v = (centred(batch, 8, keys, 128).half() for _ in range(2))
+    size = f"B{batch} H32 G8 S{keys} D128 decode"
+    rows.append(
+        row("attention", "f16", size, lambda: F.scaled_dot_product_attention(q, k, v, enable_gqa=True))
+    )
+
 n = 1 << 20
 
 
@@ -104,10 +120,20 @@ def uniform(per_row, banded):
     return matrix(cp.full(n, per_row), cols.ravel())
 
 
+def chances(seed, count):
+    """The numbers from 0 to 1 of the benchmark `sparse`, so that both have one matrix."""
+    powers = np.cumprod(np.full(count, 1_664_525, np.uint32), dtype=np.uint32)
+    ones = np.concatenate([np.ones(1, np.uint32), powers[:-1]])
+    states = powers * np.uint32(seed) + np.uint32(1_013_904_223) * np.cumsum(ones, dtype=np.uint32)
+    return ((states >> 4) + 0.5) / (1 << 28)
+
+
 def power_law():
-    place = (cp.arange(n, dtype=cp.uint64) * 2654435761 % n).astype(cp.float64) + 1
-    lengths = cp.maximum((n / 5.25 / place**0.83).astype(cp.int64), 3)
-    return matrix(lengths, cp.random.randint(0, n, int(lengths.sum())))
+    weights = chances(7, n) ** (-1 / 1.3)
+    lengths = np.minimum((weights * (16 * n / weights.sum())).astype(np.int64) + 1, 200_000)
+    places = np.repeat(np.arange(n), lengths)
+    places = cp.unique(cp.asarray(places * n + (chances(1, len(places)) ** 2 * n).astype(np.int64)))
+    return matrix(cp.bincount(places // n, minlength=n), places % n)
 
 
 def arrow():

@@ -79,10 +79,11 @@ fn spmv_csr_merge(
         wg_items[i] = max(end, first_entry) - first_entry;
     }
     workgroupBarrier();
-    // As many lanes for each row as it has entries in the mean, or half as many; what is behind the last end is one more.
+    // Lanes for each row, so that each has four to eight of its entries in the mean; what is behind the last end is one
+    // more row.
     let mean = entries / (rows + 1u);
     var bits = 0u;
-    while (1u << bits) < MOST_LANES && (2u << bits) <= mean {
+    while (1u << bits) < MOST_LANES && (4u << bits) <= mean {
         bits++;
     }
     let lanes = 1u << bits;

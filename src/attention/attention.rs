@@ -95,23 +95,29 @@ pub(crate) struct Paging {
 /// value may. [`reference::attention_bound`](crate::reference::attention_bound) is the bound of the error.
 ///
 /// # Cost
-/// 4 heads x queries x keys x head size operations for each sequence, half of it where causal. `naive`: three dispatches
-/// and 4 bytes of scratch a score, as many rows at a time as one binding holds.
+/// 4 heads x queries x keys x head size operations for each sequence, half of it where causal; with a window W the
+/// time grows with queries x W. `flash`: one dispatch, no scratch; keys and values are read once for each tile of
+/// queries. `split-kv`: two dispatches; keys and values are read once for up to 4 rows of q that share them, and each part of
+/// the keys leaves head size + 4 numbers of a row in scratch. `naive`: three dispatches and 4 bytes of scratch a score, as
+/// many rows at a time as one binding holds.
 ///
 /// # Variants
-/// `naive` writes all scores, then their softmax, then multiplies by the values. `auto`, the default, chooses by shape
-/// and device.
+/// `naive` writes all scores, then their softmax, then multiplies by the values. `flash` walks over the keys a tile at a
+/// time with scores in registers and an online softmax ([`tile`](Self::tile) sets its sides). `split-kv` is for few
+/// queries against many keys, as in decoding. `auto`, the default, chooses by shape and device.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): an extent of 0, heads that are no multiple of kv heads, a mask of another shape.
 /// [`Unsupported`](crate::ErrorKind::Unsupported): a head size that is no multiple of 8 up to 256.
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, pages of fewer than
-/// 16 or more than 256 tokens, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above what a
+/// 16 or more than 256 tokens, a tile that contradicts itself, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above what a
 /// buffer, or the keys of a head above what a binding holds.
 ///
 /// # Algorithm
 /// Vaswani et al., *Attention is all you need*, 2017: `shaders/attention/attention_scores.wgsl`,
-/// `attention_softmax.wgsl`, `attention_values.wgsl`.
+/// `attention_softmax.wgsl`, `attention_values.wgsl`. `src/attention/flash.rs` writes the kernel of `flash` (Dao,
+/// *FlashAttention-2*, 2023), `src/attention/split.rs` that of `split-kv` (Dao et al., *Flash-Decoding*, 2023), whose
+/// parts `attention_merge.wgsl` joins. Pages as in Kwon et al., *PagedAttention*, 2023.
 ///
 /// # Example
 /// ```
@@ -521,7 +527,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Attention::new(1, 2, 2, 70, 70, 64).causal().window(9).kv(KvType::F16),
         Attention::new(2, 4, 1, 3, 64, 128).masked(1, 1).lengths().kv(KvType::F32),
         Attention::new(2, 4, 1, 1, 64, 40).window(7).paged(16, 9).lengths().masked(2, 1),
-        Attention::new(1, 2, 1, 1, 64, 128).lengths(),
+        Attention::new(1, 2, 1, 1, 64, 128).lengths().kv(KvType::Fp8),
+        Attention::new(1, 2, 1, 5, 40, 64).paged(16, 3).kv(KvType::Int8),
     ] {
         let op = op.variant(variant);
         programs.push(Op::<f32>::lower(&op, profile)?);

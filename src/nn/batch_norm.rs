@@ -1,6 +1,7 @@
 //! Batch norm of inference.
 
 use super::rows::{check_eps, check_rows, pieces};
+use super::windows::check_images;
 use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::Result;
@@ -34,7 +35,7 @@ use crate::shape::{elements, index_u32};
 /// `planes`.
 ///
 /// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the largest binding;
+/// [`Shape`](crate::ErrorKind::Shape): no images, no channels, images of nothing; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the largest binding;
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not finite.
 ///
 /// # Algorithm
@@ -107,6 +108,7 @@ impl Op<f32> for BatchNorm {
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let [n, c, h, w] = self.shape;
+        check_images("batch-norm", self.shape)?;
         let len = elements("batch-norm", "x", &self.shape)?;
         check_eps("batch-norm", self.eps)?;
         let (variant, why) = choose("batch-norm", &self.variant, VARIANTS, profile, || {
@@ -127,9 +129,6 @@ impl Op<f32> for BatchNorm {
         let plane = h * w;
         check_rows("batch-norm", &program.operands[0], n * c, plane, profile)?;
         index_u32("batch-norm", "planes", n * c)?;
-        if len == 0 {
-            return Ok(program);
-        }
         let vectors = plane.is_multiple_of(4);
         let spec = Spec::new()
             .slot("activation", Fragment::Library(self.activation.fragment()))

@@ -89,7 +89,7 @@ impl PoolKind {
 /// `auto` (the default) takes `pairs` where it can, and `large` from 256 cells on.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): a window larger than the padded image, of no cells, a stride or dilation of 0,
+/// [`Shape`](crate::ErrorKind::Shape): no images, a window larger than the padded image, of no cells, a stride or dilation of 0,
 /// a padding as wide as a window, weights that are not R S; [`Unsupported`](crate::ErrorKind::Unsupported): `pairs`
 /// or `direct` where it cannot; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the
 /// largest binding; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
@@ -223,7 +223,7 @@ impl Pool2d {
 
     fn lower_as(&self, dtype: DType, biased: bool, profile: &DeviceProfile) -> Result<Program> {
         let windows = &self.windows;
-        let [n, c, ..] = windows.shape;
+        let [_, c, ..] = windows.shape;
         let [.., p, q] = windows.output_shape()?;
         let [r, s] = windows.kernel;
         self.kind.check(windows)?;
@@ -269,9 +269,6 @@ impl Pool2d {
             bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
         };
         windows.check_sizes(&program, profile)?;
-        if n * c == 0 {
-            return Ok(program);
-        }
         let output = program.operands.len() as u32;
         let weighted = matches!(self.kind, PoolKind::Weighted(_));
         let mut spec = self

@@ -50,6 +50,14 @@ pub(super) struct Forms<'a> {
     pub(super) profile: &'a DeviceProfile,
 }
 
+/// Refuses a batch of nothing.
+pub(super) fn check_images(op: &str, [n, c, h, w]: [usize; 4]) -> Result<()> {
+    if [n, c, h, w].contains(&0) {
+        return Err(err!(Shape, "{op}: {n} images of {c} channels of {h} x {w}; none may be 0"));
+    }
+    Ok(())
+}
+
 impl Windows {
     pub(super) fn new(op: &'static str, shape: [usize; 4], kernel: [usize; 2]) -> Self {
         Self { op, shape, kernel, stride: kernel, pads: [0; 4], dilation: [1; 2], padding_counts: false }
@@ -58,6 +66,7 @@ impl Windows {
     /// N, C, P, Q.
     pub(crate) fn output_shape(&self) -> Result<[usize; 4]> {
         let Self { op, shape, kernel, stride, pads, dilation, .. } = *self;
+        check_images(op, shape)?;
         let extent = |axis: usize| {
             let along = Axis {
                 name: ["rows", "columns"][axis],

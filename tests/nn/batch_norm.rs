@@ -9,7 +9,7 @@ use tilework::{Activation, ErrorKind};
 #[test]
 fn batch_norm_matches_reference_for_planes_of_every_size() {
     for device in devices() {
-        for shape in [[2, 3, 8, 8], [1, 5, 7, 9], [3, 1, 1, 1], [2, 4, 1, 2], [0, 3, 4, 4], [2, 3, 0, 4]] {
+        for shape in [[2, 3, 8, 8], [1, 5, 7, 9], [3, 1, 1, 1], [2, 4, 1, 2]] {
             for activation in Activation::ALL {
                 let c = shape[1];
                 let x = random::<f32>(1, shape.iter().product());
@@ -34,5 +34,6 @@ fn batch_norm_refuses_what_it_cannot_do() {
     let op = BatchNorm::new([1, 2, 3, 4]);
     assert_eq!(refusal::<f32>(gpu, &op.clone().eps(f32::NAN)), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<f32>(gpu, &op.variant("fast")), ErrorKind::InvalidArgument);
+    assert_eq!(refusal::<f32>(gpu, &BatchNorm::new([0, 2, 3, 4])), ErrorKind::Shape);
     assert_eq!(refusal::<f32>(gpu, &BatchNorm::new([usize::MAX, 2, 3, 4])), ErrorKind::TooLarge);
 }

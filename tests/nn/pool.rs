@@ -108,11 +108,8 @@ fn pool_keeps_nan_and_infinities() {
 }
 
 #[test]
-fn pool_of_nothing_is_nothing_and_leaves_what_lies_behind_alone() {
+fn pool_leaves_what_lies_behind_alone() {
     for device in devices() {
-        for shape in [[0, 3, 4, 4], [2, 0, 4, 4]] {
-            check::<f32>(device, &Pool2d::new(PoolKind::Max, shape, [2, 2]), shape[1], &[]);
-        }
         let x = device.gpu.upload(&[f16::from_f32(1.0); 9]).unwrap();
         let y = device.gpu.upload(&[f16::from_f32(7.0); 4]).unwrap();
         let plan = Pool2d::new(PoolKind::Max, [1, 1, 3, 3], [3, 3]).plan::<f16>(&device.gpu).unwrap();
@@ -154,7 +151,9 @@ fn pool_refuses_what_it_cannot_do() {
     assert_eq!(kind(of([1, 1, 4, 4], [2, 2]).dilation([1, 0])), ErrorKind::Shape);
     assert_eq!(kind(of([1, 1, 4, 4], [2, 2]).dilation([4, 1])), ErrorKind::Shape);
     assert_eq!(kind(of([1, 1, 4, 4], [2, 2]).pad([2, 0])), ErrorKind::Shape);
-    assert_eq!(kind(of([1, 1, 0, 4], [1, 1])), ErrorKind::Shape);
+    for shape in [[1, 1, 0, 4], [0, 3, 4, 4], [2, 0, 4, 4]] {
+        assert_eq!(kind(of(shape, [1, 1])), ErrorKind::Shape);
+    }
     assert_eq!(kind(Pool2d::new(PoolKind::Weighted(vec![1.0; 3]), [1, 1, 4, 4], [2, 2])), ErrorKind::Shape);
     assert_eq!(kind(of([1, 1, 4, 5], [2, 2]).variant("pairs")), ErrorKind::Unsupported);
     assert_eq!(kind(of([1, 1, 400, 400], [400, 400]).variant("direct")), ErrorKind::Unsupported);

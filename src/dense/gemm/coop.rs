@@ -556,10 +556,10 @@ fn restored(row: u32, col: u32, sums: vec4<f32>) -> vec4<f32> {{
                     writeln!(out, "    {{\n{}    }}", Self::direct_store(i, j, &row(i), &col(j)))
                 })?;
                 writeln!(out, "    }} else {{")?;
-                self.write_staged(out, &row, &col)?;
+                self.write_staged(out)?;
                 writeln!(out, "    }}")
             }
-            End::Staged => self.write_staged(out, &row, &col),
+            End::Staged => self.write_staged(out),
         }
     }
 
@@ -575,31 +575,44 @@ fn restored(row: u32, col: u32, sums: vec4<f32>) -> vec4<f32> {{
     }
 
     /// Takes the blocks to C one after the other, through a block of workgroup memory for each subgroup. Barriers are
-    /// those of the workgroup: those of a subgroup are a feature of their own.
-    fn write_staged(
-        &self,
-        out: &mut String,
-        row: &dyn Fn(u32) -> String,
-        col: &dyn Fn(u32) -> String,
-    ) -> fmt::Result {
+    /// those of the workgroup: those of a subgroup are a feature of their own. The loop's end is one that a compiler
+    /// cannot see: unrolled, the end of an element is compiled for each block, which takes a card's driver a second.
+    fn write_staged(&self, out: &mut String) -> fmt::Result {
         let (side, lanes) = (self.side, self.lanes);
-        writeln!(out, "    let begin = team * {}u;\n    let lane = local % {lanes}u;", side * side)?;
+        let [rows, columns] = self.blocks();
+        writeln!(
+            out,
+            "    let begin = team * {0}u;
+    let lane = local % {lanes}u;
+    let stride = {side}u;
+    let blocks = min({1}u, params.tiles * {1}u);
+    for (var block = 0u; block < blocks; block++) {{
+    if block > 0u {{
+        workgroupBarrier();
+    }}
+    switch block {{",
+            side * side,
+            rows * columns
+        )?;
         self.each_block(|i, j| {
-            if i + j > 0 {
-                writeln!(out, "    workgroupBarrier();")?;
-            }
+            let block = i * columns + j;
+            let case = if block + 1 == rows * columns { "default".into() } else { format!("case {block}u") };
             writeln!(
                 out,
-                "    {{
+                "    {case}: {{
     let value = c_{i}_{j};
-    let stride = {side}u;
     coopStoreT(value, &wg_end[begin], stride);
-    }}
-    workgroupBarrier();
-    end_block({}, {}, begin, lane);",
-                row(i),
-                col(j)
+    }}"
             )
-        })
+        })?;
+        writeln!(
+            out,
+            "    }}
+    workgroupBarrier();
+    let row = part.origin.x + team_row + block / {columns}u * {side}u;
+    let col = part.origin.y + team_col + block % {columns}u * {side}u;
+    end_block(row, col, begin, lane);
+    }}"
+        )
     }
 }

@@ -248,7 +248,7 @@ impl<'a> Lowering<'a> {
     /// C = alpha A B + beta C, for compressed rows.
     fn merge(&mut self) {
         let (items, teams) = self.share(self.matrix.rows as u64 + self.matrix.entries as u64);
-        let bounds = spmv::split(&mut self.program, self.matrix, items, self.policy.workgroup_size);
+        let bounds = spmv::split(&mut self.program, self.matrix, items);
         let carries = self.carries(teams);
         let spec = self.values_at(3).constant("ITEMS", items);
         let kernel = self.program.kernel(Kernel::library("sparse/spmm_csr_merge", "spmm_csr_merge", spec));

@@ -18,12 +18,9 @@ struct Terms {
 }
 
 /// The rows that have ended before each `tile` steps of the merge of compressed rows and their ends; and at the end.
-pub(in crate::sparse) fn split(
-    program: &mut Program,
-    matrix: Stored,
-    tile: u32,
-    workgroup_size: u32,
-) -> Binding {
+pub(in crate::sparse) fn split(program: &mut Program, matrix: Stored, tile: u32) -> Binding {
+    // Small, so that many processors share the searches.
+    let workgroup_size = 64;
     let tiles = (matrix.rows as u64 + matrix.entries as u64).div_ceil(u64::from(tile));
     let bounds = program.scratch(4 * (tiles + 1));
     let spec = Spec::new().constant("WORKGROUP_SIZE", workgroup_size).constant("TILE", tile);
@@ -95,7 +92,7 @@ impl Lowering<'_> {
         let tile = self.policy.tile_size * items;
         let tiles = steps.div_ceil(u64::from(tile));
         let params = Params { parts: tiles as u32, ..self.params() };
-        let bounds = split(&mut self.program, self.matrix, tile, self.policy.workgroup_size);
+        let bounds = split(&mut self.program, self.matrix, tile);
         let spec = self
             .values_at(3)
             .constant("WORKGROUP_SIZE", self.policy.tile_size)
