@@ -428,7 +428,7 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
             }
         };
         let place = |base: u32, swizzle: String| {
-            format!("{base}u + i / {chunk}u * {chunk}u + (i % {chunk}u ^ {swizzle})")
+            format!("{base}u + i / {chunk}u * {chunk}u + ((i % {chunk}u) ^ {swizzle})")
         };
         let row = format!("i / {chunk}u");
         let q = Load {
