@@ -89,13 +89,16 @@ pub(super) fn policy(profile: &DeviceProfile, fours: u32) -> FlashTile {
             _ => FlashTile::new([32, 32, 8, 4], [32, 32, 8]),
         };
     }
-    // TFLOP/s on an H100 (Vulkan, driver 580.159.04) of f32, B4 H16 T4096: D64 35.8, 31.6 with 64 rows, 31.2 with 128 keys and
-    // 16 lanes, 29.6 and 30.7 with 64 and 16 dimensions at once; D128 32.6, 28.4 with 128 rows, 31.8 with 128 keys too,
-    // 30.1 with 8 lanes.
+    // TFLOP/s on an H100 (Vulkan, driver 580.159.04) of f32, B4 H16 T4096: D64 36.0, 34.5 with loads ahead, 32.8 with 256
+    // rows, 31.1 with 64, 29.6 and 30.7 with 64 and 16 dimensions at once; D128 34.4, 31.7 without loads ahead, 32.8 with 64
+    // rows and keys, 29.7 with 8 lanes.
+    let large = limits.max_workgroup_bytes >= 48 << 10;
     match fours {
         0..=16 => FlashTile::new([128, 64, 8, 8], [32, 32, 32]),
+        17..=32 if large => FlashTile { ahead: true, ..FlashTile::new([128, 128, 16, 8], [32, 64, 16]) },
         17..=32 => FlashTile::new([64, 64, 16, 8], [32, 64, 16]),
-        _ => FlashTile::new([64, 64, 16, 4], [32, 64, 16]),
+        _ if large => FlashTile::new([64, 64, 16, 4], [32, 64, 16]),
+        _ => FlashTile::new([32, 32, 8, 4], [32, 32, 8]),
     }
 }
 
@@ -428,7 +431,7 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
             }
         };
         let place = |base: u32, swizzle: String| {
-            format!("{base}u + i / {chunk}u * {chunk}u + (i % {chunk}u ^ {swizzle})")
+            format!("{base}u + i / {chunk}u * {chunk}u + ((i % {chunk}u) ^ {swizzle})")
         };
         let row = format!("i / {chunk}u");
         let q = Load {
@@ -773,11 +776,14 @@ mod tests {
 
     #[test]
     fn tiles_of_every_head_size_fit_every_device() {
+        let mut of_32_kib = DeviceProfile::webgpu_defaults();
+        of_32_kib.limits.max_workgroup_bytes = 32 << 10;
         let profiles = [
             DeviceProfile::webgpu_defaults(),
             DeviceProfile::swiftshader(),
             DeviceProfile::mesa(),
             DeviceProfile::h100(),
+            of_32_kib,
         ];
         for profile in profiles {
             for fours in (2..=64).step_by(2) {
