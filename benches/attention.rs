@@ -106,43 +106,44 @@ fn decode(bench: &mut Bench) -> Result<()> {
 /// Tiles of `flash`.
 fn tiles(bench: &mut Bench) -> Result<()> {
     let (batch, heads, t) = bench.scale((4, 16, 4096), (1, 2, 128));
-    let tile = |[rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3]| FlashTile {
-        rows,
-        keys,
-        lanes,
-        thread_rows,
-        dims,
-        weights,
-        values,
+    let one = |[rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3], ahead| {
+        FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead }
     };
+    let tile = |sides, staged| one(sides, staged, false);
+    let ahead = |sides, staged| one(sides, staged, true);
     let of_64 = [
         tile([128, 64, 8, 8], [32, 32, 32]),
-        tile([128, 64, 8, 8], [64, 64, 32]),
+        tile([128, 64, 8, 8], [32, 32, 16]),
         tile([128, 64, 8, 8], [16, 32, 16]),
         tile([64, 64, 8, 8], [32, 32, 32]),
-        tile([64, 64, 8, 8], [64, 64, 64]),
-        tile([128, 64, 16, 8], [32, 64, 32]),
-        tile([64, 64, 16, 8], [64, 64, 64]),
-        tile([64, 64, 16, 4], [32, 64, 32]),
-        tile([128, 32, 8, 8], [64, 32, 32]),
-        tile([64, 32, 8, 8], [64, 32, 32]),
+        tile([256, 64, 8, 8], [32, 32, 32]),
         tile([128, 128, 16, 8], [32, 64, 32]),
+        ahead([128, 64, 8, 8], [16, 32, 16]),
+        ahead([128, 64, 8, 8], [32, 32, 32]),
+        ahead([64, 64, 8, 8], [32, 32, 32]),
+        ahead([128, 128, 16, 8], [32, 64, 32]),
     ];
     let of_128 = [
         tile([64, 64, 16, 8], [32, 64, 16]),
-        tile([128, 64, 16, 8], [32, 64, 16]),
+        tile([64, 64, 16, 8], [32, 64, 8]),
+        tile([64, 64, 16, 8], [16, 64, 16]),
         tile([128, 128, 16, 8], [32, 64, 16]),
-        tile([64, 128, 16, 8], [32, 64, 32]),
         tile([64, 64, 8, 4], [32, 64, 16]),
-        tile([64, 64, 16, 8], [64, 64, 32]),
-        tile([128, 128, 16, 8], [16, 64, 16]),
-        tile([64, 128, 16, 8], [64, 64, 32]),
+        tile([64, 64, 8, 4], [32, 32, 32]),
+        tile([128, 64, 8, 8], [32, 32, 16]),
+        tile([64, 64, 8, 8], [32, 32, 16]),
+        tile([64, 32, 8, 8], [32, 32, 16]),
+        tile([64, 64, 16, 4], [32, 64, 16]),
+        ahead([64, 64, 16, 8], [32, 64, 16]),
+        ahead([64, 64, 16, 8], [16, 64, 8]),
+        ahead([128, 128, 16, 8], [32, 64, 16]),
     ];
     for (d, tiles) in [(64, &of_64[..]), (128, &of_128)] {
         let op = Attention::new(batch, heads, heads, t, t, d).variant("flash");
         let of = |tile: &FlashTile| {
-            let FlashTile { rows, keys, lanes, thread_rows, dims, weights, values } = tile;
-            let label = format!("flash {rows}x{keys} {lanes}x{thread_rows} {dims},{weights},{values}");
+            let FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead } = tile;
+            let ahead = if *ahead { " ahead" } else { "" };
+            let label = format!("flash {rows}x{keys} {lanes}x{thread_rows} {dims},{weights},{values}{ahead}");
             (label, op.clone().tile(*tile))
         };
         // Those that the device has room for.

@@ -61,6 +61,7 @@
 //! | the brightness of pixels, a box or Gaussian blur, edges, equalised histograms | [`Grey`], [`Blur`], [`Gaussian`], [`Sobel`], [`Equalize`] ([`image`]) |
 //! | rows as probabilities; rows normalised | [`Softmax`], [`LogSoftmax`], [`LayerNorm`], [`RmsNorm`] ([`nn`]) |
 //! | the largest, or the mean, of windows of images | [`Pool2d`], [`Pool2dBackward`] ([`nn`]) |
+//! | attention of any kind, and the cache that decoding grows | [`Attention`], [`attention::KvAppend`] ([`mod@attention`]) |
 //! | losses, gradients, steps of training; networks of layers | [`nn::Sequential`] and others ([`nn`]) |
 //! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |

@@ -114,6 +114,21 @@ rows.append(row("rms-norm", "f32", "16384x4096", lambda: F.rms_norm(x, (4096,), 
 x = centred(32, 64, 224, 224)
 rows.append(row("pool", "f32", "32x64x224x224 max 2x2", lambda: F.max_pool2d(x, 2)))
 
+for dtype, name in ((torch.float32, "f32"), (torch.float16, "f16")):
+    for d, causal in ((64, False), (128, False), (64, True)):
+        q, k, v = (centred(4, 16, 4096, d).to(dtype) for _ in range(3))
+        size = f"B4 H16 T4096 D{d}" + (" causal" if causal else "")
+        rows.append(
+            row("attention", name, size, lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal))
+        )
+for batch, keys in ((16, 8192), (1, 131072)):
+    q = centred(batch, 32, 1, 128).half()
+    k, v = (centred(batch, 8, keys, 128).half() for _ in range(2))
+    size = f"B{batch} H32 G8 S{keys} D128 decode"
+    rows.append(
+        row("attention", "f16", size, lambda: F.scaled_dot_product_attention(q, k, v, enable_gqa=True))
+    )
+
 n = 1 << 20
 
 

@@ -1286,6 +1286,7 @@ fn attend<T: Number + Into<f64>>(
 ) -> Result<Outcome>
 where
     Attention: Op<T, Operands = Attended<T>>,
+    f64: From<T>,
 {
     let (dq, dk, dv, out) = (gpu.upload(q)?, gpu.upload(k)?, gpu.upload(v)?, gpu.alloc::<T>(q.len())?);
     let plan = op.plan::<T>(gpu)?;

@@ -1,11 +1,14 @@
 //! Scaled dot-product attention.
 
+use super::coop::CoopTile;
 use super::flash::FlashTile;
 use super::layout::Lowering;
-use super::{flash, naive, split};
+use super::{coop, flash, naive, split};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Access, Cost, DeviceProfile, Op, OpInfo, Operand, Program, Variant, choose};
+use crate::program::{
+    Access, Cost, DeviceProfile, Op, OpInfo, Operand, Program, Requires, Translation, Variant, choose,
+};
 use crate::shape::{elements, index_u32};
 use half::f16;
 use std::marker::PhantomData;
@@ -92,23 +95,29 @@ pub(crate) struct Paging {
 /// value may. [`reference::attention_bound`](crate::reference::attention_bound) is the bound of the error.
 ///
 /// # Cost
-/// 4 heads x queries x keys x head size operations for each sequence, half of it where causal. `naive`: three dispatches
-/// and 4 bytes of scratch a score, as many rows at a time as one binding holds.
+/// 4 heads x queries x keys x head size operations for each sequence, half of it where causal; with a window W the
+/// time grows with queries x W. `flash`: one dispatch, no scratch; keys and values are read once for each tile of
+/// queries. `split-kv`: two dispatches; keys and values are read once for up to 4 rows of q that share them, and each part of
+/// the keys leaves head size + 4 numbers of a row in scratch. `naive`: three dispatches and 4 bytes of scratch a score, as
+/// many rows at a time as one binding holds.
 ///
 /// # Variants
-/// `naive` writes all scores, then their softmax, then multiplies by the values. `auto`, the default, chooses by shape
-/// and device.
+/// `naive` writes all scores, then their softmax, then multiplies by the values. `flash` walks over the keys a tile at a
+/// time with scores in registers and an online softmax ([`tile`](Self::tile) sets its sides). `split-kv` is for few
+/// queries against many keys, as in decoding. `auto`, the default, chooses by shape and device.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): an extent of 0, heads that are no multiple of kv heads, a mask of another shape.
 /// [`Unsupported`](crate::ErrorKind::Unsupported): a head size that is no multiple of 8 up to 256.
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, pages of fewer than
-/// 16 or more than 256 tokens, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above what a
+/// 16 or more than 256 tokens, a tile that contradicts itself, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above what a
 /// buffer, or the keys of a head above what a binding holds.
 ///
 /// # Algorithm
 /// Vaswani et al., *Attention is all you need*, 2017: `shaders/attention/attention_scores.wgsl`,
-/// `attention_softmax.wgsl`, `attention_values.wgsl`.
+/// `attention_softmax.wgsl`, `attention_values.wgsl`. `src/attention/flash.rs` writes the kernel of `flash` (Dao,
+/// *FlashAttention-2*, 2023), `src/attention/split.rs` that of `split-kv` (Dao et al., *Flash-Decoding*, 2023), whose
+/// parts `attention_merge.wgsl` joins. Pages as in Kwon et al., *PagedAttention*, 2023.
 ///
 /// # Example
 /// ```
@@ -139,6 +148,7 @@ pub struct Attention {
     pub(crate) kv: Option<KvType>,
     pub(crate) paging: Option<Paging>,
     pub(super) tile: Option<FlashTile>,
+    pub(super) coop_tile: Option<CoopTile>,
     pub(super) variant: String,
 }
 
@@ -155,6 +165,13 @@ const VARIANTS: &[Variant] = &[
         "split-kv",
         "keys split over workgroups that read them once for all heads that share them; parts merged by a second kernel",
     ),
+    Variant {
+        name: "coop",
+        about: "`flash` on cooperative matrices, q, k and v of f16: weights are rounded to f16, sums are of f32",
+        requires: Requires { subgroups: true, f16: true, cooperative: true },
+        // naga has cooperative matrices for no other that has 16 x 16; Tint and WGSL proper have none.
+        translations: &[Translation::SpirV],
+    },
 ];
 
 impl Attention {
@@ -183,6 +200,7 @@ impl Attention {
             kv: None,
             paging: None,
             tile: None,
+            coop_tile: None,
             variant: "auto".into(),
         }
     }
@@ -246,6 +264,13 @@ impl Attention {
     #[must_use]
     pub fn tile(mut self, tile: FlashTile) -> Self {
         self.tile = Some(tile);
+        self
+    }
+
+    /// The tile of `coop`. The default follows the head size.
+    #[must_use]
+    pub fn coop_tile(mut self, tile: CoopTile) -> Self {
+        self.coop_tile = Some(tile);
         self
     }
 
@@ -441,6 +466,7 @@ impl Attention {
         match variant.name {
             "naive" => naive::lower(&lowering, &mut program)?,
             "split-kv" => split::lower(&lowering, &mut program)?,
+            "coop" => coop::lower(&lowering, &mut program)?,
             _ => flash::lower(&lowering, &mut program)?,
         }
         Ok(program)
@@ -452,6 +478,8 @@ fn policy(of: &Lowering<'_>) -> (&'static str, String) {
     let rows = of.rows_of_pair();
     if of.op.queries <= 4 || rows <= 16 {
         ("split-kv", format!("{rows} rows share keys: reading these is the work"))
+    } else if coop::missing(of).is_none() {
+        ("coop", "cooperative matrices multiply f16".to_owned())
     } else if flash::fits(of) {
         ("flash", "no scores in memory".to_owned())
     } else {
@@ -483,13 +511,24 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
+    if variant == "coop" {
+        for op in [
+            Attention::new(1, 2, 2, 70, 70, 32),
+            Attention::new(1, 4, 2, 70, 70, 64).causal().window(9),
+            Attention::new(2, 4, 1, 30, 64, 128).masked(1, 1).lengths(),
+        ] {
+            programs.push(Op::<f16>::lower(&op.variant(variant), profile)?);
+        }
+        return Ok(programs);
+    }
     for op in [
         Attention::new(2, 4, 2, 5, 40, 32),
         Attention::new(1, 4, 4, 70, 70, 64).causal(),
         Attention::new(1, 2, 2, 70, 70, 64).causal().window(9).kv(KvType::F16),
         Attention::new(2, 4, 1, 3, 64, 128).masked(1, 1).lengths().kv(KvType::F32),
         Attention::new(2, 4, 1, 1, 64, 40).window(7).paged(16, 9).lengths().masked(2, 1),
-        Attention::new(1, 2, 1, 1, 64, 128).lengths(),
+        Attention::new(1, 2, 1, 1, 64, 128).lengths().kv(KvType::Fp8),
+        Attention::new(1, 2, 1, 5, 40, 64).paged(16, 3).kv(KvType::Int8),
     ] {
         let op = op.variant(variant);
         programs.push(Op::<f32>::lower(&op, profile)?);

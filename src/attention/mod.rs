@@ -9,6 +9,7 @@
 
 #[expect(clippy::module_inception, reason = "the family is named after its op")]
 mod attention;
+mod coop;
 mod flash;
 mod kv_append;
 mod layout;
@@ -16,6 +17,7 @@ mod naive;
 mod split;
 
 pub use attention::{Attended, Attention, KvType};
+pub use coop::CoopTile;
 pub use flash::FlashTile;
 pub use kv_append::{Appended, KvAppend};
 

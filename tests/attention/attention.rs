@@ -1,11 +1,13 @@
 //! Every variant of `Attention` against the reference.
 
+use crate::support::matrices::{with_matrices, without_matrices};
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
-use tilework::attention::{Attended, Attention, KvType};
+use tilework::attention::{Attended, Attention, CoopTile, FlashTile, KvType};
 use tilework::prelude::*;
-use tilework::program::{DeviceProfile, Op};
+use tilework::program::{DeviceProfile, Grid, Op};
 use tilework::reference::{AttentionInputs, attention, attention_bound, fp8_value};
+use tilework::shader::Target;
 use tilework::{AttentionExtras, Element, ErrorKind};
 
 /// One attention with what it reads.
@@ -37,7 +39,7 @@ impl Case {
         let mut random = Random::new(5);
         // A third of the keys is hidden, and the second row altogether.
         let mask = (0..batch * heads * t * s).map(|i| {
-            let hidden = random.next() % 3 == 0 || i / s % t == 1;
+            let hidden = random.next().is_multiple_of(3) || i / s % t == 1;
             if hidden { f32::NEG_INFINITY } else { random.unit() as f32 }
         });
         self.mask = Some(mask.collect());
@@ -105,12 +107,61 @@ impl Case {
     {
         let want = numbers(&attention(op, q, meant.0, meant.1, self.inputs()));
         let bound = attention_bound(op, q, meant.0, meant.1, self.inputs());
+        let rounded = self.rounded_bound(op, q, meant, &bound);
         for variant in variants() {
             let op = op.clone().variant(variant);
+            let program = match Op::<T>::lower(&op, device.gpu.profile()) {
+                // On cooperative matrices of f16 alone.
+                Err(e) if variant == "coop" && e.kind() == ErrorKind::Unsupported => continue,
+                program => program.unwrap(),
+            };
             let what = format!("{}: {variant} {} {op:?}", device.label, T::DTYPE);
             let got = self.run(device, &op, q, stored, scales);
-            assert_close(&what, &numbers(&got), &want, &bound);
+            let bound = if program.variant == "coop" { &rounded } else { &bound };
+            assert_close(&what, &numbers(&got), &want, bound);
         }
+    }
+
+    /// `bound` where weights are rounded to f16, by either neighbour as WGSL has it, and the hardware cuts sums off.
+    fn rounded_bound<T: Sample, N: Sample>(
+        &self,
+        op: &Attention,
+        q: &[T],
+        (k, v): (&[N], &[N]),
+        bound: &[f64],
+    ) -> Vec<f64> {
+        let sizes: Vec<N> = numbers(v).iter().map(|x| N::from_f64(x.abs())).collect();
+        let sizes = numbers(&attention(op, q, k, &sizes, self.inputs()));
+        bound.iter().zip(sizes).map(|(bound, size)| 4.0 * bound + size / 1000.0).collect()
+    }
+
+    /// Holds `coop` with its matrices written out against the reference.
+    fn check_emulated(&self, gpu: &Gpu, keys: u32) {
+        let (q, k, v) = (self.queries::<f16>(), self.rows::<f16>(2), self.rows::<f16>(3));
+        let op = self.op.clone().variant("coop").coop_tile(CoopTile { teams: 2, rows: 32, keys });
+        let program = Op::<f16>::lower(&op, &with_matrices(gpu, 16)).unwrap();
+        let text = program.kernels[0].expand(Target::Naga).unwrap().text().to_owned();
+        let text = without_matrices(&with_lasting_queries(&text), 16);
+        let kernel = gpu.kernel("coop", &text, program.kernels[0].entry).unwrap();
+        let [q_, k_, v_] = [&q, &k, &v].map(|x| gpu.upload(x).unwrap());
+        let lengths = self.lengths.as_ref().map(|x| gpu.upload(x).unwrap());
+        let mask = self.mask.as_ref().map(|x| gpu.upload(x).unwrap());
+        let output = gpu.alloc::<f16>(q.len()).unwrap();
+        let mut rec = gpu.recorder();
+        for dispatch in &program.dispatches {
+            let mut args =
+                vec![Arg::Uniform(&dispatch.params), Arg::from(&q_), Arg::from(&k_), Arg::from(&v_)];
+            args.extend(lengths.as_ref().map(Arg::from));
+            args.extend(mask.as_ref().map(Arg::from));
+            args.push(Arg::from(&output));
+            let Grid::Direct(grid) = dispatch.grid else { panic!("known workgroups") };
+            kernel.record(&mut rec, &args, grid).unwrap();
+        }
+        rec.submit().unwrap();
+        let want = numbers(&attention(&self.op, &q, &k, &v, self.inputs()));
+        let bound = attention_bound(&self.op, &q, &k, &v, self.inputs());
+        let bound = self.rounded_bound(&self.op, &q, (&k, &v), &bound);
+        assert_close(&format!("emulated {op:?}"), &numbers(&output.read().unwrap()), &want, &bound);
     }
 
     fn run<T: Sample, K: Element>(
@@ -159,13 +210,13 @@ fn variants() -> impl Iterator<Item = &'static str> {
 #[test]
 fn matches_reference_for_every_kind() {
     for device in devices() {
-        Case::new([2, 4, 2, 5, 37, 32], |op| op).check::<f32, f32>(device);
         Case::new([2, 4, 2, 7, 70, 64], |op| op.causal().window(40))
             .lengths(&[70, 21])
             .paged(16)
             .masked(1, 4)
             .check::<f16, f16>(device);
         if device.main {
+            Case::new([2, 4, 2, 5, 37, 32], |op| op).check::<f32, f32>(device);
             Case::new([1, 2, 1, 37, 37, 40], |op| op.causal()).check::<f32, f16>(device);
             Case::new([1, 2, 2, 33, 40, 64], |op| op.window(5)).check::<f16, f32>(device);
             Case::new([2, 2, 1, 9, 40, 32], |op| op.scale(0.5)).masked(2, 1).check::<f32, f32>(device);
@@ -242,6 +293,70 @@ fn of_more_shapes_on_the_first_device() {
     Case::new([1, 2, 1, 65, 64, 96], |op| op.window(1)).check::<f16, f16>(device);
     Case::new([1, 8, 1, 2, 1000, 64], |op| op.causal().window(300)).check::<f32, f16>(device);
     Case::new([3, 8, 2, 1, 300, 80], |op| op).paged(100).check::<f32, f32>(device);
+}
+
+/// The tiles of cards, of WebGPU's default limits, and with loads ahead, which processors do not take by themselves.
+#[test]
+fn every_tile_gives_the_same() {
+    let Some(device) = devices().first() else { return };
+    let tile = |[rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3], ahead| {
+        FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead }
+    };
+    for (d, tile) in [
+        (64, tile([128, 64, 8, 8], [32, 32, 32], false)),
+        (64, tile([64, 64, 8, 4], [16, 32, 32], true)),
+        (24, tile([64, 32, 8, 4], [32, 32, 8], false)),
+    ] {
+        let case =
+            Case::new([1, 2, 1, 130, 150, d], |op| op.causal().window(100).tile(tile).variant("flash"));
+        let (q, k, v) = (case.queries::<f32>(), case.rows::<f32>(2), case.rows::<f32>(3));
+        // Some devices have too little memory for a workgroup.
+        if case.op.plan::<f32>(&device.gpu).is_err_and(|e| e.kind() == ErrorKind::TooLarge) {
+            continue;
+        }
+        let got = case.run(device, &case.op, &q, (&k, &v), None);
+        let want = attention(&case.op, &q, &k, &v, case.inputs());
+        let bound = attention_bound(&case.op, &q, &k, &v, case.inputs());
+        assert_close(&format!("{tile:?}"), &numbers(&got), &numbers(&want), &bound);
+    }
+    let unsound = tile([64, 32, 8, 4], [32, 32, 5], false);
+    let e = Attention::new(1, 1, 1, 9, 9, 64)
+        .variant("flash")
+        .tile(unsound)
+        .plan::<f32>(&device.gpu)
+        .unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::InvalidArgument);
+}
+
+/// The text of `coop` with places of their own for q: matrices that are written out lie in workgroup memory, and weights
+/// come where q was.
+fn with_lasting_queries(text: &str) -> String {
+    let (head, rest) = text.split_once("for (var key =").unwrap();
+    let (mut out, mut barriers) = (String::new(), 0);
+    let place = head.lines().find(|line| line.starts_with("var<workgroup> wg_p:")).unwrap();
+    for line in head.lines() {
+        out += &line.replace("wg_p[", &format!("wg_q{}[", barriers / 2));
+        out.push('\n');
+        barriers += u32::from(line.contains("workgroupBarrier()"));
+    }
+    for chunk in 0..barriers / 2 {
+        out = place.replace("wg_p", &format!("wg_q{chunk}")) + "\n" + &out;
+    }
+    // What is enabled comes first.
+    let (enabled, rest_of) = out.lines().partition::<Vec<_>, _>(|line| line.starts_with("enable "));
+    enabled.join("\n") + "\n" + &rest_of.join("\n") + "for (var key =" + rest
+}
+
+/// The kernel on cooperative matrices, where there may be none: one tile and many, rows that see little, a maximum that
+/// grows from tile to tile, so that the output is scaled.
+#[test]
+fn coop_matches_reference_without_its_matrices() {
+    let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) else { return };
+    Case::new([1, 2, 1, 5, 30, 32], |op| op).check_emulated(gpu, 32);
+    Case::new([2, 2, 2, 70, 75, 32], |op| op.causal()).lengths(&[75, 40]).check_emulated(gpu, 16);
+    Case::new([1, 2, 2, 70, 90, 48], |op| op.window(20)).masked(1, 2).check_emulated(gpu, 16);
+    // Scores of many sizes.
+    Case::new([1, 1, 1, 64, 200, 32], |op| op.scale(5.0)).check_emulated(gpu, 32);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `Gemm` on cooperative matrices against the reference: on devices that have them, and everywhere else with their
 //! functions written out, so that all but the hardware's own arithmetic is tested.
 
+use crate::support::matrices::{with_matrices, without_matrices};
 use crate::support::{Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::dense::{Activation, Precision};
@@ -129,97 +130,6 @@ impl Shape {
 /// The same numbers in a type that holds them.
 fn cast<T: Sample>(x: &[f16]) -> Vec<T> {
     x.iter().map(|x| T::from_f64(x.to_f64())).collect()
-}
-
-/// A device like `gpu`, with cooperative matrices of this side.
-fn with_matrices(gpu: &Gpu, side: u32) -> DeviceProfile {
-    let mut profile = gpu.profile().clone();
-    profile.backend = "vulkan".into();
-    profile.features.cooperative_matrix = true;
-    // Of a matrix an invocation has eight elements.
-    profile.subgroup_sizes = (side * side / 8, side * side / 8);
-    let (factors, result) = ("f16".into(), "f32".into());
-    profile.cooperative = vec![CooperativeShape { m: side, n: side, k: side, factors, result }];
-    profile
-}
-
-/// The text of a kernel with the functions of cooperative matrices written out: a factor is where it lies in workgroup
-/// memory, sums are eight elements of an invocation.
-fn without_matrices(text: &str, side: u32) -> String {
-    let matrix = |role: &str| format!("coop_mat{side}x{side}<{role}>");
-    let arrays = ["wg_a", "wg_b", "wg_a_low", "wg_b_low"];
-    let unit = if side == 16 { 4 } else { 1 };
-    let mut out = String::new();
-    for line in text.lines() {
-        let line = line.replace(&format!("{}()", matrix("f32, C")), "Sums()");
-        let line = line.replace("coopMultiplyAdd(", "multiply_add(");
-        let line = line.replace("coopStoreT(value, &c[to]", "store_c(value, to");
-        let line = line.replace("coopStoreT(value, &wg_end[begin]", "store_end(value, begin");
-        if line.contains("wgpu_cooperative_matrix") {
-            continue;
-        } else if let Some((name, load)) = line.split_once(" = coopLoad") {
-            let (function, at) = load.split_once("(&").unwrap();
-            let (array, at) = at.split_once('[').unwrap();
-            let (at, pitch) = at.rsplit_once("], ").unwrap();
-            let (rows, pitch) = (function.starts_with('T'), pitch.trim_end_matches(");"));
-            let array = arrays.iter().position(|x| *x == array).unwrap();
-            out += &format!("{name} = Factor({at}, {pitch}, {rows}, {array}u);\n");
-        } else if let Some((sums, more)) = line.split_once(" + p_") {
-            let (to, sums) = sums.split_once(" = ").unwrap();
-            out += &format!("{to} = plus({sums}, p_{more}\n").replace(';', ");");
-        } else {
-            out += &line;
-            out.push('\n');
-            if line.starts_with("fn gemm_coop(") {
-                out += &format!("    lane_id = local % {}u;\n", side * side / 8);
-            }
-        }
-    }
-    assert!(!out.contains("coop_mat") && !out.contains("coopLoad"), "{out}");
-    out += "
-struct Factor { at: u32, pitch: u32, rows: bool, array: u32 }
-struct Sums { x: vec4<f32>, y: vec4<f32> }
-var<private> lane_id: u32;
-fn plus(x: Sums, y: Sums) -> Sums { return Sums(x.x + y.x, x.y + y.y); }
-";
-    out += &format!("const SIDE = {side}u;\nconst UNIT = {unit}u;\n");
-    out += "fn element(f: Factor, r: u32, q: u32) -> f32 {
-    let i = UNIT * (f.at + select(q, r, f.rows) * f.pitch) + select(r, q, f.rows);
-    switch f.array {
-";
-    for (i, array) in
-        arrays.iter().enumerate().filter(|(_, x)| text.contains(&format!("var<workgroup> {x}:")))
-    {
-        let read = if side == 16 { format!("{array}[i / 4u][i % 4u]") } else { format!("{array}[i]") };
-        out += &format!("        case {i}u: {{ return f32({read}); }}\n");
-    }
-    out += "        default: { return 0.0; }
-    }
-}
-fn multiply_add(a: Factor, b: Factor, c: Sums) -> Sums {
-    let r = lane_id * 8u / SIDE;
-    let q = lane_id * 8u % SIDE;
-    var sums = c;
-    for (var i = 0u; i < SIDE; i++) {
-        let x = element(a, r, i);
-        sums.x += x * vec4(element(b, i, q), element(b, i, q + 1u), element(b, i, q + 2u), element(b, i, q + 3u));
-        sums.y += x * vec4(element(b, i, q + 4u), element(b, i, q + 5u), element(b, i, q + 6u), element(b, i, q + 7u));
-    }
-    return sums;
-}
-";
-    for (name, array) in [("store_c", "c"), ("store_end", "wg_end")] {
-        if out.contains(&format!("{name}(value")) {
-            out += &format!("fn {name}(sums: Sums, to: u32, stride: u32) {{\n");
-            out += "    let at = to + lane_id * 8u / SIDE * stride + lane_id * 8u % SIDE;\n";
-            for e in 0..8 {
-                let value = format!("sums.{}.{}", ["x", "y"][e / 4], ["x", "y", "z", "w"][e % 4]);
-                out += &format!("    {array}[at + {e}u] = {value};\n");
-            }
-            out += "}\n";
-        }
-    }
-    out
 }
 
 /// C after the program, its kernels run one by one as a user's.

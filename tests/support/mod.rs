@@ -1,5 +1,6 @@
 //! What tests share: devices, random data, comparison.
 
+pub(crate) mod matrices;
 pub(crate) mod onnx;
 
 use half::f16;

@@ -1,0 +1,125 @@
+//! Cooperative matrices for devices that have none: their functions written out, so that all of a kernel but the hardware's
+//! own arithmetic can be tested anywhere.
+
+use tilework::Gpu;
+use tilework::program::{CooperativeShape, DeviceProfile};
+
+/// A device like `gpu`, with cooperative matrices of this side.
+pub(crate) fn with_matrices(gpu: &Gpu, side: u32) -> DeviceProfile {
+    let mut profile = gpu.profile().clone();
+    profile.backend = "vulkan".into();
+    profile.features.cooperative_matrix = true;
+    // Of a matrix an invocation has eight elements.
+    profile.subgroup_sizes = (side * side / 8, side * side / 8);
+    let (factors, result) = ("f16".into(), "f32".into());
+    profile.cooperative = vec![CooperativeShape { m: side, n: side, k: side, factors, result }];
+    profile
+}
+
+/// The text of a kernel with the functions of cooperative matrices written out: a factor is where it lies in workgroup
+/// memory, sums are eight elements of an invocation.
+pub(crate) fn without_matrices(text: &str, side: u32) -> String {
+    let matrix = |role: &str| format!("coop_mat{side}x{side}<{role}>");
+    let unit = if side == 16 { 4 } else { 1 };
+    // Names of arrays in workgroup memory of such elements.
+    let arrays_of = |element: &str| -> Vec<&str> {
+        let of = |line: &'_ str| {
+            line.contains(&format!(": array<{element},")) && line.starts_with("var<workgroup>")
+        };
+        let name = |line: &'_ str| line.len() - line.trim_start_matches("var<workgroup> ").len();
+        text.lines()
+            .filter(|line| of(line))
+            .map(|line| line[name(line)..].split(':').next().unwrap())
+            .collect()
+    };
+    let factors = arrays_of(if side == 16 { "vec4<f16>" } else { "f16" });
+    let in_fours = arrays_of("vec4<f32>");
+    let mut stored: Vec<String> = Vec::new();
+    let mut out = String::new();
+    for line in text.lines() {
+        let line = line.replace(&format!("{}()", matrix("f32, C")), "Sums()");
+        let line = line.replace("coopMultiplyAdd(", "multiply_add(");
+        if line.contains("wgpu_cooperative_matrix") {
+            continue;
+        } else if let Some((head, store)) = line.split_once("coopStoreT(value, &") {
+            let (array, at) = store.split_once('[').unwrap();
+            out += &format!("{head}store_{array}(value, {}\n", at.replacen(']', "", 1));
+            if !stored.iter().any(|x| x == array) {
+                stored.push(array.to_owned());
+            }
+        } else if let Some((name, load)) = line.split_once(" = coopLoad") {
+            let (function, at) = load.split_once("(&").unwrap();
+            let (array, at) = at.split_once('[').unwrap();
+            let (at, pitch) = at.rsplit_once("], ").unwrap();
+            let (rows, pitch) = (function.starts_with('T'), pitch.trim_end_matches(");"));
+            if function.contains("f32, C") {
+                assert!(rows && in_fours.contains(&array), "{line}");
+                out += &format!("{name} = load_{array}({at}, {pitch});\n");
+                continue;
+            }
+            let array = factors.iter().position(|x| *x == array).unwrap();
+            out += &format!("{name} = Factor({at}, {pitch}, {rows}, {array}u);\n");
+        } else if let Some((sums, more)) = line.split_once(" + p_") {
+            let (to, sums) = sums.split_once(" = ").unwrap();
+            out += &format!("{to} = plus({sums}, p_{more}\n").replace(';', ");");
+        } else {
+            out += &line;
+            out.push('\n');
+            if line.starts_with("fn ") && line.contains("@builtin(local_invocation_index) local: u32) {") {
+                out += &format!("    lane_id = local % {}u;\n", side * side / 8);
+            }
+        }
+    }
+    assert!(!out.contains("coop_mat") && !out.contains("coopLoad"), "{out}");
+    out += "
+struct Factor { at: u32, pitch: u32, rows: bool, array: u32 }
+struct Sums { x: vec4<f32>, y: vec4<f32> }
+var<private> lane_id: u32;
+fn plus(x: Sums, y: Sums) -> Sums { return Sums(x.x + y.x, x.y + y.y); }
+";
+    out += &format!("const SIDE = {side}u;\nconst UNIT = {unit}u;\n");
+    out += "fn element(f: Factor, r: u32, q: u32) -> f32 {
+    let i = UNIT * (f.at + select(q, r, f.rows) * f.pitch) + select(r, q, f.rows);
+    switch f.array {
+";
+    for (i, array) in factors.iter().enumerate() {
+        let read = if side == 16 { format!("{array}[i / 4u][i % 4u]") } else { format!("{array}[i]") };
+        out += &format!("        case {i}u: {{ return f32({read}); }}\n");
+    }
+    out += "        default: { return 0.0; }
+    }
+}
+fn multiply_add(a: Factor, b: Factor, c: Sums) -> Sums {
+    let r = lane_id * 8u / SIDE;
+    let q = lane_id * 8u % SIDE;
+    var sums = c;
+    for (var i = 0u; i < SIDE; i++) {
+        let x = element(a, r, i);
+        sums.x += x * vec4(element(b, i, q), element(b, i, q + 1u), element(b, i, q + 2u), element(b, i, q + 3u));
+        sums.y += x * vec4(element(b, i, q + 4u), element(b, i, q + 5u), element(b, i, q + 6u), element(b, i, q + 7u));
+    }
+    return sums;
+}
+";
+    let place = |unit: u32| format!("to + lane_id * 8u / SIDE * stride + lane_id * 8u % SIDE / {unit}u");
+    for array in &stored {
+        out += &format!("fn store_{array}(sums: Sums, to: u32, stride: u32) {{\n");
+        if in_fours.contains(&array.as_str()) {
+            out += &format!(
+                "    let at = {};\n    {array}[at] = sums.x;\n    {array}[at + 1u] = sums.y;\n}}\n",
+                place(4)
+            );
+            out += &format!("fn load_{array}(to: u32, stride: u32) -> Sums {{\n");
+            out +=
+                &format!("    let at = {};\n    return Sums({array}[at], {array}[at + 1u]);\n}}\n", place(4));
+            continue;
+        }
+        out += &format!("    let at = {};\n", place(1));
+        for e in 0..8 {
+            let value = format!("sums.{}.{}", ["x", "y"][e / 4], ["x", "y", "z", "w"][e % 4]);
+            out += &format!("    {array}[at + {e}u] = {value};\n");
+        }
+        out += "}\n";
+    }
+    out
+}
