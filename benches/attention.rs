@@ -4,7 +4,7 @@ mod support;
 
 use half::f16;
 use support::{Bench, Case, centred, random};
-use tilework::attention::{Attended, Attention, FlashTile};
+use tilework::attention::{Attended, Attention, CoopTile, FlashTile};
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::{AttentionExtras, Element, Result};
@@ -103,8 +103,9 @@ fn decode(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Tiles of `flash`.
+/// Tiles of `flash` and `coop`.
 fn tiles(bench: &mut Bench) -> Result<()> {
+    coop_tiles(bench)?;
     let (batch, heads, t) = bench.scale((4, 16, 4096), (1, 2, 128));
     let one = |[rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3], ahead| {
         FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead }
@@ -150,6 +151,32 @@ fn tiles(bench: &mut Bench) -> Result<()> {
         let fits = |(_, op): &(String, Attention)| Op::<f32>::lower(op, bench.gpu.profile()).is_ok();
         let ops: Vec<_> = tiles.iter().map(of).filter(fits).collect();
         several::<f32>(bench, &format!("B{batch} H{heads} T{t} D{d}"), &ops, centred)?;
+    }
+    Ok(())
+}
+
+/// Tiles of `coop`: subgroups, rows of each, keys.
+fn coop_tiles(bench: &mut Bench) -> Result<()> {
+    let (batch, heads, t) = bench.scale((4, 16, 4096), (1, 2, 128));
+    for d in [64, 128] {
+        let op = Attention::new(batch, heads, heads, t, t, d).variant("coop");
+        let tiles = [
+            [4, 32, 32],
+            [4, 32, 16],
+            [2, 32, 32],
+            [8, 16, 32],
+            [4, 16, 32],
+            [4, 16, 64],
+            [8, 16, 16],
+            [8, 16, 64],
+        ];
+        let of = |[teams, rows, keys]: [u32; 3]| {
+            (format!("coop {teams}x{rows} {keys}"), op.clone().coop_tile(CoopTile { teams, rows, keys }))
+        };
+        // Those that the device has, and has room for.
+        let fits = |(_, op): &(String, Attention)| Op::<f16>::lower(op, bench.gpu.profile()).is_ok();
+        let ops: Vec<_> = tiles.map(of).into_iter().filter(fits).collect();
+        several::<f16>(bench, &format!("B{batch} H{heads} T{t} D{d}"), &ops, half_of)?;
     }
     Ok(())
 }

@@ -87,28 +87,32 @@ pub(crate) struct Paging {
 ///
 /// # Types
 /// `q` and `output` of f32 or f16; `k` and `v` of either, or quantised ([`KvType`]), whatever q is. Arithmetic is in
-/// f32; no device feature is needed.
+/// f32, but for the weights of `coop`; no device feature is needed, but by `coop`.
 ///
 /// # Precision and determinism
 /// Scores, their exponentials, sums and weighted sums of values are of f32. Same device, same inputs, same variant: same
 /// bits. A score that is NaN or +infinity makes its row NaN, as the softmax does; a weight of 0 beside an infinite
-/// value may. [`reference::attention_bound`](crate::reference::attention_bound) is the bound of the error.
+/// value may. [`reference::attention_bound`](crate::reference::attention_bound) is the bound of the error. `coop`, which `auto`
+/// takes for f16 where it can, rounds weights to f16 before it multiplies the values by them: that adds up to 2^-10 times the
+/// mean of the values' magnitudes, as much as the rounding of the output to f16; and its hardware cuts sums off instead of
+/// rounding, four times that bound.
 ///
 /// # Cost
 /// 4 heads x queries x keys x head size operations for each sequence, half of it where causal; with a window W the
-/// time grows with queries x W. `flash`: one dispatch, no scratch; keys and values are read once for each tile of
+/// time grows with queries x W. `flash` and `coop`: one dispatch, no scratch; keys and values are read once for each tile of
 /// queries. `split-kv`: two dispatches; keys and values are read once for up to 4 rows of q that share them, and each part of
 /// the keys leaves head size + 4 numbers of a row in scratch. `naive`: three dispatches and 4 bytes of scratch a score, as
 /// many rows at a time as one binding holds.
 ///
 /// # Variants
 /// `naive` writes all scores, then their softmax, then multiplies by the values. `flash` walks over the keys a tile at a
-/// time with scores in registers and an online softmax ([`tile`](Self::tile) sets its sides). `split-kv` is for few
+/// time with scores in registers and an online softmax ([`tile`](Self::tile) sets its sides); `coop` does so on cooperative matrices, for q, k and v of f16, heads of a multiple of
+/// 16 up to 128, not in pages ([`coop_tile`](Self::coop_tile)). `split-kv` is for few
 /// queries against many keys, as in decoding. `auto`, the default, chooses by shape and device.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): an extent of 0, heads that are no multiple of kv heads, a mask of another shape.
-/// [`Unsupported`](crate::ErrorKind::Unsupported): a head size that is no multiple of 8 up to 256.
+/// [`Unsupported`](crate::ErrorKind::Unsupported): a head size that is no multiple of 8 up to 256; what `coop` does not take.
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, pages of fewer than
 /// 16 or more than 256 tokens, a tile that contradicts itself, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above what a
 /// buffer, or the keys of a head above what a binding holds.
@@ -116,7 +120,7 @@ pub(crate) struct Paging {
 /// # Algorithm
 /// Vaswani et al., *Attention is all you need*, 2017: `shaders/attention/attention_scores.wgsl`,
 /// `attention_softmax.wgsl`, `attention_values.wgsl`. `src/attention/flash.rs` writes the kernel of `flash` (Dao,
-/// *FlashAttention-2*, 2023), `src/attention/split.rs` that of `split-kv` (Dao et al., *Flash-Decoding*, 2023), whose
+/// *FlashAttention-2*, 2023), `src/attention/coop.rs` that of `coop`, `src/attention/split.rs` that of `split-kv` (Dao et al., *Flash-Decoding*, 2023), whose
 /// parts `attention_merge.wgsl` joins. Pages as in Kwon et al., *PagedAttention*, 2023.
 ///
 /// # Example
