@@ -49,6 +49,8 @@ where
     for (variant, op) in ops {
         let plan = op.plan::<T>(&gpu)?;
         let cost = plan.program().cost;
+        // What was chosen, where that was left open.
+        let variant = if variant == "auto" { plan.program().variant } else { variant };
         let case = Case { op: "attention", variant, dtype: T::DTYPE.name(), size: size.into(), cost };
         bench.device(&case, |rec| plan.record(rec, &q, &k, &v, AttentionExtras::new(), &output));
     }

@@ -359,6 +359,20 @@ fn coop_matches_reference_without_its_matrices() {
     Case::new([1, 1, 1, 64, 200, 32], |op| op.scale(5.0)).check_emulated(gpu, 32);
 }
 
+/// Every head size in both of its tiles, on devices that have the hardware.
+#[test]
+fn coop_matches_reference_on_its_matrices() {
+    for device in devices().iter().filter(|d| d.gpu.profile().cooperative_side() == Some(16)) {
+        for d in (16..=128).step_by(16) {
+            Case::new([1, 2, 1, 150, 170, d], |op| op).check::<f16, f16>(device);
+            Case::new([2, 2, 2, 129, 140, d], |op| op.causal()).lengths(&[140, 0]).check::<f16, f16>(device);
+            Case::new([1, 4, 2, 70, 300, d], |op| op.window(33)).masked(1, 4).check::<f16, f16>(device);
+            // Scores of many sizes: the output is scaled.
+            Case::new([1, 1, 1, 64, 500, d], |op| op.scale(4.0)).check::<f16, f16>(device);
+        }
+    }
+}
+
 #[test]
 fn a_window_of_all_keys_leaves_nothing_out() {
     let Some(device) = devices().first() else { return };
