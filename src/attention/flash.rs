@@ -452,7 +452,7 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     var x = vec4<f32>();\n{}",
                 self.present(&load("key_four"))
             ),
-            place: place(rows * chunk, self.swizzle_k().of(&format!("{row} >> 2u"))),
+            place: place(rows * chunk, self.swizzle_k().of(&format!("({row}) >> 2u"))),
         };
         [q, k]
     }

@@ -362,8 +362,8 @@ fn coop_matches_reference_without_its_matrices() {
 /// Every head size in both of its tiles, on devices that have the hardware.
 #[test]
 fn coop_matches_reference_on_its_matrices() {
-    for device in devices().iter().filter(|d| d.gpu.profile().cooperative_side() == Some(16)) {
-        for d in (16..=128).step_by(16) {
+    for device in devices().iter().filter(|d| d.main && d.gpu.profile().cooperative_side() == Some(16)) {
+        for d in [16, 64, 80, 128] {
             Case::new([1, 2, 1, 150, 170, d], |op| op).check::<f16, f16>(device);
             Case::new([2, 2, 2, 129, 140, d], |op| op.causal()).lengths(&[140, 0]).check::<f16, f16>(device);
             Case::new([1, 4, 2, 70, 300, d], |op| op.window(33)).masked(1, 4).check::<f16, f16>(device);
