@@ -79,8 +79,8 @@ fn spmv_csr_merge(
         wg_items[i] = max(end, first_entry) - first_entry;
     }
     workgroupBarrier();
-    // Lanes for each row, so that each has four to eight of its entries in the mean; what is behind the last end is one
-    // more row.
+    // Lanes for each row, so that each has four to eight of its entries in the mean (on an H100 two to four take 10 %
+    // longer for 16 entries a row, 25 % for 64); what is behind the last end is one more row.
     let mean = entries / (rows + 1u);
     var bits = 0u;
     while (1u << bits) < MOST_LANES && (4u << bits) <= mean {

@@ -167,8 +167,8 @@ fn policy(profile: &DeviceProfile) -> Policy {
         // Barriers are dear on processors; Mesa's ends all loops of an invocation after 65535 rounds together.
         Policy { workgroup_size: 64, tile_size: 16, coo_items: 33, merge_items: 32, most_places: 1 << 14 }
     } else {
-        // On an H100, 2^20 rows: coordinates of a power law 133 us by 3 items, 143 by 5; its rows 130 us by 4 items, 133 by
-        // 8, 150 by 16; of 16 a row 100, 96 and 126.
+        // On an H100, 2^20 rows: coordinates of a power law 133 us by 3 items, 143 by 5; its rows (another one) 181 us by 8
+        // items, 204 by 16; of 16 a row 100 us by 4 items, 96 by 8, 126 by 16.
         Policy { workgroup_size: 256, tile_size: 256, coo_items: 3, merge_items: 8, most_places: 1 << 20 }
     }
 }
