@@ -12,7 +12,7 @@ use super::attention::{Attention, KvType};
 use super::layout::{Bound, Lowering};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{DeviceProfile, Grid, Kernel, Program, Source};
+use crate::program::{DeviceProfile, Kernel, Program, Source};
 use std::fmt::{self, Write};
 
 /// Rows and columns of a cooperative matrix.
@@ -84,7 +84,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         bounded: of.op.causal || of.op.window.is_some(),
         masked: of.op.mask.is_some(),
     };
-    let (limits, tile) = (&of.profile.limits, form.tile);
+    let tile = form.tile;
     if !form.is_sound() {
         return Err(err!(
             InvalidArgument,
@@ -93,34 +93,14 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         ));
     }
     let (invocations, bytes) = (form.invocations(), form.workgroup_bytes());
-    if invocations > limits.max_invocations.min(limits.max_workgroup_size[0])
-        || bytes > limits.max_workgroup_bytes
-    {
-        return Err(err!(
-            TooLarge,
-            "{}: {tile:?} takes {invocations} invocations and {bytes} bytes of workgroup memory; {} has {} and {}",
-            of.name,
-            of.profile.name,
-            limits.max_invocations,
-            limits.max_workgroup_bytes
-        ));
-    }
-    let kernel = program.kernel(Kernel {
+    of.check_room(&tile, invocations, bytes)?;
+    let kernel = Kernel {
         source: Source::Text { name: form.name().into(), text: form.text().into() },
         spec: of.spec(&INPUTS).flag("EIGHTS", true),
         entry: "attention_coop",
         trusted: true,
-    });
-    let tiles = of.op.queries.div_ceil(form.rows() as usize);
-    for piece in of.pieces()? {
-        let workgroups = (piece.pairs * of.op.group() * tiles) as u64;
-        let mut params = of.params(&piece);
-        params.rows = workgroups as u32;
-        params.parts = tiles as u32;
-        let bindings = of.bindings(program, &piece, &INPUTS);
-        program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
-    }
-    Ok(())
+    };
+    of.dispatch_rows(program, kernel, form.rows(), &INPUTS)
 }
 
 /// What a kernel is written for.

@@ -9,7 +9,7 @@
 
 use super::layout::{Bound, Lowering};
 use crate::error::{Result, err};
-use crate::program::{DeviceProfile, Grid, Kernel, Program, Source};
+use crate::program::{DeviceProfile, Kernel, Program, Source};
 use std::fmt::{self, Write};
 
 /// Sides of the tiles of `flash`, and how they are spread.
@@ -125,7 +125,6 @@ pub(super) fn fits(of: &Lowering<'_>) -> bool {
 pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
     let (profile, fours) = (of.profile, of.fours());
     let tile = of.op.tile.unwrap_or_else(|| policy(profile, fours));
-    let limits = &profile.limits;
     let lanes_fit = profile.features.subgroups && profile.subgroup_sizes.0 >= tile.lanes;
     let form = Form {
         tile,
@@ -145,18 +144,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         ));
     }
     let (invocations, bytes) = (tile.invocations(), tile.workgroup_bytes(fours, lanes_fit));
-    if invocations > limits.max_invocations.min(limits.max_workgroup_size[0])
-        || bytes > limits.max_workgroup_bytes
-    {
-        return Err(err!(
-            TooLarge,
-            "{}: {tile:?} takes {invocations} invocations and {bytes} bytes of workgroup memory; {} has {} and {}",
-            of.name,
-            profile.name,
-            limits.max_invocations,
-            limits.max_workgroup_bytes
-        ));
-    }
+    of.check_room(&tile, invocations, bytes)?;
     let most = most_keys(tile, fours);
     if profile.is_cpu() && of.op.keys as u64 > most {
         return Err(err!(
@@ -166,22 +154,13 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
             profile.name
         ));
     }
-    let kernel = program.kernel(Kernel {
+    let kernel = Kernel {
         source: Source::Text { name: form.name().into(), text: form.text().into() },
         spec: of.spec(&INPUTS),
         entry: "attention_flash",
         trusted: true,
-    });
-    let tiles = of.op.queries.div_ceil(tile.rows as usize);
-    for piece in of.pieces()? {
-        let workgroups = (piece.pairs * of.op.group() * tiles) as u64;
-        let mut params = of.params(&piece);
-        params.rows = workgroups as u32;
-        params.parts = tiles as u32;
-        let bindings = of.bindings(program, &piece, &INPUTS);
-        program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
-    }
-    Ok(())
+    };
+    of.dispatch_rows(program, kernel, tile.rows, &INPUTS)
 }
 
 /// What a kernel is written for.

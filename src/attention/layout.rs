@@ -3,8 +3,11 @@
 use super::attention::{Attention, KvType, Paging};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Binding, DeviceProfile, Program, Resource, element_fragment, kernel_params};
+use crate::program::{
+    Binding, DeviceProfile, Grid, Kernel, Program, Resource, element_fragment, kernel_params,
+};
 use crate::shader::{Fragment, Spec};
+use std::fmt;
 
 kernel_params! {
     /// Of every kernel of attention.
@@ -201,6 +204,43 @@ impl Lowering<'_> {
         }
     }
 
+    /// Refuses a tile that takes more than the device has.
+    pub(super) fn check_room(&self, tile: &dyn fmt::Debug, invocations: u32, bytes: u32) -> Result<()> {
+        let limits = &self.profile.limits;
+        if invocations <= limits.max_invocations.min(limits.max_workgroup_size[0])
+            && bytes <= limits.max_workgroup_bytes
+        {
+            return Ok(());
+        }
+        Err(err!(
+            TooLarge,
+            "{}: {tile:?} takes {invocations} invocations and {bytes} bytes of workgroup memory; {} has {} and {}",
+            self.name,
+            self.profile.name,
+            limits.max_invocations,
+            limits.max_workgroup_bytes
+        ))
+    }
+
+    /// Dispatches a kernel of which each workgroup takes `rows` rows of q of a head.
+    pub(super) fn dispatch_rows(
+        &self,
+        program: &mut Program,
+        kernel: Kernel,
+        rows: u32,
+        wanted: &[Bound],
+    ) -> Result<()> {
+        let kernel = program.kernel(kernel);
+        let tiles = self.op.queries.div_ceil(rows as usize);
+        for piece in self.pieces()? {
+            let workgroups = (piece.pairs * self.op.group() * tiles) as u64;
+            let params = Params { rows: workgroups as u32, parts: tiles as u32, ..self.params(&piece) };
+            let bindings = self.bindings(program, &piece, wanted);
+            program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
+        }
+        Ok(())
+    }
+
     /// Which of `wanted` there are, in the order in which kernels bind them.
     fn present(&self, wanted: &[Bound]) -> Vec<Bound> {
         let there = |bound: &Bound| match bound {
@@ -250,6 +290,11 @@ impl Lowering<'_> {
                 .flag("KEYS", has(Bound::K))
                 .flag("VALUES", has(Bound::V))
                 .slot("kv", self.kv_fragment());
+            if self.kv.is_scaled() {
+                let bytes =
+                    if self.kv == KvType::Fp8 { "attention/bytes_fp8" } else { "attention/bytes_int8" };
+                spec = spec.slot("bytes", Fragment::Library(bytes));
+            }
             if let Some(paging) = op.paging {
                 spec = spec.constant("PAGE", paging.tokens as u32);
             }
@@ -278,8 +323,7 @@ impl Lowering<'_> {
         Fragment::Library(match self.kv {
             KvType::F32 => "attention/kv_f32",
             KvType::F16 => "attention/kv_f16",
-            KvType::Int8 => "attention/kv_int8",
-            KvType::Fp8 => "attention/kv_fp8",
+            KvType::Int8 | KvType::Fp8 => "attention/kv_bytes",
         })
     }
 }

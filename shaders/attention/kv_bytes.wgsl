@@ -1,5 +1,5 @@
-// Keys and values of signed bytes, with a factor for each row: fours of elements, or eights with EIGHTS.
-#import quantize/int8
+// Keys and values in bytes, with a factor for each row: fours of elements, or eights with EIGHTS.
+#import attention/bytes_int8 as bytes
 
 const SCALES_BINDING: u32 = 4u;
 @group(0) @binding(SCALES_BINDING) var<storage, read> scales: array<f32>;
@@ -20,11 +20,11 @@ const K_BINDING: u32 = 2u;
 fn key_eight(row: u32, eight: u32) -> Eight {
     let words = k[row * (FOURS / 2u) + eight - params.base_kv / 2u];
     let scale = scales[row];
-    return Eight(unpack_int8(words.x) * scale, unpack_int8(words.y) * scale);
+    return Eight(unpack_bytes(words.x) * scale, unpack_bytes(words.y) * scale);
 }
 #else
 fn key_four(row: u32, four: u32) -> vec4<f32> {
-    return unpack_int8(k[row * FOURS + four - params.base_kv]) * scales[row];
+    return unpack_bytes(k[row * FOURS + four - params.base_kv]) * scales[row];
 }
 #endif
 #endif
@@ -36,11 +36,11 @@ const V_BINDING: u32 = 3u;
 fn value_eight(row: u32, eight: u32) -> Eight {
     let words = v[row * (FOURS / 2u) + eight - params.base_kv / 2u];
     let scale = scales[params.kv_rows + row];
-    return Eight(unpack_int8(words.x) * scale, unpack_int8(words.y) * scale);
+    return Eight(unpack_bytes(words.x) * scale, unpack_bytes(words.y) * scale);
 }
 #else
 fn value_four(row: u32, four: u32) -> vec4<f32> {
-    return unpack_int8(v[row * FOURS + four - params.base_kv]) * scales[params.kv_rows + row];
+    return unpack_bytes(v[row * FOURS + four - params.base_kv]) * scales[params.kv_rows + row];
 }
 #endif
 #endif

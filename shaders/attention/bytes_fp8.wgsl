@@ -1,0 +1,6 @@
+// What bytes of a cache stand for: fp8 (E4M3).
+#import quantize/fp8
+
+fn unpack_bytes(word: u32) -> vec4<f32> {
+    return unpack_fp8(word);
+}

@@ -1,0 +1,6 @@
+// What bytes of a cache stand for: signed bytes.
+#import quantize/int8
+
+fn unpack_bytes(word: u32) -> vec4<f32> {
+    return unpack_int8(word);
+}
