@@ -58,6 +58,12 @@ impl<'a, T: Element> From<&Slice<'a, T>> for Slice<'a, T> {
 
 impl Gpu {
     fn check_element<T: Element>(&self, op: &str) -> Result<()> {
+        if T::DTYPE == DType::Bf16 {
+            return Err(err!(
+                Unsupported,
+                "{op}: WGSL has no bf16; use f16 or f32, or a CudaGpu (feature `cuda`) for bf16"
+            ));
+        }
         if T::DTYPE == DType::U64 && !self.profile().features.int64 {
             return Err(err!(
                 Unsupported,
@@ -76,7 +82,7 @@ impl Gpu {
     /// # Errors
     /// [`TooLarge`](crate::ErrorKind::TooLarge) above the device's largest buffer;
     /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable;
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device without it.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device without it, and for `bf16`.
     pub fn alloc<T: Element>(&self, n: usize) -> Result<Buffer<T>> {
         self.check_element::<T>("alloc")?;
         let bytes = (n as u64)

@@ -31,11 +31,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The fragment by which kernels read and write elements of this type in 32-bit words: fills the slot
-/// `element`. An op refuses the types it does not take (u64 among them) before it asks.
+/// `element`. An op refuses the types it does not take (u64 and bf16 among them) before it asks.
 pub(crate) fn element_fragment(dtype: DType) -> Fragment {
     Fragment::Library(match dtype {
         DType::F32 => "element/f32",
-        DType::F16 => "element/f16",
+        DType::F16 | DType::Bf16 => "element/f16",
         DType::I32 => "element/i32",
         DType::U32 | DType::U64 => "element/u32",
         DType::U8 => "element/u8",
