@@ -23,7 +23,7 @@ __device__ __forceinline__ unsigned load_word(unsigned from) {
 }
 
 // Each register holds 8 rows of 16 bytes along k: of the first and the last eight rows, then the same further along k.
-__device__ __forceinline__ void load_a(Block &block, unsigned from, int pitch) {
+__device__ __forceinline__ void fetch_a(Block &block, unsigned from, int pitch) {
     const int lane = threadIdx.x % 32;
 #if TRANS_A && FACTOR_TF32
     const int line = lane % 4, column = lane / 4;
@@ -38,11 +38,10 @@ __device__ __forceinline__ void load_a(Block &block, unsigned from, int pitch) {
     const int line = lane / 8 % 2 * 8 + lane % 8, column = lane / 16 * (BLOCK_K / 2);
     LDMATRIX("");
 #endif
-    round_block(block.x);
 }
 
 // Two registers, along k, for the first eight columns, and two for the last.
-__device__ __forceinline__ void load_b(Block &block, unsigned from, int pitch) {
+__device__ __forceinline__ void fetch_b(Block &block, unsigned from, int pitch) {
     const int lane = threadIdx.x % 32;
 #if TRANS_B
     const int line = lane / 16 * 8 + lane % 8, column = lane / 8 % 2 * (BLOCK_K / 2);
@@ -57,7 +56,6 @@ __device__ __forceinline__ void load_b(Block &block, unsigned from, int pitch) {
     const int line = lane / 8 % 2 * 8 + lane % 8, column = lane / 16 * 8;
     LDMATRIX(".trans");
 #endif
-    round_block(block.x);
 }
 
 #if FACTOR_TF32

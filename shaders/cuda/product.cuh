@@ -46,7 +46,7 @@ __device__ __forceinline__ void multiply_stage(Sums (&sums)[BLOCKS_M][BLOCKS_N],
     const unsigned from_b = stage + BYTES_A + (TRANS_B ? col * PITCH_B : col) * sizeof(Factor);
 #pragma unroll
     for (int k = 0; k < TILE_K; k += BLOCK_K) {
-        Block a[BLOCKS_M], b[BLOCKS_N];
+        Part a[BLOCKS_M], b[BLOCKS_N];
 #pragma unroll
         for (int i = 0; i < BLOCKS_M; i++) {
             const int at = TRANS_A ? k * PITCH_A + i * 16 : i * 16 * PITCH_A + k;
@@ -61,7 +61,7 @@ __device__ __forceinline__ void multiply_stage(Sums (&sums)[BLOCKS_M][BLOCKS_N],
         for (int i = 0; i < BLOCKS_M; i++) {
 #pragma unroll
             for (int j = 0; j < BLOCKS_N; j++) {
-                multiply(sums[i][j], a[i], b[j]);
+                add_product(sums[i][j], a[i], b[j]);
             }
         }
     }

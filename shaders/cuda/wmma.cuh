@@ -55,14 +55,12 @@ struct Sums {
                  : "memory")
 #endif
 
-__device__ __forceinline__ void load_a(Block &block, unsigned from, int pitch) {
+__device__ __forceinline__ void fetch_a(Block &block, unsigned from, int pitch) {
     WMMA_LOAD("a", LAYOUT_A);
-    round_block(block.x);
 }
 
-__device__ __forceinline__ void load_b(Block &block, unsigned from, int pitch) {
+__device__ __forceinline__ void fetch_b(Block &block, unsigned from, int pitch) {
     WMMA_LOAD("b", LAYOUT_B);
-    round_block(block.x);
 }
 
 __device__ __forceinline__ void multiply(Sums &d, const Block &a, const Block &b) {
