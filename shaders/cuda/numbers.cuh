@@ -36,4 +36,24 @@ __device__ __forceinline__ void from_float(float x, F16 &y) {
 __device__ __forceinline__ void from_float(float x, Bf16 &y) {
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
 }
+
+// Two in a word, `low` in its low half.
+__device__ __forceinline__ unsigned two_from_floats(float low, float high, F16) {
+    unsigned bits;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+    return bits;
+}
+
+__device__ __forceinline__ unsigned two_from_floats(float low, float high, Bf16) {
+    unsigned bits;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+    return bits;
+}
+
+// To 11 bits, the nearest with ties away from 0.
+__device__ __forceinline__ float round_tf32(float x) {
+    unsigned bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return __uint_as_float(bits);
+}
 #endif
