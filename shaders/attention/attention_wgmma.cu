@@ -12,7 +12,6 @@
 #define QUERY_BYTES (QUERIES * ROW_BYTES * HEAD_BLOCKS)
 #define TILE_BYTES (KEYS * ROW_BYTES * HEAD_BLOCKS)
 #define OUT_PITCH 72 // elements of a row of 64 on its way out: no bank twice
-#define MINUS_INFINITY (-__int_as_float(0x7f800000))
 
 #if HEAD == 128
 #define SUMS 64
@@ -31,40 +30,7 @@ typedef F16 Element;
 #define SCORE_PRODUCT(d, a, b, add) PRODUCT(64, "m64n128" TYPES, ", 0, 0", d, a, b, add)
 #define VALUE_PRODUCT(sums, d, a, b) PRODUCT_OF_REGISTERS(sums, VALUE_COLUMNS TYPES, ", 1", d, a, b)
 
-// The largest of a row lies in four neighbouring lanes.
-__device__ __forceinline__ float quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
-    return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
-}
-__device__ __forceinline__ float quad_sum(float x) {
-    x += __shfl_xor_sync(~0u, x, 1);
-    return x + __shfl_xor_sync(~0u, x, 2);
-}
-__device__ __forceinline__ float power_of_two(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-// Keys that a tile of queries sees: tiles `first` to `end`; those from `ragged` on, and those before `inner`, not in whole.
-struct Range { int first, end, inner, ragged; };
-
-__device__ __forceinline__ Range visible(int query, int queries, int keys, int window) {
-    const int shift = keys - queries, last = min(query + QUERIES, queries) - 1;
-    int low = 0, high = keys, all_low = 0, all_high = keys;
-    if (CAUSAL) {
-        high = min(high, last + shift + 1);
-        all_high = min(all_high, query + shift + 1);
-    }
-    if (window > 0) {
-        low = max(low, query + shift - window + 1);
-        all_low = max(all_low, last + shift - window + 1);
-        high = min(high, last + shift + window);
-        all_high = min(all_high, query + shift + window);
-    }
-    high = max(high, low);
-    return {low / KEYS, (high + KEYS - 1) / KEYS, (all_low + KEYS - 1) / KEYS, max(all_high, 0) / KEYS};
-}
+#include "cuda/softmax.cuh"
 
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention_wgmma(
     const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k, const __grid_constant__ TensorMap map_v,
@@ -97,19 +63,17 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
         if (threadIdx.x == 128 * CONSUMERS) {
             barrier_expect(q_full, QUERY_BYTES);
             for (int i = 0; i < HEAD_BLOCKS; i++) copy_box(q_tile + i * QUERIES * ROW_BYTES, &map_q, q_full, 64 * i, query, head);
-            int stage = 0;
-            unsigned parity = 0;
-            for (int tile = range.first; tile < range.end; tile++) {
-                const unsigned k_to = k_tiles + stage * TILE_BYTES, v_to = v_tiles + stage * TILE_BYTES;
-                barrier_wait(k_empty + 8 * stage, parity ^ 1);
-                barrier_expect(k_full + 8 * stage, TILE_BYTES);
+            Ring<STAGES> ring;
+            for (int tile = range.first; tile < range.end; tile++, ring.advance()) {
+                const int at = 8 * ring.stage;
+                barrier_wait(k_empty + at, ring.parity ^ 1);
+                barrier_expect(k_full + at, TILE_BYTES);
                 for (int i = 0; i < HEAD_BLOCKS; i++)
-                    copy_box(k_to + i * KEYS * ROW_BYTES, &map_k, k_full + 8 * stage, 64 * i, tile * KEYS, kv);
-                barrier_wait(v_empty + 8 * stage, parity ^ 1);
-                barrier_expect(v_full + 8 * stage, TILE_BYTES);
+                    copy_box(k_tiles + ring.stage * TILE_BYTES + i * KEYS * ROW_BYTES, &map_k, k_full + at, 64 * i, tile * KEYS, kv);
+                barrier_wait(v_empty + at, ring.parity ^ 1);
+                barrier_expect(v_full + at, TILE_BYTES);
                 for (int i = 0; i < HEAD_BLOCKS; i++)
-                    copy_box(v_to + i * KEYS * ROW_BYTES, &map_v, v_full + 8 * stage, 64 * i, tile * KEYS, kv);
-                if (++stage == STAGES) stage = 0, parity ^= 1;
+                    copy_box(v_tiles + ring.stage * TILE_BYTES + i * KEYS * ROW_BYTES, &map_v, v_full + at, 64 * i, tile * KEYS, kv);
             }
         }
         return;
@@ -119,25 +83,25 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     const int row = query + warpgroup * 64 + warp * 16 + lane / 4; // and eight further down
     const float in_twos = scale * 1.4426950408889634f;
-    auto release = [&](unsigned barrier) {
+    const auto release = [&](unsigned barrier) {
         if (lane == 0) barrier_arrive(barrier);
     };
     // Warpgroups take turns with the tensor cores.
-    auto turn = [&]() {
+    const auto turn = [&]() {
         if (PINGPONG) named_barrier(1 + warpgroup, 256);
     };
-    auto pass = [&]() {
+    const auto pass = [&]() {
         if (PINGPONG) named_arrive(1 + (warpgroup + 1) % CONSUMERS, 256);
     };
     if (PINGPONG && warpgroup == CONSUMERS - 1) named_arrive(1, 256);
 
-    float scores[64], sums[SUMS], largest[2] = {MINUS_INFINITY, MINUS_INFINITY}, total[2] = {0.0f, 0.0f};
+    float scores[64], sums[SUMS];
     unsigned weights[32];
 #pragma unroll
     for (int i = 0; i < SUMS; i++) sums[i] = 0.0f;
 
     const unsigned long long q = matrix_descriptor(q_tile + warpgroup * 64 * ROW_BYTES, 0, 1024);
-    auto multiply_keys = [&](int stage) {
+    const auto multiply_keys = [&](int stage) {
         const unsigned long long k = matrix_descriptor(k_tiles + stage * TILE_BYTES, 0, 1024);
 #pragma unroll
         for (int i = 0; i < HEAD / 16; i++) {
@@ -147,56 +111,25 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
         }
         products_commit();
     };
-    auto multiply_values = [&](int stage) {
+    const auto multiply_values = [&](int stage) {
         const unsigned long long v = matrix_descriptor(v_tiles + stage * TILE_BYTES, KEYS * ROW_BYTES, 1024);
 #pragma unroll
         for (int i = 0; i < KEYS / 16; i++) VALUE_PRODUCT(SUMS, sums, weights + 4 * i, v + (i * 16 * ROW_BYTES >> 4));
         products_commit();
     };
-    // Scores become weights; `rescale` is what earlier sums are worth now.
-    auto soften = [&](int tile, float (&rescale)[2]) {
-        if (tile < range.inner || tile >= range.ragged) {
-            const int shift = keys - queries;
-#pragma unroll
-            for (int i = 0; i < 64; i++) {
-                const int key = tile * KEYS + i / 4 * 8 + lane % 4 * 2 + i % 2, at = row + (i / 2 % 2) * 8 + shift;
-                bool seen = key < keys;
-                if (CAUSAL) seen = seen && key <= at;
-                if (window > 0) seen = seen && key > at - window && key < at + window;
-                if (!seen) scores[i] = MINUS_INFINITY;
-            }
-        }
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            float most = largest[h];
-#pragma unroll
-            for (int j = 0; j < 16; j++) most = fmaxf(most, fmaxf(scores[4 * j + 2 * h], scores[4 * j + 2 * h + 1]));
-            most = quad_max(most);
-            // A row that sees nothing yet has no largest score to subtract.
-            const float base = most == MINUS_INFINITY ? 0.0f : most * in_twos;
-            rescale[h] = power_of_two(largest[h] * in_twos - base);
-            largest[h] = most;
-            float sum = 0.0f;
-#pragma unroll
-            for (int j = 0; j < 16; j++) {
-                float& x = scores[4 * j + 2 * h];
-                float& y = scores[4 * j + 2 * h + 1];
-                x = power_of_two(x * in_twos - base);
-                y = power_of_two(y * in_twos - base);
-                sum += x + y;
-            }
-            total[h] = total[h] * rescale[h] + sum;
-        }
+    Softmax softmax;
+    const auto weigh = [&](int tile, float (&rescale)[2]) {
+        softmax.weigh(scores, in_twos, tile >= range.inner && tile < range.ragged, tile * KEYS, keys, row + keys - queries,
+                      window, rescale);
     };
-    auto narrow_weights = [&]() {
+    const auto narrow_weights = [&]() {
 #pragma unroll
         for (int i = 0; i < 32; i++) weights[i] = two_from_floats(scores[2 * i], scores[2 * i + 1], Element());
     };
 
     if (range.first < range.end) {
         float rescale[2];
-        int stage = 0;
-        unsigned parity = 0;
+        Ring<STAGES> ring;
         barrier_wait(q_full, 0);
         barrier_wait(k_full, 0);
         turn();
@@ -207,47 +140,40 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
         pin(scores);
         pass();
         release(k_empty);
-        soften(range.first, rescale);
+        weigh(range.first, rescale);
         narrow_weights();
         for (int tile = range.first + 1; tile < range.end; tile++) {
-            const int v_stage = stage;
-            const unsigned v_parity = parity;
-            if (++stage == STAGES) stage = 0, parity ^= 1;
-            barrier_wait(k_full + 8 * stage, parity);
+            const Ring<STAGES> before = ring;
+            ring.advance();
+            barrier_wait(k_full + 8 * ring.stage, ring.parity);
             turn();
             pin(scores);
             pin(sums);
             products_begin();
-            multiply_keys(stage);
-            barrier_wait(v_full + 8 * v_stage, v_parity);
-            multiply_values(v_stage);
+            multiply_keys(ring.stage);
+            barrier_wait(v_full + 8 * before.stage, before.parity);
+            multiply_values(before.stage);
             pass();
             products_wait<1>();
             pin(scores);
-            release(k_empty + 8 * stage);
-            soften(tile, rescale);
+            release(k_empty + 8 * ring.stage);
+            weigh(tile, rescale);
             products_wait<0>();
             pin(sums);
-            release(v_empty + 8 * v_stage);
+            release(v_empty + 8 * before.stage);
             narrow_weights();
 #pragma unroll
             for (int i = 0; i < SUMS; i++) sums[i] *= rescale[i / 2 % 2];
         }
-        barrier_wait(v_full + 8 * stage, parity);
+        barrier_wait(v_full + 8 * ring.stage, ring.parity);
         pin(sums);
         products_begin();
-        multiply_values(stage);
+        multiply_values(ring.stage);
         products_wait<0>();
         pin(sums);
     }
 
-    // A row without weight is one that saw nothing: zeros.
-    float share[2];
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-        const float all = quad_sum(total[h]);
-        share[h] = all == 0.0f ? 0.0f : 1.0f / all;
-    }
+    const float share[2] = {softmax.share(0), softmax.share(1)};
     Element *const own = (Element *)(shared + QUERY_BYTES + 2 * STAGES * TILE_BYTES) + (threadIdx.x / 32) * 16 * OUT_PITCH;
     output += (unsigned long long)head * queries * head_size;
 #pragma unroll
