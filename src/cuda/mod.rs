@@ -3,15 +3,26 @@
 //! Its kernels are CUDA C++ files under `shaders/`, beside their WGSL twins. An op that has one implements [`CudaOp`]:
 //! descriptor and [`CudaProfile`] make a [`CudaProgram`], plain data that is tested without a device.
 
+mod buffer;
 mod dense;
+mod device;
+mod executable;
+mod nvrtc;
 mod program;
 mod source;
+mod stream;
 mod tile;
 mod variant;
+
+pub use buffer::{CudaBuffer, CudaSlice, PinnedBuffer, PinnedSlice, RawCudaSlice};
+pub use device::{CudaFilter, CudaGpu, CudaOptions, KernelCache};
+pub use executable::CudaExecutable;
+pub use nvrtc::Nvrtc;
 
 pub use program::{
     Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, Launch, Place, Swizzle, TensorMap,
 };
+pub use stream::{CudaEvent, CudaStream};
 pub use variant::CudaVariant;
 
 /// Names of all embedded CUDA C++ files under `shaders/`: `primitives/scan_grid.cu`, `cuda/barrier.cuh`.

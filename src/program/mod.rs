@@ -15,11 +15,14 @@
 //! ```
 
 pub(crate) mod counted;
+mod measurement;
 pub(crate) mod probe;
 mod profile;
 pub(crate) mod rows;
 mod variant;
 
+pub use measurement::{Clock, Measurement, Timing};
+pub(crate) use measurement::{batch, warm_up};
 pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits};
 pub(crate) use variant::choose;
 pub use variant::{OpInfo, Requires, Translation, Variant};
