@@ -89,10 +89,11 @@ struct Walk {
 
 // One thread's work: tiles of the factors into the stages, as these become free.
 __device__ void fetch(const Walk &walk, int steps, unsigned stages, unsigned full, unsigned empty, const TensorMap *const *a,
-                      const TensorMap *const *b) {
+                      const TensorMap *const *b, int each_a, int each_b) {
     Ring<STAGES> ring;
     for (int index = blockIdx.x; index < walk.count; index += gridDim.x) {
         const Tile at = walk.tile(index);
+        const int product_a = at.product * each_a, product_b = at.product * each_b;
         for (int step = 0; step < steps; step++, ring.advance()) {
             const unsigned barrier = full + 8 * ring.stage;
             const int k = step * TILE_K;
@@ -102,10 +103,10 @@ __device__ void fetch(const Walk &walk, int steps, unsigned stages, unsigned ful
 #pragma unroll
             for (int part = 0; part < PARTS; part++, to += A_BYTES) {
 #if A_MAJOR
-                copy_box(to, a[part], barrier, at.row, k, at.product);
-                copy_box(to + BLOCK_BYTES, a[part], barrier, at.row + 64, k, at.product);
+                copy_box(to, a[part], barrier, at.row, k, product_a);
+                copy_box(to + BLOCK_BYTES, a[part], barrier, at.row + 64, k, product_a);
 #else
-                copy_box(to, a[part], barrier, k, at.row, at.product);
+                copy_box(to, a[part], barrier, k, at.row, product_a);
 #endif
             }
 #pragma unroll
@@ -113,9 +114,9 @@ __device__ void fetch(const Walk &walk, int steps, unsigned stages, unsigned ful
 #if B_MAJOR
 #pragma unroll
                 for (int i = 0; i < TILE_N; i += 64)
-                    copy_box(to + i * LINE_BYTES, b[part], barrier, at.col + i, k, at.product);
+                    copy_box(to + i * LINE_BYTES, b[part], barrier, at.col + i, k, product_b);
 #else
-                copy_box(to, b[part], barrier, k, at.col, at.product);
+                copy_box(to, b[part], barrier, k, at.col, product_b);
 #endif
             }
         }
@@ -181,7 +182,7 @@ __device__ void multiply_tile(float (&sums)[SUMS], Ring<STAGES> &ring, int steps
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 gemm_wgmma(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
            const __grid_constant__ TensorMap map_a_low, const __grid_constant__ TensorMap map_b_low, const Element *bias,
-           Element *c, unsigned products, unsigned m, unsigned n, unsigned k, unsigned long long ldc,
+           Element *c, unsigned each_a, unsigned each_b, unsigned products, unsigned m, unsigned n, unsigned k, unsigned long long ldc,
            unsigned long long stride_c, float alpha, float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
     __shared__ __align__(8) unsigned long long barriers[2 * STAGES];
@@ -201,7 +202,7 @@ gemm_wgmma(const __grid_constant__ TensorMap map_a, const __grid_constant__ Tens
         fewer_registers<40>();
         if (threadIdx.x == 128 * CONSUMERS) {
             const TensorMap *const a[2] = {&map_a, &map_a_low}, *const b[2] = {&map_b, &map_b_low};
-            fetch(walk, steps, stages, full, empty, a, b);
+            fetch(walk, steps, stages, full, empty, a, b, each_a, each_b);
         }
         return;
     }
@@ -233,19 +234,18 @@ gemm_wgmma(const __grid_constant__ TensorMap map_a, const __grid_constant__ Tens
             }
             __syncwarp();
             const int col = at.col + part * OUT_COLUMNS + lane % 8 * 4;
-#pragma unroll
+            // Not unrolled: its activation is long.
+#pragma unroll 1
             for (int i = 0; i < 4; i++) {
                 const int row = at.row + warp * 16 + 4 * i + lane / 8;
-                const float4 four = *reinterpret_cast<float4 *>(own + (4 * i + lane / 8) * OUT_PITCH + lane % 8 * 4);
+                const float *const from = own + (4 * i + lane / 8) * OUT_PITCH + lane % 8 * 4;
                 if (row >= m || col >= n) continue;
                 Element *const four_to = to + row * ldc + col;
                 if (fours && col + 4 <= n) {
-                    end.four(four_to, row, col, four);
+                    end.four(four_to, row, col, *reinterpret_cast<const float4 *>(from));
                 } else {
-                    end.one(four_to, row, col, four.x);
-                    if (col + 1 < n) end.one(four_to + 1, row, col + 1, four.y);
-                    if (col + 2 < n) end.one(four_to + 2, row, col + 2, four.z);
-                    if (col + 3 < n) end.one(four_to + 3, row, col + 3, four.w);
+#pragma unroll 1
+                    for (int e = 0; e < 4 && col + e < n; e++) end.one(four_to + e, row, col + e, from[e]);
                 }
             }
         }

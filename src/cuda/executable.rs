@@ -344,6 +344,7 @@ impl CudaExecutable {
 fn encode(map: &TensorMap, address: u64) -> Result<Value> {
     use sys::CUtensorMapDataType_enum as D;
     let dtype = match map.dtype {
+        DType::F32 if map.rounds_to_tf32 => D::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
         DType::F32 => D::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
         DType::F16 => D::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
         DType::Bf16 => D::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,

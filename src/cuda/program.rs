@@ -207,6 +207,8 @@ pub struct TensorMap {
     pub offset: u64,
     /// Element type.
     pub dtype: DType,
+    /// Whether elements of f32 are rounded to tf32 on their way.
+    pub rounds_to_tf32: bool,
     /// Elements along each dimension, innermost first; 1 to 5 of them.
     pub dims: Vec<u64>,
     /// Bytes from one element to the next, from dimension 1 on, multiples of 16.

@@ -30,7 +30,7 @@ impl Factor {
         if self == Factor::F16 { Arch::Sm75 } else { Arch::Sm80 }
     }
 
-    fn define(self, kernel: CudaKernel) -> CudaKernel {
+    pub(super) fn define(self, kernel: CudaKernel) -> CudaKernel {
         match self {
             Factor::F16 => kernel,
             Factor::Bf16 => kernel.define("FACTOR_BF16", 1),

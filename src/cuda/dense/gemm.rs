@@ -3,8 +3,9 @@
 //! Factors are f16 or bf16, or f32 that are rounded to tf32 ([`Precision::Tensor`]) or split into two of it
 //! ([`Precision::Split`]); sums are f32. Extents, leading dimensions, strides, transposes, bias and activation are those of
 //! the descriptors. Where a leading dimension or a stride is no multiple of 16 bytes, pieces of 8 or 4 bytes or single
-//! elements are copied instead, which is slower.
+//! elements are copied instead, which is slower; `wgmma` copies such a factor whole first.
 
+use super::wgmma;
 use crate::cuda::tile::{End, Factor, Lines, Tiling, suits};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
@@ -28,6 +29,11 @@ const VARIANTS: &[CudaVariant] = &[
         about: "the same by the matrix instructions that WMMA is made of from sm_80 on, with ldmatrix",
         arch: Arch::Sm80,
     },
+    CudaVariant {
+        name: "wgmma",
+        about: "products of warpgroups on Hopper, from stages of shared memory that the copy engine fills",
+        arch: Arch::Sm90a,
+    },
 ];
 
 impl Gemm {
@@ -38,20 +44,44 @@ impl Gemm {
 }
 
 /// Products of one shape, as all descriptors have them.
-struct Products<'a> {
+pub(super) struct Products<'a> {
     op: &'static str,
-    name: String,
-    one: &'a Gemm,
-    batch: usize,
+    pub(super) name: String,
+    pub(super) one: &'a Gemm,
+    pub(super) batch: usize,
     /// Of a, b and c.
-    places: [Place; 3],
+    pub(super) places: [Place; 3],
     variant: &'a str,
-    bias: bool,
-    types: Types,
+    pub(super) bias: bool,
+    pub(super) types: Types,
     cost: Cost,
 }
 
 impl Products<'_> {
+    /// Whether A and B are read.
+    pub(super) fn has_product(&self) -> bool {
+        self.one.k > 0 && self.one.alpha != 0.0
+    }
+
+    /// The inner extent, 0 where A and B are not read.
+    pub(super) fn inner(&self) -> usize {
+        if self.has_product() { self.one.k } else { 0 }
+    }
+
+    /// What sums are multiplied by.
+    pub(super) fn alpha(&self) -> f32 {
+        if self.has_product() { self.one.alpha } else { 0.0 }
+    }
+
+    /// None, for each column, for each row: 0, 1, 2.
+    pub(super) fn bias_kind(&self) -> u32 {
+        match (self.bias, self.one.row_bias) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => 2,
+        }
+    }
+
     /// What the factors are multiplied as.
     fn factor(&self) -> Result<Factor> {
         let name = &self.name;
@@ -76,7 +106,7 @@ impl Products<'_> {
     }
 
     /// How the elements of `a` (0) or `b` (1) lie.
-    fn lines(&self, of: usize, factor: Factor) -> Lines {
+    pub(super) fn lines(&self, of: usize, factor: Factor) -> Lines {
         let Place { at, stride, .. } = self.places[of];
         let along_k = if of == 0 { !self.one.trans_a } else { self.one.trans_b };
         let size = factor.size();
@@ -113,13 +143,12 @@ impl Products<'_> {
             ));
         }
         let (variant, mut why) = choose(self.op, self.variant, VARIANTS, profile, || self.policy(profile))?;
-        let product = k > 0 && self.one.alpha != 0.0;
         match factor {
             Factor::Tf32 => why += "; A and B are rounded to tf32",
             Factor::Split => why += "; each element of A and B is split into two of tf32",
             Factor::F16 | Factor::Bf16 => {}
         }
-        if !product {
+        if !self.has_product() {
             let zero = if k == 0 { "k" } else { "alpha" };
             why = format!("{why}; {zero} is 0, so A and B are not read");
         }
@@ -127,14 +156,19 @@ impl Products<'_> {
         program.cost = self.cost;
         program.operands = operands;
         if self.batch > 0 && self.places[2].span > 0 {
-            self.tiles(&mut program, factor, product, profile)?;
+            match variant.name {
+                "wgmma" => wgmma::lower(self, &mut program, factor, profile)?,
+                _ => self.tiles(&mut program, factor, profile)?,
+            }
         }
         Ok(program)
     }
 
     /// Which variant, and why.
     fn policy(&self, profile: &CudaProfile) -> (&'static str, String) {
-        if profile.runs(Arch::Sm80) {
+        if let Some(why) = wgmma::suits(self, profile) {
+            ("wgmma", why)
+        } else if profile.runs(Arch::Sm80) {
             ("mma", "its instructions are at least as fast as those of WMMA".into())
         } else {
             ("wmma", "the matrix instructions that all tensor cores have".into())
@@ -187,19 +221,13 @@ impl Products<'_> {
         Err(err!(InvalidArgument, "{name}: {wrong}"))
     }
 
-    fn tiles(
-        &self,
-        program: &mut CudaProgram,
-        factor: Factor,
-        product: bool,
-        profile: &CudaProfile,
-    ) -> Result<()> {
+    fn tiles(&self, program: &mut CudaProgram, factor: Factor, profile: &CudaProfile) -> Result<()> {
         let one = self.one;
         let (a, b) = (self.lines(0, factor), self.lines(1, factor));
         let (tiling, chosen) = self.tiling(factor, a, b, profile)?;
         program.why = format!("{}; {chosen}", program.why);
         for (what, Lines { unit, .. }) in [("A", a), ("B", b)] {
-            if unit < 16 && product {
+            if unit < 16 && self.has_product() {
                 program.why = format!("{}; {what} is copied in pieces of {unit} bytes", program.why);
             }
         }
@@ -209,13 +237,12 @@ impl Products<'_> {
             kernel.arch = Arch::Sm80;
             kernel = kernel.define("MMA", 1);
         }
-        let bias = match (self.bias, one.row_bias) {
-            (false, _) => 0,
-            (true, false) => 1,
-            (true, true) => 2,
+        let end = End {
+            result: self.types.result,
+            bias: self.bias_kind(),
+            read_c: one.beta != 0.0,
+            activation: one.activation,
         };
-        let end =
-            End { result: self.types.result, bias, read_c: one.beta != 0.0, activation: one.activation };
         let kernel = program.kernel(end.define(tiling.define(kernel, factor, a, b)));
 
         let [tile_m, tile_n, _] = tiling.tile.map(u64::from);
@@ -225,15 +252,14 @@ impl Products<'_> {
         })?;
         let most = i32::MAX as u64;
         for first in (0..blocks).step_by(most as usize) {
-            let extents = [one.m, one.n, if product { one.k } else { 0 }].map(|x| Arg::U32(x as u32));
+            let extents = [one.m, one.n, self.inner()].map(|x| Arg::U32(x as u32));
             let lds = self.places.map(|place| Arg::U64(place.at.ld as u64));
             let strides = self.places.map(|place| Arg::U64(place.stride as u64));
             let mut args = vec![Arg::Operand(0), Arg::Operand(1)];
             args.push(if self.bias { Arg::Operand(2) } else { Arg::Null });
             args.extend([Arg::Operand(2 + usize::from(self.bias)), Arg::U64(first)]);
             args.extend(extents.into_iter().chain(lds).chain(strides));
-            let alpha = if product { one.alpha } else { 0.0 };
-            args.extend([Arg::F32(alpha), Arg::F32(one.beta)]);
+            args.extend([Arg::F32(self.alpha()), Arg::F32(one.beta)]);
             let grid = [(blocks - first).min(most) as u32, 1, 1];
             let shared = tiling.shared(factor, a, b);
             program.launches.push(Launch { shared, ..Launch::new(kernel, grid, tiling.threads(), args) });

@@ -1,3 +1,4 @@
 //! Lowerings of dense linear algebra for CUDA.
 
 mod gemm;
+mod wgmma;
