@@ -88,12 +88,12 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
     };
     // Warpgroups take turns with the tensor cores.
     const auto turn = [&]() {
-        if (PINGPONG) named_barrier(1 + warpgroup, 256);
+        if (TURNS) named_barrier(1 + warpgroup, 256);
     };
     const auto pass = [&]() {
-        if (PINGPONG) named_arrive(1 + (warpgroup + 1) % CONSUMERS, 256);
+        if (TURNS) named_arrive(1 + (warpgroup + 1) % CONSUMERS, 256);
     };
-    if (PINGPONG && warpgroup == CONSUMERS - 1) named_arrive(1, 256);
+    if (TURNS && warpgroup == CONSUMERS - 1) named_arrive(1, 256);
 
     float scores[64], sums[SUMS];
     unsigned weights[32];

@@ -1,6 +1,7 @@
 // What kernels of attention on tensor cores share: which keys a tile of queries sees, and the softmax of scores as they come
 // (Milakov and Gimelshein, 2018). A thread has scores of two rows, eight apart, and of each eight keys two neighbours; rows are
-// spread over four neighbouring lanes. Needs QUERIES and KEYS, the sides of a tile, and CAUSAL.
+// spread over four neighbouring lanes. Needs QUERIES and KEYS, the sides of a tile, CAUSAL, and NEGATIVE where the factor of the
+// scores is, of which `scale` is then the opposite.
 #pragma once
 
 #define MINUS_INFINITY (-__int_as_float(0x7f800000))
@@ -54,6 +55,10 @@ struct Softmax {
     // what sums so far are worth now. With `whole` all keys are seen.
     __device__ __forceinline__ void weigh(float (&scores)[KEYS / 2], float scale, bool whole, int key, int keys, int at, int window,
                                           float (&rescale)[2]) {
+#if NEGATIVE
+#pragma unroll
+        for (int i = 0; i < KEYS / 2; i++) scores[i] = -scores[i];
+#endif
         if (!whole) {
 #pragma unroll
             for (int i = 0; i < KEYS / 2; i++) {

@@ -3,6 +3,7 @@
 //! Its kernels are CUDA C++ files under `shaders/`, beside their WGSL twins. An op that has one implements [`CudaOp`]:
 //! descriptor and [`CudaProfile`] make a [`CudaProgram`], plain data that is tested without a device.
 
+mod attention;
 mod buffer;
 mod dense;
 mod device;
