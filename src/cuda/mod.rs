@@ -5,6 +5,7 @@
 
 mod attention;
 mod buffer;
+mod conv;
 mod dense;
 mod device;
 mod elementwise;
@@ -40,8 +41,8 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// None, unless a sample is not what its op takes.
 pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
-    let families: [fn(&CudaProfile) -> Result<Vec<CudaProgram>>; 2] =
-        [elementwise::samples, primitives::samples];
+    let families: [fn(&CudaProfile) -> Result<Vec<CudaProgram>>; 5] =
+        [attention::samples, conv::samples, dense::samples, elementwise::samples, primitives::samples];
     let programs = families.iter().map(|family| family(profile)).collect::<Result<Vec<_>>>()?;
     Ok(programs.into_iter().flatten().collect())
 }

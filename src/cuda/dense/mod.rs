@@ -2,3 +2,5 @@
 
 mod gemm;
 mod wgmma;
+
+pub(super) use gemm::samples;
