@@ -22,6 +22,7 @@ mod conv {
 }
 #[cfg(feature = "cuda")]
 mod cuda {
+    mod attention;
     mod kernels;
     mod runtime;
     mod scan;
