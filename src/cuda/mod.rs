@@ -7,8 +7,10 @@ mod buffer;
 mod conv;
 mod dense;
 mod device;
+mod elementwise;
 mod executable;
 mod nvrtc;
+mod primitives;
 mod program;
 mod source;
 mod stream;
@@ -26,7 +28,20 @@ pub use program::{
 pub use stream::{CudaEvent, CudaStream};
 pub use variant::CudaVariant;
 
+use crate::error::Result;
+
 /// Names of all embedded CUDA C++ files under `shaders/`: `primitives/scan_grid.cu`, `cuda/barrier.cuh`.
 pub fn sources() -> impl Iterator<Item = &'static str> {
     source::names()
+}
+
+/// Programs that together reach every kernel in every form that such a device has: what a test compiles.
+///
+/// # Errors
+/// None, unless a sample is not what its op takes.
+pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
+    let families: [fn(&CudaProfile) -> Result<Vec<CudaProgram>>; 4] =
+        [elementwise::samples, primitives::samples, dense::samples, conv::samples];
+    let programs = families.iter().map(|family| family(profile)).collect::<Result<Vec<_>>>()?;
+    Ok(programs.into_iter().flatten().collect())
 }
