@@ -70,7 +70,7 @@ fn kernel(function: &ZipFn, dtype: DType) -> Result<CudaKernel> {
         DType::U32 => "unsigned",
         _ => return refused(),
     };
-    Ok(CudaKernel::new("elementwise/zip", "zip", Arch::Sm75).define("T", ty).define("FUNCTION", number))
+    Ok(CudaKernel::new("elementwise/zip", "zip", Arch::Sm75).define("ELEMENT", ty).define("FUNCTION", number))
 }
 
 /// Programs that together reach every kernel in every form that the device has.

@@ -112,7 +112,7 @@ impl<O> Scan<O> {
         };
         let (exclusive, reverse) = self.direction();
         Ok(CudaKernel::new("primitives/scan_grid", "", Arch::Sm75)
-            .define("T", ty)
+            .define("ELEMENT", ty)
             .define("IDENTITY", [zero, one, greatest, least][number])
             .define("FUNCTION", number)
             .define("EXCLUSIVE", exclusive)
