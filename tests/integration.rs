@@ -23,6 +23,8 @@ mod conv {
 #[cfg(feature = "cuda")]
 mod cuda {
     mod attention;
+    mod conv;
+    mod gemm;
     mod kernels;
     mod runtime;
     mod scan;

@@ -12,8 +12,11 @@ use tilework::{Element, ErrorKind};
 
 /// Runs every variant and holds it against the reference: `attention_bound`, four times over as the hardware cuts sums
 /// off, and `rounding` of the mean of the values made positive, for weights that are rounded to the type of the values.
-fn check<T: Element + Number + Into<f64>>(shape: [usize; 6], rounding: f64, with: impl Fn(Attention) -> Attention)
-where
+fn check<T: Element + Number + Into<f64>>(
+    shape: [usize; 6],
+    rounding: f64,
+    with: impl Fn(Attention) -> Attention,
+) where
     Attention: CudaOp<T, Operands = (In<T>, In<T>, In<T>, Out<T>)>,
 {
     let Some(cuda) = cuda() else { return };
@@ -22,13 +25,15 @@ where
     let mut random = Random::new((t * 31 + s * 7 + d) as u64);
     let mut elements =
         |n: usize, scale: f64| (0..n).map(|_| T::from_f64(scale * random.unit())).collect::<Vec<T>>();
-    let (q, k, v) = (elements(b * h * t * d, 3.0), elements(b * g * s * d, 1.0), elements(b * g * s * d, 1.0));
+    let (q, k, v) =
+        (elements(b * h * t * d, 3.0), elements(b * g * s * d, 1.0), elements(b * g * s * d, 1.0));
     let none = AttentionInputs::default();
     let want = numbers(&attention(&op, &q, &k, &v, none));
     let sizes: Vec<T> = v.iter().map(|x| T::from_f64((*x).into().abs())).collect();
     let sizes = numbers(&attention(&op, &q, &k, &sizes, none));
     let bound = attention_bound(&op, &q, &k, &v, none);
-    let bound: Vec<f64> = bound.iter().zip(sizes).map(|(bound, size)| 4.0 * bound + rounding * size).collect();
+    let bound: Vec<f64> =
+        bound.iter().zip(sizes).map(|(bound, size)| 4.0 * bound + rounding * size).collect();
 
     let [q, k, v] = [&q, &k, &v].map(|x| cuda.upload(x).unwrap());
     for variant in Attention::cuda_variants() {

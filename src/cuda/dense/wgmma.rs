@@ -4,13 +4,19 @@
 //! is copied to scratch first (`gemm_pack.cu`), as is one that is split.
 
 use super::gemm::Products;
-use crate::cuda::tile::{End, Factor};
+use crate::cuda::tile::{self, End, Factor};
 use crate::cuda::{
-    Arch, Arg, CudaKernel, CudaProfile, CudaProgram, Launch, Place as Memory, Swizzle, TensorMap,
+    Arch, Arg, CudaKernel, CudaProfile, CudaProgram, CudaVariant, Launch, Place as Memory, Swizzle, TensorMap,
 };
 use crate::dense::Place;
 use crate::element::DType;
 use crate::error::{Result, err};
+
+pub(super) const VARIANT: CudaVariant = CudaVariant {
+    name: "wgmma",
+    about: "products of warpgroups on Hopper, from stages of shared memory that the copy engine fills",
+    arch: Arch::Sm90a,
+};
 
 /// Rows of C of a tile.
 const TILE_M: u32 = 128;
@@ -62,11 +68,12 @@ struct Fetch {
 }
 
 /// Whether it is the fastest, and why.
-pub(super) fn suits(of: &Products<'_>, profile: &CudaProfile) -> Option<String> {
+pub(super) fn suits(of: &Products<'_>, factor: Factor, profile: &CudaProfile) -> Option<String> {
     let one = of.one;
     // On an H100 products of 1024 x 1024 elements are faster with the smaller tiles of `mma`, of 2048 x 2048 with these.
     let large = one.m >= 64 && one.n >= 64 && one.m * one.n * of.batch >= 3 << 19;
-    let worth = profile.runs(Arch::Sm90a) && of.has_product() && large && one.k >= 64;
+    let worth =
+        profile.runs(Arch::Sm90a) && factor != Factor::Single && of.has_product() && large && one.k >= 64;
     (worth && refused(of).is_none()).then(|| "tiles enough for every multiprocessor of Hopper".into())
 }
 
@@ -118,7 +125,8 @@ pub(super) fn lower(
 
     let bias = of.bias_kind();
     let end = End { result: of.types.result, bias, read_c: one.beta != 0.0, activation: one.activation };
-    let kernel = factor.define(CudaKernel::new("dense/gemm_wgmma", "gemm_wgmma", Arch::Sm90a));
+    let kernel = tile::kernel(&of.name, VARIANT.name, factor, "dense/gemm_wgmma", "gemm_wgmma")?;
+    let kernel = factor.define(CudaKernel { arch: Arch::Sm90a, ..kernel });
     let kernel = kernel
         .define("TILE_N", form.tile_n)
         .define("STAGES", form.stages)
@@ -216,5 +224,66 @@ fn boxes(
         strides: strides.map(|s| s as u64).into(),
         box_dims: side.into(),
         swizzle: Swizzle::B128,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cuda::{Arg, CudaOp, CudaProfile, CudaProgram, Place, TensorMap};
+    use crate::dense::{Gemm, GemmBatched, Precision};
+    use half::f16;
+
+    fn maps(program: &CudaProgram) -> Vec<TensorMap> {
+        let args = program.launches.last().unwrap().args.iter();
+        args.filter_map(|arg| if let Arg::Tensor(map) = arg { Some(map.clone()) } else { None }).collect()
+    }
+
+    #[test]
+    fn large_products_take_it_on_hopper_alone() {
+        let variant = |m, n, k, profile: &CudaProfile| {
+            CudaOp::<f16>::lower(&Gemm::new(m, n, k), profile).unwrap().variant
+        };
+        let h100 = CudaProfile::h100();
+        assert_eq!(variant(4096, 4096, 4096, &h100), "wgmma");
+        assert_eq!(variant(512, 512, 4096, &h100), "mma");
+        assert_eq!(variant(4096, 4096, 0, &h100), "mma");
+        assert_eq!(variant(16384, 16, 4096, &h100), "mma");
+        assert_eq!(variant(4096, 4096, 4096, &CudaProfile::sm(80)), "mma");
+        let strict = CudaOp::<f32>::lower(&Gemm::new(4096, 4096, 4096), &h100).unwrap();
+        assert_eq!(strict.variant, "fma");
+    }
+
+    #[test]
+    fn factors_that_the_copy_engine_cannot_take_are_copied() {
+        let h100 = CudaProfile::h100();
+        let launches = |gemm: Gemm| {
+            let program = CudaOp::<f16>::lower(&gemm.variant("wgmma"), &h100).unwrap();
+            program.check(&h100).unwrap();
+            (program.launches.len(), maps(&program)[0].of, program.scratch.len())
+        };
+        assert_eq!(launches(Gemm::new(200, 304, 96)), (1, Place::Operand(0), 0));
+        assert_eq!(launches(Gemm::new(200, 304, 96).trans_a(true).trans_b(true)), (1, Place::Operand(0), 0));
+        assert_eq!(launches(Gemm::new(200, 304, 97)), (2, Place::Scratch(0), 1));
+        assert_eq!(launches(Gemm::new(200, 304, 0)), (1, Place::Scratch(0), 1));
+
+        let single = |precision, trans_b| {
+            let gemm = Gemm::new(256, 256, 256).trans_b(trans_b).precision(precision).variant("wgmma");
+            let program = CudaOp::<f32>::lower(&gemm, &h100).unwrap();
+            program.check(&h100).unwrap();
+            (program.launches.len(), maps(&program)[0].rounds_to_tf32)
+        };
+        assert_eq!(single(Precision::Tensor, true), (1, true));
+        assert_eq!(single(Precision::Tensor, false), (2, true));
+        assert_eq!(single(Precision::Split, true), (3, false));
+    }
+
+    #[test]
+    fn a_factor_that_all_products_share_is_one() {
+        let batch = GemmBatched::new(7, 128, 256, 64).strides(128 * 64, 0, 128 * 256).variant("wgmma");
+        let program = CudaOp::<f16>::lower(&batch, &CudaProfile::h100()).unwrap();
+        program.check(&CudaProfile::h100()).unwrap();
+        let maps = maps(&program);
+        assert_eq!((maps[0].dims[2], maps[1].dims[2]), (7, 1));
+        assert_eq!(program.launches[0].grid, [7, 1, 1]);
     }
 }
