@@ -82,7 +82,12 @@ impl Nvrtc {
         let name = path.display();
         // SAFETY: NVRTC's initialisers do nothing that other code could notice.
         let library = unsafe { Library::new(path) }.map_err(|e| err!(Unsupported, "{name}: {e}"))?;
-        let mut found = Self { library: ManuallyDrop::new(library), path: path.to_path_buf(), version: (0, 0), archs: Vec::new() };
+        let mut found = Self {
+            library: ManuallyDrop::new(library),
+            path: path.to_path_buf(),
+            version: (0, 0),
+            archs: Vec::new(),
+        };
         let (mut major, mut minor) = (0, 0);
         // SAFETY: the type is that of NVRTC's header, and both pointers are valid.
         let code = unsafe {
