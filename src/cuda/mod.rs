@@ -4,6 +4,8 @@
 //! descriptor and [`CudaProfile`] make a [`CudaProgram`], plain data that is tested without a device.
 
 mod buffer;
+mod conv;
+mod dense;
 mod device;
 mod elementwise;
 mod executable;
@@ -12,6 +14,7 @@ mod primitives;
 mod program;
 mod source;
 mod stream;
+mod tile;
 mod variant;
 
 pub use buffer::{CudaBuffer, CudaSlice, PinnedBuffer, PinnedSlice, RawCudaSlice};
@@ -37,5 +40,10 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// None, unless a sample is not what its op takes.
 pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
-    Ok([elementwise::samples(profile)?, primitives::samples(profile)?].concat())
+    let families = [elementwise::samples, primitives::samples, dense::samples, conv::samples];
+    let mut programs = Vec::new();
+    for family in families {
+        programs.extend(family(profile)?);
+    }
+    Ok(programs)
 }
