@@ -282,8 +282,8 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
         let gemm = Gemm::new(32, 32, 64 - i % 2).variant(variant).precision(precision);
         let gemm = gemm.trans_a(i % 2 == 1).trans_b(i % 4 > 1).beta((i % 3) as f32);
         let gemm = gemm.activation(Activation::ALL[i % 5]).lda(64 + [0, 4, 2, 1][i % 4]);
-        let biased = if i % 4 == 0 { gemm.with_bias() } else { gemm.with_row_bias() };
-        programs.push(lower_one(biased.gemm(), types, i % 3 > 0, profile)?);
+        let biased = if i.is_multiple_of(4) { gemm.with_bias() } else { gemm.with_row_bias() };
+        programs.push(lower_one(biased.gemm(), types, !i.is_multiple_of(3), profile)?);
         Ok::<_, crate::Error>(())
     };
     for (v, variant) in [tile::WMMA, tile::MMA].iter().enumerate().filter(|(_, v)| profile.runs(v.arch)) {
