@@ -41,8 +41,10 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// None, unless a sample is not what its op takes.
 pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
-    let families: [fn(&CudaProfile) -> Result<Vec<CudaProgram>>; 5] =
-        [attention::samples, conv::samples, dense::samples, elementwise::samples, primitives::samples];
-    let programs = families.iter().map(|family| family(profile)).collect::<Result<Vec<_>>>()?;
-    Ok(programs.into_iter().flatten().collect())
+    let families = [attention::samples, conv::samples, dense::samples, elementwise::samples, primitives::samples];
+    let mut programs = Vec::new();
+    for family in families {
+        programs.extend(family(profile)?);
+    }
+    Ok(programs)
 }

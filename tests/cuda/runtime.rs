@@ -164,15 +164,39 @@ fn streams_copy_in_order_and_wait_for_events() {
 }
 
 #[test]
+fn streams_have_scratch_of_their_own() {
+    let Some(cuda) = cuda() else { return };
+    let n = 3_000_000;
+    let plan = Scan::new(Sum, n).plan::<u32>(cuda).unwrap();
+    let works: Vec<_> = (1..=4u32)
+        .map(|step| {
+            let (x, y) = (cuda.upload(&vec![step; n]).unwrap(), cuda.alloc::<u32>(n).unwrap());
+            (step, cuda.stream().unwrap(), x, y)
+        })
+        .collect();
+    for _ in 0..10 {
+        works.iter().for_each(|(_, stream, x, y)| plan.run(stream, x, y).unwrap());
+    }
+    for (step, stream, _, y) in &works {
+        stream.wait().unwrap();
+        assert!(y.read().unwrap().iter().zip(1u32..).all(|(y, i)| *y == i * step), "{step}");
+        stream.trim();
+    }
+}
+
+#[test]
 fn measured_times_are_the_devices() {
     let Some(cuda) = cuda() else { return };
     let stream = cuda.stream().unwrap();
-    let n = 1 << 24;
-    let (x, y) = (cuda.upload(&vec![1.0f32; n]).unwrap(), cuda.alloc::<f32>(n).unwrap());
-    let plan = Scan::new(Sum, n).plan::<f32>(cuda).unwrap();
-    let time = stream.measure(20, |stream| plan.run(stream, &x, &y)).unwrap();
-    eprintln!("scan of 2^24 f32: {:.1} us, {:.0} GB/s", time.median() * 1e6, 8e-9 * n as f64 / time.median());
-    assert!(time.seconds.len() == 20 && time.min() > 0.0 && time.max() < 1.0);
+    for n in [1usize << 16, 1 << 20, 1 << 24, 1 << 27] {
+        let (x, y) = (cuda.alloc::<f32>(n).unwrap(), cuda.alloc::<f32>(n).unwrap());
+        stream.clear(&x).unwrap();
+        let plan = Scan::new(Sum, n).plan::<f32>(cuda).unwrap();
+        let time = stream.measure(20, |stream| plan.run(stream, &x, &y)).unwrap();
+        let rate = 8e-9 * n as f64 / time.median();
+        eprintln!("scan of {n} f32: {:.1} us, {rate:.0} GB/s", time.median() * 1e6);
+        assert!(time.seconds.len() == 20 && time.min() > 0.0 && time.max() < 1.0);
+    }
 }
 
 #[test]
