@@ -41,7 +41,8 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// None, unless a sample is not what its op takes.
 pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
-    let families = [attention::samples, conv::samples, dense::samples, elementwise::samples, primitives::samples];
+    let families =
+        [attention::samples, conv::samples, dense::samples, elementwise::samples, primitives::samples];
     let mut programs = Vec::new();
     for family in families {
         programs.extend(family(profile)?);

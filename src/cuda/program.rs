@@ -501,6 +501,7 @@ mod tests {
             of: Place::Operand(0),
             offset: 0,
             dtype: DType::F16,
+            rounds_to_tf32: false,
             dims: vec![128, 256],
             strides: vec![256],
             box_dims: vec![64, 64],
