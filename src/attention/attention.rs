@@ -108,7 +108,8 @@ pub(crate) struct Paging {
 /// `naive` writes all scores, then their softmax, then multiplies by the values. `flash` walks over the keys a tile at a
 /// time with scores in registers and an online softmax ([`tile`](Self::tile) sets its sides); `coop` does so on cooperative matrices, for q, k and v of f16, heads of a multiple of
 /// 16 up to 128, not in pages ([`coop_tile`](Self::coop_tile)). `split-kv` is for few
-/// queries against many keys, as in decoding. `auto`, the default, chooses by shape and device.
+/// queries against many keys, as in decoding. `auto`, the default, chooses by shape and device. Planned on a CUDA device, q, k,
+/// v and `output` are all of f16 or all of bf16, and the variants are others: `wgmma` and `mma`.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): an extent of 0, heads that are no multiple of kv heads, a mask of another shape.
@@ -153,7 +154,7 @@ pub struct Attention {
     pub(crate) paging: Option<Paging>,
     pub(super) tile: Option<FlashTile>,
     pub(super) coop_tile: Option<CoopTile>,
-    pub(super) variant: String,
+    pub(crate) variant: String,
 }
 
 const VARIANTS: &[Variant] = &[
@@ -314,12 +315,13 @@ impl Attention {
     }
 
     /// The shape, for texts.
-    fn name(&self, op: &str) -> String {
+    pub(crate) fn name(&self, op: &str) -> String {
         let Self { batch, heads, kv_heads, queries, keys, head_size, .. } = self;
         format!("{op} B{batch} H{heads} G{kv_heads} T{queries} S{keys} D{head_size}")
     }
 
-    fn check(&self, name: &str) -> Result<()> {
+    /// Holds the extents against each other.
+    pub(crate) fn check(&self, name: &str) -> Result<()> {
         let Self { heads, kv_heads, .. } = *self;
         for (what, extent) in [
             ("sequences (B)", self.batch),
@@ -382,7 +384,8 @@ impl Attention {
         Ok(())
     }
 
-    fn operands(&self, op: &str, dtype: DType, kv: KvType) -> Result<Vec<Operand>> {
+    /// In the order of the call.
+    pub(crate) fn operands(&self, op: &str, dtype: DType, kv: KvType) -> Result<Vec<Operand>> {
         let read = |name, dtype, len| Operand { name, dtype, len, access: Access::Read };
         let q = elements(op, "q", &[self.batch, self.heads, self.queries, self.head_size])?;
         let rows = self.kv_rows(op)?;
@@ -431,6 +434,11 @@ impl Attention {
         }
     }
 
+    pub(crate) fn cost(&self, operands: &[Operand]) -> Cost {
+        let flop = 4.0 * (self.batch * self.heads * self.head_size) as f64 * self.pairs();
+        Cost { flop, bytes: operands.iter().map(|o| o.bytes() as f64).sum() }
+    }
+
     /// Checks everything but the variant; the operands of an attention.
     pub(super) fn prepare<'a>(
         &'a self,
@@ -464,8 +472,7 @@ impl Attention {
         let (lowering, operands) = self.prepare("attention", dtype, profile)?;
         let (variant, why) = choose("attention", &self.variant, VARIANTS, profile, || policy(&lowering))?;
         let mut program = Program::new("attention", variant.name, why);
-        let flop = 4.0 * (self.batch * self.heads * self.head_size) as f64 * self.pairs();
-        program.cost = Cost { flop, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = self.cost(&operands);
         program.operands = operands;
         match variant.name {
             "naive" => naive::lower(&lowering, &mut program)?,

@@ -243,7 +243,7 @@ impl CudaExecutable {
                     want.len
                 ));
             }
-            if given.len > 0 && given.address % ALIGNMENT != 0 {
+            if given.len > 0 && !given.address.is_multiple_of(ALIGNMENT) {
                 return Err(err!(
                     Buffer,
                     "{op}: {name} starts at {:#x}, which is not a multiple of {ALIGNMENT} bytes; slice at multiples of {} \
@@ -344,6 +344,7 @@ impl CudaExecutable {
 fn encode(map: &TensorMap, address: u64) -> Result<Value> {
     use sys::CUtensorMapDataType_enum as D;
     let dtype = match map.dtype {
+        DType::F32 if map.rounds_to_tf32 => D::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
         DType::F32 => D::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
         DType::F16 => D::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
         DType::Bf16 => D::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,

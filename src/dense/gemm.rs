@@ -63,6 +63,14 @@ use half::f16;
 /// [`thread_tile`](Self::thread_tile), [`slices`](Self::slices) and [`unrolled`](Self::unrolled) set what a
 /// variant leaves open.
 ///
+/// # On CUDA
+/// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Factors of 16
+/// bits are multiplied by tensor cores, those of f32 with [`Precision::Tensor`] or [`Precision::Split`]; these and bf16 need
+/// sm_80. Extents go up to 2^31 - 1024. No scratch. A leading dimension or stride that is no multiple of 16 bytes makes
+/// copies slower, most of all one of an odd number of 2-byte elements. Variants: `fma`, `wmma` and `mma`, whose
+/// [`tile`](Self::tile) is that of a block of threads and whose [`thread_tile`](Self::thread_tile) that of a warp, in
+/// multiples of 16.
+///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length, a tile
 /// or thread tile that the variant does not have, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above 2^32 - 1
@@ -78,7 +86,7 @@ use half::f16;
 /// `src/dense/gemm/register.rs` writes the register-tiled kernels, in the way of Nath, Tomov and Dongarra, *An
 /// improved MAGMA GEMM for Fermi GPUs*, 2010; `gemm_slabs.wgsl` adds up slices of k. `src/dense/gemm/coop.rs` writes
 /// those on cooperative matrices, for which `gemm_pack.wgsl` copies factors and `gemm_scales.wgsl` finds powers of two;
-/// the split is that of Ootomo and Yokota, 2022.
+/// the split is that of Ootomo and Yokota, 2022. On CUDA `shaders/dense/gemm_wmma.cu`.
 ///
 /// # Example
 /// ```
@@ -118,14 +126,14 @@ pub struct Gemm {
     lda: Option<usize>,
     ldb: Option<usize>,
     ldc: Option<usize>,
-    tile: Option<Tile>,
-    thread: Option<[u32; 2]>,
+    pub(crate) tile: Option<Tile>,
+    pub(crate) thread: Option<[u32; 2]>,
     slices: Option<u32>,
     unrolled: bool,
     vectors: Option<bool>,
-    precision: Precision,
+    pub(crate) precision: Precision,
     fresh_sums: bool,
-    variant: String,
+    pub(crate) variant: String,
 }
 
 /// [`Gemm`] with a bias for each column or row of C: operands `a`, `b`, `bias`, `c`.
@@ -155,26 +163,26 @@ impl GemmBias {
 /// Made by their `widened` ([`Gemm::widened`]), and planned as one of `f16`; all that they say holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Widened<D> {
-    pub(super) of: D,
+    pub(crate) of: D,
 }
 
 /// Types of the elements.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Types {
+pub(crate) struct Types {
     /// Of A and B.
-    pub(super) factors: DType,
+    pub(crate) factors: DType,
     /// Of the bias and C.
-    pub(super) result: DType,
+    pub(crate) result: DType,
 }
 
 impl Types {
     /// One for all.
-    pub(super) fn all(dtype: DType) -> Self {
+    pub(crate) fn all(dtype: DType) -> Self {
         Self { factors: dtype, result: dtype }
     }
 
     /// Factors of f16 for a result of f32.
-    pub(super) const MIXED: Self = Self { factors: DType::F16, result: DType::F32 };
+    pub(crate) const MIXED: Self = Self { factors: DType::F16, result: DType::F32 };
 }
 
 /// Sides of the tiles: `m` x `n` of C, `k` of the inner extent.
@@ -498,7 +506,7 @@ impl Gemm {
     }
 
     /// The shape, for texts.
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("gemm {} x {} x {}", self.m, self.n, self.k)
     }
 
@@ -602,7 +610,13 @@ impl Gemm {
     }
 
     /// The operand that holds a matrix.
-    fn matrix(&self, operand: &'static str, at: Layout, dtype: DType, access: Access) -> Result<Operand> {
+    pub(crate) fn matrix(
+        &self,
+        operand: &'static str,
+        at: Layout,
+        dtype: DType,
+        access: Access,
+    ) -> Result<Operand> {
         Ok(Operand { name: operand, dtype, len: at.span(&self.name(), operand)?, access })
     }
 
@@ -751,11 +765,11 @@ impl Gemm {
     }
 
     /// Elements of a bias.
-    pub(super) fn bias_len(&self) -> usize {
+    pub(crate) fn bias_len(&self) -> usize {
         if self.row_bias { self.m } else { self.n }
     }
 
-    fn cost(&self, types: Types, bias: bool, product: bool) -> Cost {
+    pub(crate) fn cost(&self, types: Types, bias: bool, product: bool) -> Cost {
         let [m, n, k] = [self.m as f64, self.n as f64, if product { self.k as f64 } else { 0.0 }];
         let read_c = if self.beta == 0.0 { 0.0 } else { m * n };
         let any = self.m > 0 && self.n > 0;

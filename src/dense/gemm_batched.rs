@@ -48,6 +48,9 @@ use half::f16;
 /// `register` (tiles of C, those of a product after those of the one before). `auto`, the default, chooses
 /// by shape and device.
 ///
+/// # On CUDA
+/// As [`Gemm`].
+///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length, a stride with which
 /// matrices of `c` would overlap; a shape that the variant does not take; an unknown
@@ -90,7 +93,7 @@ pub struct GemmBatched {
     strides: Option<[usize; 3]>,
     products: Option<u32>,
     thread: [u32; 2],
-    variant: String,
+    pub(crate) variant: String,
 }
 
 /// [`GemmBatched`] with a bias for each column or row of every C: operands `a`, `b`, `bias`, `c`.
@@ -303,7 +306,7 @@ impl GemmBatched {
     }
 
     /// The shape, for texts.
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let Gemm { m, n, k, .. } = self.one;
         format!("gemm-batched {} x {m} x {n} x {k}", self.batch)
     }
@@ -513,7 +516,7 @@ impl GemmBatched {
         ))
     }
 
-    fn cost(&self, places: [Place; 3], types: Types, bias: bool, product: bool) -> Cost {
+    pub(crate) fn cost(&self, places: [Place; 3], types: Types, bias: bool, product: bool) -> Cost {
         let batch = self.batch as f64;
         let [a, b, c] = places.map(|Place { at, .. }| at.rows as f64 * at.cols as f64);
         let times = |place: Place| if place.stride == 0 { batch.min(1.0) } else { batch };

@@ -21,6 +21,8 @@ mod precision;
 mod transpose;
 
 pub use activation::Activation;
+#[cfg(feature = "cuda")]
+pub(crate) use gemm::Types;
 pub(crate) use gemm::register::{Form, Steps, Walked};
 pub use gemm::{Gemm, GemmBias, Widened};
 pub(crate) use gemm::{Layout, Params as GemmParams, Tile, check_operand, dispatch_flop, tiles};

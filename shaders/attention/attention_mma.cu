@@ -1,0 +1,119 @@
+// Attention of each head by the matrix instructions of sm_80: FlashAttention-2's online softmax (Dao, 2023). A block has four
+// warps of 16 queries each. Tiles of keys and values are copied asynchronously into two stages of shared memory while those
+// before are multiplied; scores, weights and sums stay in registers. Heads up to HEAD, 64, 128 or 256.
+#define MMA 1
+#define TRANS_A 0
+#define TRANS_B 1
+#define THREADS 128
+#define QUERIES 64
+#include "cuda/factors.cuh"
+#include "cuda/copy.cuh"
+
+#define PITCH (HEAD + 8) // no bank twice
+#define TILE_BYTES (KEYS * PITCH * 2)
+#include "cuda/softmax.cuh"
+
+// Values, whose keys are the inner extent, lie across it.
+__device__ __forceinline__ void fetch_values(Block &block, unsigned from, int pitch) {
+    const int lane = threadIdx.x % 32;
+    const int line = lane / 8 % 2 * 8 + lane % 8, column = lane / 16 * 8;
+    LDMATRIX(".trans");
+}
+
+// Rows of a head into shared memory, zeros for those beyond the last and for what HEAD is more than their length.
+template <int ROWS>
+__device__ __forceinline__ void copy_rows(unsigned to, const Factor *from, int rows, int length) {
+#pragma unroll
+    for (int i = threadIdx.x; i < ROWS * HEAD / 8; i += THREADS) {
+        const int row = i / (HEAD / 8), col = i % (HEAD / 8) * 8;
+        const bool there = row < rows && col < length;
+        copy_async<16>(to + (row * PITCH + col) * 2, there ? from + (size_t)row * length + col : from, there ? 16 : 0);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+attention_mma(const Factor *q, const Factor *k, const Factor *v, Factor *output, int heads, int kv_heads, int queries, int keys,
+              int head_size, int window, float scale) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    const unsigned q_tile = (unsigned)__cvta_generic_to_shared(shared), k_tiles = q_tile + QUERIES * PITCH * 2,
+                   v_tiles = k_tiles + 2 * TILE_BYTES;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    // The last queries see most where causal: they begin first.
+    const int query = (CAUSAL ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * QUERIES;
+    const int head = blockIdx.y, kv = head / heads * kv_heads + head % heads / (heads / kv_heads);
+    const Range range = visible(query, queries, keys, window);
+    const int row = query + warp * 16 + lane / 4; // and eight further down
+    const float in_twos = scale * 1.4426950408889634f;
+    q += ((size_t)head * queries + query) * head_size;
+    k += (size_t)kv * keys * head_size;
+    v += (size_t)kv * keys * head_size;
+
+    const auto begin = [&](int tile) {
+        const size_t from = (size_t)tile * KEYS * head_size;
+        const int at = (tile - range.first) % 2 * TILE_BYTES, rows = keys - tile * KEYS;
+        copy_rows<KEYS>(k_tiles + at, k + from, rows, head_size);
+        copy_rows<KEYS>(v_tiles + at, v + from, rows, head_size);
+    };
+    Sums sums[HEAD / 16] = {};
+    Softmax softmax;
+    copy_rows<QUERIES>(q_tile, q, queries - query, head_size);
+    if (range.first < range.end) begin(range.first);
+    copy_commit();
+    for (int tile = range.first; tile < range.end; tile++) {
+        if (tile + 1 < range.end) begin(tile + 1);
+        copy_commit();
+        copy_wait<1>();
+        __syncthreads();
+        const unsigned at = (tile - range.first) % 2 * TILE_BYTES;
+        union {
+            Sums blocks[KEYS / 16];
+            float flat[KEYS / 2];
+        } scores = {};
+#pragma unroll
+        for (int i = 0; i < HEAD / 16; i++) {
+            Block a, b;
+            fetch_a(a, q_tile + (warp * 16 * PITCH + i * 16) * 2, PITCH);
+#pragma unroll
+            for (int j = 0; j < KEYS / 16; j++) {
+                fetch_b(b, k_tiles + at + (j * 16 * PITCH + i * 16) * 2, PITCH);
+                multiply(scores.blocks[j], a, b);
+            }
+        }
+        float rescale[2];
+        softmax.weigh(scores.flat, in_twos, tile >= range.inner && tile < range.ragged, tile * KEYS, keys, row + keys - queries,
+                      window, rescale);
+#pragma unroll
+        for (int i = 0; i < HEAD / 16; i++) {
+#pragma unroll
+            for (int e = 0; e < 8; e++) sums[i].x[e] *= rescale[e / 2 % 2];
+        }
+#pragma unroll
+        for (int j = 0; j < KEYS / 16; j++) {
+            Block weights, b;
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                weights.x[e] = two_from_floats(scores.flat[8 * j + 2 * e], scores.flat[8 * j + 2 * e + 1], Factor());
+#pragma unroll
+            for (int i = 0; i < HEAD / 16; i++) {
+                fetch_values(b, v_tiles + at + (j * 16 * PITCH + i * 16) * 2, PITCH);
+                multiply(sums[i], weights, b);
+            }
+        }
+        __syncthreads();
+    }
+
+    const float share[2] = {softmax.share(0), softmax.share(1)};
+    output += (size_t)head * queries * head_size;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int r = row + 8 * half;
+#pragma unroll
+        for (int i = 0; i < HEAD / 8; i++) {
+            const int col = 8 * i + lane % 4 * 2;
+            const float *pair = sums[i / 2].x + i % 2 * 4 + 2 * half;
+            if (r < queries && col < head_size)
+                *reinterpret_cast<unsigned *>(output + (size_t)r * head_size + col) =
+                    two_from_floats(pair[0] * share[half], pair[1] * share[half], Factor());
+        }
+    }
+}

@@ -1,0 +1,48 @@
+// Copies a factor of a matrix product into rows of whole lines along the inner extent: what the copy engine and tensor cores
+// want of one that is transposed, or whose rows start anywhere. FACTOR_TF32: rounded, with SPLIT also what rounding left.
+// A block of 256 copies 64 x 64 elements; TRANSPOSE where the inner extent is not innermost in memory.
+#include "cuda/numbers.cuh"
+
+#if FACTOR_TF32
+typedef float Factor;
+#else
+typedef unsigned short Factor;
+#endif
+
+__device__ __forceinline__ void put(Factor x, Factor *to, Factor *low, unsigned long long at) {
+#if FACTOR_TF32
+    const float large = round_tf32(x);
+    to[at] = large;
+#if SPLIT
+    low[at] = round_tf32(x - large);
+#endif
+#else
+    to[at] = x;
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(256) gemm_pack(
+    const Factor * from, Factor * to, Factor * low, int rows, int inner, unsigned long long ld, unsigned long long stride,
+    unsigned long long ld_to) {
+    const int row = blockIdx.y * 64, col = blockIdx.x * 64;
+    from += blockIdx.z * stride;
+    to += blockIdx.z * ld_to * rows;
+#if SPLIT
+    low += blockIdx.z * ld_to * rows;
+#endif
+    const int x = threadIdx.x % 64, y = threadIdx.x / 64;
+#if TRANSPOSE
+    __shared__ Factor tile[64][65];
+#pragma unroll 16
+    for (int i = y; i < 64; i += 4)
+        if (col + i < inner && row + x < rows) tile[i][x] = from[(col + i) * ld + row + x];
+    __syncthreads();
+#pragma unroll 16
+    for (int i = y; i < 64; i += 4)
+        if (row + i < rows && col + x < inner) put(tile[x][i], to, low, (row + i) * ld_to + col + x);
+#else
+#pragma unroll 16
+    for (int i = y; i < 64; i += 4)
+        if (row + i < rows && col + x < inner) put(from[(row + i) * ld + col + x], to, low, (row + i) * ld_to + col + x);
+#endif
+}

@@ -1,0 +1,289 @@
+//! Products of warpgroups, which Hopper alone has: `shaders/dense/gemm_wgmma.cu`.
+//!
+//! The copy engine wants rows of whole pieces of 16 bytes, and tf32 wants the inner extent innermost: a factor that is not so
+//! is copied to scratch first (`gemm_pack.cu`), as is one that is split.
+
+use super::gemm::Products;
+use crate::cuda::tile::{self, End, Factor};
+use crate::cuda::{
+    Arch, Arg, CudaKernel, CudaProfile, CudaProgram, CudaVariant, Launch, Place as Memory, Swizzle, TensorMap,
+};
+use crate::dense::Place;
+use crate::element::DType;
+use crate::error::{Result, err};
+
+pub(super) const VARIANT: CudaVariant = CudaVariant {
+    name: "wgmma",
+    about: "products of warpgroups on Hopper, from stages of shared memory that the copy engine fills",
+    arch: Arch::Sm90a,
+};
+
+/// Rows of C of a tile.
+const TILE_M: u32 = 128;
+/// Bytes of a row of a factor in a stage.
+const LINE_BYTES: u32 = 128;
+/// Two warpgroups that multiply and one that fetches.
+const THREADS: u32 = 384;
+/// Bytes of shared memory in which sums wait to leave: of eight warps, 16 rows of 40 floats.
+const LEAVING: u32 = 8 * 16 * 40 * 4;
+/// Elements of a side that one block copies.
+const PACKED: usize = 64;
+
+/// How the product is divided.
+struct Form {
+    tile_n: u32,
+    stages: u32,
+    measured: &'static str,
+}
+
+impl Form {
+    fn of(factor: Factor, n: usize) -> Self {
+        let measured = "measured on an H100";
+        match factor {
+            Factor::Split => Self { tile_n: 128, stages: 3, measured },
+            _ if n <= 128 => Self { tile_n: 128, stages: 6, measured },
+            _ => Self { tile_n: 256, stages: 4, measured },
+        }
+    }
+
+    fn shared(&self, factor: Factor) -> u32 {
+        let parts = if factor == Factor::Split { 2 } else { 1 };
+        self.stages * parts * (TILE_M + self.tile_n) * LINE_BYTES + LEAVING
+    }
+
+    /// Elements of the inner extent of a stage.
+    fn tile_k(factor: Factor) -> u32 {
+        LINE_BYTES / factor.size() as u32
+    }
+}
+
+/// How a factor is fetched.
+struct Fetch {
+    /// Of the factor, and of what is left where it is split.
+    maps: [TensorMap; 2],
+    /// Whether rows (of B columns) are innermost.
+    major: bool,
+    /// 0 where all products share the factor.
+    each: u32,
+}
+
+/// Whether it is the fastest, and why.
+pub(super) fn suits(of: &Products<'_>, factor: Factor, profile: &CudaProfile) -> Option<String> {
+    let one = of.one;
+    // On an H100 products of 1024 x 1024 elements are faster with the smaller tiles of `mma`, of 2048 x 2048 with these.
+    let large = one.m >= 64 && one.n >= 64 && one.m * one.n * of.batch >= 3 << 19;
+    let worth =
+        profile.runs(Arch::Sm90a) && factor != Factor::Single && of.has_product() && large && one.k >= 64;
+    (worth && refused(of).is_none()).then(|| "tiles enough for every multiprocessor of Hopper".into())
+}
+
+/// Why it cannot run.
+fn refused(of: &Products<'_>) -> Option<String> {
+    let one = of.one;
+    let tiles = one.m.div_ceil(128).saturating_mul(one.n.div_ceil(128)).saturating_mul(of.batch);
+    if tiles > i32::MAX as usize {
+        return Some(format!("{tiles} tiles are more than it counts to"));
+    }
+    // What is copied takes blocks along the second and third dimension of a grid.
+    let most = 65535;
+    if one.m.max(one.n).div_ceil(PACKED) > most || of.batch > most {
+        return Some(format!("factors of at most {} rows and {most} products are copied", most * PACKED));
+    }
+    None
+}
+
+/// The launches.
+pub(super) fn lower(
+    of: &Products<'_>,
+    program: &mut CudaProgram,
+    factor: Factor,
+    profile: &CudaProfile,
+) -> Result<()> {
+    if let Some(why) = refused(of) {
+        return Err(err!(TooLarge, "{}: the variant `wgmma`: {why}; take `mma`", of.name));
+    }
+    let one = of.one;
+    let form = Form::of(factor, one.n);
+    program.why = format!(
+        "{}; tile {TILE_M} x {} x {} in {} stages, {}",
+        program.why,
+        form.tile_n,
+        Form::tile_k(factor),
+        form.stages,
+        form.measured
+    );
+    let [a, b] = if of.has_product() {
+        [(0, one.m, TILE_M), (1, one.n, form.tile_n)]
+            .map(|(which, rows, tile)| fetch(of, program, factor, which, rows, tile))
+    } else {
+        let nothing = Memory::Scratch(program.scratch(256));
+        [nothing, nothing].map(|of| {
+            let map = boxes(of, DType::F16, false, [8, 1, 1], [16, 16], [64, 1, 1]);
+            Fetch { maps: [map.clone(), map], major: false, each: 0 }
+        })
+    };
+
+    let bias = of.bias_kind();
+    let end = End { result: of.types.result, bias, read_c: one.beta != 0.0, activation: one.activation };
+    let kernel = tile::kernel(&of.name, VARIANT.name, factor, "dense/gemm_wgmma", "gemm_wgmma")?;
+    let kernel = factor.define(CudaKernel { arch: Arch::Sm90a, ..kernel });
+    let kernel = kernel
+        .define("TILE_N", form.tile_n)
+        .define("STAGES", form.stages)
+        .define("A_MAJOR", u32::from(a.major))
+        .define("B_MAJOR", u32::from(b.major));
+    let kernel = program.kernel(end.define(kernel));
+
+    let tiles = (one.m as u64).div_ceil(u64::from(TILE_M))
+        * (one.n as u64).div_ceil(u64::from(form.tile_n))
+        * of.batch as u64;
+    let blocks = tiles.min(u64::from(profile.multiprocessors)) as u32;
+    let [a_map, a_low] = a.maps;
+    let [b_map, b_low] = b.maps;
+    let mut args: Vec<_> = [a_map, b_map, a_low, b_low].map(Arg::Tensor).into();
+    args.push(if of.bias { Arg::Operand(2) } else { Arg::Null });
+    args.push(Arg::Operand(2 + usize::from(of.bias)));
+    args.extend([a.each, b.each, of.batch as u32].map(Arg::U32));
+    args.extend([one.m, one.n, of.inner()].map(|x| Arg::U32(x as u32)));
+    args.extend([Arg::U64(of.places[2].at.ld as u64), Arg::U64(of.places[2].stride as u64)]);
+    args.extend([Arg::F32(of.alpha()), Arg::F32(one.beta)]);
+    let shared = form.shared(factor);
+    program.launches.push(Launch { shared, ..Launch::new(kernel, [blocks, 1, 1], THREADS, args) });
+    Ok(())
+}
+
+/// How factor `which` is fetched, of which the result has `rows`; a copy of it, if it must be copied, is launched.
+fn fetch(
+    of: &Products<'_>,
+    program: &mut CudaProgram,
+    factor: Factor,
+    which: usize,
+    rows: usize,
+    tile: u32,
+) -> Fetch {
+    let Place { at, stride, .. } = of.places[which];
+    let lines = of.lines(which, factor);
+    let (k, size) = (of.inner(), factor.size());
+    let products = if stride == 0 { 1 } else { of.batch };
+    let dtype = of.types.factors;
+    let [inner, outer] = if lines.along_k { [k, rows] } else { [rows, k] };
+    let rounds = factor == Factor::Tf32;
+    if lines.unit == 16 && factor != Factor::Split && (lines.along_k || size == 2) {
+        let side =
+            if lines.along_k { [Form::tile_k(factor), tile, 1] } else { [64, Form::tile_k(factor), 1] };
+        let strides = [at.ld * size, (if products == 1 { at.ld * outer } else { stride }) * size];
+        let map = boxes(Memory::Operand(which), dtype, rounds, [inner, outer, products], strides, side);
+        return Fetch { maps: [map.clone(), map], major: !lines.along_k, each: u32::from(products > 1) };
+    }
+
+    let ld = k.next_multiple_of(16 / size);
+    let bytes = (products * rows * ld * size) as u64;
+    let copy = program.scratch(bytes);
+    let low = if factor == Factor::Split { program.scratch(bytes) } else { copy };
+    let kernel = factor.define(CudaKernel::new("dense/gemm_pack", "gemm_pack", factor.arch()));
+    let kernel = program.kernel(kernel.define("TRANSPOSE", u32::from(!lines.along_k)));
+    let mut args = vec![Arg::Operand(which), Arg::Scratch(copy), Arg::Scratch(low)];
+    args.extend([rows, k].map(|x| Arg::U32(x as u32)));
+    args.extend([at.ld, stride, ld].map(|x| Arg::U64(x as u64)));
+    let grid = [k.div_ceil(PACKED), rows.div_ceil(PACKED), products].map(|x| x as u32);
+    program.launches.push(Launch::new(kernel, grid, 256, args));
+    let why = match factor {
+        Factor::Split => "is split",
+        _ if lines.along_k || size == 2 => "is copied into rows of whole pieces of 16 bytes",
+        _ => "is transposed",
+    };
+    program.why = format!("{}; {} {why} first", program.why, ["A", "B"][which]);
+    let maps = [copy, low].map(|area| {
+        let strides = [ld * size, ld * rows * size];
+        boxes(
+            Memory::Scratch(area),
+            dtype,
+            false,
+            [k, rows, products],
+            strides,
+            [Form::tile_k(factor), tile, 1],
+        )
+    });
+    Fetch { maps, major: false, each: u32::from(products > 1) }
+}
+
+fn boxes(
+    of: Memory,
+    dtype: DType,
+    rounds: bool,
+    dims: [usize; 3],
+    strides: [usize; 2],
+    side: [u32; 3],
+) -> TensorMap {
+    TensorMap {
+        of,
+        offset: 0,
+        dtype,
+        rounds_to_tf32: rounds,
+        dims: dims.map(|d| d as u64).into(),
+        strides: strides.map(|s| s as u64).into(),
+        box_dims: side.into(),
+        swizzle: Swizzle::B128,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cuda::{Arg, CudaOp, CudaProfile, CudaProgram, Place, TensorMap};
+    use crate::dense::{Gemm, GemmBatched, Precision};
+    use half::f16;
+
+    fn maps(program: &CudaProgram) -> Vec<TensorMap> {
+        let args = program.launches.last().unwrap().args.iter();
+        args.filter_map(|arg| if let Arg::Tensor(map) = arg { Some(map.clone()) } else { None }).collect()
+    }
+
+    #[test]
+    fn large_products_take_it_on_hopper_alone() {
+        let variant = |m, n, k, profile: &CudaProfile| {
+            CudaOp::<f16>::lower(&Gemm::new(m, n, k), profile).unwrap().variant
+        };
+        let h100 = CudaProfile::h100();
+        assert_eq!(variant(4096, 4096, 4096, &h100), "wgmma");
+        assert_eq!(variant(512, 512, 4096, &h100), "mma");
+        assert_eq!(variant(4096, 4096, 0, &h100), "mma");
+        assert_eq!(variant(16384, 16, 4096, &h100), "mma");
+        assert_eq!(variant(4096, 4096, 4096, &CudaProfile::sm(80)), "mma");
+        let strict = CudaOp::<f32>::lower(&Gemm::new(4096, 4096, 4096), &h100).unwrap();
+        assert_eq!(strict.variant, "fma");
+    }
+
+    #[test]
+    fn factors_that_the_copy_engine_cannot_take_are_copied() {
+        let h100 = CudaProfile::h100();
+        let launches = |gemm: Gemm| {
+            let program = CudaOp::<f16>::lower(&gemm.variant("wgmma"), &h100).unwrap();
+            program.check(&h100).unwrap();
+            (program.launches.len(), maps(&program)[0].of, program.scratch.len())
+        };
+        assert_eq!(launches(Gemm::new(200, 304, 96)), (1, Place::Operand(0), 0));
+        assert_eq!(launches(Gemm::new(200, 304, 96).trans_a(true).trans_b(true)), (1, Place::Operand(0), 0));
+        assert_eq!(launches(Gemm::new(200, 304, 97)), (2, Place::Scratch(0), 1));
+        assert_eq!(launches(Gemm::new(200, 304, 0)), (1, Place::Scratch(0), 1));
+
+        let single = |precision, trans_b| {
+            let gemm = Gemm::new(256, 256, 256).trans_b(trans_b).precision(precision).variant("wgmma");
+            let program = CudaOp::<f32>::lower(&gemm, &h100).unwrap();
+            program.check(&h100).unwrap();
+            (program.launches.len(), maps(&program)[0].rounds_to_tf32)
+        };
+        assert_eq!(single(Precision::Tensor, true), (1, true));
+        assert_eq!(single(Precision::Tensor, false), (2, true));
+        assert_eq!(single(Precision::Split, true), (3, false));
+    }
+
+    #[test]
+    fn a_factor_that_all_products_share_is_one() {
+        let batch = GemmBatched::new(7, 128, 256, 64).strides(128 * 64, 0, 128 * 256).variant("wgmma");
+        let program = CudaOp::<f16>::lower(&batch, &CudaProfile::h100()).unwrap();
+        program.check(&CudaProfile::h100()).unwrap();
+        let maps = maps(&program);
+        assert_eq!((maps[0].dims[2], maps[1].dims[2]), (7, 1));
+        assert_eq!(program.launches[0].grid, [7, 1, 1]);
+    }
+}
