@@ -99,6 +99,8 @@
 pub mod analysis;
 pub mod attention;
 pub mod conv;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod dense;
 mod element;
 pub mod elementwise;

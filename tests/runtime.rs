@@ -7,6 +7,8 @@ mod loss;
 mod memory;
 mod programs;
 mod recording;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod shared;
 mod threads;
 mod timing;
 

@@ -1,0 +1,3 @@
+//! probe
+#[allow(missing_docs)]
+pub mod interop;
