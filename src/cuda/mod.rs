@@ -1,3 +1,31 @@
-//! probe
-#[allow(missing_docs)]
-pub mod interop;
+//! The executor on CUDA, for NVIDIA's cards, behind the feature `cuda`.
+//!
+//! Its kernels are CUDA C++ files under `shaders/`, beside their WGSL twins. An op that has one implements [`CudaOp`]:
+//! descriptor and [`CudaProfile`] make a [`CudaProgram`], plain data that is tested without a device.
+
+mod buffer;
+mod device;
+mod executable;
+#[cfg(target_os = "linux")]
+mod interop;
+mod nvrtc;
+mod program;
+mod source;
+mod stream;
+
+pub use buffer::{CudaBuffer, CudaSlice, PinnedBuffer, PinnedSlice, RawCudaSlice};
+pub use device::{CudaFilter, CudaGpu, CudaOptions, KernelCache};
+pub use executable::CudaExecutable;
+#[cfg(target_os = "linux")]
+pub use interop::{Bridge, Order};
+pub use nvrtc::Nvrtc;
+
+pub use program::{
+    Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, Launch, Place, Swizzle, TensorMap,
+};
+pub use stream::{CudaEvent, CudaStream};
+
+/// Names of all embedded CUDA C++ files under `shaders/`: `primitives/scan_grid.cu`, `cuda/barrier.cuh`.
+pub fn sources() -> impl Iterator<Item = &'static str> {
+    source::names()
+}

@@ -33,8 +33,9 @@ pub use recorder::{Encoder, Recorder};
 pub(crate) use shared::Timeline;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub use shared::{DeviceIdentity, ExportedMemory};
-pub use timer::{Clock, Measurement, Timing};
 pub use transfer::Readback;
+
+pub use crate::program::{Clock, Measurement, Timing};
 
 use crate::error::{Error, ErrorKind, Result, err};
 use crate::program::{Ceilings, DeviceProfile};

@@ -487,8 +487,7 @@ impl Drop for Timeline {
         const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
         // SAFETY: the handle is not destroyed here.
         if let Some(queue) = unsafe { self.gpu.inner.queue.as_hal::<Vulkan>() } {
-            queue.remove_wait_semaphore(self.raw);
-            queue.remove_signal_semaphore(self.raw);
+            while queue.remove_wait_semaphore(self.raw) || queue.remove_signal_semaphore(self.raw) {}
         }
         if self.gpu.wait_timeout(PATIENCE).is_ok()
             && let Ok(driver) = Driver::of(&self.gpu, "dropping a shared semaphore")
