@@ -140,7 +140,8 @@ impl Semaphore {
         let mut value = lock(&self.value);
         *value += 1;
         self.wgpu.signal(*value)?;
-        let mut wait = sys::CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
+        // SAFETY: a structure of numbers, of which all but the value are to be zero.
+        let mut wait: sys::CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS = unsafe { std::mem::zeroed() };
         wait.params.fence.value = *value;
         // SAFETY: semaphore and stream live; the signal is under way.
         self.cuda.call("waiting for wgpu", || unsafe {
@@ -152,7 +153,8 @@ impl Semaphore {
     fn to_wgpu(&self, stream: &CudaStream) -> Result<()> {
         let mut value = lock(&self.value);
         *value += 1;
-        let mut signal = sys::CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
+        // SAFETY: a structure of numbers, of which all but the value are to be zero.
+        let mut signal: sys::CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS = unsafe { std::mem::zeroed() };
         signal.params.fence.value = *value;
         // SAFETY: semaphore and stream live.
         self.cuda.call("signalling wgpu", || unsafe {
