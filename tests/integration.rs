@@ -20,6 +20,11 @@ mod conv {
     mod conv_transpose;
     mod layers;
 }
+#[cfg(feature = "cuda")]
+mod cuda {
+    #[cfg(target_os = "linux")]
+    mod interop;
+}
 mod dense {
     mod gemm;
     mod gemm_batched;

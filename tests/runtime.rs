@@ -80,6 +80,12 @@ impl Caller {
     }
 }
 
+/// A second device on the first adapter, as a program opens its own.
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+pub(crate) fn callers_gpu() -> Option<Gpu> {
+    Caller::new(wgpu::Limits::default()).map(|caller| caller.gpu())
+}
+
 /// Fails, rather than hangs, if `work` takes longer than it ever should.
 fn in_time<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     let (sender, receiver) = mpsc::channel();

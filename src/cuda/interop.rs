@@ -15,11 +15,7 @@ use std::sync::Mutex;
 impl CudaProfile {
     /// Which piece of hardware this is.
     pub fn identity(&self) -> DeviceIdentity {
-        DeviceIdentity {
-            name: self.name.clone(),
-            pci_bus_id: self.pci_bus_id.clone(),
-            uuid: self.uuid,
-        }
+        DeviceIdentity { name: self.name.clone(), pci_bus_id: self.pci_bus_id.clone(), uuid: self.uuid }
     }
 }
 
@@ -167,9 +163,9 @@ impl Semaphore {
 impl Drop for Semaphore {
     fn drop(&mut self) {
         // SAFETY: opened by `new` and closed once; the bridge has waited for its stream.
-        let _ = self.cuda.call("closing a semaphore of wgpu", || unsafe {
-            sys::cuDestroyExternalSemaphore(self.handle)
-        });
+        let _ = self
+            .cuda
+            .call("closing a semaphore of wgpu", || unsafe { sys::cuDestroyExternalSemaphore(self.handle) });
     }
 }
 

@@ -281,7 +281,8 @@ impl Gpu {
             memory_hints: wgpu::MemoryHints::Performance,
             trace: wgpu::Trace::Off,
         };
-        let (device, queue) = open(adapter, &desc).await.map_err(|e| err!(Validation, "opening {name}: {e}"))?;
+        let (device, queue) =
+            open(adapter, &desc).await.map_err(|e| err!(Validation, "opening {name}: {e}"))?;
         let shapes =
             if options.webgpu_defaults { Vec::new() } else { adapter.cooperative_matrix_properties() };
         let profile = profile(&adapter.get_info(), features, &limits, &shapes);

@@ -109,9 +109,10 @@ fn vulkan_error(doing: &str, result: vk::Result) -> Error {
         vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
             (ErrorKind::OutOfMemory, "; free buffers, call Gpu::trim, or work in smaller pieces")
         }
-        vk::Result::ERROR_TOO_MANY_OBJECTS => {
-            (ErrorKind::OutOfMemory, "; each shared buffer is an allocation of its own: share fewer, larger ones")
-        }
+        vk::Result::ERROR_TOO_MANY_OBJECTS => (
+            ErrorKind::OutOfMemory,
+            "; each shared buffer is an allocation of its own: share fewer, larger ones",
+        ),
         vk::Result::ERROR_DEVICE_LOST => (ErrorKind::DeviceLost, "; open a new Gpu"),
         _ => (ErrorKind::Validation, ""),
     };
@@ -333,9 +334,9 @@ impl Driver<'_> {
             mapped_at_creation: false,
         };
         // SAFETY: made by this device with the usages of `desc`, not empty; `alloc_shared` clears it before it is used.
-        let buffer = self.gpu.scoped(&op, || unsafe {
-            self.gpu.inner.device.create_buffer_from_hal::<Vulkan>(hal, &desc)
-        })?;
+        let buffer = self
+            .gpu
+            .scoped(&op, || unsafe { self.gpu.inner.device.create_buffer_from_hal::<Vulkan>(hal, &desc) })?;
         let raw = Raw { size: bytes, buffer, id: unique() };
         Ok(self.gpu.shared_memory(raw, Exportable { fd, allocation_bytes, buffer_bytes: bytes }))
     }
@@ -373,9 +374,7 @@ impl Driver<'_> {
         let exporter = khr::external_memory_fd::Device::new(&self.instance, &self.device);
         // SAFETY: memory and buffer belong together and nothing is bound yet; the memory was allocated for export.
         let fd = unsafe {
-            self.device
-                .bind_buffer_memory(buffer, memory, 0)
-                .and_then(|()| exporter.get_memory_fd(&get))
+            self.device.bind_buffer_memory(buffer, memory, 0).and_then(|()| exporter.get_memory_fd(&get))
         };
         match fd {
             // SAFETY: a new descriptor that is ours to close.
@@ -414,14 +413,20 @@ impl Timeline {
         )?;
         let mut timeline = vk::PhysicalDeviceTimelineSemaphoreFeatures::default();
         let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut timeline);
-        let mut kind =
-            vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE).initial_value(0);
-        let info = vk::PhysicalDeviceExternalSemaphoreInfo::default().handle_type(HANDLE).push_next(&mut kind);
+        let mut kind = vk::SemaphoreTypeCreateInfo::default()
+            .semaphore_type(vk::SemaphoreType::TIMELINE)
+            .initial_value(0);
+        let info =
+            vk::PhysicalDeviceExternalSemaphoreInfo::default().handle_type(HANDLE).push_next(&mut kind);
         let mut able = vk::ExternalSemaphoreProperties::default();
         // SAFETY: Vulkan 1.1 has the calls; the structures live here.
         unsafe {
             driver.instance.get_physical_device_features2(driver.physical, &mut features);
-            driver.instance.get_physical_device_external_semaphore_properties(driver.physical, &info, &mut able);
+            driver.instance.get_physical_device_external_semaphore_properties(
+                driver.physical,
+                &info,
+                &mut able,
+            );
         }
         let exportable =
             able.external_semaphore_features.contains(vk::ExternalSemaphoreFeatureFlags::EXPORTABLE);
@@ -434,8 +439,9 @@ impl Timeline {
                 gpu.profile().driver
             ));
         }
-        let mut kind =
-            vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE).initial_value(0);
+        let mut kind = vk::SemaphoreTypeCreateInfo::default()
+            .semaphore_type(vk::SemaphoreType::TIMELINE)
+            .initial_value(0);
         let mut export = vk::ExportSemaphoreCreateInfo::default().handle_types(HANDLE);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind).push_next(&mut export);
         // SAFETY: extension and feature are there, and the structures live here.
