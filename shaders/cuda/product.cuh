@@ -19,6 +19,7 @@ constexpr int PART_M = TILE_M / WARPS_M;
 constexpr int PART_N = TILE_N / WARPS_N;
 constexpr int BLOCKS_M = PART_M / 16;
 constexpr int BLOCKS_N = PART_N / 16;
+constexpr int BLOCKS_K = TILE_K / BLOCK_K;
 constexpr int BYTES_A = LINES_A * PITCH_A * sizeof(Factor);
 constexpr int BYTES_B = LINES_B * PITCH_B * sizeof(Factor);
 constexpr int BYTES_STAGE = BYTES_A + BYTES_B;
@@ -26,7 +27,7 @@ constexpr int BYTES_STAGE = BYTES_A + BYTES_B;
 constexpr int PITCH_END = PART_N + 8;
 constexpr int BYTES_END = 16 * PITCH_END * sizeof(float);
 
-static_assert(TILE_K % BLOCK_K == 0 && PART_M % 16 == 0 && PART_N % 16 == 0, "whole blocks");
+static_assert(TILE_K % (2 * BLOCK_K) == 0 && PART_M % 16 == 0 && PART_N % 16 == 0, "whole blocks");
 static_assert(THREADS / 32 * BYTES_END <= STAGES * BYTES_STAGE, "the end fits where the tiles were");
 
 extern __shared__ __align__(128) unsigned char shared_memory[];
@@ -37,16 +38,17 @@ __device__ __forceinline__ unsigned shared_address() {
     return at;
 }
 
-// Multiplies one stage.
-__device__ __forceinline__ void multiply_stage(Sums (&sums)[BLOCKS_M][BLOCKS_N], unsigned stage) {
-    const int warp = threadIdx.x / 32;
-    const int row = warp / WARPS_N * PART_M;
-    const int col = warp % WARPS_N * PART_N;
-    const unsigned from_a = stage + (TRANS_A ? row : row * PITCH_A) * sizeof(Factor);
-    const unsigned from_b = stage + BYTES_A + (TRANS_B ? col * PITCH_B : col) * sizeof(Factor);
-#pragma unroll
-    for (int k = 0; k < TILE_K; k += BLOCK_K) {
-        Part a[BLOCKS_M], b[BLOCKS_N];
+// What a warp multiplies in one go: its blocks of both factors for BLOCK_K steps of k.
+struct Parts {
+    Part a[BLOCKS_M];
+    Part b[BLOCKS_N];
+
+    __device__ __forceinline__ void load(unsigned stage, int k) {
+        const int warp = threadIdx.x / 32;
+        const int row = warp / WARPS_N * PART_M;
+        const int col = warp % WARPS_N * PART_N;
+        const unsigned from_a = stage + (TRANS_A ? row : row * PITCH_A) * sizeof(Factor);
+        const unsigned from_b = stage + BYTES_A + (TRANS_B ? col * PITCH_B : col) * sizeof(Factor);
 #pragma unroll
         for (int i = 0; i < BLOCKS_M; i++) {
             const int at = TRANS_A ? k * PITCH_A + i * 16 : i * 16 * PITCH_A + k;
@@ -57,15 +59,20 @@ __device__ __forceinline__ void multiply_stage(Sums (&sums)[BLOCKS_M][BLOCKS_N],
             const int at = TRANS_B ? j * 16 * PITCH_B + k : k * PITCH_B + j * 16;
             load_b(b[j], from_b + at * sizeof(Factor), PITCH_B);
         }
+    }
+
+    __device__ __forceinline__ void multiply_into(Sums (&sums)[BLOCKS_M][BLOCKS_N]) const {
 #pragma unroll
         for (int i = 0; i < BLOCKS_M; i++) {
 #pragma unroll
             for (int j = 0; j < BLOCKS_N; j++) {
-                add_product(sums[i][j], a[i], b[j]);
+                // There and back again: the next product has a block in common with the last.
+                const int column = i % 2 ? BLOCKS_N - 1 - j : j;
+                add_product(sums[i][column], a[i], b[column]);
             }
         }
     }
-}
+};
 
 // Sums over k. `m` and `n` are the rows and columns from the first of the tile on that there are, at most the tile's.
 template <typename CopyA, typename CopyB, typename Source>
@@ -82,23 +89,36 @@ __device__ __forceinline__ void sum_products(Sums (&sums)[BLOCKS_M][BLOCKS_N], C
         }
         copy_commit();
     }
+    copy_wait<STAGES - 2>();
+    __syncthreads();
+    // Blocks are loaded while those before them are multiplied.
+    Parts parts[2];
+    parts[0].load(shared, 0);
     int slot = 0;
+#pragma unroll 1
     for (int step = 0; step < steps; step++) {
-        copy_wait<STAGES - 2>();
-        __syncthreads();
         const int next = step + STAGES - 1;
-        const int free = slot == 0 ? STAGES - 1 : slot - 1;
-        const unsigned to = shared + free * BYTES_STAGE;
-        if (next < steps) {
-            source.begin(a, b, to, to + BYTES_A, next * TILE_K);
+        const unsigned to = shared + (slot == 0 ? STAGES - 1 : slot - 1) * BYTES_STAGE;
+#pragma unroll
+        for (int block = 0; block < BLOCKS_K; block++) {
+            if (block == BLOCKS_K - 1) {
+                if (next < steps) {
+                    a.end(to);
+                    b.end(to + BYTES_A);
+                }
+                copy_wait<STAGES - 2>();
+                __syncthreads();
+                slot = slot == STAGES - 1 ? 0 : slot + 1;
+            }
+            parts[(block + 1) % 2].load(shared + slot * BYTES_STAGE, (block + 1) % BLOCKS_K * BLOCK_K);
+            if (block == 0) {
+                if (next < steps) {
+                    source.begin(a, b, to, to + BYTES_A, next * TILE_K);
+                }
+                copy_commit();
+            }
+            parts[block % 2].multiply_into(sums);
         }
-        copy_commit();
-        multiply_stage(sums, shared + slot * BYTES_STAGE);
-        if (next < steps) {
-            a.end(to);
-            b.end(to + BYTES_A);
-        }
-        slot = slot == STAGES - 1 ? 0 : slot + 1;
     }
     copy_wait<0>();
     __syncthreads();

@@ -4,6 +4,7 @@
 //! descriptor and [`CudaProfile`] make a [`CudaProgram`], plain data that is tested without a device.
 
 mod buffer;
+mod dense;
 mod device;
 mod executable;
 #[cfg(target_os = "linux")]
@@ -12,6 +13,8 @@ mod nvrtc;
 mod program;
 mod source;
 mod stream;
+mod tile;
+mod variant;
 
 pub use buffer::{CudaBuffer, CudaSlice, PinnedBuffer, PinnedSlice, RawCudaSlice};
 pub use device::{CudaFilter, CudaGpu, CudaOptions, KernelCache};
@@ -24,6 +27,7 @@ pub use program::{
     Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, Launch, Place, Swizzle, TensorMap,
 };
 pub use stream::{CudaEvent, CudaStream};
+pub use variant::CudaVariant;
 
 /// Names of all embedded CUDA C++ files under `shaders/`: `primitives/scan_grid.cu`, `cuda/barrier.cuh`.
 pub fn sources() -> impl Iterator<Item = &'static str> {
