@@ -39,11 +39,11 @@ mod interop {
     use half::f16;
     use std::process::ExitCode;
     use std::time::{Duration, Instant};
-    use tilework::cuda::{Bridge, CudaBuffer, CudaGpu, CudaOptions, CudaPlan, CudaStream, Order};
+    use tilework::cuda::{Bridge, CudaBuffer, CudaGpu, CudaOptions, CudaStream, Order};
     use tilework::gpu::{AdapterFilter, OwnKernel};
     use tilework::prelude::*;
     use tilework::program::Grid;
-    use tilework::{Element, ErrorKind, Result};
+    use tilework::{CudaPlan, Element, ErrorKind, Result};
 
     const FILL: &str = "\
 // Numbers that look random and have an exact product: see `small` in the example.

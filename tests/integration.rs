@@ -24,6 +24,10 @@ mod conv {
 mod cuda {
     #[cfg(target_os = "linux")]
     mod interop;
+    mod kernels;
+    mod runtime;
+    mod scan;
+    mod zip;
 }
 mod dense {
     mod gemm;

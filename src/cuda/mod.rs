@@ -6,10 +6,12 @@
 mod buffer;
 mod dense;
 mod device;
+mod elementwise;
 mod executable;
 #[cfg(target_os = "linux")]
 mod interop;
 mod nvrtc;
+mod primitives;
 mod program;
 mod source;
 mod stream;
@@ -29,7 +31,20 @@ pub use program::{
 pub use stream::{CudaEvent, CudaStream};
 pub use variant::CudaVariant;
 
+use crate::error::Result;
+
 /// Names of all embedded CUDA C++ files under `shaders/`: `primitives/scan_grid.cu`, `cuda/barrier.cuh`.
 pub fn sources() -> impl Iterator<Item = &'static str> {
     source::names()
+}
+
+/// Programs that together reach every kernel in every form that such a device has: what a test compiles.
+///
+/// # Errors
+/// None, unless a sample is not what its op takes.
+pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
+    let families: [fn(&CudaProfile) -> Result<Vec<CudaProgram>>; 2] =
+        [elementwise::samples, primitives::samples];
+    let programs = families.iter().map(|family| family(profile)).collect::<Result<Vec<_>>>()?;
+    Ok(programs.into_iter().flatten().collect())
 }
