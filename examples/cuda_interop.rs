@@ -302,10 +302,11 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
         let options = GpuOptions { adapter: arguments.adapter.clone(), ..Default::default() };
         let gpu = pollster::block_on(Gpu::request(options))?;
         println!("wgpu: {} through {}", gpu.profile().name, gpu.profile().backend);
+        let fill = gpu.kernel("fill.wgsl", FILL, "fill")?;
         let cuda =
             if arguments.copy { CudaGpu::new()? } else { CudaGpu::beside(&gpu, CudaOptions::default())? };
         println!("CUDA: {}", cuda.profile().identity());
-        let (stream, fill) = (cuda.stream()?, gpu.kernel("fill.wgsl", FILL, "fill")?);
+        let stream = cuda.stream()?;
         let both = Both { gpu, cuda, stream, fill };
 
         let mut ways = vec![Way::Copied];

@@ -215,7 +215,8 @@ impl Gpu {
     /// Allocates `n` elements, all zero, in memory that another interface to the card can open: see
     /// [`Buffer::export`]. All ops take the buffer as any other.
     ///
-    /// Each is an allocation of its own, and holds a file descriptor: drivers allow some thousands. `n` is at least 1.
+    /// Each is an allocation of its own, and holds a file descriptor: drivers allow some thousands of the one, systems
+    /// often about a thousand of the other. `n` is at least 1. Linux only, with the feature `cuda`.
     ///
     /// ```no_run
     /// use tilework::prelude::*;

@@ -1,20 +1,20 @@
 //! Memory and order shared between wgpu and CUDA: refusals anywhere, round trips where there is a card.
 
-use crate::support::devices;
-use tilework::cuda::{Bridge, CudaGpu, CudaOptions, Nvrtc, Order};
+use crate::support::{self, devices};
+use tilework::cuda::{Bridge, CudaGpu, CudaOptions, Order};
 use tilework::gpu::Backend;
 use tilework::prelude::*;
 use tilework::{ErrorKind, Gpu, GpuOptions};
 
 /// A device of wgpu and one of CUDA that are the same card.
 fn card() -> Option<(Gpu, CudaGpu)> {
+    support::cuda::cuda()?;
     let found = devices().iter().filter(|d| d.gpu.profile().backend == "vulkan").find_map(|d| {
         let cuda = CudaGpu::beside(&d.gpu, CudaOptions::default()).ok()?;
         Some((d.gpu.clone(), cuda))
     });
-    if let (None, _) | (_, Err(_)) = (&found, Nvrtc::find(None)) {
-        eprintln!("skipped: wgpu and CUDA have no card in common here, or NVRTC is missing");
-        return None;
+    if found.is_none() {
+        eprintln!("skipped: wgpu has no card of CUDA open here");
     }
     found
 }
