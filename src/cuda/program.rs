@@ -155,7 +155,7 @@ impl CudaKernel {
         Self { source, entry, defines: Vec::new(), arch }
     }
 
-    /// Adds a macro.
+    /// Adds a macro. Its name is a word in capitals: NVRTC's own headers, which come after, use `T` and the like.
     #[must_use]
     pub fn define(mut self, name: &'static str, value: impl ToString) -> Self {
         self.defines.push((name, value.to_string()));
