@@ -22,6 +22,8 @@ mod conv {
 }
 #[cfg(feature = "cuda")]
 mod cuda {
+    mod conv;
+    mod gemm;
     #[cfg(target_os = "linux")]
     mod interop;
     mod kernels;
