@@ -126,7 +126,6 @@ struct Driver<'g> {
     instance: ash::Instance,
     device: ash::Device,
     extensions: Vec<&'static CStr>,
-    family: u32,
 }
 
 impl<'g> Driver<'g> {
@@ -149,7 +148,6 @@ impl<'g> Driver<'g> {
             instance: shared.raw_instance().clone(),
             device: hal.raw_device().clone(),
             extensions: hal.enabled_device_extensions().to_vec(),
-            family: hal.queue_family_index(),
         };
         // SAFETY: a query about a handle that lives.
         let properties = unsafe { driver.instance.get_physical_device_properties(driver.physical) };
@@ -313,19 +311,17 @@ impl Driver<'_> {
             .size(bytes)
             .usage(usage)
             .sharing_mode(vk::SharingMode::EXCLUSIVE)
-            .queue_family_indices(std::slice::from_ref(&self.family))
             .push_next(&mut external);
         // SAFETY: the extension is enabled and all structures live here.
         let buffer = unsafe { self.device.create_buffer(&info, None) }.map_err(|e| vulkan_error(&op, e))?;
-        let memory = match self.bind(buffer, HANDLE) {
-            Ok(memory) => memory,
+        let (memory, allocation_bytes, fd) = match self.bind(buffer, HANDLE) {
+            Ok(bound) => bound,
             Err(e) => {
                 // SAFETY: created above and used by nobody.
                 unsafe { self.device.destroy_buffer(buffer, None) };
                 return Err(vulkan_error(&op, e));
             }
         };
-        let (memory, allocation_bytes, fd) = memory;
         // SAFETY: the buffer and its memory were made here by the same device, and are wgpu's from now on.
         let hal = unsafe { wgpu::hal::vulkan::Buffer::from_raw_managed(buffer, memory, 0, allocation_bytes) };
         let desc = wgpu::BufferDescriptor {
