@@ -220,18 +220,46 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
             }
         }
 
+        /// Fills `x` by wgpu and sums it into `y` by CUDA, for wgpu to read.
+        fn sum_once(
+            &self,
+            way: &Way,
+            scan: &CudaPlan<SumOperands>,
+            x: &Pair<u32>,
+            y: &Pair<u32>,
+        ) -> Result<()> {
+            self.fill(&x.wgpu, 7)?;
+            self.call(
+                way,
+                &|| x.cuda.copy_from_wgpu(&x.wgpu),
+                &|| scan.run(&self.stream, &x.cuda, &y.cuda),
+                &|| y.cuda.copy_to_wgpu(&y.wgpu),
+            )
+        }
+
+        /// What there is to know besides: the price of handing over, and whether CUDA is slower on memory of wgpu.
+        fn prices(&self, ways: &[Way], scan: &CudaPlan<SumOperands>, n: usize) -> Result<()> {
+            let one = Scan::new(Sum, 1).plan::<u32>(&self.cuda)?;
+            for way in ways {
+                let (x, y) = (self.pair::<u32>(way, 1)?, self.pair::<u32>(way, 1)?);
+                let turn = self.time(&|| self.sum_once(way, &one, &x, &y))?;
+                println!("one element, there and back, {}: {:.1} us", way.name(), turn * 1e6);
+            }
+            for (way, memory) in
+                ways.iter().take(1).zip(["memory of wgpu"]).chain([(&Way::Copied, "memory of its own")])
+            {
+                let (x, y) = (self.pair::<u32>(way, n)?, self.pair::<u32>(way, n)?);
+                let runs = self.stream.measure(9, |stream| scan.run(stream, &x.cuda, &y.cuda))?;
+                let rate = 8.0 * n as f64 / runs.median() * 1e-9;
+                println!("CUDA's kernel alone on {memory}: {:.1} us, {rate:.1} GB/s", runs.median() * 1e6);
+            }
+            Ok(())
+        }
+
         /// Prefix sums. Whether they are right.
         fn sums(&self, way: &Way, scan: &CudaPlan<SumOperands>, n: usize) -> Result<bool> {
             let (x, y) = (self.pair::<u32>(way, n)?, self.pair::<u32>(way, n)?);
-            let round = || {
-                self.fill(&x.wgpu, 7)?;
-                self.call(
-                    way,
-                    &|| x.cuda.copy_from_wgpu(&x.wgpu),
-                    &|| scan.run(&self.stream, &x.cuda, &y.cuda),
-                    &|| y.cuda.copy_to_wgpu(&y.wgpu),
-                )
-            };
+            let round = || self.sum_once(way, scan, &x, &y);
             round()?;
             let got = y.wgpu.read()?;
             let mut sum = 0u32;
@@ -327,6 +355,9 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
         println!("prefix sums of {n} elements, filled by wgpu, summed by CUDA ({}):", scan.report().variant);
         for way in &ways {
             right &= both.sums(way, &scan, n)?;
+        }
+        if !arguments.copy {
+            both.prices(&ways, &scan, n)?;
         }
         let n = arguments.size;
         let gemm = Gemm::new(n, n, n).widened().plan::<f16>(&both.cuda)?;

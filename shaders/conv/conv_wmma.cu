@@ -77,7 +77,7 @@ struct CopyWindows {
             const Factor *from = of.x + (there ? at[i] + offset : 0);
             if (TILE_N % STEP == 0 || line + i * STEP < TILE_N) {
                 if (HAS_ASYNC) {
-                    copy_async<16>(place + i * STEP * PITCH_B * (int)sizeof(Factor), from, there ? 16 : 0);
+                    copy_async<16>(place + i * STEP * PITCH_B * (int)sizeof(Factor), from, there);
                 } else {
                     held[i] = there ? *reinterpret_cast<const uint4 *>(from) : make_uint4(0, 0, 0, 0);
                 }
@@ -165,7 +165,7 @@ conv_wmma(const Factor *w, const Factor *x, const Element *bias, Element *output
     left.m = filters - place.row;
     left.k = cells_h * cells_w * group_channels;
     const size_t filter = (size_t)group * filters + place.row;
-    Copy<TILE_M, TILE_K, PITCH_A, 16> copy_a(w + filter * left.k, left.k);
+    Copy<TILE_M, TILE_K, PITCH_A, 16, false> copy_a(w + filter * left.k, left.k);
     CopyWindows copy_b(windows, group * group_channels, place.col);
     SumsOfWarp sums = {};
     sum_products(sums, left.k, copy_a, copy_b, left);
