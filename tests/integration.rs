@@ -24,6 +24,8 @@ mod conv {
 mod cuda {
     mod conv;
     mod gemm;
+    #[cfg(target_os = "linux")]
+    mod interop;
     mod kernels;
     mod runtime;
     mod scan;
