@@ -25,6 +25,8 @@ mod cuda {
     mod attention;
     mod conv;
     mod gemm;
+    #[cfg(target_os = "linux")]
+    mod interop;
     mod kernels;
     mod runtime;
     mod scan;

@@ -7,6 +7,8 @@ mod loss;
 mod memory;
 mod programs;
 mod recording;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod shared;
 mod threads;
 mod timing;
 
@@ -76,6 +78,12 @@ impl Caller {
     fn errors(&self) -> usize {
         self.errors.load(Ordering::SeqCst)
     }
+}
+
+/// A second device on the first adapter, as a program opens its own.
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+pub(crate) fn callers_gpu() -> Option<Gpu> {
+    Caller::new(wgpu::Limits::default()).map(|caller| caller.gpu())
 }
 
 /// Fails, rather than hangs, if `work` takes longer than it ever should.

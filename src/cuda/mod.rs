@@ -10,6 +10,8 @@ mod dense;
 mod device;
 mod elementwise;
 mod executable;
+#[cfg(target_os = "linux")]
+mod interop;
 mod nvrtc;
 mod primitives;
 mod program;
@@ -21,6 +23,8 @@ mod variant;
 pub use buffer::{CudaBuffer, CudaSlice, PinnedBuffer, PinnedSlice, RawCudaSlice};
 pub use device::{CudaFilter, CudaGpu, CudaOptions, KernelCache};
 pub use executable::CudaExecutable;
+#[cfg(target_os = "linux")]
+pub use interop::{Bridge, Order};
 pub use nvrtc::Nvrtc;
 
 pub use program::{

@@ -194,6 +194,18 @@ pub(super) fn profile(
     }
 }
 
+/// Opens `adapter`, where CUDA may stand beside it with semaphores that it can share.
+async fn open(
+    adapter: &wgpu::Adapter,
+    desc: &wgpu::DeviceDescriptor<'_>,
+) -> std::result::Result<(wgpu::Device, wgpu::Queue), wgpu::RequestDeviceError> {
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    if let Some(opened) = super::shared::open(adapter, desc) {
+        return Ok(opened);
+    }
+    adapter.request_device(desc).await
+}
+
 impl Gpu {
     /// Every adapter of this machine that can run compute shaders, best first.
     pub fn adapters() -> Vec<DeviceProfile> {
@@ -261,17 +273,16 @@ impl Gpu {
             wgpu::ExperimentalFeatures::disabled()
         };
         let name = adapter.get_info().name;
-        let (device, queue) = adapter
-            .request_device(&wgpu::DeviceDescriptor {
-                label: Some("tilework"),
-                required_features: features,
-                required_limits: limits.clone(),
-                experimental_features: experimental,
-                memory_hints: wgpu::MemoryHints::Performance,
-                trace: wgpu::Trace::Off,
-            })
-            .await
-            .map_err(|e| err!(Validation, "opening {name}: {e}"))?;
+        let desc = wgpu::DeviceDescriptor {
+            label: Some("tilework"),
+            required_features: features,
+            required_limits: limits.clone(),
+            experimental_features: experimental,
+            memory_hints: wgpu::MemoryHints::Performance,
+            trace: wgpu::Trace::Off,
+        };
+        let (device, queue) =
+            open(adapter, &desc).await.map_err(|e| err!(Validation, "opening {name}: {e}"))?;
         let shapes =
             if options.webgpu_defaults { Vec::new() } else { adapter.cooperative_matrix_properties() };
         let profile = profile(&adapter.get_info(), features, &limits, &shapes);

@@ -75,6 +75,21 @@ impl Gpu {
         Ok(())
     }
 
+    /// Bytes of `n` elements, if a buffer of this device can hold them.
+    pub(super) fn bytes_of<T: Element>(&self, op: &str, n: usize) -> Result<u64> {
+        self.check_element::<T>(op)?;
+        let limit = self.profile().limits.max_buffer_size;
+        let bytes = (n as u64).checked_mul(T::DTYPE.size() as u64).filter(|b| *b <= limit);
+        bytes.ok_or_else(|| {
+            err!(
+                TooLarge,
+                "{op}: {n} elements of {} are more than the {limit} bytes of the largest buffer of {}; split the data",
+                T::DTYPE,
+                self.profile().name
+            )
+        })
+    }
+
     /// Allocates `n` elements. What they hold is not defined: memory is reused. See
     /// [`Gpu::alloc_zeroed`].
     ///
@@ -85,21 +100,8 @@ impl Gpu {
     /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device without it, and for `bf16`.
     pub fn alloc<T: Element>(&self, n: usize) -> Result<Buffer<T>> {
-        self.check_element::<T>("alloc")?;
-        let bytes = (n as u64)
-            .checked_mul(T::DTYPE.size() as u64)
-            .filter(|b| *b <= self.profile().limits.max_buffer_size);
-        let Some(bytes) = bytes else {
-            return Err(err!(
-                TooLarge,
-                "alloc: {n} elements of {} are more than the {} bytes of the largest buffer of {}; split the data",
-                T::DTYPE,
-                self.profile().limits.max_buffer_size,
-                self.profile().name
-            ));
-        };
-        let memory = self.allocate(bytes)?;
-        Ok(Buffer { gpu: self.clone(), memory, len: n, element: PhantomData })
+        let bytes = self.bytes_of::<T>("alloc", n)?;
+        Ok(Buffer::new(self, self.allocate(bytes)?, n))
     }
 
     /// Allocates `n` elements that are all zero.
@@ -139,11 +141,15 @@ impl Gpu {
             ));
         }
         let len = (size / T::DTYPE.size() as u64) as usize;
-        Ok(Buffer { gpu: self.clone(), memory: self.adopt(buffer), len, element: PhantomData })
+        Ok(Buffer::new(self, self.adopt(buffer), len))
     }
 }
 
 impl<T: Element> Buffer<T> {
+    pub(super) fn new(gpu: &Gpu, memory: Arc<Memory>, len: usize) -> Self {
+        Self { gpu: gpu.clone(), memory, len, element: PhantomData }
+    }
+
     /// Elements.
     pub fn len(&self) -> usize {
         self.len

@@ -19,6 +19,8 @@ mod kernel;
 mod pipeline_cache;
 mod pool;
 mod recorder;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod shared;
 mod timer;
 mod transfer;
 
@@ -27,6 +29,10 @@ pub use buffer::{Buffer, Slice};
 pub use executable::{Executable, RawSlice};
 pub use kernel::{Arg, OwnKernel};
 pub use recorder::{Encoder, Recorder};
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+pub(crate) use shared::Timeline;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+pub use shared::{DeviceIdentity, ExportedMemory};
 pub use transfer::Readback;
 
 pub use crate::program::{Clock, Measurement, Timing};

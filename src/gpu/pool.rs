@@ -19,6 +19,20 @@ pub(super) struct Memory {
     pub(super) raw: Raw,
     home: Weak<Inner>,
     pooled: bool,
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    pub(super) shared: Option<super::shared::Exportable>,
+}
+
+impl Memory {
+    fn new(gpu: &Gpu, raw: Raw, pooled: bool) -> Self {
+        Self {
+            raw,
+            home: Arc::downgrade(&gpu.inner),
+            pooled,
+            #[cfg(all(feature = "cuda", target_os = "linux"))]
+            shared: None,
+        }
+    }
 }
 
 impl Drop for Memory {
@@ -156,13 +170,21 @@ impl Gpu {
                 other => other?,
             },
         };
-        Ok(Arc::new(Memory { raw, home: Arc::downgrade(&self.inner), pooled: true }))
+        Ok(Arc::new(Memory::new(self, raw, true)))
     }
 
     /// Memory that belongs to the caller.
     pub(super) fn adopt(&self, buffer: wgpu::Buffer) -> Arc<Memory> {
         let raw = Raw { size: buffer.size(), buffer, id: unique() };
-        Arc::new(Memory { raw, home: Arc::downgrade(&self.inner), pooled: false })
+        Arc::new(Memory::new(self, raw, false))
+    }
+
+    /// Memory that is shared with another interface: never pooled, since that one may still use it.
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    pub(super) fn shared_memory(&self, raw: Raw, shared: super::shared::Exportable) -> Memory {
+        let mut memory = Memory::new(self, raw, false);
+        memory.shared = Some(shared);
+        memory
     }
 
     /// A staging buffer of at least `bytes`.

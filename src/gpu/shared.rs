@@ -1,0 +1,502 @@
+//! Memory and semaphores that another interface to the same card opens: exported through Vulkan as file descriptors.
+//!
+//! Linux only. Memory is exportable on every Vulkan device whose driver has `VK_KHR_external_memory_fd`, also on one
+//! that the caller opened: wgpu enables that extension where it is there. Semaphores want `VK_KHR_external_semaphore_fd`,
+//! which only devices that tilework opened have.
+
+use super::pool::{Memory, Raw};
+use super::{Buffer, Gpu, unique};
+use crate::element::Element;
+use crate::error::{Error, ErrorKind, Result, err};
+use ash::{khr, vk};
+use std::ffi::CStr;
+use std::fmt;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+type Vulkan = wgpu::hal::api::Vulkan;
+
+/// Which piece of hardware a device is, in words that every interface to it knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceIdentity {
+    /// What the driver calls it.
+    pub name: String,
+    /// `domain:bus:device.function` in lower case hexadecimal; empty if the driver does not say.
+    pub pci_bus_id: String,
+    /// The driver's own number for it; the same in Vulkan and CUDA. Zeros if it has none.
+    pub uuid: [u8; 16],
+}
+
+impl DeviceIdentity {
+    /// Whether both are the same hardware: the same UUID, or the same place on the PCI bus.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let known = |id: &Self| (id.uuid != [0; 16], !id.pci_bus_id.is_empty());
+        let (a, b) = (known(self), known(other));
+        (a.0 && b.0 && self.uuid == other.uuid)
+            || (a.1 && b.1 && self.pci_bus_id.eq_ignore_ascii_case(&other.pci_bus_id))
+    }
+}
+
+impl fmt::Display for DeviceIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bus = if self.pci_bus_id.is_empty() { "unknown" } else { &self.pci_bus_id };
+        write!(f, "{} (PCI bus {bus}, UUID ", self.name)?;
+        self.uuid.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        f.write_str(")")
+    }
+}
+
+/// Memory of a buffer as a file descriptor that another interface imports: made by [`Buffer::export`].
+///
+/// The descriptor keeps the memory, not the buffer: importing takes it over, dropping closes it.
+#[derive(Debug)]
+pub struct ExportedMemory {
+    /// An opaque descriptor (`VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`) of a dedicated allocation.
+    pub fd: OwnedFd,
+    /// Bytes of the allocation, as an import must state them. The buffer starts at offset 0.
+    pub allocation_bytes: u64,
+    /// Bytes of the buffer.
+    pub buffer_bytes: u64,
+    /// The hardware that it lies on.
+    pub device: DeviceIdentity,
+}
+
+/// What a shared allocation keeps to be exported again and again. It holds a descriptor rather than the handle, so that
+/// nothing dangles if the caller destroys the wgpu buffer.
+#[derive(Debug)]
+pub(super) struct Exportable {
+    fd: OwnedFd,
+    allocation_bytes: u64,
+    buffer_bytes: u64,
+}
+
+/// Opens `adapter` with exportable semaphores. `None` if it is not Vulkan, has none, or does not open like that.
+pub(super) fn open(
+    adapter: &wgpu::Adapter,
+    desc: &wgpu::DeviceDescriptor<'_>,
+) -> Option<(wgpu::Device, wgpu::Queue)> {
+    // SAFETY: the handle is not destroyed here.
+    let hal = unsafe { adapter.as_hal::<Vulkan>() }?;
+    let capabilities = hal.physical_device_capabilities();
+    let wanted = khr::external_semaphore_fd::NAME;
+    // What it builds on is part of Vulkan 1.1.
+    let modern = capabilities.properties().api_version >= vk::API_VERSION_1_1;
+    if !modern || !capabilities.supports_extension(wanted) {
+        return None;
+    }
+    let add = move |args: wgpu::hal::vulkan::CreateDeviceCallbackArgs<'_, '_, '_>| {
+        if !args.extensions.contains(&wanted) {
+            args.extensions.push(wanted);
+        }
+    };
+    // SAFETY: features and limits are the adapter's own (see `Gpu::request`); the callback adds one extension that
+    // the driver lists and takes nothing away.
+    let opened = unsafe {
+        hal.open_with_callback(
+            desc.required_features,
+            &desc.required_limits,
+            &desc.memory_hints,
+            Some(Box::new(add)),
+        )
+    };
+    // SAFETY: opened from this adapter just now, with the features of `desc`.
+    unsafe { adapter.create_device_from_hal::<Vulkan>(opened.ok()?, desc) }.ok()
+}
+
+/// The error of a Vulkan call that failed.
+fn vulkan_error(doing: &str, result: vk::Result) -> Error {
+    let (kind, remedy) = match result {
+        vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
+            (ErrorKind::OutOfMemory, "; free buffers, call Gpu::trim, or work in smaller pieces")
+        }
+        vk::Result::ERROR_TOO_MANY_OBJECTS => (
+            ErrorKind::OutOfMemory,
+            "; each shared buffer is an allocation of its own: share fewer, larger ones",
+        ),
+        vk::Result::ERROR_DEVICE_LOST => (ErrorKind::DeviceLost, "; open a new Gpu"),
+        _ => (ErrorKind::Validation, ""),
+    };
+    Error::new(kind, format!("{doing}: the Vulkan driver says {result}{remedy}"))
+}
+
+/// The Vulkan side of a device: what a call needs, for as long as `device` lives.
+struct Driver<'g> {
+    gpu: &'g Gpu,
+    physical: vk::PhysicalDevice,
+    instance: ash::Instance,
+    device: ash::Device,
+    extensions: Vec<&'static CStr>,
+}
+
+impl<'g> Driver<'g> {
+    fn of(gpu: &'g Gpu, op: &str) -> Result<Self> {
+        let profile = gpu.profile();
+        // SAFETY: the handle is not destroyed here.
+        let Some(hal) = (unsafe { gpu.inner.device.as_hal::<Vulkan>() }) else {
+            return Err(err!(
+                Unsupported,
+                "{op}: {} is open through {}; memory is shared through Vulkan only: open it with backend: \
+                 Some(Backend::Vulkan), or copy through the host",
+                profile.name,
+                profile.backend
+            ));
+        };
+        let shared = hal.shared_instance();
+        let driver = Self {
+            gpu,
+            physical: hal.raw_physical_device(),
+            instance: shared.raw_instance().clone(),
+            device: hal.raw_device().clone(),
+            extensions: hal.enabled_device_extensions().to_vec(),
+        };
+        // SAFETY: a query about a handle that lives.
+        let properties = unsafe { driver.instance.get_physical_device_properties(driver.physical) };
+        if shared.instance_api_version().min(properties.api_version) < vk::API_VERSION_1_1 {
+            return Err(err!(
+                Unsupported,
+                "{op}: {} has Vulkan 1.0, and sharing needs 1.1; update its driver, or copy through the host",
+                profile.name
+            ));
+        }
+        Ok(driver)
+    }
+
+    fn needs(&self, op: &str, extension: &'static CStr, remedy: &str) -> Result<()> {
+        if self.extensions.contains(&extension) {
+            return Ok(());
+        }
+        Err(err!(
+            Unsupported,
+            "{op}: the device {} ({}) was opened without {}; {remedy}",
+            self.gpu.profile().name,
+            self.gpu.profile().driver,
+            extension.to_string_lossy()
+        ))
+    }
+
+    fn uuid(&self) -> [u8; 16] {
+        let mut id = vk::PhysicalDeviceIDProperties::default();
+        let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut id);
+        // SAFETY: Vulkan 1.1 has the call; the structures live here.
+        unsafe { self.instance.get_physical_device_properties2(self.physical, &mut properties) };
+        id.device_uuid
+    }
+}
+
+/// How wgpu's usages read in Vulkan.
+fn vulkan_usage(usage: wgpu::BufferUsages) -> vk::BufferUsageFlags {
+    [
+        (wgpu::BufferUsages::STORAGE, vk::BufferUsageFlags::STORAGE_BUFFER),
+        (wgpu::BufferUsages::COPY_SRC, vk::BufferUsageFlags::TRANSFER_SRC),
+        (wgpu::BufferUsages::COPY_DST, vk::BufferUsageFlags::TRANSFER_DST),
+        (wgpu::BufferUsages::INDIRECT, vk::BufferUsageFlags::INDIRECT_BUFFER),
+    ]
+    .into_iter()
+    .filter(|(ours, _)| usage.contains(*ours))
+    .fold(vk::BufferUsageFlags::empty(), |all, (_, theirs)| all | theirs)
+}
+
+impl Gpu {
+    /// Which piece of hardware this is.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) unless the backend is Vulkan 1.1 or later; device lost.
+    pub fn identity(&self) -> Result<DeviceIdentity> {
+        self.probe()?;
+        Ok(DeviceIdentity {
+            name: self.profile().name.clone(),
+            pci_bus_id: self.inner.device.adapter_info().device_pci_bus_id,
+            uuid: Driver::of(self, "identity")?.uuid(),
+        })
+    }
+
+    /// Allocates `n` elements, all zero, in memory that another interface to the card can open: see
+    /// [`Buffer::export`]. All ops take the buffer as any other.
+    ///
+    /// Each is an allocation of its own, and holds a file descriptor: drivers allow some thousands of the one, systems
+    /// often about a thousand of the other. `n` is at least 1. Linux only, with the feature `cuda`.
+    ///
+    /// ```no_run
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.alloc_shared::<f32>(1 << 20)?;
+    /// x.write(&vec![1.0; 1 << 20])?;
+    /// let memory = x.export()?; // hand memory.fd to the other interface
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) if the backend is not Vulkan, the driver exports no memory, or the
+    /// device was opened without `VK_KHR_external_memory_fd`; otherwise as [`Gpu::alloc`].
+    pub fn alloc_shared<T: Element>(&self, n: usize) -> Result<Buffer<T>> {
+        self.probe()?;
+        let bytes = self.bytes_of::<T>("alloc_shared", n)?;
+        if n == 0 {
+            return Err(err!(Shape, "alloc_shared: 0 elements cannot be shared; use Gpu::alloc"));
+        }
+        let driver = Driver::of(self, "alloc_shared")?;
+        let memory = match driver.allocate(bytes.next_multiple_of(4)) {
+            // What the pool and staging hold, or the GPU still uses, may be what is missing.
+            Err(e) if e.kind() == ErrorKind::OutOfMemory => {
+                self.wait()?;
+                self.trim();
+                driver.allocate(bytes.next_multiple_of(4))?
+            }
+            other => other?,
+        };
+        let buffer = Buffer::new(self, Arc::new(memory), n);
+        let mut rec = self.recorder();
+        rec.clear(&buffer)?;
+        rec.submit()?;
+        Ok(buffer)
+    }
+}
+
+impl<T: Element> Buffer<T> {
+    /// The memory as a file descriptor, for an interface that imports it. It may be asked for any number of times.
+    ///
+    /// The importer must not use the memory at the same time as work of this `Gpu` that writes it, and the other
+    /// way round.
+    ///
+    /// # Errors
+    /// [`Buffer`](ErrorKind::Buffer) if it does not come from [`Gpu::alloc_shared`];
+    /// [`Io`](ErrorKind::Io) if the process has no descriptor left.
+    pub fn export(&self) -> Result<ExportedMemory> {
+        let Some(shared) = &self.memory.shared else {
+            return Err(err!(
+                Buffer,
+                "export: {self:?} lies in memory of its Gpu alone; allocate it by Gpu::alloc_shared"
+            ));
+        };
+        let fd = shared.fd.try_clone().map_err(|e| err!(Io, "export: {self:?}: {e}"))?;
+        Ok(ExportedMemory {
+            fd,
+            allocation_bytes: shared.allocation_bytes,
+            buffer_bytes: shared.buffer_bytes,
+            device: self.gpu.identity()?,
+        })
+    }
+}
+
+impl Driver<'_> {
+    /// A buffer of `bytes` in exportable memory of its own.
+    fn allocate(&self, bytes: u64) -> Result<Memory> {
+        const HANDLE: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD;
+        let op = format!("alloc_shared of {bytes} bytes");
+        self.needs(
+            &op,
+            khr::external_memory_fd::NAME,
+            "its driver exports no memory, or the program that opened it left it out: copy through the host",
+        )?;
+        let usage = vulkan_usage(Gpu::USAGE);
+        let info = vk::PhysicalDeviceExternalBufferInfo::default().usage(usage).handle_type(HANDLE);
+        let mut able = vk::ExternalBufferProperties::default();
+        // SAFETY: Vulkan 1.1 has the call; the structures live here.
+        unsafe {
+            self.instance.get_physical_device_external_buffer_properties(self.physical, &info, &mut able);
+        }
+        let able = able.external_memory_properties.external_memory_features;
+        if !able.contains(vk::ExternalMemoryFeatureFlags::EXPORTABLE) {
+            return Err(err!(
+                Unsupported,
+                "{op}: {} ({}) does not export storage buffers as file descriptors; copy through the host",
+                self.gpu.profile().name,
+                self.gpu.profile().driver
+            ));
+        }
+
+        let mut external = vk::ExternalMemoryBufferCreateInfo::default().handle_types(HANDLE);
+        let info = vk::BufferCreateInfo::default()
+            .size(bytes)
+            .usage(usage)
+            .sharing_mode(vk::SharingMode::EXCLUSIVE)
+            .push_next(&mut external);
+        // SAFETY: the extension is enabled and all structures live here.
+        let buffer = unsafe { self.device.create_buffer(&info, None) }.map_err(|e| vulkan_error(&op, e))?;
+        let (memory, allocation_bytes, fd) = match self.bind(buffer, HANDLE) {
+            Ok(bound) => bound,
+            Err(e) => {
+                // SAFETY: created above and used by nobody.
+                unsafe { self.device.destroy_buffer(buffer, None) };
+                return Err(vulkan_error(&op, e));
+            }
+        };
+        // SAFETY: the buffer and its memory were made here by the same device, and are wgpu's from now on.
+        let hal = unsafe { wgpu::hal::vulkan::Buffer::from_raw_managed(buffer, memory, 0, allocation_bytes) };
+        let desc = wgpu::BufferDescriptor {
+            label: Some("tilework shared buffer"),
+            size: bytes,
+            usage: Gpu::USAGE,
+            mapped_at_creation: false,
+        };
+        // SAFETY: made by this device with the usages of `desc`, not empty; `alloc_shared` clears it before it is used.
+        let buffer = self
+            .gpu
+            .scoped(&op, || unsafe { self.gpu.inner.device.create_buffer_from_hal::<Vulkan>(hal, &desc) })?;
+        let raw = Raw { size: bytes, buffer, id: unique() };
+        Ok(self.gpu.shared_memory(raw, Exportable { fd, allocation_bytes, buffer_bytes: bytes }))
+    }
+
+    /// Allocates memory for `buffer`, binds and exports it: the memory, its bytes, its descriptor.
+    fn bind(
+        &self,
+        buffer: vk::Buffer,
+        handle: vk::ExternalMemoryHandleTypeFlags,
+    ) -> std::result::Result<(vk::DeviceMemory, u64, OwnedFd), vk::Result> {
+        // SAFETY: queries about handles that live.
+        let (needs, types) = unsafe {
+            (
+                self.device.get_buffer_memory_requirements(buffer),
+                self.instance.get_physical_device_memory_properties(self.physical),
+            )
+        };
+        let allowed = |i: &u32| needs.memory_type_bits & (1 << i) != 0;
+        let local = |i: &u32| {
+            let flags = types.memory_types[*i as usize].property_flags;
+            flags.contains(vk::MemoryPropertyFlags::DEVICE_LOCAL)
+        };
+        let all = || (0..types.memory_type_count).filter(allowed);
+        let kind = all().find(local).or_else(|| all().next()).ok_or(vk::Result::ERROR_FEATURE_NOT_PRESENT)?;
+        let mut export = vk::ExportMemoryAllocateInfo::default().handle_types(handle);
+        let mut dedicated = vk::MemoryDedicatedAllocateInfo::default().buffer(buffer);
+        let info = vk::MemoryAllocateInfo::default()
+            .allocation_size(needs.size)
+            .memory_type_index(kind)
+            .push_next(&mut export)
+            .push_next(&mut dedicated);
+        // SAFETY: the size and type are those that the driver asked for; the structures live here.
+        let memory = unsafe { self.device.allocate_memory(&info, None) }?;
+        let get = vk::MemoryGetFdInfoKHR::default().memory(memory).handle_type(handle);
+        let exporter = khr::external_memory_fd::Device::new(&self.instance, &self.device);
+        // SAFETY: memory and buffer belong together and nothing is bound yet; the memory was allocated for export.
+        let fd = unsafe {
+            self.device.bind_buffer_memory(buffer, memory, 0).and_then(|()| exporter.get_memory_fd(&get))
+        };
+        match fd {
+            // SAFETY: a new descriptor that is ours to close.
+            Ok(fd) => Ok((memory, needs.size, unsafe { OwnedFd::from_raw_fd(fd) })),
+            Err(e) => {
+                // SAFETY: allocated above; the caller destroys the buffer and nothing else knows it.
+                unsafe { self.device.free_memory(memory, None) };
+                Err(e)
+            }
+        }
+    }
+}
+
+/// A semaphore that counts: a queue of wgpu and another interface wait for each other's values.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    gpu: Gpu,
+    raw: vk::Semaphore,
+    fd: OwnedFd,
+}
+
+impl Timeline {
+    /// Makes one that stands at 0 and can be exported.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where the device has none.
+    pub(crate) fn new(gpu: &Gpu) -> Result<Self> {
+        const HANDLE: vk::ExternalSemaphoreHandleTypeFlags = vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD;
+        const OP: &str = "an exported semaphore";
+        gpu.probe()?;
+        let driver = Driver::of(gpu, OP)?;
+        driver.needs(
+            OP,
+            khr::external_semaphore_fd::NAME,
+            "its driver exports no semaphores, or the program that opened it left it out: open it by Gpu::request",
+        )?;
+        let mut timeline = vk::PhysicalDeviceTimelineSemaphoreFeatures::default();
+        let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut timeline);
+        let mut kind = vk::SemaphoreTypeCreateInfo::default()
+            .semaphore_type(vk::SemaphoreType::TIMELINE)
+            .initial_value(0);
+        let info =
+            vk::PhysicalDeviceExternalSemaphoreInfo::default().handle_type(HANDLE).push_next(&mut kind);
+        let mut able = vk::ExternalSemaphoreProperties::default();
+        // SAFETY: Vulkan 1.1 has the calls; the structures live here.
+        unsafe {
+            driver.instance.get_physical_device_features2(driver.physical, &mut features);
+            driver.instance.get_physical_device_external_semaphore_properties(
+                driver.physical,
+                &info,
+                &mut able,
+            );
+        }
+        let exportable =
+            able.external_semaphore_features.contains(vk::ExternalSemaphoreFeatureFlags::EXPORTABLE);
+        // wgpu enables timeline semaphores wherever the driver has them.
+        if timeline.timeline_semaphore == vk::FALSE || !exportable {
+            return Err(err!(
+                Unsupported,
+                "{OP}: {} ({}) does not export timeline semaphores",
+                gpu.profile().name,
+                gpu.profile().driver
+            ));
+        }
+        let mut kind = vk::SemaphoreTypeCreateInfo::default()
+            .semaphore_type(vk::SemaphoreType::TIMELINE)
+            .initial_value(0);
+        let mut export = vk::ExportSemaphoreCreateInfo::default().handle_types(HANDLE);
+        let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind).push_next(&mut export);
+        // SAFETY: extension and feature are there, and the structures live here.
+        let raw = unsafe { driver.device.create_semaphore(&info, None) }.map_err(|e| vulkan_error(OP, e))?;
+        let get = vk::SemaphoreGetFdInfoKHR::default().semaphore(raw).handle_type(HANDLE);
+        let exporter = khr::external_semaphore_fd::Device::new(&driver.instance, &driver.device);
+        // SAFETY: made for export above.
+        match unsafe { exporter.get_semaphore_fd(&get) } {
+            // SAFETY: a new descriptor that is ours to close.
+            Ok(fd) => Ok(Self { gpu: gpu.clone(), raw, fd: unsafe { OwnedFd::from_raw_fd(fd) } }),
+            Err(e) => {
+                // SAFETY: made above and used by nobody.
+                unsafe { driver.device.destroy_semaphore(raw, None) };
+                Err(vulkan_error(OP, e))
+            }
+        }
+    }
+
+    /// A descriptor for the interface that imports it, which takes it over.
+    pub(crate) fn export(&self) -> Result<OwnedFd> {
+        self.fd.try_clone().map_err(|e| err!(Io, "an exported semaphore: {e}"))
+    }
+
+    /// Has the queue set `value` once all that was submitted so far is done. Values must rise.
+    pub(crate) fn signal(&self, value: u64) -> Result<()> {
+        // SAFETY: the handle is not destroyed here.
+        if let Some(queue) = unsafe { self.gpu.inner.queue.as_hal::<Vulkan>() } {
+            queue.add_signal_semaphore(self.raw, Some(value));
+        }
+        // The signal goes with the next submission. One of another thread will do: it comes after all earlier ones.
+        self.gpu.scoped("signalling a shared semaphore", || self.gpu.inner.queue.submit([]))?;
+        Ok(())
+    }
+
+    /// Has all that is submitted from now on wait for `value`, which must already be on its way.
+    pub(crate) fn wait(&self, value: u64) -> Result<()> {
+        self.gpu.probe()?;
+        // SAFETY: the handle is not destroyed here.
+        if let Some(queue) = unsafe { self.gpu.inner.queue.as_hal::<Vulkan>() } {
+            queue.add_wait_semaphore(self.raw, Some(value), vk::PipelineStageFlags::ALL_COMMANDS);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Timeline {
+    fn drop(&mut self) {
+        // Longer than any sane kernel: if the other side never signals, the semaphore is left to the driver.
+        const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+        // SAFETY: the handle is not destroyed here.
+        if let Some(queue) = unsafe { self.gpu.inner.queue.as_hal::<Vulkan>() } {
+            while queue.remove_wait_semaphore(self.raw) || queue.remove_signal_semaphore(self.raw) {}
+        }
+        if self.gpu.wait_timeout(PATIENCE).is_ok()
+            && let Ok(driver) = Driver::of(&self.gpu, "dropping a shared semaphore")
+        {
+            // SAFETY: no submission that uses it is under way, and none can come: only `self` had it.
+            unsafe { driver.device.destroy_semaphore(self.raw, None) };
+        }
+    }
+}
