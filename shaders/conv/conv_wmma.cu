@@ -112,15 +112,24 @@ struct Left {
 };
 
 struct Tile {
-    // From the first filter of the tile on, of the first image.
+    // From the first filter of the tile on, of the image that its first pixel is of, and that pixel there.
     Element *output;
     unsigned first_pixel, pixels;
     size_t image;
     Epilogue end;
 
     __device__ __forceinline__ Element *place(int row, int col) const {
-        const unsigned pixel = first_pixel + col, of = pixel / pixels;
-        return output + of * image + (size_t)row * pixels + (pixel - of * pixels);
+        unsigned pixel = first_pixel + col;
+        Element *of = output;
+        if (pixels < TILE_N) {
+            const unsigned images = pixel / pixels;
+            pixel -= images * pixels;
+            of += images * image;
+        } else if (pixel >= pixels) {
+            pixel -= pixels;
+            of += image;
+        }
+        return of + (size_t)row * pixels + pixel;
     }
 
     __device__ __forceinline__ void one(int row, int col, float sum) const {
@@ -172,8 +181,9 @@ conv_wmma(const Factor *w, const Factor *x, const Element *bias, Element *output
 
     Tile tile;
     tile.image = (size_t)groups * filters * pixels;
-    tile.output = output + first_image * tile.image + filter * pixels;
-    tile.first_pixel = place.col;
+    const unsigned image = place.col / pixels;
+    tile.output = output + (first_image + image) * tile.image + filter * pixels;
+    tile.first_pixel = place.col - image * pixels;
     tile.pixels = pixels;
     tile.end.alpha = 1.0f;
     tile.end.beta = 0.0f;
