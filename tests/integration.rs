@@ -43,6 +43,9 @@ mod examples {
     #[path = "../../examples/network/mod.rs"]
     mod network;
 
+    #[path = "../../examples/pictures/mod.rs"]
+    mod pictures;
+
     mod cnn;
     mod decode;
     mod encoder;

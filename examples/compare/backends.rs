@@ -1,0 +1,190 @@
+//! Who solves problems: adapters of this machine and the processor.
+
+use super::measured::Check;
+use super::problem::{Problem, Processor, Routine};
+use std::time::Instant;
+use tilework::analysis::Roofline;
+use tilework::gpu::AdapterFilter;
+use tilework::program::{DeviceClass, DeviceProfile};
+use tilework::{ErrorKind, Gpu, GpuOptions, Result};
+
+/// What a backend made of a problem.
+pub(crate) enum Outcome {
+    Timed(Timed),
+    /// A wrong result is not timed.
+    Wrong {
+        variant: String,
+        check: Check,
+    },
+    /// It does not do this.
+    Missing,
+}
+
+/// A right result and how long it took.
+pub(crate) struct Timed {
+    pub(crate) variant: String,
+    pub(crate) check: Check,
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    /// What it was timed with.
+    pub(crate) clock: String,
+}
+
+enum World {
+    Wgpu(Gpu),
+    Processor(Processor),
+}
+
+pub(crate) struct Backend {
+    /// As in ids of benchmarks.
+    pub(crate) name: String,
+    pub(crate) adapter: String,
+    pub(crate) driver: String,
+    /// Whether it takes the large sizes.
+    pub(crate) card: bool,
+    /// What it could do at the most, where that was measured.
+    pub(crate) roof: Option<Roofline>,
+    world: World,
+    /// Lost or broken, so that nothing more is asked of it.
+    pub(crate) gone: bool,
+}
+
+/// A backend that could be opened, or why it cannot.
+pub(crate) struct Found {
+    pub(crate) name: String,
+    pub(crate) about: String,
+    open: Open,
+}
+
+enum Open {
+    Adapter(usize, Box<DeviceProfile>),
+    Processor(Processor),
+    Not(String),
+}
+
+/// Every backend that this program knows of, whether it is here or not.
+pub(crate) fn find() -> Vec<Found> {
+    let mut all: Vec<Found> = Vec::new();
+    for (index, profile) in Gpu::adapters().into_iter().enumerate() {
+        let id = profile.id();
+        let same = all.iter().filter(|f| f.name == id || f.name.starts_with(&format!("{id}#"))).count();
+        let name = if same == 0 { id } else { format!("{id}#{}", same + 1) };
+        let about = format!("{}, {}", profile.name, profile.driver);
+        all.push(Found { name, about, open: Open::Adapter(index, Box::new(profile)) });
+    }
+    if all.is_empty() {
+        let why = Gpu::new().err().map_or_else(String::new, |e| e.to_string());
+        all.push(Found { name: "vulkan".into(), about: why.clone(), open: Open::Not(why) });
+    }
+    let without = "this program was built without the feature `cuda` (cargo run --features cuda)";
+    for name in ["cuda", "cublas"] {
+        all.push(Found { name: name.into(), about: without.into(), open: Open::Not(without.into()) });
+    }
+    all.extend(Processor::ALL.map(|p| Found {
+        name: p.name().into(),
+        about: p.about().into(),
+        open: Open::Processor(p),
+    }));
+    all
+}
+
+impl Found {
+    /// Why it is not here.
+    pub(crate) fn missing(&self) -> Option<&str> {
+        if let Open::Not(why) = &self.open { Some(why) } else { None }
+    }
+
+    /// Opens it and measures its ceilings.
+    pub(crate) fn open(self) -> std::result::Result<Backend, String> {
+        let Found { name, open, .. } = self;
+        match open {
+            Open::Not(why) => Err(why),
+            Open::Processor(processor) => Ok(Backend {
+                name,
+                adapter: std::env::consts::ARCH.into(),
+                driver: processor.about().into(),
+                card: false,
+                roof: None,
+                world: World::Processor(processor),
+                gone: false,
+            }),
+            Open::Adapter(index, profile) => {
+                let options = GpuOptions { adapter: AdapterFilter::Index(index), ..Default::default() };
+                let gpu = pollster::block_on(Gpu::request(options)).map_err(|e| e.to_string())?;
+                // A device that cannot run the two kernels of the ceilings runs nothing.
+                let ceilings = gpu.ceilings().map_err(|e| e.to_string())?;
+                Ok(Backend {
+                    name,
+                    card: profile.class == DeviceClass::Discrete,
+                    adapter: profile.name,
+                    driver: profile.driver,
+                    roof: Some(Roofline {
+                        bandwidth: ceilings.copy_bytes_per_second,
+                        peak: ceilings.fma_flop_per_second,
+                    }),
+                    world: World::Wgpu(gpu),
+                    gone: false,
+                })
+            }
+        }
+    }
+}
+
+impl Backend {
+    /// Solves the problem, checks the result and then times it.
+    pub(crate) fn solve(&mut self, problem: &Problem) -> Result<Outcome> {
+        let outcome = match &self.world {
+            World::Wgpu(gpu) => on_wgpu(gpu, problem),
+            World::Processor(processor) => on_processor(*processor, problem),
+        };
+        if let Err(e) = &outcome {
+            self.gone = e.kind() == ErrorKind::DeviceLost;
+        }
+        outcome
+    }
+}
+
+fn on_wgpu(gpu: &Gpu, problem: &Problem) -> Result<Outcome> {
+    let executable = (problem.on_wgpu)(gpu)?;
+    let buffers = problem.operands.iter().map(|o| o.upload(gpu)).collect::<Result<Vec<_>>>()?;
+    let raw: Vec<_> = buffers.iter().map(|b| b.raw()).collect();
+    let mut rec = gpu.recorder();
+    executable.record(&mut rec, &raw)?;
+    rec.submit()?;
+    let variant = executable.program().variant.to_owned();
+    let check = (problem.check)(&buffers[problem.output].bytes()?)?;
+    if !check.passed {
+        return Ok(Outcome::Wrong { variant, check });
+    }
+    let runs = if gpu.profile().is_cpu() { 5 } else { 25 };
+    let measured = gpu.measure(runs, |rec| executable.record(rec, &raw))?;
+    let (median, min, clock) = (measured.median(), measured.min(), measured.clock.to_string());
+    Ok(Outcome::Timed(Timed { variant, check, median, min, clock }))
+}
+
+/// Seconds that the runs of a routine may take together.
+const PATIENCE: f64 = 0.25;
+
+fn timed(routine: &mut dyn Routine) -> Result<f64> {
+    let start = Instant::now();
+    routine.run()?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+fn on_processor(processor: Processor, problem: &Problem) -> Result<Outcome> {
+    let Some((_, make)) = problem.routines.iter().find(|(of, _)| *of == processor) else {
+        return Ok(Outcome::Missing);
+    };
+    let mut routine = make();
+    let first = timed(&mut *routine)?;
+    let check = (problem.check)(&routine.bytes())?;
+    let variant = processor.name().trim_start_matches("cpu-").to_owned();
+    if !check.passed {
+        return Ok(Outcome::Wrong { variant, check });
+    }
+    let runs = (PATIENCE / first.max(1e-9)).clamp(1.0, 25.0) as usize;
+    let mut seconds = (0..runs).map(|_| timed(&mut *routine)).collect::<Result<Vec<_>>>()?;
+    seconds.sort_by(f64::total_cmp);
+    let (median, min) = (seconds[seconds.len() / 2], seconds[0]);
+    Ok(Outcome::Timed(Timed { variant, check, median, min, clock: "host".into() }))
+}

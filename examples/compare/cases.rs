@@ -1,0 +1,415 @@
+//! What is compared: a line in [`CASES`] for each op and type, and a function that makes its problem of a size.
+
+use super::loops;
+use super::measured::{Check, Effort, check_product, sparse_matrix};
+use super::problem::{Array, Problem, Processor};
+use half::f16;
+use std::rc::Rc;
+use tilework::attention::{Attended, Attention};
+use tilework::prelude::*;
+use tilework::primitives::Operator;
+use tilework::program::{In, InOut, Op};
+use tilework::reference::{self, AttentionInputs, Number};
+use tilework::sparse::{Csr, SparseMatrix};
+use tilework::{Element, Result};
+
+/// An op in one of its forms.
+pub(crate) struct Case {
+    pub(crate) op: &'static str,
+    pub(crate) dtype: &'static str,
+    /// What a size is.
+    pub(crate) axis: &'static str,
+    /// Sizes for every backend.
+    pub(crate) sizes: &'static [usize],
+    /// More, for cards.
+    pub(crate) large: &'static [usize],
+    pub(crate) problem: fn(usize) -> Result<Problem>,
+}
+
+impl Case {
+    /// The name of op and type in one word.
+    pub(crate) fn id(&self) -> String {
+        format!("{}-{}", self.op, self.dtype.replace(' ', "-"))
+    }
+}
+
+const SIDES: &[usize] = &[64, 128, 256, 512];
+const LARGE_SIDES: &[usize] = &[1024, 2048, 4096];
+const LENGTHS: &[usize] = &[1 << 12, 1 << 16, 1 << 20, 1 << 22];
+const LARGE_LENGTHS: &[usize] = &[1 << 24, 1 << 26];
+
+const fn square(op: &'static str, dtype: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
+    let axis = "rows and columns";
+    Case { op, dtype, axis, sizes: SIDES, large: LARGE_SIDES, problem }
+}
+
+const fn list(op: &'static str, dtype: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
+    Case { op, dtype, axis: "elements", sizes: LENGTHS, large: LARGE_LENGTHS, problem }
+}
+
+pub(crate) const CASES: &[Case] = &[
+    list("map", "f32", map),
+    list("axpy", "f32", axpy),
+    list("reduce", "f32", reduce),
+    list("scan", "f32", scan),
+    list("histogram", "u8", histogram),
+    list("sort", "u32", sort),
+    list("softmax", "f32", softmax),
+    Case { sizes: &[256, 512, 1024, 2048], large: &[4096, 8192], ..square("transpose", "f32", transpose) },
+    Case { sizes: &[256, 512, 1024, 2048], large: &[4096, 8192], ..square("gemv", "f32", gemv) },
+    square("gemm", "f32", |n| gemm::<f32>(n, "f32", 1.0, |gemm, _| gemm)),
+    square("gemm", "f32 tensor", |n| {
+        gemm::<f32>(n, "f32 tensor", 4.0, |gemm, _| gemm.precision(Precision::Tensor))
+    }),
+    square("gemm", "f32 split", |n| {
+        gemm::<f32>(n, "f32 split", 4.0, |gemm, _| gemm.precision(Precision::Split))
+    }),
+    square("gemm", "f16", |n| {
+        gemm::<f16>(n, "f16", 4.0, |gemm, gpu| match gpu.profile().cooperative_side() {
+            Some(_) => gemm.precision(Precision::Tensor),
+            None => gemm,
+        })
+    }),
+    Case {
+        axis: "rows and columns of the image",
+        sizes: &[256, 512, 1024, 2048],
+        large: &[4096, 8192],
+        ..square("conv2d", "f32", conv2d)
+    },
+    Case {
+        axis: "rows and columns of 64 channels, 8 images",
+        sizes: &[7, 14, 28],
+        large: &[56, 112],
+        ..square("conv", "f32", conv)
+    },
+    Case {
+        axis: "queries and keys of 8 heads",
+        sizes: &[64, 128, 256, 512],
+        large: &[1024, 2048, 4096, 8192],
+        ..square("attention", "f32", attention::<f32>)
+    },
+    Case {
+        axis: "queries and keys of 8 heads",
+        sizes: &[64, 128, 256, 512],
+        large: &[1024, 2048, 4096, 8192],
+        ..square("attention", "f16", attention::<f16>)
+    },
+    Case {
+        axis: "rows, 0 to 31 entries in each",
+        sizes: &[1 << 10, 1 << 14, 1 << 17],
+        large: &[1 << 20, 1 << 22],
+        ..square("spmv", "f32", spmv)
+    },
+];
+
+/// Numbers in [-0.5, 0.5) of 11 bits, the same for the same seed: those that hardware of matrices does not round.
+fn noise<T: Number>(n: usize, seed: u32) -> Rc<Vec<T>> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        T::from_f64(f64::from(state >> 22) / 1024.0 - 0.5)
+    };
+    Rc::new(std::iter::repeat_with(next).take(n).collect())
+}
+
+/// Operands of a call: the given ones, then an output of zeros.
+fn with_output<T: Element>(inputs: &[Rc<dyn Array>], len: usize) -> Vec<Rc<dyn Array>> {
+    let output: Rc<dyn Array> = Rc::new(vec![T::default(); len]);
+    inputs.iter().cloned().chain([output]).collect()
+}
+
+/// Runs the reference into the output.
+fn assign<T>(output: &mut Vec<T>, result: Vec<T>) -> Result<()> {
+    *output = result;
+    Ok(())
+}
+
+/// Results of f64 as the f32 that they stand for.
+fn narrow(result: &[f64]) -> Vec<f32> {
+    result.iter().map(|x| *x as f32).collect()
+}
+
+fn map(n: usize) -> Result<Problem> {
+    let x = noise::<f32>(n, 1);
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    let tanh = MapFn::Tanh;
+    let check = move |got: &[f32]| {
+        Ok(Check::compare(got, &reference::map(&MapFn::Tanh, &a)?, &reference::map_bound(&MapFn::Tanh, &a)?))
+    };
+    let problem =
+        Problem::new::<f32, _, _>(Map::new(tanh, n), format!("{n}"), with_output::<f32>(&[x], n), check)?;
+    Ok(problem
+        .processor(Processor::Reference, n, move |y| assign(y, reference::map(&MapFn::Tanh, &b)?))
+        .processor(Processor::Loops, n, move |y| loops::map(&c, y)))
+}
+
+fn axpy(n: usize) -> Result<Problem> {
+    const ALPHA: f64 = 0.75;
+    let (x, y) = (noise::<f32>(n, 1), noise::<f32>(n, 2));
+    let (x1, y1, x2, y2, x3, y3) = (x.clone(), y.clone(), x.clone(), y.clone(), x.clone(), y.clone());
+    let check = move |got: &[f32]| {
+        let mut want = y1.to_vec();
+        reference::axpy(ALPHA, &x1, &mut want)?;
+        Ok(Check::compare(got, &want, &reference::axpy_bound(ALPHA, &x1, &y1)?))
+    };
+    let problem = Problem::new::<f32, _, _>(Axpy::new(n, ALPHA), format!("{n}"), vec![x, y], check)?;
+    Ok(problem
+        .processor(Processor::Reference, n, move |y: &mut Vec<f32>| {
+            y.copy_from_slice(&y2);
+            reference::axpy(ALPHA, &x2, y)
+        })
+        .processor(Processor::Loops, n, move |y| loops::axpy(ALPHA as f32, &x3, &y3, y)))
+}
+
+fn reduce(n: usize) -> Result<Problem> {
+    let x = noise::<f32>(n, 1);
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    let sum = |x: &[f32]| reference::reduce(&Operator::Sum, 1, x.len(), x).unwrap_or_default();
+    let check = move |got: &[f32]| {
+        Ok(Check::compare(got, &sum(&a), &reference::reduce_bound(&Operator::Sum, 1, a.len(), &a)))
+    };
+    let problem = Problem::new::<f32, _, _>(
+        Reduce::new(Sum, n),
+        format!("sum {n}"),
+        with_output::<f32>(&[x], 1),
+        check,
+    )?;
+    Ok(problem.processor(Processor::Reference, 1, move |y| assign(y, narrow(&sum(&b)))).processor(
+        Processor::Loops,
+        1,
+        move |y| loops::reduce(&c, y),
+    ))
+}
+
+fn scan(n: usize) -> Result<Problem> {
+    let x = noise::<f32>(n, 1);
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    let sums = |x: &[f32]| reference::scan(&Operator::Sum, 1, x.len(), false, false, x).unwrap_or_default();
+    let check = move |got: &[f32]| {
+        let bounds = reference::scan_bound(&Operator::Sum, 1, a.len(), false, false, &a);
+        Ok(Check::compare(got, &sums(&a), &bounds))
+    };
+    let problem =
+        Problem::new::<f32, _, _>(Scan::new(Sum, n), format!("{n}"), with_output::<f32>(&[x], n), check)?;
+    Ok(problem.processor(Processor::Reference, n, move |y| assign(y, narrow(&sums(&b)))).processor(
+        Processor::Loops,
+        n,
+        move |y| loops::scan(&c, y),
+    ))
+}
+
+fn histogram(n: usize) -> Result<Problem> {
+    let x: Rc<Vec<u8>> = Rc::new(noise::<f32>(n, 1).iter().map(|x| ((x + 0.5) * 256.0) as u8).collect());
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    let op = |n| Histogram::new(n, 256).range(0.0, 256.0);
+    let check = move |got: &[u32]| Ok(Check::exact(got, reference::histogram(&op(a.len()), &a)?.into_iter()));
+    let size = format!("256 bins random {n}");
+    let problem = Problem::new::<u8, _, _>(op(n), size, with_output::<u32>(&[x], 256), check)?;
+    Ok(problem
+        .processor(Processor::Reference, 256, move |y| assign(y, reference::histogram(&op(b.len()), &b)?))
+        .processor(Processor::Loops, 256, move |y| loops::histogram(&c, y)))
+}
+
+fn sort(n: usize) -> Result<Problem> {
+    // All 32 bits differ.
+    let x: Rc<Vec<u32>> =
+        Rc::new((1..=n as u32).map(|i| i.wrapping_mul(0x9e37_79b1).rotate_left(i % 32)).collect());
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    let sorted = |x: &[u32]| -> Vec<u32> {
+        reference::sort_positions(x, false, 0..32).into_iter().map(|i| x[i]).collect()
+    };
+    let check = move |got: &[u32]| Ok(Check::exact(got, sorted(&a).into_iter()));
+    let size = format!("keys {n} random");
+    let problem = Problem::new::<u32, _, _>(RadixSort::new(n), size, with_output::<u32>(&[x], n), check)?;
+    Ok(problem.processor(Processor::Reference, n, move |y| assign(y, sorted(&b))).processor(
+        Processor::Loops,
+        n,
+        move |y| loops::sort(&c, y),
+    ))
+}
+
+fn softmax(len: usize) -> Result<Problem> {
+    let n = len.clamp(1, 1024);
+    let rows = len / n;
+    let len = rows * n;
+    let x = noise::<f32>(len, 1);
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    let check = move |got: &[f32]| {
+        Ok(Check::compare(got, &reference::softmax(n, &a), &reference::softmax_bound(n, &a)))
+    };
+    let op = Softmax::new(rows, n);
+    let size = format!("{rows}x{n}");
+    let problem = Problem::new::<f32, _, _>(op, size, with_output::<f32>(&[x], len), check)?;
+    Ok(problem.processor(Processor::Reference, len, move |y| assign(y, reference::softmax(n, &b))).processor(
+        Processor::Loops,
+        len,
+        move |y| loops::softmax(n, &c, y),
+    ))
+}
+
+fn transpose(n: usize) -> Result<Problem> {
+    let x = noise::<f32>(n * n, 1);
+    let (a, b, c, d) = (x.clone(), x.clone(), x.clone(), x.clone());
+    let check = move |got: &[f32]| Ok(Check::exact(got, reference::transpose(1, n, n, &a).into_iter()));
+    let op = Transpose::new(n, n);
+    let size = format!("{n}x{n}");
+    let problem = Problem::new::<f32, _, _>(op, size, with_output::<f32>(&[x], n * n), check)?;
+    Ok(problem
+        .processor(Processor::Reference, n * n, move |y| assign(y, reference::transpose(1, n, n, &b)))
+        .processor(Processor::Loops, n * n, move |y| loops::transpose(n, &c, y))
+        .processor(Processor::Tiled, n * n, move |y| loops::transpose_tiled(n, &d, y)))
+}
+
+fn gemv(n: usize) -> Result<Problem> {
+    let (a, x) = (noise::<f32>(n * n, 1), noise::<f32>(n, 2));
+    let (a1, x1, a2, x2, a3, x3) = (a.clone(), x.clone(), a.clone(), x.clone(), a.clone(), x.clone());
+    let check = move |got: &[f32]| {
+        let (op, y) = (Gemv::new(n, n), vec![0.0; n]);
+        Ok(Check::compare(
+            got,
+            &reference::gemv(&op, &a1, &x1, &y)?,
+            &reference::gemv_bound(&op, &a1, &x1, &y)?,
+        ))
+    };
+    let size = format!("{n}x{n}");
+    let problem = Problem::new::<f32, _, _>(Gemv::new(n, n), size, with_output::<f32>(&[a, x], n), check)?;
+    Ok(problem
+        .processor(Processor::Reference, n, move |y| {
+            assign(y, narrow(&reference::gemv(&Gemv::new(n, n), &a2, &x2, &vec![0.0; n])?))
+        })
+        .processor(Processor::Loops, n, move |y| loops::gemv(n, &a3, &x3, y)))
+}
+
+/// Multiply-adds that the reference of a result may take.
+const CHECKED: usize = 1 << 27;
+
+/// `form` says which product it is on a device; `slack` how many times over its sums may err.
+fn gemm<T: Number + std::convert::Into<f64>>(
+    n: usize,
+    dtype: &'static str,
+    slack: f64,
+    form: impl Fn(Gemm, &Gpu) -> Gemm + 'static,
+) -> Result<Problem>
+where
+    Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+{
+    let (a, b) = (noise::<T>(n * n, 1), noise::<T>(n * n, 2));
+    let (a1, b1, a2, b2) = (a.clone(), b.clone(), a.clone(), b.clone());
+    let check = move |got: &[T]| {
+        check_product(&Gemm::new(1, n, n), &a1, &b1, None, got, &Effort { terms: CHECKED, slack })
+    };
+    let operands = with_output::<T>(&[a, b], n * n);
+    let mut problem = Problem::new::<T, _, _>(Gemm::new(n, n, n), format!("{n}x{n}x{n}"), operands, check)?;
+    problem.on_wgpu =
+        Box::new(move |gpu| Ok(form(Gemm::new(n, n, n), gpu).plan::<T>(gpu)?.into_executable()));
+    if dtype != "f32" {
+        return Ok(problem);
+    }
+    let floats = |x: &[T]| -> Rc<Vec<f32>> { Rc::new(x.iter().map(|x| x.to_f64() as f32).collect()) };
+    let (a, b) = (floats(&a2), floats(&b2));
+    let (a1, b1, a2, b2, a3, b3) = (a.clone(), b.clone(), a.clone(), b.clone(), a.clone(), b.clone());
+    Ok(problem
+        .processor(Processor::Reference, n * n, move |c| {
+            let zeros = vec![0f32; n * n];
+            assign(c, narrow(&reference::gemm(&Gemm::new(n, n, n), &a, &b, None, &zeros)?))
+        })
+        .processor(Processor::Loops, n * n, move |c| loops::gemm(n, &a1, &b1, c))
+        .processor(Processor::Tiled, n * n, move |c| loops::gemm_tiled(n, &a2, &b2, c))
+        .processor(Processor::Crate, n * n, move |c| loops::gemm_by_crate(n, &a3, &b3, c)))
+}
+
+/// Weights that differ all over.
+fn weights(n: usize) -> Vec<f32> {
+    (0..n).map(|i| (i as f32 * 0.7).sin() / n as f32).collect()
+}
+
+fn conv2d(n: usize) -> Result<Problem> {
+    let op = |rows| Conv2d::new(rows, n, [5, 5], &weights(25));
+    let x = noise::<f32>(n * n, 1);
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    // The first rows of the result need two rows of the image more.
+    let some = (CHECKED / (25 * n)).clamp(5, n.max(5)).min(n);
+    let front = if some == n { n } else { some - 2 } * n;
+    let check = move |got: &[f32]| {
+        let part = &a[..some * n];
+        let (want, bounds) = (reference::conv2d(&op(some), part), reference::conv2d_bound(&op(some), part));
+        Ok(Check::compare(&got[..front], &want[..front], &bounds[..front]))
+    };
+    let size = format!("{n}x{n} 5x5");
+    let problem = Problem::new::<f32, _, _>(op(n), size, with_output::<f32>(&[x], n * n), check)?;
+    Ok(problem
+        .processor(Processor::Reference, n * n, move |y| assign(y, narrow(&reference::conv2d(&op(n), &b))))
+        .processor(Processor::Loops, n * n, move |y| loops::conv2d(n, &weights(25), &c, y)))
+}
+
+fn conv(side: usize) -> Result<Problem> {
+    const CHANNELS: usize = 64;
+    const IMAGES: usize = 8;
+    let image = CHANNELS * side * side;
+    let op = |images| Conv::new([images, CHANNELS, side, side], CHANNELS, [3, 3]).pad([1, 1]);
+    let (x, w) = (noise::<f32>(IMAGES * image, 1), noise::<f32>(CHANNELS * CHANNELS * 9, 2));
+    let (x1, w1, x2, w2) = (x.clone(), w.clone(), x.clone(), w.clone());
+    // Images do not depend on one another.
+    let check = move |got: &[f32]| {
+        let (one, x) = (op(1), &x1[..image]);
+        let want = reference::conv(&one, x, &w1, None)?;
+        Ok(Check::compare(&got[..image], &want, &reference::conv_bound(&one, x, &w1, None)?))
+    };
+    let size = format!("{IMAGES}x{CHANNELS}x{side}x{side} 3x3 {CHANNELS}");
+    let operands = with_output::<f32>(&[x, w], IMAGES * image);
+    let problem = Problem::new::<f32, _, _>(op(IMAGES), size, operands, check)?;
+    Ok(problem.processor(Processor::Reference, IMAGES * image, move |y| {
+        assign(y, reference::conv(&op(IMAGES), &x2, &w2, None)?)
+    }))
+}
+
+fn attention<T: Number + std::convert::Into<f64>>(t: usize) -> Result<Problem>
+where
+    Attention: Op<T, Operands = Attended<T>>,
+{
+    const HEADS: usize = 8;
+    const WIDTH: usize = 64;
+    let op = Attention::new(1, HEADS, HEADS, t, t, WIDTH);
+    let [q, k, v] = [1, 2, 3].map(|seed| noise::<T>(HEADS * t * WIDTH, seed));
+    let (q1, k1, v1, q2, k2, v2) = (q.clone(), k.clone(), v.clone(), q.clone(), k.clone(), v.clone());
+    // The first queries of the first head.
+    let some = (CHECKED / (4 * t * WIDTH)).clamp(1, t);
+    let check = move |got: &[T]| {
+        let (one, inputs) = (Attention::new(1, 1, 1, some, t, WIDTH), AttentionInputs::default());
+        let (q, k, v) = (&q1[..some * WIDTH], &k1[..t * WIDTH], &v1[..t * WIDTH]);
+        let want = reference::attention(&one, q, k, v, inputs);
+        let bounds = reference::attention_bound(&one, q, k, v, inputs);
+        Ok(Check::compare(&got[..some * WIDTH], &want, &bounds))
+    };
+    let len = HEADS * t * WIDTH;
+    let size = format!("B1 H{HEADS} T{t} D{WIDTH}");
+    let operands = with_output::<T>(&[q, k, v], len);
+    let problem = Problem::new::<T, _, _>(op.clone(), size, operands, check)?;
+    Ok(problem.processor(Processor::Reference, len, move |y: &mut Vec<T>| {
+        assign(y, reference::attention(&op, &q2, &k2, &v2, AttentionInputs::default()))
+    }))
+}
+
+fn spmv(n: usize) -> Result<Problem> {
+    let csr: Rc<Csr> = Rc::new(sparse_matrix(n, &noise::<f32>(4099, 1)));
+    let x = noise::<f32>(n, 2);
+    let (m1, x1, m2, x2, m3, x3) = (csr.clone(), x.clone(), csr.clone(), x.clone(), csr.clone(), x.clone());
+    let check = move |got: &[f32]| {
+        let y = vec![0.0; n];
+        let want = reference::spmv(1.0, &m1, &x1, 0.0, &y)?;
+        Ok(Check::compare(got, &want, &reference::spmv_bound(1.0, &m1, &x1, 0.0, &y)?))
+    };
+    let size = format!("{n} rows, {} entries", csr.entries());
+    let op = Spmv::new(csr.stored()?);
+    let matrix: [Rc<dyn Array>; 3] =
+        [Rc::new(csr.row_ptrs.clone()), Rc::new(csr.col_idxs.clone()), Rc::new(csr.values.clone())];
+    let inputs: Vec<_> = matrix.into_iter().chain([x as Rc<dyn Array>]).collect();
+    let problem = Problem::new::<f32, _, _>(op, size, with_output::<f32>(&inputs, n), check)?;
+    Ok(problem
+        .processor(Processor::Reference, n, move |y| {
+            assign(y, narrow(&reference::spmv(1.0, &m2, &x2, 0.0, &vec![0.0; n])?))
+        })
+        .processor(Processor::Loops, n, move |y| loops::spmv(&m3, &x3, y)))
+}
