@@ -1,10 +1,14 @@
-//! Embeds every `.wgsl` file under `shaders/`, so that adding a kernel means adding a file.
+//! Embeds every `.wgsl` file under `shaders/`, so that adding a kernel means adding a file; with the feature `cuda` also
+//! every `.cu` and `.cuh` file.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs, io};
 
-fn collect(dir: &Path, prefix: &str, found: &mut Vec<(String, String)>) -> io::Result<()> {
+/// A name and a path for each file.
+type Found = Vec<(String, String)>;
+
+fn collect(dir: &Path, prefix: &str, found: &mut Found, cuda: &mut Found) -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", dir.display());
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -13,25 +17,37 @@ fn collect(dir: &Path, prefix: &str, found: &mut Vec<(String, String)>) -> io::R
         };
         let name = if prefix.is_empty() { stem.to_owned() } else { format!("{prefix}/{stem}") };
         if path.is_dir() {
-            collect(&path, &name, found)?;
+            collect(&path, &name, found, cuda)?;
         } else if path.extension().is_some_and(|e| e == "wgsl") {
             println!("cargo::rerun-if-changed={}", path.display());
             found.push((name, path.display().to_string()));
+        } else if let Some(ending) = path.extension().filter(|e| *e == "cu" || *e == "cuh") {
+            println!("cargo::rerun-if-changed={}", path.display());
+            cuda.push((format!("{name}.{}", ending.display()), path.display().to_string()));
         }
     }
     Ok(())
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("shaders");
-    let mut found = Vec::new();
-    collect(&root, "", &mut found)?;
+/// Writes a sorted table of the files' texts.
+fn embed(table: &str, mut found: Found, file: &str) -> Result<(), Box<dyn std::error::Error>> {
     found.sort();
-    let mut out = String::from("static SOURCES: &[(&str, &str)] = &[\n");
+    let mut out = format!("static {table}: &[(&str, &str)] = &[\n");
     for (name, path) in &found {
         writeln!(out, "    ({name:?}, include_str!({path:?})),")?;
     }
     out.push_str("];\n");
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("shaders.rs"), out)?;
+    fs::write(Path::new(&env::var("OUT_DIR")?).join(file), out)?;
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("shaders");
+    let (mut found, mut cuda) = (Vec::new(), Vec::new());
+    collect(&root, "", &mut found, &mut cuda)?;
+    embed("SOURCES", found, "shaders.rs")?;
+    if env::var_os("CARGO_FEATURE_CUDA").is_some() {
+        embed("CUDA_SOURCES", cuda, "cuda.rs")?;
+    }
     Ok(())
 }

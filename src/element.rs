@@ -1,6 +1,6 @@
 //! The element types that buffers hold.
 
-use half::f16;
+use half::{bf16, f16};
 use std::fmt;
 
 /// Element type of a buffer, as a value.
@@ -11,6 +11,8 @@ pub enum DType {
     F32,
     /// 16-bit IEEE float; two in a 32-bit word.
     F16,
+    /// 16-bit float with the exponent of `F32`; on CUDA only, since WGSL has none.
+    Bf16,
     /// Signed 32-bit integer.
     I32,
     /// Unsigned 32-bit integer.
@@ -29,7 +31,7 @@ impl DType {
         match self {
             DType::U64 => 8,
             DType::F32 | DType::I32 | DType::U32 => 4,
-            DType::F16 => 2,
+            DType::F16 | DType::Bf16 => 2,
             DType::U8 | DType::I8 => 1,
         }
     }
@@ -39,6 +41,7 @@ impl DType {
         match self {
             DType::F32 => "f32",
             DType::F16 => "f16",
+            DType::Bf16 => "bf16",
             DType::I32 => "i32",
             DType::U32 => "u32",
             DType::U8 => "u8",
@@ -49,7 +52,7 @@ impl DType {
 
     /// Whether the type is a float.
     pub const fn is_float(self) -> bool {
-        matches!(self, DType::F32 | DType::F16)
+        matches!(self, DType::F32 | DType::F16 | DType::Bf16)
     }
 }
 
@@ -65,7 +68,8 @@ mod sealed {
 
 /// A Rust type that a [`Buffer`](crate::Buffer) can hold.
 ///
-/// Implemented for `f32`, [`half::f16`], `i32`, `u32`, `u8`, `i8` and `u64`.
+/// Implemented for `f32`, [`half::f16`], `i32`, `u32`, `u8`, `i8` and `u64`, and for [`half::bf16`], which CUDA has and
+/// WGSL has not.
 pub trait Element: bytemuck::Pod + Default + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed {
     /// The type as a value.
     const DTYPE: DType;
@@ -79,4 +83,4 @@ macro_rules! element {
         }
     )*};
 }
-element!(f32 => F32, f16 => F16, i32 => I32, u32 => U32, u8 => U8, i8 => I8, u64 => U64);
+element!(f32 => F32, f16 => F16, bf16 => Bf16, i32 => I32, u32 => U32, u8 => U8, i8 => I8, u64 => U64);

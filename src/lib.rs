@@ -99,6 +99,8 @@
 pub mod analysis;
 pub mod attention;
 pub mod conv;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod dense;
 mod element;
 pub mod elementwise;
@@ -128,7 +130,9 @@ pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
 pub use nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
-pub use plan::{AttentionExtras, DeviceMatrix, Plan, Plannable, Report, Solver};
+#[cfg(feature = "cuda")]
+pub use plan::CudaPlan;
+pub use plan::{AttentionExtras, DeviceMatrix, Plan, Plannable, PlansOn, Report, Solver};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 pub use primitives::{
     Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, TopK, Unique,

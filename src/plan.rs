@@ -2,10 +2,14 @@
 
 mod attention;
 mod calls;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod matrix;
 mod solver;
 
 pub use attention::AttentionExtras;
+#[cfg(feature = "cuda")]
+pub use cuda::CudaPlan;
 pub use matrix::DeviceMatrix;
 pub use solver::Solver;
 
@@ -33,23 +37,47 @@ pub struct Plan<S> {
     operands: PhantomData<S>,
 }
 
-/// Gives every descriptor its `plan` method.
-pub trait Plannable {
-    /// Lowers the descriptor for elements of type `T` on this device, and builds or finds its pipelines
+/// Gives every descriptor its `plan` method, on every kind of device that it can be planned on.
+///
+/// `gemm.plan::<f32>(&gpu)` gives a [`Plan`] on a [`Gpu`]; with the feature `cuda`, `gemm.plan::<f32>(&cuda)` gives a
+/// `CudaPlan` on a `CudaGpu`.
+pub trait Plannable<G> {
+    /// Lowers the descriptor for elements of type `T` on this device, and builds or finds its kernels
     /// and parameters. Planning an op that was planned before takes microseconds.
     ///
     /// # Errors
     /// Those of the op's `lower` (shapes, limits, variants), and of compiling its kernels.
-    fn plan<T: Element>(&self, gpu: &Gpu) -> Result<Plan<<Self as Op<T>>::Operands>>
+    fn plan<T: Element>(&self, on: &G) -> Result<<Self as PlansOn<G, T>>::Plan>
     where
-        Self: Op<T>;
+        Self: PlansOn<G, T>;
 }
 
-impl<D> Plannable for D {
-    fn plan<T: Element>(&self, gpu: &Gpu) -> Result<Plan<<Self as Op<T>>::Operands>>
+impl<D, G> Plannable<G> for D {
+    fn plan<T: Element>(&self, on: &G) -> Result<<Self as PlansOn<G, T>>::Plan>
     where
-        Self: Op<T>,
+        Self: PlansOn<G, T>,
     {
+        self.plan_on(on)
+    }
+}
+
+/// A descriptor that can be planned on devices of type `G` for elements of type `T`: every [`Op`] on a [`Gpu`].
+/// [`Plannable::plan`] is the way to call it.
+pub trait PlansOn<G, T: Element> {
+    /// The plan.
+    type Plan;
+
+    /// As [`Plannable::plan`].
+    ///
+    /// # Errors
+    /// As [`Plannable::plan`].
+    fn plan_on(&self, on: &G) -> Result<Self::Plan>;
+}
+
+impl<T: Element, D: Op<T>> PlansOn<Gpu, T> for D {
+    type Plan = Plan<D::Operands>;
+
+    fn plan_on(&self, gpu: &Gpu) -> Result<Self::Plan> {
         let executable = gpu.prepare_lowered(self.lower(gpu.profile())?)?;
         Ok(Plan { executable, operands: PhantomData })
     }
@@ -73,7 +101,7 @@ impl<S> Plan<S> {
     }
 }
 
-/// Implements `record` for plans with these operands.
+/// Implements `record` for plans with these operands, and `run` for plans on CUDA.
 macro_rules! record {
     ($($name:ident: $mark:ident<$t:ident>),+) => {
         impl<$($t: Element),+> Plan<($($mark<$t>,)+)> {
@@ -88,6 +116,22 @@ macro_rules! record {
                 $($name: impl Into<Slice<'a, $t>>),+
             ) -> Result<()> {
                 self.executable.record(rec, &[$($name.into().untyped()),+])
+            }
+        }
+
+        #[cfg(feature = "cuda")]
+        impl<$($t: Element),+> CudaPlan<($($mark<$t>,)+)> {
+            /// Gives the op to a stream and returns at once; see the errors at [`CudaPlan`].
+            ///
+            /// # Errors
+            /// See [`CudaPlan`].
+            #[allow(clippy::too_many_arguments, reason = "one for each operand")]
+            pub fn run<'a>(
+                &self,
+                stream: &crate::cuda::CudaStream,
+                $($name: impl Into<crate::cuda::CudaSlice<'a, $t>>),+
+            ) -> Result<()> {
+                self.executable.run(stream, &[$($name.into().untyped()),+])
             }
         }
     };

@@ -1,6 +1,8 @@
 //! Checked arithmetic on shapes: products and sizes that overflow are errors, never wraps.
 
+use crate::element::DType;
 use crate::error::{Result, err};
+use std::ops::{Bound, RangeBounds};
 
 /// Number of elements of a shape, for the operand `operand` of `op`.
 pub(crate) fn elements(op: &str, operand: &str, dims: &[usize]) -> Result<usize> {
@@ -14,6 +16,30 @@ pub(crate) fn index_u32(op: &str, what: &str, value: usize) -> Result<u32> {
     u32::try_from(value).map_err(|_| {
         err!(TooLarge, "{op}: {what} = {value} is above 2^32 - 1, the largest index a kernel has; split the work into smaller calls")
     })
+}
+
+/// First element and number of elements of a range within `len` elements.
+pub(crate) fn within(range: impl RangeBounds<usize>, len: usize, dtype: DType) -> Result<(usize, usize)> {
+    let start = match range.start_bound() {
+        Bound::Included(&s) => Some(s),
+        Bound::Excluded(&s) => s.checked_add(1),
+        Bound::Unbounded => Some(0),
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&e) => e.checked_add(1),
+        Bound::Excluded(&e) => Some(e),
+        Bound::Unbounded => Some(len),
+    };
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end && end <= len => Ok((start, end - start)),
+        _ => {
+            let (start, end) = (range.start_bound().cloned(), range.end_bound().cloned());
+            Err(err!(
+                Shape,
+                "slice: the range from {start:?} to {end:?} is not within {len} elements of {dtype}"
+            ))
+        }
+    }
 }
 
 /// Smallest multiple of `step` that is at least `n`.

@@ -126,6 +126,17 @@ fn wgpu_is_named_in_gpu_only() {
 }
 
 #[test]
+fn cuda_is_named_in_cuda_only() {
+    for (path, text) in sources() {
+        if module_of(&path) != "cuda" {
+            for name in ["cudarc::", "libloading::"] {
+                assert!(!code(&text).contains(name), "{} names {name}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
 fn the_top_level_is_the_one_agreed_on() {
     let allowed = [
         "shaders",

@@ -4,9 +4,10 @@ use super::pool::Memory;
 use super::{Gpu, RawSlice};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::shape::within;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 /// Elements of type `T` in device memory: one wgpu buffer, tagged with its [`Gpu`].
@@ -58,6 +59,12 @@ impl<'a, T: Element> From<&Slice<'a, T>> for Slice<'a, T> {
 
 impl Gpu {
     fn check_element<T: Element>(&self, op: &str) -> Result<()> {
+        if T::DTYPE == DType::Bf16 {
+            return Err(err!(
+                Unsupported,
+                "{op}: WGSL has no bf16; use f16 or f32, or a CudaGpu (feature `cuda`) for bf16"
+            ));
+        }
         if T::DTYPE == DType::U64 && !self.profile().features.int64 {
             return Err(err!(
                 Unsupported,
@@ -76,7 +83,7 @@ impl Gpu {
     /// # Errors
     /// [`TooLarge`](crate::ErrorKind::TooLarge) above the device's largest buffer;
     /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable;
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device without it.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device without it, and for `bf16`.
     pub fn alloc<T: Element>(&self, n: usize) -> Result<Buffer<T>> {
         self.check_element::<T>("alloc")?;
         let bytes = (n as u64)
@@ -184,30 +191,8 @@ impl<'a, T: Element> Slice<'a, T> {
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if the range is not within the slice.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'a, T>> {
-        let start = match range.start_bound() {
-            Bound::Included(&s) => Some(s),
-            Bound::Excluded(&s) => s.checked_add(1),
-            Bound::Unbounded => Some(0),
-        };
-        let end = match range.end_bound() {
-            Bound::Included(&e) => e.checked_add(1),
-            Bound::Excluded(&e) => Some(e),
-            Bound::Unbounded => Some(self.len),
-        };
-        match (start, end) {
-            (Some(start), Some(end)) if start <= end && end <= self.len => {
-                Ok(Slice { buffer: self.buffer, start: self.start + start, len: end - start })
-            }
-            _ => {
-                let (start, end) = (range.start_bound().cloned(), range.end_bound().cloned());
-                Err(err!(
-                    Shape,
-                    "slice: the range from {start:?} to {end:?} is not within {} elements of {}",
-                    self.len,
-                    T::DTYPE
-                ))
-            }
-        }
+        let (start, len) = within(range, self.len, T::DTYPE)?;
+        Ok(Slice { buffer: self.buffer, start: self.start + start, len })
     }
 
     /// Byte offset of the first element in the wgpu buffer.

@@ -27,8 +27,9 @@ pub use buffer::{Buffer, Slice};
 pub use executable::{Executable, RawSlice};
 pub use kernel::{Arg, OwnKernel};
 pub use recorder::{Encoder, Recorder};
-pub use timer::{Clock, Measurement, Timing};
 pub use transfer::Readback;
+
+pub use crate::program::{Clock, Measurement, Timing};
 
 use crate::error::{Error, ErrorKind, Result, err};
 use crate::program::{Ceilings, DeviceProfile};

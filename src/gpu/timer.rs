@@ -1,62 +1,9 @@
 //! Timing on the device, by timestamps around passes.
 
-use super::{Gpu, Recorder};
+use super::{Clock, Gpu, Measurement, Recorder, Timing};
 use crate::error::Result;
-use std::time::{Duration, Instant};
-
-/// What a time was taken with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Clock {
-    /// Timestamps written by the device around the work.
-    Device,
-    /// The host's clock around submission and wait, since the device has no timestamps. Includes the
-    /// cost of submitting.
-    Wall,
-}
-
-impl std::fmt::Display for Clock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Clock::Device => "device",
-            Clock::Wall => "wall clock",
-        })
-    }
-}
-
-/// How long recorded work took.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Timing {
-    /// Seconds.
-    pub seconds: f64,
-    /// What they were taken with.
-    pub clock: Clock,
-}
-
-/// Times of repeated runs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Measurement {
-    /// Seconds of each run, sorted.
-    pub seconds: Vec<f64>,
-    /// What they were taken with.
-    pub clock: Clock,
-}
-
-impl Measurement {
-    /// Seconds of the fastest run.
-    pub fn min(&self) -> f64 {
-        self.seconds.first().copied().unwrap_or(f64::NAN)
-    }
-
-    /// Seconds of the run in the middle.
-    pub fn median(&self) -> f64 {
-        self.seconds.get(self.seconds.len() / 2).copied().unwrap_or(f64::NAN)
-    }
-
-    /// Seconds of the slowest run.
-    pub fn max(&self) -> f64 {
-        self.seconds.last().copied().unwrap_or(f64::NAN)
-    }
-}
+use crate::program::{batch, warm_up};
+use std::time::Instant;
 
 /// Gives each run of a recorder a pair of timestamps: at the beginning of its first pass, and at the end
 /// of its last.
@@ -102,13 +49,6 @@ impl PassClock {
 /// Most timed runs in one submission: WebGPU's query sets have 4096 entries.
 const MAX_RUNS: u32 = 2048;
 
-/// Work before a measurement on a card.
-const WARM_UP: Duration = Duration::from_millis(500);
-
-/// The same soon after another measurement, when the clocks are still up.
-const WARM_UP_AGAIN: Duration = Duration::from_millis(100);
-const SOON: Duration = Duration::from_millis(100);
-
 impl Gpu {
     /// Submits what `record` records and waits; the time is the device's own where it has timestamps, from
     /// the beginning of the first op to the end of the last.
@@ -146,15 +86,12 @@ impl Gpu {
         repeat(1)?;
         // Software drivers have no clocks to raise.
         if !self.profile().is_cpu() {
-            let again = super::lock(&self.inner.measured).is_some_and(|last| start - last < SOON);
-            let warm_up = if again { WARM_UP_AGAIN } else { WARM_UP };
+            let warm_up = warm_up(*super::lock(&self.inner.measured), start);
             let mut times = 1;
             while start.elapsed() < warm_up {
                 let begin = Instant::now();
                 repeat(times)?;
-                // Batches of 20 ms, so that the card never waits long for the next.
-                let each = begin.elapsed().as_secs_f64().max(1e-6) / times as f64;
-                times = ((0.02 / each) as usize).clamp(1, 1024);
+                times = batch(begin.elapsed(), times);
             }
         }
         let measured = self.passes(runs, &mut record);

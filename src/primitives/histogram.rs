@@ -392,7 +392,7 @@ fn whole_numbers(dtype: DType) -> Option<(i64, i64, i64)> {
         DType::I8 => Some((-128, 127, 1 << 31)),
         DType::I32 => Some((i64::from(i32::MIN), i64::from(i32::MAX), 1 << 31)),
         DType::U32 | DType::U64 => Some((0, i64::from(u32::MAX), 0)),
-        DType::F32 | DType::F16 => None,
+        DType::F32 | DType::F16 | DType::Bf16 => None,
     }
 }
 

@@ -15,11 +15,14 @@
 //! ```
 
 pub(crate) mod counted;
+mod measurement;
 pub(crate) mod probe;
 mod profile;
 pub(crate) mod rows;
 mod variant;
 
+pub use measurement::{Clock, Measurement, Timing};
+pub(crate) use measurement::{batch, warm_up};
 pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits};
 pub(crate) use variant::choose;
 pub use variant::{OpInfo, Requires, Translation, Variant};
@@ -31,11 +34,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The fragment by which kernels read and write elements of this type in 32-bit words: fills the slot
-/// `element`. An op refuses the types it does not take (u64 among them) before it asks.
+/// `element`. An op refuses the types it does not take (u64 and bf16 among them) before it asks.
 pub(crate) fn element_fragment(dtype: DType) -> Fragment {
     Fragment::Library(match dtype {
         DType::F32 => "element/f32",
-        DType::F16 => "element/f16",
+        DType::F16 | DType::Bf16 => "element/f16",
         DType::I32 => "element/i32",
         DType::U32 | DType::U64 => "element/u32",
         DType::U8 => "element/u8",

@@ -5,7 +5,7 @@ use super::activation::activation_errors;
 use crate::dense::{Gemm, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use half::f16;
+use half::{bf16, f16};
 
 /// What `c` holds after `op`: `activation(alpha op(A) op(B) + beta C + bias)`, not rounded to `R`.
 ///
@@ -50,6 +50,7 @@ pub fn gemm_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
     // WGSL lets a conversion to f16 take either neighbour, and a device flush what is subnormal.
     let (round, flush, largest) = match R::DTYPE {
         DType::F16 => (2f64.powi(-10), 2f64.powi(-14), f16::MAX.to_f64()),
+        DType::Bf16 => (2f64.powi(-7), terms * 2f64.powi(-126), bf16::MAX.to_f64()),
         _ => (0.0, terms * 2f64.powi(-126), f64::from(f32::MAX)),
     };
     let mut bound = vec![0.0; c.len()];

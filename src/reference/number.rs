@@ -1,7 +1,7 @@
 //! The numbers that references compute with.
 
 use crate::element::Element;
-use half::f16;
+use half::{bf16, f16};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// An element type with the wider type that references compute in: `f64` for floats, `i128` for integers.
@@ -55,16 +55,17 @@ macro_rules! float {
     };
 }
 float!(f32, f64::from, |wide| wide as f32);
-float!(f16, f16::to_f64, nearest_half);
+float!(f16, f16::to_f64, |wide| f16::from_f32(odd(wide)));
+float!(bf16, bf16::to_f64, |wide| bf16::from_f32(odd(wide)));
 
-/// The nearest half. `f16::from_f64` rounds twice, or drops the last bits.
-fn nearest_half(x: f64) -> f16 {
-    // To f32 by rounding to odd: towards 0, with the last bit set where anything was cut off. No cut makes
-    // a tie of a number that is none, so the rounding that follows is the only one.
+/// To f32 by rounding to odd: towards 0, with the last bit set where anything was cut off. No cut makes a tie of a number
+/// that is none, so the rounding to 16 bits that follows is the only one: `f16::from_f64` rounds twice, or drops the last
+/// bits.
+fn odd(x: f64) -> f32 {
     let near = x as f32;
     let cut = if f64::from(near).abs() > x.abs() { near.to_bits() - 1 } else { near.to_bits() };
     let inexact = u32::from(f64::from(f32::from_bits(cut)) != x && !x.is_nan());
-    f16::from_f32(f32::from_bits(cut | inexact))
+    f32::from_bits(cut | inexact)
 }
 
 macro_rules! integer {
@@ -147,6 +148,9 @@ mod tests {
         assert_eq!(f16::narrow(-0.0).to_bits(), 0x8000);
         assert_eq!(f16::narrow(2f64.powi(-25)).to_bits(), 0);
         assert_eq!(f16::narrow(2f64.powi(-25) + 2f64.powi(-70)).to_bits(), 1);
+        assert_eq!(bf16::narrow(1.0 + 2f64.powi(-8)), bf16::ONE);
+        assert_eq!(bf16::narrow(1.0 + 2f64.powi(-8) + 2f64.powi(-50)).to_bits(), bf16::ONE.to_bits() + 1);
+        assert_eq!(bf16::narrow(1e300), bf16::INFINITY);
         assert_eq!(i32::narrow(1 << 31), i32::MIN);
         assert_eq!(u32::narrow(-1), u32::MAX);
         assert_eq!(f32::scalar(0.1), f64::from(0.1f32));

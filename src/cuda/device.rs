@@ -1,0 +1,447 @@
+//! Devices: finding them, describing them, opening them.
+
+use super::executable::Modules;
+use super::nvrtc::{self, Nvrtc};
+use super::program::CudaProfile;
+use crate::error::{Error, ErrorKind, Result, err};
+use cudarc::driver::sys;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+/// The oldest driver taken, as the newest CUDA that it knows: the first with all of Hopper's instructions.
+const OLDEST: c_int = 12000;
+
+/// Which device to take.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum CudaFilter {
+    /// The first, which the driver makes the fastest.
+    #[default]
+    First,
+    /// The one at this place of [`CudaGpu::devices`].
+    Ordinal(usize),
+    /// The one in this place of the machine, as `0000:01:00.0`.
+    PciBusId(String),
+}
+
+/// Where compiled kernels are kept between runs of a program.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum KernelCache {
+    /// In the user's folder for such things, under `tilework/cuda`.
+    #[default]
+    User,
+    /// In this folder.
+    Folder(PathBuf),
+    /// Nowhere.
+    Off,
+}
+
+/// How to open a device.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CudaOptions {
+    /// Which device.
+    pub device: CudaFilter,
+    /// The file of NVRTC, or the folder that holds it; without it, it is looked for: see [`Nvrtc`].
+    pub nvrtc: Option<PathBuf>,
+    /// Where compiled kernels are kept.
+    pub cache: KernelCache,
+}
+
+/// An NVIDIA device with what tilework keeps for it: the twin of [`Gpu`](crate::Gpu) on CUDA.
+///
+/// Cheap to clone; clones share everything. It works in the device's primary context, as CUDA's runtime and its libraries
+/// do, so memory and streams can be exchanged with them.
+///
+/// ```
+/// # if tilework::cuda::CudaGpu::devices().is_ok_and(|d| !d.is_empty()) && tilework::cuda::Nvrtc::find(None).is_ok() {
+/// use tilework::cuda::CudaGpu;
+/// use tilework::prelude::*;
+///
+/// let cuda = CudaGpu::new()?;
+/// let (x, y) = (cuda.upload(&[1u32, 2, 3])?, cuda.alloc::<u32>(3)?);
+/// let scan = Scan::new(Sum, 3).plan::<u32>(&cuda)?;
+/// scan.run(&cuda.stream()?, &x, &y)?; // returns at once
+/// assert_eq!(y.read()?, [1, 3, 6]); // waits
+/// # }
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct CudaGpu {
+    pub(super) inner: Arc<Inner>,
+}
+
+/// Everything behind a [`CudaGpu`].
+pub(super) struct Inner {
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    profile: CudaProfile,
+    nvrtc: OnceLock<Result<Nvrtc>>,
+    options: CudaOptions,
+    pub(super) modules: Modules,
+    /// Set by the first error after which the context is of no use.
+    lost: AtomicBool,
+    /// When a measurement last ended: until then the device was busy.
+    pub(super) measured: Mutex<Option<Instant>>,
+}
+
+// SAFETY: the driver's handles may be used from every thread that has made their context current, which `call` sees to.
+unsafe impl Send for Inner {}
+// SAFETY: as above; the driver locks what it must.
+unsafe impl Sync for Inner {}
+
+impl fmt::Debug for CudaGpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CudaGpu({} at {})", self.profile().name, self.profile().pci_bus_id)
+    }
+}
+
+impl PartialEq for CudaGpu {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+impl Eq for CudaGpu {}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // SAFETY: retained once when opened.
+        let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
+    }
+}
+
+/// Locks, also after a thread panicked while holding the lock: what is behind our locks is never left half-changed.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The driver, initialised once: the newest CUDA that it knows, as 12080.
+fn driver() -> Result<c_int> {
+    static DRIVER: OnceLock<Result<c_int>> = OnceLock::new();
+    let found = DRIVER.get_or_init(|| {
+        // SAFETY: loading the driver's library runs its initialisers, which do nothing that other code could notice.
+        if !unsafe { sys::is_culib_present() } {
+            return usable(None, sys::CUresult::CUDA_SUCCESS);
+        }
+        let mut version = 0;
+        // SAFETY: the pointer is valid.
+        let code = unsafe { sys::cuDriverGetVersion(&mut version) };
+        if code != sys::CUresult::CUDA_SUCCESS || version < OLDEST {
+            return usable(Some(version), code);
+        }
+        // SAFETY: no preconditions.
+        usable(Some(version), unsafe { sys::cuInit(0) })
+    });
+    found.clone()
+}
+
+/// Whether a driver, if there is one, of this version, that answered so, will do.
+fn usable(version: Option<c_int>, code: sys::CUresult) -> Result<c_int> {
+    let number = |v: c_int| format!("{}.{}", v / 1000, v % 1000 / 10);
+    match (version, code) {
+        (None, _) => Err(err!(
+            NoAdapter,
+            "cuda: no driver: {} was not found; install NVIDIA's driver, or use Gpu, which needs none of CUDA",
+            if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" }
+        )),
+        (Some(version), sys::CUresult::CUDA_SUCCESS) if version < OLDEST => Err(err!(
+            Unsupported,
+            "cuda: the driver is too old: it knows CUDA {}, and {} or newer is needed; update NVIDIA's driver",
+            number(version),
+            number(OLDEST)
+        )),
+        (Some(version), sys::CUresult::CUDA_SUCCESS) => Ok(version),
+        (Some(_), sys::CUresult::CUDA_ERROR_NO_DEVICE) => Err(err!(
+            NoAdapter,
+            "cuda: the driver finds no device; see whether nvidia-smi lists one and CUDA_VISIBLE_DEVICES \
+                 hides none"
+        )),
+        (Some(version), code) => Err(err!(
+            NoAdapter,
+            "cuda: the driver for CUDA {} does not start: {}; see whether nvidia-smi does",
+            number(version),
+            describe(code)
+        )),
+    }
+}
+
+/// The driver's words for a code.
+fn describe(code: sys::CUresult) -> String {
+    // Words of its own for what happens without a driver.
+    if code == sys::CUresult::CUDA_ERROR_STUB_LIBRARY {
+        return format!("only a stub of the driver's library was found ({code:?})");
+    }
+    let mut text: *const c_char = std::ptr::null();
+    // SAFETY: the pointer is valid; the text is the driver's own, ended by a 0, and never freed.
+    unsafe {
+        if sys::cuGetErrorString(code, &mut text) == sys::CUresult::CUDA_SUCCESS && !text.is_null() {
+            return format!("{} ({code:?})", CStr::from_ptr(text).to_string_lossy());
+        }
+    }
+    format!("{code:?}")
+}
+
+/// The error that a code means.
+pub(super) fn check(code: sys::CUresult, doing: &str) -> Result<()> {
+    use sys::CUresult as R;
+    let (kind, remedy) = match code {
+        R::CUDA_SUCCESS => return Ok(()),
+        R::CUDA_ERROR_OUT_OF_MEMORY => (ErrorKind::OutOfMemory, "; free buffers, or work in smaller pieces"),
+        R::CUDA_ERROR_NO_DEVICE | R::CUDA_ERROR_INVALID_DEVICE => (ErrorKind::NoAdapter, ""),
+        R::CUDA_ERROR_NOT_SUPPORTED | R::CUDA_ERROR_NO_BINARY_FOR_GPU | R::CUDA_ERROR_INVALID_IMAGE => {
+            (ErrorKind::Unsupported, "")
+        }
+        R::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES | R::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => {
+            (ErrorKind::TooLarge, "; take another variant")
+        }
+        code if loses(code) => {
+            (ErrorKind::DeviceLost, "; nothing of this process runs on the device again: start another")
+        }
+        _ => (ErrorKind::Validation, ""),
+    };
+    Err(Error::new(kind, format!("{doing}: {}{remedy}", describe(code))))
+}
+
+/// Whether the context is of no use after such an error.
+fn loses(code: sys::CUresult) -> bool {
+    use sys::CUresult as R;
+    matches!(
+        code,
+        R::CUDA_ERROR_ILLEGAL_ADDRESS
+            | R::CUDA_ERROR_MISALIGNED_ADDRESS
+            | R::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | R::CUDA_ERROR_INVALID_PC
+            | R::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | R::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | R::CUDA_ERROR_LAUNCH_FAILED
+            | R::CUDA_ERROR_LAUNCH_TIMEOUT
+            | R::CUDA_ERROR_ASSERT
+            | R::CUDA_ERROR_ECC_UNCORRECTABLE
+            | R::CUDA_ERROR_NVLINK_UNCORRECTABLE
+            | R::CUDA_ERROR_CONTEXT_IS_DESTROYED
+            | R::CUDA_ERROR_DEINITIALIZED
+    )
+}
+
+/// One device of the driver's list, described.
+fn describe_device(device: sys::CUdevice, version: c_int) -> Result<CudaProfile> {
+    use sys::CUdevice_attribute_enum as A;
+    let attribute = |which| {
+        let mut value = 0;
+        // SAFETY: the pointer is valid, and so is the device.
+        check(unsafe { sys::cuDeviceGetAttribute(&mut value, which, device) }, "describing a device")?;
+        Ok::<_, Error>(value.max(0) as u32)
+    };
+    // Newer drivers leave the clocks out.
+    let clock = |which| attribute(which).unwrap_or(0);
+    let text = |what: &dyn Fn(*mut c_char, c_int) -> sys::CUresult| {
+        let mut bytes: [c_char; 256] = [0; 256];
+        check(what(bytes.as_mut_ptr(), 255), "describing a device")?;
+        let bytes: Vec<u8> = bytes.iter().take_while(|b| **b != 0).map(|b| *b as u8).collect();
+        Ok::<_, Error>(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let mut memory = 0;
+    let mut uuid = sys::CUuuid { bytes: [0; 16] };
+    // SAFETY: the pointers are valid, and so is the device.
+    unsafe {
+        check(sys::cuDeviceTotalMem_v2(&mut memory, device), "describing a device")?;
+        check(sys::cuDeviceGetUuid_v2(&mut uuid, device), "describing a device")?;
+    }
+    Ok(CudaProfile {
+        // SAFETY (both): the buffer has the room that is said.
+        name: text(&|to, len| unsafe { sys::cuDeviceGetName(to, len, device) })?,
+        pci_bus_id: text(&|to, len| unsafe { sys::cuDeviceGetPCIBusId(to, len, device) })?.to_lowercase(),
+        compute: (
+            attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        multiprocessors: attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        shared_per_block_optin: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        shared_per_multiprocessor: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+        registers: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?,
+        max_threads_per_block: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        max_threads_per_multiprocessor: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
+        total_memory: memory as u64,
+        l2_bytes: u64::from(attribute(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
+        clock_khz: clock(A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+        memory_clock_khz: clock(A::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
+        memory_bus_bits: clock(A::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
+        copy_engines: attribute(A::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT)?,
+        cooperative_launch: attribute(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0,
+        uuid: uuid.bytes.map(|b| b as u8),
+        driver: (version as u32 / 1000, version as u32 % 1000 / 10),
+    })
+}
+
+impl CudaGpu {
+    /// What devices there are, in the driver's order.
+    ///
+    /// # Errors
+    /// [`NoAdapter`](ErrorKind::NoAdapter) without a driver, or where it finds no device or does not start;
+    /// [`Unsupported`](ErrorKind::Unsupported) for a driver older than CUDA 12.0.
+    pub fn devices() -> Result<Vec<CudaProfile>> {
+        let version = driver()?;
+        let mut count = 0;
+        // SAFETY: the pointer is valid and the driver initialised.
+        check(unsafe { sys::cuDeviceGetCount(&mut count) }, "cuda: counting devices")?;
+        (0..count).map(|ordinal| describe_device(device_at(ordinal)?, version)).collect()
+    }
+
+    /// Opens the first device.
+    ///
+    /// # Errors
+    /// As [`CudaGpu::open`].
+    pub fn new() -> Result<Self> {
+        Self::open(CudaOptions::default())
+    }
+
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// As [`CudaGpu::devices`]; [`NoAdapter`](ErrorKind::NoAdapter) if there is no such device. That NVRTC is missing is
+    /// said by the first plan that needs it.
+    pub fn open(options: CudaOptions) -> Result<Self> {
+        let version = driver()?;
+        let list = || {
+            let found = Self::devices().unwrap_or_default();
+            let found = found.iter().map(|p| format!("{} at {}", p.name, p.pci_bus_id));
+            found.collect::<Vec<_>>().join(", ")
+        };
+        let none =
+            |wanted: String| err!(NoAdapter, "cuda: there is no device {wanted}; there are: {}", list());
+        let device = match &options.device {
+            CudaFilter::First => device_at(0).map_err(|_| none("at all".into()))?,
+            CudaFilter::Ordinal(n) => c_int::try_from(*n)
+                .ok()
+                .and_then(|n| device_at(n).ok())
+                .ok_or_else(|| none(format!("number {n}")))?,
+            CudaFilter::PciBusId(id) => {
+                let text = CString::new(id.as_str()).map_err(|_| none(format!("at {id:?}")))?;
+                let mut device = 0;
+                // SAFETY: the pointers are valid, and the text ends with a 0.
+                let code = unsafe { sys::cuDeviceGetByPCIBusId(&mut device, text.as_ptr()) };
+                check(code, "").map_err(|_| none(format!("at {id}")))?;
+                device
+            }
+        };
+        let profile = describe_device(device, version)?;
+        let mut context = std::ptr::null_mut();
+        // SAFETY: the pointer is valid; released when dropped.
+        let code = unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) };
+        check(code, &format!("cuda: opening {}", profile.name))?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                device,
+                context,
+                profile,
+                nvrtc: OnceLock::new(),
+                options,
+                modules: Modules::default(),
+                lost: AtomicBool::new(false),
+                measured: Mutex::new(None),
+            }),
+        })
+    }
+
+    /// What this device is.
+    pub fn profile(&self) -> &CudaProfile {
+        &self.inner.profile
+    }
+
+    /// The compiler, found when first asked for.
+    ///
+    /// # Errors
+    /// As [`Nvrtc::find`].
+    pub fn nvrtc(&self) -> Result<&Nvrtc> {
+        let found = self.inner.nvrtc.get_or_init(|| Nvrtc::find(self.inner.options.nvrtc.as_deref()));
+        found.as_ref().map_err(Clone::clone)
+    }
+
+    /// The folder in which compiled kernels are kept.
+    pub(super) fn cache_folder(&self) -> Option<PathBuf> {
+        match &self.inner.options.cache {
+            KernelCache::User => nvrtc::user_folder(),
+            KernelCache::Folder(folder) => Some(folder.clone()),
+            KernelCache::Off => None,
+        }
+    }
+
+    /// The driver's handle of the context, `CUcontext`, for other libraries.
+    pub fn context(&self) -> *mut c_void {
+        self.inner.context.cast()
+    }
+
+    /// Bytes of memory that are free, and that there are.
+    ///
+    /// # Errors
+    /// Device lost.
+    pub fn memory(&self) -> Result<(u64, u64)> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the pointers are valid.
+        self.call("memory", || unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) })?;
+        Ok((free as u64, total as u64))
+    }
+
+    /// Waits until everything that was given to the device is done.
+    ///
+    /// # Errors
+    /// Device lost.
+    pub fn wait(&self) -> Result<()> {
+        // SAFETY: no preconditions but a current context.
+        self.call("wait", || unsafe { sys::cuCtxSynchronize() })
+    }
+
+    /// Calls the driver with this device's context current.
+    pub(crate) fn call(&self, doing: &str, f: impl FnOnce() -> sys::CUresult) -> Result<()> {
+        if self.inner.lost.load(Ordering::Relaxed) {
+            return Err(err!(
+                DeviceLost,
+                "{doing}: {} was lost to an earlier error; nothing of this process runs on it again: start another",
+                self.profile().name
+            ));
+        }
+        // SAFETY: the context is retained as long as `self` lives.
+        let code = unsafe { sys::cuCtxSetCurrent(self.inner.context) };
+        let code = if code == sys::CUresult::CUDA_SUCCESS { f() } else { code };
+        if loses(code) {
+            self.inner.lost.store(true, Ordering::Relaxed);
+        }
+        check(code, doing)
+    }
+}
+
+fn device_at(ordinal: c_int) -> Result<sys::CUdevice> {
+    let mut device = 0;
+    // SAFETY: the pointer is valid and the driver initialised.
+    check(unsafe { sys::cuDeviceGet(&mut device, ordinal) }, "cuda: finding a device")?;
+    Ok(device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_with_the_remedy() {
+        use sys::CUresult as R;
+        let of = |version, code| usable(version, code).map_err(|e| (e.kind(), e.to_string()));
+        assert_eq!(of(Some(12000), R::CUDA_SUCCESS), Ok(12000));
+        let cases = [
+            (None, R::CUDA_SUCCESS, ErrorKind::NoAdapter, "install NVIDIA's driver"),
+            (
+                Some(11040),
+                R::CUDA_SUCCESS,
+                ErrorKind::Unsupported,
+                "knows CUDA 11.4, and 12.0 or newer is needed",
+            ),
+            (Some(12040), R::CUDA_ERROR_NO_DEVICE, ErrorKind::NoAdapter, "finds no device"),
+            (Some(12040), R::CUDA_ERROR_STUB_LIBRARY, ErrorKind::NoAdapter, "only a stub"),
+        ];
+        for (version, code, kind, words) in cases {
+            let (got, text) = of(version, code).unwrap_err();
+            assert!(got == kind && text.contains(words), "{got:?} {text}");
+        }
+    }
+}

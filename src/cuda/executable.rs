@@ -1,0 +1,383 @@
+//! A [`CudaProgram`] with the resources of a device: compiled kernels, checked launches.
+
+use super::buffer::RawCudaSlice;
+use super::device::{CudaGpu, check, lock};
+use super::program::{Arg, CudaKernel, CudaProgram, Launch, Place, Swizzle, TensorMap};
+use super::stream::CudaStream;
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::Access;
+use cudarc::driver::sys;
+use std::collections::HashMap;
+use std::ffi::{CString, c_int, c_void};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+/// Every operand starts at a multiple of so many bytes: kernels read vectors, and the bulk copy engine wants it.
+const ALIGNMENT: u64 = 16;
+
+/// Dynamic shared memory that a block has without opting in.
+const SHARED_DEFAULT: u32 = 48 << 10;
+
+/// A loaded kernel. Modules stay loaded as long as the context does.
+#[derive(Debug, Clone, Copy)]
+struct Function(sys::CUfunction);
+
+// SAFETY: the driver's handles may be used from every thread.
+unsafe impl Send for Function {}
+// SAFETY: as above; the driver locks what it must.
+unsafe impl Sync for Function {}
+
+/// One place a kernel; the lock of a place is held while it compiles, so that nobody does it twice.
+type Slot = Arc<Mutex<Option<Function>>>;
+
+/// Kernels in memory.
+#[derive(Debug, Default)]
+pub(super) struct Modules {
+    slots: Mutex<HashMap<CudaKernel, Slot>>,
+}
+
+/// A program made ready for a device. Untyped; [`CudaPlan`](crate::CudaPlan) is the typed form.
+pub struct CudaExecutable {
+    gpu: CudaGpu,
+    program: CudaProgram,
+    functions: Vec<Function>,
+}
+
+impl fmt::Debug for CudaExecutable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CudaExecutable({} {} on {:?})", self.program.op, self.program.variant, self.gpu)
+    }
+}
+
+impl CudaGpu {
+    /// Makes a program ready: kernels compiled, or found compiled, and launches held against the device's limits.
+    ///
+    /// # Safety
+    /// The kernels stay within the operands and scratch that their launches give them. Those of the library do, with what
+    /// an op's `lower` made: [`Plannable::plan`](crate::Plannable::plan) is the safe way.
+    ///
+    /// # Errors
+    /// As [`CudaProgram::check`]; those of [`Nvrtc`](super::Nvrtc); [`TooLarge`](crate::ErrorKind::TooLarge) for a launch
+    /// with a barrier of the grid whose blocks do not run at once; out of memory; device lost.
+    pub unsafe fn prepare(&self, program: CudaProgram) -> Result<CudaExecutable> {
+        self.prepare_lowered(program)
+    }
+
+    /// As [`CudaGpu::prepare`], for a program as an op lowered it.
+    pub(crate) fn prepare_lowered(&self, program: CudaProgram) -> Result<CudaExecutable> {
+        program.check(self.profile())?;
+        let functions =
+            program.kernels.iter().map(|kernel| self.function(kernel)).collect::<Result<Vec<_>>>()?;
+        for (i, launch) in program.launches.iter().enumerate() {
+            self.opt_in(&program, launch, functions[launch.kernel])
+                .map_err(|e| e.context(&format!("{}: launch {i}", program.op)))?;
+        }
+        Ok(CudaExecutable { gpu: self.clone(), program, functions })
+    }
+
+    /// The kernel, compiled and loaded.
+    fn function(&self, kernel: &CudaKernel) -> Result<Function> {
+        let slot = lock(&self.inner.modules.slots).entry(kernel.clone()).or_default().clone();
+        let mut slot = lock(&slot);
+        if let Some(function) = *slot {
+            return Ok(function);
+        }
+        let folder = self.cache_folder();
+        let code = self.nvrtc()?.load_or_compile(kernel, &self.profile().target(), folder.as_deref())?;
+        let label = kernel.label();
+        let entry = CString::new(kernel.entry).map_err(|_| err!(Shader, "{label}: a 0 within the name"))?;
+        let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the code is a whole one of NVRTC's, which says itself how long it is; the name ends with a 0.
+        self.call(&format!("{label}: loading"), || unsafe {
+            let code = sys::cuModuleLoadData(&mut module, code.as_ptr().cast());
+            if code == sys::CUresult::CUDA_SUCCESS {
+                sys::cuModuleGetFunction(&mut function, module, entry.as_ptr())
+            } else {
+                code
+            }
+        })?;
+        *slot = Some(Function(function));
+        Ok(Function(function))
+    }
+
+    /// Lets a kernel have what a launch asks beyond the default, and asks the driver whether it can.
+    fn opt_in(&self, program: &CudaProgram, launch: &Launch, function: Function) -> Result<()> {
+        use sys::CUfunction_attribute_enum as A;
+        let label = program.kernels[launch.kernel].label();
+        let attribute = |which| {
+            let mut value: c_int = 0;
+            // SAFETY: the pointer is valid and the kernel loaded.
+            self.call(&label, || unsafe { sys::cuFuncGetAttribute(&mut value, which, function.0) })?;
+            Ok::<_, crate::Error>(value.max(0) as u32)
+        };
+        let set = |which, value: u32| {
+            // SAFETY: the kernel is loaded.
+            self.call(&label, || unsafe { sys::cuFuncSetAttribute(function.0, which, value as c_int) })
+        };
+        let most = attribute(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+        if launch.block > most {
+            return Err(err!(
+                TooLarge,
+                "{label} takes blocks of {} threads; its registers leave room for {most}; take another variant",
+                launch.block
+            ));
+        }
+        let fixed = attribute(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
+        let optin = self.profile().shared_per_block_optin;
+        if fixed + launch.shared > optin {
+            return Err(err!(
+                TooLarge,
+                "{label} takes {fixed} + {} bytes of shared memory; a block of {} has {optin}; take another variant",
+                launch.shared,
+                self.profile().name
+            ));
+        }
+        if fixed + launch.shared > SHARED_DEFAULT {
+            // For all launches of the kernel at once, in whatever order they are prepared.
+            set(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, optin - fixed)?;
+        }
+        if launch.cluster.iter().product::<u32>() > 8 {
+            set(A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)?;
+        }
+        if launch.cooperative {
+            let mut each: c_int = 0;
+            // SAFETY: the pointer is valid and the kernel loaded.
+            self.call(&label, || unsafe {
+                sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                    &mut each,
+                    function.0,
+                    launch.block as c_int,
+                    launch.shared as usize,
+                )
+            })?;
+            let room = u64::from(each.max(0) as u32) * u64::from(self.profile().multiprocessors);
+            let blocks: u64 = launch.grid.iter().map(|n| u64::from(*n)).product();
+            if blocks > room {
+                return Err(err!(
+                    TooLarge,
+                    "{label} has {blocks} blocks that wait for each other; {} runs {room} at once; take another variant",
+                    self.profile().name
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An argument as the driver reads it: numbers and addresses at the beginning, or the whole of a tensor map.
+#[repr(C, align(128))]
+#[derive(Clone, Copy)]
+struct Value([u64; 16]);
+
+impl CudaExecutable {
+    /// The program.
+    pub fn program(&self) -> &CudaProgram {
+        &self.program
+    }
+
+    /// The device it is ready for.
+    pub fn gpu(&self) -> &CudaGpu {
+        &self.gpu
+    }
+
+    /// Gives the program with these operands, in the order of [`CudaProgram::operands`], to a stream. Returns at once.
+    ///
+    /// # Errors
+    /// See [`CudaPlan`](crate::CudaPlan). Nothing runs then, unless the device is lost.
+    pub fn run(&self, stream: &CudaStream, operands: &[RawCudaSlice<'_>]) -> Result<()> {
+        self.check(stream, operands)?;
+        stream.with_scratch(&self.program.scratch, |scratch| {
+            let mut launches = Vec::with_capacity(self.program.launches.len());
+            for launch in &self.program.launches {
+                let values = launch.args.iter().map(|arg| self.value(arg, operands, scratch));
+                launches.push(values.collect::<Result<Vec<_>>>()?);
+            }
+            for &area in &self.program.zeroed {
+                stream.clear_bytes(scratch[area], self.program.scratch[area])?;
+            }
+            for (launch, values) in self.program.launches.iter().zip(&mut launches) {
+                self.launch(stream, launch, values)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn check(&self, stream: &CudaStream, operands: &[RawCudaSlice<'_>]) -> Result<()> {
+        let op = self.program.op;
+        let wanted = &self.program.operands;
+        if stream.gpu() != &self.gpu {
+            return Err(err!(
+                Buffer,
+                "{op}: the stream is of {:?}, the plan for {:?}",
+                stream.gpu(),
+                self.gpu
+            ));
+        }
+        if operands.len() != wanted.len() {
+            return Err(err!(Shape, "{op}: {} operands given, {} wanted", operands.len(), wanted.len()));
+        }
+        for (given, want) in operands.iter().zip(wanted) {
+            let name = want.name;
+            if given.gpu != &self.gpu {
+                return Err(err!(
+                    Buffer,
+                    "{op}: {name} lives on another CudaGpu ({:?}) than the plan ({:?}); read it back and upload it there",
+                    given.gpu,
+                    self.gpu
+                ));
+            }
+            if given.dtype != want.dtype {
+                return Err(err!(
+                    Shape,
+                    "{op}: {name} holds {}, the plan is for {}",
+                    given.dtype,
+                    want.dtype
+                ));
+            }
+            if given.len != want.len {
+                return Err(err!(
+                    Shape,
+                    "{op}: {name} has {} elements, the plan is for {}; slice the buffer or plan again",
+                    given.len,
+                    want.len
+                ));
+            }
+            if given.len > 0 && given.address % ALIGNMENT != 0 {
+                return Err(err!(
+                    Buffer,
+                    "{op}: {name} starts at {:#x}, which is not a multiple of {ALIGNMENT} bytes; slice at multiples of {} \
+                     elements or copy it",
+                    given.address,
+                    ALIGNMENT as usize / given.dtype.size()
+                ));
+            }
+        }
+        for (i, (a, want_a)) in operands.iter().zip(wanted).enumerate() {
+            for (b, want_b) in operands.iter().zip(wanted).skip(i + 1) {
+                let written = want_a.access != Access::Read || want_b.access != Access::Read;
+                if written && a.overlaps(b) {
+                    return Err(err!(
+                        Aliasing,
+                        "{op}: {} and {} overlap, and one of them is written; use two buffers, or slices that do not \
+                         overlap",
+                        want_a.name,
+                        want_b.name
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&self, arg: &Arg, operands: &[RawCudaSlice<'_>], scratch: &[u64]) -> Result<Value> {
+        let address = |place| match place {
+            Place::Operand(i) => operands[i].address,
+            Place::Scratch(i) => scratch[i],
+        };
+        let word = match arg {
+            Arg::Operand(i) => address(Place::Operand(*i)),
+            Arg::Scratch(i) => address(Place::Scratch(*i)),
+            // Little-endian, as every machine with a CUDA device is: the first bytes are the number's.
+            Arg::U32(n) => u64::from(*n),
+            Arg::U64(n) => *n,
+            Arg::F32(x) => u64::from(x.to_bits()),
+            Arg::Null => 0,
+            Arg::Tensor(map) => {
+                return encode(map, address(map.of) + map.offset)
+                    .map_err(|e| e.context(&format!("{}: {map:?}", self.program.op)));
+            }
+        };
+        let mut value = Value([0; 16]);
+        value.0[0] = word;
+        Ok(value)
+    }
+
+    fn launch(&self, stream: &CudaStream, launch: &Launch, values: &mut [Value]) -> Result<()> {
+        let mut pointers: Vec<*mut c_void> =
+            values.iter_mut().map(|v| std::ptr::from_mut(v).cast()).collect();
+        let attribute = |id, fill: &dyn Fn(&mut sys::CUlaunchAttributeValue)| {
+            let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+            fill(&mut value);
+            sys::CUlaunchAttribute { id, pad: [0; 4], value }
+        };
+        let mut attributes = Vec::new();
+        if launch.cluster != [1; 3] {
+            let [x, y, z] = launch.cluster;
+            attributes.push(attribute(
+                sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                &|v| {
+                    v.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
+                },
+            ));
+        }
+        if launch.cooperative {
+            attributes.push(attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &|v| {
+                v.cooperative = 1;
+            }));
+        }
+        let config = sys::CUlaunchConfig {
+            gridDimX: launch.grid[0],
+            gridDimY: launch.grid[1],
+            gridDimZ: launch.grid[2],
+            blockDimX: launch.block,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: launch.shared,
+            hStream: stream.handle(),
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as u32,
+        };
+        let label = || format!("{}: {}", self.program.op, self.program.kernels[launch.kernel].label());
+        let function = self.functions[launch.kernel].0;
+        // SAFETY: the lists live until the call returns, and the driver copies the arguments. The kernel was written for
+        // arguments of these kinds, and stays within what the op's `lower` made for it, of the sizes checked above; freeing
+        // memory waits for all work.
+        let launched = self.gpu.call("", || unsafe {
+            sys::cuLaunchKernelEx(&config, function, pointers.as_mut_ptr(), std::ptr::null_mut())
+        });
+        launched.map_err(|e| e.context(&label()))
+    }
+}
+
+/// What the bulk copy engine reads of a map.
+fn encode(map: &TensorMap, address: u64) -> Result<Value> {
+    use sys::CUtensorMapDataType_enum as D;
+    let dtype = match map.dtype {
+        DType::F32 => D::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+        DType::F16 => D::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+        DType::Bf16 => D::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+        DType::I32 => D::CU_TENSOR_MAP_DATA_TYPE_INT32,
+        DType::U32 => D::CU_TENSOR_MAP_DATA_TYPE_UINT32,
+        DType::U64 => D::CU_TENSOR_MAP_DATA_TYPE_UINT64,
+        DType::U8 | DType::I8 => D::CU_TENSOR_MAP_DATA_TYPE_UINT8,
+    };
+    let swizzle = match map.swizzle {
+        Swizzle::None => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_NONE,
+        Swizzle::B32 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_32B,
+        Swizzle::B64 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_64B,
+        Swizzle::B128 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,
+    };
+    let mut value = Value([0; 16]);
+    let steps = [1u32; 5];
+    // SAFETY: `Value` has the size of a map and more than its alignment; the lists have as many entries as the rank asks, which
+    // `CudaProgram::check` saw to; the address is only written down.
+    let code = unsafe {
+        sys::cuTensorMapEncodeTiled(
+            std::ptr::from_mut(&mut value).cast(),
+            dtype,
+            map.dims.len() as u32,
+            address as usize as *mut c_void,
+            map.dims.as_ptr(),
+            map.strides.as_ptr(),
+            map.box_dims.as_ptr(),
+            steps.as_ptr(),
+            sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+            swizzle,
+            sys::CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+            sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        )
+    };
+    check(code, "tensor map")?;
+    Ok(value)
+}

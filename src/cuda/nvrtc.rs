@@ -1,0 +1,447 @@
+//! NVIDIA's compiler as a library, found when the program runs, and its results kept on disk.
+
+use super::program::CudaKernel;
+use crate::error::{Result, err};
+use libloading::Library;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{env, fmt, fs, process, ptr};
+
+/// NVIDIA's runtime compiler, which makes machine code of our CUDA C++ kernels. It needs no GPU.
+///
+/// The library (`libnvrtc.so.13` or `.12`, on Windows `nvrtc64_130_0.dll` or `nvrtc64_120_0.dll`) is looked for, in this
+/// order, where [`Nvrtc::find`] is told, at `TILEWORK_NVRTC` (a file or a folder), where the system looks for libraries, in
+/// the CUDA toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`), and in Python's packages, where
+/// `pip install nvidia-cuda-nvrtc` puts it.
+pub struct Nvrtc {
+    library: Library,
+    path: PathBuf,
+    version: (u32, u32),
+    archs: Vec<u32>,
+}
+
+impl fmt::Debug for Nvrtc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Nvrtc({}.{} at {})", self.version.0, self.version.1, self.path.display())
+    }
+}
+
+/// `nvrtcProgram`.
+type Handle = *mut c_void;
+type Size = unsafe extern "C" fn(Handle, *mut usize) -> c_int;
+type Bytes = unsafe extern "C" fn(Handle, *mut c_char) -> c_int;
+
+/// File names of the library, newest first.
+const NAMES: [&str; 3] = if cfg!(windows) {
+    ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc.dll"]
+} else {
+    ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]
+};
+
+/// The oldest version taken: the first with all of Hopper's instructions.
+const OLDEST: (u32, u32) = (12, 0);
+
+impl Nvrtc {
+    /// Loads the library: the one at `path`, a file or the folder that holds it, or the first that is found.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) with the places that were looked at, and what to do.
+    pub fn find(path: Option<&Path>) -> Result<Self> {
+        let told = path.map(Path::to_path_buf).or_else(|| env::var_os("TILEWORK_NVRTC").map(PathBuf::from));
+        let places = match told {
+            Some(place) if place.is_dir() => NAMES.iter().map(|name| place.join(name)).collect(),
+            Some(file) => vec![file],
+            None => places(),
+        };
+        let mut refused = Vec::new();
+        for place in &places {
+            match Self::load(place) {
+                Ok(found) => return Ok(found),
+                // Only what is there is worth a word.
+                Err(e) if place.exists() => refused.push(e.to_string()),
+                Err(_) => {}
+            }
+        }
+        let looked: Vec<_> = places.iter().map(|p| p.display().to_string()).collect();
+        let refused = if refused.is_empty() { String::new() } else { format!(" ({})", refused.join("; ")) };
+        Err(err!(
+            Unsupported,
+            "cuda: NVRTC, the compiler of CUDA's kernels, was not found{refused}; install the CUDA toolkit 12 or newer, or \
+             `pip install nvidia-cuda-nvrtc`, and if it lies elsewhere set TILEWORK_NVRTC (or CudaOptions::nvrtc) to the file \
+             {} or its folder; looked at {}",
+            NAMES[0],
+            looked.join(", ")
+        ))
+    }
+
+    fn load(path: &Path) -> Result<Self> {
+        let name = path.display();
+        // SAFETY: NVRTC's initialisers do nothing that other code could notice.
+        let library = unsafe { Library::new(path) }.map_err(|e| err!(Unsupported, "{name}: {e}"))?;
+        let mut found = Self { library, path: path.to_path_buf(), version: (0, 0), archs: Vec::new() };
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: the type is that of NVRTC's header, and both pointers are valid.
+        let code = unsafe {
+            let version =
+                found.function::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(c"nvrtcVersion")?;
+            version(&mut major, &mut minor)
+        };
+        found.check(code, "nvrtcVersion")?;
+        found.version = (major as u32, minor as u32);
+        if found.version < OLDEST {
+            return Err(err!(
+                Unsupported,
+                "{name} is NVRTC {major}.{minor}, and {}.{} or newer is needed",
+                OLDEST.0,
+                OLDEST.1
+            ));
+        }
+        let mut count = 0;
+        // SAFETY: as above; the list has room for as many numbers as NVRTC says it has.
+        unsafe {
+            let number =
+                found.function::<unsafe extern "C" fn(*mut c_int) -> c_int>(c"nvrtcGetNumSupportedArchs")?;
+            found.check(number(&mut count), "nvrtcGetNumSupportedArchs")?;
+            let mut archs: Vec<c_int> = vec![0; count.max(0) as usize];
+            let list =
+                found.function::<unsafe extern "C" fn(*mut c_int) -> c_int>(c"nvrtcGetSupportedArchs")?;
+            found.check(list(archs.as_mut_ptr()), "nvrtcGetSupportedArchs")?;
+            found.archs = archs.into_iter().map(|a| a as u32).collect();
+        }
+        Ok(found)
+    }
+
+    /// A function of the library.
+    ///
+    /// # Safety
+    /// `F` is its type.
+    unsafe fn function<F: Copy>(&self, name: &CStr) -> Result<F> {
+        // SAFETY: the caller's promise.
+        let found = unsafe { self.library.get::<F>(name.to_bytes_with_nul()) };
+        found.map(|f| *f).map_err(|e| err!(Unsupported, "{}: {e}", self.path.display()))
+    }
+
+    fn check(&self, code: c_int, doing: &str) -> Result<()> {
+        if code == 0 {
+            return Ok(());
+        }
+        // SAFETY: the type is that of NVRTC's header; the text is NVRTC's own, ended by a 0, and never freed.
+        let text = unsafe {
+            let text =
+                self.function::<unsafe extern "C" fn(c_int) -> *const c_char>(c"nvrtcGetErrorString")?;
+            CStr::from_ptr(text(code)).to_string_lossy()
+        };
+        Err(err!(Shader, "{doing}: {text} ({code}), says NVRTC {}.{}", self.version.0, self.version.1))
+    }
+
+    /// Where the library was found.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its version: major, minor.
+    pub fn version(&self) -> (u32, u32) {
+        self.version
+    }
+
+    /// Whether it compiles for `target`, as `sm_80` or `sm_90a`.
+    pub fn compiles_for(&self, target: &str) -> bool {
+        let number = target.trim_start_matches("sm_").trim_end_matches('a');
+        number.parse().is_ok_and(|n: u32| self.archs.contains(&n))
+    }
+
+    /// Machine code of a kernel for `target`, as `sm_80` or `sm_90a`.
+    ///
+    /// # Errors
+    /// [`Shader`](crate::ErrorKind::Shader) with the compiler's own words;
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a target that this version does not know.
+    pub fn compile(&self, kernel: &CudaKernel, target: &str) -> Result<Vec<u8>> {
+        if !self.compiles_for(target) {
+            return Err(err!(
+                Unsupported,
+                "{}: NVRTC {}.{} compiles for {:?}, not for {target}; install another version",
+                kernel.label(),
+                self.version.0,
+                self.version.1,
+                self.archs
+            ));
+        }
+        let (text, headers) = kernel.texts()?;
+        let label = kernel.label();
+        let c = |text: &str| CString::new(text).map_err(|_| err!(Shader, "{label}: a 0 within the text"));
+        let (source, name) = (c(text)?, c(&format!("shaders/{}.cu", kernel.source))?);
+        let names = headers.iter().map(|(name, _)| c(name)).collect::<Result<Vec<_>>>()?;
+        let texts = headers.iter().map(|(_, text)| c(text)).collect::<Result<Vec<_>>>()?;
+        let options = options(kernel, target).iter().map(|o| c(o)).collect::<Result<Vec<_>>>()?;
+        let pointers = |list: &[CString]| list.iter().map(|s| s.as_ptr()).collect::<Vec<_>>();
+        let (names, texts, options) = (pointers(&names), pointers(&texts), pointers(&options));
+        type Strings = *const *const c_char;
+        type Create =
+            unsafe extern "C" fn(*mut Handle, *const c_char, *const c_char, c_int, Strings, Strings) -> c_int;
+        let mut program: Handle = ptr::null_mut();
+        // SAFETY: the types are those of NVRTC's header; strings end with a 0, lists are as long as said, and NVRTC copies
+        // what it keeps.
+        let compiled = unsafe {
+            let create = self.function::<Create>(c"nvrtcCreateProgram")?;
+            let compile = self
+                .function::<unsafe extern "C" fn(Handle, c_int, Strings) -> c_int>(c"nvrtcCompileProgram")?;
+            let code = create(
+                &mut program,
+                source.as_ptr(),
+                name.as_ptr(),
+                headers.len() as c_int,
+                texts.as_ptr(),
+                names.as_ptr(),
+            );
+            self.check(code, &label)?;
+            compile(program, options.len() as c_int, options.as_ptr())
+        };
+        let result = self.check(compiled, &label).map_err(|e| {
+            // SAFETY: the program is alive until below.
+            let log = unsafe { self.bytes(program, c"nvrtcGetProgramLogSize", c"nvrtcGetProgramLog") };
+            let log = log.unwrap_or_default();
+            e.context(String::from_utf8_lossy(&log).trim_end_matches(['\0', '\n']))
+        });
+        // SAFETY: as above.
+        let result =
+            result.and_then(|()| unsafe { self.bytes(program, c"nvrtcGetCUBINSize", c"nvrtcGetCUBIN") });
+        // SAFETY: nothing uses the program from here on.
+        unsafe {
+            let destroy =
+                self.function::<unsafe extern "C" fn(*mut Handle) -> c_int>(c"nvrtcDestroyProgram")?;
+            destroy(&mut program);
+        }
+        result
+    }
+
+    /// What a pair of functions, of the size and of the bytes, says of a program.
+    ///
+    /// # Safety
+    /// The program is alive, and the functions are such a pair.
+    unsafe fn bytes(&self, program: Handle, size: &CStr, bytes: &CStr) -> Result<Vec<u8>> {
+        let mut len = 0;
+        // SAFETY: the caller's promise; the room is as large as NVRTC says.
+        unsafe {
+            self.check(self.function::<Size>(size)?(program, &mut len), "size")?;
+            let mut found = vec![0u8; len];
+            self.check(self.function::<Bytes>(bytes)?(program, found.as_mut_ptr().cast()), "bytes")?;
+            Ok(found)
+        }
+    }
+
+    /// Machine code of a kernel, from the folder or the compiler.
+    pub(super) fn load_or_compile(
+        &self,
+        kernel: &CudaKernel,
+        target: &str,
+        folder: Option<&Path>,
+    ) -> Result<Vec<u8>> {
+        let Some(folder) = folder else { return self.compile(kernel, target) };
+        let key = self.key(kernel, target)?;
+        let file = folder.join(format!("{key:032x}.cubin"));
+        if let Some(code) = fs::read(&file).ok().and_then(|bytes| unpack(&bytes, key)) {
+            return Ok(code);
+        }
+        let code = self.compile(kernel, target)?;
+        // A folder that cannot be written costs time, not results.
+        let _ = write(&file, &pack(&code, key));
+        Ok(code)
+    }
+
+    /// A number that no other text, target or version shares.
+    fn key(&self, kernel: &CudaKernel, target: &str) -> Result<u128> {
+        let (text, headers) = kernel.texts()?;
+        let version = format!("{}.{}", self.version.0, self.version.1);
+        let mut hash = Fnv::new();
+        for part in [version.as_str(), kernel.source, text].into_iter() {
+            hash.part(part.as_bytes());
+        }
+        for (name, text) in headers {
+            hash.part(name.as_bytes());
+            hash.part(text.as_bytes());
+        }
+        for option in options(kernel, target) {
+            hash.part(option.as_bytes());
+        }
+        Ok(hash.0)
+    }
+}
+
+fn options(kernel: &CudaKernel, target: &str) -> Vec<String> {
+    let fixed = [format!("--gpu-architecture={target}"), "--std=c++17".into(), "--default-device".into()];
+    let defines = kernel.defines.iter().map(|(name, value)| format!("--define-macro={name}={value}"));
+    fixed.into_iter().chain(defines).collect()
+}
+
+/// Where the library may be.
+fn places() -> Vec<PathBuf> {
+    // Without a folder: wherever the system looks.
+    let mut found: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
+    let mut folders = Vec::new();
+    let toolkits = ["CUDA_PATH", "CUDA_HOME"].iter().filter_map(|name| env::var_os(name).map(PathBuf::from));
+    for toolkit in toolkits.chain([PathBuf::from("/usr/local/cuda")]) {
+        folders.extend(["lib64", "lib", "bin/x64", "bin"].map(|folder| toolkit.join(folder)));
+    }
+    for packages in python_packages() {
+        folders.extend(["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"].map(|folder| packages.join(folder)));
+    }
+    for folder in folders.iter().filter(|folder| folder.is_dir()) {
+        found.extend(NAMES.iter().map(|name| folder.join(name)));
+    }
+    found
+}
+
+/// Folders in which Python keeps packages.
+fn python_packages() -> Vec<PathBuf> {
+    let home = |rest: &str| env::var_os("HOME").map(|home| Path::new(&home).join(rest));
+    let environments =
+        ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(|name| env::var_os(name).map(PathBuf::from));
+    let roots = environments.chain(home(".local")).chain(["/usr/local", "/usr"].map(PathBuf::from));
+    let mut found = Vec::new();
+    for root in roots {
+        for entry in fs::read_dir(root.join("lib")).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with("python3") {
+                found.extend(["site-packages", "dist-packages"].map(|folder| entry.path().join(folder)));
+            }
+        }
+    }
+    found
+}
+
+/// The folder of the user's in which compiled kernels are kept.
+pub(super) fn user_folder() -> Option<PathBuf> {
+    let variable = |name| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let cache = if cfg!(windows) {
+        variable("LOCALAPPDATA")
+    } else {
+        variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")))
+    };
+    cache.map(|folder| folder.join("tilework").join("cuda"))
+}
+
+/// FNV-1a of 128 bits (Fowler, Noll, Vo 1991).
+struct Fnv(u128);
+
+impl Fnv {
+    fn new() -> Self {
+        Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        }
+    }
+
+    /// Bytes with their number, so that no two lists of parts run together alike.
+    fn part(&mut self, bytes: &[u8]) {
+        self.bytes(&(bytes.len() as u64).to_le_bytes());
+        self.bytes(bytes);
+    }
+}
+
+/// What every file begins with.
+const MAGIC: &[u8; 16] = b"tilework cubin 1";
+
+/// Magic, key and checksum, then the code.
+fn pack(code: &[u8], key: u128) -> Vec<u8> {
+    let mut sum = Fnv::new();
+    sum.part(code);
+    [MAGIC.as_slice(), &key.to_le_bytes(), &sum.0.to_le_bytes(), code].concat()
+}
+
+/// The code of a file, if it is ours, for this key, and whole.
+fn unpack(file: &[u8], key: u128) -> Option<Vec<u8>> {
+    let (magic, rest) = file.split_first_chunk::<16>()?;
+    let (its_key, rest) = rest.split_first_chunk::<16>()?;
+    let (its_sum, code) = rest.split_first_chunk::<16>()?;
+    let mut sum = Fnv::new();
+    sum.part(code);
+    let ours =
+        magic == MAGIC && u128::from_le_bytes(*its_key) == key && u128::from_le_bytes(*its_sum) == sum.0;
+    ours.then(|| code.to_vec())
+}
+
+/// Writes a file that readers see whole or not at all.
+fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let folder = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let part = folder.join(format!("{}-{number}.part", process::id()));
+    let written =
+        fs::File::create(&part).and_then(|mut f| f.write_all(bytes)).and_then(|()| fs::rename(&part, file));
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuda::Arch;
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        let of = |text: &str| {
+            let mut hash = Fnv::new();
+            hash.bytes(text.as_bytes());
+            hash.0
+        };
+        assert_eq!(of(""), 0x6c62272e07bb014262b821756295c58d);
+        assert_eq!(of("a"), 0xd228cb696f1a8caf78912b704e4a8964);
+    }
+
+    #[test]
+    fn files_that_are_not_whole_and_ours_are_ignored() {
+        let whole = pack(b"code", 7);
+        assert_eq!(unpack(&whole, 7).as_deref(), Some(b"code".as_slice()));
+        assert_eq!(unpack(&whole, 8), None, "another key");
+        for len in 0..whole.len() {
+            assert_eq!(unpack(&whole[..len], 7), None, "cut to {len} bytes");
+        }
+        for at in 0..whole.len() {
+            let mut bad = whole.clone();
+            bad[at] ^= 1;
+            assert_eq!(unpack(&bad, 7), None, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_library_that_is_none_is_named_with_the_remedy() {
+        for path in ["/nowhere/libnvrtc.so", "/"] {
+            let message = Nvrtc::find(Some(Path::new(path))).unwrap_err().to_string();
+            assert!(message.contains("pip install nvidia-cuda-nvrtc"), "{message}");
+            assert!(message.contains("TILEWORK_NVRTC"), "{message}");
+        }
+    }
+
+    #[test]
+    fn compiled_kernels_are_kept_and_bad_files_replaced() {
+        let Ok(nvrtc) = Nvrtc::find(None) else {
+            eprintln!("skipped: no NVRTC on this machine");
+            return;
+        };
+        let folder = env::temp_dir().join(format!("tilework-cubins-{}", process::id()));
+        let kernel = CudaKernel::new("primitives/scan_grid", "scan_grid", Arch::Sm75);
+        let file = folder.join(format!("{:032x}.cubin", nvrtc.key(&kernel, "sm_80").unwrap()));
+        let other = nvrtc.key(&kernel.clone().define("X", 1), "sm_80").unwrap();
+        assert_ne!(nvrtc.key(&kernel, "sm_80").unwrap(), other);
+        assert_ne!(nvrtc.key(&kernel, "sm_80").unwrap(), nvrtc.key(&kernel, "sm_75").unwrap());
+        let get = || nvrtc.load_or_compile(&kernel, "sm_80", Some(&folder)).unwrap();
+        let code = get();
+        let kept = fs::read(&file).unwrap();
+        for bad in [b"foreign".as_slice(), &kept[..kept.len() / 2], &[]] {
+            fs::write(&file, bad).unwrap();
+            assert_eq!(get().len(), code.len());
+            assert_eq!(fs::read(&file).unwrap().len(), kept.len());
+        }
+        // What is kept is what is used.
+        fs::write(&file, pack(b"marked", nvrtc.key(&kernel, "sm_80").unwrap())).unwrap();
+        assert_eq!(get(), b"marked");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,487 @@
+//! What will run on a CUDA device, as plain data: the twin of [`crate::program`].
+
+use super::source;
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{Cost, Determinism, Operand};
+
+/// What a CUDA device is: read from a device, or written by hand.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CudaProfile {
+    /// Name, as the driver says it.
+    pub name: String,
+    /// Compute capability: major, minor.
+    pub compute: (u32, u32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes of shared memory that one block may have after opting in.
+    pub shared_per_block_optin: u32,
+    /// Bytes of shared memory of a multiprocessor.
+    pub shared_per_multiprocessor: u32,
+    /// 32-bit registers of a multiprocessor.
+    pub registers: u32,
+    /// Threads of a block, at most.
+    pub max_threads_per_block: u32,
+    /// Threads of a multiprocessor, at most.
+    pub max_threads_per_multiprocessor: u32,
+    /// Bytes of memory of the device.
+    pub total_memory: u64,
+    /// Bytes of the second-level cache.
+    pub l2_bytes: u64,
+    /// Highest clock of the multiprocessors.
+    pub clock_khz: u32,
+    /// Highest clock of the memory.
+    pub memory_clock_khz: u32,
+    /// Bits of the memory's bus.
+    pub memory_bus_bits: u32,
+    /// Engines that copy beside kernels: with two, both directions at once.
+    pub copy_engines: u32,
+    /// Whether kernels with a grid-wide barrier can be launched.
+    pub cooperative_launch: bool,
+    /// Where the card sits, as `0000:01:00.0`; empty in profiles written by hand.
+    pub pci_bus_id: String,
+    /// The driver's own number of the device, the same in Vulkan; zero in profiles written by hand.
+    pub uuid: [u8; 16],
+    /// Newest version of CUDA that the driver knows: major, minor.
+    pub driver: (u32, u32),
+}
+
+impl CudaProfile {
+    fn written(name: &str, compute: (u32, u32), multiprocessors: u32, shared: u32, total_gib: u64) -> Self {
+        Self {
+            name: name.into(),
+            compute,
+            multiprocessors,
+            shared_per_block_optin: shared,
+            shared_per_multiprocessor: shared + 1024,
+            registers: 65536,
+            max_threads_per_block: 1024,
+            max_threads_per_multiprocessor: 2048,
+            total_memory: total_gib << 30,
+            l2_bytes: 40 << 20,
+            clock_khz: 1_410_000,
+            memory_clock_khz: 1_215_000,
+            memory_bus_bits: 5120,
+            copy_engines: 3,
+            cooperative_launch: true,
+            pci_bus_id: String::new(),
+            uuid: [0; 16],
+            driver: (13, 0),
+        }
+    }
+
+    /// An H100 (SXM), written by hand.
+    pub fn h100() -> Self {
+        Self {
+            l2_bytes: 50 << 20,
+            clock_khz: 1_980_000,
+            memory_clock_khz: 2_619_000,
+            ..Self::written("NVIDIA H100 80GB HBM3", (9, 0), 132, 227 << 10, 80)
+        }
+    }
+
+    /// A typical card of compute capability `compute / 10`: 75 (T4), 80 (A100), 90 (H100), others as the next lower.
+    pub fn sm(compute: u32) -> Self {
+        match compute {
+            90.. => Self { compute: (compute / 10, compute % 10), ..Self::h100() },
+            80.. => Self {
+                compute: (compute / 10, compute % 10),
+                ..Self::written("NVIDIA A100-SXM4-40GB", (8, 0), 108, 163 << 10, 40)
+            },
+            _ => Self {
+                max_threads_per_multiprocessor: 1024,
+                shared_per_multiprocessor: 64 << 10,
+                l2_bytes: 4 << 20,
+                clock_khz: 1_590_000,
+                memory_clock_khz: 5_001_000,
+                memory_bus_bits: 256,
+                compute: (compute / 10, compute % 10),
+                ..Self::written("Tesla T4", (7, 5), 40, 64 << 10, 16)
+            },
+        }
+    }
+
+    /// Whether kernels for `arch` run here.
+    pub fn runs(&self, arch: Arch) -> bool {
+        arch.runs_on(self.compute)
+    }
+
+    /// What kernels are compiled for, as NVRTC names it.
+    pub fn target(&self) -> String {
+        // The instructions of warpgroups are not in `sm_90`, and code for `sm_90a` runs on nothing else.
+        let suffix = if self.compute == (9, 0) { "a" } else { "" };
+        format!("sm_{}{}{suffix}", self.compute.0, self.compute.1)
+    }
+}
+
+/// The least that a kernel needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Arch {
+    /// Turing and all that came after.
+    Sm75,
+    /// Ampere and all that came after.
+    Sm80,
+    /// Hopper, and nothing else: warpgroup instructions belong to it alone.
+    Sm90a,
+}
+
+impl Arch {
+    /// Whether a device of this compute capability runs such kernels.
+    pub fn runs_on(self, compute: (u32, u32)) -> bool {
+        match self {
+            Arch::Sm75 => compute >= (7, 5),
+            Arch::Sm80 => compute >= (8, 0),
+            Arch::Sm90a => compute == (9, 0),
+        }
+    }
+}
+
+/// A `.cu` file, specialised, and one of its entry points.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CudaKernel {
+    /// A file under `shaders/`, without its ending: `dense/gemm_wmma`.
+    pub source: &'static str,
+    /// Name of an `extern "C" __global__` function.
+    pub entry: &'static str,
+    /// Macros, defined before the first line.
+    pub defines: Vec<(&'static str, String)>,
+    /// The least that it needs.
+    pub arch: Arch,
+}
+
+impl CudaKernel {
+    /// A kernel without macros.
+    pub fn new(source: &'static str, entry: &'static str, arch: Arch) -> Self {
+        Self { source, entry, defines: Vec::new(), arch }
+    }
+
+    /// Adds a macro.
+    #[must_use]
+    pub fn define(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.defines.push((name, value.to_string()));
+        self
+    }
+
+    /// `family/file:entry`, for labels and reports.
+    pub fn label(&self) -> String {
+        format!("{}:{}", self.source, self.entry)
+    }
+
+    /// The text of the file and of those that it includes, by the names they are included by.
+    ///
+    /// # Errors
+    /// [`Shader`](crate::ErrorKind::Shader) if the library has no such file.
+    pub fn texts(&self) -> Result<(&'static str, Vec<(&'static str, &'static str)>)> {
+        source::with_includes(self.source)
+    }
+}
+
+/// Memory that a launch works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// One of the program's operands.
+    Operand(usize),
+    /// One of the program's scratch areas.
+    Scratch(usize),
+}
+
+/// How a tile lies in shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Swizzle {
+    /// Row after row.
+    None,
+    /// 16-byte chunks exchanged within 32 bytes.
+    B32,
+    /// Within 64 bytes.
+    B64,
+    /// Within 128 bytes.
+    B128,
+}
+
+/// How the bulk copy engine sees memory. What lies outside of it reads as zero and is not written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TensorMap {
+    /// The memory.
+    pub of: Place,
+    /// Bytes from its beginning, a multiple of 16.
+    pub offset: u64,
+    /// Element type.
+    pub dtype: DType,
+    /// Elements along each dimension, innermost first; 1 to 5 of them.
+    pub dims: Vec<u64>,
+    /// Bytes from one element to the next, from dimension 1 on, multiples of 16.
+    pub strides: Vec<u64>,
+    /// Elements of a tile along each dimension, 1 to 256.
+    pub box_dims: Vec<u32>,
+    /// How a tile lies in shared memory.
+    pub swizzle: Swizzle,
+}
+
+/// An argument of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arg {
+    /// Address of an operand.
+    Operand(usize),
+    /// Address of a scratch area.
+    Scratch(usize),
+    /// A number.
+    U32(u32),
+    /// A number.
+    U64(u64),
+    /// A number.
+    F32(f32),
+    /// 128 bytes, `const __grid_constant__ CUtensorMap`, made for the addresses of the call.
+    Tensor(TensorMap),
+    /// An address that is not used.
+    Null,
+}
+
+/// One launch of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch {
+    /// Index into [`CudaProgram::kernels`].
+    pub kernel: usize,
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Blocks of a cluster along x, y, z; all 1 without clusters.
+    pub cluster: [u32; 3],
+    /// Threads of a block.
+    pub block: u32,
+    /// Bytes of dynamic shared memory; above 48 KiB the executor opts in.
+    pub shared: u32,
+    /// Arguments, in order.
+    pub args: Vec<Arg>,
+    /// Whether blocks wait for each other, so that all must run at once.
+    pub cooperative: bool,
+}
+
+impl Launch {
+    /// A launch without clusters, dynamic shared memory and barriers of the grid.
+    pub fn new(kernel: usize, grid: [u32; 3], block: u32, args: Vec<Arg>) -> Self {
+        Self { kernel, grid, cluster: [1; 3], block, shared: 0, args, cooperative: false }
+    }
+}
+
+/// What will run on a CUDA device: plain data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CudaProgram {
+    /// Name of the op.
+    pub op: &'static str,
+    /// Name of the variant.
+    pub variant: &'static str,
+    /// Why this variant and this policy.
+    pub why: String,
+    /// Buffers of the caller, in the order of the call. Each starts at a multiple of 16 bytes.
+    pub operands: Vec<Operand>,
+    /// Kernels, each once.
+    pub kernels: Vec<CudaKernel>,
+    /// Bytes of each scratch area. Each starts at a multiple of 256 bytes and holds anything.
+    pub scratch: Vec<u64>,
+    /// Scratch areas that are set to zero before the first launch, all their bytes.
+    pub zeroed: Vec<usize>,
+    /// Launches, in order; each sees what those before it wrote.
+    pub launches: Vec<Launch>,
+    /// What the work costs at the least.
+    pub cost: Cost,
+    /// What can be said of the bits.
+    pub determinism: Determinism,
+}
+
+impl CudaProgram {
+    /// A program that does nothing yet.
+    pub fn new(op: &'static str, variant: &'static str, why: impl Into<String>) -> Self {
+        Self {
+            op,
+            variant,
+            why: why.into(),
+            operands: Vec::new(),
+            kernels: Vec::new(),
+            scratch: Vec::new(),
+            zeroed: Vec::new(),
+            launches: Vec::new(),
+            cost: Cost::default(),
+            determinism: Determinism::SameBits,
+        }
+    }
+
+    /// Adds a kernel, once, and returns its index.
+    pub fn kernel(&mut self, kernel: CudaKernel) -> usize {
+        self.kernels.iter().position(|k| *k == kernel).unwrap_or_else(|| {
+            self.kernels.push(kernel);
+            self.kernels.len() - 1
+        })
+    }
+
+    /// Adds a scratch area and returns its index.
+    pub fn scratch(&mut self, bytes: u64) -> usize {
+        self.scratch.push(bytes);
+        self.scratch.len() - 1
+    }
+
+    /// Adds a scratch area that holds zeros before the first launch, and returns its index.
+    pub fn zeroed_scratch(&mut self, bytes: u64) -> usize {
+        let area = self.scratch(bytes);
+        self.zeroed.push(area);
+        area
+    }
+
+    /// Bytes of scratch in all.
+    pub fn scratch_bytes(&self) -> u64 {
+        self.scratch.iter().sum()
+    }
+
+    /// Bytes of the memory at `place`, if there is such.
+    pub(super) fn bytes_of(&self, place: Place) -> Option<u64> {
+        match place {
+            Place::Operand(i) => self.operands.get(i).map(Operand::bytes),
+            Place::Scratch(i) => self.scratch.get(i).copied(),
+        }
+    }
+
+    /// Holds the program against itself and the device, without asking the device.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if it contradicts itself,
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a kernel of another architecture,
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) above a limit of the device.
+    pub fn check(&self, profile: &CudaProfile) -> Result<()> {
+        if let Some(area) = self.zeroed.iter().find(|&&area| area >= self.scratch.len()) {
+            return Err(err!(
+                InvalidArgument,
+                "{}: scratch {area} of {} is to be zero",
+                self.op,
+                self.scratch.len()
+            ));
+        }
+        for (i, launch) in self.launches.iter().enumerate() {
+            self.check_launch(launch, profile).map_err(|e| e.context(&format!("{}: launch {i}", self.op)))?;
+        }
+        Ok(())
+    }
+
+    fn check_launch(&self, launch: &Launch, profile: &CudaProfile) -> Result<()> {
+        let Some(kernel) = self.kernels.get(launch.kernel) else {
+            return Err(err!(InvalidArgument, "kernel {} of {}", launch.kernel, self.kernels.len()));
+        };
+        let label = kernel.label();
+        if !profile.runs(kernel.arch) {
+            return Err(err!(
+                Unsupported,
+                "{label} needs {:?}; {} is sm_{}{}; take another variant",
+                kernel.arch,
+                profile.name,
+                profile.compute.0,
+                profile.compute.1
+            ));
+        }
+        let Launch { grid, cluster, block, shared, cooperative, .. } = launch;
+        if *block == 0 || *block > profile.max_threads_per_block {
+            return Err(err!(
+                TooLarge,
+                "{label} takes blocks of {block} threads; {} has 1 to {}",
+                profile.name,
+                profile.max_threads_per_block
+            ));
+        }
+        if *shared > profile.shared_per_block_optin {
+            return Err(err!(
+                TooLarge,
+                "{label} takes {shared} bytes of shared memory; a block of {} has {}; take another variant",
+                profile.name,
+                profile.shared_per_block_optin
+            ));
+        }
+        let most = [i32::MAX as u32, 65535, 65535];
+        if grid.iter().zip(most).any(|(n, most)| *n == 0 || *n > most) {
+            return Err(err!(
+                TooLarge,
+                "{label} takes {grid:?} blocks; along each dimension there are 1 to {most:?}; work in pieces"
+            ));
+        }
+        let blocks: u32 = cluster.iter().product();
+        if cluster.contains(&0) || blocks > 16 || grid.iter().zip(cluster).any(|(n, c)| n % c != 0) {
+            return Err(err!(
+                InvalidArgument,
+                "{label} takes clusters of {cluster:?} blocks in a grid of {grid:?}: they have at most 16 blocks and divide \
+                 the grid"
+            ));
+        }
+        if blocks > 1 && profile.compute < (9, 0) {
+            return Err(err!(Unsupported, "{label} takes clusters, which {} has not", profile.name));
+        }
+        if *cooperative && !profile.cooperative_launch {
+            return Err(err!(
+                Unsupported,
+                "{label} has a barrier of the whole grid, which {} does not launch; take another variant",
+                profile.name
+            ));
+        }
+        for arg in &launch.args {
+            let place = match arg {
+                Arg::Operand(i) => Place::Operand(*i),
+                Arg::Scratch(i) => Place::Scratch(*i),
+                Arg::Tensor(map) => map.of,
+                _ => continue,
+            };
+            let Some(bytes) = self.bytes_of(place) else {
+                return Err(err!(InvalidArgument, "{label} is given {place:?}, which is not there"));
+            };
+            if let Arg::Tensor(map) = arg {
+                map.check(bytes).map_err(|e| e.context(&label))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TensorMap {
+    /// Holds the map against the rules of the copy engine, and against the `bytes` that are there.
+    fn check(&self, bytes: u64) -> Result<()> {
+        let size = self.dtype.size() as u64;
+        let rank = self.dims.len();
+        let wrong = |what: &str| Err(err!(InvalidArgument, "{what} in {self:?} of {bytes} bytes"));
+        if !(1..=5).contains(&rank) || self.strides.len() + 1 != rank || self.box_dims.len() != rank {
+            return wrong(
+                "1 to 5 dimensions, a stride for each but the first, and a box of as many are wanted",
+            );
+        }
+        if self.dims.iter().any(|d| !(1..=1 << 32).contains(d)) {
+            return wrong("extents from 1 to 2^32 are wanted");
+        }
+        if self.box_dims.iter().any(|b| !(1..=256).contains(b)) {
+            return wrong("boxes of 1 to 256 elements a side are wanted");
+        }
+        if self.strides.iter().any(|s| s % 16 != 0 || *s >= 1 << 40) || self.offset % 16 != 0 {
+            return wrong("strides and offset that are multiples of 16 bytes are wanted");
+        }
+        let inner = u64::from(self.box_dims[0]) * size;
+        let most = match self.swizzle {
+            Swizzle::None => u64::MAX,
+            Swizzle::B32 => 32,
+            Swizzle::B64 => 64,
+            Swizzle::B128 => 128,
+        };
+        if inner % 16 != 0 || inner > most {
+            return wrong("a box is a multiple of 16 bytes wide, and no wider than the swizzle");
+        }
+        let last = |dim: &u64, stride: u64| (dim - 1).saturating_mul(stride);
+        let outer = self.dims[1..].iter().zip(&self.strides).map(|(dim, stride)| last(dim, *stride));
+        let end = outer.fold(self.offset.saturating_add(self.dims[0] * size), u64::saturating_add);
+        if end > bytes {
+            return wrong("an end within the memory is wanted");
+        }
+        Ok(())
+    }
+}
+
+/// A descriptor that can be lowered for CUDA, for elements of type `T`.
+pub trait CudaOp<T: Element> {
+    /// The typed operands, in the order of the call, as in [`Op::Operands`](crate::program::Op::Operands).
+    type Operands;
+
+    /// Checks shapes and limits, chooses variant and policy, and says what will run.
+    ///
+    /// # Errors
+    /// Those of the op: a shape it does not define, a limit of the device, a variant that the device cannot run.
+    fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram>;
+}

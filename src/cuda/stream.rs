@@ -1,0 +1,263 @@
+//! Streams, events, and times taken with them.
+
+use super::buffer::Memory;
+use super::device::{CudaGpu, lock};
+use crate::error::{Result, err};
+use crate::program::{Clock, Measurement, batch, warm_up};
+use cudarc::driver::sys;
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// A queue of work of a device: what is given to one stream runs in that order, what is given to several may run at once.
+///
+/// Cheap to clone; clones are the same stream. Dropping the last waits for its work.
+#[derive(Clone)]
+pub struct CudaStream {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    gpu: CudaGpu,
+    handle: sys::CUstream,
+    /// Scratch of the programs that run on the stream, one after another. Held while one is given to it.
+    scratch: Mutex<Vec<Option<Memory>>>,
+}
+
+// SAFETY: the driver's handles may be used from every thread.
+unsafe impl Send for Inner {}
+// SAFETY: as above; the driver locks what it must.
+unsafe impl Sync for Inner {}
+
+impl fmt::Debug for CudaStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CudaStream({:?} of {:?})", self.inner.handle, self.inner.gpu)
+    }
+}
+
+impl PartialEq for CudaStream {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+impl Eq for CudaStream {}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // SAFETY: created by `stream`, destroyed once, its work done.
+        let _ = self.gpu.call("stream", || unsafe { sys::cuStreamSynchronize(self.handle) });
+        // SAFETY: as above.
+        let _ = self.gpu.call("stream", || unsafe { sys::cuStreamDestroy_v2(self.handle) });
+    }
+}
+
+impl CudaGpu {
+    /// A new stream, which waits for no other.
+    ///
+    /// # Errors
+    /// Out of memory; device lost.
+    pub fn stream(&self) -> Result<CudaStream> {
+        let mut handle = std::ptr::null_mut();
+        let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
+        // SAFETY: the pointer is valid.
+        self.call("stream", || unsafe { sys::cuStreamCreate(&mut handle, flags) })?;
+        Ok(CudaStream { inner: Arc::new(Inner { gpu: self.clone(), handle, scratch: Mutex::default() }) })
+    }
+}
+
+impl CudaStream {
+    /// The `CudaGpu` that the stream belongs to.
+    pub fn gpu(&self) -> &CudaGpu {
+        &self.inner.gpu
+    }
+
+    /// The driver's handle, `CUstream`, for other libraries.
+    pub fn raw(&self) -> *mut c_void {
+        self.inner.handle.cast()
+    }
+
+    pub(super) fn handle(&self) -> sys::CUstream {
+        self.inner.handle
+    }
+
+    /// Waits until everything that the stream was given is done.
+    ///
+    /// # Errors
+    /// Device lost, also by a kernel that the stream was given.
+    pub fn wait(&self) -> Result<()> {
+        // SAFETY: the stream is alive.
+        self.gpu().call("stream: wait", || unsafe { sys::cuStreamSynchronize(self.inner.handle) })
+    }
+
+    /// An event that happens when everything that the stream was given so far is done.
+    ///
+    /// # Errors
+    /// Out of memory; device lost.
+    pub fn record(&self) -> Result<CudaEvent> {
+        let event = self.event()?;
+        event.record_on(self)?;
+        Ok(event)
+    }
+
+    /// Has what the stream is given from now on wait for an event, of any stream.
+    ///
+    /// # Errors
+    /// [`Buffer`](crate::ErrorKind::Buffer) for an event of another `CudaGpu`; device lost.
+    pub fn wait_for(&self, event: &CudaEvent) -> Result<()> {
+        if event.gpu != *self.gpu() {
+            return Err(err!(
+                Buffer,
+                "wait_for: the event is of {:?}, the stream of {:?}; wait for it on the host",
+                event.gpu,
+                self.gpu()
+            ));
+        }
+        // SAFETY: stream and event are alive; the driver keeps what it needs of the event.
+        self.gpu().call("stream: wait_for", || unsafe {
+            sys::cuStreamWaitEvent(self.inner.handle, event.handle, 0)
+        })
+    }
+
+    /// An event that has not been recorded.
+    pub(super) fn event(&self) -> Result<CudaEvent> {
+        let mut handle = std::ptr::null_mut();
+        let flags = sys::CUevent_flags_enum::CU_EVENT_DEFAULT as u32;
+        // SAFETY: the pointer is valid.
+        self.gpu().call("event", || unsafe { sys::cuEventCreate(&mut handle, flags) })?;
+        Ok(CudaEvent { gpu: self.gpu().clone(), handle })
+    }
+
+    /// Sets bytes to zero. The caller has checked that they are there.
+    pub(super) fn clear_bytes(&self, address: u64, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise; freeing memory waits for all work.
+        self.gpu()
+            .call("clear", || unsafe { sys::cuMemsetD8Async(address, 0, bytes as usize, self.inner.handle) })
+    }
+
+    /// Calls `f` with the addresses of scratch areas of these sizes, which nobody else gets meanwhile.
+    pub(super) fn with_scratch(&self, sizes: &[u64], f: impl FnOnce(&[u64]) -> Result<()>) -> Result<()> {
+        let mut areas = lock(&self.inner.scratch);
+        if areas.len() < sizes.len() {
+            areas.resize_with(sizes.len(), || None);
+        }
+        let mut addresses = Vec::with_capacity(sizes.len());
+        for (area, &bytes) in areas.iter_mut().zip(sizes) {
+            let memory = match area.take().filter(|memory| memory.bytes >= bytes) {
+                Some(memory) => memory,
+                None => {
+                    Memory::new(self.gpu(), bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096))?
+                }
+            };
+            addresses.push(memory.address);
+            *area = Some(memory);
+        }
+        f(&addresses)
+    }
+}
+
+/// A moment in a stream's work: see [`CudaStream::record`].
+pub struct CudaEvent {
+    gpu: CudaGpu,
+    handle: sys::CUevent,
+}
+
+// SAFETY: the driver's handles may be used from every thread.
+unsafe impl Send for CudaEvent {}
+// SAFETY: as above; the driver locks what it must.
+unsafe impl Sync for CudaEvent {}
+
+impl fmt::Debug for CudaEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CudaEvent({:?})", self.handle)
+    }
+}
+
+impl Drop for CudaEvent {
+    fn drop(&mut self) {
+        // SAFETY: created by `event`, destroyed once.
+        let _ = self.gpu.call("event", || unsafe { sys::cuEventDestroy_v2(self.handle) });
+    }
+}
+
+impl CudaEvent {
+    pub(super) fn record_on(&self, stream: &CudaStream) -> Result<()> {
+        // SAFETY: both are alive.
+        self.gpu.call("event", || unsafe { sys::cuEventRecord(self.handle, stream.handle()) })
+    }
+
+    /// Waits until it has happened.
+    ///
+    /// # Errors
+    /// Device lost.
+    pub fn wait(&self) -> Result<()> {
+        // SAFETY: the event is alive.
+        self.gpu.call("event: wait", || unsafe { sys::cuEventSynchronize(self.handle) })
+    }
+
+    /// Waits until both have happened: the seconds from `earlier` to this one, by the device's clock.
+    ///
+    /// # Errors
+    /// [`Buffer`](crate::ErrorKind::Buffer) for events of two devices; device lost.
+    pub fn seconds_since(&self, earlier: &CudaEvent) -> Result<f64> {
+        if self.gpu != earlier.gpu {
+            return Err(err!(
+                Buffer,
+                "seconds_since: the events are of {:?} and {:?}",
+                self.gpu,
+                earlier.gpu
+            ));
+        }
+        earlier.wait()?;
+        self.wait()?;
+        let mut milliseconds = 0.0;
+        // SAFETY: the pointer is valid and both events are alive.
+        self.gpu.call("event: time", || unsafe {
+            sys::cuEventElapsedTime(&mut milliseconds, earlier.handle, self.handle)
+        })?;
+        Ok(f64::from(milliseconds) * 1e-3)
+    }
+}
+
+impl CudaStream {
+    /// Measures `runs` runs of what `work` gives to the stream, each between two events, after half a second of the same
+    /// work (a tenth right after another measurement).
+    ///
+    /// # Errors
+    /// Those of `work`; device lost.
+    pub fn measure(
+        &self,
+        runs: usize,
+        mut work: impl FnMut(&CudaStream) -> Result<()>,
+    ) -> Result<Measurement> {
+        let start = Instant::now();
+        let warm_up = warm_up(*lock(&self.gpu().inner.measured), start);
+        let mut times = 1;
+        loop {
+            let begin = Instant::now();
+            for _ in 0..times {
+                work(self)?;
+            }
+            self.wait()?;
+            if start.elapsed() >= warm_up {
+                break;
+            }
+            times = batch(begin.elapsed(), times);
+        }
+        let runs = runs.max(1);
+        let mut events = Vec::with_capacity(runs);
+        for _ in 0..runs {
+            let begin = self.record()?;
+            work(self)?;
+            events.push((begin, self.record()?));
+        }
+        let seconds = events.iter().map(|(begin, end)| end.seconds_since(begin));
+        let mut seconds = seconds.collect::<Result<Vec<_>>>()?;
+        seconds.sort_by(f64::total_cmp);
+        *lock(&self.gpu().inner.measured) = Some(Instant::now());
+        Ok(Measurement { seconds, clock: Clock::Device })
+    }
+}
