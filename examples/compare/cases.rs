@@ -326,7 +326,7 @@ fn weights(n: usize) -> Vec<f32> {
 }
 
 fn conv2d(n: usize) -> Result<Problem> {
-    let op = |rows| Conv2d::new(rows, n, [5, 5], &weights(25));
+    let op = move |rows| Conv2d::new(rows, n, [5, 5], &weights(25));
     let x = noise::<f32>(n * n, 1);
     let (a, b, c) = (x.clone(), x.clone(), x.clone());
     // The first rows of the result need two rows of the image more.
@@ -348,7 +348,7 @@ fn conv(side: usize) -> Result<Problem> {
     const CHANNELS: usize = 64;
     const IMAGES: usize = 8;
     let image = CHANNELS * side * side;
-    let op = |images| Conv::new([images, CHANNELS, side, side], CHANNELS, [3, 3]).pad([1, 1]);
+    let op = move |images| Conv::new([images, CHANNELS, side, side], CHANNELS, [3, 3]).pad([1, 1]);
     let (x, w) = (noise::<f32>(IMAGES * image, 1), noise::<f32>(CHANNELS * CHANNELS * 9, 2));
     let (x1, w1, x2, w2) = (x.clone(), w.clone(), x.clone(), w.clone());
     // Images do not depend on one another.

@@ -2,7 +2,9 @@
 
 use super::pictures::{Picture, colour};
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
+use std::ops::Range;
 
 /// A line of a [`Chart`].
 pub(crate) struct Line {
@@ -30,6 +32,31 @@ const TEXT: i32 = 14;
 /// Pixels for a line of the legend.
 const LEGEND_LINE: i32 = 22;
 const LEGEND_WIDTH: i32 = 330;
+
+/// A logarithmic axis with numbers at places of our choice.
+struct Axis {
+    least: f64,
+    most: f64,
+    ticks: Vec<f64>,
+}
+
+impl Ranged for Axis {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (begin, end): (i32, i32)) -> i32 {
+        let part = (value / self.least).ln() / (self.most / self.least).ln();
+        begin + (part * f64::from(end - begin)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.ticks.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.least..self.most
+    }
+}
 
 /// Numbers to write at a logarithmic axis from `least` to `most`: powers of ten, between them 2 and 5 where there are
 /// few, and of many only every so manieth.
@@ -71,16 +98,15 @@ impl Picture for Chart {
         sizes.sort_by(f64::total_cmp);
         sizes.dedup();
         let sparse = sizes.len().div_ceil(9).max(1);
-        let sizes: Vec<f64> = sizes.iter().rev().step_by(sparse).rev().map(|x| x.log10()).collect();
-        let heights: Vec<f64> = ticks(y.0, y.1).iter().map(|y| y.log10()).collect();
+        let sizes: Vec<f64> = sizes.iter().rev().step_by(sparse).rev().copied().collect();
         let mut chart = ChartBuilder::on(&left)
             .caption(&self.title, ("sans-serif", 20))
             .margin(14)
             .x_label_area_size(44)
             .y_label_area_size(84)
             .build_cartesian_2d(
-                (x.0.log10()..x.1.log10()).with_key_points(sizes),
-                (y.0.log10()..y.1.log10()).with_key_points(heights),
+                Axis { least: x.0, most: x.1, ticks: sizes },
+                Axis { least: y.0, most: y.1, ticks: ticks(y.0, y.1) },
             )
             .map_err(|e| said(&e))?;
         chart
@@ -89,18 +115,16 @@ impl Picture for Chart {
             .bold_line_style(BLACK.mix(0.12))
             .x_desc(&self.x)
             .y_desc(&self.y)
-            .x_label_formatter(&|x| (self.x_label)(10f64.powf(*x)))
-            .y_label_formatter(&|y| (self.y_label)(10f64.powf(*y)))
+            .x_label_formatter(&|x| (self.x_label)(*x))
+            .y_label_formatter(&|y| (self.y_label)(*y))
             .label_style(("sans-serif", TEXT))
             .draw()
             .map_err(|e| said(&e))?;
-        let at = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
-            points.iter().filter(|p| p.1 > 0.0).map(|p| (p.0.log10(), p.1.log10())).collect()
-        };
         for line in &self.lines {
-            let (ink, points) = (colour(line.place), at(&line.points));
+            let (ink, points) = (colour(line.place), line.points.iter().copied());
             if line.ceiling.len() > 1 {
-                let dashes = DashedLineSeries::new(at(&line.ceiling), 5, 4, ink.mix(0.8).stroke_width(1));
+                let dashes =
+                    DashedLineSeries::new(line.ceiling.iter().copied(), 5, 4, ink.mix(0.8).stroke_width(1));
                 chart.draw_series(dashes).map_err(|e| said(&e))?;
             }
             chart.draw_series(LineSeries::new(points.clone(), ink.stroke_width(2))).map_err(|e| said(&e))?;

@@ -186,9 +186,10 @@ fn compare(options: Options, out: &mut dyn Write) -> Result<u8, Failure> {
             Err(why) => left_out.add(name, &why),
         }
     }
+    let cards = backends.iter().any(|b| b.card);
     let sizes_of = |case: &Case| match &sizes {
         Some(sizes) => sizes.clone(),
-        None if backends.iter().any(|b| b.card) => [case.sizes, case.large].concat(),
+        None if cards => [case.sizes, case.large].concat(),
         None => case.sizes.to_vec(),
     };
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();

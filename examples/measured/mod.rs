@@ -90,7 +90,7 @@ pub(crate) fn check_product<T: Number + Into<f64>, R: Number + Into<f64>>(
     got: &[R],
     effort: &Effort,
 ) -> Result<Check> {
-    let n = one_row.n;
+    let n = b.len().isqrt();
     let step = (n * n * n).div_ceil(effort.terms).min(n);
     let rows: Vec<usize> = (0..n).step_by(step).collect();
     let c = vec![R::default(); n];
