@@ -1,9 +1,13 @@
 //! Who solves problems: adapters of this machine and the processor.
 
+#[cfg(feature = "cuda")]
+use super::cuda::{self, Cublas};
 use super::measured::Check;
 use super::problem::{Problem, Processor, Routine};
 use std::time::Instant;
 use tilework::analysis::Roofline;
+#[cfg(feature = "cuda")]
+use tilework::cuda::{CudaFilter, CudaGpu, CudaOptions};
 use tilework::gpu::AdapterFilter;
 use tilework::program::{DeviceClass, DeviceProfile};
 use tilework::{ErrorKind, Gpu, GpuOptions, Result};
@@ -18,6 +22,9 @@ pub(crate) enum Outcome {
     },
     /// It does not do this.
     Missing,
+    /// A library outside of this crate refused.
+    #[cfg(feature = "cuda")]
+    Failed(String),
 }
 
 /// A right result and how long it took.
@@ -32,6 +39,10 @@ pub(crate) struct Timed {
 
 enum World {
     Wgpu(Gpu),
+    #[cfg(feature = "cuda")]
+    Cuda(CudaGpu),
+    #[cfg(feature = "cuda")]
+    Cublas(Cublas),
     Processor(Processor),
 }
 
@@ -58,6 +69,11 @@ pub(crate) struct Found {
 
 enum Open {
     Adapter(usize, Box<DeviceProfile>),
+    #[cfg(feature = "cuda")]
+    Cuda {
+        ordinal: usize,
+        vendor: bool,
+    },
     Processor(Processor),
     Not(String),
 }
@@ -74,18 +90,47 @@ pub(crate) fn find() -> Vec<Found> {
     }
     if all.is_empty() {
         let why = Gpu::new().err().map_or_else(String::new, |e| e.to_string());
-        all.push(Found { name: "vulkan".into(), about: why.clone(), open: Open::Not(why) });
+        all.push(not_here("vulkan", &why));
     }
-    let without = "this program was built without the feature `cuda` (cargo run --features cuda)";
-    for name in ["cuda", "cublas"] {
-        all.push(Found { name: name.into(), about: without.into(), open: Open::Not(without.into()) });
-    }
+    all.extend(cuda_devices());
     all.extend(Processor::ALL.map(|p| Found {
         name: p.name().into(),
         about: p.about().into(),
         open: Open::Processor(p),
     }));
     all
+}
+
+/// Each device of CUDA by our kernels and by cuBLAS, or why there is none.
+#[cfg(feature = "cuda")]
+fn cuda_devices() -> Vec<Found> {
+    let missing = |why: String| ["cuda", "cublas"].map(|name| not_here(name, &why)).into();
+    let devices = match CudaGpu::devices() {
+        Ok(devices) => devices,
+        Err(e) => return missing(e.to_string()),
+    };
+    if devices.is_empty() {
+        return missing("the driver finds no device".into());
+    }
+    let each = |(ordinal, profile): (usize, tilework::cuda::CudaProfile)| {
+        let about = format!("{}, CUDA {}.{}", profile.name, profile.driver.0, profile.driver.1);
+        ["cuda", "cublas"].map(|kind| Found {
+            name: profile.id().replacen("cuda", kind, 1),
+            about: about.clone(),
+            open: Open::Cuda { ordinal, vendor: kind == "cublas" },
+        })
+    };
+    devices.into_iter().enumerate().flat_map(each).collect()
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda_devices() -> Vec<Found> {
+    let why = "this program was built without the feature `cuda` (cargo run --features cuda)";
+    ["cuda", "cublas"].map(|name| not_here(name, why)).into()
+}
+
+fn not_here(name: &str, why: &str) -> Found {
+    Found { name: name.into(), about: why.into(), open: Open::Not(why.into()) }
 }
 
 impl Found {
@@ -108,6 +153,22 @@ impl Found {
                 world: World::Processor(processor),
                 gone: false,
             }),
+            #[cfg(feature = "cuda")]
+            Open::Cuda { ordinal, vendor } => {
+                let device = CudaFilter::Ordinal(ordinal);
+                let gpu = CudaGpu::open(CudaOptions { device, ..Default::default() });
+                let gpu = gpu.map_err(|e| e.to_string())?;
+                let profile = gpu.profile();
+                let (adapter, driver) =
+                    (profile.name.clone(), format!("CUDA {}.{}", profile.driver.0, profile.driver.1));
+                let world = if vendor {
+                    World::Cublas(Cublas::open(gpu)?)
+                } else {
+                    gpu.nvrtc().map_err(|e| e.to_string())?;
+                    World::Cuda(gpu)
+                };
+                Ok(Backend { name, adapter, driver, card: true, roof: None, world, gone: false })
+            }
             Open::Adapter(index, profile) => {
                 let options = GpuOptions { adapter: AdapterFilter::Index(index), ..Default::default() };
                 let gpu = pollster::block_on(Gpu::request(options)).map_err(|e| e.to_string())?;
@@ -135,6 +196,10 @@ impl Backend {
     pub(crate) fn solve(&mut self, problem: &Problem) -> Result<Outcome> {
         let outcome = match &self.world {
             World::Wgpu(gpu) => on_wgpu(gpu, problem),
+            #[cfg(feature = "cuda")]
+            World::Cuda(gpu) => cuda::solve(gpu, problem),
+            #[cfg(feature = "cuda")]
+            World::Cublas(cublas) => cublas.solve(problem),
             World::Processor(processor) => on_processor(*processor, problem),
         };
         if let Err(e) = &outcome {

@@ -50,6 +50,7 @@ const fn list(op: &'static str, dtype: &'static str, problem: fn(usize) -> Resul
 pub(crate) const CASES: &[Case] = &[
     list("map", "f32", map),
     list("axpy", "f32", axpy),
+    list("zip", "f32", zip),
     list("reduce", "f32", reduce),
     list("scan", "f32", scan),
     list("histogram", "u8", histogram),
@@ -102,16 +103,22 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Numbers in [-0.5, 0.5) of 11 bits, the same for the same seed: those that hardware of matrices does not round.
-fn noise<T: Number>(n: usize, seed: u32) -> Rc<Vec<T>> {
+/// Numbers in [-0.5, 0.5) of so many bits, the same for the same seed.
+fn numbers<T: Number>(n: usize, seed: u32, bits: u32) -> Rc<Vec<T>> {
     let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
+    let step = 0.5f64.powi(bits as i32);
     let next = || {
         state ^= state << 13;
         state ^= state >> 17;
         state ^= state << 5;
-        T::from_f64(f64::from(state >> 22) / 1024.0 - 0.5)
+        T::from_f64(f64::from(state >> (32 - bits)) * step - 0.5)
     };
     Rc::new(std::iter::repeat_with(next).take(n).collect())
+}
+
+/// Numbers that use all bits of a float.
+fn noise<T: Number>(n: usize, seed: u32) -> Rc<Vec<T>> {
+    numbers(n, seed, 24)
 }
 
 /// Operands of a call: the given ones, then an output of zeros.
@@ -161,6 +168,23 @@ fn axpy(n: usize) -> Result<Problem> {
             reference::axpy(ALPHA, &x2, y)
         })
         .processor(Processor::Loops, n, move |y| loops::axpy(ALPHA as f32, &x3, &y3, y)))
+}
+
+fn zip(n: usize) -> Result<Problem> {
+    let (x, y) = (noise::<f32>(n, 1), noise::<f32>(n, 2));
+    let (x1, y1, x2, y2, x3, y3) = (x.clone(), y.clone(), x.clone(), y.clone(), x.clone(), y.clone());
+    let check = move |got: &[f32]| {
+        let bounds = reference::zip_bound(&ZipFn::Mul, &x1, &y1)?;
+        Ok(Check::compare(got, &reference::zip(&ZipFn::Mul, &x1, &y1)?, &bounds))
+    };
+    let op = || Zip::new(ZipFn::Mul, n);
+    let size = format!("{n}");
+    let problem = Problem::new::<f32, _, _>(op(), size, with_output::<f32>(&[x, y], n), check)?;
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f32>(op());
+    Ok(problem
+        .processor(Processor::Reference, n, move |z| assign(z, reference::zip(&ZipFn::Mul, &x2, &y2)?))
+        .processor(Processor::Loops, n, move |z| loops::zip(&x3, &y3, z)))
 }
 
 fn reduce(n: usize) -> Result<Problem> {
@@ -295,7 +319,9 @@ fn gemm<T: Number + std::convert::Into<f64>>(
 where
     Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
 {
-    let (a, b) = (noise::<T>(n * n, 1), noise::<T>(n * n, 2));
+    // Factors that hardware of matrices does not have to round, so that only its sums err.
+    let bits = if dtype == "f32 tensor" { 11 } else { 24 };
+    let [a, b] = [1, 2].map(|seed| numbers::<T>(n * n, seed, bits));
     let (a1, b1, a2, b2) = (a.clone(), b.clone(), a.clone(), b.clone());
     let check = move |got: &[T]| {
         check_product(&Gemm::new(1, n, n), &a1, &b1, None, got, &Effort { terms: CHECKED, slack })

@@ -222,6 +222,11 @@ fn compare(options: Options, out: &mut dyn Write) -> Result<u8, Failure> {
                 }
                 let (variant, error, timed) = match backend.solve(&problem) {
                     Ok(Outcome::Missing) => continue,
+                    #[cfg(feature = "cuda")]
+                    Ok(Outcome::Failed(why)) => {
+                        left_out.add(format!("{} on {}", case.id(), backend.name), &why);
+                        continue;
+                    }
                     Ok(Outcome::Wrong { variant, check }) => (variant, check.error, None),
                     Ok(Outcome::Timed(timed)) => (timed.variant.clone(), timed.check.error, Some(timed)),
                     Err(e) => {

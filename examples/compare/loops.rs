@@ -13,6 +13,11 @@ pub(crate) fn axpy(alpha: f32, x: &[f32], y: &[f32], out: &mut [f32]) -> Result<
     Ok(())
 }
 
+pub(crate) fn zip(x: &[f32], y: &[f32], out: &mut [f32]) -> Result<()> {
+    out.iter_mut().zip(x.iter().zip(y)).for_each(|(out, (x, y))| *out = x * y);
+    Ok(())
+}
+
 /// In eight sums, as the vectors of a processor would keep them.
 pub(crate) fn reduce(x: &[f32], y: &mut [f32]) -> Result<()> {
     let chunks = x.chunks_exact(8);

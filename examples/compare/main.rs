@@ -14,6 +14,8 @@ mod backends;
 mod cases;
 mod chart;
 mod cli;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod draw;
 #[allow(dead_code, reason = "it reads no files")]
 #[path = "../streaming/failure.rs"]

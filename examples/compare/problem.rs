@@ -1,7 +1,11 @@
 //! A problem: what an op gets, how each world solves it, and what must come out.
 
+#[cfg(feature = "cuda")]
+use super::cuda::{OnCuda, Product};
 use super::measured::Check;
 use std::rc::Rc;
+#[cfg(feature = "cuda")]
+use tilework::cuda::{CudaExecutable, CudaGpu, CudaOp};
 use tilework::gpu::{Executable, RawSlice};
 use tilework::program::{Cost, DeviceProfile, Op};
 use tilework::{Buffer, Element, Gpu, Plannable, Result, Slice};
@@ -9,10 +13,17 @@ use tilework::{Buffer, Element, Gpu, Plannable, Result, Slice};
 /// An array on the host, whose element type only its maker knows.
 pub(crate) trait Array {
     fn upload(&self, gpu: &Gpu) -> Result<Box<dyn OnGpu>>;
+    #[cfg(feature = "cuda")]
+    fn upload_cuda(&self, gpu: &CudaGpu) -> Result<Box<dyn OnCuda>>;
 }
 
 impl<T: Element> Array for Vec<T> {
     fn upload(&self, gpu: &Gpu) -> Result<Box<dyn OnGpu>> {
+        Ok(Box::new(gpu.upload(self)?))
+    }
+
+    #[cfg(feature = "cuda")]
+    fn upload_cuda(&self, gpu: &CudaGpu) -> Result<Box<dyn OnCuda>> {
         Ok(Box::new(gpu.upload(self)?))
     }
 }
@@ -94,6 +105,9 @@ type Make = Box<dyn Fn() -> Box<dyn Routine>>;
 
 type OnWgpu = Box<dyn Fn(&Gpu) -> Result<Executable>>;
 
+#[cfg(feature = "cuda")]
+type PlansOnCuda = Box<dyn Fn(&CudaGpu) -> Result<CudaExecutable>>;
+
 pub(crate) struct Problem {
     /// As in the committed results.
     pub(crate) size: String,
@@ -103,6 +117,12 @@ pub(crate) struct Problem {
     /// Which of them is the result.
     pub(crate) output: usize,
     pub(crate) on_wgpu: OnWgpu,
+    /// None where the library has no kernels of CUDA for it.
+    #[cfg(feature = "cuda")]
+    pub(crate) on_cuda: Option<PlansOnCuda>,
+    /// What the vendor's library has to the same end.
+    #[cfg(feature = "cuda")]
+    pub(crate) vendor: Option<Product>,
     pub(crate) routines: Vec<(Processor, Make)>,
     /// Holds the bytes of a result against the reference.
     pub(crate) check: Box<dyn Fn(&[u8]) -> Result<Check>>,
@@ -126,10 +146,21 @@ impl Problem {
             output: operands.len() - 1,
             operands,
             on_wgpu: Box::new(move |gpu| Ok(op.plan::<T>(gpu)?.into_executable())),
+            #[cfg(feature = "cuda")]
+            on_cuda: None,
+            #[cfg(feature = "cuda")]
+            vendor: None,
             routines: Vec::new(),
             // Bytes need not lie as elements must.
             check: Box::new(move |bytes| check(&bytemuck::pod_collect_to_vec::<u8, R>(bytes))),
         })
+    }
+
+    /// CUDA does it too, by the same descriptor.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn cuda<T: Element>(mut self, op: impl CudaOp<T> + 'static) -> Self {
+        self.on_cuda = Some(Box::new(move |gpu| Ok(op.plan::<T>(gpu)?.into_executable())));
+        self
     }
 
     /// The processor does it too: `run` fills an output of `len` elements.
