@@ -65,6 +65,7 @@
 //! | losses, gradients, steps of training; networks of layers | [`nn::Sequential`] and others ([`nn`]) |
 //! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
+//! | an NVIDIA card through CUDA, tensor cores, `bf16` | the feature `cuda`: `cuda::CudaGpu` |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
 //! | to know what a plan will do | [`Plan::report`]: variant and why, bytes, flop, scratch, predicted time |
 //! | time on the device | [`Gpu::time`], [`Gpu::measure`] |

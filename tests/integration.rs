@@ -20,6 +20,13 @@ mod conv {
     mod conv_transpose;
     mod layers;
 }
+#[cfg(feature = "cuda")]
+mod cuda {
+    mod kernels;
+    mod runtime;
+    mod scan;
+    mod zip;
+}
 mod dense {
     mod gemm;
     mod gemm_batched;

@@ -5,11 +5,14 @@
 
 mod buffer;
 mod device;
+mod elementwise;
 mod executable;
 mod nvrtc;
+mod primitives;
 mod program;
 mod source;
 mod stream;
+mod variant;
 
 pub use buffer::{CudaBuffer, CudaSlice, PinnedBuffer, PinnedSlice, RawCudaSlice};
 pub use device::{CudaFilter, CudaGpu, CudaOptions, KernelCache};
@@ -20,8 +23,22 @@ pub use program::{
     Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, Launch, Place, Swizzle, TensorMap,
 };
 pub use stream::{CudaEvent, CudaStream};
+pub use variant::CudaVariant;
+
+use crate::error::Result;
 
 /// Names of all embedded CUDA C++ files under `shaders/`: `primitives/scan_grid.cu`, `cuda/barrier.cuh`.
 pub fn sources() -> impl Iterator<Item = &'static str> {
     source::names()
+}
+
+/// Programs that together reach every kernel in every form that such a device has: what a test compiles.
+///
+/// # Errors
+/// None, unless a sample is not what its op takes.
+pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
+    let families: [fn(&CudaProfile) -> Result<Vec<CudaProgram>>; 2] =
+        [elementwise::samples, primitives::samples];
+    let programs = families.iter().map(|family| family(profile)).collect::<Result<Vec<_>>>()?;
+    Ok(programs.into_iter().flatten().collect())
 }

@@ -382,7 +382,8 @@ fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuda::Arch;
+    use crate::cuda::{CudaOp, CudaProfile};
+    use crate::primitives::{Scan, Sum};
 
     #[test]
     fn the_hash_is_the_published_one() {
@@ -426,7 +427,8 @@ mod tests {
             return;
         };
         let folder = env::temp_dir().join(format!("tilework-cubins-{}", process::id()));
-        let kernel = CudaKernel::new("primitives/scan_grid", "scan_grid", Arch::Sm75);
+        let scan = Scan::new(Sum, 9);
+        let kernel = CudaOp::<f32>::lower(&scan, &CudaProfile::sm(80)).unwrap().kernels.remove(0);
         let file = folder.join(format!("{:032x}.cubin", nvrtc.key(&kernel, "sm_80").unwrap()));
         let other = nvrtc.key(&kernel.clone().define("X", 1), "sm_80").unwrap();
         assert_ne!(nvrtc.key(&kernel, "sm_80").unwrap(), other);

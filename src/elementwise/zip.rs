@@ -180,6 +180,14 @@ impl Zip {
     }
 }
 
+#[cfg(feature = "cuda")]
+impl Zip {
+    /// Function, pairs, and the variant asked for.
+    pub(crate) fn parts(&self) -> (&ZipFn, usize, &str) {
+        (&self.function, self.n, &self.variant)
+    }
+}
+
 impl<T: Element> Op<T> for Zip {
     type Operands = (In<T>, In<T>, Out<T>);
 

@@ -546,7 +546,7 @@ struct Lowering<'a> {
 
 impl<'a> Lowering<'a> {
     fn new(desc: &Histogram, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
-        if dtype == DType::U64 {
+        if matches!(dtype, DType::U64 | DType::Bf16) {
             return Err(err!(
                 Unsupported,
                 "histogram: elements of {dtype}; it takes u8, i8, u32, i32, f32 and f16"

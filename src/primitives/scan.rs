@@ -144,6 +144,32 @@ impl<O> Scan<O> {
     }
 }
 
+#[cfg(feature = "cuda")]
+impl<O> Scan<O> {
+    /// Rows and elements of each.
+    pub(crate) fn shape(&self) -> (usize, usize) {
+        (self.rows, self.n)
+    }
+
+    /// Whether it is exclusive, and whether it runs from the end.
+    pub(crate) fn direction(&self) -> (bool, bool) {
+        (self.form.exclusive, self.form.reverse)
+    }
+
+    /// The variant asked for.
+    pub(crate) fn asked(&self) -> &str {
+        &self.form.variant
+    }
+
+    /// The operator, as a value.
+    pub(crate) fn operator<T: Element>(&self) -> Operator
+    where
+        O: Reducer<T>,
+    {
+        self.op.operator()
+    }
+}
+
 impl Scan {
     /// Every way to run a scan: the ladder, and `lookback`, which is the fast one.
     pub fn variants() -> &'static [Variant] {
@@ -287,7 +313,9 @@ struct Lowering<'a> {
 impl Job<'_> {
     pub(super) fn lower(&self, profile: &DeviceProfile, variants: &'static [Variant]) -> Result<Program> {
         let Self { name, op, dtype, len, form, .. } = *self;
-        if matches!(dtype, DType::U8 | DType::I8 | DType::U64) || op.accumulator() == Accumulator::Pair {
+        if matches!(dtype, DType::U8 | DType::I8 | DType::U64 | DType::Bf16)
+            || op.accumulator() == Accumulator::Pair
+        {
             return Err(err!(
                 Unsupported,
                 "{name}: {} of {dtype}; sum, prod, min, max and operators of one's own scan f32, f16, i32 and u32",

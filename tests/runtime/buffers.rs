@@ -325,3 +325,27 @@ fn a_callers_buffer_is_let_go_when_it_is_dropped() {
     }
     assert_eq!(caller.errors(), 0);
 }
+
+#[test]
+fn bf16_is_for_cuda_only() {
+    use half::bf16;
+    use tilework::program::{DeviceProfile, Op};
+    use tilework::{Axpy, Conv2d, Histogram, Map, MapFn, RadixSort, TopK, Zip, ZipFn};
+
+    let profile = DeviceProfile::h100();
+    let lowered = [
+        Op::<bf16>::lower(&Map::new(MapFn::Abs, 8), &profile),
+        Op::<bf16>::lower(&Zip::new(ZipFn::Add, 8), &profile),
+        Op::<bf16>::lower(&Axpy::new(8, 1.0), &profile),
+        Op::<bf16>::lower(&Histogram::new(8, 2).range(0.0, 1.0), &profile),
+        Op::<bf16>::lower(&RadixSort::new(8), &profile),
+        Op::<bf16>::lower(&TopK::new(8, 2), &profile),
+        Op::<bf16>::lower(&Conv2d::new(8, 8, [1, 1], &[1.0]), &profile),
+    ];
+    for program in lowered {
+        refused(program, Unsupported, &["bf16"]);
+    }
+    let Some(gpu) = gpu() else { return };
+    refused(gpu.alloc::<bf16>(8), Unsupported, &["WGSL has no bf16", "CudaGpu"]);
+    refused(gpu.upload(&[bf16::ONE]), Unsupported, &["WGSL has no bf16"]);
+}

@@ -1,5 +1,7 @@
 //! What tests share: devices, random data, comparison.
 
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
 pub(crate) mod matrices;
 pub(crate) mod onnx;
 

@@ -1,0 +1,5 @@
+//! Lowerings of functions of elements.
+
+mod zip;
+
+pub(super) use zip::samples;

@@ -1,0 +1,103 @@
+//! One function applied to every pair of elements.
+
+use crate::cuda::variant::choose;
+use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
+use crate::element::{DType, Element};
+use crate::elementwise::{Zip, ZipFn};
+use crate::error::{Result, err};
+use crate::program::{Access, Cost, In, Operand, Out};
+use crate::shape::elements;
+
+const VARIANTS: &[CudaVariant] = &[CudaVariant {
+    name: "vec4",
+    about: "a thread computes four elements that lie together",
+    arch: Arch::Sm75,
+}];
+
+impl Zip {
+    /// Every way to run the op on CUDA.
+    pub fn cuda_variants() -> &'static [CudaVariant] {
+        VARIANTS
+    }
+}
+
+impl<T: Element> CudaOp<T> for Zip {
+    type Operands = (In<T>, In<T>, Out<T>);
+
+    fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
+        let (function, n, variant) = self.parts();
+        let (variant, why) =
+            choose("zip", variant, VARIANTS, profile, || ("vec4", "the only one there is".into()))?;
+        let mut program = CudaProgram::new("zip", variant.name, why);
+        let operand = |name, access| Operand { name, dtype: T::DTYPE, len: n, access };
+        program.operands =
+            vec![operand("x", Access::Read), operand("y", Access::Read), operand("z", Access::Write)];
+        program.cost = Cost { flop: n as f64, bytes: (3 * T::DTYPE.size()) as f64 * n as f64 };
+        elements("zip", "z", &[n, T::DTYPE.size()])?;
+        let kernel = kernel(function, T::DTYPE)?;
+        if n > 0 {
+            let kernel = program.kernel(kernel);
+            let blocks = u32::try_from(n.div_ceil(1024)).unwrap_or(u32::MAX);
+            let args = vec![Arg::Operand(0), Arg::Operand(1), Arg::Operand(2), Arg::U64(n as u64)];
+            program.launches.push(Launch::new(kernel, [blocks, 1, 1], 256, args));
+        }
+        Ok(program)
+    }
+}
+
+fn kernel(function: &ZipFn, dtype: DType) -> Result<CudaKernel> {
+    let refused = || {
+        Err(err!(
+            Unsupported,
+            "zip: {function} of {dtype} on CUDA; add, sub, mul, div, min and max take f32, i32 and u32 there, and more on a \
+             Gpu"
+        ))
+    };
+    let (number, wraps) = match function {
+        ZipFn::Add => (0, true),
+        ZipFn::Mul => (1, true),
+        ZipFn::Min => (2, false),
+        ZipFn::Max => (3, false),
+        ZipFn::Sub => (4, true),
+        ZipFn::Div => (5, false),
+        ZipFn::Custom(_) => return refused(),
+    };
+    let ty = match dtype {
+        DType::F32 => "float",
+        // C++ leaves open what overflows in signed numbers; the bits are the same.
+        DType::I32 if wraps => "unsigned",
+        DType::I32 => "int",
+        DType::U32 => "unsigned",
+        _ => return refused(),
+    };
+    Ok(CudaKernel::new("elementwise/zip", "zip", Arch::Sm75).define("T", ty).define("FUNCTION", number))
+}
+
+/// Programs that together reach every kernel in every form that the device has.
+pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
+    let mut programs = Vec::new();
+    for function in ZipFn::BUILT_IN {
+        programs.push(CudaOp::<f32>::lower(&Zip::new(function, 1001), profile)?);
+    }
+    programs.push(CudaOp::<i32>::lower(&Zip::new(ZipFn::Div, 1001), profile)?);
+    programs.push(CudaOp::<u32>::lower(&Zip::new(ZipFn::Div, 1001), profile)?);
+    Ok(programs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn functions_of_ones_own_are_refused() {
+        let profile = CudaProfile::h100();
+        let own = Zip::new(ZipFn::custom("fn zip(x: T, y: T) -> T { return x; }"), 9);
+        for refused in
+            [CudaOp::<f32>::lower(&own, &profile), CudaOp::<u8>::lower(&Zip::new(ZipFn::Add, 9), &profile)]
+        {
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
+        }
+        assert!(CudaOp::<f32>::lower(&Zip::new(ZipFn::Add, 0), &profile).unwrap().launches.is_empty());
+    }
+}

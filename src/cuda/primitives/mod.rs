@@ -1,0 +1,5 @@
+//! Lowerings of the primitives.
+
+mod scan;
+
+pub(super) use scan::samples;

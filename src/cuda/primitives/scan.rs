@@ -1,0 +1,172 @@
+//! Prefix sums by one kernel with a barrier of the whole grid.
+
+use crate::cuda::variant::choose;
+use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::primitives::{Max, Min, Operator, Prod, Reducer, Scan, Sum};
+use crate::program::{Access, Cost, In, Operand, Out};
+use crate::shape::elements;
+
+/// Threads of a block, elements of a tile, and blocks that a multiprocessor runs at once, as the kernel says them.
+const THREADS: u32 = 256;
+const TILE: u64 = 4096;
+const BLOCKS: u32 = 4;
+
+const VARIANTS: &[CudaVariant] = &[
+    CudaVariant {
+        name: "grid",
+        about: "every block totals its part, waits for the others at a barrier of the whole grid, and scans its part",
+        arch: Arch::Sm75,
+    },
+    CudaVariant {
+        name: "rows",
+        about: "a block scans whole rows, one after another; no barrier",
+        arch: Arch::Sm75,
+    },
+];
+
+impl Scan {
+    /// Every way to run a scan on CUDA: `grid` scans one row, `rows` any number.
+    pub fn cuda_variants() -> &'static [CudaVariant] {
+        VARIANTS
+    }
+}
+
+impl<T: Element, O: Reducer<T, Output = T>> CudaOp<T> for Scan<O> {
+    type Operands = (In<T>, Out<T>);
+
+    fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
+        let (rows, n) = self.shape();
+        let len = elements("scan", "input", &[rows, n])?;
+        let (operator, variant) = (self.operator::<T>(), self.asked());
+        let one = rows == 1 && profile.cooperative_launch;
+        let (variant, why) = choose("scan", variant, VARIANTS, profile, || {
+            if one {
+                ("grid", "one row: all blocks work on it, and wait for each other once".into())
+            } else {
+                ("rows", format!("{rows} rows: a block each"))
+            }
+        })?;
+        if variant.name == "grid" && rows > 1 {
+            return Err(err!(
+                InvalidArgument,
+                "scan: the variant `grid` scans one row, not {rows}; take `rows`, or `auto`"
+            ));
+        }
+        let mut program = CudaProgram::new("scan", variant.name, why);
+        let operand = |name, access| Operand { name, dtype: T::DTYPE, len, access };
+        program.operands = vec![operand("input", Access::Read), operand("output", Access::Write)];
+        program.cost = Cost { flop: 2.0 * len as f64, bytes: 2.0 * (len * T::DTYPE.size()) as f64 };
+        let kernel = self.kernel(&operator, T::DTYPE)?;
+        if len == 0 {
+            return Ok(program);
+        }
+        let (input, output, n) = (Arg::Operand(0), Arg::Operand(1), Arg::U64(n as u64));
+        let most = profile.multiprocessors * BLOCKS;
+        if variant.name == "grid" {
+            let kernel = program.kernel(CudaKernel { entry: "scan_grid", ..kernel });
+            let blocks = (len as u64).div_ceil(TILE).min(u64::from(most)) as u32;
+            let totals = Arg::Scratch(program.scratch(u64::from(blocks) * 4));
+            let arrived = Arg::Scratch(program.zeroed_scratch(4));
+            let args = vec![input, output, totals, arrived, n];
+            let launch = Launch::new(kernel, [blocks, 1, 1], THREADS, args);
+            program.launches.push(Launch { cooperative: blocks > 1, ..launch });
+        } else {
+            let kernel = program.kernel(CudaKernel { entry: "scan_rows", ..kernel });
+            // More blocks than run at once, so that none is the last to finish by a whole row.
+            let blocks = (rows as u64).min(16 * u64::from(most)) as u32;
+            let args = vec![input, output, n, Arg::U64(rows as u64)];
+            program.launches.push(Launch::new(kernel, [blocks, 1, 1], THREADS, args));
+        }
+        Ok(program)
+    }
+}
+
+impl<O> Scan<O> {
+    /// The kernel but for its entry.
+    fn kernel(&self, operator: &Operator, dtype: DType) -> Result<CudaKernel> {
+        let refused = || {
+            Err(err!(
+                Unsupported,
+                "scan: {} of {dtype} on CUDA; sum, prod, min and max scan f32, i32 and u32 there, and more on a Gpu",
+                operator.name()
+            ))
+        };
+        let number = match operator {
+            Operator::Sum => 0,
+            Operator::Prod => 1,
+            Operator::Min => 2,
+            Operator::Max => 3,
+            Operator::ArgMin | Operator::ArgMax | Operator::Custom(_) => return refused(),
+        };
+        let (ty, [zero, one, greatest, least]) = match dtype {
+            DType::F32 => {
+                ("float", ["0.0f", "1.0f", "__int_as_float(0x7f800000)", "__int_as_float(0xff800000)"])
+            }
+            // C++ leaves open what overflows in signed numbers; the bits are the same.
+            DType::I32 if number < 2 => ("unsigned", ["0u", "1u", "", ""]),
+            DType::I32 => ("int", ["", "", "0x7fffffff", "(-0x7fffffff - 1)"]),
+            DType::U32 => ("unsigned", ["0u", "1u", "0xffffffffu", "0u"]),
+            _ => return refused(),
+        };
+        let (exclusive, reverse) = self.direction();
+        Ok(CudaKernel::new("primitives/scan_grid", "", Arch::Sm75)
+            .define("T", ty)
+            .define("IDENTITY", [zero, one, greatest, least][number])
+            .define("FUNCTION", number)
+            .define("EXCLUSIVE", exclusive)
+            .define("REVERSE", reverse))
+    }
+}
+
+/// Programs that together reach every kernel in every form that the device has.
+pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
+    let mut programs = Vec::new();
+    macro_rules! lower {
+        ($rows:expr, $exclusive:expr, $reverse:expr; $($op:expr => $($t:ty),*;)*) => {$($({
+            let scan = Scan::rows($op, $rows, 100_000).exclusive($exclusive).reverse($reverse);
+            programs.push(CudaOp::<$t>::lower(&scan, profile)?);
+        })*)*};
+    }
+    lower! { 1, false, false; Sum => f32, u32, i32; Prod => i32; Min => i32; Max => u32; }
+    lower! { 1, true, false; Prod => f32; Max => f32; }
+    lower! { 1, true, true; Min => u32; Sum => f32; }
+    lower! { 50, false, true; Max => i32; Min => f32; }
+    lower! { 50, true, false; Sum => u32; }
+    Ok(programs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use crate::primitives::ArgMin;
+
+    fn lower<T: Element>(scan: &impl CudaOp<T>) -> Result<CudaProgram> {
+        scan.lower(&CudaProfile::h100())
+    }
+
+    #[test]
+    fn blocks_wait_for_each_other_only_where_there_are_several() {
+        for (n, blocks, waits) in [(1, 1, false), (4096, 1, false), (4097, 2, true), (1 << 28, 528, true)] {
+            let program = lower::<f32>(&Scan::new(Sum, n)).unwrap();
+            let launch = &program.launches[0];
+            assert_eq!((launch.grid, launch.cooperative), ([blocks, 1, 1], waits), "{n}");
+            program.check(&CudaProfile::h100()).unwrap();
+        }
+        let without = CudaProfile { cooperative_launch: false, ..CudaProfile::sm(75) };
+        assert_eq!(CudaOp::<f32>::lower(&Scan::new(Sum, 9), &without).unwrap().variant, "rows");
+        assert!(lower::<f32>(&Scan::new(Sum, 0)).unwrap().launches.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_defined_is_refused() {
+        let kind = |r: Result<CudaProgram>| r.unwrap_err().kind();
+        assert_eq!(kind(lower::<u32>(&Scan::new(ArgMin, 9))), ErrorKind::Unsupported);
+        assert_eq!(kind(lower::<half::f16>(&Scan::new(Sum, 9))), ErrorKind::Unsupported);
+        assert_eq!(kind(lower::<f32>(&Scan::rows(Sum, 2, 9).variant("grid"))), ErrorKind::InvalidArgument);
+        assert_eq!(kind(lower::<f32>(&Scan::new(Sum, 9).variant("lookback"))), ErrorKind::InvalidArgument);
+        assert_eq!(kind(lower::<f32>(&Scan::rows(Sum, usize::MAX, 2))), ErrorKind::TooLarge);
+    }
+}

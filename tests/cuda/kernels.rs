@@ -1,0 +1,70 @@
+//! Every CUDA kernel through NVRTC, for every architecture, without a device.
+
+use crate::support::cuda::nvrtc;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tilework::ErrorKind;
+use tilework::cuda::{Arch, CudaKernel, CudaProfile, Nvrtc};
+
+/// Each kernel that samples reach, for each architecture that runs it.
+fn kernels() -> Vec<(CudaKernel, String)> {
+    let mut all = HashSet::new();
+    for profile in [CudaProfile::sm(75), CudaProfile::sm(80), CudaProfile::h100()] {
+        for program in tilework::cuda::samples(&profile).unwrap() {
+            program.check(&profile).unwrap();
+            all.extend(program.kernels.into_iter().map(|kernel| (kernel, profile.target())));
+        }
+    }
+    all.into_iter().collect()
+}
+
+#[test]
+fn every_cuda_source_is_reached() {
+    let mut reached = HashSet::new();
+    for (kernel, _) in kernels() {
+        let (_, headers) = kernel.texts().unwrap();
+        reached.extend(headers.iter().map(|(name, _)| (*name).to_owned()));
+        reached.insert(format!("{}.cu", kernel.source));
+    }
+    let left: Vec<_> = tilework::cuda::sources().filter(|name| !reached.contains(*name)).collect();
+    assert!(left.is_empty(), "no sample reaches {left:?}");
+}
+
+#[test]
+fn every_kernel_compiles() {
+    let Some(nvrtc) = nvrtc() else { return };
+    let kernels = kernels();
+    let next = AtomicUsize::new(0);
+    let compile = || {
+        let mut wrong = Vec::new();
+        while let Some((kernel, target)) = kernels.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match nvrtc.compile(kernel, target) {
+                Ok(code) => assert!(code.starts_with(b"\x7fELF"), "{}", kernel.label()),
+                Err(e) => wrong.push(format!("{:?} for {target}: {e}", kernel.defines)),
+            }
+        }
+        wrong
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let wrong: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(compile)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    eprintln!("{} kernels by NVRTC {:?}", kernels.len(), nvrtc.version());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_does_not_compile_says_where() {
+    let Some(nvrtc) = nvrtc() else { return };
+    let refused = |kernel: &CudaKernel, target: &str| {
+        let e = Nvrtc::compile(nvrtc, kernel, target).unwrap_err();
+        (e.kind(), e.to_string())
+    };
+    let kernel = CudaKernel::new("primitives/scan_grid", "scan_grid", Arch::Sm75).define("T", "nonsense");
+    let (kind, text) = refused(&kernel, "sm_80");
+    assert_eq!(kind, ErrorKind::Shader);
+    assert!(text.contains("shaders/primitives/scan_grid.cu(") && text.contains("nonsense"), "{text}");
+    let (kind, text) = refused(&kernel, "sm_10");
+    assert!(kind == ErrorKind::Unsupported && text.contains("not for sm_10"), "{text}");
+}

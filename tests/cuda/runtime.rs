@@ -1,0 +1,201 @@
+//! Devices, memory, streams and launches of CUDA, and what is refused.
+
+use crate::support::Random;
+use crate::support::cuda::cuda;
+use tilework::cuda::{
+    Arg, CudaBuffer, CudaFilter, CudaGpu, CudaOp, CudaOptions, CudaSlice, KernelCache, Launch, Nvrtc,
+};
+use tilework::prelude::*;
+use tilework::{ErrorKind, Result};
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(result: Result<T>, kind: ErrorKind, words: &str) {
+    let e = result.unwrap_err();
+    assert!(e.kind() == kind && e.to_string().contains(words), "{e:?}");
+}
+
+#[test]
+fn a_machine_without_cuda_says_what_is_missing() {
+    match CudaGpu::new() {
+        Ok(cuda) => {
+            eprintln!("{cuda:?}, {:?}", cuda.profile());
+            eprintln!("NVRTC: {:?}", cuda.nvrtc().map(Nvrtc::path));
+        }
+        Err(e) => {
+            assert!([ErrorKind::NoAdapter, ErrorKind::Unsupported].contains(&e.kind()), "{e:?}");
+            assert!(e.to_string().starts_with("cuda: "), "{e}");
+            eprintln!("{e}");
+        }
+    }
+}
+
+#[test]
+fn devices_are_found_by_place() {
+    let Some(cuda) = cuda() else { return };
+    let all = CudaGpu::devices().unwrap();
+    assert_eq!(&all[0], cuda.profile());
+    let open = |device| CudaGpu::open(CudaOptions { device, ..Default::default() });
+    let by_bus = open(CudaFilter::PciBusId(all[0].pci_bus_id.clone())).unwrap();
+    assert_eq!(by_bus.profile(), &all[0]);
+    assert_eq!(open(CudaFilter::Ordinal(0)).unwrap().profile(), &all[0]);
+    refused(open(CudaFilter::Ordinal(99)), ErrorKind::NoAdapter, "number 99");
+    refused(open(CudaFilter::PciBusId("0000:ff:1f.0".into())), ErrorKind::NoAdapter, "0000:ff:1f.0");
+    refused(open(CudaFilter::PciBusId("nonsense\0".into())), ErrorKind::NoAdapter, &all[0].name);
+    let (free, total) = cuda.memory().unwrap();
+    assert!(free <= total && total <= all[0].total_memory);
+}
+
+#[test]
+fn what_is_uploaded_is_read() {
+    let Some(cuda) = cuda() else { return };
+    let data: Vec<u8> = Random::new(1).elements(100_001);
+    let buffer = cuda.upload(&data).unwrap();
+    assert_eq!(buffer.read().unwrap(), data);
+    let part = buffer.slice(3..1000).unwrap();
+    assert_eq!(part.slice(7..).unwrap().read().unwrap(), data[10..1000]);
+    part.slice(..2).unwrap().write(&[1, 2]).unwrap();
+    assert_eq!(buffer.slice(2..6).unwrap().read().unwrap(), [data[2], 1, 2, data[5]]);
+    assert!(cuda.alloc::<half::bf16>(0).unwrap().read().unwrap().is_empty());
+    refused(buffer.slice(5..100_002), ErrorKind::Shape, "100001 elements");
+    refused(buffer.write(&[0]), ErrorKind::Shape, "1 elements given");
+    // Memory of the caller's: the half of a buffer, by address.
+    let words = cuda.upload(&[1u32, 2, 3, 4]).unwrap();
+    let address = words.address() + 8;
+    // SAFETY: two words lie there, and the owner keeps them alive.
+    let half: CudaBuffer<u32> = unsafe { cuda.wrap(address, 2, words.clone()) }.unwrap();
+    drop(words);
+    assert_eq!(half.read().unwrap(), [3, 4]);
+    // SAFETY: refused.
+    let odd = unsafe { cuda.wrap::<u32>(address + 1, 1, ()) };
+    refused(odd, ErrorKind::Buffer, "no address of elements");
+}
+
+#[test]
+fn too_much_is_an_error_and_nothing_else() {
+    let Some(cuda) = cuda() else { return };
+    refused(cuda.alloc::<f32>(1 << 40), ErrorKind::OutOfMemory, "free buffers");
+    refused(cuda.alloc::<f32>(usize::MAX), ErrorKind::TooLarge, "split the data");
+    assert_eq!(cuda.upload(&[1.5f32]).unwrap().read().unwrap(), [1.5]);
+}
+
+#[test]
+fn operands_are_checked_before_anything_runs() {
+    let Some(cuda) = cuda() else { return };
+    let stream = cuda.stream().unwrap();
+    let plan = Scan::new(Sum, 8).plan::<u32>(cuda).unwrap();
+    let (x, y) = (cuda.upload(&[1u32; 24]).unwrap(), cuda.alloc::<u32>(8).unwrap());
+    let part = |at: usize| x.slice(at..at + 8).unwrap();
+    refused(plan.run(&stream, &x, &y), ErrorKind::Shape, "input has 24 elements, the plan is for 8");
+    refused(plan.run(&stream, part(1), &y), ErrorKind::Buffer, "multiples of 4 elements");
+    refused(plan.run(&stream, part(0), part(4)), ErrorKind::Aliasing, "input and output overlap");
+    // Parts of one buffer that do not overlap are two.
+    plan.run(&stream, part(0), part(8)).unwrap();
+    assert_eq!(part(8).read().unwrap(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    let other = CudaGpu::open(CudaOptions { cache: KernelCache::Off, ..Default::default() }).unwrap();
+    let far = other.upload(&[1u32; 8]).unwrap();
+    refused(plan.run(&stream, &far, &y), ErrorKind::Buffer, "input lives on another CudaGpu");
+    refused(plan.run(&other.stream().unwrap(), part(0), &y), ErrorKind::Buffer, "the stream is of");
+    refused(stream.copy(&far, &y), ErrorKind::Buffer, "go through the host");
+    refused(stream.copy(part(0), part(4)), ErrorKind::Aliasing, "overlap");
+    let untyped = [CudaSlice::from(&y).untyped()];
+    refused(plan.into_executable().run(&stream, &untyped), ErrorKind::Shape, "1 operands given, 2 wanted");
+}
+
+#[test]
+fn launches_that_do_not_fit_are_refused() {
+    let Some(cuda) = cuda() else { return };
+    let program = CudaOp::<u32>::lower(&Scan::new(Sum, 1 << 24), cuda.profile()).unwrap();
+    let with = |change: &dyn Fn(&mut Launch)| {
+        let mut program = program.clone();
+        change(&mut program.launches[0]);
+        // SAFETY: refused, so nothing runs.
+        unsafe { cuda.prepare(program) }
+    };
+    refused(
+        with(&|l| l.grid = [100_000, 1, 1]),
+        ErrorKind::TooLarge,
+        "100000 blocks that wait for each other",
+    );
+    refused(with(&|l| l.block = 512), ErrorKind::TooLarge, "its registers leave room for");
+    refused(with(&|l| l.shared = 1 << 20), ErrorKind::TooLarge, "bytes of shared memory");
+    refused(with(&|l| l.args[0] = Arg::Operand(7)), ErrorKind::InvalidArgument, "Operand(7)");
+    refused(with(&|l| l.cluster = [5, 1, 1]), ErrorKind::InvalidArgument, "clusters");
+}
+
+#[test]
+fn streams_copy_in_order_and_wait_for_events() {
+    let Some(cuda) = cuda() else { return };
+    let n = 1 << 20;
+    let (first, second) = (cuda.stream().unwrap(), cuda.stream().unwrap());
+    let data: Vec<u32> = Random::new(2).elements(n);
+    let mut host = cuda.pinned::<u32>(n).unwrap();
+    let mut back = cuda.pinned::<u32>(n).unwrap();
+    host.get_mut().unwrap().copy_from_slice(&data);
+    assert!(back.get().unwrap().iter().all(|x| *x == 0));
+    let (x, y) = (cuda.alloc::<u32>(n).unwrap(), cuda.alloc::<u32>(n).unwrap());
+    let scan = Scan::new(Sum, n).plan::<u32>(cuda).unwrap();
+    for _ in 0..3 {
+        first.upload(&host, &x).unwrap();
+        scan.run(&first, &x, &y).unwrap();
+        second.wait_for(&first.record().unwrap()).unwrap();
+        second.download(&y, &back).unwrap();
+        first.wait_for(&second.record().unwrap()).unwrap();
+    }
+    // The copy is waited for, since it is under way.
+    let sum = data.iter().scan(0u32, |sum, x| {
+        *sum = sum.wrapping_add(*x);
+        Some(*sum)
+    });
+    assert!(back.get().unwrap().iter().copied().eq(sum));
+    let (begin, end) = {
+        let begin = first.record().unwrap();
+        first.copy(&x, &y).unwrap();
+        (begin, first.record().unwrap())
+    };
+    let seconds = end.seconds_since(&begin).unwrap();
+    assert!(seconds > 0.0 && seconds < 1.0, "{seconds}");
+    assert_eq!(y.read().unwrap(), data);
+    let half = host.slice(..n / 2).unwrap();
+    refused(first.upload(half, &x), ErrorKind::Shape, "slice the longer");
+    // Dropped while copies are under way.
+    first.upload(half, x.slice(..n / 2).unwrap()).unwrap();
+    drop((host, back, x, y));
+    first.wait().unwrap();
+}
+
+#[test]
+fn measured_times_are_the_devices() {
+    let Some(cuda) = cuda() else { return };
+    let stream = cuda.stream().unwrap();
+    let n = 1 << 24;
+    let (x, y) = (cuda.upload(&vec![1.0f32; n]).unwrap(), cuda.alloc::<f32>(n).unwrap());
+    let plan = Scan::new(Sum, n).plan::<f32>(cuda).unwrap();
+    let time = stream.measure(20, |stream| plan.run(stream, &x, &y)).unwrap();
+    eprintln!("scan of 2^24 f32: {:.1} us, {:.0} GB/s", time.median() * 1e6, 8e-9 * n as f64 / time.median());
+    assert!(time.seconds.len() == 20 && time.min() > 0.0 && time.max() < 1.0);
+}
+
+#[test]
+fn compiled_kernels_are_found_again() {
+    let Some(_) = cuda() else { return };
+    let folder = std::env::temp_dir().join(format!("tilework-cuda-{}", std::process::id()));
+    let open = || {
+        let cache = KernelCache::Folder(folder.clone());
+        let cuda = CudaGpu::open(CudaOptions { cache, ..Default::default() }).unwrap();
+        let (x, y) = (cuda.upload(&[3u32, 4]).unwrap(), cuda.alloc(2).unwrap());
+        Scan::new(Sum, 2).plan::<u32>(&cuda).unwrap().run(&cuda.stream().unwrap(), &x, &y).unwrap();
+        assert_eq!(y.read().unwrap(), [3, 7]);
+    };
+    let files = || std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
+    open();
+    let kept = files();
+    assert_eq!(kept.len(), 1);
+    let whole = std::fs::read(&kept[0]).unwrap();
+    open();
+    for bad in [&whole[..whole.len() - 1], b"tilework cubin 1 and no more"] {
+        std::fs::write(&kept[0], bad).unwrap();
+        open();
+        assert_eq!((files(), std::fs::read(&kept[0]).unwrap().len()), (kept.clone(), whole.len()));
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
