@@ -35,8 +35,8 @@ impl Case {
 
 const SIDES: &[usize] = &[64, 128, 256, 512];
 const LARGE_SIDES: &[usize] = &[1024, 2048, 4096];
-const LENGTHS: &[usize] = &[1 << 12, 1 << 16, 1 << 20, 1 << 22];
-const LARGE_LENGTHS: &[usize] = &[1 << 24, 1 << 26];
+const LENGTHS: &[usize] = &[1 << 12, 1 << 16, 1 << 20];
+const LARGE_LENGTHS: &[usize] = &[1 << 22, 1 << 24, 1 << 26];
 
 const fn square(op: &'static str, dtype: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
     let axis = "rows and columns";
@@ -54,7 +54,11 @@ pub(crate) const CASES: &[Case] = &[
     list("reduce", "f32", reduce),
     list("scan", "f32", scan),
     list("histogram", "u8", histogram),
-    list("sort", "u32", sort),
+    Case {
+        sizes: &[1 << 12, 1 << 14, 1 << 16],
+        large: &[1 << 20, 1 << 22, 1 << 24],
+        ..list("sort", "u32", sort)
+    },
     list("softmax", "f32", softmax),
     Case { sizes: &[256, 512, 1024, 2048], large: &[4096, 8192], ..square("transpose", "f32", transpose) },
     Case { sizes: &[256, 512, 1024, 2048], large: &[4096, 8192], ..square("gemv", "f32", gemv) },
@@ -217,6 +221,8 @@ fn scan(n: usize) -> Result<Problem> {
     };
     let problem =
         Problem::new::<f32, _, _>(Scan::new(Sum, n), format!("{n}"), with_output::<f32>(&[x], n), check)?;
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f32>(Scan::new(Sum, n));
     Ok(problem.processor(Processor::Reference, n, move |y| assign(y, narrow(&sums(&b)))).processor(
         Processor::Loops,
         n,

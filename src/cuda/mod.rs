@@ -4,6 +4,7 @@
 //! descriptor and [`CudaProfile`] make a [`CudaProgram`], plain data that is tested without a device.
 
 mod buffer;
+mod dense;
 mod device;
 mod elementwise;
 mod executable;
@@ -12,6 +13,7 @@ mod primitives;
 mod program;
 mod source;
 mod stream;
+mod tile;
 mod variant;
 
 pub use buffer::{CudaBuffer, CudaSlice, PinnedBuffer, PinnedSlice, RawCudaSlice};

@@ -118,14 +118,14 @@ pub struct Gemm {
     lda: Option<usize>,
     ldb: Option<usize>,
     ldc: Option<usize>,
-    tile: Option<Tile>,
-    thread: Option<[u32; 2]>,
+    pub(crate) tile: Option<Tile>,
+    pub(crate) thread: Option<[u32; 2]>,
     slices: Option<u32>,
     unrolled: bool,
     vectors: Option<bool>,
-    precision: Precision,
+    pub(crate) precision: Precision,
     fresh_sums: bool,
-    variant: String,
+    pub(crate) variant: String,
 }
 
 /// [`Gemm`] with a bias for each column or row of C: operands `a`, `b`, `bias`, `c`.
@@ -155,26 +155,26 @@ impl GemmBias {
 /// Made by their `widened` ([`Gemm::widened`]), and planned as one of `f16`; all that they say holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Widened<D> {
-    pub(super) of: D,
+    pub(crate) of: D,
 }
 
 /// Types of the elements.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Types {
+pub(crate) struct Types {
     /// Of A and B.
-    pub(super) factors: DType,
+    pub(crate) factors: DType,
     /// Of the bias and C.
-    pub(super) result: DType,
+    pub(crate) result: DType,
 }
 
 impl Types {
     /// One for all.
-    pub(super) fn all(dtype: DType) -> Self {
+    pub(crate) fn all(dtype: DType) -> Self {
         Self { factors: dtype, result: dtype }
     }
 
     /// Factors of f16 for a result of f32.
-    pub(super) const MIXED: Self = Self { factors: DType::F16, result: DType::F32 };
+    pub(crate) const MIXED: Self = Self { factors: DType::F16, result: DType::F32 };
 }
 
 /// Sides of the tiles: `m` x `n` of C, `k` of the inner extent.
@@ -498,7 +498,7 @@ impl Gemm {
     }
 
     /// The shape, for texts.
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("gemm {} x {} x {}", self.m, self.n, self.k)
     }
 
@@ -602,7 +602,13 @@ impl Gemm {
     }
 
     /// The operand that holds a matrix.
-    fn matrix(&self, operand: &'static str, at: Layout, dtype: DType, access: Access) -> Result<Operand> {
+    pub(crate) fn matrix(
+        &self,
+        operand: &'static str,
+        at: Layout,
+        dtype: DType,
+        access: Access,
+    ) -> Result<Operand> {
         Ok(Operand { name: operand, dtype, len: at.span(&self.name(), operand)?, access })
     }
 
@@ -751,11 +757,11 @@ impl Gemm {
     }
 
     /// Elements of a bias.
-    pub(super) fn bias_len(&self) -> usize {
+    pub(crate) fn bias_len(&self) -> usize {
         if self.row_bias { self.m } else { self.n }
     }
 
-    fn cost(&self, types: Types, bias: bool, product: bool) -> Cost {
+    pub(crate) fn cost(&self, types: Types, bias: bool, product: bool) -> Cost {
         let [m, n, k] = [self.m as f64, self.n as f64, if product { self.k as f64 } else { 0.0 }];
         let read_c = if self.beta == 0.0 { 0.0 } else { m * n };
         let any = self.m > 0 && self.n > 0;

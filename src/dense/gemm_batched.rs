@@ -90,7 +90,7 @@ pub struct GemmBatched {
     strides: Option<[usize; 3]>,
     products: Option<u32>,
     thread: [u32; 2],
-    variant: String,
+    pub(crate) variant: String,
 }
 
 /// [`GemmBatched`] with a bias for each column or row of every C: operands `a`, `b`, `bias`, `c`.
@@ -303,7 +303,7 @@ impl GemmBatched {
     }
 
     /// The shape, for texts.
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let Gemm { m, n, k, .. } = self.one;
         format!("gemm-batched {} x {m} x {n} x {k}", self.batch)
     }
@@ -513,7 +513,7 @@ impl GemmBatched {
         ))
     }
 
-    fn cost(&self, places: [Place; 3], types: Types, bias: bool, product: bool) -> Cost {
+    pub(crate) fn cost(&self, places: [Place; 3], types: Types, bias: bool, product: bool) -> Cost {
         let batch = self.batch as f64;
         let [a, b, c] = places.map(|Place { at, .. }| at.rows as f64 * at.cols as f64);
         let times = |place: Place| if place.stride == 0 { batch.min(1.0) } else { batch };

@@ -39,7 +39,7 @@ impl Precision {
     pub const ALL: [Self; 3] = [Self::Strict, Self::Split, Self::Tensor];
 
     /// Its name in Rust, for texts.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Strict => "Precision::Strict",
             Self::Split => "Precision::Split",

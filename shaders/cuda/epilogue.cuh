@@ -1,0 +1,55 @@
+// The end of a product: C = activate(alpha sum + beta C + bias), of RESULT_F16, RESULT_BF16 or f32. BIAS is 0 none, 1 one for
+// each column, 2 one for each row; C is read with READ_C alone, so that a NaN in it does not matter where beta is 0.
+#pragma once
+
+#include "cuda/activation.cuh"
+#include "cuda/numbers.cuh"
+
+#if RESULT_F16
+typedef F16 Element;
+#elif RESULT_BF16
+typedef Bf16 Element;
+#else
+typedef float Element;
+#endif
+
+struct __align__(4 * sizeof(Element)) Four {
+    Element x[4];
+};
+
+struct Epilogue {
+    float alpha;
+    float beta;
+    // From the first element that the tile's column, or row, has.
+    const Element *bias;
+
+    __device__ __forceinline__ Element element(int row, int col, float sum, const Element &before) const {
+        float value = alpha * sum;
+#if READ_C
+        value += beta * to_float(before);
+#endif
+#if BIAS
+        value += to_float(bias[BIAS == 1 ? col : row]);
+#endif
+        Element y;
+        from_float(activate(value), y);
+        return y;
+    }
+
+    __device__ __forceinline__ void one(Element *to, int row, int col, float sum) const {
+        *to = element(row, col, sum, *to);
+    }
+
+    // Four elements of a row; `to` is aligned to them.
+    __device__ __forceinline__ void four(Element *to, int row, int col, float4 sums) const {
+        Four four;
+#if READ_C
+        four = *reinterpret_cast<const Four *>(to);
+#endif
+        four.x[0] = element(row, col, sums.x, four.x[0]);
+        four.x[1] = element(row, col + 1, sums.y, four.x[1]);
+        four.x[2] = element(row, col + 2, sums.z, four.x[2]);
+        four.x[3] = element(row, col + 3, sums.w, four.x[3]);
+        *reinterpret_cast<Four *>(to) = four;
+    }
+};

@@ -1,0 +1,173 @@
+// The tile engine of products on tensor cores: a block of threads sums a tile of TILE_M x TILE_N over k, TILE_K at a time,
+// from STAGES tiles of each factor in shared memory. WARPS_M x WARPS_N warps each own a part of the tile in blocks of
+// 16 x 16. The owner says how factors are copied (a type with begin, end and advance) and what becomes of a sum.
+#pragma once
+
+#define THREADS (32 * WARPS_M * WARPS_N)
+
+#include "cuda/factors.cuh"
+#include "cuda/copy.cuh"
+
+#define LINES_A (TRANS_A ? TILE_K : TILE_M)
+#define LENGTH_A (TRANS_A ? TILE_M : TILE_K)
+#define LINES_B (TRANS_B ? TILE_N : TILE_K)
+#define LENGTH_B (TRANS_B ? TILE_K : TILE_N)
+#define PITCH_A (LENGTH_A + PAD_A)
+#define PITCH_B (LENGTH_B + PAD_B)
+
+constexpr int PART_M = TILE_M / WARPS_M;
+constexpr int PART_N = TILE_N / WARPS_N;
+constexpr int BLOCKS_M = PART_M / 16;
+constexpr int BLOCKS_N = PART_N / 16;
+constexpr int BLOCKS_K = TILE_K / BLOCK_K;
+constexpr int BYTES_A = LINES_A * PITCH_A * sizeof(Factor);
+constexpr int BYTES_B = LINES_B * PITCH_B * sizeof(Factor);
+constexpr int BYTES_STAGE = BYTES_A + BYTES_B;
+// Where a warp turns its sums into lines: 16 of them.
+constexpr int PITCH_END = PART_N + 8;
+constexpr int BYTES_END = 16 * PITCH_END * sizeof(float);
+
+static_assert(TILE_K % (2 * BLOCK_K) == 0 && PART_M % 16 == 0 && PART_N % 16 == 0, "whole blocks");
+static_assert(THREADS / 32 * BYTES_END <= STAGES * BYTES_STAGE, "the end fits where the tiles were");
+
+extern __shared__ __align__(128) unsigned char shared_memory[];
+
+__device__ __forceinline__ unsigned shared_address() {
+    unsigned at;
+    asm("{ .reg .u64 wide; cvta.to.shared.u64 wide, %1; cvt.u32.u64 %0, wide; }" : "=r"(at) : "l"(shared_memory));
+    return at;
+}
+
+// What a warp multiplies in one go: its blocks of both factors for BLOCK_K steps of k.
+struct Parts {
+    Part a[BLOCKS_M];
+    Part b[BLOCKS_N];
+
+    __device__ __forceinline__ void load(unsigned stage, int k) {
+        const int warp = threadIdx.x / 32;
+        const int row = warp / WARPS_N * PART_M;
+        const int col = warp % WARPS_N * PART_N;
+        const unsigned from_a = stage + (TRANS_A ? row : row * PITCH_A) * sizeof(Factor);
+        const unsigned from_b = stage + BYTES_A + (TRANS_B ? col * PITCH_B : col) * sizeof(Factor);
+#pragma unroll
+        for (int i = 0; i < BLOCKS_M; i++) {
+            const int at = TRANS_A ? k * PITCH_A + i * 16 : i * 16 * PITCH_A + k;
+            load_a(a[i], from_a + at * sizeof(Factor), PITCH_A);
+        }
+#pragma unroll
+        for (int j = 0; j < BLOCKS_N; j++) {
+            const int at = TRANS_B ? j * 16 * PITCH_B + k : k * PITCH_B + j * 16;
+            load_b(b[j], from_b + at * sizeof(Factor), PITCH_B);
+        }
+    }
+
+    __device__ __forceinline__ void multiply_into(Sums (&sums)[BLOCKS_M][BLOCKS_N]) const {
+#pragma unroll
+        for (int i = 0; i < BLOCKS_M; i++) {
+#pragma unroll
+            for (int j = 0; j < BLOCKS_N; j++) {
+                // There and back again: the next product has a block in common with the last.
+                const int column = i % 2 ? BLOCKS_N - 1 - j : j;
+                add_product(sums[i][column], a[i], b[column]);
+            }
+        }
+    }
+};
+
+// Sums over k. `m` and `n` are the rows and columns from the first of the tile on that there are, at most the tile's.
+template <typename CopyA, typename CopyB, typename Source>
+__device__ __forceinline__ void sum_products(Sums (&sums)[BLOCKS_M][BLOCKS_N], CopyA &a, CopyB &b, const Source &source) {
+    const unsigned shared = shared_address();
+    const int steps = (source.k + TILE_K - 1) / TILE_K;
+#pragma unroll 1
+    for (int step = 0; step < STAGES - 1; step++) {
+        if (step < steps) {
+            const unsigned to = shared + step * BYTES_STAGE;
+            source.begin(a, b, to, to + BYTES_A, step * TILE_K);
+            a.end(to);
+            b.end(to + BYTES_A);
+        }
+        copy_commit();
+    }
+    copy_wait<STAGES - 2>();
+    __syncthreads();
+    // Blocks are loaded while those before them are multiplied.
+    Parts parts[2];
+    parts[0].load(shared, 0);
+    int slot = 0;
+#pragma unroll 1
+    for (int step = 0; step < steps; step++) {
+        const int next = step + STAGES - 1;
+        const unsigned to = shared + (slot == 0 ? STAGES - 1 : slot - 1) * BYTES_STAGE;
+#pragma unroll
+        for (int block = 0; block < BLOCKS_K; block++) {
+            if (block == BLOCKS_K - 1) {
+                if (next < steps) {
+                    a.end(to);
+                    b.end(to + BYTES_A);
+                }
+                copy_wait<STAGES - 2>();
+                __syncthreads();
+                slot = slot == STAGES - 1 ? 0 : slot + 1;
+            }
+            parts[(block + 1) % 2].load(shared + slot * BYTES_STAGE, (block + 1) % BLOCKS_K * BLOCK_K);
+            if (block == 0) {
+                if (next < steps) {
+                    source.begin(a, b, to, to + BYTES_A, next * TILE_K);
+                }
+                copy_commit();
+            }
+            parts[block % 2].multiply_into(sums);
+        }
+    }
+    copy_wait<0>();
+    __syncthreads();
+}
+
+// Gives `result.four(row, col, sums)` and `result.one(row, col, sum)` what lies within `m` x `n` of the tile: fours of
+// columns where `fours` says that they can be taken together, else single ones.
+template <typename Result>
+__device__ __forceinline__ void end_tile(const Sums (&sums)[BLOCKS_M][BLOCKS_N], int m, int n, bool fours, const Result &result) {
+    const int warp = threadIdx.x / 32;
+    const int lane = threadIdx.x % 32;
+    const int first_row = warp / WARPS_N * PART_M;
+    const int first_col = warp % WARPS_N * PART_N;
+    const float *strip = reinterpret_cast<const float *>(shared_memory + warp * BYTES_END);
+    const unsigned to = shared_address() + warp * BYTES_END;
+#pragma unroll
+    for (int i = 0; i < BLOCKS_M; i++) {
+#pragma unroll
+        for (int j = 0; j < BLOCKS_N; j++) {
+            store_sums(to + j * 16 * (int)sizeof(float), PITCH_END, sums[i][j]);
+        }
+        __syncwarp();
+        const int row = first_row + i * 16;
+        if (fours) {
+#pragma unroll 2
+            for (int at = lane * 4; at < 16 * PART_N; at += 128) {
+                const int line = at / PART_N, col = at % PART_N;
+                const int left = n - first_col - col;
+                if (row + line < m && left > 0) {
+                    const float *four = strip + line * PITCH_END + col;
+                    if (left >= 4) {
+                        result.four(row + line, first_col + col, *reinterpret_cast<const float4 *>(four));
+                    } else {
+#pragma unroll 1
+                        for (int x = 0; x < left; x++) {
+                            result.one(row + line, first_col + col + x, four[x]);
+                        }
+                    }
+                }
+            }
+        } else {
+#pragma unroll 2
+            for (int at = lane; at < 16 * PART_N; at += 32) {
+                const int line = at / PART_N, col = at % PART_N;
+                if (row + line < m && first_col + col < n) {
+                    result.one(row + line, first_col + col, strip[line * PITCH_END + col]);
+                }
+            }
+        }
+        __syncwarp();
+    }
+}

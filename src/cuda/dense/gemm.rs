@@ -1,0 +1,464 @@
+//! The matrix product on tensor cores: [`Gemm`], [`GemmBatched`], with a bias or without, widened or not.
+//!
+//! Factors are f16 or bf16, or f32 that are rounded to tf32 ([`Precision::Tensor`]) or split into two of it
+//! ([`Precision::Split`]); sums are f32. Extents, leading dimensions, strides, transposes, bias and activation are those of
+//! the descriptors. Where a leading dimension or a stride is no multiple of 16 bytes, pieces of 8 or 4 bytes or single
+//! elements are copied instead, which is slower.
+
+use crate::cuda::tile::{End, Factor, Lines, Tiling, suits};
+use crate::cuda::variant::choose;
+use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
+use crate::dense::{
+    Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Place, Precision, Types, Widened,
+};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{Access, Cost, In, InOut, Operand};
+use crate::shape::elements;
+use half::{bf16, f16};
+
+const VARIANTS: &[CudaVariant] = &[
+    CudaVariant {
+        name: "wmma",
+        about: "blocks of 16 x 16 by WMMA; tiles in several stages of shared memory, copied asynchronously",
+        arch: Arch::Sm75,
+    },
+    CudaVariant {
+        name: "mma",
+        about: "the same by the matrix instructions that WMMA is made of from sm_80 on, with ldmatrix",
+        arch: Arch::Sm80,
+    },
+];
+
+impl Gemm {
+    /// Every way to run it on CUDA, alone or in a batch.
+    pub fn cuda_variants() -> &'static [CudaVariant] {
+        VARIANTS
+    }
+}
+
+/// Products of one shape, as all descriptors have them.
+struct Products<'a> {
+    op: &'static str,
+    name: String,
+    one: &'a Gemm,
+    batch: usize,
+    /// Of a, b and c.
+    places: [Place; 3],
+    variant: &'a str,
+    bias: bool,
+    types: Types,
+    cost: Cost,
+}
+
+impl Products<'_> {
+    /// What the factors are multiplied as.
+    fn factor(&self) -> Result<Factor> {
+        let name = &self.name;
+        match (self.types.factors, self.one.precision) {
+            (dtype @ (DType::F16 | DType::Bf16), Precision::Split) => Err(err!(
+                InvalidArgument,
+                "{name}: {} splits elements of f32 into two of tf32, and A and B are of {dtype} already; take \
+                 Precision::Tensor, which multiplies those as they are",
+                Precision::Split.name()
+            )),
+            (DType::F16, _) => Ok(Factor::F16),
+            (DType::Bf16, _) => Ok(Factor::Bf16),
+            (_, Precision::Tensor) => Ok(Factor::Tf32),
+            (_, Precision::Split) => Ok(Factor::Split),
+            (_, Precision::Strict) => Err(err!(
+                Unsupported,
+                "{name}: on CUDA products of f32 are for tensor cores, which {} leaves out; take Precision::Split, which is \
+                 about as exact, or Precision::Tensor, which rounds A and B to tf32",
+                Precision::Strict.name()
+            )),
+        }
+    }
+
+    /// How the elements of `a` (0) or `b` (1) lie.
+    fn lines(&self, of: usize, factor: Factor) -> Lines {
+        let Place { at, stride, .. } = self.places[of];
+        let along_k = if of == 0 { !self.one.trans_a } else { self.one.trans_b };
+        let size = factor.size();
+        let aligned = |unit: &usize| {
+            (at.ld * size).is_multiple_of(*unit) && (self.batch < 2 || (stride * size).is_multiple_of(*unit))
+        };
+        let unit = [16, 8, 4].into_iter().find(aligned).unwrap_or(size);
+        Lines { along_k, unit: unit as u32 }
+    }
+
+    fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
+        let name = &self.name;
+        let Gemm { m, n, k, .. } = *self.one;
+        for (extent, value) in [("m", m), ("n", n), ("k", k)] {
+            if value > i32::MAX as usize - 1024 {
+                return Err(err!(
+                    TooLarge,
+                    "{name}: {extent} = {value} is above {}, the largest that a kernel counts to; split the work into \
+                     smaller calls",
+                    i32::MAX - 1024
+                ));
+            }
+        }
+        let operands = self.operands()?;
+        let factor = self.factor()?;
+        if !profile.runs(factor.arch()) {
+            return Err(err!(
+                Unsupported,
+                "{name}: tensor cores multiply {} from sm_80 on; {} is sm_{}{}; convert the factors to f16",
+                if factor == Factor::Bf16 { "bf16" } else { "tf32" },
+                profile.name,
+                profile.compute.0,
+                profile.compute.1
+            ));
+        }
+        let (variant, mut why) = choose(self.op, self.variant, VARIANTS, profile, || self.policy(profile))?;
+        let product = k > 0 && self.one.alpha != 0.0;
+        match factor {
+            Factor::Tf32 => why += "; A and B are rounded to tf32",
+            Factor::Split => why += "; each element of A and B is split into two of tf32",
+            Factor::F16 | Factor::Bf16 => {}
+        }
+        if !product {
+            let zero = if k == 0 { "k" } else { "alpha" };
+            why = format!("{why}; {zero} is 0, so A and B are not read");
+        }
+        let mut program = CudaProgram::new(self.op, variant.name, why);
+        program.cost = self.cost;
+        program.operands = operands;
+        if self.batch > 0 && self.places[2].span > 0 {
+            self.tiles(&mut program, factor, product, profile)?;
+        }
+        Ok(program)
+    }
+
+    /// Which variant, and why.
+    fn policy(&self, profile: &CudaProfile) -> (&'static str, String) {
+        if profile.runs(Arch::Sm80) {
+            ("mma", "its instructions are at least as fast as those of WMMA".into())
+        } else {
+            ("wmma", "the matrix instructions that all tensor cores have".into())
+        }
+    }
+
+    fn operands(&self) -> Result<Vec<Operand>> {
+        let mut operands = Vec::new();
+        for (name, Place { span, stride, .. }) in ["a", "b", "c"].into_iter().zip(self.places) {
+            let len = match self.batch {
+                0 => 0,
+                _ if span == 0 => 0,
+                batch => elements(&self.name, name, &[batch - 1, stride])?.saturating_add(span),
+            };
+            let (dtype, access) = match name {
+                "c" => (self.types.result, Access::ReadWrite),
+                _ => (self.types.factors, Access::Read),
+            };
+            operands.push(Operand { name, dtype, len, access });
+        }
+        if self.bias {
+            let len = self.one.bias_len();
+            operands.insert(2, Operand { name: "bias", dtype: self.types.result, len, access: Access::Read });
+        }
+        Ok(operands)
+    }
+
+    /// The tiling that was asked for, or that suits.
+    fn tiling(&self, factor: Factor, a: Lines, b: Lines, profile: &CudaProfile) -> Result<(Tiling, String)> {
+        let Some(tile) = self.one.tile else {
+            let row = suits(factor, a, b, [self.one.m, self.one.n, self.batch], profile)?;
+            return Ok((row.tiling, format!("tile {}, {}", row.tiling.describe(), row.measured)));
+        };
+        let [rows, columns] = self.one.thread.unwrap_or([tile.m.min(64), tile.n.min(64)]);
+        let name = format!("{}: the tile {} x {} x {}", self.name, tile.m, tile.n, tile.k);
+        if rows == 0 || columns == 0 || tile.m % rows != 0 || tile.n % columns != 0 {
+            return Err(err!(
+                InvalidArgument,
+                "{name} is not made of whole parts of {rows} x {columns}, one for each warp; take multiples of them"
+            ));
+        }
+        let warps = [tile.m / rows, tile.n / columns];
+        let of = |stages| Tiling { tile: [tile.m, tile.n, tile.k], warps, stages, resident: 1 };
+        let most = if profile.runs(Arch::Sm80) { 4 } else { 2 };
+        let tiling = (2..=most).rev().map(of).find(|t| t.wrong(factor, a, b, profile).is_none());
+        if let Some(tiling) = tiling {
+            return Ok((tiling, format!("tile {}, asked for", tiling.describe())));
+        }
+        let wrong = of(2).wrong(factor, a, b, profile).unwrap_or_default();
+        Err(err!(InvalidArgument, "{name}: {wrong}"))
+    }
+
+    fn tiles(
+        &self,
+        program: &mut CudaProgram,
+        factor: Factor,
+        product: bool,
+        profile: &CudaProfile,
+    ) -> Result<()> {
+        let one = self.one;
+        let (a, b) = (self.lines(0, factor), self.lines(1, factor));
+        let (tiling, chosen) = self.tiling(factor, a, b, profile)?;
+        program.why = format!("{}; {chosen}", program.why);
+        for (what, Lines { unit, .. }) in [("A", a), ("B", b)] {
+            if unit < 16 && product {
+                program.why = format!("{}; {what} is copied in pieces of {unit} bytes", program.why);
+            }
+        }
+        let arch = factor.arch();
+        let mut kernel = CudaKernel::new("dense/gemm_wmma", "gemm_wmma", arch);
+        if program.variant == "mma" {
+            kernel.arch = Arch::Sm80;
+            kernel = kernel.define("MMA", 1);
+        }
+        let bias = match (self.bias, one.row_bias) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => 2,
+        };
+        let end =
+            End { result: self.types.result, bias, read_c: one.beta != 0.0, activation: one.activation };
+        let kernel = program.kernel(end.define(tiling.define(kernel, factor, a, b)));
+
+        let [tile_m, tile_n, _] = tiling.tile.map(u64::from);
+        let tiles = (one.m as u64).div_ceil(tile_m) * (one.n as u64).div_ceil(tile_n);
+        let blocks = tiles.checked_mul(self.batch as u64).ok_or_else(|| {
+            err!(TooLarge, "{}: its tiles cannot be counted; take fewer products a call", self.name)
+        })?;
+        let most = i32::MAX as u64;
+        for first in (0..blocks).step_by(most as usize) {
+            let extents = [one.m, one.n, if product { one.k } else { 0 }].map(|x| Arg::U32(x as u32));
+            let lds = self.places.map(|place| Arg::U64(place.at.ld as u64));
+            let strides = self.places.map(|place| Arg::U64(place.stride as u64));
+            let mut args = vec![Arg::Operand(0), Arg::Operand(1)];
+            args.push(if self.bias { Arg::Operand(2) } else { Arg::Null });
+            args.extend([Arg::Operand(2 + usize::from(self.bias)), Arg::U64(first)]);
+            args.extend(extents.into_iter().chain(lds).chain(strides));
+            let alpha = if product { one.alpha } else { 0.0 };
+            args.extend([Arg::F32(alpha), Arg::F32(one.beta)]);
+            let grid = [(blocks - first).min(most) as u32, 1, 1];
+            let shared = tiling.shared(factor, a, b);
+            program.launches.push(Launch { shared, ..Launch::new(kernel, grid, tiling.threads(), args) });
+        }
+        Ok(())
+    }
+}
+
+fn lower_one(gemm: &Gemm, types: Types, bias: bool, profile: &CudaProfile) -> Result<CudaProgram> {
+    let name = gemm.name();
+    let place =
+        |operand, at: crate::dense::Layout| Ok(Place { at, span: at.span(&name, operand)?, stride: 0 });
+    let places = [place("a", gemm.layout_a())?, place("b", gemm.layout_b())?, place("c", gemm.layout_c())?];
+    let cost = gemm.cost(types, bias, gemm.k > 0 && gemm.alpha != 0.0);
+    let variant = &gemm.variant;
+    Products { op: "gemm", name, one: gemm, batch: 1, places, variant, bias, types, cost }.lower(profile)
+}
+
+fn lower_batch(of: &GemmBatched, types: Types, bias: bool, profile: &CudaProfile) -> Result<CudaProgram> {
+    let (name, one, places) = (of.name(), of.one(), of.places()?);
+    let cost = of.cost(places, types, bias, one.k > 0 && one.alpha != 0.0);
+    let (batch, variant) = (of.batch, &of.variant);
+    Products { op: "gemm-batched", name, one, batch, places, variant, bias, types, cost }.lower(profile)
+}
+
+macro_rules! ops {
+    ($($t:ty),*) => {$(
+        op!($t, $t, Types::all(<$t>::DTYPE), Gemm, GemmBias, GemmBatched, GemmBatchedBias, |op| op);
+    )*};
+}
+
+macro_rules! op {
+    ($t:ty, $r:ty, $types:expr, $one:ty, $one_bias:ty, $batch:ty, $batch_bias:ty, |$op:ident| $of:expr) => {
+        impl CudaOp<$t> for $one {
+            type Operands = (In<$t>, In<$t>, InOut<$r>);
+
+            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
+                let $op = self;
+                lower_one(&$of, $types, false, profile)
+            }
+        }
+
+        impl CudaOp<$t> for $one_bias {
+            type Operands = (In<$t>, In<$t>, In<$r>, InOut<$r>);
+
+            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
+                let $op = self;
+                lower_one($of.gemm(), $types, true, profile)
+            }
+        }
+
+        impl CudaOp<$t> for $batch {
+            type Operands = (In<$t>, In<$t>, InOut<$r>);
+
+            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
+                let $op = self;
+                lower_batch(&$of, $types, false, profile)
+            }
+        }
+
+        impl CudaOp<$t> for $batch_bias {
+            type Operands = (In<$t>, In<$t>, In<$r>, InOut<$r>);
+
+            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
+                let $op = self;
+                lower_batch($of.gemm(), $types, true, profile)
+            }
+        }
+    };
+}
+ops!(f32, f16, bf16);
+
+/// Factors of 16 bits whose bias and C are of f32.
+macro_rules! widened {
+    ($($t:ty),*) => {$(
+        op!(
+            $t,
+            f32,
+            Types { factors: <$t>::DTYPE, result: DType::F32 },
+            Widened<Gemm>,
+            Widened<GemmBias>,
+            Widened<GemmBatched>,
+            Widened<GemmBatchedBias>,
+            |op| op.of
+        );
+    )*};
+}
+widened!(f16, bf16);
+
+/// Programs that together reach every kernel in every form that the device has: a few, since each takes a second to
+/// compile, in which layouts, ends and pieces take turns.
+pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
+    let mut types = vec![(Types::MIXED, Precision::Strict), (Types::all(DType::F16), Precision::Strict)];
+    if profile.runs(Arch::Sm80) {
+        types.push((Types::all(DType::Bf16), Precision::Strict));
+        types.push((Types { factors: DType::Bf16, result: DType::F32 }, Precision::Strict));
+        types.push((Types::all(DType::F32), Precision::Tensor));
+        types.push((Types::all(DType::F32), Precision::Split));
+    }
+    let mut programs = Vec::new();
+    for variant in VARIANTS.iter().filter(|v| profile.runs(v.arch)) {
+        for (i, (types, precision)) in types.iter().enumerate() {
+            let new = |side: usize| Gemm::new(side, side, 64).variant(variant.name).precision(*precision);
+            for j in [i, i + 3] {
+                let gemm = new(32).trans_a(j % 2 == 1).trans_b(j % 4 > 1).beta((j % 3) as f32);
+                let gemm = gemm.activation(Activation::ALL[j % 5]).lda(64 + [0, 4, 2, 1][i % 4]);
+                let biased = if j % 2 == 0 { gemm.with_bias() } else { gemm.with_row_bias() };
+                let gemm = biased.gemm();
+                programs.push(lower_one(gemm, *types, j % 3 > 0, profile)?);
+            }
+        }
+        programs.push(lower_one(
+            &Gemm::new(4096, 4096, 4096).variant(variant.name),
+            Types::MIXED,
+            false,
+            profile,
+        )?);
+    }
+    Ok(programs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    fn args(program: &CudaProgram) -> &[Arg] {
+        &program.launches[0].args
+    }
+
+    fn defined(program: &CudaProgram, name: &str) -> Option<String> {
+        let kernel = &program.kernels[0];
+        kernel.defines.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+    }
+
+    fn refusal<T: Element>(op: &impl CudaOp<T>, profile: &CudaProfile) -> (ErrorKind, String) {
+        let e = op.lower(profile).unwrap_err();
+        (e.kind(), e.to_string())
+    }
+
+    #[test]
+    fn a_product_covers_its_tiles_once_and_is_valid() {
+        for profile in [CudaProfile::sm(75), CudaProfile::sm(80), CudaProfile::h100()] {
+            for program in samples(&profile).unwrap() {
+                program.check(&profile).unwrap();
+            }
+            let batch = GemmBatched::new(5, 1000, 300, 77).with_row_bias();
+            let program = CudaOp::<f16>::lower(&batch, &profile).unwrap();
+            program.check(&profile).unwrap();
+            let side = |name| defined(&program, name).unwrap().parse::<usize>().unwrap();
+            let blocks = 5 * 1000usize.div_ceil(side("TILE_M")) * 300usize.div_ceil(side("TILE_N"));
+            assert_eq!(program.launches[0].grid, [blocks as u32, 1, 1]);
+            assert_eq!(args(&program)[2], Arg::Operand(2));
+            assert_eq!(args(&program)[3], Arg::Operand(3));
+        }
+    }
+
+    #[test]
+    fn pieces_are_as_long_as_leading_dimensions_and_strides_allow() {
+        let h100 = CudaProfile::h100();
+        for (ld, unit) in [(64, "16"), (68, "8"), (66, "4"), (65, "2")] {
+            let program = CudaOp::<f16>::lower(&Gemm::new(50, 50, 60).lda(ld), &h100).unwrap();
+            assert_eq!(defined(&program, "UNIT_A").unwrap(), unit);
+            assert_eq!(
+                program.why.contains("in pieces of"),
+                unit != "16" || program.why.contains("B is copied")
+            );
+        }
+        let batch = GemmBatched::new(3, 8, 8, 64).strides(512 + 4, 512, 64);
+        let program = CudaOp::<bf16>::lower(&batch, &h100).unwrap();
+        assert_eq!(defined(&program, "UNIT_A").unwrap(), "8");
+        let single = Gemm::new(50, 50, 61).precision(Precision::Tensor);
+        let program = CudaOp::<f32>::lower(&single, &h100).unwrap();
+        assert_eq!(defined(&program, "UNIT_A").unwrap(), "4");
+    }
+
+    #[test]
+    fn what_has_factor_0_is_not_read_and_nothing_is_launched_for_nothing() {
+        let h100 = CudaProfile::h100();
+        for gemm in [Gemm::new(40, 50, 0), Gemm::new(40, 50, 60).alpha(0.0)] {
+            let program = CudaOp::<f16>::lower(&gemm.beta(2.0), &h100).unwrap();
+            assert!(program.why.contains("A and B are not read"), "{}", program.why);
+            assert_eq!(args(&program)[7], Arg::U32(0));
+            assert_eq!(defined(&program, "READ_C").unwrap(), "1");
+        }
+        for gemm in [Gemm::new(0, 50, 60), Gemm::new(50, 0, 60)] {
+            assert!(CudaOp::<f16>::lower(&gemm, &h100).unwrap().launches.is_empty());
+        }
+        assert!(CudaOp::<f16>::lower(&GemmBatched::new(0, 5, 5, 5), &h100).unwrap().launches.is_empty());
+    }
+
+    #[test]
+    fn what_a_card_cannot_multiply_is_refused_with_the_remedy() {
+        let (t4, h100) = (CudaProfile::sm(75), CudaProfile::h100());
+        let gemm = Gemm::new(64, 64, 64);
+        let (kind, text) = refusal::<f32>(&gemm, &h100);
+        assert!(kind == ErrorKind::Unsupported && text.contains("Precision::Tensor"), "{text}");
+        let (kind, text) = refusal::<bf16>(&gemm, &t4);
+        assert!(kind == ErrorKind::Unsupported && text.contains("sm_75"), "{text}");
+        let (kind, text) = refusal::<f16>(&gemm.clone().precision(Precision::Split), &h100);
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("take Precision::Tensor"), "{text}");
+        let (kind, text) = refusal::<f16>(&gemm.clone().variant("tiled"), &h100);
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, wmma"), "{text}");
+        let (kind, text) = refusal::<f16>(&gemm.clone().variant("mma"), &t4);
+        assert!(kind == ErrorKind::Unsupported && text.contains("Sm80"), "{text}");
+        let (kind, text) = refusal::<f16>(&gemm.clone().lda(63), &h100);
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("lda = 63"), "{text}");
+        let (kind, text) = refusal::<f16>(&Gemm::new(1, 1 << 31, 1), &h100);
+        assert!(kind == ErrorKind::TooLarge && text.contains("n = 2147483648"), "{text}");
+        for tile in [[128, 128, 8], [24, 128, 32], [0, 128, 32], [256, 256, 256]] {
+            let (kind, _) = refusal::<f16>(&gemm.clone().tile(tile[0], tile[1], tile[2]), &h100);
+            assert_eq!(kind, ErrorKind::InvalidArgument, "{tile:?}");
+        }
+        let asked = gemm.tile(64, 128, 32).thread_tile(32, 64);
+        let program = CudaOp::<f16>::lower(&asked, &h100).unwrap();
+        assert_eq!((program.launches[0].block, program.launches[0].grid), (128, [1, 1, 1]));
+    }
+
+    #[test]
+    fn small_products_get_small_tiles() {
+        let h100 = CudaProfile::h100();
+        let tile = |side| {
+            let program = CudaOp::<f16>::lower(&Gemm::new(side, side, 512), &h100).unwrap();
+            defined(&program, "TILE_M").unwrap().parse::<u32>().unwrap()
+        };
+        assert!(tile(64) < tile(1024) && tile(1024) <= tile(8192));
+    }
+}

@@ -1,0 +1,3 @@
+//! Lowerings of dense linear algebra for CUDA.
+
+mod gemm;

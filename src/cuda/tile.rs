@@ -1,0 +1,258 @@
+//! The tile engine of products on tensor cores (`shaders/cuda/product.cuh`) as seen from here: what it can be compiled
+//! for, what it takes, and which tile suits.
+
+use super::{Arch, CudaKernel, CudaProfile};
+use crate::dense::Activation;
+use crate::element::DType;
+use crate::error::{Result, err};
+
+/// What a product is multiplied as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Factor {
+    F16,
+    Bf16,
+    /// f32, rounded to 11 bits.
+    Tf32,
+    /// f32, each as two of tf32.
+    Split,
+}
+
+impl Factor {
+    pub(super) fn size(self) -> usize {
+        match self {
+            Factor::F16 | Factor::Bf16 => 2,
+            Factor::Tf32 | Factor::Split => 4,
+        }
+    }
+
+    /// The least device that multiplies it.
+    pub(super) fn arch(self) -> Arch {
+        if self == Factor::F16 { Arch::Sm75 } else { Arch::Sm80 }
+    }
+
+    fn define(self, kernel: CudaKernel) -> CudaKernel {
+        match self {
+            Factor::F16 => kernel,
+            Factor::Bf16 => kernel.define("FACTOR_BF16", 1),
+            Factor::Tf32 => kernel.define("FACTOR_TF32", 1),
+            Factor::Split => kernel.define("FACTOR_TF32", 1).define("SPLIT", 1),
+        }
+    }
+
+    /// Steps of k of a block.
+    fn block_k(self) -> u32 {
+        if self.size() == 2 { 16 } else { 8 }
+    }
+
+    /// Elements behind a line in shared memory; `along_k` if its elements follow each other along k.
+    fn pad(self, along_k: bool) -> u32 {
+        if self.size() == 2 || !along_k { 8 } else { 4 }
+    }
+}
+
+/// How a product is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tiling {
+    /// Rows and columns of C and steps of k of a block of threads.
+    pub(super) tile: [u32; 3],
+    /// Warps along the rows and along the columns.
+    pub(super) warps: [u32; 2],
+    /// Tiles of each factor in shared memory.
+    pub(super) stages: u32,
+    /// Blocks that share a multiprocessor, at least.
+    pub(super) resident: u32,
+}
+
+/// How the elements of a factor lie: in lines along k or across it, of which pieces of `unit` bytes are aligned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lines {
+    pub(super) along_k: bool,
+    pub(super) unit: u32,
+}
+
+impl Tiling {
+    pub(super) fn threads(&self) -> u32 {
+        32 * self.warps[0] * self.warps[1]
+    }
+
+    /// Bytes of shared memory.
+    pub(super) fn shared(&self, factor: Factor, a: Lines, b: Lines) -> u32 {
+        let [m, n, k] = self.tile;
+        let bytes = |side: u32, lines: Lines| {
+            let (count, length) = if lines.along_k { (side, k) } else { (k, side) };
+            count * (length + factor.pad(lines.along_k)) * factor.size() as u32
+        };
+        self.stages * (bytes(m, a) + bytes(n, b))
+    }
+
+    /// Whether it can be compiled and run; if not, why.
+    pub(super) fn wrong(&self, factor: Factor, a: Lines, b: Lines, profile: &CudaProfile) -> Option<String> {
+        let Self { tile: [m, n, k], warps: [warps_m, warps_n], stages, .. } = *self;
+        let block_k = factor.block_k();
+        if warps_m == 0 || warps_n == 0 || k == 0 || k % block_k != 0 {
+            return Some(format!("the last side of a tile is a multiple of {block_k}, and there is a warp"));
+        }
+        if m == 0 || n == 0 || m % (16 * warps_m) != 0 || n % (16 * warps_n) != 0 {
+            return Some(format!("{warps_m} x {warps_n} warps do not share {m} x {n} in blocks of 16 x 16"));
+        }
+        let threads = self.threads();
+        if threads > profile.max_threads_per_block {
+            return Some(format!(
+                "{threads} threads are above the {} of a block",
+                profile.max_threads_per_block
+            ));
+        }
+        for (lines, side) in [(a, m), (b, n)] {
+            let asynchronous = profile.runs(Arch::Sm80) && lines.unit >= 4;
+            let piece = if asynchronous { lines.unit } else { 16 } / factor.size() as u32;
+            let length = if lines.along_k { k } else { side };
+            if length % piece != 0 || threads % (length / piece) != 0 {
+                return Some(format!(
+                    "{threads} threads do not share lines of {length} elements in pieces of {piece}"
+                ));
+            }
+        }
+        let shared = self.shared(factor, a, b);
+        if shared > profile.shared_per_block_optin {
+            return Some(format!(
+                "{stages} stages take {shared} bytes of shared memory, above the {} of a block",
+                profile.shared_per_block_optin
+            ));
+        }
+        // The sums leave through the memory of the tiles, 16 lines a warp.
+        if warps_m * warps_n * 16 * (n / warps_n + 8) * 4 > shared {
+            return Some("there is too little shared memory for the sums to leave through".into());
+        }
+        None
+    }
+
+    /// The kernel with what all owners of the engine define.
+    pub(super) fn define(&self, kernel: CudaKernel, factor: Factor, a: Lines, b: Lines) -> CudaKernel {
+        let [m, n, k] = self.tile;
+        factor
+            .define(kernel)
+            .define("TILE_M", m)
+            .define("TILE_N", n)
+            .define("TILE_K", k)
+            .define("WARPS_M", self.warps[0])
+            .define("WARPS_N", self.warps[1])
+            .define("STAGES", self.stages)
+            .define("RESIDENT", self.resident)
+            .define("TRANS_A", u32::from(!a.along_k))
+            .define("TRANS_B", u32::from(b.along_k))
+            .define("UNIT_A", a.unit)
+            .define("UNIT_B", b.unit)
+    }
+
+    /// `128 x 128 x 32 by 4 warps`.
+    pub(super) fn describe(&self) -> String {
+        let [m, n, k] = self.tile;
+        format!("{m} x {n} x {k} by {} warps in {} stages", self.warps[0] * self.warps[1], self.stages)
+    }
+}
+
+/// The end of a product.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct End {
+    pub(super) result: DType,
+    /// None, for each column, for each row: 0, 1, 2.
+    pub(super) bias: u32,
+    pub(super) read_c: bool,
+    pub(super) activation: Activation,
+}
+
+impl End {
+    pub(super) fn define(self, kernel: CudaKernel) -> CudaKernel {
+        let kernel = match self.result {
+            DType::F16 => kernel.define("RESULT_F16", 1),
+            DType::Bf16 => kernel.define("RESULT_BF16", 1),
+            _ => kernel,
+        };
+        let activation = Activation::ALL.iter().position(|a| *a == self.activation).unwrap_or(0);
+        kernel
+            .define("BIAS", self.bias)
+            .define("READ_C", u32::from(self.read_c))
+            .define("ACTIVATION", activation)
+    }
+}
+
+/// A tiling, and how fast it was.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub(super) tiling: Tiling,
+    /// TFLOP/s on a full device, for choosing among them.
+    rate: f64,
+    /// Where it was measured.
+    pub(super) measured: &'static str,
+}
+
+const fn row(
+    tile: [u32; 3],
+    warps: [u32; 2],
+    stages: u32,
+    resident: u32,
+    rate: f64,
+    measured: &'static str,
+) -> Row {
+    Row { tiling: Tiling { tile, warps, stages, resident }, rate, measured }
+}
+
+/// Those of two stages for sm_75; more of them where copies are asynchronous.
+const TURING: &[Row] = &[
+    row([128, 128, 32], [2, 2], 2, 1, 40.0, "not measured"),
+    row([64, 64, 32], [2, 2], 2, 2, 25.0, "not measured"),
+    row([32, 32, 64], [1, 2], 2, 2, 10.0, "not measured"),
+];
+
+const HALVES: &[Row] = &[
+    row([128, 128, 32], [2, 2], 4, 2, 400.0, "not measured"),
+    row([64, 64, 64], [2, 2], 4, 3, 250.0, "not measured"),
+    row([32, 32, 64], [1, 2], 2, 4, 80.0, "not measured"),
+];
+
+const SINGLES: &[Row] = &[
+    row([128, 128, 32], [2, 2], 3, 2, 180.0, "not measured"),
+    row([64, 64, 32], [2, 2], 4, 3, 120.0, "not measured"),
+    row([32, 32, 32], [1, 2], 2, 4, 40.0, "not measured"),
+];
+
+const SPLIT: &[Row] = &[
+    row([128, 128, 32], [2, 4], 3, 1, 70.0, "not measured"),
+    row([64, 64, 32], [2, 2], 3, 2, 50.0, "not measured"),
+    row([32, 32, 32], [1, 2], 2, 4, 15.0, "not measured"),
+];
+
+fn rows(factor: Factor, profile: &CudaProfile) -> &'static [Row] {
+    match factor {
+        _ if !profile.runs(Arch::Sm80) => TURING,
+        Factor::F16 | Factor::Bf16 => HALVES,
+        Factor::Tf32 => SINGLES,
+        Factor::Split => SPLIT,
+    }
+}
+
+/// The row that takes the least time for `batch` products of m x n: whole waves of blocks at the measured rate.
+pub(super) fn suits(
+    factor: Factor,
+    a: Lines,
+    b: Lines,
+    [m, n, batch]: [usize; 3],
+    profile: &CudaProfile,
+) -> Result<Row> {
+    let time = |row: &Row| {
+        let [tile_m, tile_n, _] = row.tiling.tile;
+        let blocks = m.div_ceil(tile_m as usize) as f64 * n.div_ceil(tile_n as usize) as f64 * batch as f64;
+        let wave = f64::from(profile.multiprocessors * row.tiling.resident);
+        let full = (blocks / wave).floor();
+        // Blocks that have a multiprocessor for themselves are faster, but not by their number.
+        let rest = blocks - full * wave;
+        let last = if rest > 0.0 { (rest / wave).max(0.6) } else { 0.0 };
+        (full + last) * wave * f64::from(tile_m) * f64::from(tile_n) / row.rate
+    };
+    rows(factor, profile)
+        .iter()
+        .filter(|row| row.tiling.wrong(factor, a, b, profile).is_none())
+        .min_by(|x, y| time(x).total_cmp(&time(y)))
+        .copied()
+        .ok_or_else(|| err!(Unsupported, "no tile on tensor cores fits {}", profile.name))
+}
