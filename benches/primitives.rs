@@ -13,7 +13,10 @@ use tilework::{Element, Result};
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
-    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    support::each(all)
+}
+
+fn all(bench: &mut Bench) -> Result<()> {
     let groups: [(&str, Group); 8] = [
         ("reduce", reduce),
         ("scan", scan),
@@ -26,10 +29,9 @@ fn main() -> Result<()> {
     ];
     for (name, group) in groups {
         if bench.wants(name) {
-            group(&mut bench)?;
+            group(bench)?;
         }
     }
-    bench.finish();
     Ok(())
 }
 

@@ -62,19 +62,10 @@ pub(crate) const CASES: &[Case] = &[
     list("softmax", "f32", softmax),
     Case { sizes: &[256, 512, 1024, 2048], large: &[4096, 8192], ..square("transpose", "f32", transpose) },
     Case { sizes: &[256, 512, 1024, 2048], large: &[4096, 8192], ..square("gemv", "f32", gemv) },
-    square("gemm", "f32", |n| gemm::<f32>(n, "f32", 1.0, |gemm, _| gemm)),
-    square("gemm", "f32 tensor", |n| {
-        gemm::<f32>(n, "f32 tensor", 4.0, |gemm, _| gemm.precision(Precision::Tensor))
-    }),
-    square("gemm", "f32 split", |n| {
-        gemm::<f32>(n, "f32 split", 4.0, |gemm, _| gemm.precision(Precision::Split))
-    }),
-    square("gemm", "f16", |n| {
-        gemm::<f16>(n, "f16", 4.0, |gemm, gpu| match gpu.profile().cooperative_side() {
-            Some(_) => gemm.precision(Precision::Tensor),
-            None => gemm,
-        })
-    }),
+    square("gemm", "f32", gemm_f32),
+    square("gemm", "f32 tensor", gemm_tensor),
+    square("gemm", "f32 split", gemm_split),
+    square("gemm", "f16", gemm_f16),
     Case {
         axis: "rows and columns of the image",
         sizes: &[256, 512, 1024, 2048],
@@ -89,14 +80,14 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         axis: "queries and keys of 8 heads",
-        sizes: &[64, 128, 256, 512],
-        large: &[1024, 2048, 4096, 8192],
+        sizes: &[64, 128, 256],
+        large: &[512, 1024, 2048, 4096, 8192],
         ..square("attention", "f32", attention::<f32>)
     },
     Case {
         axis: "queries and keys of 8 heads",
-        sizes: &[64, 128, 256, 512],
-        large: &[1024, 2048, 4096, 8192],
+        sizes: &[64, 128, 256],
+        large: &[512, 1024, 2048, 4096, 8192],
         ..square("attention", "f16", attention::<f16>)
     },
     Case {
@@ -315,32 +306,33 @@ fn gemv(n: usize) -> Result<Problem> {
 /// Multiply-adds that the reference of a result may take.
 const CHECKED: usize = 1 << 27;
 
-/// `form` says which product it is on a device; `slack` how many times over its sums may err.
-fn gemm<T: Number + std::convert::Into<f64>>(
+/// `bits` are those of the factors, `form` says which product it is on a device, `slack` how many times over its sums
+/// may err.
+fn gemm<T: Number + Into<f64>>(
     n: usize,
-    dtype: &'static str,
+    bits: u32,
     slack: f64,
     form: impl Fn(Gemm, &Gpu) -> Gemm + 'static,
-) -> Result<Problem>
+) -> Result<(Problem, [Rc<Vec<T>>; 2])>
 where
     Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
 {
-    // Factors that hardware of matrices does not have to round, so that only its sums err.
-    let bits = if dtype == "f32 tensor" { 11 } else { 24 };
     let [a, b] = [1, 2].map(|seed| numbers::<T>(n * n, seed, bits));
-    let (a1, b1, a2, b2) = (a.clone(), b.clone(), a.clone(), b.clone());
+    let (a1, b1) = (a.clone(), b.clone());
     let check = move |got: &[T]| {
         check_product(&Gemm::new(1, n, n), &a1, &b1, None, got, &Effort { terms: CHECKED, slack })
     };
-    let operands = with_output::<T>(&[a, b], n * n);
+    let operands = with_output::<T>(&[a.clone(), b.clone()], n * n);
     let mut problem = Problem::new::<T, _, _>(Gemm::new(n, n, n), format!("{n}x{n}x{n}"), operands, check)?;
     problem.on_wgpu =
         Box::new(move |gpu| Ok(form(Gemm::new(n, n, n), gpu).plan::<T>(gpu)?.into_executable()));
-    if dtype != "f32" {
-        return Ok(problem);
-    }
-    let floats = |x: &[T]| -> Rc<Vec<f32>> { Rc::new(x.iter().map(|x| x.to_f64() as f32).collect()) };
-    let (a, b) = (floats(&a2), floats(&b2));
+    Ok((problem, [a, b]))
+}
+
+fn gemm_f32(n: usize) -> Result<Problem> {
+    let (problem, [a, b]) = gemm::<f32>(n, 24, 1.0, |gemm, _| gemm)?;
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f32>(Gemm::new(n, n, n)).vendor(n, "f32");
     let (a1, b1, a2, b2, a3, b3) = (a.clone(), b.clone(), a.clone(), b.clone(), a.clone(), b.clone());
     Ok(problem
         .processor(Processor::Reference, n * n, move |c| {
@@ -350,6 +342,37 @@ where
         .processor(Processor::Loops, n * n, move |c| loops::gemm(n, &a1, &b1, c))
         .processor(Processor::Tiled, n * n, move |c| loops::gemm_tiled(n, &a2, &b2, c))
         .processor(Processor::Crate, n * n, move |c| loops::gemm_by_crate(n, &a3, &b3, c)))
+}
+
+/// Hardware of matrices cuts sums off where others round.
+const CUT_OFF: f64 = 4.0;
+
+fn gemm_tensor(n: usize) -> Result<Problem> {
+    // Factors that the hardware does not have to round, so that only sums err.
+    let (problem, _) = gemm::<f32>(n, 11, CUT_OFF, |gemm, _| gemm.precision(Precision::Tensor))?;
+    #[cfg(feature = "cuda")]
+    let problem =
+        problem.cuda::<f32>(Gemm::new(n, n, n).precision(Precision::Tensor)).vendor(n, "f32 tensor");
+    Ok(problem)
+}
+
+fn gemm_split(n: usize) -> Result<Problem> {
+    let (problem, _) = gemm::<f32>(n, 24, CUT_OFF, |gemm, _| gemm.precision(Precision::Split))?;
+    // The vendor has nothing alike: what it is split for is the plain product.
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f32>(Gemm::new(n, n, n).precision(Precision::Split)).vendor(n, "f32");
+    Ok(problem)
+}
+
+fn gemm_f16(n: usize) -> Result<Problem> {
+    let form = |gemm: Gemm, gpu: &Gpu| match gpu.profile().cooperative_side() {
+        Some(_) => gemm.precision(Precision::Tensor),
+        None => gemm,
+    };
+    let (problem, _) = gemm::<f16>(n, 11, CUT_OFF, form)?;
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f16>(Gemm::new(n, n, n)).vendor(n, "f16");
+    Ok(problem)
 }
 
 /// Weights that differ all over.
@@ -397,7 +420,7 @@ fn conv(side: usize) -> Result<Problem> {
     }))
 }
 
-fn attention<T: Number + std::convert::Into<f64>>(t: usize) -> Result<Problem>
+fn attention<T: Number + Into<f64>>(t: usize) -> Result<Problem>
 where
     Attention: Op<T, Operands = Attended<T>>,
 {

@@ -145,10 +145,13 @@ struct LeftOut {
 }
 
 impl LeftOut {
+    /// Of several reasons, by size, the first stands for all.
     fn add(&mut self, what: String, why: &str) {
+        if self.reasons.iter().any(|(_, list)| list.contains(&what)) {
+            return;
+        }
         let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
         match self.reasons.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, list)) if list.contains(&what) => {}
             Some((_, list)) => list.push(what),
             None => self.reasons.push((why, vec![what])),
         }
@@ -217,7 +220,10 @@ fn compare(options: Options, out: &mut dyn Write) -> Result<u8, Failure> {
                     continue;
                 }
                 if sizes.is_none() && !backend.card && !case.sizes.contains(&extent) {
-                    left_out.add(backend.name.clone(), "sizes for cards (ask for them by --sizes)");
+                    left_out.add(
+                        format!("large sizes on {}", backend.name),
+                        "they are for cards (--sizes asks for them)",
+                    );
                     continue;
                 }
                 let (variant, error, timed) = match backend.solve(&problem) {

@@ -66,6 +66,7 @@ fn solve_by(
 }
 
 /// What cuBLAS is asked for: a square product.
+#[derive(Clone, Copy)]
 pub(crate) struct Product {
     pub(crate) n: usize,
     pub(crate) dtype: &'static str,

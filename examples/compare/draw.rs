@@ -98,13 +98,13 @@ fn times(case: &Case, of: &[&Row], backends: &[Backend]) -> Chart {
 }
 
 fn throughput(case: &Case, of: &[&Row], backends: &[Backend]) -> Chart {
-    let unit = of.last().map_or("", |r| unit(r.cost));
-    let roof = |row: &Row, backend: &Backend| least_seconds(row.cost, backend).map(|s| rate(row.cost, s));
+    let roof =
+        |row: &Row, backend: &Backend| least_seconds(row.cost, backend).map(|s| rate(case, row.cost, s));
     Chart {
         title: format!("{} {}: throughput", case.op, case.dtype),
         x: case.axis.into(),
-        y: unit.into(),
-        lines: lines(of, backends, |row, seconds| rate(row.cost, seconds), roof),
+        y: unit(case).into(),
+        lines: lines(of, backends, |row, seconds| rate(case, row.cost, seconds), roof),
         ceiling: "roof: copies, f32 multiply-adds".into(),
         x_label: short,
         y_label: |y| if y >= 1.0 { format!("{y:.0}") } else { format!("{y}") },
@@ -114,10 +114,10 @@ fn throughput(case: &Case, of: &[&Row], backends: &[Backend]) -> Chart {
 fn bars(case: &Case, of: &[&Row], extent: usize, backends: &[Backend]) -> Bars {
     let mut chosen: Vec<_> = of.iter().filter(|r| r.extent == extent).collect();
     chosen.sort_by(|a, b| a.seconds().unwrap_or(0.0).total_cmp(&b.seconds().unwrap_or(0.0)));
-    let (size, unit) = chosen.first().map_or(("", ""), |r| (r.size.as_str(), unit(r.cost)));
+    let (size, unit) = (chosen.first().map_or("", |r| r.size.as_str()), unit(case));
     let bar = |row: &&&Row| {
         let seconds = row.seconds()?;
-        let amount = rate(row.cost, seconds);
+        let amount = rate(case, row.cost, seconds);
         Some(Bar {
             name: backends[row.place].name.clone(),
             place: row.place,

@@ -85,12 +85,12 @@ pub(crate) trait Routine {
     fn bytes(&self) -> Vec<u8>;
 }
 
-struct Into<T, F> {
+struct Repeated<T, F> {
     output: Vec<T>,
     run: F,
 }
 
-impl<T: Element, F: FnMut(&mut Vec<T>) -> Result<()>> Routine for Into<T, F> {
+impl<T: Element, F: FnMut(&mut Vec<T>) -> Result<()>> Routine for Repeated<T, F> {
     fn run(&mut self) -> Result<()> {
         (self.run)(&mut self.output)
     }
@@ -163,6 +163,13 @@ impl Problem {
         self
     }
 
+    /// cuBLAS has a square product of this type to the same end.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn vendor(mut self, n: usize, dtype: &'static str) -> Self {
+        self.vendor = Some(Product { n, dtype });
+        self
+    }
+
     /// The processor does it too: `run` fills an output of `len` elements.
     pub(crate) fn processor<T: Element>(
         mut self,
@@ -171,7 +178,7 @@ impl Problem {
         run: impl Fn(&mut Vec<T>) -> Result<()> + Clone + 'static,
     ) -> Self {
         let make = move || -> Box<dyn Routine> {
-            Box::new(Into { output: vec![T::default(); len], run: run.clone() })
+            Box::new(Repeated { output: vec![T::default(); len], run: run.clone() })
         };
         self.routines.push((how, Box::new(make)));
         self

@@ -26,19 +26,20 @@ impl Row {
     }
 }
 
-/// Whether operations, not bytes, are what a rate of this work is told by.
-pub(crate) fn arithmetic(cost: Cost) -> bool {
-    cost.flop > 10.0 * cost.bytes
+/// Whether operations, not bytes, are what rates of an op are told by.
+fn arithmetic(case: &Case) -> bool {
+    matches!(case.op, "gemm" | "conv" | "conv2d" | "attention")
+}
+
+/// What rates of an op are counted in.
+pub(crate) fn unit(case: &Case) -> &'static str {
+    if arithmetic(case) { "GFLOP/s" } else { "GB/s" }
 }
 
 /// GFLOP/s or GB/s.
-pub(crate) fn rate(cost: Cost, seconds: f64) -> f64 {
-    let work = if arithmetic(cost) { cost.flop } else { cost.bytes };
+pub(crate) fn rate(case: &Case, cost: Cost, seconds: f64) -> f64 {
+    let work = if arithmetic(case) { cost.flop } else { cost.bytes };
     work / seconds * 1e-9
-}
-
-pub(crate) fn unit(cost: Cost) -> &'static str {
-    if arithmetic(cost) { "GFLOP/s" } else { "GB/s" }
 }
 
 /// The least time of the work on a device, by its ceilings.
@@ -49,7 +50,7 @@ pub(crate) fn least_seconds(cost: Cost, backend: &Backend) -> Option<f64> {
 /// Titles and widths, and whether cells stand to the right.
 const COLUMNS: [(&str, usize, bool); 8] = [
     ("op", 16, false),
-    ("size", 24, true),
+    ("size", 28, true),
     ("backend", 26, false),
     ("variant", 16, false),
     ("time", 8, true),
@@ -68,7 +69,7 @@ pub(crate) fn describe(row: &Row, backends: &[Backend]) -> String {
         None => ("WRONG".into(), String::new(), String::new()),
         Some(s) => (
             time(s),
-            format!("{} {}", digits(rate(row.cost, s)), unit(row.cost)),
+            format!("{} {}", digits(rate(row.case, row.cost, s)), unit(row.case)),
             least_seconds(row.cost, backend).map_or_else(String::new, |l| format!("{:.0} %", 100.0 * l / s)),
         ),
     };

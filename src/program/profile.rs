@@ -128,7 +128,7 @@ pub struct DeviceProfile {
 }
 
 /// `backend` and `name` in one word of small letters and digits.
-pub(crate) fn id(backend: &str, name: &str) -> String {
+pub(crate) fn short_name(backend: &str, name: &str) -> String {
     let name = name.split('(').next().unwrap_or_default().to_lowercase();
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let is_memory = |word: &&str| word.ends_with("gb") && word.starts_with(|c: char| c.is_ascii_digit());
@@ -150,7 +150,7 @@ impl DeviceProfile {
     /// assert_eq!(DeviceProfile::h100().id(), "vulkan-nvidia-h100");
     /// ```
     pub fn id(&self) -> String {
-        id(&self.backend, &self.name)
+        short_name(&self.backend, &self.name)
     }
 
     /// Side of the cooperative matrices that kernels multiply: square, of f16, with sums of f32. None where the device
