@@ -38,6 +38,30 @@ __device__ __forceinline__ unsigned shared_address() {
     return at;
 }
 
+struct TilePlace {
+    unsigned long long product;
+    unsigned row, col;
+};
+
+// The tile of an m x n product that comes at this place of all tiles of all products. Tiles of eight rows follow each
+// other column by column, so that neighbours share factors in the second cache.
+__device__ __forceinline__ TilePlace tile_place(unsigned long long at, unsigned m, unsigned n) {
+    const unsigned tiles_m = (m + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
+    const unsigned long long tiles = (unsigned long long)tiles_m * tiles_n, band = 8ull * tiles_n;
+    TilePlace place;
+    place.product = at / tiles;
+    const unsigned long long tile = at - place.product * tiles, first = tile / band;
+    const unsigned inside = (unsigned)(tile - first * band), first_row = (unsigned)first * 8;
+    const unsigned rows = min(tiles_m - first_row, 8u);
+    place.row = (first_row + inside % rows) * TILE_M;
+    place.col = inside / rows * TILE_N;
+    return place;
+}
+
+struct SumsOfWarp {
+    Sums blocks[BLOCKS_M][BLOCKS_N];
+};
+
 // What a warp multiplies in one go: its blocks of both factors for BLOCK_K steps of k.
 struct Parts {
     Part a[BLOCKS_M];
@@ -61,24 +85,24 @@ struct Parts {
         }
     }
 
-    __device__ __forceinline__ void multiply_into(Sums (&sums)[BLOCKS_M][BLOCKS_N]) const {
+    __device__ __forceinline__ void multiply_into(SumsOfWarp &sums) const {
 #pragma unroll
         for (int i = 0; i < BLOCKS_M; i++) {
 #pragma unroll
             for (int j = 0; j < BLOCKS_N; j++) {
                 // There and back again: the next product has a block in common with the last.
                 const int column = i % 2 ? BLOCKS_N - 1 - j : j;
-                add_product(sums[i][column], a[i], b[column]);
+                add_product(sums.blocks[i][column], a[i], b[column]);
             }
         }
     }
 };
 
-// Sums over k. `m` and `n` are the rows and columns from the first of the tile on that there are, at most the tile's.
+// Sums over k. `source.begin` begins to copy the next tile of both factors.
 template <typename CopyA, typename CopyB, typename Source>
-__device__ __forceinline__ void sum_products(Sums (&sums)[BLOCKS_M][BLOCKS_N], CopyA &a, CopyB &b, const Source &source) {
+__device__ __forceinline__ void sum_products(SumsOfWarp &sums, int k, CopyA &a, CopyB &b, const Source &source) {
     const unsigned shared = shared_address();
-    const int steps = (source.k + TILE_K - 1) / TILE_K;
+    const int steps = (k + TILE_K - 1) / TILE_K;
 #pragma unroll 1
     for (int step = 0; step < STAGES - 1; step++) {
         if (step < steps) {
@@ -127,7 +151,7 @@ __device__ __forceinline__ void sum_products(Sums (&sums)[BLOCKS_M][BLOCKS_N], C
 // Gives `result.four(row, col, sums)` and `result.one(row, col, sum)` what lies within `m` x `n` of the tile: fours of
 // columns where `fours` says that they can be taken together, else single ones.
 template <typename Result>
-__device__ __forceinline__ void end_tile(const Sums (&sums)[BLOCKS_M][BLOCKS_N], int m, int n, bool fours, const Result &result) {
+__device__ __forceinline__ void end_tile(const SumsOfWarp &sums, int m, int n, bool fours, const Result &result) {
     const int warp = threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
     const int first_row = warp / WARPS_N * PART_M;
@@ -138,7 +162,7 @@ __device__ __forceinline__ void end_tile(const Sums (&sums)[BLOCKS_M][BLOCKS_N],
     for (int i = 0; i < BLOCKS_M; i++) {
 #pragma unroll
         for (int j = 0; j < BLOCKS_N; j++) {
-            store_sums(to + j * 16 * (int)sizeof(float), PITCH_END, sums[i][j]);
+            store_sums(to + j * 16 * (int)sizeof(float), PITCH_END, sums.blocks[i][j]);
         }
         __syncwarp();
         const int row = first_row + i * 16;

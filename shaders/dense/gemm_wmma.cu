@@ -39,20 +39,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 gemm_wmma(const Factor *a, const Factor *b, const Element *bias, Element *c, unsigned long long first, unsigned m,
           unsigned n, unsigned k, unsigned long long lda, unsigned long long ldb, unsigned long long ldc,
           unsigned long long stride_a, unsigned long long stride_b, unsigned long long stride_c, float alpha, float beta) {
-    const unsigned tiles_m = (m + TILE_M - 1) / TILE_M;
-    const unsigned tiles_n = (n + TILE_N - 1) / TILE_N;
-    const unsigned long long tiles = (unsigned long long)tiles_m * tiles_n;
-    const unsigned long long block = first + blockIdx.x;
-    const unsigned long long product = block / tiles;
-    const unsigned long long tile = block % tiles;
-    // Columns of tiles of eight rows after each other, so that neighbours share factors in the second cache.
-    const unsigned long long band = tile / (8ull * tiles_n);
-    const unsigned inside = (unsigned)(tile - band * 8ull * tiles_n);
-    const unsigned first_row = (unsigned)band * 8;
-    const unsigned rows = min(tiles_m - first_row, 8u);
-
-    const unsigned row = (first_row + inside % rows) * TILE_M;
-    const unsigned col = inside / rows * TILE_N;
+    const TilePlace place = tile_place(first + blockIdx.x, m, n);
+    const unsigned long long product = place.product;
+    const unsigned row = place.row, col = place.col;
 
     Left left;
     left.m = m - row;
@@ -62,8 +51,8 @@ gemm_wmma(const Factor *a, const Factor *b, const Element *bias, Element *c, uns
     left.step_b = TRANS_B ? TILE_K : TILE_K * ldb;
     Copy<LINES_A, LENGTH_A, PITCH_A, UNIT_A> copy_a(a + product * stride_a + (TRANS_A ? row : row * lda), lda);
     Copy<LINES_B, LENGTH_B, PITCH_B, UNIT_B> copy_b(b + product * stride_b + (TRANS_B ? col * ldb : col), ldb);
-    Sums sums[BLOCKS_M][BLOCKS_N] = {};
-    sum_products(sums, copy_a, copy_b, left);
+    SumsOfWarp sums = {};
+    sum_products(sums, k, copy_a, copy_b, left);
 
     Tile result;
     result.c = c + product * stride_c + row * ldc + col;

@@ -2,8 +2,8 @@
 
 use super::correlate::{VARIANTS, Whole};
 use super::layer::{Layer, layer_builders};
-use crate::dense::Activation;
-use crate::error::Result;
+use crate::dense::{Activation, Precision};
+use crate::error::{Result, err};
 use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 
 /// A convolution layer: `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b]
@@ -37,7 +37,8 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): groups that do not divide C and M, a window larger than the padded image, a stride or dilation of 0, no images, no channels;
-/// [`Unsupported`](crate::ErrorKind::Unsupported): a variant that does not fit the shape; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the
+/// [`Unsupported`](crate::ErrorKind::Unsupported): a variant that does not fit the shape, a precision but
+/// [`Strict`](Precision::Strict); [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the
 /// largest buffer, an image or the weights above the largest binding; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
@@ -63,7 +64,8 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 pub struct Conv {
     pub(super) layer: Layer,
     activation: Activation,
-    variant: String,
+    pub(crate) precision: Precision,
+    pub(crate) variant: String,
 }
 
 /// [`Conv`] with a bias for each channel of the output: operands `x`, `w`, `bias`, `output`.
@@ -76,7 +78,7 @@ impl Conv {
     /// Of x of this shape (N, C, H, W), with `filters` channels out and windows of `kernel` (R, S).
     pub fn new(shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
         let layer = Layer::new("conv", shape, filters, kernel);
-        Self { layer, activation: Activation::None, variant: "auto".into() }
+        Self { layer, activation: Activation::None, precision: Precision::Strict, variant: "auto".into() }
     }
 
     layer_builders!(layer);
@@ -85,6 +87,14 @@ impl Conv {
     #[must_use]
     pub fn activation(mut self, activation: Activation) -> Self {
         self.activation = activation;
+        self
+    }
+
+    /// How exact the sums are; [`Precision::Strict`] by default, and the only one on a [`Gpu`](crate::Gpu). On CUDA f32 are
+    /// rounded to tf32 by [`Precision::Tensor`], or split into two of it by [`Precision::Split`].
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
         self
     }
 
@@ -126,6 +136,14 @@ impl Conv {
     }
 
     fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
+        if self.precision != Precision::Strict {
+            return Err(err!(
+                Unsupported,
+                "{}: {} is for tensor cores, on which layers run on CUDA only; take Precision::Strict",
+                self.layer.op,
+                self.precision.name()
+            ));
+        }
         let [x, w, output] = self.layer.lengths()?;
         let whole = Whole {
             c: self.layer.forward()?,
@@ -192,7 +210,10 @@ pub(super) fn sample_layers(op: &'static str, variant: &str) -> Vec<Layer> {
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let of = |layer, activation| Conv { layer, activation, variant: variant.into() };
+    let of = |layer, activation| {
+        let precision = Precision::Strict;
+        Conv { layer, activation, precision, variant: variant.into() }
+    };
     let layers = sample_layers("conv", variant);
     let first = layers[0].clone();
     let plain = layers.into_iter().map(|layer| of(layer, Activation::None).lower_as(false, profile));

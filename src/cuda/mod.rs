@@ -4,6 +4,7 @@
 //! descriptor and [`CudaProfile`] make a [`CudaProgram`], plain data that is tested without a device.
 
 mod buffer;
+mod conv;
 mod dense;
 mod device;
 mod elementwise;

@@ -2,7 +2,7 @@
 //! for, what it takes, and which tile suits.
 
 use super::{Arch, CudaKernel, CudaProfile};
-use crate::dense::Activation;
+use crate::dense::{Activation, Precision};
 use crate::element::DType;
 use crate::error::{Result, err};
 
@@ -18,6 +18,43 @@ pub(super) enum Factor {
 }
 
 impl Factor {
+    /// What elements of this type are multiplied as; `name` is what errors begin with.
+    pub(super) fn of(name: &str, dtype: DType, precision: Precision) -> Result<Self> {
+        match (dtype, precision) {
+            (DType::F16 | DType::Bf16, Precision::Split) => Err(err!(
+                InvalidArgument,
+                "{name}: {} splits elements of f32 into two of tf32, and they are of {dtype} already; take \
+                 Precision::Tensor, which multiplies those as they are",
+                precision.name()
+            )),
+            (DType::F16, _) => Ok(Factor::F16),
+            (DType::Bf16, _) => Ok(Factor::Bf16),
+            (_, Precision::Tensor) => Ok(Factor::Tf32),
+            (_, Precision::Split) => Ok(Factor::Split),
+            (_, Precision::Strict) => Err(err!(
+                Unsupported,
+                "{name}: on CUDA products of f32 are for tensor cores, which {} leaves out; take Precision::Split, which is \
+                 about as exact, or Precision::Tensor, which rounds factors to tf32",
+                precision.name()
+            )),
+        }
+    }
+
+    /// Whether the device multiplies it.
+    pub(super) fn check(self, name: &str, profile: &CudaProfile) -> Result<()> {
+        if profile.runs(self.arch()) {
+            return Ok(());
+        }
+        Err(err!(
+            Unsupported,
+            "{name}: tensor cores multiply {} from sm_80 on; {} is sm_{}{}; convert the factors to f16",
+            if self == Factor::Bf16 { "bf16" } else { "tf32" },
+            profile.name,
+            profile.compute.0,
+            profile.compute.1
+        ))
+    }
+
     pub(super) fn size(self) -> usize {
         match self {
             Factor::F16 | Factor::Bf16 => 2,
@@ -89,8 +126,11 @@ impl Tiling {
     pub(super) fn wrong(&self, factor: Factor, a: Lines, b: Lines, profile: &CudaProfile) -> Option<String> {
         let Self { tile: [m, n, k], warps: [warps_m, warps_n], stages, .. } = *self;
         let block_k = factor.block_k();
-        if warps_m == 0 || warps_n == 0 || k == 0 || k % block_k != 0 {
-            return Some(format!("the last side of a tile is a multiple of {block_k}, and there is a warp"));
+        if warps_m == 0 || warps_n == 0 || k == 0 || k % (2 * block_k) != 0 {
+            return Some(format!(
+                "the last side of a tile is a multiple of {}, and there is a warp",
+                2 * block_k
+            ));
         }
         if m == 0 || n == 0 || m % (16 * warps_m) != 0 || n % (16 * warps_n) != 0 {
             return Some(format!("{warps_m} x {warps_n} warps do not share {m} x {n} in blocks of 16 x 16"));
@@ -126,8 +166,14 @@ impl Tiling {
         None
     }
 
+    /// Tiles of an m x n product.
+    pub(super) fn blocks(&self, m: usize, n: usize) -> u64 {
+        let [tile_m, tile_n, _] = self.tile.map(u64::from);
+        (m as u64).div_ceil(tile_m) * (n as u64).div_ceil(tile_n)
+    }
+
     /// The kernel with what all owners of the engine define.
-    pub(super) fn define(&self, kernel: CudaKernel, factor: Factor, a: Lines, b: Lines) -> CudaKernel {
+    pub(super) fn define_sides(&self, kernel: CudaKernel, factor: Factor) -> CudaKernel {
         let [m, n, k] = self.tile;
         factor
             .define(kernel)
@@ -138,6 +184,11 @@ impl Tiling {
             .define("WARPS_N", self.warps[1])
             .define("STAGES", self.stages)
             .define("RESIDENT", self.resident)
+    }
+
+    /// The same with how factors lie.
+    pub(super) fn define(&self, kernel: CudaKernel, factor: Factor, a: Lines, b: Lines) -> CudaKernel {
+        self.define_sides(kernel, factor)
             .define("TRANS_A", u32::from(!a.along_k))
             .define("TRANS_B", u32::from(b.along_k))
             .define("UNIT_A", a.unit)
@@ -241,7 +292,7 @@ pub(super) fn suits(
 ) -> Result<Row> {
     let time = |row: &Row| {
         let [tile_m, tile_n, _] = row.tiling.tile;
-        let blocks = m.div_ceil(tile_m as usize) as f64 * n.div_ceil(tile_n as usize) as f64 * batch as f64;
+        let blocks = row.tiling.blocks(m, n) as f64 * batch as f64;
         let wave = f64::from(profile.multiprocessors * row.tiling.resident);
         let full = (blocks / wave).floor();
         // Blocks that have a multiprocessor for themselves are faster, but not by their number.

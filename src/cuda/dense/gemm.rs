@@ -52,29 +52,6 @@ struct Products<'a> {
 }
 
 impl Products<'_> {
-    /// What the factors are multiplied as.
-    fn factor(&self) -> Result<Factor> {
-        let name = &self.name;
-        match (self.types.factors, self.one.precision) {
-            (dtype @ (DType::F16 | DType::Bf16), Precision::Split) => Err(err!(
-                InvalidArgument,
-                "{name}: {} splits elements of f32 into two of tf32, and A and B are of {dtype} already; take \
-                 Precision::Tensor, which multiplies those as they are",
-                Precision::Split.name()
-            )),
-            (DType::F16, _) => Ok(Factor::F16),
-            (DType::Bf16, _) => Ok(Factor::Bf16),
-            (_, Precision::Tensor) => Ok(Factor::Tf32),
-            (_, Precision::Split) => Ok(Factor::Split),
-            (_, Precision::Strict) => Err(err!(
-                Unsupported,
-                "{name}: on CUDA products of f32 are for tensor cores, which {} leaves out; take Precision::Split, which is \
-                 about as exact, or Precision::Tensor, which rounds A and B to tf32",
-                Precision::Strict.name()
-            )),
-        }
-    }
-
     /// How the elements of `a` (0) or `b` (1) lie.
     fn lines(&self, of: usize, factor: Factor) -> Lines {
         let Place { at, stride, .. } = self.places[of];
@@ -101,17 +78,8 @@ impl Products<'_> {
             }
         }
         let operands = self.operands()?;
-        let factor = self.factor()?;
-        if !profile.runs(factor.arch()) {
-            return Err(err!(
-                Unsupported,
-                "{name}: tensor cores multiply {} from sm_80 on; {} is sm_{}{}; convert the factors to f16",
-                if factor == Factor::Bf16 { "bf16" } else { "tf32" },
-                profile.name,
-                profile.compute.0,
-                profile.compute.1
-            ));
-        }
+        let factor = Factor::of(name, self.types.factors, self.one.precision)?;
+        factor.check(name, profile)?;
         let (variant, mut why) = choose(self.op, self.variant, VARIANTS, profile, || self.policy(profile))?;
         let product = k > 0 && self.one.alpha != 0.0;
         match factor {
@@ -218,8 +186,7 @@ impl Products<'_> {
             End { result: self.types.result, bias, read_c: one.beta != 0.0, activation: one.activation };
         let kernel = program.kernel(end.define(tiling.define(kernel, factor, a, b)));
 
-        let [tile_m, tile_n, _] = tiling.tile.map(u64::from);
-        let tiles = (one.m as u64).div_ceil(tile_m) * (one.n as u64).div_ceil(tile_n);
+        let tiles = tiling.blocks(one.m, one.n);
         let blocks = tiles.checked_mul(self.batch as u64).ok_or_else(|| {
             err!(TooLarge, "{}: its tiles cannot be counted; take fewer products a call", self.name)
         })?;
@@ -459,6 +426,6 @@ mod tests {
             let program = CudaOp::<f16>::lower(&Gemm::new(side, side, 512), &h100).unwrap();
             defined(&program, "TILE_M").unwrap().parse::<u32>().unwrap()
         };
-        assert!(tile(64) < tile(1024) && tile(1024) <= tile(8192));
+        assert!(tile(64) <= tile(1024) && tile(1024) < tile(8192));
     }
 }

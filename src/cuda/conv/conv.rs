@@ -1,0 +1,269 @@
+//! The convolution layer on tensor cores: [`Conv`], with a bias or without.
+//!
+//! An implicit matrix product. Planes of x are turned into pixels whose channels lie together, and the weights alike, each
+//! group's channels filled up with zeros to whole pieces of 16 bytes; that takes scratch, and a pass over x and the weights.
+//! f16 and bf16 are multiplied as they are; f32 are rounded to tf32 ([`Precision::Tensor`]) or split into two of it
+//! ([`Precision::Split`]). Sums are f32.
+
+use crate::conv::{Conv, ConvBias, Layer};
+use crate::cuda::tile::{End, Factor, Lines, suits};
+use crate::cuda::variant::choose;
+use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
+use crate::dense::{Activation, Precision};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{Access, Cost, In, Operand, Out};
+use half::{bf16, f16};
+
+const VARIANTS: &[CudaVariant] = &[
+    CudaVariant {
+        name: "wmma",
+        about: "an implicit matrix product by WMMA, whose windows are gathered while they are staged",
+        arch: Arch::Sm75,
+    },
+    CudaVariant {
+        name: "mma",
+        about: "the same by the matrix instructions that WMMA is made of from sm_80 on, with ldmatrix",
+        arch: Arch::Sm80,
+    },
+];
+
+/// Elements of packed x at a time: a kernel counts them in 31 bits, and scratch stays bounded.
+const MOST_PACKED: usize = 1 << 29;
+
+/// Elements of a side of what a block of `conv_pack` turns.
+const PACK_SIDE: u64 = 32;
+
+impl Conv {
+    /// Every way to run it on CUDA.
+    pub fn cuda_variants() -> &'static [CudaVariant] {
+        VARIANTS
+    }
+}
+
+/// A piece of memory to be packed: planes of `channels` for each group of each image.
+struct Planes {
+    images: usize,
+    groups: usize,
+    channels: usize,
+    pixels: usize,
+}
+
+impl Planes {
+    /// Launches that pack those of an operand, from element `skip` on.
+    fn pack(
+        &self,
+        program: &mut CudaProgram,
+        kernel: usize,
+        padded: usize,
+        (from, skip, to): (usize, usize, usize),
+    ) {
+        let across = (self.pixels as u64).div_ceil(PACK_SIDE);
+        let blocks = across * (padded as u64).div_ceil(PACK_SIDE) * (self.images * self.groups) as u64;
+        let most = i32::MAX as u64;
+        for first in (0..blocks).step_by(most as usize) {
+            let sizes = [self.groups, self.channels, padded, self.pixels].map(|x| Arg::U32(x as u32));
+            let mut args = vec![Arg::Operand(from), Arg::U64(skip as u64), Arg::Scratch(to), Arg::U64(first)];
+            args.extend(sizes);
+            let grid = [(blocks - first).min(most) as u32, 1, 1];
+            program.launches.push(Launch::new(kernel, grid, 256, args));
+        }
+    }
+}
+
+fn lower(op: &Conv, dtype: DType, biased: bool, profile: &CudaProfile) -> Result<CudaProgram> {
+    let (layer, activation, _) = op.parts();
+    let [images, filters, out_h, out_w] = layer.output_shape()?;
+    let [x, w, output] = layer.lengths()?;
+    let factor = Factor::of(layer.op, dtype, op.precision)?;
+    factor.check(layer.op, profile)?;
+    let (variant, why) = choose(layer.op, &op.variant, VARIANTS, profile, || {
+        if profile.runs(Arch::Sm80) {
+            ("mma", "its instructions are at least as fast as those of WMMA".into())
+        } else {
+            ("wmma", "the matrix instructions that all tensor cores have".into())
+        }
+    })?;
+    let mut program = CudaProgram::new(layer.op, variant.name, why);
+    let operand = |name, len, access| Operand { name, dtype, len, access };
+    program.operands = vec![operand("x", x, Access::Read), operand("w", w, Access::Read)];
+    if biased {
+        program.operands.push(operand("bias", filters, Access::Read));
+    }
+    program.operands.push(operand("output", output, Access::Write));
+    let elements = (x + w + output + if biased { filters } else { 0 }) as f64;
+    program.cost = Cost { flop: layer.flop()?, bytes: elements * dtype.size() as f64 };
+    if output > 0 {
+        Job { layer, factor, activation, biased, images, out: [out_h, out_w] }
+            .product(&mut program, profile)?;
+    }
+    Ok(program)
+}
+
+struct Job<'a> {
+    layer: &'a Layer,
+    factor: Factor,
+    activation: Activation,
+    biased: bool,
+    images: usize,
+    out: [usize; 2],
+}
+
+impl Job<'_> {
+    fn product(&self, program: &mut CudaProgram, profile: &CudaProfile) -> Result<()> {
+        let Layer { op, shape: [_, channels, h, w], kernel: [r, s], groups, filters, .. } = *self.layer;
+        let size = self.factor.size();
+        let [of_group, filters] = [channels / groups, filters / groups];
+        let padded = of_group.next_multiple_of(16 / size);
+        let image = h * w * groups * padded;
+        let pixels = self.out[0] * self.out[1];
+        let cells = r * s * padded;
+        let most = i32::MAX as usize / 2;
+        for (what, count) in
+            [("cells of an image", image), ("pixels of an output", pixels), ("cells of a window", cells)]
+        {
+            if count > most {
+                return Err(err!(
+                    TooLarge,
+                    "{op}: {count} {what}, channels filled up to whole pieces of 16 bytes, are above the {most} that a kernel \
+                     counts; take parts of the image or fewer channels"
+                ));
+            }
+        }
+        let piece = (MOST_PACKED / image).min(most / pixels).clamp(1, self.images);
+
+        let pack = CudaKernel::new("conv/conv_pack", "conv_pack", Arch::Sm75).define("BYTES", size);
+        let pack = program.kernel(pack);
+        let [packed_w, packed_x] = [filters * groups * cells, piece * image]
+            .map(|elements| program.scratch((elements * size) as u64));
+        let weights = Planes { images: filters * groups, groups: 1, channels: of_group, pixels: r * s };
+        weights.pack(program, pack, padded, (1, 0, packed_w));
+
+        let lines = Lines { along_k: true, unit: 16 };
+        let row = suits(self.factor, lines, lines, [filters, piece * pixels, groups], profile)?;
+        let tiling = row.tiling;
+        program.why = format!(
+            "{}; tile {}, {}; {} bytes of scratch for packed x and weights",
+            program.why,
+            tiling.describe(),
+            row.measured,
+            program.scratch_bytes()
+        );
+        let mut kernel = CudaKernel::new("conv/conv_wmma", "conv_wmma", self.factor.arch());
+        if program.variant == "mma" {
+            kernel.arch = Arch::Sm80;
+            kernel = kernel.define("MMA", 1);
+        }
+        let end = End {
+            result: program.operands[0].dtype,
+            bias: if self.biased { 2 } else { 0 },
+            read_c: false,
+            activation: self.activation,
+        };
+        let kernel = program.kernel(end.define(tiling.define_sides(kernel, self.factor)));
+        for first_image in (0..self.images).step_by(piece) {
+            let images = piece.min(self.images - first_image);
+            let planes = Planes { images, groups, channels: of_group, pixels: h * w };
+            planes.pack(program, pack, padded, (0, first_image * channels * h * w, packed_x));
+            let numbers =
+                [first_image, images, groups, filters, padded, h, w, self.out[0], self.out[1], r, s];
+            let [top, left, ..] = self.layer.pads;
+            let ways = [self.layer.stride, [top, left], self.layer.dilation];
+            let numbers: Vec<_> = numbers.into_iter().chain(ways.into_iter().flatten()).collect();
+            let blocks = tiling.blocks(filters, images * pixels) * groups as u64;
+            let most = i32::MAX as u64;
+            for first in (0..blocks).step_by(most as usize) {
+                let mut args = vec![Arg::Scratch(packed_w), Arg::Scratch(packed_x)];
+                args.push(if self.biased { Arg::Operand(2) } else { Arg::Null });
+                args.extend([Arg::Operand(2 + usize::from(self.biased)), Arg::U64(first)]);
+                args.extend(numbers.iter().map(|&x| Arg::U32(x as u32)));
+                let grid = [(blocks - first).min(most) as u32, 1, 1];
+                let shared = tiling.shared(self.factor, lines, lines);
+                program.launches.push(Launch { shared, ..Launch::new(kernel, grid, tiling.threads(), args) });
+            }
+        }
+        Ok(())
+    }
+}
+
+macro_rules! op {
+    ($($t:ty),*) => {$(
+        impl CudaOp<$t> for Conv {
+            type Operands = (In<$t>, In<$t>, Out<$t>);
+
+            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
+                lower(self, <$t>::DTYPE, false, profile)
+            }
+        }
+
+        impl CudaOp<$t> for ConvBias {
+            type Operands = (In<$t>, In<$t>, In<$t>, Out<$t>);
+
+            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
+                lower(self.conv(), <$t>::DTYPE, true, profile)
+            }
+        }
+    )*};
+}
+op!(f32, f16, bf16);
+
+/// Programs that together reach every kernel in every form that the device has.
+pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
+    let small = Conv::new([2, 20, 5, 6], 24, [3, 3]).pad([1, 1]);
+    let mut programs = Vec::new();
+    for variant in VARIANTS.iter().filter(|v| profile.runs(v.arch)) {
+        let of = |activation| small.clone().activation(activation).variant(variant.name);
+        programs.push(lower(&of(Activation::Relu), DType::F16, true, profile)?);
+        if profile.runs(Arch::Sm80) {
+            programs.push(lower(&of(Activation::None), DType::Bf16, false, profile)?);
+            let single = of(Activation::Gelu).precision(Precision::Tensor);
+            programs.push(lower(&single, DType::F32, true, profile)?);
+            programs.push(lower(&single.precision(Precision::Split), DType::F32, false, profile)?);
+        }
+    }
+    Ok(programs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn images_are_packed_and_convolved_in_pieces_that_a_kernel_counts() {
+        for profile in [CudaProfile::sm(75), CudaProfile::sm(80), CudaProfile::h100()] {
+            for program in samples(&profile).unwrap() {
+                program.check(&profile).unwrap();
+                // Weights, x, and the product.
+                assert_eq!(program.launches.len(), 3);
+            }
+        }
+        let h100 = CudaProfile::h100();
+        let op = Conv::new([300, 30, 512, 512], 16, [3, 3]).groups(2);
+        let program = CudaOp::<f16>::lower(&op, &h100).unwrap();
+        program.check(&h100).unwrap();
+        // Fifteen channels of a group become sixteen.
+        let image = 512 * 512 * 32;
+        let piece = MOST_PACKED / image;
+        assert_eq!(program.scratch, [2 * 16 * 9 * 16, 2 * (piece * image) as u64]);
+        assert_eq!(program.launches.len(), 1 + 2 * 300usize.div_ceil(piece));
+        assert_eq!(program.launches[3].args[1], Arg::U64((piece * 30 * 512 * 512) as u64));
+        assert_eq!(program.launches[4].args[5], Arg::U32(piece as u32));
+        let none = Conv::new([0, 3, 8, 8], 4, [3, 3]);
+        assert!(CudaOp::<f16>::lower(&none, &h100).is_ok_and(|program| program.launches.is_empty()));
+    }
+
+    #[test]
+    fn what_a_card_cannot_convolve_is_refused_with_the_remedy() {
+        let op = Conv::new([1, 8, 8, 8], 8, [3, 3]);
+        let e = CudaOp::<f32>::lower(&op, &CudaProfile::h100()).unwrap_err();
+        assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("Precision::Tensor"), "{e}");
+        let e = CudaOp::<bf16>::lower(&op, &CudaProfile::sm(75)).unwrap_err();
+        assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("sm_75"), "{e}");
+        let e = CudaOp::<f16>::lower(&op.clone().variant("winograd"), &CudaProfile::h100()).unwrap_err();
+        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("auto, wmma"), "{e}");
+        let wide = Conv::new([1, 8, 1 << 14, 1 << 14], 8, [3, 3]);
+        let e = CudaOp::<f16>::lower(&wide, &CudaProfile::h100()).unwrap_err();
+        assert!(e.kind() == ErrorKind::TooLarge && e.to_string().contains("cells of an image"), "{e}");
+    }
+}
