@@ -11,10 +11,10 @@ use tilework::{Element, Result};
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
-    support::each(all)
+    support::each(family)
 }
 
-fn all(bench: &mut Bench) -> Result<()> {
+fn family(bench: &mut Bench) -> Result<()> {
     let groups: [(&str, Group); 5] = [
         ("conv", conv),
         ("conv1d", conv1d),

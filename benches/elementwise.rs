@@ -9,10 +9,10 @@ use tilework::program::Cost;
 use tilework::{Element, Result};
 
 fn main() -> Result<()> {
-    support::each(all)
+    support::each(family)
 }
 
-fn all(bench: &mut Bench) -> Result<()> {
+fn family(bench: &mut Bench) -> Result<()> {
     for n in bench.scale(vec![1 << 16, 1 << 20, 1 << 28], vec![1 << 20]) {
         all::<f32>(bench, n, centred)?;
     }

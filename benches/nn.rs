@@ -19,10 +19,10 @@ use tilework::{DType, Element, Result};
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
-    support::each(all)
+    support::each(family)
 }
 
-fn all(bench: &mut Bench) -> Result<()> {
+fn family(bench: &mut Bench) -> Result<()> {
     let groups: [(&str, Group); 22] = [
         ("softmax", softmax),
         ("log-softmax", log_softmax),

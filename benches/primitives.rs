@@ -13,10 +13,10 @@ use tilework::{Element, Result};
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
-    support::each(all)
+    support::each(family)
 }
 
-fn all(bench: &mut Bench) -> Result<()> {
+fn family(bench: &mut Bench) -> Result<()> {
     let groups: [(&str, Group); 8] = [
         ("reduce", reduce),
         ("scan", scan),

@@ -14,10 +14,10 @@ use tilework::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize, Scales};
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
-    support::each(all)
+    support::each(family)
 }
 
-fn all(bench: &mut Bench) -> Result<()> {
+fn family(bench: &mut Bench) -> Result<()> {
     let groups: [(&str, Group); 5] = [
         ("cast", cast),
         ("quantize", quantize),

@@ -12,10 +12,10 @@ use tilework::prelude::*;
 const DISPATCHES: usize = 1000;
 
 fn main() -> Result<()> {
-    support::each(all)
+    support::each(family)
 }
 
-fn all(bench: &mut Bench) -> Result<()> {
+fn family(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let desc = Zip::new(ZipFn::Add, 1024);
     let (x, y, z) = (gpu.alloc_zeroed::<f32>(1024)?, gpu.alloc_zeroed::<f32>(1024)?, gpu.alloc::<f32>(1024)?);

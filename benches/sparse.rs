@@ -16,10 +16,10 @@ use tilework::sparse::{
 type Maker = fn(usize) -> Csr;
 
 fn main() -> Result<()> {
-    support::each(all)
+    support::each(family)
 }
 
-fn all(bench: &mut Bench) -> Result<()> {
+fn family(bench: &mut Bench) -> Result<()> {
     if bench.wants("spmv") {
         spmv(bench)?;
     }

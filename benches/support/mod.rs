@@ -175,7 +175,7 @@ impl Bench {
     pub(crate) fn host(&mut self, name: &str, mut routine: impl FnMut()) {
         if self.results.is_none() {
             let id = format!("{name}/{}", self.gpu.profile().id());
-            self.criterion.bench_function(id, |b| b.iter(&mut routine));
+            self.criterion.bench_function(&id, |b| b.iter(&mut routine));
             return;
         }
         let mut seconds = Vec::new();

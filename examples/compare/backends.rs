@@ -210,7 +210,8 @@ impl Backend {
 }
 
 fn on_wgpu(gpu: &Gpu, problem: &Problem) -> Result<Outcome> {
-    let executable = (problem.on_wgpu)(gpu)?;
+    let Some(plan) = &problem.on_wgpu else { return Ok(Outcome::Missing) };
+    let executable = plan(gpu)?;
     let buffers = problem.operands.iter().map(|o| o.upload(gpu)).collect::<Result<Vec<_>>>()?;
     let raw: Vec<_> = buffers.iter().map(|b| b.raw()).collect();
     let mut rec = gpu.recorder();

@@ -3,12 +3,15 @@
 use super::loops;
 use super::measured::{Check, Effort, check_product, sparse_matrix};
 use super::problem::{Array, Problem, Processor};
+#[cfg(feature = "cuda")]
+use half::bf16;
 use half::f16;
 use std::rc::Rc;
 use tilework::attention::{Attended, Attention};
+use tilework::gpu::Executable;
 use tilework::prelude::*;
 use tilework::primitives::Operator;
-use tilework::program::{In, InOut, Op};
+use tilework::program::{Cost, DeviceProfile, Op};
 use tilework::reference::{self, AttentionInputs, Number};
 use tilework::sparse::{Csr, SparseMatrix};
 use tilework::{Element, Result};
@@ -47,6 +50,11 @@ const fn list(op: &'static str, dtype: &'static str, problem: fn(usize) -> Resul
     Case { op, dtype, axis: "elements", sizes: LENGTHS, large: LARGE_LENGTHS, problem }
 }
 
+const fn layers(dtype: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
+    let axis = "rows and columns of 64 channels, 8 images";
+    Case { op: "conv", dtype, axis, sizes: &[7, 14, 28], large: &[56, 112], problem }
+}
+
 pub(crate) const CASES: &[Case] = &[
     list("map", "f32", map),
     list("axpy", "f32", axpy),
@@ -66,18 +74,19 @@ pub(crate) const CASES: &[Case] = &[
     square("gemm", "f32 tensor", gemm_tensor),
     square("gemm", "f32 split", gemm_split),
     square("gemm", "f16", gemm_f16),
+    #[cfg(feature = "cuda")]
+    square("gemm", "bf16", gemm_bf16),
     Case {
         axis: "rows and columns of the image",
         sizes: &[256, 512, 1024, 2048],
         large: &[4096, 8192],
         ..square("conv2d", "f32", conv2d)
     },
-    Case {
-        axis: "rows and columns of 64 channels, 8 images",
-        sizes: &[7, 14, 28],
-        large: &[56, 112],
-        ..square("conv", "f32", conv)
-    },
+    layers("f32", conv_f32),
+    #[cfg(feature = "cuda")]
+    layers("f32 tensor", conv_tensor),
+    #[cfg(feature = "cuda")]
+    layers("f16", conv_f16),
     Case {
         axis: "queries and keys of 8 heads",
         sizes: &[64, 128, 256],
@@ -306,31 +315,33 @@ fn gemv(n: usize) -> Result<Problem> {
 /// Multiply-adds that the reference of a result may take.
 const CHECKED: usize = 1 << 27;
 
-/// `bits` are those of the factors, `form` says which product it is on a device, `slack` how many times over its sums
-/// may err.
-fn gemm<T: Number + Into<f64>>(
-    n: usize,
-    bits: u32,
-    slack: f64,
-    form: impl Fn(Gemm, &Gpu) -> Gemm + 'static,
-) -> Result<(Problem, [Rc<Vec<T>>; 2])>
-where
-    Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
-{
+/// A square product of factors of so many bits, whose sums may err by so many bounds; as yet nobody forms it.
+fn product<T: Number + Into<f64>>(n: usize, bits: u32, slack: f64) -> (Problem, [Rc<Vec<T>>; 2]) {
     let [a, b] = [1, 2].map(|seed| numbers::<T>(n * n, seed, bits));
     let (a1, b1) = (a.clone(), b.clone());
     let check = move |got: &[T]| {
         check_product(&Gemm::new(1, n, n), &a1, &b1, None, got, &Effort { terms: CHECKED, slack })
     };
+    let flop = 2.0 * (n as f64).powi(3);
+    let cost = Cost { flop, bytes: (3 * n * n * size_of::<T>()) as f64 };
     let operands = with_output::<T>(&[a.clone(), b.clone()], n * n);
-    let mut problem = Problem::new::<T, _, _>(Gemm::new(n, n, n), format!("{n}x{n}x{n}"), operands, check)?;
-    problem.on_wgpu =
-        Box::new(move |gpu| Ok(form(Gemm::new(n, n, n), gpu).plan::<T>(gpu)?.into_executable()));
-    Ok((problem, [a, b]))
+    (Problem::of(cost, format!("{n}x{n}x{n}"), operands, check), [a, b])
+}
+
+/// Plans the product as `form` sets it up for a device.
+fn gemm<T: Element>(
+    n: usize,
+    form: impl Fn(Gemm, &Gpu) -> Gemm + 'static,
+) -> impl Fn(&Gpu) -> Result<Executable> + 'static
+where
+    Gemm: Op<T>,
+{
+    move |gpu| Ok(form(Gemm::new(n, n, n), gpu).plan::<T>(gpu)?.into_executable())
 }
 
 fn gemm_f32(n: usize) -> Result<Problem> {
-    let (problem, [a, b]) = gemm::<f32>(n, 24, 1.0, |gemm, _| gemm)?;
+    let (problem, [a, b]) = product::<f32>(n, 24, 1.0);
+    let problem = problem.wgpu(gemm::<f32>(n, |gemm, _| gemm));
     #[cfg(feature = "cuda")]
     let problem = problem.cuda::<f32>(Gemm::new(n, n, n)).vendor(n, "f32");
     let (a1, b1, a2, b2, a3, b3) = (a.clone(), b.clone(), a.clone(), b.clone(), a.clone(), b.clone());
@@ -349,7 +360,8 @@ const CUT_OFF: f64 = 4.0;
 
 fn gemm_tensor(n: usize) -> Result<Problem> {
     // Factors that the hardware does not have to round, so that only sums err.
-    let (problem, _) = gemm::<f32>(n, 11, CUT_OFF, |gemm, _| gemm.precision(Precision::Tensor))?;
+    let (problem, _) = product::<f32>(n, 11, CUT_OFF);
+    let problem = problem.wgpu(gemm::<f32>(n, |gemm, _| gemm.precision(Precision::Tensor)));
     #[cfg(feature = "cuda")]
     let problem =
         problem.cuda::<f32>(Gemm::new(n, n, n).precision(Precision::Tensor)).vendor(n, "f32 tensor");
@@ -357,7 +369,8 @@ fn gemm_tensor(n: usize) -> Result<Problem> {
 }
 
 fn gemm_split(n: usize) -> Result<Problem> {
-    let (problem, _) = gemm::<f32>(n, 24, CUT_OFF, |gemm, _| gemm.precision(Precision::Split))?;
+    let (problem, _) = product::<f32>(n, 24, CUT_OFF);
+    let problem = problem.wgpu(gemm::<f32>(n, |gemm, _| gemm.precision(Precision::Split)));
     // The vendor has nothing alike: what it is split for is the plain product.
     #[cfg(feature = "cuda")]
     let problem = problem.cuda::<f32>(Gemm::new(n, n, n).precision(Precision::Split)).vendor(n, "f32");
@@ -369,10 +382,17 @@ fn gemm_f16(n: usize) -> Result<Problem> {
         Some(_) => gemm.precision(Precision::Tensor),
         None => gemm,
     };
-    let (problem, _) = gemm::<f16>(n, 11, CUT_OFF, form)?;
+    let (problem, _) = product::<f16>(n, 11, CUT_OFF);
+    let problem = problem.wgpu(gemm::<f16>(n, form));
     #[cfg(feature = "cuda")]
     let problem = problem.cuda::<f16>(Gemm::new(n, n, n)).vendor(n, "f16");
     Ok(problem)
+}
+
+#[cfg(feature = "cuda")]
+fn gemm_bf16(n: usize) -> Result<Problem> {
+    let (problem, _) = product::<bf16>(n, 8, CUT_OFF);
+    Ok(problem.cuda::<bf16>(Gemm::new(n, n, n)).vendor(n, "bf16"))
 }
 
 /// Weights that differ all over.
@@ -399,25 +419,57 @@ fn conv2d(n: usize) -> Result<Problem> {
         .processor(Processor::Loops, n * n, move |y| loops::conv2d(n, &weights(25), &c, y)))
 }
 
-fn conv(side: usize) -> Result<Problem> {
-    const CHANNELS: usize = 64;
-    const IMAGES: usize = 8;
+const CHANNELS: usize = 64;
+const IMAGES: usize = 8;
+
+fn layer(images: usize, side: usize) -> Conv {
+    Conv::new([images, CHANNELS, side, side], CHANNELS, [3, 3]).pad([1, 1])
+}
+
+/// A layer with x and w of so many bits, whose sums may err by so many bounds; as yet nobody computes it.
+fn conv<T: Number>(side: usize, bits: u32, slack: f64) -> Result<(Problem, [Rc<Vec<T>>; 2])> {
     let image = CHANNELS * side * side;
-    let op = move |images| Conv::new([images, CHANNELS, side, side], CHANNELS, [3, 3]).pad([1, 1]);
-    let (x, w) = (noise::<f32>(IMAGES * image, 1), noise::<f32>(CHANNELS * CHANNELS * 9, 2));
-    let (x1, w1, x2, w2) = (x.clone(), w.clone(), x.clone(), w.clone());
+    let x = numbers::<T>(IMAGES * image, 1, bits);
+    let w = numbers::<T>(CHANNELS * CHANNELS * 9, 2, bits);
+    let wide = |x: &[T]| x.iter().map(|x| x.to_f64() as f32).collect::<Vec<f32>>();
     // Images do not depend on one another.
-    let check = move |got: &[f32]| {
-        let (one, x) = (op(1), &x1[..image]);
-        let want = reference::conv(&one, x, &w1, None)?;
-        Ok(Check::compare(&got[..image], &want, &reference::conv_bound(&one, x, &w1, None)?))
+    let (x1, w1) = (wide(&x[..image]), wide(&w));
+    let check = move |got: &[T]| {
+        let one = layer(1, side);
+        let want = reference::conv(&one, &x1, &w1, None)?;
+        let bounds = reference::conv_bound(&one, &x1, &w1, None)?;
+        let rounding = |x: f32| if T::DTYPE.size() == 2 { f64::from(x.abs()) / 1024.0 } else { 0.0 };
+        let bounds: Vec<_> = bounds.iter().zip(&want).map(|(b, x)| slack * b + rounding(*x)).collect();
+        Ok(Check::compare(&got[..image], &want, &bounds))
     };
+    let Cost { flop, bytes } = Op::<f32>::lower(&layer(IMAGES, side), &DeviceProfile::h100())?.cost;
+    let cost = Cost { flop, bytes: bytes * size_of::<T>() as f64 / 4.0 };
     let size = format!("{IMAGES}x{CHANNELS}x{side}x{side} 3x3 {CHANNELS}");
-    let operands = with_output::<f32>(&[x, w], IMAGES * image);
-    let problem = Problem::new::<f32, _, _>(op(IMAGES), size, operands, check)?;
-    Ok(problem.processor(Processor::Reference, IMAGES * image, move |y| {
-        assign(y, reference::conv(&op(IMAGES), &x2, &w2, None)?)
+    let operands = with_output::<T>(&[x.clone(), w.clone()], IMAGES * image);
+    Ok((Problem::of(cost, size, operands, check), [x, w]))
+}
+
+fn conv_f32(side: usize) -> Result<Problem> {
+    let (problem, [x, w]) = conv::<f32>(side, 24, 1.0)?;
+    let problem = problem.wgpu(move |gpu| Ok(layer(IMAGES, side).plan::<f32>(gpu)?.into_executable()));
+    // Tensor cores have no f32; split ones are about as exact.
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f32>(layer(IMAGES, side).precision(Precision::Split));
+    Ok(problem.processor(Processor::Reference, x.len(), move |y| {
+        assign(y, reference::conv(&layer(IMAGES, side), &x, &w, None)?)
     }))
+}
+
+#[cfg(feature = "cuda")]
+fn conv_tensor(side: usize) -> Result<Problem> {
+    let (problem, _) = conv::<f32>(side, 11, CUT_OFF)?;
+    Ok(problem.cuda::<f32>(layer(IMAGES, side).precision(Precision::Tensor)))
+}
+
+#[cfg(feature = "cuda")]
+fn conv_f16(side: usize) -> Result<Problem> {
+    let (problem, _) = conv::<f16>(side, 11, CUT_OFF)?;
+    Ok(problem.cuda::<f16>(layer(IMAGES, side)))
 }
 
 fn attention<T: Number + Into<f64>>(t: usize) -> Result<Problem>

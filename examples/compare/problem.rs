@@ -116,7 +116,8 @@ pub(crate) struct Problem {
     pub(crate) operands: Vec<Rc<dyn Array>>,
     /// Which of them is the result.
     pub(crate) output: usize,
-    pub(crate) on_wgpu: OnWgpu,
+    /// None where the library has no kernels of WGSL for it.
+    pub(crate) on_wgpu: Option<OnWgpu>,
     /// None where the library has no kernels of CUDA for it.
     #[cfg(feature = "cuda")]
     pub(crate) on_cuda: Option<PlansOnCuda>,
@@ -129,23 +130,19 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Of an op whose last operand is its result, of type `R`.
-    pub(crate) fn new<T: Element, R: Element, D>(
-        op: D,
+    /// Whose last operand is the result, of type `R`; as yet nobody solves it.
+    pub(crate) fn of<R: Element>(
+        cost: Cost,
         size: String,
         operands: Vec<Rc<dyn Array>>,
         check: impl Fn(&[R]) -> Result<Check> + 'static,
-    ) -> Result<Self>
-    where
-        D: Op<T> + 'static,
-    {
-        let cost = op.lower(&DeviceProfile::h100())?.cost;
-        Ok(Self {
+    ) -> Self {
+        Self {
             size,
             cost,
             output: operands.len() - 1,
             operands,
-            on_wgpu: Box::new(move |gpu| Ok(op.plan::<T>(gpu)?.into_executable())),
+            on_wgpu: None,
             #[cfg(feature = "cuda")]
             on_cuda: None,
             #[cfg(feature = "cuda")]
@@ -153,7 +150,25 @@ impl Problem {
             routines: Vec::new(),
             // Bytes need not lie as elements must.
             check: Box::new(move |bytes| check(&bytemuck::pod_collect_to_vec::<u8, R>(bytes))),
-        })
+        }
+    }
+
+    /// Which an op solves on every adapter.
+    pub(crate) fn new<T: Element, R: Element, D: Op<T> + 'static>(
+        op: D,
+        size: String,
+        operands: Vec<Rc<dyn Array>>,
+        check: impl Fn(&[R]) -> Result<Check> + 'static,
+    ) -> Result<Self> {
+        let cost = op.lower(&DeviceProfile::h100())?.cost;
+        let problem = Self::of(cost, size, operands, check);
+        Ok(problem.wgpu(move |gpu| Ok(op.plan::<T>(gpu)?.into_executable())))
+    }
+
+    /// Adapters solve it, by what `plan` makes for each.
+    pub(crate) fn wgpu(mut self, plan: impl Fn(&Gpu) -> Result<Executable> + 'static) -> Self {
+        self.on_wgpu = Some(Box::new(plan));
+        self
     }
 
     /// CUDA does it too, by the same descriptor.
