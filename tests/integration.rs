@@ -54,6 +54,7 @@ mod examples {
     mod pictures;
 
     mod cnn;
+    mod compare;
     mod decode;
     mod encoder;
     mod image;

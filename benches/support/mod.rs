@@ -13,7 +13,7 @@
 use criterion::Criterion;
 use std::time::{Duration, Instant, SystemTime};
 #[cfg(feature = "cuda")]
-use tilework::cuda::{CudaGpu, CudaStream};
+use tilework::cuda::{CudaBuffer, CudaGpu, CudaStream};
 use tilework::gpu::{AdapterFilter, Measurement};
 use tilework::prelude::*;
 use tilework::program::Cost;
@@ -216,8 +216,30 @@ impl Bench {
 
 /// A buffer of pseudo-random numbers, made of repeated uploads so that large ones take no host memory.
 pub(crate) fn random<T: Element>(gpu: &Gpu, n: usize, value: impl Fn(u32) -> T) -> Result<Buffer<T>> {
-    const CHUNK: usize = 1 << 22;
     let buffer = gpu.alloc::<T>(n)?;
+    parts(n, value, |start, part| buffer.slice(start..start + part.len())?.write(part))?;
+    Ok(buffer)
+}
+
+/// The same on a device of CUDA.
+#[cfg(feature = "cuda")]
+pub(crate) fn random_on_cuda<T: Element>(
+    gpu: &CudaGpu,
+    n: usize,
+    value: impl Fn(u32) -> T,
+) -> Result<CudaBuffer<T>> {
+    let buffer = gpu.alloc::<T>(n)?;
+    parts(n, value, |start, part| buffer.slice(start..start + part.len())?.write(part))?;
+    Ok(buffer)
+}
+
+/// Hands out `n` pseudo-random numbers in pieces, each with the place where it begins.
+fn parts<T>(
+    n: usize,
+    value: impl Fn(u32) -> T,
+    mut put: impl FnMut(usize, &[T]) -> Result<()>,
+) -> Result<()> {
+    const CHUNK: usize = 1 << 22;
     let mut state = 0x2545_f491u32;
     for start in (0..n).step_by(CHUNK) {
         let len = CHUNK.min(n - start);
@@ -229,9 +251,9 @@ pub(crate) fn random<T: Element>(gpu: &Gpu, n: usize, value: impl Fn(u32) -> T) 
                 value(state)
             })
             .collect();
-        buffer.slice(start..start + len)?.write(&part)?;
+        put(start, &part)?;
     }
-    Ok(buffer)
+    Ok(())
 }
 
 /// Uniform in [-0.5, 0.5).
