@@ -191,6 +191,17 @@ impl Found {
     }
 }
 
+/// What a card could do at the most does not depend on who asks it: ceilings measured through one backend are those of
+/// all with the same device's name.
+pub(crate) fn share_roofs(backends: &mut [Backend]) {
+    let device = |backend: &Backend| backend.name.split_once('-').map(|(_, device)| device.to_owned());
+    let known: Vec<_> = backends.iter().filter_map(|b| device(b).zip(b.roof)).collect();
+    for backend in backends.iter_mut().filter(|b| b.roof.is_none()) {
+        let name = device(backend);
+        backend.roof = known.iter().find(|(of, _)| Some(of) == name.as_ref()).map(|(_, roof)| *roof);
+    }
+}
+
 impl Backend {
     /// Solves the problem, checks the result and then times it.
     pub(crate) fn solve(&mut self, problem: &Problem) -> Result<Outcome> {

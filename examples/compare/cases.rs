@@ -26,6 +26,8 @@ pub(crate) struct Case {
     pub(crate) sizes: &'static [usize],
     /// More, for cards.
     pub(crate) large: &'static [usize],
+    /// The largest that its arrays are made for.
+    pub(crate) most: usize,
     pub(crate) problem: fn(usize) -> Result<Problem>,
 }
 
@@ -36,23 +38,30 @@ impl Case {
     }
 }
 
-const SIDES: &[usize] = &[64, 128, 256, 512];
-const LARGE_SIDES: &[usize] = &[1024, 2048, 4096];
-const LENGTHS: &[usize] = &[1 << 12, 1 << 16, 1 << 20];
-const LARGE_LENGTHS: &[usize] = &[1 << 22, 1 << 24, 1 << 26];
-
 const fn square(op: &'static str, dtype: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
-    let axis = "rows and columns";
-    Case { op, dtype, axis, sizes: SIDES, large: LARGE_SIDES, problem }
+    let (sizes, large) = (&[64, 128, 256, 512], &[1024, 2048, 4096]);
+    Case { op, dtype, axis: "rows and columns", sizes, large, most: 1 << 14, problem }
 }
 
 const fn list(op: &'static str, dtype: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
-    Case { op, dtype, axis: "elements", sizes: LENGTHS, large: LARGE_LENGTHS, problem }
+    let (sizes, large) = (&[1 << 12, 1 << 16, 1 << 20], &[1 << 22, 1 << 24, 1 << 26]);
+    Case { op, dtype, axis: "elements", sizes, large, most: 1 << 28, problem }
+}
+
+/// What moves bytes of a plane.
+const fn plane(op: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
+    Case { sizes: &[256, 512, 1024, 2048], large: &[4096, 8192], ..square(op, "f32", problem) }
+}
+
+const fn heads(dtype: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
+    let (sizes, large) = (&[64, 128, 256], &[512, 1024, 2048, 4096, 8192]);
+    let axis = "queries and keys of 8 heads";
+    Case { op: "attention", dtype, axis, sizes, large, most: 1 << 16, problem }
 }
 
 const fn layers(dtype: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
     let axis = "rows and columns of 64 channels, 8 images";
-    Case { op: "conv", dtype, axis, sizes: &[7, 14, 28], large: &[56, 112], problem }
+    Case { op: "conv", dtype, axis, sizes: &[7, 14, 28], large: &[56, 112], most: 512, problem }
 }
 
 pub(crate) const CASES: &[Case] = &[
@@ -68,41 +77,27 @@ pub(crate) const CASES: &[Case] = &[
         ..list("sort", "u32", sort)
     },
     list("softmax", "f32", softmax),
-    Case { sizes: &[256, 512, 1024, 2048], large: &[4096, 8192], ..square("transpose", "f32", transpose) },
-    Case { sizes: &[256, 512, 1024, 2048], large: &[4096, 8192], ..square("gemv", "f32", gemv) },
+    plane("transpose", transpose),
+    plane("gemv", gemv),
     square("gemm", "f32", gemm_f32),
     square("gemm", "f32 tensor", gemm_tensor),
     square("gemm", "f32 split", gemm_split),
     square("gemm", "f16", gemm_f16),
     #[cfg(feature = "cuda")]
     square("gemm", "bf16", gemm_bf16),
-    Case {
-        axis: "rows and columns of the image",
-        sizes: &[256, 512, 1024, 2048],
-        large: &[4096, 8192],
-        ..square("conv2d", "f32", conv2d)
-    },
+    plane("conv2d", conv2d),
     layers("f32", conv_f32),
     #[cfg(feature = "cuda")]
     layers("f32 tensor", conv_tensor),
     #[cfg(feature = "cuda")]
     layers("f16", conv_f16),
-    Case {
-        axis: "queries and keys of 8 heads",
-        sizes: &[64, 128, 256],
-        large: &[512, 1024, 2048, 4096, 8192],
-        ..square("attention", "f32", attention::<f32>)
-    },
-    Case {
-        axis: "queries and keys of 8 heads",
-        sizes: &[64, 128, 256],
-        large: &[512, 1024, 2048, 4096, 8192],
-        ..square("attention", "f16", attention::<f16>)
-    },
+    heads("f32", attention::<f32>),
+    heads("f16", attention::<f16>),
     Case {
         axis: "rows, 0 to 31 entries in each",
         sizes: &[1 << 10, 1 << 14, 1 << 17],
         large: &[1 << 20, 1 << 22],
+        most: 1 << 24,
         ..square("spmv", "f32", spmv)
     },
 ];

@@ -1,6 +1,6 @@
 //! The command line of `compare`.
 
-use super::backends::{Backend, Found, Outcome, find};
+use super::backends::{Backend, Found, Outcome, find, share_roofs};
 use super::cases::{CASES, Case};
 use super::draw;
 use super::failure::{Failure, exit_code};
@@ -189,6 +189,7 @@ fn compare(options: Options, out: &mut dyn Write) -> Result<u8, Failure> {
             Err(why) => left_out.add(name, &why),
         }
     }
+    share_roofs(&mut backends);
     let cards = backends.iter().any(|b| b.card);
     let sizes_of = |case: &Case| match &sizes {
         Some(sizes) => sizes.clone(),
@@ -204,6 +205,11 @@ fn compare(options: Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let mut all: Vec<Row> = Vec::new();
     for case in cases.iter().copied() {
         for extent in sizes_of(case) {
+            if extent > case.most {
+                left_out.add(format!("{} of {extent}", case.id()), &format!("sizes above {}", case.most));
+                bar.inc(backends.len() as u64);
+                continue;
+            }
             let problem = match (case.problem)(extent) {
                 Ok(problem) => problem,
                 Err(e) => {
