@@ -198,6 +198,8 @@ pub(crate) struct Bars {
 const BAR: i32 = 34;
 const NAMES: i32 = 290;
 const AMOUNTS: i32 = 270;
+/// How far apart amounts are that only a logarithm shows together.
+const FAR: f64 = 30.0;
 
 impl Picture for Bars {
     fn size(&self) -> (u32, u32) {
@@ -212,13 +214,21 @@ impl Picture for Bars {
         };
         let title = ("sans-serif", 20).into_text_style(area);
         area.draw_text(&self.title, &title, (14, 12)).map_err(|e| said(&e))?;
-        write(area, &self.about, (14, 50)).map_err(|e| said(&e))?;
         let room = f64::from(self.size().0 as i32 - NAMES - AMOUNTS);
-        // The axis begins a decade below the shortest, so that every bar has a length.
+        // Of amounts far apart the short bars would vanish. The logarithmic axis begins a decade below the shortest, so
+        // that every bar has a length.
+        let logarithmic = most > FAR * least;
         let (low, high) = (least.log10() - 1.0, most.log10());
-        let length = |amount: f64| ((amount.log10() - low) / (high - low) * room) as i32;
+        let length = |amount: f64| {
+            let part = if logarithmic { (amount.log10() - low) / (high - low) } else { amount / most };
+            (part * room) as i32
+        };
+        let scale =
+            if logarithmic { "on a logarithmic scale, with rules at powers of ten" } else { "from zero" };
+        write(area, &format!("{}, {scale}", self.about), (14, 50)).map_err(|e| said(&e))?;
         let (top, bottom) = (70, 70 + self.bars.len() as i32 * BAR);
-        for tick in (low.ceil() as i32..=high.floor() as i32).map(|power| 10f64.powi(power)) {
+        let rules = if logarithmic { low.ceil() as i32..=high.floor() as i32 } else { 0..=-1 };
+        for tick in rules.map(|power| 10f64.powi(power)) {
             let x = NAMES + length(tick);
             let rule = PathElement::new([(x, top), (x, bottom)], BLACK.mix(0.15));
             area.draw(&rule).map_err(|e| said(&e))?;

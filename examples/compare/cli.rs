@@ -223,6 +223,7 @@ fn compare(options: Options, out: &mut dyn Write) -> Result<u8, Failure> {
                 bar.set_message(format!("{} {} on {}", case.id(), problem.size, backend.name));
                 bar.inc(1);
                 if backend.gone {
+                    left_out.add(format!("the rest on {}", backend.name), "its device was lost");
                     continue;
                 }
                 if sizes.is_none() && !backend.card && !case.sizes.contains(&extent) {

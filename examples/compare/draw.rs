@@ -127,7 +127,7 @@ fn bars(case: &Case, of: &[&Row], extent: usize, backends: &[Backend]) -> Bars {
     };
     Bars {
         title: format!("{} {}: {size}", case.op, case.dtype),
-        about: format!("{unit}, on a logarithmic scale; rules at powers of ten"),
+        about: unit.into(),
         bars: chosen.iter().filter_map(bar).collect(),
     }
 }

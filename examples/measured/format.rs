@@ -2,7 +2,10 @@
 
 /// Three digits, or all of a greater whole number.
 pub(crate) fn digits(x: f64) -> String {
-    let decimals = if x < 9.995 {
+    let decimals = if x > 0.0 && x < 0.9995 {
+        // So many zeros stand before the first digit that counts.
+        2 + (-(x * 1.0005).log10().floor()).min(6.0) as usize
+    } else if x < 9.995 {
         2
     } else if x < 99.95 {
         1
