@@ -1,6 +1,8 @@
 // A function of two elements, and four elements as a vector.
-// Requires: T; FUNCTION: 0 sum, 1 product, 2 min, 3 max, 4 difference, 5 quotient.
+// Requires: ELEMENT, a type; FUNCTION: 0 sum, 1 product, 2 min, 3 max, 4 difference, 5 quotient.
 #pragma once
+
+typedef ELEMENT T;
 
 struct alignas(16) Quad {
     T x[4];

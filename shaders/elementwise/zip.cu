@@ -1,6 +1,6 @@
 // Zip: z = f(x, y), element by element. A thread computes four elements that lie together, as vectors; the last one of the
 // grid up to three less.
-// Requires: T, FUNCTION; 256 threads.
+// Requires: ELEMENT, FUNCTION; 256 threads.
 #include "cuda/pairs.cuh"
 
 typedef unsigned long long u64;

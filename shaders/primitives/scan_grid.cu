@@ -2,7 +2,7 @@
 // its part of the array, waits for all others at a barrier of the whole grid, adds up the totals before its own, and scans
 // its part, tile by tile. `scan_rows` is the same without the barrier: a block scans whole rows.
 // A thread holds 4 pieces of 4 elements of a tile of 4096, a warp 512 that follow each other; all accesses are coalesced.
-// Requires: T, FUNCTION (its first four), IDENTITY, EXCLUSIVE, REVERSE; 256 threads; a cooperative launch.
+// Requires: ELEMENT, FUNCTION (its first four), IDENTITY, EXCLUSIVE, REVERSE; 256 threads; a cooperative launch.
 #include "cuda/barrier.cuh"
 #include "cuda/pairs.cuh"
 

@@ -160,7 +160,7 @@ impl CudaGpu {
         owner: impl Any + Send + Sync,
     ) -> Result<CudaBuffer<T>> {
         let bytes = bytes_of::<T>(len)?;
-        if address % T::DTYPE.size() as u64 != 0 {
+        if !address.is_multiple_of(T::DTYPE.size() as u64) {
             return Err(err!(Buffer, "wrap: {address:#x} is no address of elements of {}", T::DTYPE));
         }
         let memory = Memory { gpu: self.clone(), address, bytes, owner: Some(Box::new(owner)) };
@@ -403,6 +403,7 @@ impl<'a, T: Element> From<&'a PinnedBuffer<T>> for PinnedSlice<'a, T> {
 }
 
 /// Which way a copy goes.
+#[derive(Clone, Copy)]
 enum Way {
     ToDevice,
     ToHost,

@@ -250,8 +250,9 @@ fn describe_device(device: sys::CUdevice, version: c_int) -> Result<CudaProfile>
         check(sys::cuDeviceGetUuid_v2(&mut uuid, device), "describing a device")?;
     }
     Ok(CudaProfile {
-        // SAFETY (both): the buffer has the room that is said.
+        // SAFETY: the buffer has the room that is said.
         name: text(&|to, len| unsafe { sys::cuDeviceGetName(to, len, device) })?,
+        // SAFETY: as above.
         pci_bus_id: text(&|to, len| unsafe { sys::cuDeviceGetPCIBusId(to, len, device) })?.to_lowercase(),
         compute: (
             attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,

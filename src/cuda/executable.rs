@@ -243,7 +243,7 @@ impl CudaExecutable {
                     want.len
                 ));
             }
-            if given.len > 0 && given.address % ALIGNMENT != 0 {
+            if given.len > 0 && !given.address.is_multiple_of(ALIGNMENT) {
                 return Err(err!(
                     Buffer,
                     "{op}: {name} starts at {:#x}, which is not a multiple of {ALIGNMENT} bytes; slice at multiples of {} \

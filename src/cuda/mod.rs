@@ -40,8 +40,11 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// None, unless a sample is not what its op takes.
 pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
-    let families: [fn(&CudaProfile) -> Result<Vec<CudaProgram>>; 4] =
-        [elementwise::samples, primitives::samples, dense::samples, conv::samples];
-    let programs = families.iter().map(|family| family(profile)).collect::<Result<Vec<_>>>()?;
-    Ok(programs.into_iter().flatten().collect())
+    Ok([
+        elementwise::samples(profile)?,
+        primitives::samples(profile)?,
+        dense::samples(profile)?,
+        conv::samples(profile)?,
+    ]
+    .concat())
 }

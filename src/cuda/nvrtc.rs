@@ -5,6 +5,7 @@ use crate::error::{Result, err};
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Write as _;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fmt, fs, process, ptr};
@@ -16,7 +17,8 @@ use std::{env, fmt, fs, process, ptr};
 /// the CUDA toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`), and in Python's packages, where
 /// `pip install nvidia-cuda-nvrtc` puts it.
 pub struct Nvrtc {
-    library: Library,
+    /// Never unloaded: it has threads and tables of its own.
+    library: ManuallyDrop<Library>,
     path: PathBuf,
     version: (u32, u32),
     archs: Vec<u32>,
@@ -80,7 +82,12 @@ impl Nvrtc {
         let name = path.display();
         // SAFETY: NVRTC's initialisers do nothing that other code could notice.
         let library = unsafe { Library::new(path) }.map_err(|e| err!(Unsupported, "{name}: {e}"))?;
-        let mut found = Self { library, path: path.to_path_buf(), version: (0, 0), archs: Vec::new() };
+        let mut found = Self {
+            library: ManuallyDrop::new(library),
+            path: path.to_path_buf(),
+            version: (0, 0),
+            archs: Vec::new(),
+        };
         let (mut major, mut minor) = (0, 0);
         // SAFETY: the type is that of NVRTC's header, and both pointers are valid.
         let code = unsafe {
@@ -202,7 +209,10 @@ impl Nvrtc {
             // SAFETY: the program is alive until below.
             let log = unsafe { self.bytes(program, c"nvrtcGetProgramLogSize", c"nvrtcGetProgramLog") };
             let log = log.unwrap_or_default();
-            e.context(String::from_utf8_lossy(&log).trim_end_matches(['\0', '\n']))
+            // The first errors; those that follow from them fill pages.
+            let log = String::from_utf8_lossy(&log);
+            let first: Vec<_> = log.trim_end_matches(['\0', '\n']).lines().take(20).collect();
+            e.context(&first.join("\n"))
         });
         // SAFETY: as above.
         let result =
@@ -270,7 +280,7 @@ impl Nvrtc {
 }
 
 fn options(kernel: &CudaKernel, target: &str) -> Vec<String> {
-    let fixed = [format!("--gpu-architecture={target}"), "--std=c++17".into(), "--default-device".into()];
+    let fixed = [format!("--gpu-architecture={target}"), "--std=c++17".into(), "-default-device".into()];
     let defines = kernel.defines.iter().map(|(name, value)| format!("--define-macro={name}={value}"));
     fixed.into_iter().chain(defines).collect()
 }

@@ -160,8 +160,9 @@ impl CudaKernel {
         Self { source, entry, defines: Vec::new(), arch }
     }
 
-    /// Adds a macro.
+    /// Adds a macro. Its name is a word in capitals: NVRTC's own headers, which come after, use `T` and the like.
     #[must_use]
+    #[allow(clippy::needless_pass_by_value, reason = "a number, or a word")]
     pub fn define(mut self, name: &'static str, value: impl ToString) -> Self {
         self.defines.push((name, value.to_string()));
         self
@@ -456,7 +457,7 @@ impl TensorMap {
         if self.box_dims.iter().any(|b| !(1..=256).contains(b)) {
             return wrong("boxes of 1 to 256 elements a side are wanted");
         }
-        if self.strides.iter().any(|s| s % 16 != 0 || *s >= 1 << 40) || self.offset % 16 != 0 {
+        if self.strides.iter().any(|s| s % 16 != 0 || *s >= 1 << 40) || !self.offset.is_multiple_of(16) {
             return wrong("strides and offset that are multiples of 16 bytes are wanted");
         }
         let inner = u64::from(self.box_dims[0]) * size;
@@ -466,7 +467,7 @@ impl TensorMap {
             Swizzle::B64 => 64,
             Swizzle::B128 => 128,
         };
-        if inner % 16 != 0 || inner > most {
+        if !inner.is_multiple_of(16) || inner > most {
             return wrong("a box is a multiple of 16 bytes wide, and no wider than the swizzle");
         }
         let last = |dim: &u64, stride: u64| (dim - 1).saturating_mul(stride);

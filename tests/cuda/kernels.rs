@@ -1,27 +1,32 @@
 //! Every CUDA kernel through NVRTC, for every architecture, without a device.
 
 use crate::support::cuda::nvrtc;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tilework::ErrorKind;
 use tilework::cuda::{Arch, CudaKernel, CudaProfile, Nvrtc};
 
-/// Each kernel that samples reach, for each architecture that runs it.
-fn kernels() -> Vec<(CudaKernel, String)> {
-    let mut all = HashSet::new();
+/// A kernel of each text that samples reach, specialised, for each architecture that runs it, with all its entry points.
+fn kernels() -> Vec<(CudaKernel, String, Vec<&'static str>)> {
+    let mut all = HashMap::new();
     for profile in [CudaProfile::sm(75), CudaProfile::sm(80), CudaProfile::h100()] {
         for program in tilework::cuda::samples(&profile).unwrap() {
             program.check(&profile).unwrap();
-            all.extend(program.kernels.into_iter().map(|kernel| (kernel, profile.target())));
+            for kernel in program.kernels {
+                let text = (kernel.source, kernel.defines.clone(), profile.target());
+                let (_, _, entries) =
+                    all.entry(text).or_insert((kernel.clone(), profile.target(), Vec::new()));
+                entries.push(kernel.entry);
+            }
         }
     }
-    all.into_iter().collect()
+    all.into_values().collect()
 }
 
 #[test]
 fn every_cuda_source_is_reached() {
     let mut reached = HashSet::new();
-    for (kernel, _) in kernels() {
+    for (kernel, ..) in kernels() {
         let (_, headers) = kernel.texts().unwrap();
         reached.extend(headers.iter().map(|(name, _)| (*name).to_owned()));
         reached.insert(format!("{}.cu", kernel.source));
@@ -37,9 +42,13 @@ fn every_kernel_compiles() {
     let next = AtomicUsize::new(0);
     let compile = || {
         let mut wrong = Vec::new();
-        while let Some((kernel, target)) = kernels.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some((kernel, target, entries)) = kernels.get(next.fetch_add(1, Ordering::Relaxed)) {
             match nvrtc.compile(kernel, target) {
-                Ok(code) => assert!(code.starts_with(b"\x7fELF"), "{}", kernel.label()),
+                Ok(code) => {
+                    let has = |name: &str| code.windows(name.len()).any(|w| w == name.as_bytes());
+                    let all = entries.iter().all(|entry| has(&format!(".text.{entry}\0")));
+                    assert!(code.starts_with(b"\x7fELF") && all, "{}: {entries:?}", kernel.source);
+                }
                 Err(e) => wrong.push(format!("{:?} for {target}: {e}", kernel.defines)),
             }
         }
@@ -61,7 +70,8 @@ fn what_does_not_compile_says_where() {
         let e = Nvrtc::compile(nvrtc, kernel, target).unwrap_err();
         (e.kind(), e.to_string())
     };
-    let kernel = CudaKernel::new("primitives/scan_grid", "scan_grid", Arch::Sm75).define("T", "nonsense");
+    let kernel =
+        CudaKernel::new("primitives/scan_grid", "scan_grid", Arch::Sm75).define("ELEMENT", "nonsense");
     let (kind, text) = refused(&kernel, "sm_80");
     assert_eq!(kind, ErrorKind::Shader);
     assert!(text.contains("shaders/primitives/scan_grid.cu(") && text.contains("nonsense"), "{text}");

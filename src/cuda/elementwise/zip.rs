@@ -70,17 +70,17 @@ fn kernel(function: &ZipFn, dtype: DType) -> Result<CudaKernel> {
         DType::U32 => "unsigned",
         _ => return refused(),
     };
-    Ok(CudaKernel::new("elementwise/zip", "zip", Arch::Sm75).define("T", ty).define("FUNCTION", number))
+    Ok(CudaKernel::new("elementwise/zip", "zip", Arch::Sm75).define("ELEMENT", ty).define("FUNCTION", number))
 }
 
 /// Programs that together reach every kernel in every form that the device has.
 pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
     let mut programs = Vec::new();
-    for function in ZipFn::BUILT_IN {
+    for function in [ZipFn::Add, ZipFn::Max] {
         programs.push(CudaOp::<f32>::lower(&Zip::new(function, 1001), profile)?);
     }
     programs.push(CudaOp::<i32>::lower(&Zip::new(ZipFn::Div, 1001), profile)?);
-    programs.push(CudaOp::<u32>::lower(&Zip::new(ZipFn::Div, 1001), profile)?);
+    programs.push(CudaOp::<u32>::lower(&Zip::new(ZipFn::Sub, 1001), profile)?);
     Ok(programs)
 }
 
