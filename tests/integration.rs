@@ -22,6 +22,8 @@ mod conv {
 }
 #[cfg(feature = "cuda")]
 mod cuda {
+    mod conv;
+    mod gemm;
     mod kernels;
     mod runtime;
     mod scan;

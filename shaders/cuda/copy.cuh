@@ -10,7 +10,18 @@
 #define HAS_ASYNC 0
 #endif
 
-// Copies `bytes` of UNIT bytes, and sets the rest to 0.
+// Copies UNIT bytes.
+template <int UNIT> __device__ __forceinline__ void copy_async(unsigned to, const void *from) {
+#if HAS_ASYNC
+    if (UNIT == 16) {
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(UNIT < 4 ? 4 : UNIT) : "memory");
+    }
+#endif
+}
+
+// Copies `bytes` of UNIT bytes, and sets the rest to 0: with several instructions more.
 template <int UNIT> __device__ __forceinline__ void copy_async(unsigned to, const void *from, int bytes) {
 #if HAS_ASYNC
     if (UNIT == 16) {
@@ -86,17 +97,28 @@ template <int LINES, int LENGTH, int PITCH, int UNIT> struct Copy {
 
     // Begins to copy a tile of which `lines` lines and `length` elements of each are there.
     __device__ __forceinline__ void begin(unsigned to, int lines, int length) {
-        const int count = min(max(length - column, 0), ELEMENTS);
+        if (lines >= LINES && length >= LENGTH) {
+            begin_part<true>(to, lines, ELEMENTS);
+        } else {
+            begin_part<false>(to, lines, min(max(length - column, 0), ELEMENTS));
+        }
+    }
+
+    // Of which all, or `lines` lines and `count` elements of each piece are there.
+    template <bool WHOLE> __device__ __forceinline__ void begin_part(unsigned to, int lines, int count) {
         const Factor *next = from;
-        const unsigned at = to + (line * PITCH + column) * sizeof(Factor);
+        const unsigned at = to + (line * PITCH + column) * (int)sizeof(Factor);
 #pragma unroll
         for (int i = 0; i < ROUNDS; i++) {
-            const int there = line + i * STEP < lines ? count : 0;
+            const unsigned place = at + i * STEP * PITCH * (int)sizeof(Factor);
+            const int there = WHOLE ? ELEMENTS : line + i * STEP < lines ? count : 0;
             if (LINES % STEP == 0 || line + i * STEP < LINES) {
-                if (ASYNC) {
-                    copy_async<UNIT>(at + i * STEP * PITCH * (int)sizeof(Factor), next, there * (int)sizeof(Factor));
-                } else {
+                if (!ASYNC) {
                     held[i] = gather<UNIT>(next, there);
+                } else if (WHOLE) {
+                    copy_async<UNIT>(place, next);
+                } else {
+                    copy_async<UNIT>(place, next, there * (int)sizeof(Factor));
                 }
             }
             next += STEP * ld;

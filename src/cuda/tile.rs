@@ -231,8 +231,10 @@ impl End {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     pub(super) tiling: Tiling,
-    /// TFLOP/s on a full device, for choosing among them.
+    /// TFLOP/s on a full device, and the part of a multiprocessor's rate that one block alone on it reaches: for choosing
+    /// among rows.
     rate: f64,
+    alone: f64,
     /// Where it was measured.
     pub(super) measured: &'static str,
 }
@@ -242,35 +244,45 @@ const fn row(
     warps: [u32; 2],
     stages: u32,
     resident: u32,
-    rate: f64,
+    [rate, alone]: [f64; 2],
     measured: &'static str,
 ) -> Row {
-    Row { tiling: Tiling { tile, warps, stages, resident }, rate, measured }
+    Row { tiling: Tiling { tile, warps, stages, resident }, rate, alone, measured }
 }
 
-/// Those of two stages for sm_75; more of them where copies are asynchronous.
+/// Two stages, which go through registers where copies are not asynchronous.
 const TURING: &[Row] = &[
-    row([128, 128, 32], [2, 2], 2, 1, 40.0, "not measured"),
-    row([64, 64, 32], [2, 2], 2, 2, 25.0, "not measured"),
-    row([32, 32, 64], [1, 2], 2, 2, 10.0, "not measured"),
+    row([128, 128, 32], [2, 2], 2, 1, [40.0, 1.0], "not measured"),
+    row([64, 64, 32], [2, 2], 2, 2, [25.0, 0.6], "not measured"),
+    row([32, 32, 64], [1, 2], 2, 2, [10.0, 0.5], "not measured"),
 ];
 
+/// f16 and bf16. On an H100 (driver 580), TFLOP/s at 512, 1024, 2048, 4096 and 8192 cubed, `mma`: the first 19, 96, 357,
+/// 415, 389; the second 19, 95, 348, 385, 390 (by `wmma` 18, 90, 349, 390, 375, where the first has 18, 88, 338, 337,
+/// 380); the third 25, 127, 274, 312, 332; the fourth 33, 153, 195, 218, 229; the fifth 43, 130, 151, 168, 176. With a step
+/// of k of 32 the first has 323 at 4096 cubed.
 const HALVES: &[Row] = &[
-    row([128, 128, 32], [2, 2], 4, 2, 400.0, "not measured"),
-    row([64, 64, 64], [2, 2], 4, 3, 250.0, "not measured"),
-    row([32, 32, 64], [1, 2], 2, 4, 80.0, "not measured"),
+    row([128, 256, 64], [2, 4], 3, 1, [415.0, 1.0], "415 TFLOP/s of f16 at 4096 cubed on an H100"),
+    row([256, 128, 64], [4, 2], 3, 1, [385.0, 1.0], "390 TFLOP/s of f16 at 4096 cubed on an H100"),
+    row([128, 128, 64], [2, 2], 3, 2, [312.0, 0.84], "127 TFLOP/s of f16 at 1024 cubed on an H100"),
+    row([64, 128, 64], [2, 2], 3, 2, [218.0, 0.72], "153 TFLOP/s of f16 at 1024 cubed on an H100"),
+    row([64, 64, 64], [2, 2], 3, 3, [168.0, 0.54], "43 TFLOP/s of f16 at 512 cubed on an H100"),
+    row([32, 32, 64], [1, 2], 3, 4, [60.0, 0.3], "not measured"),
 ];
 
 const SINGLES: &[Row] = &[
-    row([128, 128, 32], [2, 2], 3, 2, 180.0, "not measured"),
-    row([64, 64, 32], [2, 2], 4, 3, 120.0, "not measured"),
-    row([32, 32, 32], [1, 2], 2, 4, 40.0, "not measured"),
+    row([128, 256, 32], [2, 4], 3, 1, [174.0, 1.0], "174 TFLOP/s of tf32 at 4096 cubed on an H100"),
+    row([128, 128, 32], [2, 2], 3, 2, [153.0, 0.8], "not measured"),
+    row([64, 128, 32], [2, 2], 3, 2, [132.0, 0.72], "93 TFLOP/s of tf32 at 1024 cubed on an H100"),
+    row([64, 64, 32], [2, 2], 4, 3, [100.0, 0.54], "28 TFLOP/s of tf32 at 512 cubed on an H100"),
+    row([32, 32, 32], [1, 2], 3, 4, [35.0, 0.3], "not measured"),
 ];
 
 const SPLIT: &[Row] = &[
-    row([128, 128, 32], [2, 4], 3, 1, 70.0, "not measured"),
-    row([64, 64, 32], [2, 2], 3, 2, 50.0, "not measured"),
-    row([32, 32, 32], [1, 2], 2, 4, 15.0, "not measured"),
+    row([128, 128, 16], [2, 4], 4, 1, [52.0, 1.0], "53 TFLOP/s at 4096 cubed on an H100"),
+    row([128, 64, 32], [2, 2], 3, 2, [51.0, 0.9], "41 TFLOP/s at 1024 cubed on an H100"),
+    row([64, 64, 32], [2, 2], 3, 3, [45.0, 0.6], "15 TFLOP/s at 512 cubed on an H100"),
+    row([32, 32, 32], [1, 2], 2, 4, [15.0, 0.3], "not measured"),
 ];
 
 fn rows(factor: Factor, profile: &CudaProfile) -> &'static [Row] {
@@ -282,7 +294,23 @@ fn rows(factor: Factor, profile: &CudaProfile) -> &'static [Row] {
     }
 }
 
-/// The row that takes the least time for `batch` products of m x n: whole waves of blocks at the measured rate.
+impl Row {
+    /// How long so many blocks take beside those of other rows: whole waves of them, and what is left over, of which a
+    /// multiprocessor has fewer at a time.
+    fn time(&self, blocks: f64, profile: &CudaProfile) -> f64 {
+        let (processors, resident) = (f64::from(profile.multiprocessors), f64::from(self.tiling.resident));
+        let full = (blocks / (processors * resident)).floor();
+        let left = ((blocks - full * processors * resident) / processors).ceil();
+        let reached = match left {
+            0.0 | 1.0 => self.alone,
+            _ => self.alone + (1.0 - self.alone) * (left - 1.0) / (resident - 1.0),
+        };
+        let [m, n, _] = self.tiling.tile.map(f64::from);
+        (full * resident + left / reached) * m * n / self.rate
+    }
+}
+
+/// The row that takes the least time for `batch` products of m x n.
 pub(super) fn suits(
     factor: Factor,
     a: Lines,
@@ -290,16 +318,7 @@ pub(super) fn suits(
     [m, n, batch]: [usize; 3],
     profile: &CudaProfile,
 ) -> Result<Row> {
-    let time = |row: &Row| {
-        let [tile_m, tile_n, _] = row.tiling.tile;
-        let blocks = row.tiling.blocks(m, n) as f64 * batch as f64;
-        let wave = f64::from(profile.multiprocessors * row.tiling.resident);
-        let full = (blocks / wave).floor();
-        // Blocks that have a multiprocessor for themselves are faster, but not by their number.
-        let rest = blocks - full * wave;
-        let last = if rest > 0.0 { (rest / wave).max(0.6) } else { 0.0 };
-        (full + last) * wave * f64::from(tile_m) * f64::from(tile_n) / row.rate
-    };
+    let time = |row: &Row| row.time(row.tiling.blocks(m, n) as f64 * batch as f64, profile);
     rows(factor, profile)
         .iter()
         .filter(|row| row.tiling.wrong(factor, a, b, profile).is_none())

@@ -420,12 +420,15 @@ mod tests {
     }
 
     #[test]
-    fn small_products_get_small_tiles() {
+    fn tiles_shrink_until_the_device_is_full() {
         let h100 = CudaProfile::h100();
         let tile = |side| {
-            let program = CudaOp::<f16>::lower(&Gemm::new(side, side, 512), &h100).unwrap();
-            defined(&program, "TILE_M").unwrap().parse::<u32>().unwrap()
+            let program = CudaOp::<f16>::lower(&Gemm::new(side, side, side), &h100).unwrap();
+            [defined(&program, "TILE_M").unwrap(), defined(&program, "TILE_N").unwrap()]
         };
-        assert!(tile(64) <= tile(1024) && tile(1024) < tile(8192));
+        assert_eq!(tile(4096), ["128", "256"]);
+        assert_eq!(tile(2048), ["128", "256"]);
+        assert_eq!(tile(1024), ["64", "128"]);
+        assert_eq!(tile(512), ["64", "64"]);
     }
 }

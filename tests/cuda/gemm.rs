@@ -1,0 +1,202 @@
+//! Matrix products on tensor cores against the reference.
+
+use crate::support::cuda::cuda;
+use crate::support::{Random, assert_close, numbers};
+use half::{bf16, f16};
+use tilework::cuda::{CudaGpu, RawCudaSlice};
+use tilework::dense::{Activation, GemmBatched, GemmBias, Precision, Widened};
+use tilework::prelude::*;
+use tilework::reference::{Number, gemm, gemm_batched, gemm_batched_bound, gemm_bound};
+use tilework::{CudaPlan, Element, PlansOn, Result};
+
+/// What rounding both factors to tf32 leaves out, of what all terms come to made positive.
+const TF32: f64 = 2.1 / 2048.0;
+/// What two of tf32 do not hold, and the product of the two low ones.
+const SPLIT: f64 = 4.0 / (1 << 22) as f64;
+
+/// Plans an op for factors of `T` and runs it.
+fn run<T: Element, D, S>(op: &D, cuda: &CudaGpu, operands: &[RawCudaSlice<'_>]) -> Result<()>
+where
+    D: PlansOn<CudaGpu, T, Plan = CudaPlan<S>>,
+{
+    op.plan::<T>(cuda)?.into_executable().run(&cuda.stream()?, operands)
+}
+
+/// Which bias an op has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bias {
+    None,
+    Columns,
+    Rows,
+}
+
+/// Types of factors and result that can be planned.
+trait Pair<R: Element>: Element + Number + Into<f64> {
+    fn run(op: &Gemm, kind: Bias, cuda: &CudaGpu, operands: &[RawCudaSlice<'_>]) -> Result<()>;
+}
+
+macro_rules! pair {
+    ($t:ident, $r:ident, $plain:expr, $biased:expr) => {
+        impl Pair<$r> for $t {
+            fn run(op: &Gemm, kind: Bias, cuda: &CudaGpu, operands: &[RawCudaSlice<'_>]) -> Result<()> {
+                match kind {
+                    Bias::None => run::<$t, _, _>(&$plain(op.clone()), cuda, operands),
+                    Bias::Columns => run::<$t, _, _>(&$biased(op.clone().with_bias()), cuda, operands),
+                    Bias::Rows => run::<$t, _, _>(&$biased(op.clone().with_row_bias()), cuda, operands),
+                }
+            }
+        }
+    };
+}
+pair!(f32, f32, std::convert::identity::<Gemm>, std::convert::identity::<GemmBias>);
+pair!(f16, f16, std::convert::identity::<Gemm>, std::convert::identity::<GemmBias>);
+pair!(bf16, bf16, std::convert::identity::<Gemm>, std::convert::identity::<GemmBias>);
+pair!(f16, f32, Gemm::widened, GemmBias::widened);
+pair!(bf16, f32, Gemm::widened, GemmBias::widened);
+
+fn elements<T: Number>(random: &mut Random, n: usize) -> Vec<T> {
+    (0..n).map(|_| T::from_f64(random.unit())).collect()
+}
+
+/// Extents, which factors are stored transposed, and by how much rows lie further apart than they are long.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    extents: [usize; 3],
+    trans: [bool; 2],
+    gap: usize,
+}
+
+/// Runs `with` the product and compares it with the reference: `gemm_bound`, four times over as the hardware cuts sums
+/// off, and `more` of what all terms come to made positive.
+fn check<T: Pair<R>, R: Element + Number + Into<f64>>(
+    shape: Shape,
+    kind: Bias,
+    more: f64,
+    with: impl Fn(Gemm) -> Gemm,
+) {
+    let Some(cuda) = cuda() else { return };
+    let Shape { extents: [m, n, k], trans: [trans_a, trans_b], gap } = shape;
+    let mut random = Random::new((m * 31 + n * 7 + k) as u64);
+    let stored =
+        |rows: usize, cols: usize| if rows * cols == 0 { 0 } else { (rows - 1) * (cols + gap) + cols };
+    let ([rows_a, cols_a], [rows_b, cols_b]) =
+        (if trans_a { [k, m] } else { [m, k] }, if trans_b { [n, k] } else { [k, n] });
+    let a: Vec<T> = elements(&mut random, stored(rows_a, cols_a));
+    let b: Vec<T> = elements(&mut random, stored(rows_b, cols_b));
+    let bias: Vec<R> = elements(&mut random, [0, n, m][kind as usize]);
+    let c: Vec<R> = elements(&mut random, stored(m, n));
+    let op = with(Gemm::new(m, n, k).trans_a(trans_a).trans_b(trans_b));
+    let op = op.lda(cols_a + gap).ldb(cols_b + gap).ldc(n + gap);
+
+    let [to_a, to_b] = [&a, &b].map(|x| cuda.upload(x).unwrap());
+    let [to_bias, to_c] = [&bias, &c].map(|x| cuda.upload(x).unwrap());
+    let slices = [to_a.slice(..), to_b.slice(..)].map(|x| x.unwrap().untyped());
+    let ends = [to_bias.slice(..), to_c.slice(..)].map(|x| x.unwrap().untyped());
+    let operands = [&slices[..], &ends[usize::from(kind == Bias::None)..]].concat();
+    T::run(&op, kind, cuda, &operands).unwrap();
+    let got = to_c.read().unwrap();
+
+    // The reference is told by the op what a bias belongs to.
+    let of = if kind == Bias::Rows { op.clone().with_row_bias().gemm().clone() } else { op.clone() };
+    let bias = Some(bias.as_slice()).filter(|bias| !bias.is_empty());
+    let want = gemm(&of, &a, &b, bias, &c).unwrap();
+    let mut bound = gemm_bound(&of, &a, &b, bias, &c).unwrap();
+    let positive = |x: &[T]| x.iter().map(|x| T::from_f64((*x).into().abs())).collect::<Vec<_>>();
+    let sizes = of.beta(0.0).activation(Activation::None);
+    let zeros = vec![R::default(); c.len()];
+    let sizes = gemm(&sizes, &positive(&a), &positive(&b), None, &zeros).unwrap();
+    // 0 for what lies between the rows; no activation is steeper.
+    bound.iter_mut().zip(sizes).for_each(|(b, size)| *b = 4.0 * *b + 1.13 * more * size.abs());
+    assert_close(&format!("{op:?} {kind:?} {} to {}", T::DTYPE, R::DTYPE), &numbers(&got), &want, &bound);
+}
+
+/// Each of the types in turn.
+fn check_type(i: usize, shape: Shape, kind: Bias, with: impl Fn(Gemm) -> Gemm) {
+    match i % 6 {
+        0 => check::<f16, f32>(shape, kind, 0.0, with),
+        1 => check::<f16, f16>(shape, kind, 0.0, with),
+        2 => check::<bf16, bf16>(shape, kind, 0.0, with),
+        3 => check::<bf16, f32>(shape, kind, 0.0, with),
+        4 => check::<f32, f32>(shape, kind, TF32, |op| with(op).precision(Precision::Tensor)),
+        _ => check::<f32, f32>(shape, kind, SPLIT, |op| with(op).precision(Precision::Split)),
+    }
+}
+
+fn variants() -> impl Iterator<Item = &'static str> {
+    Gemm::cuda_variants().iter().filter(|v| cuda().is_some_and(|c| c.profile().runs(v.arch))).map(|v| v.name)
+}
+
+/// Around the sides of blocks and tiles, and steps of k.
+const EXTENTS: [[usize; 3]; 6] =
+    [[1, 1, 1], [16, 24, 64], [33, 40, 49], [129, 127, 96], [257, 130, 1000], [5, 300, 0]];
+
+#[test]
+fn every_layout_and_type_matches_reference() {
+    for (v, variant) in variants().enumerate() {
+        for (i, extents) in EXTENTS.into_iter().enumerate() {
+            for j in [i, i + 3] {
+                let shape = Shape { extents, trans: [j % 2 == 1, (i + v) % 4 > 1], gap: [0, 8, 3, 2][j % 4] };
+                check_type(j, shape, Bias::None, |op| op.variant(variant));
+            }
+        }
+    }
+}
+
+#[test]
+fn bias_activation_and_factors_match_reference() {
+    for (v, variant) in variants().enumerate() {
+        for (i, activation) in Activation::ALL.into_iter().enumerate() {
+            let kind = [Bias::Rows, Bias::Columns][(i + v) % 2];
+            let (alpha, beta) = [(1.0, 0.0), (-2.5, 1.0), (0.5, -1.0), (0.0, 2.0)][i % 4];
+            let shape = Shape { extents: [70, 36, 40], trans: [false; 2], gap: [0, 1][i % 2] };
+            let with = |op: Gemm| op.alpha(alpha).beta(beta).activation(activation).variant(variant);
+            check_type(i + v, shape, kind, with);
+        }
+    }
+}
+
+#[test]
+fn not_a_number_stays_where_it_is_and_outside_is_not_read() {
+    let Some(cuda) = cuda() else { return };
+    let (m, n, k) = (40, 40, 37);
+    for variant in variants() {
+        let mut a = vec![f16::ONE; m * 40];
+        // Between the rows, where copies of sixteen bytes reach.
+        a.chunks_mut(40).for_each(|row| row[k..].fill(f16::NAN));
+        a[3 * 40 + 5] = f16::NAN;
+        let b = vec![f16::ONE; k * n];
+        let c = cuda.upload(&vec![f32::NAN; m * n]).unwrap();
+        let plan = Gemm::new(m, n, k).lda(40).variant(variant).widened().plan::<f16>(cuda).unwrap();
+        let (a, b) = (cuda.upload(&a).unwrap(), cuda.upload(&b).unwrap());
+        plan.run(&cuda.stream().unwrap(), &a, &b, &c).unwrap();
+        for (i, row) in c.read().unwrap().chunks(n).enumerate() {
+            assert!(
+                row.iter().all(|x| if i == 3 { x.is_nan() } else { *x == k as f32 }),
+                "{variant}: row {i}"
+            );
+        }
+    }
+}
+
+#[test]
+fn batches_match_reference() {
+    let Some(cuda) = cuda() else { return };
+    let mut random = Random::new(5);
+    for (strides, trans_b) in [([40 * 72, 72 * 48, 40 * 48], false), ([8, 0, 2000], true)] {
+        let op = GemmBatched::new(5, 40, 48, 72).strides(strides[0], strides[1], strides[2]).trans_b(trans_b);
+        let op: GemmBatched = op.alpha(0.5).beta(1.0);
+        let len = |i: usize, one: usize| 4 * strides[i] + one;
+        let a: Vec<bf16> = elements(&mut random, len(0, 40 * 72));
+        let b: Vec<bf16> = elements(&mut random, len(1, 72 * 48));
+        let c: Vec<f32> = elements(&mut random, len(2, 40 * 48));
+        let [to_a, to_b] = [&a, &b].map(|x| cuda.upload(x).unwrap());
+        let to_c = cuda.upload(&c).unwrap();
+        let widened: Widened<GemmBatched> = op.clone().widened();
+        let plan = widened.plan::<bf16>(cuda).unwrap();
+        plan.run(&cuda.stream().unwrap(), &to_a, &to_b, &to_c).unwrap();
+        let want = gemm_batched(&op, &a, &b, None, &c).unwrap();
+        let bound = gemm_batched_bound(&op, &a, &b, None, &c).unwrap();
+        let bound: Vec<_> = bound.iter().map(|b| 4.0 * b).collect();
+        assert_close("batch", &numbers(&to_c.read().unwrap()), &want, &bound);
+    }
+}
