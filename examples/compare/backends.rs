@@ -82,11 +82,8 @@ enum Open {
 pub(crate) fn find() -> Vec<Found> {
     let mut all: Vec<Found> = Vec::new();
     for (index, profile) in Gpu::adapters().into_iter().enumerate() {
-        let id = profile.id();
-        let same = all.iter().filter(|f| f.name == id || f.name.starts_with(&format!("{id}#"))).count();
-        let name = if same == 0 { id } else { format!("{id}#{}", same + 1) };
         let about = format!("{}, {}", profile.name, profile.driver);
-        all.push(Found { name, about, open: Open::Adapter(index, Box::new(profile)) });
+        all.push(Found { name: profile.id(), about, open: Open::Adapter(index, Box::new(profile)) });
     }
     if all.is_empty() {
         let why = Gpu::new().err().map_or_else(String::new, |e| e.to_string());
@@ -98,6 +95,14 @@ pub(crate) fn find() -> Vec<Found> {
         about: p.about().into(),
         open: Open::Processor(p),
     }));
+    // The second of two equal cards is told from the first.
+    let names: Vec<_> = all.iter().map(|f| f.name.clone()).collect();
+    for (i, found) in all.iter_mut().enumerate() {
+        let before = names[..i].iter().filter(|name| **name == found.name).count();
+        if before > 0 {
+            found.name += &format!("-{}", before + 1);
+        }
+    }
     all
 }
 
