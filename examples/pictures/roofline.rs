@@ -74,8 +74,10 @@ impl Picture for RooflinePicture {
         let at: Vec<_> =
             self.dots.iter().map(|d| chart.backend_coord(&(d.intensity, d.flops * 1e-9))).collect();
         let texts: Vec<_> = self.dots.iter().map(|d| d.text.as_str()).collect();
+        let steps = (0..=64).map(|i| least * (most / least).powf(f64::from(i) / 64.0));
+        let roof: Vec<_> = steps.map(|x| chart.backend_coord(&(x, roofline.attainable(x)))).collect();
         let right = self.size().0 as i32;
-        for (i, (&(x, y), place)) in at.iter().zip(places(&at, &texts, right)).enumerate() {
+        for (i, (&(x, y), place)) in at.iter().zip(places(&at, &texts, &roof, right)).enumerate() {
             let dot = Circle::new((x, y), DOT, colour(i).filled());
             area.draw(&dot).and_then(|()| area.draw_text(texts[i], &text, place)).map_err(|e| said(&e))?;
         }
@@ -88,10 +90,11 @@ const DOT: i32 = 5;
 /// Pixels of a letter, across and down.
 const LETTER: (i32, i32) = (8, 16);
 
-/// Where the texts of dots begin so that they cover neither dots nor one another: beside, below or above their dot, or
-/// further down.
-fn places(dots: &[(i32, i32)], texts: &[&str], right: i32) -> Vec<(i32, i32)> {
-    let mut taken: Vec<[i32; 4]> = dots.iter().map(|(x, y)| [x - DOT, y - DOT, x + DOT, y + DOT]).collect();
+/// Where the texts of dots begin so that they cover neither dots nor one another nor the roof, as points close to one
+/// another: beside, below or above their dot, or further away.
+fn places(dots: &[(i32, i32)], texts: &[&str], roof: &[(i32, i32)], right: i32) -> Vec<(i32, i32)> {
+    let around = |(x, y): &(i32, i32)| [x - DOT, y - DOT, x + DOT, y + DOT];
+    let mut taken: Vec<[i32; 4]> = dots.iter().chain(roof).map(around).collect();
     let mut found = Vec::new();
     for (&(x, y), text) in dots.iter().zip(texts) {
         let (wide, high) = (text.chars().count() as i32 * LETTER.0, LETTER.1);
@@ -124,7 +127,7 @@ mod tests {
     fn texts_cover_neither_dots_nor_one_another() {
         let dots = [(100, 100), (104, 102), (110, 98), (100, 104), (590, 100)];
         let texts = ["gemm-f32", "gemm-f16", "conv-f32", "attention-f32", "attention-f16"];
-        let found = places(&dots, &texts, 600);
+        let found = places(&dots, &texts, &[], 600);
         for (i, (left, top)) in found.iter().enumerate() {
             let end = left + texts[i].len() as i32 * LETTER.0;
             assert!(end < 600);
