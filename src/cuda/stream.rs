@@ -119,6 +119,11 @@ impl CudaStream {
         })
     }
 
+    /// Gives the scratch of programs that ran on the stream back to the driver, after a wait for all work of the device.
+    pub fn trim(&self) {
+        lock(&self.inner.scratch).clear();
+    }
+
     /// An event that has not been recorded.
     pub(super) fn event(&self) -> Result<CudaEvent> {
         let mut handle = std::ptr::null_mut();

@@ -164,6 +164,27 @@ fn streams_copy_in_order_and_wait_for_events() {
 }
 
 #[test]
+fn streams_have_scratch_of_their_own() {
+    let Some(cuda) = cuda() else { return };
+    let n = 3_000_000;
+    let plan = Scan::new(Sum, n).plan::<u32>(cuda).unwrap();
+    let works: Vec<_> = (1..=4u32)
+        .map(|step| {
+            let (x, y) = (cuda.upload(&vec![step; n]).unwrap(), cuda.alloc::<u32>(n).unwrap());
+            (step, cuda.stream().unwrap(), x, y)
+        })
+        .collect();
+    for _ in 0..10 {
+        works.iter().for_each(|(_, stream, x, y)| plan.run(stream, x, y).unwrap());
+    }
+    for (step, stream, _, y) in &works {
+        stream.wait().unwrap();
+        assert!(y.read().unwrap().iter().zip(1u32..).all(|(y, i)| *y == i * step), "{step}");
+        stream.trim();
+    }
+}
+
+#[test]
 fn measured_times_are_the_devices() {
     let Some(cuda) = cuda() else { return };
     let stream = cuda.stream().unwrap();

@@ -10,8 +10,8 @@ use tilework::reference::{scan, scan_bound};
 /// `(exclusive, reverse)`.
 const FORMS: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
 
-/// Around vectors, tiles and one block; more tiles than blocks of any card, whole and not.
-const LENGTHS: [usize; 11] = [0, 1, 3, 4, 129, 4095, 4096, 4097, 100_003, 2_162_688, 5_000_001];
+/// Around vectors, tiles and one block; several turns of all blocks of an H100, whole and not.
+const LENGTHS: [usize; 11] = [0, 1, 3, 4, 129, 2047, 2048, 2049, 100_003, 2 * 2_162_688, 5_000_001];
 
 fn check<T: Sample, O: Reducer<T, Output = T>>(
     op: O,
@@ -64,7 +64,7 @@ where
         check(Min, "grid", (1, n), FORMS[(i + 3) % 4], &input);
         check(Max, "grid", (1, n), FORMS[i % 4], &input);
     }
-    for (i, (rows, n)) in [(1, 5000), (7, 1), (50, 777), (3, 8192), (70_000, 12)].into_iter().enumerate() {
+    for (i, (rows, n)) in [(1, 5000), (7, 1), (50, 777), (3, 20_001), (70_000, 12)].into_iter().enumerate() {
         let input: Vec<T> = random.elements(rows * n);
         check(Sum, "rows", (rows, n), FORMS[i % 4], &input);
         check(Max, "auto", (rows, n), FORMS[(i + 1) % 4], &input);

@@ -8,15 +8,22 @@ use crate::primitives::{Max, Min, Operator, Prod, Reducer, Scan, Sum};
 use crate::program::{Access, Cost, In, Operand, Out};
 use crate::shape::elements;
 
-/// Threads of a block, elements of a tile, and blocks that a multiprocessor runs at once, as the kernel says them.
-const THREADS: u32 = 256;
-const TILE: u64 = 4096;
-const BLOCKS: u32 = 4;
+/// Threads of a block, and blocks that a multiprocessor runs at once, as the kernel says them.
+const THREADS: u32 = 512;
+const BLOCKS: u32 = 2;
+
+/// Elements of a tile for each piece that a thread holds.
+const PIECE: u64 = THREADS as u64 * 4;
+
+/// The fewest pieces of 4 elements a thread with which `blocks` blocks hold `n` elements at once; else the most there are.
+fn pieces(n: usize, blocks: u32) -> u64 {
+    [1, 2, 4].into_iter().find(|pieces| n as u64 <= u64::from(blocks) * pieces * PIECE).unwrap_or(4)
+}
 
 const VARIANTS: &[CudaVariant] = &[
     CudaVariant {
         name: "grid",
-        about: "every block totals its part, waits for the others at a barrier of the whole grid, and scans its part",
+        about: "blocks hold a tile each, wait for each other at a barrier of the whole grid, write, and go on to the next tiles",
         arch: Arch::Sm75,
     },
     CudaVariant {
@@ -62,12 +69,14 @@ impl<T: Element, O: Reducer<T, Output = T>> CudaOp<T> for Scan<O> {
         if len == 0 {
             return Ok(program);
         }
-        let (input, output, n) = (Arg::Operand(0), Arg::Operand(1), Arg::U64(n as u64));
         let most = profile.multiprocessors * BLOCKS;
+        let pieces = pieces(n, if variant.name == "grid" { most } else { 1 });
+        let kernel = kernel.define("PIECES", pieces);
+        let (input, output, n) = (Arg::Operand(0), Arg::Operand(1), Arg::U64(n as u64));
         if variant.name == "grid" {
             let kernel = program.kernel(CudaKernel { entry: "scan_grid", ..kernel });
-            let blocks = (len as u64).div_ceil(TILE).min(u64::from(most)) as u32;
-            let totals = Arg::Scratch(program.scratch(u64::from(blocks) * 4));
+            let blocks = (len as u64).div_ceil(pieces * PIECE).min(u64::from(most)) as u32;
+            let totals = Arg::Scratch(program.scratch(u64::from(blocks) * 8));
             let arrived = Arg::Scratch(program.zeroed_scratch(4));
             let args = vec![input, output, totals, arrived, n];
             let launch = Launch::new(kernel, [blocks, 1, 1], THREADS, args);
@@ -131,6 +140,8 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
     }
     // Each kernel takes half a second to compile: forms take turns.
     lower! { 1, false, false; Sum => f32, i32; Max => u32; }
+    programs.push(CudaOp::<f32>::lower(&Scan::new(Sum, 1 << 28), profile)?);
+    programs.push(CudaOp::<f32>::lower(&Scan::rows(Sum, 9, 3000), profile)?);
     lower! { 1, true, true; Min => i32, f32; }
     lower! { 50, false, true; Max => i32; }
     lower! { 50, true, false; Prod => f32, u32; }
@@ -149,7 +160,9 @@ mod tests {
 
     #[test]
     fn blocks_wait_for_each_other_only_where_there_are_several() {
-        for (n, blocks, waits) in [(1, 1, false), (4096, 1, false), (4097, 2, true), (1 << 28, 528, true)] {
+        for (n, blocks, waits) in
+            [(1, 1, false), (2048, 1, false), (2049, 2, true), (1 << 20, 256, true), (1 << 28, 264, true)]
+        {
             let program = lower::<f32>(&Scan::new(Sum, n)).unwrap();
             let launch = &program.launches[0];
             assert_eq!((launch.grid, launch.cooperative), ([blocks, 1, 1], waits), "{n}");
