@@ -86,6 +86,8 @@ pub(crate) const CASES: &[Case] = &[
     #[cfg(feature = "cuda")]
     layers("f32 tensor", conv_tensor),
     #[cfg(feature = "cuda")]
+    layers("f32 split", conv_split),
+    #[cfg(feature = "cuda")]
     layers("f16", conv_f16),
     heads("f32", attention::<f32>),
     heads("f16", attention::<f16>),
@@ -443,9 +445,8 @@ fn conv<T: Number>(side: usize, bits: u32, slack: f64) -> Result<(Problem, [Rc<V
 fn conv_f32(side: usize) -> Result<Problem> {
     let (problem, [x, w]) = conv::<f32>(side, 24, 1.0)?;
     let problem = problem.wgpu(move |gpu| Ok(layer(IMAGES, side).plan::<f32>(gpu)?.into_executable()));
-    // Tensor cores have no f32; split ones are about as exact.
     #[cfg(feature = "cuda")]
-    let problem = problem.cuda::<f32>(layer(IMAGES, side).precision(Precision::Split));
+    let problem = problem.cuda::<f32>(layer(IMAGES, side));
     Ok(problem.processor(Processor::Reference, x.len(), move |y| {
         assign(y, reference::conv(&layer(IMAGES, side), &x, &w, None)?)
     }))
@@ -455,6 +456,12 @@ fn conv_f32(side: usize) -> Result<Problem> {
 fn conv_tensor(side: usize) -> Result<Problem> {
     let (problem, _) = conv::<f32>(side, 11, CUT_OFF)?;
     Ok(problem.cuda::<f32>(layer(IMAGES, side).precision(Precision::Tensor)))
+}
+
+#[cfg(feature = "cuda")]
+fn conv_split(side: usize) -> Result<Problem> {
+    let (problem, _) = conv::<f32>(side, 24, CUT_OFF)?;
+    Ok(problem.cuda::<f32>(layer(IMAGES, side).precision(Precision::Split)))
 }
 
 #[cfg(feature = "cuda")]

@@ -77,7 +77,7 @@ struct CopyWindows {
             const Factor *from = of.x + (there ? at[i] + offset : 0);
             if (TILE_N % STEP == 0 || line + i * STEP < TILE_N) {
                 if (HAS_ASYNC) {
-                    copy_async<16>(place + i * STEP * PITCH_B * (int)sizeof(Factor), from, there ? 16 : 0);
+                    copy_async<16>(place + i * STEP * PITCH_B * (int)sizeof(Factor), from, there);
                 } else {
                     held[i] = there ? *reinterpret_cast<const uint4 *>(from) : make_uint4(0, 0, 0, 0);
                 }
@@ -112,15 +112,24 @@ struct Left {
 };
 
 struct Tile {
-    // From the first filter of the tile on, of the first image.
+    // From the first filter of the tile on, of the image that its first pixel is of, and that pixel there.
     Element *output;
     unsigned first_pixel, pixels;
     size_t image;
     Epilogue end;
 
     __device__ __forceinline__ Element *place(int row, int col) const {
-        const unsigned pixel = first_pixel + col, of = pixel / pixels;
-        return output + of * image + (size_t)row * pixels + (pixel - of * pixels);
+        unsigned pixel = first_pixel + col;
+        Element *of = output;
+        if (pixels < TILE_N) {
+            const unsigned images = pixel / pixels;
+            pixel -= images * pixels;
+            of += images * image;
+        } else if (pixel >= pixels) {
+            pixel -= pixels;
+            of += image;
+        }
+        return of + (size_t)row * pixels + pixel;
     }
 
     __device__ __forceinline__ void one(int row, int col, float sum) const {
@@ -165,15 +174,16 @@ conv_wmma(const Factor *w, const Factor *x, const Element *bias, Element *output
     left.m = filters - place.row;
     left.k = cells_h * cells_w * group_channels;
     const size_t filter = (size_t)group * filters + place.row;
-    Copy<TILE_M, TILE_K, PITCH_A, 16> copy_a(w + filter * left.k, left.k);
+    Copy<TILE_M, TILE_K, PITCH_A, 16, false> copy_a(w + filter * left.k, left.k);
     CopyWindows copy_b(windows, group * group_channels, place.col);
     SumsOfWarp sums = {};
     sum_products(sums, left.k, copy_a, copy_b, left);
 
     Tile tile;
     tile.image = (size_t)groups * filters * pixels;
-    tile.output = output + first_image * tile.image + filter * pixels;
-    tile.first_pixel = place.col;
+    const unsigned image = place.col / pixels;
+    tile.output = output + (first_image + image) * tile.image + filter * pixels;
+    tile.first_pixel = place.col - image * pixels;
     tile.pixels = pixels;
     tile.end.alpha = 1.0f;
     tile.end.beta = 0.0f;

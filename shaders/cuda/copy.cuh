@@ -1,6 +1,7 @@
 // Tiles of a matrix on their way to shared memory, as they are stored: LINES lines of LENGTH elements, PITCH elements
 // apart there, in pieces of UNIT bytes. Pieces of 4 bytes and more are copied asynchronously where the device can
-// (sm_80 and later); smaller ones, and all before that, go through registers. What lies outside becomes 0.
+// (sm_80 and later); smaller ones, and all before that, go through registers. What lies outside becomes 0; with PARTIAL a
+// piece may lie outside in part.
 // Needs THREADS, and the type Factor of the elements.
 #pragma once
 
@@ -10,19 +11,24 @@
 #define HAS_ASYNC 0
 #endif
 
-// Copies UNIT bytes.
-template <int UNIT> __device__ __forceinline__ void copy_async(unsigned to, const void *from) {
+// Copies UNIT bytes, or sets them to 0 where they are not there.
+template <int UNIT> __device__ __forceinline__ void copy_async(unsigned to, const void *from, bool there) {
 #if HAS_ASYNC
     if (UNIT == 16) {
-        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+        asm volatile("{ .reg .pred outside; setp.eq.u32 outside, %2, 0;"
+                     " cp.async.cg.shared.global.L2::128B [%0], [%1], 16, outside; }" ::"r"(to), "l"(from), "r"((unsigned)there)
+                     : "memory");
     } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(UNIT < 4 ? 4 : UNIT) : "memory");
+        asm volatile("{ .reg .pred outside; setp.eq.u32 outside, %2, 0;"
+                     " cp.async.ca.shared.global [%0], [%1], %3, outside; }" ::"r"(to), "l"(from), "r"((unsigned)there),
+                     "n"(UNIT < 4 ? 4 : UNIT)
+                     : "memory");
     }
 #endif
 }
 
-// Copies `bytes` of UNIT bytes, and sets the rest to 0: with several instructions more.
-template <int UNIT> __device__ __forceinline__ void copy_async(unsigned to, const void *from, int bytes) {
+// Copies `bytes` of UNIT bytes, and sets the rest to 0: takes several instructions more.
+template <int UNIT> __device__ __forceinline__ void copy_part_async(unsigned to, const void *from, int bytes) {
 #if HAS_ASYNC
     if (UNIT == 16) {
         asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
@@ -70,7 +76,7 @@ template <int UNIT> __device__ __forceinline__ uint4 gather(const Factor *from, 
     return piece.all;
 }
 
-template <int LINES, int LENGTH, int PITCH, int UNIT> struct Copy {
+template <int LINES, int LENGTH, int PITCH, int UNIT, bool PARTIAL> struct Copy {
     static constexpr bool ASYNC = HAS_ASYNC && UNIT >= 4;
     static constexpr int ELEMENTS = (ASYNC ? UNIT : 16) / sizeof(Factor);
     static constexpr int PIECES = LENGTH / ELEMENTS;
@@ -97,28 +103,21 @@ template <int LINES, int LENGTH, int PITCH, int UNIT> struct Copy {
 
     // Begins to copy a tile of which `lines` lines and `length` elements of each are there.
     __device__ __forceinline__ void begin(unsigned to, int lines, int length) {
-        if (lines >= LINES && length >= LENGTH) {
-            begin_part<true>(to, lines, ELEMENTS);
-        } else {
-            begin_part<false>(to, lines, min(max(length - column, 0), ELEMENTS));
-        }
-    }
-
-    // Of which all, or `lines` lines and `count` elements of each piece are there.
-    template <bool WHOLE> __device__ __forceinline__ void begin_part(unsigned to, int lines, int count) {
+        const int count = min(max(length - column, 0), ELEMENTS);
         const Factor *next = from;
         const unsigned at = to + (line * PITCH + column) * (int)sizeof(Factor);
+        // No branch: copies go in between the products of the blocks before.
 #pragma unroll
         for (int i = 0; i < ROUNDS; i++) {
             const unsigned place = at + i * STEP * PITCH * (int)sizeof(Factor);
-            const int there = WHOLE ? ELEMENTS : line + i * STEP < lines ? count : 0;
+            const bool there = line + i * STEP < lines;
             if (LINES % STEP == 0 || line + i * STEP < LINES) {
                 if (!ASYNC) {
-                    held[i] = gather<UNIT>(next, there);
-                } else if (WHOLE) {
-                    copy_async<UNIT>(place, next);
+                    held[i] = gather<UNIT>(next, there ? count : 0);
+                } else if (PARTIAL) {
+                    copy_part_async<UNIT>(place, next, there ? count * (int)sizeof(Factor) : 0);
                 } else {
-                    copy_async<UNIT>(place, next, there * (int)sizeof(Factor));
+                    copy_async<UNIT>(place, next, there && length > column);
                 }
             }
             next += STEP * ld;

@@ -1,7 +1,8 @@
 // C = activation(alpha op(A) op(B) + beta C + bias) on tensor cores, by WMMA (sm_75 for f16, sm_80 for bf16 and tf32).
 // Tiles in several stages of shared memory, copied asynchronously while others are multiplied, as in CUTLASS
 // (Thakkar et al. 2023). One block of threads computes a tile of one product of the batch.
-// UNIT_A and UNIT_B are the bytes of a piece that addresses of lines are multiples of: 16 is the fastest.
+// UNIT_A and UNIT_B are the bytes of a piece that addresses of lines are multiples of: 16 is the fastest. With PARTIAL_A and
+// PARTIAL_B lines end within a piece.
 #include "cuda/product.cuh"
 #include "cuda/epilogue.cuh"
 
@@ -49,8 +50,8 @@ gemm_wmma(const Factor *a, const Factor *b, const Element *bias, Element *c, uns
     left.k = k;
     left.step_a = TRANS_A ? TILE_K * lda : TILE_K;
     left.step_b = TRANS_B ? TILE_K : TILE_K * ldb;
-    Copy<LINES_A, LENGTH_A, PITCH_A, UNIT_A> copy_a(a + product * stride_a + (TRANS_A ? row : row * lda), lda);
-    Copy<LINES_B, LENGTH_B, PITCH_B, UNIT_B> copy_b(b + product * stride_b + (TRANS_B ? col * ldb : col), ldb);
+    Copy<LINES_A, LENGTH_A, PITCH_A, UNIT_A, PARTIAL_A> copy_a(a + product * stride_a + (TRANS_A ? row : row * lda), lda);
+    Copy<LINES_B, LENGTH_B, PITCH_B, UNIT_B, PARTIAL_B> copy_b(b + product * stride_b + (TRANS_B ? col * ldb : col), ldb);
     SumsOfWarp sums = {};
     sum_products(sums, k, copy_a, copy_b, left);
 

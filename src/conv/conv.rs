@@ -35,6 +35,12 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// channel a group. `auto` (the default) takes `depthwise` where it fits, `winograd` from 32 channels on (16 on
 /// processors), `tiled` for large windows of few filters, `direct` for fewer than 4 filters, and else `implicit`.
 ///
+/// # On CUDA
+/// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Elements of 16
+/// bits are multiplied by tensor cores, those of f32 with a [`precision`](Self::precision); these and bf16 need sm_80.
+/// Variants `fma`, `wmma` and `mma`: an implicit matrix product of packed x and weights, for which they take scratch of their
+/// sizes, each group's channels filled up to 16 bytes, x in pieces of 2^29 elements.
+///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): groups that do not divide C and M, a window larger than the padded image, a stride or dilation of 0, no images, no channels;
 /// [`Unsupported`](crate::ErrorKind::Unsupported): a variant that does not fit the shape, a precision but
@@ -44,7 +50,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// # Algorithm
 /// `shaders/conv/conv_direct.wgsl`; `conv_im2col.wgsl` (Chellapilla, Puri and Simard, 2006);
 /// `conv_product_windows.wgsl` within the text of `src/dense/gemm/register.rs` (as in cuDNN, Chetlur and others, 2014);
-/// `src/conv/tiled.rs`; `conv_winograd_*.wgsl` (Lavin and Gray, 2016, F(4 x 4, 3 x 3)); `src/conv/depthwise.rs`.
+/// on CUDA `conv_pack.cu` and `conv_wmma.cu`; `src/conv/tiled.rs`; `conv_winograd_*.wgsl` (Lavin and Gray, 2016, F(4 x 4, 3 x 3)); `src/conv/depthwise.rs`.
 ///
 /// # Example
 /// ```

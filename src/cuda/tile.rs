@@ -1,7 +1,7 @@
 //! The tile engine of products on tensor cores (`shaders/cuda/product.cuh`) as seen from here: what it can be compiled
 //! for, what it takes, and which tile suits.
 
-use super::{Arch, CudaKernel, CudaProfile};
+use super::{Arch, CudaKernel, CudaProfile, CudaVariant};
 use crate::dense::{Activation, Precision};
 use crate::element::DType;
 use crate::error::{Result, err};
@@ -15,6 +15,8 @@ pub(super) enum Factor {
     Tf32,
     /// f32, each as two of tf32.
     Split,
+    /// f32 as they are, by fused multiply-adds.
+    Single,
 }
 
 impl Factor {
@@ -31,12 +33,7 @@ impl Factor {
             (DType::Bf16, _) => Ok(Factor::Bf16),
             (_, Precision::Tensor) => Ok(Factor::Tf32),
             (_, Precision::Split) => Ok(Factor::Split),
-            (_, Precision::Strict) => Err(err!(
-                Unsupported,
-                "{name}: on CUDA products of f32 are for tensor cores, which {} leaves out; take Precision::Split, which is \
-                 about as exact, or Precision::Tensor, which rounds factors to tf32",
-                precision.name()
-            )),
+            (_, Precision::Strict) => Ok(Factor::Single),
         }
     }
 
@@ -47,24 +44,25 @@ impl Factor {
         }
         Err(err!(
             Unsupported,
-            "{name}: tensor cores multiply {} from sm_80 on; {} is sm_{}{}; convert the factors to f16",
+            "{name}: tensor cores multiply {} from sm_80 on; {} is sm_{}{}; {}",
             if self == Factor::Bf16 { "bf16" } else { "tf32" },
             profile.name,
             profile.compute.0,
-            profile.compute.1
+            profile.compute.1,
+            if self == Factor::Bf16 { "convert the factors to f16" } else { "take Precision::Strict" }
         ))
     }
 
     pub(super) fn size(self) -> usize {
         match self {
             Factor::F16 | Factor::Bf16 => 2,
-            Factor::Tf32 | Factor::Split => 4,
+            Factor::Tf32 | Factor::Split | Factor::Single => 4,
         }
     }
 
     /// The least device that multiplies it.
     pub(super) fn arch(self) -> Arch {
-        if self == Factor::F16 { Arch::Sm75 } else { Arch::Sm80 }
+        if matches!(self, Factor::F16 | Factor::Single) { Arch::Sm75 } else { Arch::Sm80 }
     }
 
     fn define(self, kernel: CudaKernel) -> CudaKernel {
@@ -73,17 +71,26 @@ impl Factor {
             Factor::Bf16 => kernel.define("FACTOR_BF16", 1),
             Factor::Tf32 => kernel.define("FACTOR_TF32", 1),
             Factor::Split => kernel.define("FACTOR_TF32", 1).define("SPLIT", 1),
+            Factor::Single => kernel.define("FACTOR_F32", 1),
         }
     }
 
     /// Steps of k of a block.
     fn block_k(self) -> u32 {
-        if self.size() == 2 { 16 } else { 8 }
+        match self {
+            Factor::F16 | Factor::Bf16 => 16,
+            Factor::Tf32 | Factor::Split => 8,
+            Factor::Single => 2,
+        }
     }
 
     /// Elements behind a line in shared memory; `along_k` if its elements follow each other along k.
     fn pad(self, along_k: bool) -> u32 {
-        if self.size() == 2 || !along_k { 8 } else { 4 }
+        match self {
+            Factor::F16 | Factor::Bf16 => 8,
+            Factor::Tf32 | Factor::Split if !along_k => 8,
+            Factor::Tf32 | Factor::Split | Factor::Single => 4,
+        }
     }
 }
 
@@ -100,11 +107,13 @@ pub(super) struct Tiling {
     pub(super) resident: u32,
 }
 
-/// How the elements of a factor lie: in lines along k or across it, of which pieces of `unit` bytes are aligned.
+/// How the elements of a factor lie: in lines along k or across it, of which pieces of `unit` bytes are aligned, and
+/// whether lines end within a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lines {
     pub(super) along_k: bool,
     pub(super) unit: u32,
+    pub(super) partial: bool,
 }
 
 impl Tiling {
@@ -193,6 +202,8 @@ impl Tiling {
             .define("TRANS_B", u32::from(b.along_k))
             .define("UNIT_A", a.unit)
             .define("UNIT_B", b.unit)
+            .define("PARTIAL_A", u32::from(a.partial))
+            .define("PARTIAL_B", u32::from(b.partial))
     }
 
     /// `128 x 128 x 32 by 4 warps`.
@@ -285,12 +296,19 @@ const SPLIT: &[Row] = &[
     row([32, 32, 32], [1, 2], 2, 4, [15.0, 0.3], "not measured"),
 ];
 
+const STRICT: &[Row] = &[
+    row([128, 128, 16], [2, 2], 4, 2, [40.0, 0.8], "not measured"),
+    row([64, 64, 16], [2, 2], 4, 3, [30.0, 0.6], "not measured"),
+    row([32, 32, 16], [1, 2], 4, 4, [15.0, 0.4], "not measured"),
+];
+
 fn rows(factor: Factor, profile: &CudaProfile) -> &'static [Row] {
     match factor {
         _ if !profile.runs(Arch::Sm80) => TURING,
         Factor::F16 | Factor::Bf16 => HALVES,
         Factor::Tf32 => SINGLES,
         Factor::Split => SPLIT,
+        Factor::Single => STRICT,
     }
 }
 
@@ -325,4 +343,51 @@ pub(super) fn suits(
         .min_by(|x, y| time(x).total_cmp(&time(y)))
         .copied()
         .ok_or_else(|| err!(Unsupported, "no tile on tensor cores fits {}", profile.name))
+}
+
+/// The variants of a product on this engine, which take part in those of an op.
+pub(super) const FMA: CudaVariant = CudaVariant {
+    name: "fma",
+    about: "f32 as they are by fused multiply-adds; tiles in several stages of shared memory, copied asynchronously",
+    arch: Arch::Sm75,
+};
+pub(super) const WMMA: CudaVariant = CudaVariant {
+    name: "wmma",
+    about: "the same on tensor cores, blocks of 16 x 16 by WMMA",
+    arch: Arch::Sm75,
+};
+pub(super) const MMA: CudaVariant = CudaVariant {
+    name: "mma",
+    about: "the same by the matrix instructions that WMMA is made of from sm_80 on, with ldmatrix",
+    arch: Arch::Sm80,
+};
+
+/// Which of them suits, and why.
+pub(super) fn policy(factor: Factor, profile: &CudaProfile) -> (&'static str, String) {
+    if factor == Factor::Single {
+        ("fma", "tensor cores are not for f32 as they are".into())
+    } else if profile.runs(Arch::Sm80) {
+        ("mma", "its instructions are at least as fast as those of WMMA".into())
+    } else {
+        ("wmma", "the matrix instructions that all tensor cores have".into())
+    }
+}
+
+/// The kernel for a variant, before what it is specialised by; refused where the variant does not multiply such factors.
+pub(super) fn kernel(
+    name: &str,
+    variant: &str,
+    factor: Factor,
+    source: &'static str,
+    entry: &'static str,
+) -> Result<CudaKernel> {
+    if (variant == "fma") != (factor == Factor::Single) {
+        return Err(err!(
+            InvalidArgument,
+            "{name}: `fma` is for f32 with Precision::Strict, the other variants for all else, and this is `{variant}` for \
+             {factor:?}; take `auto`"
+        ));
+    }
+    let kernel = CudaKernel::new(source, entry, factor.arch());
+    Ok(if variant == "mma" { CudaKernel { arch: Arch::Sm80, ..kernel }.define("MMA", 1) } else { kernel })
 }

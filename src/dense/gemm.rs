@@ -63,6 +63,14 @@ use half::f16;
 /// [`thread_tile`](Self::thread_tile), [`slices`](Self::slices) and [`unrolled`](Self::unrolled) set what a
 /// variant leaves open.
 ///
+/// # On CUDA
+/// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Factors of 16
+/// bits are multiplied by tensor cores, those of f32 with [`Precision::Tensor`] or [`Precision::Split`]; these and bf16 need
+/// sm_80. Extents go up to 2^31 - 1024. No scratch. A leading dimension or stride that is no multiple of 16 bytes makes
+/// copies slower, most of all one of an odd number of 2-byte elements. Variants: `fma`, `wmma` and `mma`, whose
+/// [`tile`](Self::tile) is that of a block of threads and whose [`thread_tile`](Self::thread_tile) that of a warp, in
+/// multiples of 16.
+///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length, a tile
 /// or thread tile that the variant does not have, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above 2^32 - 1
@@ -78,7 +86,7 @@ use half::f16;
 /// `src/dense/gemm/register.rs` writes the register-tiled kernels, in the way of Nath, Tomov and Dongarra, *An
 /// improved MAGMA GEMM for Fermi GPUs*, 2010; `gemm_slabs.wgsl` adds up slices of k. `src/dense/gemm/coop.rs` writes
 /// those on cooperative matrices, for which `gemm_pack.wgsl` copies factors and `gemm_scales.wgsl` finds powers of two;
-/// the split is that of Ootomo and Yokota, 2022.
+/// the split is that of Ootomo and Yokota, 2022. On CUDA `shaders/dense/gemm_wmma.cu`.
 ///
 /// # Example
 /// ```

@@ -48,6 +48,9 @@ use half::f16;
 /// `register` (tiles of C, those of a product after those of the one before). `auto`, the default, chooses
 /// by shape and device.
 ///
+/// # On CUDA
+/// As [`Gemm`].
+///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length, a stride with which
 /// matrices of `c` would overlap; a shape that the variant does not take; an unknown

@@ -1,4 +1,4 @@
-//! Convolution layers on tensor cores against the reference.
+//! Convolution layers on CUDA against the reference.
 
 use crate::support::cuda::cuda;
 use crate::support::{Random, assert_close, numbers};
@@ -63,12 +63,14 @@ fn layers_match_reference() {
         (2 * 130 * 8 * 8, Conv::new([2, 130, 8, 8], 33, [1, 1]), Activation::Tanh),
         (6 * 12 * 12, Conv::new([1, 6, 12, 12], 6, [3, 3]).groups(6).pad([1, 1]), Activation::Sigmoid),
     ];
-    let variants = Conv::cuda_variants().iter().filter(|v| cuda().is_some_and(|c| c.profile().runs(v.arch)));
+    let run = |arch| cuda().is_some_and(|cuda| cuda.profile().runs(arch));
+    let variants = Conv::cuda_variants().iter().filter(|v| run(v.arch));
     for (v, variant) in variants.enumerate() {
         for (i, (x, layer, activation)) in layers.iter().enumerate() {
             let op = layer.clone().activation(*activation).variant(variant.name);
             let biased = (i + v) % 2 == 0;
             match (i + v) % 4 {
+                _ if variant.name == "fma" => check::<f32>(&op, *x, biased, 0.0, 0.0),
                 0 => check::<f16>(&op, *x, biased, 0.0, 2f64.powi(-10)),
                 1 => check::<bf16>(&op, *x, biased, 0.0, 2f64.powi(-7)),
                 2 => check::<f32>(&op.precision(Precision::Tensor), *x, biased, 2.1 / 2048.0, 0.0),

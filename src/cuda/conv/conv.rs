@@ -1,12 +1,12 @@
-//! The convolution layer on tensor cores: [`Conv`], with a bias or without.
+//! The convolution layer on CUDA: [`Conv`], with a bias or without.
 //!
 //! An implicit matrix product. Planes of x are turned into pixels whose channels lie together, and the weights alike, each
 //! group's channels filled up with zeros to whole pieces of 16 bytes; that takes scratch, and a pass over x and the weights.
-//! f16 and bf16 are multiplied as they are; f32 are rounded to tf32 ([`Precision::Tensor`]) or split into two of it
-//! ([`Precision::Split`]). Sums are f32.
+//! f16 and bf16 are multiplied as they are; tensor cores round f32 to tf32 ([`Precision::Tensor`]) or split them into two of
+//! it ([`Precision::Split`]). Sums are f32.
 
 use crate::conv::{Conv, ConvBias, Layer};
-use crate::cuda::tile::{End, Factor, Lines, suits};
+use crate::cuda::tile::{self, End, Factor, Lines, suits};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
 use crate::dense::{Activation, Precision};
@@ -15,24 +15,13 @@ use crate::error::{Result, err};
 use crate::program::{Access, Cost, In, Operand, Out};
 use half::{bf16, f16};
 
-const VARIANTS: &[CudaVariant] = &[
-    CudaVariant {
-        name: "wmma",
-        about: "an implicit matrix product by WMMA, whose windows are gathered while they are staged",
-        arch: Arch::Sm75,
-    },
-    CudaVariant {
-        name: "mma",
-        about: "the same by the matrix instructions that WMMA is made of from sm_80 on, with ldmatrix",
-        arch: Arch::Sm80,
-    },
-];
+const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA];
 
 /// Elements of packed x at a time: a kernel counts them in 31 bits, and scratch stays bounded.
 const MOST_PACKED: usize = 1 << 29;
 
 /// Elements of a side of what a block of `conv_pack` turns.
-const PACK_SIDE: u64 = 32;
+const PACK_SIDE: u64 = 64;
 
 impl Conv {
     /// Every way to run it on CUDA.
@@ -54,10 +43,13 @@ impl Planes {
     fn pack(
         &self,
         program: &mut CudaProgram,
-        kernel: usize,
+        size: usize,
         padded: usize,
         (from, skip, to): (usize, usize, usize),
     ) {
+        let kernel = CudaKernel::new("conv/conv_pack", "conv_pack", Arch::Sm75).define("BYTES", size);
+        let pairs = self.pixels.is_multiple_of(2);
+        let kernel = program.kernel(kernel.define("PAIRS", u32::from(pairs)));
         let across = (self.pixels as u64).div_ceil(PACK_SIDE);
         let blocks = across * (padded as u64).div_ceil(PACK_SIDE) * (self.images * self.groups) as u64;
         let most = i32::MAX as u64;
@@ -77,13 +69,7 @@ fn lower(op: &Conv, dtype: DType, biased: bool, profile: &CudaProfile) -> Result
     let [x, w, output] = layer.lengths()?;
     let factor = Factor::of(layer.op, dtype, op.precision)?;
     factor.check(layer.op, profile)?;
-    let (variant, why) = choose(layer.op, &op.variant, VARIANTS, profile, || {
-        if profile.runs(Arch::Sm80) {
-            ("mma", "its instructions are at least as fast as those of WMMA".into())
-        } else {
-            ("wmma", "the matrix instructions that all tensor cores have".into())
-        }
-    })?;
+    let (variant, why) = choose(layer.op, &op.variant, VARIANTS, profile, || tile::policy(factor, profile))?;
     let mut program = CudaProgram::new(layer.op, variant.name, why);
     let operand = |name, len, access| Operand { name, dtype, len, access };
     program.operands = vec![operand("x", x, Access::Read), operand("w", w, Access::Read)];
@@ -132,14 +118,12 @@ impl Job<'_> {
         }
         let piece = (MOST_PACKED / image).min(most / pixels).clamp(1, self.images);
 
-        let pack = CudaKernel::new("conv/conv_pack", "conv_pack", Arch::Sm75).define("BYTES", size);
-        let pack = program.kernel(pack);
         let [packed_w, packed_x] = [filters * groups * cells, piece * image]
             .map(|elements| program.scratch((elements * size) as u64));
         let weights = Planes { images: filters * groups, groups: 1, channels: of_group, pixels: r * s };
-        weights.pack(program, pack, padded, (1, 0, packed_w));
+        weights.pack(program, size, padded, (1, 0, packed_w));
 
-        let lines = Lines { along_k: true, unit: 16 };
+        let lines = Lines { along_k: true, unit: 16, partial: false };
         let row = suits(self.factor, lines, lines, [filters, piece * pixels, groups], profile)?;
         let tiling = row.tiling;
         program.why = format!(
@@ -149,11 +133,7 @@ impl Job<'_> {
             row.measured,
             program.scratch_bytes()
         );
-        let mut kernel = CudaKernel::new("conv/conv_wmma", "conv_wmma", self.factor.arch());
-        if program.variant == "mma" {
-            kernel.arch = Arch::Sm80;
-            kernel = kernel.define("MMA", 1);
-        }
+        let kernel = tile::kernel(op, program.variant, self.factor, "conv/conv_wmma", "conv_wmma")?;
         let end = End {
             result: program.operands[0].dtype,
             bias: if self.biased { 2 } else { 0 },
@@ -164,7 +144,7 @@ impl Job<'_> {
         for first_image in (0..self.images).step_by(piece) {
             let images = piece.min(self.images - first_image);
             let planes = Planes { images, groups, channels: of_group, pixels: h * w };
-            planes.pack(program, pack, padded, (0, first_image * channels * h * w, packed_x));
+            planes.pack(program, size, padded, (0, first_image * channels * h * w, packed_x));
             let numbers =
                 [first_image, images, groups, filters, padded, h, w, self.out[0], self.out[1], r, s];
             let [top, left, ..] = self.layer.pads;
@@ -210,8 +190,8 @@ op!(f32, f16, bf16);
 /// Programs that together reach every kernel in every form that the device has.
 pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
     let small = Conv::new([2, 20, 5, 6], 24, [3, 3]).pad([1, 1]);
-    let mut programs = Vec::new();
-    for variant in VARIANTS.iter().filter(|v| profile.runs(v.arch)) {
+    let mut programs = vec![lower(&small, DType::F32, false, profile)?];
+    for variant in [tile::WMMA, tile::MMA].iter().filter(|v| profile.runs(v.arch)) {
         let of = |activation| small.clone().activation(activation).variant(variant.name);
         programs.push(lower(&of(Activation::Relu), DType::F16, true, profile)?);
         if profile.runs(Arch::Sm80) {
@@ -256,12 +236,13 @@ mod tests {
     #[test]
     fn what_a_card_cannot_convolve_is_refused_with_the_remedy() {
         let op = Conv::new([1, 8, 8, 8], 8, [3, 3]);
-        let e = CudaOp::<f32>::lower(&op, &CudaProfile::h100()).unwrap_err();
-        assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("Precision::Tensor"), "{e}");
+        let named = op.clone().variant("mma");
+        let e = CudaOp::<f32>::lower(&named, &CudaProfile::h100()).unwrap_err();
+        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("take `auto`"), "{e}");
         let e = CudaOp::<bf16>::lower(&op, &CudaProfile::sm(75)).unwrap_err();
         assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("sm_75"), "{e}");
         let e = CudaOp::<f16>::lower(&op.clone().variant("winograd"), &CudaProfile::h100()).unwrap_err();
-        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("auto, wmma"), "{e}");
+        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("auto, fma, wmma"), "{e}");
         let wide = Conv::new([1, 8, 1 << 14, 1 << 14], 8, [3, 3]);
         let e = CudaOp::<f16>::lower(&wide, &CudaProfile::h100()).unwrap_err();
         assert!(e.kind() == ErrorKind::TooLarge && e.to_string().contains("cells of an image"), "{e}");

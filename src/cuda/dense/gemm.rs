@@ -1,13 +1,13 @@
-//! The matrix product on tensor cores: [`Gemm`], [`GemmBatched`], with a bias or without, widened or not.
+//! The matrix product on CUDA: [`Gemm`], [`GemmBatched`], with a bias or without, widened or not.
 //!
-//! Factors are f16 or bf16, or f32 that are rounded to tf32 ([`Precision::Tensor`]) or split into two of it
+//! Factors are f16, bf16 or f32, which tensor cores round to tf32 ([`Precision::Tensor`]) or split into two of it
 //! ([`Precision::Split`]); sums are f32. Extents, leading dimensions, strides, transposes, bias and activation are those of
 //! the descriptors. Where a leading dimension or a stride is no multiple of 16 bytes, pieces of 8 or 4 bytes or single
 //! elements are copied instead, which is slower.
 
-use crate::cuda::tile::{End, Factor, Lines, Tiling, suits};
+use crate::cuda::tile::{self, End, Factor, Lines, Tiling, suits};
 use crate::cuda::variant::choose;
-use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
+use crate::cuda::{Arch, Arg, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
 use crate::dense::{
     Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Place, Precision, Types, Widened,
 };
@@ -17,18 +17,7 @@ use crate::program::{Access, Cost, In, InOut, Operand};
 use crate::shape::elements;
 use half::{bf16, f16};
 
-const VARIANTS: &[CudaVariant] = &[
-    CudaVariant {
-        name: "wmma",
-        about: "blocks of 16 x 16 by WMMA; tiles in several stages of shared memory, copied asynchronously",
-        arch: Arch::Sm75,
-    },
-    CudaVariant {
-        name: "mma",
-        about: "the same by the matrix instructions that WMMA is made of from sm_80 on, with ldmatrix",
-        arch: Arch::Sm80,
-    },
-];
+const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA];
 
 impl Gemm {
     /// Every way to run it on CUDA, alone or in a batch.
@@ -61,7 +50,8 @@ impl Products<'_> {
             (at.ld * size).is_multiple_of(*unit) && (self.batch < 2 || (stride * size).is_multiple_of(*unit))
         };
         let unit = [16, 8, 4].into_iter().find(aligned).unwrap_or(size);
-        Lines { along_k, unit: unit as u32 }
+        let partial = !(at.cols * size).is_multiple_of(unit);
+        Lines { along_k, unit: unit as u32, partial }
     }
 
     fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
@@ -80,12 +70,13 @@ impl Products<'_> {
         let operands = self.operands()?;
         let factor = Factor::of(name, self.types.factors, self.one.precision)?;
         factor.check(name, profile)?;
-        let (variant, mut why) = choose(self.op, self.variant, VARIANTS, profile, || self.policy(profile))?;
+        let (variant, mut why) =
+            choose(self.op, self.variant, VARIANTS, profile, || tile::policy(factor, profile))?;
         let product = k > 0 && self.one.alpha != 0.0;
         match factor {
             Factor::Tf32 => why += "; A and B are rounded to tf32",
             Factor::Split => why += "; each element of A and B is split into two of tf32",
-            Factor::F16 | Factor::Bf16 => {}
+            Factor::F16 | Factor::Bf16 | Factor::Single => {}
         }
         if !product {
             let zero = if k == 0 { "k" } else { "alpha" };
@@ -98,15 +89,6 @@ impl Products<'_> {
             self.tiles(&mut program, factor, product, profile)?;
         }
         Ok(program)
-    }
-
-    /// Which variant, and why.
-    fn policy(&self, profile: &CudaProfile) -> (&'static str, String) {
-        if profile.runs(Arch::Sm80) {
-            ("mma", "its instructions are at least as fast as those of WMMA".into())
-        } else {
-            ("wmma", "the matrix instructions that all tensor cores have".into())
-        }
     }
 
     fn operands(&self) -> Result<Vec<Operand>> {
@@ -171,12 +153,7 @@ impl Products<'_> {
                 program.why = format!("{}; {what} is copied in pieces of {unit} bytes", program.why);
             }
         }
-        let arch = factor.arch();
-        let mut kernel = CudaKernel::new("dense/gemm_wmma", "gemm_wmma", arch);
-        if program.variant == "mma" {
-            kernel.arch = Arch::Sm80;
-            kernel = kernel.define("MMA", 1);
-        }
+        let kernel = tile::kernel(&self.name, program.variant, factor, "dense/gemm_wmma", "gemm_wmma")?;
         let bias = match (self.bias, one.row_bias) {
             (false, _) => 0,
             (true, false) => 1,
@@ -301,24 +278,23 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
         types.push((Types::all(DType::F32), Precision::Split));
     }
     let mut programs = Vec::new();
-    for variant in VARIANTS.iter().filter(|v| profile.runs(v.arch)) {
-        for (i, (types, precision)) in types.iter().enumerate() {
-            let new = |side: usize| Gemm::new(side, side, 64).variant(variant.name).precision(*precision);
-            for j in [i, i + 3] {
-                let gemm = new(32).trans_a(j % 2 == 1).trans_b(j % 4 > 1).beta((j % 3) as f32);
-                let gemm = gemm.activation(Activation::ALL[j % 5]).lda(64 + [0, 4, 2, 1][i % 4]);
-                let biased = if j % 2 == 0 { gemm.with_bias() } else { gemm.with_row_bias() };
-                let gemm = biased.gemm();
-                programs.push(lower_one(gemm, *types, j % 3 > 0, profile)?);
-            }
+    let mut add = |variant: &str, i: usize, types: Types, precision: Precision| {
+        for j in [i, i + 3] {
+            let gemm = Gemm::new(32, 32, 64 - j % 2).variant(variant).precision(precision);
+            let gemm = gemm.trans_a(j % 2 == 1).trans_b(j % 4 > 1).beta((j % 3) as f32);
+            let gemm = gemm.activation(Activation::ALL[j % 5]).lda(64 + [0, 4, 2, 1][i % 4]);
+            let biased = if j % 2 == 0 { gemm.with_bias() } else { gemm.with_row_bias() };
+            programs.push(lower_one(biased.gemm(), types, j % 3 > 0, profile)?);
         }
-        programs.push(lower_one(
-            &Gemm::new(4096, 4096, 4096).variant(variant.name),
-            Types::MIXED,
-            false,
-            profile,
-        )?);
+        Ok::<_, crate::Error>(())
+    };
+    for variant in [tile::WMMA, tile::MMA].iter().filter(|v| profile.runs(v.arch)) {
+        for (i, (types, precision)) in types.iter().enumerate() {
+            add(variant.name, i, *types, *precision)?;
+        }
     }
+    add("fma", 0, Types::all(DType::F32), Precision::Strict)?;
+    programs.push(lower_one(&Gemm::new(4096, 4096, 4096), Types::MIXED, false, profile)?);
     Ok(programs)
 }
 
@@ -372,6 +348,10 @@ mod tests {
         let batch = GemmBatched::new(3, 8, 8, 64).strides(512 + 4, 512, 64);
         let program = CudaOp::<bf16>::lower(&batch, &h100).unwrap();
         assert_eq!(defined(&program, "UNIT_A").unwrap(), "8");
+        for (k, partial) in [(61, "1"), (56, "0")] {
+            let program = CudaOp::<f16>::lower(&Gemm::new(50, 50, k).lda(64), &h100).unwrap();
+            assert_eq!(defined(&program, "PARTIAL_A").unwrap(), partial);
+        }
         let single = Gemm::new(50, 50, 61).precision(Precision::Tensor);
         let program = CudaOp::<f32>::lower(&single, &h100).unwrap();
         assert_eq!(defined(&program, "UNIT_A").unwrap(), "4");
@@ -396,14 +376,19 @@ mod tests {
     fn what_a_card_cannot_multiply_is_refused_with_the_remedy() {
         let (t4, h100) = (CudaProfile::sm(75), CudaProfile::h100());
         let gemm = Gemm::new(64, 64, 64);
-        let (kind, text) = refusal::<f32>(&gemm, &h100);
-        assert!(kind == ErrorKind::Unsupported && text.contains("Precision::Tensor"), "{text}");
+        for (variant, precision) in [("mma", Precision::Strict), ("fma", Precision::Tensor)] {
+            let (kind, text) = refusal::<f32>(&gemm.clone().variant(variant).precision(precision), &h100);
+            assert!(kind == ErrorKind::InvalidArgument && text.contains("take `auto`"), "{text}");
+        }
+        let (kind, text) = refusal::<f32>(&gemm.clone().precision(Precision::Tensor), &t4);
+        assert!(kind == ErrorKind::Unsupported && text.contains("Precision::Strict"), "{text}");
+        assert!(CudaOp::<f32>::lower(&gemm, &t4).is_ok_and(|program| program.variant == "fma"));
         let (kind, text) = refusal::<bf16>(&gemm, &t4);
         assert!(kind == ErrorKind::Unsupported && text.contains("sm_75"), "{text}");
         let (kind, text) = refusal::<f16>(&gemm.clone().precision(Precision::Split), &h100);
         assert!(kind == ErrorKind::InvalidArgument && text.contains("take Precision::Tensor"), "{text}");
         let (kind, text) = refusal::<f16>(&gemm.clone().variant("tiled"), &h100);
-        assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, wmma"), "{text}");
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, fma, wmma"), "{text}");
         let (kind, text) = refusal::<f16>(&gemm.clone().variant("mma"), &t4);
         assert!(kind == ErrorKind::Unsupported && text.contains("Sm80"), "{text}");
         let (kind, text) = refusal::<f16>(&gemm.clone().lda(63), &h100);
