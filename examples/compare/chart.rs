@@ -165,10 +165,7 @@ fn write<D: DrawingBackend>(
 }
 
 /// A mark of the colour and form of the `place`th line.
-fn mark<'a, C: 'a, D: DrawingBackend + 'a>(place: usize, at: C) -> DynElement<'a, D, C>
-where
-    C: Clone,
-{
+fn mark<'a, C: Clone + 'a, D: DrawingBackend + 'a>(place: usize, at: C) -> DynElement<'a, D, C> {
     let ink = colour(place).filled();
     let here = EmptyElement::at(at);
     match place % 4 {
@@ -227,8 +224,8 @@ impl Picture for Bars {
             if logarithmic { "on a logarithmic scale, with rules at powers of ten" } else { "from zero" };
         write(area, &format!("{}, {scale}", self.about), (14, 50)).map_err(|e| said(&e))?;
         let (top, bottom) = (70, 70 + self.bars.len() as i32 * BAR);
-        let rules = if logarithmic { low.ceil() as i32..=high.floor() as i32 } else { 0..=-1 };
-        for tick in rules.map(|power| 10f64.powi(power)) {
+        let powers = low.ceil() as i32..=high.floor() as i32;
+        for tick in powers.filter(|_| logarithmic).map(|power| 10f64.powi(power)) {
             let x = NAMES + length(tick);
             let rule = PathElement::new([(x, top), (x, bottom)], BLACK.mix(0.15));
             area.draw(&rule).map_err(|e| said(&e))?;

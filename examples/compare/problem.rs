@@ -103,6 +103,8 @@ impl<T: Element, F: FnMut(&mut Vec<T>) -> Result<()>> Routine for Repeated<T, F>
 /// Makes a routine when it is its turn, so that its output takes no memory before.
 type Make = Box<dyn Fn() -> Box<dyn Routine>>;
 
+type Verdict = Box<dyn Fn(&[u8]) -> Result<Check>>;
+
 type OnWgpu = Box<dyn Fn(&Gpu) -> Result<Executable>>;
 
 #[cfg(feature = "cuda")]
@@ -126,7 +128,7 @@ pub(crate) struct Problem {
     pub(crate) vendor: Option<Product>,
     pub(crate) routines: Vec<(Processor, Make)>,
     /// Holds the bytes of a result against the reference.
-    pub(crate) check: Box<dyn Fn(&[u8]) -> Result<Check>>,
+    pub(crate) check: Verdict,
 }
 
 impl Problem {
