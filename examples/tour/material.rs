@@ -93,7 +93,7 @@ impl Material {
     pub(crate) fn new(source: &Source, profile: &DeviceProfile) -> Self {
         let (amount, side) = match profile.class {
             DeviceClass::Discrete => (MOST, 4096),
-            DeviceClass::Cpu => (16 << 20, 512),
+            DeviceClass::Cpu => (4 << 20, 256),
             DeviceClass::Integrated | DeviceClass::Virtual | DeviceClass::Unknown => (64 << 20, 1024),
         };
         let length = amount.min(usize::try_from(profile.limits.max_buffer_size).unwrap_or(amount));

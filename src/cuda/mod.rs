@@ -40,11 +40,10 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// None, unless a sample is not what its op takes.
 pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
-    Ok([
-        elementwise::samples(profile)?,
-        primitives::samples(profile)?,
-        dense::samples(profile)?,
-        conv::samples(profile)?,
-    ]
-    .concat())
+    let families = [elementwise::samples, primitives::samples, dense::samples, conv::samples];
+    let mut programs = Vec::new();
+    for family in families {
+        programs.extend(family(profile)?);
+    }
+    Ok(programs)
 }

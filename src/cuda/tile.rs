@@ -155,7 +155,7 @@ impl Tiling {
             let asynchronous = profile.runs(Arch::Sm80) && lines.unit >= 4;
             let piece = if asynchronous { lines.unit } else { 16 } / factor.size() as u32;
             let length = if lines.along_k { k } else { side };
-            if length % piece != 0 || threads % (length / piece) != 0 {
+            if length % piece != 0 || !threads.is_multiple_of(length / piece) {
                 return Some(format!(
                     "{threads} threads do not share lines of {length} elements in pieces of {piece}"
                 ));

@@ -21,7 +21,7 @@ pub(crate) struct Device {
 }
 
 /// Every adapter (those that TILEWORK_ADAPTER names, if set), with kernels unchecked and checked, and the
-/// portable floor: WebGPU's default limits and no optional features.
+/// portable floor: WebGPU's default limits and no optional features; only the first of these with TILEWORK_ONE_WAY.
 ///
 /// Empty if there is none, with a line that says so; REQUIRE_GPU=1 makes that a failure.
 pub(crate) fn devices() -> &'static [Device] {
@@ -36,7 +36,8 @@ pub(crate) fn devices() -> &'static [Device] {
         let steady = |p: &DeviceProfile| !wanted.is_empty() || p.backend != "gl";
         let only_gl = !all.iter().any(steady);
         for (index, profile) in all.iter().enumerate().filter(|(_, p)| fits(p) && (only_gl || steady(p))) {
-            let ways: &[(&str, bool, bool)] = if devices.is_empty() {
+            let every_way = devices.is_empty() && std::env::var_os("TILEWORK_ONE_WAY").is_none();
+            let ways: &[(&str, bool, bool)] = if every_way {
                 &[("unchecked", false, false), ("checked", true, false), ("WebGPU defaults", false, true)]
             } else {
                 &[("unchecked", false, false)]

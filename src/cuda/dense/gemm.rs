@@ -279,18 +279,16 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
     }
     let mut programs = Vec::new();
     let mut add = |variant: &str, i: usize, types: Types, precision: Precision| {
-        for j in [i, i + 3] {
-            let gemm = Gemm::new(32, 32, 64 - j % 2).variant(variant).precision(precision);
-            let gemm = gemm.trans_a(j % 2 == 1).trans_b(j % 4 > 1).beta((j % 3) as f32);
-            let gemm = gemm.activation(Activation::ALL[j % 5]).lda(64 + [0, 4, 2, 1][i % 4]);
-            let biased = if j % 2 == 0 { gemm.with_bias() } else { gemm.with_row_bias() };
-            programs.push(lower_one(biased.gemm(), types, j % 3 > 0, profile)?);
-        }
+        let gemm = Gemm::new(32, 32, 64 - i % 2).variant(variant).precision(precision);
+        let gemm = gemm.trans_a(i % 2 == 1).trans_b(i % 4 > 1).beta((i % 3) as f32);
+        let gemm = gemm.activation(Activation::ALL[i % 5]).lda(64 + [0, 4, 2, 1][i % 4]);
+        let biased = if i.is_multiple_of(4) { gemm.with_bias() } else { gemm.with_row_bias() };
+        programs.push(lower_one(biased.gemm(), types, !i.is_multiple_of(3), profile)?);
         Ok::<_, crate::Error>(())
     };
-    for variant in [tile::WMMA, tile::MMA].iter().filter(|v| profile.runs(v.arch)) {
+    for (v, variant) in [tile::WMMA, tile::MMA].iter().enumerate().filter(|(_, v)| profile.runs(v.arch)) {
         for (i, (types, precision)) in types.iter().enumerate() {
-            add(variant.name, i, *types, *precision)?;
+            add(variant.name, i + 3 * v, *types, *precision)?;
         }
     }
     add("fma", 0, Types::all(DType::F32), Precision::Strict)?;
