@@ -13,7 +13,10 @@ use tilework::{AttentionExtras, Element, Result};
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
-    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    support::each(family)
+}
+
+fn family(bench: &mut Bench) -> Result<()> {
     let groups: [(&str, Group); 4] = [
         ("attention", attention),
         ("attention-window", window),
@@ -22,10 +25,9 @@ fn main() -> Result<()> {
     ];
     for (name, group) in groups {
         if bench.wants(name) {
-            group(&mut bench)?;
+            group(bench)?;
         }
     }
-    bench.finish();
     Ok(())
 }
 

@@ -11,7 +11,10 @@ use tilework::{Element, Result};
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
-    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    support::each(family)
+}
+
+fn family(bench: &mut Bench) -> Result<()> {
     let groups: [(&str, Group); 5] = [
         ("conv", conv),
         ("conv1d", conv1d),
@@ -21,10 +24,9 @@ fn main() -> Result<()> {
     ];
     for (name, group) in groups {
         if bench.wants(name) {
-            group(&mut bench)?;
+            group(bench)?;
         }
     }
-    bench.finish();
     Ok(())
 }
 

@@ -2,8 +2,16 @@
 
 mod support;
 
+#[cfg(feature = "cuda")]
+use half::bf16;
 use half::f16;
+#[cfg(feature = "cuda")]
+use support::random_on_cuda;
 use support::{Bench, Case, centred, random};
+#[cfg(feature = "cuda")]
+use tilework::ErrorKind;
+#[cfg(feature = "cuda")]
+use tilework::cuda::{CudaGpu, CudaOp};
 use tilework::prelude::*;
 use tilework::program::{In, InOut, Op};
 use tilework::{DType, Element, Result};
@@ -12,7 +20,10 @@ use tilework::{DType, Element, Result};
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
-    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    support::each(family)
+}
+
+fn family(bench: &mut Bench) -> Result<()> {
     let groups: [(&str, Group); 9] = [
         ("gemm", gemm),
         ("gemm-tiles", gemm_tiles),
@@ -26,10 +37,9 @@ fn main() -> Result<()> {
     ];
     for (name, group) in groups {
         if bench.wants(name) {
-            group(&mut bench)?;
+            group(bench)?;
         }
     }
-    bench.finish();
     Ok(())
 }
 
@@ -113,6 +123,48 @@ fn gemm(bench: &mut Bench) -> Result<()> {
                 widened(bench, &halves, "coop tensor", |gemm| gemm.precision(Precision::Tensor))?;
             }
         }
+    }
+    #[cfg(feature = "cuda")]
+    gemm_on_cuda(bench)?;
+    Ok(())
+}
+
+/// Tensor cores by CUDA: every variant on squares of every type.
+#[cfg(feature = "cuda")]
+fn gemm_on_cuda(bench: &mut Bench) -> Result<()> {
+    let Some(cuda) = bench.cuda.clone() else { return Ok(()) };
+    for side in [1024, 2048, 4096, 8192] {
+        square_on_cuda(bench, &cuda, side, ("f16", Precision::Strict), |b| f16::from_f32(centred(b)))?;
+        square_on_cuda(bench, &cuda, side, ("bf16", Precision::Strict), |b| bf16::from_f32(centred(b)))?;
+        square_on_cuda(bench, &cuda, side, ("f32 tensor", Precision::Tensor), centred)?;
+        square_on_cuda(bench, &cuda, side, ("f32 split", Precision::Split), centred)?;
+    }
+    Ok(())
+}
+
+#[cfg(feature = "cuda")]
+fn square_on_cuda<T: Element>(
+    bench: &mut Bench,
+    cuda: &CudaGpu,
+    side: usize,
+    (dtype, precision): (&str, Precision),
+    value: impl Fn(u32) -> T,
+) -> Result<()>
+where
+    Gemm: CudaOp<T, Operands = (In<T>, In<T>, InOut<T>)>,
+{
+    let (a, b) = (random_on_cuda(cuda, side * side, &value)?, random_on_cuda(cuda, side * side, &value)?);
+    let (c, stream) = (cuda.alloc::<T>(side * side)?, cuda.stream()?);
+    for variant in Gemm::cuda_variants().iter().filter(|v| cuda.profile().runs(v.arch)) {
+        let op = Gemm::new(side, side, side).precision(precision).variant(variant.name);
+        // Not every variant has every type.
+        let plan = match op.plan::<T>(cuda) {
+            Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+            plan => plan?,
+        };
+        let (size, cost) = (format!("{side}x{side}x{side}"), plan.program().cost);
+        let case = Case { op: "gemm", variant: variant.name, dtype, size, cost };
+        bench.stream(&case, &stream, |stream| plan.run(stream, &a, &b, &c));
     }
     Ok(())
 }

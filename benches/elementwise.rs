@@ -9,13 +9,15 @@ use tilework::program::Cost;
 use tilework::{Element, Result};
 
 fn main() -> Result<()> {
-    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    support::each(family)
+}
+
+fn family(bench: &mut Bench) -> Result<()> {
     for n in bench.scale(vec![1 << 16, 1 << 20, 1 << 28], vec![1 << 20]) {
-        all::<f32>(&mut bench, n, centred)?;
+        all::<f32>(bench, n, centred)?;
     }
     let n = bench.scale(1 << 28, 1 << 20);
-    all::<f16>(&mut bench, n, |b| f16::from_f32(centred(b)))?;
-    bench.finish();
+    all::<f16>(bench, n, |b| f16::from_f32(centred(b)))?;
     Ok(())
 }
 

@@ -11,15 +11,17 @@ use tilework::{Element, Result};
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
-    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    support::each(family)
+}
+
+fn family(bench: &mut Bench) -> Result<()> {
     let groups: [(&str, Group); 5] =
         [("grey", grey), ("blur", blur), ("gaussian", gaussian), ("sobel", sobel), ("equalize", equalize)];
     for (name, group) in groups {
         if bench.wants(name) {
-            group(&mut bench)?;
+            group(bench)?;
         }
     }
-    bench.finish();
     Ok(())
 }
 

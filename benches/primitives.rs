@@ -3,6 +3,8 @@
 mod support;
 
 use half::f16;
+#[cfg(feature = "cuda")]
+use support::random_on_cuda;
 use support::{Bench, Case, centred, random};
 use tilework::prelude::*;
 use tilework::primitives::Reducer;
@@ -13,7 +15,10 @@ use tilework::{Element, Result};
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
-    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    support::each(family)
+}
+
+fn family(bench: &mut Bench) -> Result<()> {
     let groups: [(&str, Group); 8] = [
         ("reduce", reduce),
         ("scan", scan),
@@ -26,10 +31,9 @@ fn main() -> Result<()> {
     ];
     for (name, group) in groups {
         if bench.wants(name) {
-            group(&mut bench)?;
+            group(bench)?;
         }
     }
-    bench.finish();
     Ok(())
 }
 
@@ -328,7 +332,29 @@ fn scan(bench: &mut Bench) -> Result<()> {
     one_scan(bench, &Scan::new(Min, largest), &x, &y, format!("min {largest}"))?;
     drop((x, y));
     let (x, y) = (random(&gpu, largest, |b| f16::from_f32(centred(b)))?, gpu.alloc::<f16>(largest)?);
-    one_scan(bench, &Scan::new(Sum, largest).exclusive(true), &x, &y, largest.to_string())
+    one_scan(bench, &Scan::new(Sum, largest).exclusive(true), &x, &y, largest.to_string())?;
+    #[cfg(feature = "cuda")]
+    scan_on_cuda(bench)?;
+    Ok(())
+}
+
+/// Every variant by CUDA.
+#[cfg(feature = "cuda")]
+fn scan_on_cuda(bench: &mut Bench) -> Result<()> {
+    let Some(cuda) = bench.cuda.clone() else { return Ok(()) };
+    let largest = 1 << 28;
+    let stream = cuda.stream()?;
+    let (x, y) = (random_on_cuda(&cuda, largest, |b| b)?, cuda.alloc::<u32>(largest)?);
+    for n in [1 << 16, 1 << 20, 1 << 24, largest] {
+        for variant in Scan::cuda_variants().iter().filter(|v| cuda.profile().runs(v.arch)) {
+            let plan = Scan::new(Sum, n).exclusive(true).variant(variant.name).plan::<u32>(&cuda)?;
+            let cost = plan.program().cost;
+            let case = Case { op: "scan", variant: variant.name, dtype: "u32", size: n.to_string(), cost };
+            let (x, y) = (x.slice(..n)?, y.slice(..n)?);
+            bench.stream(&case, &stream, |stream| plan.run(stream, x, y));
+        }
+    }
+    Ok(())
 }
 
 /// Measures one scan, if the device has the variant. The first row of a size is the exclusive sum.

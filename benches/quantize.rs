@@ -14,7 +14,10 @@ use tilework::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize, Scales};
 type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
-    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    support::each(family)
+}
+
+fn family(bench: &mut Bench) -> Result<()> {
     let groups: [(&str, Group); 5] = [
         ("cast", cast),
         ("quantize", quantize),
@@ -24,10 +27,9 @@ fn main() -> Result<()> {
     ];
     for (name, group) in groups {
         if bench.wants(name) {
-            group(&mut bench)?;
+            group(bench)?;
         }
     }
-    bench.finish();
     Ok(())
 }
 

@@ -12,7 +12,10 @@ use tilework::prelude::*;
 const DISPATCHES: usize = 1000;
 
 fn main() -> Result<()> {
-    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    support::each(family)
+}
+
+fn family(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let desc = Zip::new(ZipFn::Add, 1024);
     let (x, y, z) = (gpu.alloc_zeroed::<f32>(1024)?, gpu.alloc_zeroed::<f32>(1024)?, gpu.alloc::<f32>(1024)?);
@@ -45,7 +48,6 @@ fn main() -> Result<()> {
         plan.record(&mut rec, &x, &y, &z).and_then(|()| rec.submit()).expect("submits");
     });
     gpu.wait()?;
-    bench.finish();
     Ok(())
 }
 

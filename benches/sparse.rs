@@ -16,26 +16,28 @@ use tilework::sparse::{
 type Maker = fn(usize) -> Csr;
 
 fn main() -> Result<()> {
-    let Some(mut bench) = Bench::open() else { return Ok(()) };
+    support::each(family)
+}
+
+fn family(bench: &mut Bench) -> Result<()> {
     if bench.wants("spmv") {
-        spmv(&mut bench)?;
+        spmv(bench)?;
     }
     if bench.wants("spmv-tiles") {
-        spmv_tiles(&mut bench)?;
+        spmv_tiles(bench)?;
     }
     if bench.wants("spconvert") {
-        spconvert(&mut bench)?;
+        spconvert(bench)?;
     }
     if bench.wants("real") {
-        real(&mut bench)?;
+        real(bench)?;
     }
     if bench.wants("solve") {
-        solve(&mut bench)?;
+        solve(bench)?;
     }
     if bench.wants("spmm") {
-        spmm(&mut bench)?;
+        spmm(bench)?;
     }
-    bench.finish();
     Ok(())
 }
 

@@ -8,8 +8,14 @@
 //!
 //! Exit code 1 if a result is wrong, 2 for bad arguments, 3 if this machine has no adapter.
 
-use plotters::prelude::*;
+#[path = "pictures/mod.rs"]
+mod pictures;
+#[path = "pictures/roofline.rs"]
+mod roofline;
+
+use roofline::{Dot, RooflinePicture};
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use tilework::analysis::{Matmul, Roofline};
 use tilework::dense::Gemm;
@@ -22,7 +28,7 @@ usage: ladder [SIZE | M N K] [--adapter SUBSTRING] [--out FILE.svg]
 
   SIZE, or M N K       rows and columns of the product, and terms of a sum; 2048 on a card, 256 on a processor
   --adapter SUBSTRING  an adapter with this in its name or driver
-  --out FILE.svg       where the picture goes; ladder.svg
+  --out FILE           where the picture goes, as SVG or PNG; ladder.svg
 ";
 
 /// A variant that ran.
@@ -114,8 +120,18 @@ fn run(arguments: &Arguments) -> Result<bool, Box<dyn std::error::Error>> {
         ceilings.copy_bytes_per_second * 1e-9,
     ));
     let steps = climb(&gpu, [m, n, k], &ceilings)?;
-    draw(&arguments.out, &format!("{m} x {n} x {k} f32 on {}", profile.name), &steps, &ceilings)
-        .map_err(|e| format!("{}: {e}", arguments.out))?;
+    let dot = |s: &Step| Dot {
+        text: format!("{} ({:.3} ms)", s.variant, s.seconds * 1e3),
+        intensity: s.intensity,
+        flops: s.flops,
+    };
+    let picture = RooflinePicture {
+        title: format!("{m} x {n} x {k} f32 on {}", profile.name),
+        intensity: "operations a byte that workgroups ask for",
+        roof: roof(&ceilings),
+        dots: steps.iter().map(dot).collect(),
+    };
+    pictures::save(Path::new(&arguments.out), &picture)?;
     say(&format!("\n{}\n", arguments.out));
     // The order of summation differs, and so may the last bits of sums of k terms below 1.
     let bound = 2.0 * k as f32 * f32::EPSILON * k as f32;
@@ -124,6 +140,10 @@ fn run(arguments: &Arguments) -> Result<bool, Box<dyn std::error::Error>> {
         say(&format!("wrong: {}\n", wrong.join(", ")));
     }
     Ok(wrong.is_empty())
+}
+
+fn roof(ceilings: &Ceilings) -> Roofline {
+    Roofline { bandwidth: ceilings.copy_bytes_per_second, peak: ceilings.fma_flop_per_second }
 }
 
 /// Runs every variant that this device has, and prints a line for each.
@@ -138,7 +158,7 @@ fn climb(gpu: &Gpu, [m, n, k]: [usize; 3], ceilings: &Ceilings) -> tilework::Res
         std::iter::repeat_with(next).take(len).collect()
     };
     let (a, b) = (gpu.upload(&random(m * k, 1))?, gpu.upload(&random(k * n, 2))?);
-    let roofline = Roofline { bandwidth: ceilings.copy_bytes_per_second, peak: ceilings.fma_flop_per_second };
+    let roofline = roof(ceilings);
     let once = roofline.bandwidth * Matmul { m: m as u64, n: n as u64, k: k as u64 }.best_intensity(4);
     say(&format!(
         "{:<16} {:>11} {:>10} {:>7} {:>9} {:>11}  {}\n",
@@ -180,67 +200,4 @@ fn climb(gpu: &Gpu, [m, n, k]: [usize; 3], ceilings: &Ceilings) -> tilework::Res
         steps.push(Step { variant: variant.name, seconds, flops, intensity, difference });
     }
     Ok(steps)
-}
-
-/// The roofline with each variant on it, both axes logarithmic.
-fn draw(
-    out: &str,
-    title: &str,
-    steps: &[Step],
-    ceilings: &Ceilings,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let roofline = Roofline {
-        bandwidth: ceilings.copy_bytes_per_second * 1e-9,
-        peak: ceilings.fma_flop_per_second * 1e-9,
-    };
-    let least = steps.iter().map(|s| s.intensity).fold(roofline.ridge(), f64::min) / 4.0;
-    let most = steps.iter().map(|s| s.intensity).fold(roofline.ridge(), f64::max) * 4.0;
-    let floor = steps.iter().map(|s| s.flops * 1e-9).fold(roofline.attainable(least), f64::min) / 4.0;
-    let area = SVGBackend::new(out, (960, 600)).into_drawing_area();
-    area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .caption(title, ("sans-serif", 20))
-        .margin(16)
-        .margin_right(120)
-        .x_label_area_size(44)
-        .y_label_area_size(72)
-        .build_cartesian_2d((least..most).log_scale(), (floor..roofline.peak * 3.0).log_scale())?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .x_labels(6)
-        .bold_line_style(BLACK.mix(0.1))
-        .x_desc("operations a byte that workgroups ask for")
-        .y_desc("GFLOP/s")
-        .x_label_formatter(&|x| format!("{x}"))
-        .y_label_formatter(&|y| format!("{y}"))
-        .label_style(("sans-serif", 14))
-        .draw()?;
-    let corners = [least, roofline.ridge(), most].map(|x| (x, roofline.attainable(x)));
-    chart.draw_series(LineSeries::new(corners, BLACK.stroke_width(2)))?;
-    let label = |text: String, at: (f64, f64)| Text::new(text, at, ("sans-serif", 14));
-    chart.draw_series([
-        label(format!("{:.0} GFLOP/s", roofline.peak), (most / 3.0, roofline.peak * 1.5)),
-        label(format!("{:.0} GB/s", roofline.bandwidth), (least * 1.5, roofline.attainable(least) * 2.6)),
-    ])?;
-    // From the top down, so that a text that would cover the one before moves below it.
-    let mut order: Vec<_> = steps.iter().enumerate().collect();
-    order.sort_by(|(_, a), (_, b)| b.flops.total_cmp(&a.flops));
-    let mut taken: Vec<(i32, i32)> = Vec::new();
-    for (i, step) in order {
-        let (at, colour) = ((step.intensity, step.flops * 1e-9), Palette99::pick(i));
-        let (x, y) = chart.backend_coord(&at);
-        let mut line = y;
-        while taken.iter().any(|(tx, ty)| (x - tx).abs() < 220 && (line - ty).abs() < 16) {
-            line += 1;
-        }
-        taken.push((x, line));
-        let text = format!("{} ({:.3} ms)", step.variant, step.seconds * 1e3);
-        let dot = EmptyElement::at(at)
-            + Circle::new((0, 0), 5, colour.filled())
-            + Text::new(text, (9, line - y - 6), ("sans-serif", 14));
-        chart.draw_series([dot])?;
-    }
-    area.present()?;
-    Ok(())
 }

@@ -55,7 +55,11 @@ mod examples {
     #[path = "../../examples/network/mod.rs"]
     mod network;
 
+    #[path = "../../examples/pictures/mod.rs"]
+    mod pictures;
+
     mod cnn;
+    mod compare;
     mod decode;
     mod encoder;
     mod image;

@@ -32,11 +32,16 @@ fn rate(row: &Value) -> String {
     }
 }
 
+/// Whether kernels of CUDA were measured: what they and those of WGSL do stands in lines of its own.
+fn by_cuda(row: &Value) -> bool {
+    text(row, "backend").starts_with("cuda")
+}
+
 /// What a case is without its size; products and convolutions stay apart, whose sizes are not more of the same.
-fn kind(row: &Value) -> [String; 3] {
+fn kind(row: &Value) -> ([String; 3], bool) {
     let sized = ["gemm", "conv"].iter().any(|op| text(row, "op").starts_with(op));
     let size = text(row, "size").replace(|c: char| !sized && c.is_ascii_digit(), "");
-    [text(row, "op").to_owned(), text(row, "dtype").to_owned(), size]
+    ([text(row, "op").to_owned(), text(row, "dtype").to_owned(), size], by_cuda(row))
 }
 
 /// The fastest variant of each case that has a peer; of several sizes the last, which is the largest.
@@ -54,7 +59,10 @@ fn peers() -> String {
     let compared =
         |r: &Value| r["peer_seconds"].is_number() && !text(r, "size").ends_with(", resident") && !tried(r);
     for row in files.flatten().filter(compared) {
-        match best.iter_mut().find(|b| ["op", "dtype", "size"].iter().all(|k| b[k] == row[k])) {
+        let same = |b: &&mut Value| {
+            ["op", "dtype", "size"].iter().all(|k| b[k] == row[k]) && by_cuda(b) == by_cuda(&row)
+        };
+        match best.iter_mut().find(same) {
             Some(b) if number(&row, "seconds") < number(b, "seconds") => *b = row,
             Some(_) => {}
             None => best.push(row),
@@ -68,9 +76,10 @@ fn peers() -> String {
     for row in best {
         let [op, dtype, size, variant, peer] =
             ["op", "dtype", "size", "variant", "peer"].map(|k| text(row, k));
+        let world = if by_cuda(row) { "CUDA: " } else { "" };
         let (ours, its) = (number(row, "seconds"), number(row, "peer_seconds"));
         table += &format!(
-            "| {op} | {dtype} | {size} | {variant} | {} | {} | {peer} | {} | {:.2} |\n",
+            "| {op} | {dtype} | {size} | {world}{variant} | {} | {} | {peer} | {} | {:.2} |\n",
             time(ours),
             rate(row),
             time(its),

@@ -1,7 +1,9 @@
 //! What the benchmarks share: a device, one way to measure on it, and the result file.
 //!
-//! `cargo bench` measures device time (see `Gpu::measure`) under criterion. With `TILEWORK_RESULTS=FILE`
-//! it takes the median of 25 runs of each case instead and writes the rows as JSON. With `TILEWORK_PEERS=FILE`,
+//! `cargo bench` measures device time (see `Gpu::measure`) under criterion, on the best adapter; `TILEWORK_ADAPTER=all`
+//! takes every adapter, `TILEWORK_ADAPTER=llvmpipe,nvidia` the best of each name. The backend is part of a benchmark's
+//! id, as in `gemm/register/f32/vulkan-nvidia-h100/4096x4096x4096`, so that backends stand beside one another. With the
+//! feature `cuda`, the first CUDA device is measured beside the first adapter. With `TILEWORK_RESULTS=FILE` it takes the median of 25 runs of each case instead and writes the rows as JSON. With `TILEWORK_PEERS=FILE`,
 //! written by `benches/peers/cuda.cu` on the same card, a row has its peer's time beside ours; of several peers the
 //! fastest.
 
@@ -10,7 +12,9 @@
 
 use criterion::Criterion;
 use std::time::{Duration, Instant, SystemTime};
-use tilework::gpu::AdapterFilter;
+#[cfg(feature = "cuda")]
+use tilework::cuda::{CudaBuffer, CudaGpu, CudaStream};
+use tilework::gpu::{AdapterFilter, Measurement};
 use tilework::prelude::*;
 use tilework::program::Cost;
 use tilework::{Element, Result};
@@ -18,6 +22,9 @@ use tilework::{Element, Result};
 /// A device to measure on and the rows measured so far.
 pub(crate) struct Bench {
     pub(crate) gpu: Gpu,
+    /// Beside the first adapter only.
+    #[cfg(feature = "cuda")]
+    pub(crate) cuda: Option<CudaGpu>,
     criterion: Criterion,
     results: Option<String>,
     peers: Vec<serde_json::Value>,
@@ -33,31 +40,64 @@ pub(crate) struct Case<'a> {
     pub(crate) cost: Cost,
 }
 
-impl Bench {
-    /// The adapter that TILEWORK_ADAPTER names, or the best. `None`, with a line, if there is none.
-    pub(crate) fn open() -> Option<Self> {
-        let name = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
-        let adapter = if name.is_empty() { AdapterFilter::Best } else { AdapterFilter::Name(name) };
-        let gpu = pollster::block_on(Gpu::request(GpuOptions { adapter, ..Default::default() }));
-        match gpu {
+/// What it is measured on, as a row says it.
+struct On {
+    backend: String,
+    adapter: String,
+    driver: String,
+}
+
+impl On {
+    fn wgpu(gpu: &Gpu) -> Self {
+        let profile = gpu.profile();
+        let [adapter, driver] = [&profile.name, &profile.driver].map(String::clone);
+        Self { backend: profile.id(), adapter, driver }
+    }
+}
+
+/// Runs the benchmarks on each adapter that TILEWORK_ADAPTER asks for, and writes their rows. Says so where there is none.
+pub(crate) fn each(mut run: impl FnMut(&mut Bench) -> Result<()>) -> Result<()> {
+    let names = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
+    let adapters: Vec<_> = match names.as_str() {
+        "" => vec![AdapterFilter::Best],
+        "all" => (0..Gpu::adapters().len()).map(AdapterFilter::Index).collect(),
+        names => names.split(',').map(|name| AdapterFilter::Name(name.trim().to_owned())).collect(),
+    };
+    for (i, adapter) in adapters.into_iter().enumerate() {
+        match pollster::block_on(Gpu::request(GpuOptions { adapter, ..Default::default() })) {
             Ok(gpu) => {
-                println!("{} ({})", gpu.profile().name, gpu.profile().driver);
-                let criterion = Criterion::default()
-                    .configure_from_args()
-                    .sample_size(10)
-                    .warm_up_time(Duration::from_millis(100))
-                    .measurement_time(Duration::from_millis(500));
-                let results = std::env::var("TILEWORK_RESULTS").ok();
-                let peers = std::env::var("TILEWORK_PEERS").map(|path| {
-                    let text = std::fs::read_to_string(&path).expect("TILEWORK_PEERS names a file");
-                    serde_json::from_str(&text).expect("it is what benches/peers/cuda.cu prints")
-                });
-                Some(Self { gpu, criterion, results, peers: peers.unwrap_or_default(), rows: Vec::new() })
+                let mut bench = Bench::new(gpu, i == 0);
+                run(&mut bench)?;
+                bench.finish();
             }
-            Err(e) => {
-                println!("skipped: {e}");
-                None
-            }
+            Err(e) => println!("skipped: {e}"),
+        }
+    }
+    Ok(())
+}
+
+impl Bench {
+    #[cfg_attr(not(feature = "cuda"), allow(unused_variables, reason = "CUDA's rows are told once"))]
+    fn new(gpu: Gpu, first: bool) -> Self {
+        println!("{} ({})", gpu.profile().name, gpu.profile().driver);
+        let criterion = Criterion::default()
+            .configure_from_args()
+            .sample_size(10)
+            .warm_up_time(Duration::from_millis(100))
+            .measurement_time(Duration::from_millis(500));
+        let results = std::env::var("TILEWORK_RESULTS").ok();
+        let peers = std::env::var("TILEWORK_PEERS").map(|path| {
+            let text = std::fs::read_to_string(&path).expect("TILEWORK_PEERS names a file");
+            serde_json::from_str(&text).expect("it is what benches/peers/cuda.cu prints")
+        });
+        Self {
+            gpu,
+            #[cfg(feature = "cuda")]
+            cuda: CudaGpu::new().map_err(|e| println!("skipped: {e}")).ok().filter(|_| first),
+            criterion,
+            results,
+            peers: peers.unwrap_or_default(),
+            rows: Vec::new(),
         }
     }
 
@@ -74,13 +114,36 @@ impl Bench {
 
     /// Measures what `record` records on the device.
     pub(crate) fn device(&mut self, case: &Case<'_>, mut record: impl FnMut(&mut Recorder) -> Result<()>) {
-        let Case { op, variant, dtype, size, cost } = case;
         let gpu = self.gpu.clone();
+        self.measured(case, On::wgpu(&gpu), |runs| gpu.measure(runs, &mut record));
+    }
+
+    /// Measures what `work` gives to a stream.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn stream(
+        &mut self,
+        case: &Case<'_>,
+        stream: &CudaStream,
+        mut work: impl FnMut(&CudaStream) -> Result<()>,
+    ) {
+        let profile = stream.gpu().profile();
+        let (major, minor) = profile.driver;
+        let on = On {
+            backend: profile.id(),
+            adapter: profile.name.clone(),
+            driver: format!("CUDA {major}.{minor}"),
+        };
+        self.measured(case, on, |runs| stream.measure(runs, &mut work));
+    }
+
+    fn measured(&mut self, case: &Case<'_>, on: On, mut measure: impl FnMut(usize) -> Result<Measurement>) {
+        let Case { op, variant, dtype, size, cost } = case;
+        let On { backend, adapter, driver } = on;
         if self.results.is_none() {
             let mut group = self.criterion.benchmark_group(*op);
-            group.bench_function(format!("{variant}/{dtype}/{size}"), |b| {
+            group.bench_function(format!("{variant}/{dtype}/{backend}/{size}"), |b| {
                 b.iter_custom(|runs| {
-                    let measured = gpu.measure(runs as usize, &mut record).expect("the case runs");
+                    let measured = measure(runs as usize).expect("the case runs");
                     // measure() bounds the number of runs; criterion wants the time of all of them.
                     let mean = measured.seconds.iter().sum::<f64>() / measured.seconds.len() as f64;
                     Duration::from_secs_f64(mean * runs as f64)
@@ -89,7 +152,7 @@ impl Bench {
             group.finish();
             return;
         }
-        let measured = gpu.measure(self.scale(25, 5), &mut record).expect("the case runs");
+        let measured = measure(self.scale(25, 5)).expect("the case runs");
         let seconds = measured.median();
         let (gbps, gflops) = (cost.bytes / seconds * 1e-9, cost.flop / seconds * 1e-9);
         println!(
@@ -104,13 +167,15 @@ impl Bench {
             "op": op, "variant": variant, "dtype": dtype, "size": size, "seconds": seconds, "gbps": gbps,
             "gflops": gflops, "clock": measured.clock.to_string(), "min_seconds": measured.min(),
             "peer": peer.map(|p| &p["peer"]), "peer_seconds": peer.map(|p| &p["seconds"]),
+            "backend": backend, "adapter": adapter, "driver": driver,
         }));
     }
 
     /// Measures a host-side routine.
     pub(crate) fn host(&mut self, name: &str, mut routine: impl FnMut()) {
         if self.results.is_none() {
-            self.criterion.bench_function(name, |b| b.iter(&mut routine));
+            let id = format!("{name}/{}", self.gpu.profile().id());
+            self.criterion.bench_function(&id, |b| b.iter(&mut routine));
             return;
         }
         let mut seconds = Vec::new();
@@ -123,24 +188,23 @@ impl Bench {
         seconds.sort_by(f64::total_cmp);
         let median = seconds[seconds.len() / 2];
         println!("{name:<40} {:>11.2} us on the host", median * 1e6);
-        self.rows.push(
-            serde_json::json!({ "op": "runtime", "variant": name, "seconds": median, "clock": "host" }),
-        );
+        let On { backend, adapter, driver } = On::wgpu(&self.gpu);
+        self.rows.push(serde_json::json!({
+            "op": "runtime", "variant": name, "seconds": median, "clock": "host",
+            "backend": backend, "adapter": adapter, "driver": driver,
+        }));
     }
 
-    /// Writes the rows, each with the adapter, driver, date and version, if a file was asked for. Rows of
-    /// earlier benchmarks in the same file stay.
-    pub(crate) fn finish(self) {
+    /// Writes the rows, each with date and version, if a file was asked for. Rows of earlier benchmarks in the same
+    /// file stay.
+    fn finish(self) {
         let Some(path) = self.results else { return };
-        let profile = self.gpu.profile();
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let mut all: Vec<serde_json::Value> = std::fs::read_to_string(&path)
             .ok()
             .and_then(|t| serde_json::from_str(&t).ok())
             .unwrap_or_default();
         for mut row in self.rows {
-            row["adapter"] = profile.name.clone().into();
-            row["driver"] = profile.driver.clone().into();
             row["date"] = now.split('T').next().into();
             row["version"] = env!("CARGO_PKG_VERSION").into();
             all.push(row);
@@ -152,8 +216,30 @@ impl Bench {
 
 /// A buffer of pseudo-random numbers, made of repeated uploads so that large ones take no host memory.
 pub(crate) fn random<T: Element>(gpu: &Gpu, n: usize, value: impl Fn(u32) -> T) -> Result<Buffer<T>> {
-    const CHUNK: usize = 1 << 22;
     let buffer = gpu.alloc::<T>(n)?;
+    parts(n, value, |start, part| buffer.slice(start..start + part.len())?.write(part))?;
+    Ok(buffer)
+}
+
+/// The same on a device of CUDA.
+#[cfg(feature = "cuda")]
+pub(crate) fn random_on_cuda<T: Element>(
+    gpu: &CudaGpu,
+    n: usize,
+    value: impl Fn(u32) -> T,
+) -> Result<CudaBuffer<T>> {
+    let buffer = gpu.alloc::<T>(n)?;
+    parts(n, value, |start, part| buffer.slice(start..start + part.len())?.write(part))?;
+    Ok(buffer)
+}
+
+/// Hands out `n` pseudo-random numbers in pieces, each with the place where it begins.
+fn parts<T>(
+    n: usize,
+    value: impl Fn(u32) -> T,
+    mut put: impl FnMut(usize, &[T]) -> Result<()>,
+) -> Result<()> {
+    const CHUNK: usize = 1 << 22;
     let mut state = 0x2545_f491u32;
     for start in (0..n).step_by(CHUNK) {
         let len = CHUNK.min(n - start);
@@ -165,9 +251,9 @@ pub(crate) fn random<T: Element>(gpu: &Gpu, n: usize, value: impl Fn(u32) -> T) 
                 value(state)
             })
             .collect();
-        buffer.slice(start..start + len)?.write(&part)?;
+        put(start, &part)?;
     }
-    Ok(buffer)
+    Ok(())
 }
 
 /// Uniform in [-0.5, 0.5).

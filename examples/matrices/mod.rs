@@ -4,6 +4,7 @@ mod picture;
 
 pub(crate) use super::failure::{Failure, open_gpu};
 use super::failure::{exit_code, open_file};
+use super::pictures;
 use indicatif::{ProgressBar, ProgressStyle};
 #[cfg(test)]
 pub(crate) use picture::pattern;
@@ -109,7 +110,7 @@ pub(crate) struct Options {
 pub(crate) const USAGE: &str = "\
   --format NAME        auto, coo, csr, csc, ell, jds, hybrid or sell (auto)
   --history            print the residual of every iteration
-  --plot FILE.svg      draw the residuals
+  --plot FILE          draw the residuals, as SVG or PNG
   --spy FILE.png       draw where the matrix has entries
   --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one); also --device
 ";
@@ -196,7 +197,8 @@ impl Options {
         if let Some(path) = &self.plot {
             let name = matrix.file_name().unwrap_or_default().to_string_lossy();
             let title = format!("{name}: {} on {}", solution.outcome, gpu.profile().name);
-            picture::plot(path, &title, what, first(solution), &solution.history)?;
+            let residuals = &solution.history;
+            picture::Residuals { title, what, from: first(solution), residuals }.plot(path)?;
             say(out, &format!("{}: the residuals\n", path.display()))?;
         }
         if let Some(path) = &self.output {

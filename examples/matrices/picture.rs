@@ -1,12 +1,10 @@
 //! Pictures: where a matrix has entries, and how residuals fall.
 
 use super::Failure;
-use ::image::codecs::png::PngEncoder;
-use ::image::{ExtendedColorType, ImageEncoder};
+use super::pictures::{Picture, colour, encoded, save, whole};
+use plotters::coord::Shift;
 use plotters::prelude::*;
-use std::io::Write;
 use std::path::Path;
-use tilework::io::write_aside;
 use tilework::sparse::Csr;
 
 /// Pixels of the longer side of a matrix, at the most.
@@ -18,13 +16,13 @@ const MARGIN: usize = 12;
 const MARK: usize = 6;
 
 /// Colours of 8 bits a channel.
-pub(crate) struct Picture {
+pub(crate) struct Pixels {
     pub(crate) width: usize,
     pub(crate) height: usize,
     pub(crate) pixels: Vec<u8>,
 }
 
-impl Picture {
+impl Pixels {
     fn set(&mut self, x: usize, y: usize, colour: [u8; 3]) {
         let at = 3 * (y * self.width + x);
         self.pixels[at..at + 3].copy_from_slice(&colour);
@@ -49,7 +47,7 @@ fn shade(count: u32, most: u32) -> [u8; 3] {
 
 /// The pattern of a matrix: a cell stands for as many rows and columns as make it fit, darker the more entries it has; small
 /// matrices are enlarged.
-pub(crate) fn pattern(csr: &Csr) -> Picture {
+pub(crate) fn pattern(csr: &Csr) -> Pixels {
     let longest = csr.rows.max(csr.cols).max(1);
     let fold = longest.div_ceil(SIDE);
     let cells = |extent: usize| extent.div_ceil(fold).max(1);
@@ -67,7 +65,7 @@ pub(crate) fn pattern(csr: &Csr) -> Picture {
         [wide, high].map(|cells| if cells * zoom < LEAST { LEAST.div_ceil(cells) } else { zoom });
     let (inner_w, inner_h) = (wide * zoom_x, high * zoom_y);
     let (width, height) = (inner_w + 2 * MARGIN + 2, inner_h + 2 * MARGIN + 2);
-    let mut picture = Picture { width, height, pixels: vec![255; 3 * width * height] };
+    let mut picture = Pixels { width, height, pixels: vec![255; 3 * width * height] };
     for y in 0..inner_h {
         for x in 0..inner_w {
             let count = counts[y / zoom_y * wide + x / zoom_x];
@@ -97,69 +95,59 @@ pub(crate) fn pattern(csr: &Csr) -> Picture {
 /// Writes the pattern of a matrix as a PNG file.
 pub(crate) fn spy(path: &Path, csr: &Csr) -> Result<(), Failure> {
     let picture = pattern(csr);
-    let mut bytes = Vec::new();
-    let (width, height) = (picture.width as u32, picture.height as u32);
-    PngEncoder::new(&mut bytes)
-        .write_image(&picture.pixels, width, height, ExtendedColorType::Rgb8)
-        .map_err(|e| Failure::bad_input(e.to_string()).at(path))?;
-    whole(path, &bytes)
+    let bytes = encoded(&picture.pixels, (picture.width as u32, picture.height as u32));
+    bytes.and_then(|bytes| whole(path, &bytes)).map_err(Failure::bad_input)
 }
 
-/// Writes residuals by iteration as an SVG file, their axis logarithmic. The first belongs to iteration `from`.
-pub(crate) fn plot(
-    path: &Path,
-    title: &str,
-    what: &str,
-    from: usize,
-    residuals: &[f64],
-) -> Result<(), Failure> {
-    let mut text = String::new();
-    draw(&mut text, title, what, from, residuals).map_err(|e| Failure::bad_input(e).at(path))?;
-    whole(path, text.as_bytes())
+/// Residuals by iteration, their axis logarithmic.
+pub(crate) struct Residuals<'a> {
+    pub(crate) title: String,
+    /// What falls.
+    pub(crate) what: &'a str,
+    /// The iteration of the first.
+    pub(crate) from: usize,
+    pub(crate) residuals: &'a [f64],
 }
 
-fn draw(text: &mut String, title: &str, what: &str, from: usize, residuals: &[f64]) -> Result<(), String> {
-    // A logarithm has no 0, and no NaN.
-    let points: Vec<_> =
-        (from..).zip(residuals.iter().copied()).filter(|(_, r)| *r > 0.0 && r.is_finite()).collect();
-    let least = points.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
-    let most = points.iter().map(|p| p.1).fold(0.0, f64::max);
-    let (least, most) = if points.is_empty() { (0.1, 1.0) } else { (least / 2.0, most * 2.0) };
-    let last = (from + residuals.len()).max(from + 2) - 1;
-    let said = |e: &dyn std::fmt::Display| e.to_string();
-    let area = SVGBackend::with_string(text, (800, 500)).into_drawing_area();
-    area.fill(&WHITE).map_err(|e| said(&e))?;
-    let mut chart = ChartBuilder::on(&area)
-        .caption(title, ("sans-serif", 18))
-        .margin(16)
-        .x_label_area_size(40)
-        .y_label_area_size(72)
-        .build_cartesian_2d(from..last, (least..most).log_scale())
-        .map_err(|e| said(&e))?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(BLACK.mix(0.1))
-        .x_desc("iteration")
-        .y_desc(what)
-        .y_label_formatter(&|y| format!("{y:.0e}"))
-        .label_style(("sans-serif", 14))
-        .draw()
-        .map_err(|e| said(&e))?;
-    let colour = Palette99::pick(0);
-    chart.draw_series(LineSeries::new(points, colour.stroke_width(2))).map_err(|e| said(&e))?;
-    area.present().map_err(|e| said(&e))
+impl Residuals<'_> {
+    pub(crate) fn plot(&self, path: &Path) -> Result<(), Failure> {
+        save(path, self).map_err(Failure::bad_input)
+    }
 }
 
-/// A file that appears when it is whole.
-fn whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let mut failed = None;
-    write_aside(path, |mut file| {
-        failed = file.write_all(bytes).and_then(|()| file.sync_all()).err();
+impl Picture for Residuals<'_> {
+    fn size(&self) -> (u32, u32) {
+        (800, 500)
+    }
+
+    fn draw<D: DrawingBackend>(&self, area: &DrawingArea<D, Shift>) -> Result<(), String> {
+        let Self { title, what, from, residuals } = self;
+        // A logarithm has no 0, and no NaN.
+        let points: Vec<_> =
+            (*from..).zip(residuals.iter().copied()).filter(|(_, r)| *r > 0.0 && r.is_finite()).collect();
+        let least = points.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
+        let most = points.iter().map(|p| p.1).fold(0.0, f64::max);
+        let (least, most) = if points.is_empty() { (0.1, 1.0) } else { (least / 2.0, most * 2.0) };
+        let last = (from + residuals.len()).max(from + 2) - 1;
+        let said = |e: &dyn std::fmt::Display| e.to_string();
+        let mut chart = ChartBuilder::on(area)
+            .caption(title, ("sans-serif", 18))
+            .margin(16)
+            .x_label_area_size(40)
+            .y_label_area_size(72)
+            .build_cartesian_2d(*from..last, (least..most).log_scale())
+            .map_err(|e| said(&e))?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.1))
+            .x_desc("iteration")
+            .y_desc(*what)
+            .y_label_formatter(&|y| format!("{y:.0e}"))
+            .label_style(("sans-serif", 14))
+            .draw()
+            .map_err(|e| said(&e))?;
+        chart.draw_series(LineSeries::new(points, colour(0).stroke_width(2))).map_err(|e| said(&e))?;
         Ok(())
-    })?;
-    match failed {
-        None => Ok(()),
-        Some(e) => Err(Failure::file(path, &e)),
     }
 }

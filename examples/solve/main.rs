@@ -14,6 +14,8 @@ mod cli;
 mod failure;
 #[path = "../matrices/mod.rs"]
 mod matrices;
+#[path = "../pictures/mod.rs"]
+mod pictures;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,9 +1,8 @@
 //! What the tour runs: a line in [`CASES`] for each row of its table, and a function for each op.
 
 use crate::material::Material;
+use crate::measured::{Check, Effort, check_on_all_cores, check_product, sparse_matrix};
 use half::f16;
-use std::ops::Range;
-use std::thread;
 use tilework::attention::{Attended, Attention, KvAppend};
 use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
@@ -192,64 +191,6 @@ impl Outcome {
     pub(crate) fn percent(&self) -> Option<f64> {
         self.report.percent_of_roofline(self.seconds)
     }
-}
-
-/// How far results are from the reference.
-#[derive(Clone, Copy)]
-pub(crate) struct Check {
-    /// The largest difference; relative to results above 1.
-    pub(crate) error: f64,
-    /// Whether every difference is within its bound.
-    pub(crate) passed: bool,
-}
-
-impl Check {
-    const PERFECT: Self = Self { error: 0.0, passed: true };
-    const FAILED: Self = Self { error: f64::NAN, passed: false };
-
-    /// Compares what was got with what is wanted, bit by bit.
-    fn exact<T: Element>(got: &[T], want: impl ExactSizeIterator<Item = T>) -> Self {
-        let same = |(a, b): (&T, T)| bytemuck::bytes_of(a) == bytemuck::bytes_of(&b);
-        if got.len() == want.len() && got.iter().zip(want).all(same) { Self::PERFECT } else { Self::FAILED }
-    }
-
-    /// Both together.
-    fn and(self, other: Self) -> Self {
-        // A NaN stays visible.
-        let worse = other.error.is_nan() || other.error > self.error;
-        let error = if worse { other.error } else { self.error };
-        Self { error, passed: self.passed && other.passed }
-    }
-
-    /// Compares what was got with what is wanted, within a bound for each.
-    fn compare<G: Number, W: Copy + Into<f64>>(got: &[G], want: &[W], bounds: &[f64]) -> Self {
-        if got.len() != want.len() || got.len() != bounds.len() {
-            return Self::FAILED;
-        }
-        let each = got.iter().zip(want).zip(bounds).map(|((got, &want), bound)| {
-            let (got, want) = (got.to_f64(), want.into());
-            let same = got == want || (got.is_nan() && want.is_nan());
-            let difference = if same { 0.0 } else { (got - want).abs() };
-            Self { error: difference / want.abs().max(1.0), passed: difference <= *bound }
-        });
-        each.fold(Self::PERFECT, Self::and)
-    }
-}
-
-/// Checks `count` results, a share of them on each core.
-fn check_on_all_cores(count: usize, check: impl Fn(Range<usize>) -> Result<Check> + Sync) -> Result<Check> {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let share = count.div_ceil(cores).max(1);
-    let check = &check;
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..count)
-            .step_by(share)
-            .map(|start| scope.spawn(move || check(start..(start + share).min(count))))
-            .collect();
-        // A thread that panicked has checked nothing.
-        let checks = threads.into_iter().map(|t| t.join().unwrap_or(Ok(Check::FAILED)));
-        checks.collect::<Result<Vec<_>>>().map(|all| all.into_iter().fold(Check::PERFECT, Check::and))
-    })
 }
 
 /// Runs once, for the results.
@@ -494,6 +435,9 @@ fn maxima_of_lines(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dh, &maxima, &count))
 }
 
+/// What takes the reference of a product seconds.
+const CHECKED: Effort = Effort { terms: 1 << 30, slack: 1.0 };
+
 fn gemm<T>(gpu: &Gpu, variant: &str, n: usize, numbers: &[T]) -> Result<Outcome>
 where
     T: Number + Into<f64>,
@@ -503,7 +447,7 @@ where
     let (da, db, dc) = (gpu.upload(a)?, gpu.upload(b)?, gpu.alloc::<T>(n * n)?);
     let plan = Gemm::new(n, n, n).variant(variant).plan::<T>(gpu)?;
     run(gpu, |rec| plan.record(rec, &da, &db, &dc))?;
-    let check = check_product(&Gemm::new(1, n, n), n, a, b, None, &dc.read()?)?;
+    let check = check_product(&Gemm::new(1, n, n), a, b, None, &dc.read()?, &CHECKED)?;
     outcome(gpu, format!("{n}x{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &db, &dc))
 }
 
@@ -520,7 +464,7 @@ fn gemm_widened(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let (da, db, dc) = (gpu.upload(a)?, gpu.upload(b)?, gpu.alloc::<f32>(n * n)?);
     let plan = Gemm::new(n, n, n).widened().plan::<f16>(gpu)?;
     run(gpu, |rec| plan.record(rec, &da, &db, &dc))?;
-    let check = check_product(&Gemm::new(1, n, n), n, a, b, None, &dc.read()?)?;
+    let check = check_product(&Gemm::new(1, n, n), a, b, None, &dc.read()?, &CHECKED)?;
     outcome(gpu, format!("{n}x{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &db, &dc))
 }
 
@@ -535,37 +479,9 @@ fn gemm_with_bias_and_gelu(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let dc = gpu.alloc::<f32>(n * n)?;
     let plan = op(n).with_bias().plan::<f32>(gpu)?;
     run(gpu, |rec| plan.record(rec, &da, &db, &dbias, &dc))?;
-    let check = check_product(&op(1), n, a, b, Some(bias), &dc.read()?)?;
+    let check = check_product(&op(1), a, b, Some(bias), &dc.read()?, &CHECKED)?;
     let size = format!("{n}x{n}x{n}");
     outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &da, &db, &dbias, &dc))
-}
-
-/// Multiply-adds that the reference of a product may take.
-const CHECKED_PRODUCTS: usize = 1 << 30;
-
-/// Checks rows of an n x n product: all, or so many, evenly spread, that the reference takes seconds. A row of
-/// the result is the product of a row of A with B, which `one_row` describes.
-fn check_product<T: Number + Into<f64>, R: Number + Into<f64>>(
-    one_row: &Gemm,
-    n: usize,
-    a: &[T],
-    b: &[T],
-    bias: Option<&[R]>,
-    got: &[R],
-) -> Result<Check> {
-    let step = (n * n * n).div_ceil(CHECKED_PRODUCTS).min(n);
-    let rows: Vec<usize> = (0..n).step_by(step).collect();
-    let c = vec![R::default(); n];
-    check_on_all_cores(rows.len(), |part| {
-        let mut all = Check::PERFECT;
-        for &row in &rows[part] {
-            let (a, got) = (&a[row * n..][..n], &got[row * n..][..n]);
-            let want = reference::gemm(one_row, a, b, bias, &c)?;
-            let bounds = reference::gemm_bound(one_row, a, b, bias, &c)?;
-            all = all.and(Check::compare(got, &want, &bounds));
-        }
-        Ok(all)
-    })
 }
 
 /// Up to 10,000 pairs of 32 x 32.
@@ -602,19 +518,6 @@ fn gemv(gpu: &Gpu, variant: &str, trans: bool, numbers: &[f32]) -> Result<Outcom
     let bounds = reference::gemv_bound(&op, a, x, &y)?;
     let check = Check::compare(&dy.read()?, &reference::gemv(&op, a, x, &y)?, &bounds);
     outcome(gpu, format!("{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &dx, &dy))
-}
-
-/// As many rows as columns, with 0 to 31 entries in a row.
-fn sparse_matrix(n: usize, numbers: &[f32]) -> Csr {
-    let mut csr = Csr { rows: n, cols: n, row_ptrs: vec![0], ..Csr::default() };
-    for row in 0..n {
-        // Multiplied by a large odd number, neighbours lie far apart.
-        let chance = |i: usize| (row * 32 + i).wrapping_mul(2_654_435_761) >> 7;
-        csr.col_idxs.extend((0..chance(0) % 32).map(|i| (chance(i) % n) as u32));
-        csr.row_ptrs.push(csr.col_idxs.len() as u32);
-    }
-    csr.values = numbers.iter().copied().cycle().take(csr.col_idxs.len()).collect();
-    csr
 }
 
 /// The same on a device, in the format of the variant, converted there.
@@ -905,7 +808,7 @@ fn gemm_int8(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let plan = GemmInt8::new(n, n, n).trans_b(true).plan::<i32>(gpu)?;
     run(gpu, |rec| plan.record(rec, &da, &db, &dc))?;
     // As many rows as the reference takes seconds for.
-    let rows = (CHECKED_PRODUCTS / (n * n)).clamp(1, n);
+    let rows = (CHECKED.terms / (n * n)).clamp(1, n);
     let want = reference::gemm_int8(&GemmInt8::new(rows, n, n).trans_b(true), &a[..rows * n], b);
     let check = Check::exact(&dc.slice(..rows * n)?.read()?, want.into_iter());
     outcome(gpu, format!("{n}x{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &db, &dc))

@@ -10,6 +10,8 @@
 
 mod cases;
 mod material;
+#[path = "../measured/mod.rs"]
+mod measured;
 mod results;
 mod table;
 

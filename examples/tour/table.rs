@@ -2,6 +2,7 @@
 
 use crate::cases::{Case, Outcome};
 use crate::material::Material;
+use crate::measured::{digits, time};
 use tilework::Gpu;
 
 /// Titles and widths of the columns, and whether they stand to the right, as numbers do.
@@ -82,26 +83,4 @@ fn line(cells: &Cells, markdown: bool) -> String {
         if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
     });
     aligned.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-}
-
-/// Three digits, or all of a greater whole number.
-fn digits(x: f64) -> String {
-    let decimals = if x < 9.995 {
-        2
-    } else if x < 99.95 {
-        1
-    } else {
-        0
-    };
-    format!("{x:.decimals$}")
-}
-
-fn time(seconds: f64) -> String {
-    if seconds < 999.5e-6 {
-        digits(seconds * 1e6) + " us"
-    } else if seconds < 999.5e-3 {
-        digits(seconds * 1e3) + " ms"
-    } else {
-        digits(seconds) + " s"
-    }
 }

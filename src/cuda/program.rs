@@ -70,6 +70,11 @@ impl CudaProfile {
         }
     }
 
+    /// A short name in one word, as [`DeviceProfile::id`](crate::program::DeviceProfile::id): `cuda-nvidia-h100`.
+    pub fn id(&self) -> String {
+        crate::program::short_name("cuda", &self.name)
+    }
+
     /// An H100 (SXM), written by hand.
     pub fn h100() -> Self {
         Self {

@@ -23,6 +23,8 @@ mod variant;
 
 pub use measurement::{Clock, Measurement, Timing};
 pub(crate) use measurement::{batch, warm_up};
+#[cfg(feature = "cuda")]
+pub(crate) use profile::short_name;
 pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits};
 pub(crate) use variant::choose;
 pub use variant::{OpInfo, Requires, Translation, Variant};

@@ -127,10 +127,30 @@ pub struct DeviceProfile {
     pub ceilings: Option<Ceilings>,
 }
 
+/// `backend` and `name` in one word of small letters and digits.
+pub(crate) fn short_name(backend: &str, name: &str) -> String {
+    let name = name.split('(').next().unwrap_or_default().to_lowercase();
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let is_memory = |word: &&str| word.ends_with("gb") && word.starts_with(|c: char| c.is_ascii_digit());
+    let words = words.take_while(|word| !is_memory(word));
+    [backend].into_iter().chain(words).collect::<Vec<_>>().join("-")
+}
+
 impl DeviceProfile {
     /// Whether the processor runs the shaders.
     pub fn is_cpu(&self) -> bool {
         self.class == DeviceClass::Cpu
+    }
+
+    /// A short name in one word, for ids of measurements: the backend, then the adapter's name without what stands in
+    /// parentheses and without its memory.
+    ///
+    /// ```
+    /// use tilework::program::DeviceProfile;
+    /// assert_eq!(DeviceProfile::h100().id(), "vulkan-nvidia-h100");
+    /// ```
+    pub fn id(&self) -> String {
+        short_name(&self.backend, &self.name)
     }
 
     /// Side of the cooperative matrices that kernels multiply: square, of f16, with sums of f32. None where the device

@@ -1,0 +1,541 @@
+//! What is compared: a line in [`CASES`] for each op and type, and a function that makes its problem of a size.
+
+use super::loops;
+use super::measured::{Check, Effort, check_product, sparse_matrix};
+use super::problem::{Array, Problem, Processor};
+#[cfg(feature = "cuda")]
+use half::bf16;
+use half::f16;
+use std::cell::OnceCell;
+use std::rc::Rc;
+use tilework::attention::{Attended, Attention};
+use tilework::gpu::Executable;
+use tilework::prelude::*;
+use tilework::primitives::Operator;
+use tilework::program::{Cost, DeviceProfile, Op};
+use tilework::reference::{self, AttentionInputs, Number};
+use tilework::sparse::{Csr, SparseMatrix};
+use tilework::{Element, Result};
+
+/// An op in one of its forms.
+pub(crate) struct Case {
+    pub(crate) op: &'static str,
+    pub(crate) dtype: &'static str,
+    /// What a size is.
+    pub(crate) axis: &'static str,
+    /// Sizes for every backend.
+    pub(crate) sizes: &'static [usize],
+    /// More, for cards.
+    pub(crate) large: &'static [usize],
+    /// The largest that its arrays are made for.
+    pub(crate) most: usize,
+    pub(crate) problem: fn(usize) -> Result<Problem>,
+}
+
+impl Case {
+    /// The name of op and type in one word.
+    pub(crate) fn id(&self) -> String {
+        format!("{}-{}", self.op, self.dtype.replace(' ', "-"))
+    }
+}
+
+const fn square(op: &'static str, dtype: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
+    let (sizes, large) = (&[64, 128, 256, 512], &[1024, 2048, 4096]);
+    Case { op, dtype, axis: "rows and columns", sizes, large, most: 1 << 14, problem }
+}
+
+const fn list(op: &'static str, dtype: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
+    let (sizes, large) = (&[1 << 12, 1 << 16, 1 << 20], &[1 << 22, 1 << 24, 1 << 26]);
+    Case { op, dtype, axis: "elements", sizes, large, most: 1 << 28, problem }
+}
+
+/// What moves bytes of a plane.
+const fn plane(op: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
+    Case { sizes: &[256, 512, 1024, 2048], large: &[4096, 8192], ..square(op, "f32", problem) }
+}
+
+const fn heads(dtype: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
+    let (sizes, large) = (&[64, 128, 256], &[512, 1024, 2048, 4096, 8192]);
+    let axis = "queries and keys of 8 heads";
+    Case { op: "attention", dtype, axis, sizes, large, most: 1 << 16, problem }
+}
+
+const fn layers(dtype: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
+    let axis = "rows and columns of 64 channels, 8 images";
+    Case { op: "conv", dtype, axis, sizes: &[7, 14, 28], large: &[56, 112], most: 512, problem }
+}
+
+pub(crate) const CASES: &[Case] = &[
+    list("map", "f32", map),
+    list("axpy", "f32", axpy),
+    list("zip", "f32", zip),
+    list("reduce", "f32", reduce),
+    list("scan", "f32", scan),
+    list("histogram", "u8", histogram),
+    Case { sizes: &[1 << 12, 1 << 14, 1 << 16], large: &[1 << 20, 1 << 22], ..list("sort", "u32", sort) },
+    list("softmax", "f32", softmax),
+    plane("transpose", transpose),
+    plane("gemv", gemv),
+    square("gemm", "f32", gemm_f32),
+    square("gemm", "f32 tensor", gemm_tensor),
+    square("gemm", "f32 split", gemm_split),
+    square("gemm", "f16", gemm_f16),
+    #[cfg(feature = "cuda")]
+    square("gemm", "bf16", gemm_bf16),
+    plane("conv2d", conv2d),
+    layers("f32", conv_f32),
+    #[cfg(feature = "cuda")]
+    layers("f32 tensor", conv_tensor),
+    #[cfg(feature = "cuda")]
+    layers("f32 split", conv_split),
+    #[cfg(feature = "cuda")]
+    layers("f16", conv_f16),
+    heads("f32", attention::<f32>),
+    heads("f16", attention::<f16>),
+    Case {
+        axis: "rows, 0 to 31 entries in each",
+        sizes: &[1 << 10, 1 << 14, 1 << 17],
+        large: &[1 << 20, 1 << 22],
+        most: 1 << 24,
+        ..square("spmv", "f32", spmv)
+    },
+];
+
+/// Numbers in [-0.5, 0.5) of so many bits, the same for the same seed.
+fn numbers<T: Number>(n: usize, seed: u32, bits: u32) -> Rc<Vec<T>> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
+    let step = 0.5f64.powi(bits as i32);
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        T::from_f64(f64::from(state >> (32 - bits)) * step - 0.5)
+    };
+    Rc::new(std::iter::repeat_with(next).take(n).collect())
+}
+
+/// Numbers that use all bits of a float.
+fn noise<T: Number>(n: usize, seed: u32) -> Rc<Vec<T>> {
+    numbers(n, seed, 24)
+}
+
+/// Operands of a call: the given ones, then an output of zeros.
+fn with_output<T: Element>(inputs: &[Rc<dyn Array>], len: usize) -> Vec<Rc<dyn Array>> {
+    let output: Rc<dyn Array> = Rc::new(vec![T::default(); len]);
+    inputs.iter().cloned().chain([output]).collect()
+}
+
+/// What holds a result, or its front, against `expected`: what is wanted, and how far from it each element may be. The
+/// reference computes that once for all backends.
+fn within<G: Number, W: Copy + Into<f64>>(
+    expected: impl Fn() -> Result<(Vec<W>, Vec<f64>)>,
+) -> impl Fn(&[G]) -> Result<Check> {
+    let known = OnceCell::new();
+    move |got| {
+        let (want, bounds) = once(&known, &expected)?;
+        Ok(Check::compare(got.get(..want.len()).unwrap_or(got), want, bounds))
+    }
+}
+
+/// The same for results that are right to the bit, or wrong.
+fn exactly<T: Element>(expected: impl Fn() -> Result<Vec<T>>) -> impl Fn(&[T]) -> Result<Check> {
+    let known = OnceCell::new();
+    move |got| Ok(Check::exact(got, once(&known, &expected)?.iter().copied()))
+}
+
+fn once<'a, T>(known: &'a OnceCell<T>, make: &impl Fn() -> Result<T>) -> Result<&'a T> {
+    if let Some(value) = known.get() {
+        return Ok(value);
+    }
+    let value = make()?;
+    Ok(known.get_or_init(|| value))
+}
+
+/// Runs the reference into the output.
+fn assign<T>(output: &mut Vec<T>, result: Vec<T>) -> Result<()> {
+    *output = result;
+    Ok(())
+}
+
+/// Results of f64 as the f32 that they stand for.
+fn narrow(result: &[f64]) -> Vec<f32> {
+    result.iter().map(|x| *x as f32).collect()
+}
+
+fn map(n: usize) -> Result<Problem> {
+    let x = noise::<f32>(n, 1);
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    let tanh = MapFn::Tanh;
+    let check = within::<f32, f32>(move || {
+        Ok((reference::map(&MapFn::Tanh, &a)?, reference::map_bound(&MapFn::Tanh, &a)?))
+    });
+    let problem =
+        Problem::new::<f32, _, _>(Map::new(tanh, n), format!("{n}"), with_output::<f32>(&[x], n), check)?;
+    Ok(problem
+        .processor(Processor::Reference, n, move |y| assign(y, reference::map(&MapFn::Tanh, &b)?))
+        .processor(Processor::Loops, n, move |y| loops::map(&c, y)))
+}
+
+fn axpy(n: usize) -> Result<Problem> {
+    const ALPHA: f64 = 0.75;
+    let (x, y) = (noise::<f32>(n, 1), noise::<f32>(n, 2));
+    let (x1, y1, x2, y2, x3, y3) = (x.clone(), y.clone(), x.clone(), y.clone(), x.clone(), y.clone());
+    let check = within::<f32, f32>(move || {
+        let mut want = y1.to_vec();
+        reference::axpy(ALPHA, &x1, &mut want)?;
+        Ok((want, reference::axpy_bound(ALPHA, &x1, &y1)?))
+    });
+    let problem = Problem::new::<f32, _, _>(Axpy::new(n, ALPHA), format!("{n}"), vec![x, y], check)?;
+    Ok(problem
+        .processor(Processor::Reference, n, move |y: &mut Vec<f32>| {
+            y.copy_from_slice(&y2);
+            reference::axpy(ALPHA, &x2, y)
+        })
+        .processor(Processor::Loops, n, move |y| loops::axpy(ALPHA as f32, &x3, &y3, y)))
+}
+
+fn zip(n: usize) -> Result<Problem> {
+    let (x, y) = (noise::<f32>(n, 1), noise::<f32>(n, 2));
+    let (x1, y1, x2, y2, x3, y3) = (x.clone(), y.clone(), x.clone(), y.clone(), x.clone(), y.clone());
+    let check = within::<f32, f32>(move || {
+        Ok((reference::zip(&ZipFn::Mul, &x1, &y1)?, reference::zip_bound(&ZipFn::Mul, &x1, &y1)?))
+    });
+    let op = || Zip::new(ZipFn::Mul, n);
+    let size = format!("{n}");
+    let problem = Problem::new::<f32, _, _>(op(), size, with_output::<f32>(&[x, y], n), check)?;
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f32>(op());
+    Ok(problem
+        .processor(Processor::Reference, n, move |z| assign(z, reference::zip(&ZipFn::Mul, &x2, &y2)?))
+        .processor(Processor::Loops, n, move |z| loops::zip(&x3, &y3, z)))
+}
+
+fn reduce(n: usize) -> Result<Problem> {
+    let x = noise::<f32>(n, 1);
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    let sum = |x: &[f32]| reference::reduce(&Operator::Sum, 1, x.len(), x).unwrap_or_default();
+    let check =
+        within::<f32, f64>(move || Ok((sum(&a), reference::reduce_bound(&Operator::Sum, 1, a.len(), &a))));
+    let problem = Problem::new::<f32, _, _>(
+        Reduce::new(Sum, n),
+        format!("sum {n}"),
+        with_output::<f32>(&[x], 1),
+        check,
+    )?;
+    Ok(problem.processor(Processor::Reference, 1, move |y| assign(y, narrow(&sum(&b)))).processor(
+        Processor::Loops,
+        1,
+        move |y| loops::reduce(&c, y),
+    ))
+}
+
+fn scan(n: usize) -> Result<Problem> {
+    let x = noise::<f32>(n, 1);
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    let sums = |x: &[f32]| reference::scan(&Operator::Sum, 1, x.len(), false, false, x).unwrap_or_default();
+    let check = within::<f32, f64>(move || {
+        Ok((sums(&a), reference::scan_bound(&Operator::Sum, 1, a.len(), false, false, &a)))
+    });
+    let problem =
+        Problem::new::<f32, _, _>(Scan::new(Sum, n), format!("{n}"), with_output::<f32>(&[x], n), check)?;
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f32>(Scan::new(Sum, n));
+    Ok(problem.processor(Processor::Reference, n, move |y| assign(y, narrow(&sums(&b)))).processor(
+        Processor::Loops,
+        n,
+        move |y| loops::scan(&c, y),
+    ))
+}
+
+fn histogram(n: usize) -> Result<Problem> {
+    let x: Rc<Vec<u8>> = Rc::new(noise::<f32>(n, 1).iter().map(|x| ((x + 0.5) * 256.0) as u8).collect());
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    let op = |n| Histogram::new(n, 256).range(0.0, 256.0);
+    let check = exactly(move || reference::histogram(&op(a.len()), &a));
+    let size = format!("256 bins random {n}");
+    let problem = Problem::new::<u8, _, _>(op(n), size, with_output::<u32>(&[x], 256), check)?;
+    Ok(problem
+        .processor(Processor::Reference, 256, move |y| assign(y, reference::histogram(&op(b.len()), &b)?))
+        .processor(Processor::Loops, 256, move |y| loops::histogram(&c, y)))
+}
+
+fn sort(n: usize) -> Result<Problem> {
+    // All 32 bits differ.
+    let x: Rc<Vec<u32>> =
+        Rc::new((1..=n as u32).map(|i| i.wrapping_mul(0x9e37_79b1).rotate_left(i % 32)).collect());
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    let sorted = |x: &[u32]| -> Vec<u32> {
+        reference::sort_positions(x, false, 0..32).into_iter().map(|i| x[i]).collect()
+    };
+    let check = exactly(move || Ok(sorted(&a)));
+    let size = format!("keys {n} random");
+    let problem = Problem::new::<u32, _, _>(RadixSort::new(n), size, with_output::<u32>(&[x], n), check)?;
+    Ok(problem.processor(Processor::Reference, n, move |y| assign(y, sorted(&b))).processor(
+        Processor::Loops,
+        n,
+        move |y| loops::sort(&c, y),
+    ))
+}
+
+fn softmax(len: usize) -> Result<Problem> {
+    let n = len.clamp(1, 1024);
+    let rows = len / n;
+    let len = rows * n;
+    let x = noise::<f32>(len, 1);
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    let check = within::<f32, f32>(move || Ok((reference::softmax(n, &a), reference::softmax_bound(n, &a))));
+    let op = Softmax::new(rows, n);
+    let size = format!("{rows}x{n}");
+    let problem = Problem::new::<f32, _, _>(op, size, with_output::<f32>(&[x], len), check)?;
+    Ok(problem.processor(Processor::Reference, len, move |y| assign(y, reference::softmax(n, &b))).processor(
+        Processor::Loops,
+        len,
+        move |y| loops::softmax(n, &c, y),
+    ))
+}
+
+fn transpose(n: usize) -> Result<Problem> {
+    let x = noise::<f32>(n * n, 1);
+    let (a, b, c, d) = (x.clone(), x.clone(), x.clone(), x.clone());
+    let check = exactly(move || Ok(reference::transpose(1, n, n, &a)));
+    let op = Transpose::new(n, n);
+    let size = format!("{n}x{n}");
+    let problem = Problem::new::<f32, _, _>(op, size, with_output::<f32>(&[x], n * n), check)?;
+    Ok(problem
+        .processor(Processor::Reference, n * n, move |y| assign(y, reference::transpose(1, n, n, &b)))
+        .processor(Processor::Loops, n * n, move |y| loops::transpose(n, &c, y))
+        .processor(Processor::Tiled, n * n, move |y| loops::transpose_tiled(n, &d, y)))
+}
+
+fn gemv(n: usize) -> Result<Problem> {
+    let (a, x) = (noise::<f32>(n * n, 1), noise::<f32>(n, 2));
+    let (a1, x1, a2, x2, a3, x3) = (a.clone(), x.clone(), a.clone(), x.clone(), a.clone(), x.clone());
+    let check = within::<f32, f64>(move || {
+        let (op, y) = (Gemv::new(n, n), vec![0.0; n]);
+        Ok((reference::gemv(&op, &a1, &x1, &y)?, reference::gemv_bound(&op, &a1, &x1, &y)?))
+    });
+    let size = format!("{n}x{n}");
+    let problem = Problem::new::<f32, _, _>(Gemv::new(n, n), size, with_output::<f32>(&[a, x], n), check)?;
+    Ok(problem
+        .processor(Processor::Reference, n, move |y| {
+            assign(y, narrow(&reference::gemv(&Gemv::new(n, n), &a2, &x2, &vec![0.0; n])?))
+        })
+        .processor(Processor::Loops, n, move |y| loops::gemv(n, &a3, &x3, y)))
+}
+
+/// Multiply-adds that the reference of a result may take.
+const CHECKED: usize = 1 << 27;
+
+/// A square product of factors of so many bits, whose sums may err by so many bounds; as yet nobody forms it.
+fn product<T: Number + Into<f64>>(n: usize, bits: u32, slack: f64) -> (Problem, [Rc<Vec<T>>; 2]) {
+    let [a, b] = [1, 2].map(|seed| numbers::<T>(n * n, seed, bits));
+    let (a1, b1) = (a.clone(), b.clone());
+    let check = move |got: &[T]| {
+        check_product(&Gemm::new(1, n, n), &a1, &b1, None, got, &Effort { terms: CHECKED, slack })
+    };
+    let flop = 2.0 * (n as f64).powi(3);
+    let cost = Cost { flop, bytes: (3 * n * n * size_of::<T>()) as f64 };
+    let operands = with_output::<T>(&[a.clone(), b.clone()], n * n);
+    (Problem::of(cost, format!("{n}x{n}x{n}"), operands, check), [a, b])
+}
+
+/// Plans the product as `form` sets it up for a device.
+fn gemm<T: Element>(
+    n: usize,
+    form: impl Fn(Gemm, &Gpu) -> Gemm + 'static,
+) -> impl Fn(&Gpu) -> Result<Executable> + 'static
+where
+    Gemm: Op<T>,
+{
+    move |gpu| Ok(form(Gemm::new(n, n, n), gpu).plan::<T>(gpu)?.into_executable())
+}
+
+fn gemm_f32(n: usize) -> Result<Problem> {
+    let (problem, [a, b]) = product::<f32>(n, 24, 1.0);
+    let problem = problem.wgpu(gemm::<f32>(n, |gemm, _| gemm));
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f32>(Gemm::new(n, n, n)).vendor(n, "f32");
+    let (a1, b1, a2, b2, a3, b3) = (a.clone(), b.clone(), a.clone(), b.clone(), a.clone(), b.clone());
+    Ok(problem
+        .processor(Processor::Reference, n * n, move |c| {
+            let zeros = vec![0f32; n * n];
+            assign(c, narrow(&reference::gemm(&Gemm::new(n, n, n), &a, &b, None, &zeros)?))
+        })
+        .processor(Processor::Loops, n * n, move |c| loops::gemm(n, &a1, &b1, c))
+        .processor(Processor::Tiled, n * n, move |c| loops::gemm_tiled(n, &a2, &b2, c))
+        .processor(Processor::Crate, n * n, move |c| loops::gemm_by_crate(n, &a3, &b3, c)))
+}
+
+/// Hardware of matrices cuts sums off where others round.
+const CUT_OFF: f64 = 4.0;
+
+fn gemm_tensor(n: usize) -> Result<Problem> {
+    // Factors that the hardware does not have to round, so that only sums err.
+    let (problem, _) = product::<f32>(n, 11, CUT_OFF);
+    let problem = problem.wgpu(gemm::<f32>(n, |gemm, _| gemm.precision(Precision::Tensor)));
+    #[cfg(feature = "cuda")]
+    let problem =
+        problem.cuda::<f32>(Gemm::new(n, n, n).precision(Precision::Tensor)).vendor(n, "f32 tensor");
+    Ok(problem)
+}
+
+fn gemm_split(n: usize) -> Result<Problem> {
+    let (problem, _) = product::<f32>(n, 24, CUT_OFF);
+    let problem = problem.wgpu(gemm::<f32>(n, |gemm, _| gemm.precision(Precision::Split)));
+    // The vendor has nothing alike: what it is split for is the plain product.
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f32>(Gemm::new(n, n, n).precision(Precision::Split)).vendor(n, "f32");
+    Ok(problem)
+}
+
+fn gemm_f16(n: usize) -> Result<Problem> {
+    let form = |gemm: Gemm, gpu: &Gpu| match gpu.profile().cooperative_side() {
+        Some(_) => gemm.precision(Precision::Tensor),
+        None => gemm,
+    };
+    let (problem, _) = product::<f16>(n, 11, CUT_OFF);
+    let problem = problem.wgpu(gemm::<f16>(n, form));
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f16>(Gemm::new(n, n, n)).vendor(n, "f16");
+    Ok(problem)
+}
+
+#[cfg(feature = "cuda")]
+fn gemm_bf16(n: usize) -> Result<Problem> {
+    let (problem, _) = product::<bf16>(n, 8, CUT_OFF);
+    Ok(problem.cuda::<bf16>(Gemm::new(n, n, n)).vendor(n, "bf16"))
+}
+
+/// Weights that differ all over.
+fn weights(n: usize) -> Vec<f32> {
+    (0..n).map(|i| (i as f32 * 0.7).sin() / n as f32).collect()
+}
+
+fn conv2d(n: usize) -> Result<Problem> {
+    let op = move |rows| Conv2d::new(rows, n, [5, 5], &weights(25));
+    let x = noise::<f32>(n * n, 1);
+    let (a, b, c) = (x.clone(), x.clone(), x.clone());
+    // The first rows of the result need two rows of the image more.
+    let some = (CHECKED / (25 * n)).clamp(5, n.max(5)).min(n);
+    let front = if some == n { n } else { some - 2 } * n;
+    let check = within::<f32, f64>(move || {
+        let part = &a[..some * n];
+        let (mut want, mut bounds) =
+            (reference::conv2d(&op(some), part), reference::conv2d_bound(&op(some), part));
+        want.truncate(front);
+        bounds.truncate(front);
+        Ok((want, bounds))
+    });
+    let size = format!("{n}x{n} 5x5");
+    let problem = Problem::new::<f32, _, _>(op(n), size, with_output::<f32>(&[x], n * n), check)?;
+    Ok(problem
+        .processor(Processor::Reference, n * n, move |y| assign(y, narrow(&reference::conv2d(&op(n), &b))))
+        .processor(Processor::Loops, n * n, move |y| loops::conv2d(n, &weights(25), &c, y)))
+}
+
+const CHANNELS: usize = 64;
+const IMAGES: usize = 8;
+
+fn layer(images: usize, side: usize) -> Conv {
+    Conv::new([images, CHANNELS, side, side], CHANNELS, [3, 3]).pad([1, 1])
+}
+
+/// A layer with x and w of so many bits, whose sums may err by so many bounds; as yet nobody computes it.
+fn conv<T: Number>(side: usize, bits: u32, slack: f64) -> Result<(Problem, [Rc<Vec<T>>; 2])> {
+    let image = CHANNELS * side * side;
+    let x = numbers::<T>(IMAGES * image, 1, bits);
+    let w = numbers::<T>(CHANNELS * CHANNELS * 9, 2, bits);
+    let wide = |x: &[T]| x.iter().map(|x| x.to_f64() as f32).collect::<Vec<f32>>();
+    // Images do not depend on one another, nor filters.
+    let filters = (CHECKED / (8 * image)).clamp(1, CHANNELS);
+    let (x1, w1) = (wide(&x[..image]), wide(&w[..filters * CHANNELS * 9]));
+    let check = within::<T, f32>(move || {
+        let one = Conv::new([1, CHANNELS, side, side], filters, [3, 3]).pad([1, 1]);
+        let want = reference::conv(&one, &x1, &w1, None)?;
+        let bounds = reference::conv_bound(&one, &x1, &w1, None)?;
+        let rounding = |x: f32| if T::DTYPE.size() == 2 { f64::from(x.abs()) / 1024.0 } else { 0.0 };
+        let bounds = bounds.iter().zip(&want).map(|(b, x)| slack * b + rounding(*x)).collect();
+        Ok((want, bounds))
+    });
+    let Cost { flop, bytes } = Op::<f32>::lower(&layer(IMAGES, side), &DeviceProfile::h100())?.cost;
+    let cost = Cost { flop, bytes: bytes * size_of::<T>() as f64 / 4.0 };
+    let size = format!("{IMAGES}x{CHANNELS}x{side}x{side} 3x3 {CHANNELS}");
+    let operands = with_output::<T>(&[x.clone(), w.clone()], IMAGES * image);
+    Ok((Problem::of(cost, size, operands, check), [x, w]))
+}
+
+fn conv_f32(side: usize) -> Result<Problem> {
+    let (problem, [x, w]) = conv::<f32>(side, 24, 1.0)?;
+    let problem = problem.wgpu(move |gpu| Ok(layer(IMAGES, side).plan::<f32>(gpu)?.into_executable()));
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f32>(layer(IMAGES, side));
+    Ok(problem.processor(Processor::Reference, x.len(), move |y| {
+        assign(y, reference::conv(&layer(IMAGES, side), &x, &w, None)?)
+    }))
+}
+
+#[cfg(feature = "cuda")]
+fn conv_tensor(side: usize) -> Result<Problem> {
+    let (problem, _) = conv::<f32>(side, 11, CUT_OFF)?;
+    Ok(problem.cuda::<f32>(layer(IMAGES, side).precision(Precision::Tensor)))
+}
+
+#[cfg(feature = "cuda")]
+fn conv_split(side: usize) -> Result<Problem> {
+    let (problem, _) = conv::<f32>(side, 24, CUT_OFF)?;
+    Ok(problem.cuda::<f32>(layer(IMAGES, side).precision(Precision::Split)))
+}
+
+#[cfg(feature = "cuda")]
+fn conv_f16(side: usize) -> Result<Problem> {
+    let (problem, _) = conv::<f16>(side, 11, CUT_OFF)?;
+    Ok(problem.cuda::<f16>(layer(IMAGES, side)))
+}
+
+fn attention<T: Number + Into<f64>>(t: usize) -> Result<Problem>
+where
+    Attention: Op<T, Operands = Attended<T>>,
+{
+    const HEADS: usize = 8;
+    const WIDTH: usize = 64;
+    let op = Attention::new(1, HEADS, HEADS, t, t, WIDTH);
+    let [q, k, v] = [1, 2, 3].map(|seed| noise::<T>(HEADS * t * WIDTH, seed));
+    let (q1, k1, v1, q2, k2, v2) = (q.clone(), k.clone(), v.clone(), q.clone(), k.clone(), v.clone());
+    // The first queries of the first head.
+    let some = (CHECKED / (4 * t * WIDTH)).clamp(1, t);
+    let check = within::<T, T>(move || {
+        let (one, inputs) = (Attention::new(1, 1, 1, some, t, WIDTH), AttentionInputs::default());
+        let (q, k, v) = (&q1[..some * WIDTH], &k1[..t * WIDTH], &v1[..t * WIDTH]);
+        let want = reference::attention(&one, q, k, v, inputs);
+        Ok((want, reference::attention_bound(&one, q, k, v, inputs)))
+    });
+    let len = HEADS * t * WIDTH;
+    let size = format!("B1 H{HEADS} T{t} D{WIDTH}");
+    let operands = with_output::<T>(&[q, k, v], len);
+    let problem = Problem::new::<T, _, _>(op.clone(), size, operands, check)?;
+    Ok(problem.processor(Processor::Reference, len, move |y: &mut Vec<T>| {
+        assign(y, reference::attention(&op, &q2, &k2, &v2, AttentionInputs::default()))
+    }))
+}
+
+fn spmv(n: usize) -> Result<Problem> {
+    let csr: Rc<Csr> = Rc::new(sparse_matrix(n, &noise::<f32>(4099, 1)));
+    let x = noise::<f32>(n, 2);
+    let (m1, x1, m2, x2, m3, x3) = (csr.clone(), x.clone(), csr.clone(), x.clone(), csr.clone(), x.clone());
+    let check = within::<f32, f64>(move || {
+        let y = vec![0.0; n];
+        let want = reference::spmv(1.0, &m1, &x1, 0.0, &y)?;
+        Ok((want, reference::spmv_bound(1.0, &m1, &x1, 0.0, &y)?))
+    });
+    let size = format!("{n} rows, {} entries", csr.entries());
+    let op = Spmv::new(csr.stored()?);
+    let matrix: [Rc<dyn Array>; 3] =
+        [Rc::new(csr.row_ptrs.clone()), Rc::new(csr.col_idxs.clone()), Rc::new(csr.values.clone())];
+    let inputs: Vec<_> = matrix.into_iter().chain([x as Rc<dyn Array>]).collect();
+    let problem = Problem::new::<f32, _, _>(op, size, with_output::<f32>(&inputs, n), check)?;
+    Ok(problem
+        .processor(Processor::Reference, n, move |y| {
+            assign(y, narrow(&reference::spmv(1.0, &m2, &x2, 0.0, &vec![0.0; n])?))
+        })
+        .processor(Processor::Loops, n, move |y| loops::spmv(&m3, &x3, y)))
+}

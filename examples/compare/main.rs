@@ -1,0 +1,42 @@
+//! Every backend of this machine side by side: adapters of Vulkan, Metal, Direct3D 12 and OpenGL, and the processor by
+//! the library's reference, plain loops, tiled loops and a crate.
+//!
+//! ```sh
+//! cargo run --release --example compare
+//! cargo run --release --example compare -- --ops gemm,attention --backends vulkan,cpu --out pictures
+//! ```
+//!
+//! Each result is checked against the reference before it is timed. Rows go to the terminal and to `rows.json`; of each
+//! op there are pictures of time and throughput against size, with what the device allows, and of bars by backend. Exit
+//! code 1 if a result is wrong, 2 for bad arguments.
+
+mod backends;
+mod cases;
+mod chart;
+mod cli;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod draw;
+#[allow(dead_code, reason = "it reads no files")]
+#[path = "../streaming/failure.rs"]
+mod failure;
+mod loops;
+#[path = "../measured/mod.rs"]
+mod measured;
+#[path = "../pictures/mod.rs"]
+mod pictures;
+mod problem;
+#[path = "../pictures/roofline.rs"]
+mod roofline;
+mod rows;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let code = cli::run(lexopt::Parser::from_env(), &mut out, &mut std::io::stderr());
+    // A reader that has gone away is no failure.
+    let _ = out.flush();
+    ExitCode::from(code)
+}

@@ -1,0 +1,132 @@
+//! What was measured: rows for people and as JSON.
+
+use super::backends::{Backend, Timed};
+use super::cases::Case;
+use super::measured::{digits, time};
+use serde_json::{Value, json};
+use tilework::program::Cost;
+
+/// A result that is right, or not.
+pub(crate) struct Row {
+    pub(crate) case: &'static Case,
+    pub(crate) extent: usize,
+    pub(crate) size: String,
+    /// Its place among the backends.
+    pub(crate) place: usize,
+    pub(crate) variant: String,
+    pub(crate) cost: Cost,
+    pub(crate) error: f64,
+    /// None if the result is wrong.
+    pub(crate) timed: Option<Timed>,
+}
+
+impl Row {
+    pub(crate) fn seconds(&self) -> Option<f64> {
+        self.timed.as_ref().map(|t| t.median)
+    }
+}
+
+/// Whether operations, not bytes, are what rates of an op are told by.
+fn arithmetic(case: &Case) -> bool {
+    matches!(case.op, "gemm" | "conv" | "conv2d" | "attention")
+}
+
+/// What rates of an op are counted in.
+pub(crate) fn unit(case: &Case) -> &'static str {
+    if arithmetic(case) { "GFLOP/s" } else { "GB/s" }
+}
+
+/// GFLOP/s or GB/s.
+pub(crate) fn rate(case: &Case, cost: Cost, seconds: f64) -> f64 {
+    let work = if arithmetic(case) { cost.flop } else { cost.bytes };
+    work / seconds * 1e-9
+}
+
+/// The least time of the work on a device, by its ceilings.
+pub(crate) fn least_seconds(cost: Cost, backend: &Backend) -> Option<f64> {
+    backend.roof.map(|roof| (cost.bytes / roof.bandwidth).max(cost.flop / roof.peak))
+}
+
+/// Titles and widths, and whether cells stand to the right.
+const COLUMNS: [(&str, usize, bool); 8] = [
+    ("op", 16, false),
+    ("size", 28, true),
+    ("backend", 26, false),
+    ("variant", 16, false),
+    ("time", 8, true),
+    ("rate", 13, true),
+    ("roof", 6, true),
+    ("error", 7, true),
+];
+
+pub(crate) fn heading() -> String {
+    line(&COLUMNS.map(|(title, ..)| title.to_owned()))
+}
+
+pub(crate) fn describe(row: &Row, backends: &[Backend]) -> String {
+    let backend = &backends[row.place];
+    let (times, rates, share) = match row.seconds() {
+        None => ("WRONG".into(), String::new(), String::new()),
+        Some(s) => (
+            time(s),
+            format!("{} {}", digits(rate(row.case, row.cost, s)), unit(row.case)),
+            least_seconds(row.cost, backend).map_or_else(String::new, |l| format!("{:.0} %", 100.0 * l / s)),
+        ),
+    };
+    line(&[
+        row.case.id(),
+        row.size.clone(),
+        backend.name.clone(),
+        row.variant.clone(),
+        times,
+        rates,
+        share,
+        if row.error == 0.0 { "0".to_owned() } else { format!("{:.1e}", row.error) },
+    ])
+}
+
+fn line(cells: &[String; COLUMNS.len()]) -> String {
+    let aligned = cells.iter().zip(COLUMNS).map(|(cell, (_, width, right))| {
+        if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+    });
+    aligned.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+}
+
+/// Rows as in the committed results, and what a comparison knows besides. The peer of a row is the vendor's library on
+/// the same card, where it ran.
+pub(crate) fn json(rows: &[Row], backends: &[Backend], date: &str) -> Value {
+    let peer = |row: &Row| {
+        rows.iter().find(|r| {
+            let same = r.case.id() == row.case.id() && r.size == row.size;
+            same && r.place != row.place && backends[r.place].name.starts_with("cublas")
+        })
+    };
+    let one = |row: &Row| {
+        let backend = &backends[row.place];
+        let seconds = row.seconds();
+        let peer = peer(row).and_then(Row::seconds);
+        let percent = seconds.and_then(|s| least_seconds(row.cost, backend).map(|least| 100.0 * least / s));
+        json!({
+            "op": row.case.op,
+            "variant": row.variant,
+            "dtype": row.case.dtype,
+            "size": row.size,
+            "seconds": seconds,
+            "min_seconds": row.timed.as_ref().map(|t| t.min),
+            "gbps": seconds.map(|s| row.cost.bytes / s * 1e-9),
+            "gflops": seconds.map(|s| row.cost.flop / s * 1e-9),
+            "clock": row.timed.as_ref().map(|t| &t.clock),
+            "peer": peer.map(|_| "cuBLAS"),
+            "peer_seconds": peer,
+            "backend": backend.name,
+            "adapter": backend.adapter,
+            "driver": backend.driver,
+            "date": date,
+            "version": env!("CARGO_PKG_VERSION"),
+            "percent": percent,
+            "error": row.error,
+            "passed": row.timed.is_some(),
+        })
+    };
+    rows.iter().map(one).collect()
+}

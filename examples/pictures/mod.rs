@@ -1,0 +1,100 @@
+//! Pictures of measurements: the same drawing as SVG and as PNG, with letters of its own.
+
+use ::image::codecs::png::PngEncoder;
+use ::image::{ExtendedColorType, ImageEncoder};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::{FontStyle, register_font};
+use std::io::Write;
+use std::path::Path;
+use std::sync::OnceLock;
+use tilework::io::write_aside;
+
+/// A drawing of a size of its own, on any surface.
+pub(crate) trait Picture {
+    /// Pixels, across and down.
+    fn size(&self) -> (u32, u32);
+
+    fn draw<D: DrawingBackend>(&self, area: &DrawingArea<D, Shift>) -> Result<(), String>;
+}
+
+/// Makes the font of all texts known to plotters, which draws its letters on PNG pictures and measures by them.
+fn register() {
+    static REGISTERED: OnceLock<()> = OnceLock::new();
+    REGISTERED.get_or_init(|| {
+        // Without it drawing fails, and says that no font is available.
+        let _ = register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
+    });
+}
+
+/// Writes the picture as its file's name says: as PNG where it ends so, as SVG otherwise.
+pub(crate) fn save(path: &Path, picture: &impl Picture) -> Result<(), String> {
+    let named = |e: String| format!("{}: {e}", path.display());
+    let bytes = match path.extension() {
+        Some(ending) if ending.eq_ignore_ascii_case("png") => png(picture).map_err(named)?,
+        _ => svg(picture).map_err(named)?.into_bytes(),
+    };
+    whole(path, &bytes)
+}
+
+/// The picture as the text of an SVG file.
+fn svg(picture: &impl Picture) -> Result<String, String> {
+    let mut text = String::new();
+    drawn(picture, SVGBackend::with_string(&mut text, picture.size()))?;
+    Ok(text)
+}
+
+/// The picture as the bytes of a PNG file.
+fn png(picture: &impl Picture) -> Result<Vec<u8>, String> {
+    let (width, height) = picture.size();
+    let mut pixels = vec![0; 3 * width as usize * height as usize];
+    drawn(picture, BitMapBackend::with_buffer(&mut pixels, (width, height)))?;
+    encoded(&pixels, (width, height))
+}
+
+/// Pixels of three bytes as those of a PNG file.
+pub(crate) fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    PngEncoder::new(&mut bytes)
+        .write_image(pixels, width, height, ExtendedColorType::Rgb8)
+        .map_err(|e| e.to_string())?;
+    Ok(bytes)
+}
+
+fn drawn<D: DrawingBackend>(picture: &impl Picture, surface: D) -> Result<(), String> {
+    register();
+    let area = surface.into_drawing_area();
+    area.fill(&WHITE).map_err(|e| e.to_string())?;
+    picture.draw(&area)?;
+    area.present().map_err(|e| e.to_string())
+}
+
+/// Writes a file that appears when it is whole.
+pub(crate) fn whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let mut failed = None;
+    write_aside(path, |mut file| {
+        failed = file.write_all(bytes).and_then(|()| file.sync_all()).err();
+        Ok(())
+    })
+    .map_err(|e| e.to_string())?;
+    failed.map_or(Ok(()), |e| Err(format!("{}: {e}", path.display())))
+}
+
+/// Colours that stay apart for most eyes (Okabe and Ito, 2008), and two more.
+const COLOURS: [RGBColor; 10] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(60, 60, 60),
+    RGBColor(148, 103, 60),
+    RGBColor(110, 60, 160),
+    RGBColor(150, 160, 40),
+];
+
+/// The colour of the `i`th of several things; what comes later begins anew.
+pub(crate) fn colour(i: usize) -> RGBColor {
+    COLOURS[i % COLOURS.len()]
+}
