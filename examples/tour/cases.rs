@@ -74,6 +74,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { op: "spmv csr-scalar", dtype: DType::F32, run: |gpu, m| spmv(gpu, "csr-scalar", &m.floats) },
     Case { op: "spmv csr-vector", dtype: DType::F32, run: |gpu, m| spmv(gpu, "csr-vector", &m.floats) },
     Case { op: "spmv csr-merge", dtype: DType::F32, run: |gpu, m| spmv(gpu, "csr-merge", &m.floats) },
+    Case { op: "spmv csr-segmented", dtype: DType::F32, run: |gpu, m| spmv(gpu, "csr-segmented", &m.floats) },
     Case { op: "spmv csc", dtype: DType::F32, run: |gpu, m| spmv(gpu, "csc", &m.floats) },
     Case { op: "spmv csc-atomic", dtype: DType::F32, run: |gpu, m| spmv(gpu, "csc-atomic", &m.floats) },
     Case { op: "spmv ell", dtype: DType::F32, run: |gpu, m| spmv(gpu, "ell", &m.floats) },
@@ -208,7 +209,7 @@ fn outcome(
     check: Check,
     record: impl FnMut(&mut Recorder) -> Result<()>,
 ) -> Result<Outcome> {
-    let runs = if gpu.profile().is_cpu() { 5 } else { 15 };
+    let runs = if gpu.profile().is_cpu() { 3 } else { 15 };
     let seconds = gpu.measure(runs, record)?.median();
     Ok(Outcome { size, report, seconds, check })
 }

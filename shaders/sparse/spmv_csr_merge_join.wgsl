@@ -13,25 +13,6 @@ const LANES: u32 = 32u;
 @group(0) @binding(1) var<storage, read> carry_rows: array<u32>;
 @group(0) @binding(2) var<storage, read> carry_sums: array<f32>;
 
-// The first carry behind number `first` that is of a later row.
-fn end_of(row: u32, first: u32) -> u32 {
-    var low = first + 1u;
-    // Most rows have one carry.
-    if low >= params.parts || carry_rows[low] != row {
-        return low;
-    }
-    var high = params.parts;
-    while low < high {
-        let middle = low + (high - low) / 2u;
-        if carry_rows[middle] <= row {
-            low = middle + 1u;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn spmv_csr_merge_join(
     @builtin(workgroup_id) group: vec3<u32>,
@@ -54,9 +35,18 @@ fn spmv_csr_merge_join(
     var sum = 0.0;
     if carry < params.parts && (carry == 0u || carry_rows[carry - 1u] != carry_rows[carry]) {
         row = carry_rows[carry];
-        let end = end_of(row, carry);
-        for (var i = carry + member; i < end; i += LANES) {
-            sum += carry_sums[i];
+        // Four at once, since a long row has many; what is behind the last carry is that again, and does not count.
+        for (var i = carry + member; i < params.parts; i += 4u * LANES) {
+            let places = i + LANES * vec4<u32>(0u, 1u, 2u, 3u);
+            let at = min(places, vec4<u32>(params.parts - 1u));
+            let rows = vec4<u32>(carry_rows[at.x], carry_rows[at.y], carry_rows[at.z], carry_rows[at.w]);
+            let sums = vec4<f32>(carry_sums[at.x], carry_sums[at.y], carry_sums[at.z], carry_sums[at.w]);
+            let same = (rows == vec4<u32>(row)) & (places < vec4<u32>(params.parts));
+            let terms = select(vec4<f32>(), sums, same);
+            sum += (terms.x + terms.y) + (terms.z + terms.w);
+            if !same.w {
+                break;
+            }
         }
     }
     let total = join_lanes(sum, invocation, LANES);

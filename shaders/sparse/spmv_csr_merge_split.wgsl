@@ -13,12 +13,18 @@ fn rows_before(steps: u32) -> u32 {
     var low = max(steps, params.entries) - params.entries;
     var high = min(steps, params.rows);
     while low < high {
-        let middle = low + (high - low) / 2u;
-        if row_ptrs[middle + 1u] <= steps - 1u - middle {
-            low = middle + 1u;
-        } else {
-            high = middle;
+        // Four places at once, so that there are half as many rounds to wait for.
+        let stride = (high - low + 3u) / 4u;
+        let at = low + stride * vec4<u32>(0u, 1u, 2u, 3u);
+        let next = min(at, vec4<u32>(high - 1u)) + 1u;
+        let ends = vec4<u32>(row_ptrs[next.x], row_ptrs[next.y], row_ptrs[next.z], row_ptrs[next.w]);
+        let ended = (at < vec4<u32>(high)) & (ends < vec4<u32>(steps) - min(at, vec4<u32>(steps)));
+        let found = dot(vec4<u32>(ended), vec4<u32>(1u));
+        if found == 0u {
+            break;
         }
+        high = min(low + found * stride, high);
+        low += (found - 1u) * stride + 1u;
     }
     return low;
 }

@@ -211,12 +211,10 @@ fn tiles_of_every_size_match_reference() {
         }
         // Those of cards; and so small that carries have carries.
         for (workgroup_size, items) in [(256, 5), (256, 7), (4, 3), (2, 2)] {
-            for (a, variant) in
-                [(gpu.upload_matrix(&csr), "csr-merge"), (gpu.upload_matrix(&csr.to_coo()), "coo")]
-            {
-                let a = a.unwrap();
+            let (csr, coo) = (gpu.upload_matrix(&csr).unwrap(), gpu.upload_matrix(&csr.to_coo()).unwrap());
+            for (a, variant) in [(&csr, "csr-merge"), (&csr, "csr-segmented"), (&coo, "coo")] {
                 let op = Spmv::new(a.stored()).variant(variant).tile(workgroup_size, items);
-                let got = run(gpu, &a, &op, &x, &[0.0; 3000]).unwrap();
+                let got = run(gpu, a, &op, &x, &[0.0; 3000]).unwrap();
                 let what = format!("{}: {variant} {workgroup_size} x {items}", device.label);
                 assert_close(&what, &numbers(&got), &want, &bound);
             }

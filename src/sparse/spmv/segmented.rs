@@ -1,5 +1,5 @@
 //! Kernels that share entries evenly, whatever the rows are, and hand on what a row has left over: coo, csc,
-//! csr-merge.
+//! csr-merge, csr-segmented.
 
 use super::{Lowering, Params, shuffled};
 use crate::error::Result;
@@ -97,28 +97,67 @@ impl Lowering<'_> {
             .values_at(3)
             .constant("WORKGROUP_SIZE", self.policy.tile_size)
             .constant("ITEMS_PER_THREAD", items);
-        let shuffled = shuffled(self.profile).min(self.policy.tile_size);
-        let most_lanes = if shuffled > 1 { shuffled } else { self.policy.tile_size };
-        let spec = spec.constant("MOST_LANES", most_lanes).flag("SUBGROUPS", shuffled > 1);
+        let spec = spec.constant("MOST_LANES", self.most_lanes()).flag("SUBGROUPS", self.shuffles());
         let kernel = self.program.kernel(Kernel::library("sparse/spmv_csr_merge", "spmv_csr_merge", spec));
-        let carries = [4 * tiles, 4 * tiles].map(|bytes| self.program.scratch(bytes));
-        let bindings = [0, 1, 2].map(|i| self.operand(i));
-        let bindings =
-            bindings.into_iter().chain([self.x(), self.y()]).chain(carries).chain([bounds]).collect();
-        self.program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
-        if tiles > 1 {
-            let spec = Spec::new()
-                .constant("WORKGROUP_SIZE", self.policy.tile_size)
-                .constant("RESULT_BINDING", 3u32)
-                .constant("LANES", most_lanes)
-                .flag("SUBGROUPS", shuffled > 1);
-            let kernel = Kernel::library("sparse/spmv_csr_merge_join", "spmv_csr_merge_join", spec);
-            let kernel = self.program.kernel(kernel);
-            let grid = Grid::fold(tiles.div_ceil(u64::from(self.policy.tile_size / most_lanes)));
-            let [rows, sums] = carries;
-            let y = self.y();
-            self.program.dispatch(kernel, &params, vec![rows, sums, y], grid);
+        let carries = self.share(kernel, &params, bounds);
+        self.join_carries(&params, carries);
+    }
+
+    /// The same, with segmented sums within tiles.
+    pub(super) fn segmented(&mut self) {
+        let steps = self.matrix.rows as u64 + self.matrix.entries as u64;
+        let (size, items) = (self.policy.tile_size, self.policy.segment_items);
+        let tiles = steps.div_ceil(u64::from(size * items));
+        let params = Params { parts: tiles as u32, ..self.params() };
+        let bounds = split(&mut self.program, self.matrix, size * items);
+        let shuffles = self.profile.features.subgroups && size >= self.profile.subgroup_sizes.1;
+        let spec = self.values_at(3).constant("WORKGROUP_SIZE", size).constant("ITEMS_PER_THREAD", items);
+        let spec = spec.flag("SUBGROUPS", shuffles);
+        let spec = if shuffles { spec.flag("SEGMENTED", true) } else { spec };
+        let kernel = Kernel::library("sparse/spmv_csr_segmented", "spmv_csr_segmented", spec);
+        let kernel = self.program.kernel(kernel);
+        let carries = self.share(kernel, &params, bounds);
+        self.join_carries(&params, carries);
+    }
+
+    /// A workgroup for each part of compressed rows, and the row and the sum that each carries.
+    fn share(&mut self, kernel: usize, params: &Params, bounds: Binding) -> [Binding; 2] {
+        let parts = u64::from(params.parts);
+        let carries = [4 * parts, 4 * parts].map(|bytes| self.program.scratch(bytes));
+        let lists = [0, 1, 2].map(|i| self.operand(i));
+        let bindings = lists.into_iter().chain([self.x(), self.y()]).chain(carries).chain([bounds]).collect();
+        self.program.dispatch(kernel, params, bindings, Grid::fold(parts));
+        carries
+    }
+
+    /// Adds to their rows what parts of compressed rows carry.
+    fn join_carries(&mut self, params: &Params, [rows, sums]: [Binding; 2]) {
+        let parts = u64::from(params.parts);
+        if parts <= 1 {
+            return;
         }
+        let lanes = self.most_lanes();
+        let spec = Spec::new()
+            .constant("WORKGROUP_SIZE", self.policy.tile_size)
+            .constant("RESULT_BINDING", 3u32)
+            .constant("LANES", lanes)
+            .flag("SUBGROUPS", self.shuffles());
+        let kernel = Kernel::library("sparse/spmv_csr_merge_join", "spmv_csr_merge_join", spec);
+        let kernel = self.program.kernel(kernel);
+        let grid = Grid::fold(parts.div_ceil(u64::from(self.policy.tile_size / lanes)));
+        let y = self.y();
+        self.program.dispatch(kernel, params, vec![rows, sums, y], grid);
+    }
+
+    /// Whether lanes of a tile join their sums by shuffles.
+    fn shuffles(&self) -> bool {
+        shuffled(self.profile).min(self.policy.tile_size) > 1
+    }
+
+    /// Lanes of a tile that may join their sums.
+    fn most_lanes(&self) -> u32 {
+        let shuffled = shuffled(self.profile).min(self.policy.tile_size);
+        if shuffled > 1 { shuffled } else { self.policy.tile_size }
     }
 
     /// Adds products to their rows, which are in no order: by a stable sort.
