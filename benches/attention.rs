@@ -2,11 +2,19 @@
 
 mod support;
 
+#[cfg(feature = "cuda")]
+use half::bf16;
 use half::f16;
+#[cfg(feature = "cuda")]
+use support::random_on_cuda;
 use support::{Bench, Case, centred, random};
 use tilework::attention::{Attended, Attention, CoopTile, FlashTile};
+#[cfg(feature = "cuda")]
+use tilework::cuda::CudaOp;
 use tilework::prelude::*;
 use tilework::program::Op;
+#[cfg(feature = "cuda")]
+use tilework::program::{In, Out};
 use tilework::{AttentionExtras, Element, Result};
 
 /// The cases of some ops.
@@ -80,7 +88,36 @@ fn attention(bench: &mut Bench) -> Result<()> {
     let op = Attention::new(batch, heads, heads, t, t, 64).causal();
     let size = format!("B{batch} H{heads} T{t} D64 causal");
     several::<f32>(bench, &size, &named(&op, &["flash"]), centred)?;
-    several::<f16>(bench, &size, &named(&op, &["auto"]), half_of)
+    several::<f16>(bench, &size, &named(&op, &["auto"]), half_of)?;
+    #[cfg(feature = "cuda")]
+    for d in [64, 128] {
+        let op = Attention::new(batch, heads, heads, t, t, d);
+        let size = format!("B{batch} H{heads} T{t} D{d}");
+        on_cuda::<f16>(bench, &size, &op, half_of)?;
+        on_cuda::<bf16>(bench, &size, &op, |bits| bf16::from_f32(centred(bits)))?;
+        on_cuda::<f16>(bench, &format!("{size} causal"), &op.causal(), half_of)?;
+    }
+    Ok(())
+}
+
+/// Every variant by CUDA.
+#[cfg(feature = "cuda")]
+fn on_cuda<T: Element>(bench: &mut Bench, size: &str, op: &Attention, value: impl Fn(u32) -> T) -> Result<()>
+where
+    Attention: CudaOp<T, Operands = (In<T>, In<T>, In<T>, Out<T>)>,
+{
+    let Some(cuda) = bench.cuda.clone() else { return Ok(()) };
+    let stream = cuda.stream()?;
+    for variant in Attention::cuda_variants().iter().filter(|v| cuda.profile().runs(v.arch)) {
+        let plan = op.clone().variant(variant.name).plan::<T>(&cuda)?;
+        let program = plan.program();
+        let random = |i: usize| random_on_cuda(&cuda, program.operands[i].len, &value);
+        let (q, k, v, output) = (random(0)?, random(1)?, random(2)?, random(3)?);
+        let (dtype, cost) = (T::DTYPE.name(), program.cost);
+        let case = Case { op: "attention", variant: variant.name, dtype, size: size.into(), cost };
+        bench.stream(&case, &stream, |stream| plan.run(stream, &q, &k, &v, &output));
+    }
+    Ok(())
 }
 
 /// Windows: the time should grow with the number of queries and with the window, not with the keys.

@@ -159,7 +159,7 @@ where
         let op = Gemm::new(side, side, side).precision(precision).variant(variant.name);
         // Not every variant has every type.
         let plan = match op.plan::<T>(cuda) {
-            Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+            Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::InvalidArgument) => continue,
             plan => plan?,
         };
         let (size, cost) = (format!("{side}x{side}x{side}"), plan.program().cost);

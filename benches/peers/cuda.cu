@@ -1,8 +1,10 @@
 // What CUDA's libraries need for the cases of our benchmarks, on the same card, as JSON on standard output:
 //   nvcc -O3 -std=c++17 --extended-lambda -arch=native benches/peers/cuda.cu -lcublas -o peers && ./peers > peers.json
+// With the name of an op as argument, what that needs alone.
 //   TILEWORK_PEERS=peers.json TILEWORK_RESULTS=results.json cargo bench
 #include <cub/cub.cuh>
 #include <cublas_v2.h>
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
@@ -26,10 +28,12 @@
     } while (0)
 
 bool first = true;
+std::string only;
 
 // Median of 25 runs after half a second of the same work, as our own cases are measured.
 template <class F>
 void peer(const char* library, const char* op, const char* dtype, std::string size, F work) {
+    if (!only.empty() && only != op) return;
     cudaEvent_t begin, end;
     CHECK(cudaEventCreate(&begin));
     CHECK(cudaEventCreate(&end));
@@ -118,7 +122,8 @@ __global__ void in_runs(unsigned* x, size_t n, unsigned length) {
     if (i < n) x[i] = unsigned(i) / length;
 }
 
-int main() {
+int main(int count, char** arguments) {
+    if (count > 1) only = arguments[1];
     const size_t largest = size_t(1) << 28;
     float *x = random<float>(largest, 1), *y = random<float>(largest, 1);
     void *scratch, *out;
@@ -192,6 +197,19 @@ int main() {
                                    CUBLAS_GEMM_DEFAULT));
             });
     CHECK(cudaFree(half));
+    // Squares on tensor cores, C of the type of the factors, a third of the memory each.
+    const size_t third = size_t(1) << 26;
+    auto squares = [&](auto* from, const char* dtype, cudaDataType type, cublasComputeType_t compute) {
+        for (int side : {1024, 2048, 4096, 8192})
+            peer("cuBLAS", "gemm", dtype, by({side, side, side}), [&, side] {
+                CHECK(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, from, type, side, from + third, type,
+                                   side, &zero, from + 2 * third, type, side, compute, CUBLAS_GEMM_DEFAULT));
+            });
+        CHECK(cudaFree(from));
+    };
+    squares(random<__half>(3 * third, 1), "f16", CUDA_R_16F, CUBLAS_COMPUTE_32F);
+    squares(random<__nv_bfloat16>(3 * third, 1), "bf16", CUDA_R_16BF, CUBLAS_COMPUTE_32F);
+    squares(random<float>(3 * third, 1), "f32 tensor", CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32);
     uint8_t* byte = random<uint8_t>(largest, 256);
     auto words = thrust::make_transform_iterator(byte, Bytes());
     peer("CUB", "reduce", "u8", "sum " + last,

@@ -40,6 +40,8 @@ def median(work):
 
 
 def row(op, dtype, size, work, peer="PyTorch"):
+    if sys.argv[2:] and op not in sys.argv[2:]:
+        return None
     return {"peer": peer, "op": op, "dtype": dtype, "size": size, "seconds": median(work)}
 
 
@@ -199,4 +201,4 @@ for path in sorted(pathlib.Path(os.environ.get("TILEWORK_SPARSE", "none")).glob(
         on_card = sparse.csr_matrix(matrix)
         x = cp.random.rand(matrix.shape[1], dtype=cp.float32)
         rows.append(row("spmv", "f32", f"{path.stem}, {name}", lambda: on_card @ x, "cuSPARSE"))
-json.dump(rows, open(sys.argv[1], "w"), indent=1)
+json.dump([r for r in rows if r], open(sys.argv[1], "w"), indent=1)
