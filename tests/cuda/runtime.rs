@@ -116,7 +116,7 @@ fn launches_that_do_not_fit_are_refused() {
         ErrorKind::TooLarge,
         "100000 blocks that wait for each other",
     );
-    refused(with(&|l| l.block = 512), ErrorKind::TooLarge, "its registers leave room for");
+    refused(with(&|l| l.block = 1024), ErrorKind::TooLarge, "its registers leave room for");
     refused(with(&|l| l.shared = 1 << 20), ErrorKind::TooLarge, "bytes of shared memory");
     refused(with(&|l| l.args[0] = Arg::Operand(7)), ErrorKind::InvalidArgument, "Operand(7)");
     refused(with(&|l| l.cluster = [5, 1, 1]), ErrorKind::InvalidArgument, "clusters");

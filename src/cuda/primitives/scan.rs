@@ -9,6 +9,8 @@ use crate::program::{Access, Cost, In, Operand, Out};
 use crate::shape::elements;
 
 /// Threads of a block, and blocks that a multiprocessor runs at once, as the kernel says them.
+// Sums of f32 on an H100 (driver 580.159.04, NVRTC 13.0): 2^16 in 9.1 us, 2^20 in 9.2, 2^24 in 64.6, 2^27 in 467 (2299 GB/s).
+// One turn that reads each element twice, 4 blocks of 256 threads: 12.0, 10.7, 79.5, 562.
 const THREADS: u32 = 512;
 const BLOCKS: u32 = 2;
 
