@@ -1,11 +1,11 @@
-#pragma once
 // What Hopper (sm_90a) has and CUDA C++ does not name: barriers in shared memory that count bytes, the bulk copy engine,
 // products by a warpgroup. PTX, so that no header is needed.
+#pragma once
 
 // What the driver makes of a tensor in memory for the copy engine; a __grid_constant__ parameter.
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 
-__device__ __forceinline__ unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+__device__ __forceinline__ unsigned shared_address(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
 
 __device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
@@ -55,7 +55,7 @@ __device__ __forceinline__ void named_arrive(unsigned id, unsigned threads) {
 }
 
 // A box of a tensor of three dimensions, the first of them innermost, into shared memory.
-__device__ __forceinline__ void copy_box(unsigned to, const TensorMap* map, unsigned barrier, int x, int y, int z) {
+__device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsigned barrier, int x, int y, int z) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
         ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z) : "memory");
@@ -111,14 +111,12 @@ template <int COUNT> __device__ __forceinline__ void pin(float (&d)[COUNT]) {
 #define AFTER_32_2 "%34"
 #define AFTER_32_3 "%35"
 #define AFTER_32_4 "%36"
-#define AFTER_32_5 "%37"
 #define AFTER_64(i) AFTER_64_##i
 #define AFTER_64_0 "%64"
 #define AFTER_64_1 "%65"
 #define AFTER_64_2 "%66"
 #define AFTER_64_3 "%67"
 #define AFTER_64_4 "%68"
-#define AFTER_64_5 "%69"
 #define AFTER_128(i) AFTER_128_##i
 #define AFTER_128_0 "%128"
 #define AFTER_128_1 "%129"

@@ -6,7 +6,7 @@ use super::program::{Arg, CudaKernel, CudaProgram, Launch, Place, Swizzle, Tenso
 use super::stream::CudaStream;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::Access;
+use crate::program::{Access, Operand};
 use cudarc::driver::sys;
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
@@ -214,9 +214,7 @@ impl CudaExecutable {
                 self.gpu
             ));
         }
-        if operands.len() != wanted.len() {
-            return Err(err!(Shape, "{op}: {} operands given, {} wanted", operands.len(), wanted.len()));
-        }
+        Operand::check_count(op, operands.len(), wanted)?;
         for (given, want) in operands.iter().zip(wanted) {
             let name = want.name;
             if given.gpu != &self.gpu {
@@ -227,22 +225,7 @@ impl CudaExecutable {
                     self.gpu
                 ));
             }
-            if given.dtype != want.dtype {
-                return Err(err!(
-                    Shape,
-                    "{op}: {name} holds {}, the plan is for {}",
-                    given.dtype,
-                    want.dtype
-                ));
-            }
-            if given.len != want.len {
-                return Err(err!(
-                    Shape,
-                    "{op}: {name} has {} elements, the plan is for {}; slice the buffer or plan again",
-                    given.len,
-                    want.len
-                ));
-            }
+            want.check_given(op, given.dtype, given.len)?;
             if given.len > 0 && !given.address.is_multiple_of(ALIGNMENT) {
                 return Err(err!(
                     Buffer,

@@ -66,10 +66,12 @@ use half::f16;
 /// # On CUDA
 /// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Factors of 16
 /// bits are multiplied by tensor cores, those of f32 with [`Precision::Tensor`] or [`Precision::Split`]; these and bf16 need
-/// sm_80. Extents go up to 2^31 - 1024. No scratch. A leading dimension or stride that is no multiple of 16 bytes makes
+/// sm_80. Extents go up to 2^31 - 1024. A leading dimension or stride that is no multiple of 16 bytes makes
 /// copies slower, most of all one of an odd number of 2-byte elements. Variants: `fma`, `wmma` and `mma`, whose
 /// [`tile`](Self::tile) is that of a block of threads and whose [`thread_tile`](Self::thread_tile) that of a warp, in
-/// multiples of 16.
+/// multiples of 16, without scratch; and on Hopper `wgmma`, which has tiles of its own, and copies to scratch first what
+/// Hopper does not read as it is: a factor with rows of no whole pieces of 16 bytes, one of f32 whose inner extent is not
+/// innermost in memory, and both where they are split.
 ///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length, a tile
@@ -86,7 +88,8 @@ use half::f16;
 /// `src/dense/gemm/register.rs` writes the register-tiled kernels, in the way of Nath, Tomov and Dongarra, *An
 /// improved MAGMA GEMM for Fermi GPUs*, 2010; `gemm_slabs.wgsl` adds up slices of k. `src/dense/gemm/coop.rs` writes
 /// those on cooperative matrices, for which `gemm_pack.wgsl` copies factors and `gemm_scales.wgsl` finds powers of two;
-/// the split is that of Ootomo and Yokota, 2022. On CUDA `shaders/dense/gemm_wmma.cu`.
+/// the split is that of Ootomo and Yokota, 2022. On CUDA `shaders/dense/gemm_wmma.cu`
+/// and `gemm_wgmma.cu`.
 ///
 /// # Example
 /// ```

@@ -26,8 +26,8 @@ pub enum Precision {
     /// is scaled by a power of two, each element split into two halves of f16, and three of the four products of halves
     /// are summed in f32. An element keeps 22 bits, and at least 2^-39 of the greatest of its row or column; what is
     /// left out adds some `4 u |A| |B|`. Infinities may come out as NaN: one times a half that is 0 is no number. Takes
-    /// scratch for the halves. On CUDA the halves are of tf32, which has the exponents of f32: nothing is scaled, and nothing
-    /// takes scratch.
+    /// scratch for the halves. On CUDA the halves are of tf32, which has the exponents of f32: nothing is scaled, and `wgmma`
+    /// alone takes scratch.
     Split,
     /// By cooperative matrices, with sums of f32. Factors of f16 are taken as they are; those of f32 are rounded to f16,
     /// which errs by up to `2 h |A| |B|`, loses what is below 2^-24 and makes infinities of what is above 65504; on CUDA to

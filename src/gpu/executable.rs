@@ -6,7 +6,7 @@ use super::recorder::{Encoder, Recorder};
 use super::{Gpu, lock};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Access, Dispatch, Grid, Program, Resource};
+use crate::program::{Access, Dispatch, Grid, Operand, Program, Resource};
 use crate::shader::BindingKind;
 use crate::shape::round_up;
 use std::collections::HashMap;
@@ -494,27 +494,10 @@ impl Executable {
     fn check(&self, operands: &[RawSlice<'_>]) -> Result<()> {
         let op = self.program.op;
         let wanted = &self.program.operands;
-        if operands.len() != wanted.len() {
-            return Err(err!(Shape, "{op}: {} operands given, {} wanted", operands.len(), wanted.len()));
-        }
+        Operand::check_count(op, operands.len(), wanted)?;
         for (given, want) in operands.iter().zip(wanted) {
             let name = want.name;
-            if given.dtype != want.dtype {
-                return Err(err!(
-                    Shape,
-                    "{op}: {name} holds {}, the plan is for {}",
-                    given.dtype,
-                    want.dtype
-                ));
-            }
-            if given.len != want.len {
-                return Err(err!(
-                    Shape,
-                    "{op}: {name} has {} elements, the plan is for {}; slice the buffer or plan again",
-                    given.len,
-                    want.len
-                ));
-            }
+            want.check_given(op, given.dtype, given.len)?;
             given.check_bindable(op, name, &self.gpu)?;
             if given.start() + round_up(given.bytes(), 4) > given.memory.raw.size {
                 return Err(err!(

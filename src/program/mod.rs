@@ -30,7 +30,7 @@ pub(crate) use variant::choose;
 pub use variant::{OpInfo, Requires, Translation, Variant};
 
 use crate::element::{DType, Element};
-use crate::error::Result;
+use crate::error::{Result, err};
 use crate::shader::{Expanded, Fragment, Spec, Target, expand, expand_text};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -82,6 +82,30 @@ impl Operand {
     /// Bytes of the operand.
     pub fn bytes(&self) -> u64 {
         (self.len as u64).saturating_mul(self.dtype.size() as u64)
+    }
+
+    /// Holds what is given for it against what was planned.
+    pub(crate) fn check_given(&self, op: &str, dtype: DType, len: usize) -> Result<()> {
+        let name = self.name;
+        if dtype != self.dtype {
+            return Err(err!(Shape, "{op}: {name} holds {dtype}, the plan is for {}", self.dtype));
+        }
+        if len != self.len {
+            return Err(err!(
+                Shape,
+                "{op}: {name} has {len} elements, the plan is for {}; slice the buffer or plan again",
+                self.len
+            ));
+        }
+        Ok(())
+    }
+
+    /// Holds the number of operands that are given against that of those `wanted`.
+    pub(crate) fn check_count(op: &str, given: usize, wanted: &[Self]) -> Result<()> {
+        if given == wanted.len() {
+            return Ok(());
+        }
+        Err(err!(Shape, "{op}: {given} operands given, {} wanted", wanted.len()))
     }
 }
 

@@ -71,7 +71,7 @@ struct Fetch {
 pub(super) fn suits(of: &Products<'_>, factor: Factor, profile: &CudaProfile) -> Option<String> {
     let one = of.one;
     // On an H100 products of 1024 x 1024 elements are faster with the smaller tiles of `mma`, of 2048 x 2048 with these.
-    let large = one.m >= 64 && one.n >= 64 && one.m * one.n * of.batch >= 3 << 19;
+    let large = one.tile.is_none() && one.m >= 64 && one.n >= 64 && one.m * one.n * of.batch >= 3 << 19;
     let worth =
         profile.runs(Arch::Sm90a) && factor != Factor::Single && of.has_product() && large && one.k >= 64;
     (worth && refused(of).is_none()).then(|| "tiles enough for every multiprocessor of Hopper".into())
@@ -99,6 +99,13 @@ pub(super) fn lower(
     factor: Factor,
     profile: &CudaProfile,
 ) -> Result<()> {
+    if of.one.tile.is_some() {
+        return Err(err!(
+            InvalidArgument,
+            "{}: the variant `wgmma` has tiles of its own; ask for none, or take `mma`",
+            of.name
+        ));
+    }
     if let Some(why) = refused(of) {
         return Err(err!(TooLarge, "{}: the variant `wgmma`: {why}; take `mma`", of.name));
     }
@@ -249,6 +256,9 @@ mod tests {
         assert_eq!(variant(4096, 4096, 0, &h100), "mma");
         assert_eq!(variant(16384, 16, 4096, &h100), "mma");
         assert_eq!(variant(4096, 4096, 4096, &CudaProfile::sm(80)), "mma");
+        let asked = Gemm::new(4096, 4096, 4096).tile(128, 128, 32);
+        assert_eq!(CudaOp::<f16>::lower(&asked, &h100).unwrap().variant, "mma");
+        assert!(CudaOp::<f16>::lower(&asked.variant("wgmma"), &h100).is_err());
         let strict = CudaOp::<f32>::lower(&Gemm::new(4096, 4096, 4096), &h100).unwrap();
         assert_eq!(strict.variant, "fma");
     }
