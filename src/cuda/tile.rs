@@ -42,15 +42,15 @@ impl Factor {
         if profile.runs(self.arch()) {
             return Ok(());
         }
-        Err(err!(
-            Unsupported,
-            "{name}: tensor cores multiply {} from sm_80 on; {} is sm_{}{}; {}",
-            if self == Factor::Bf16 { "bf16" } else { "tf32" },
-            profile.name,
-            profile.compute.0,
-            profile.compute.1,
-            if self == Factor::Bf16 { "convert the factors to f16" } else { "take Precision::Strict" }
-        ))
+        let (what, remedy) = match self {
+            Factor::F16 | Factor::Single => ("kernels for CUDA run from sm_75 on", "plan it on a `Gpu`"),
+            Factor::Bf16 => ("tensor cores multiply bf16 from sm_80 on", "convert the factors to f16"),
+            Factor::Tf32 | Factor::Split => {
+                ("tensor cores multiply tf32 from sm_80 on", "take Precision::Strict")
+            }
+        };
+        let (major, minor) = profile.compute;
+        Err(err!(Unsupported, "{name}: {what}; {} is sm_{major}{minor}; {remedy}", profile.name))
     }
 
     pub(super) fn size(self) -> usize {

@@ -408,6 +408,12 @@ mod tests {
         assert!(kind == ErrorKind::Unsupported && text.contains("sm_75"), "{text}");
         let (kind, text) = refusal::<f16>(&gemm.clone().precision(Precision::Split), &h100);
         assert!(kind == ErrorKind::InvalidArgument && text.contains("take Precision::Tensor"), "{text}");
+        let volta = CudaProfile { compute: (7, 0), ..t4.clone() };
+        let (kind, text) = refusal::<f16>(&gemm, &volta);
+        assert!(
+            kind == ErrorKind::Unsupported && text.contains("from sm_75 on") && text.contains("sm_70"),
+            "{text}"
+        );
         let (kind, text) = refusal::<f16>(&gemm.clone().variant("tiled"), &h100);
         assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, fma, wmma"), "{text}");
         let (kind, text) = refusal::<f16>(&gemm.clone().variant("mma"), &t4);

@@ -184,7 +184,8 @@ fn fetch(
     }
 
     let ld = k.next_multiple_of(16 / size);
-    let bytes = (products * rows * ld * size) as u64;
+    // Products that overlap in memory may be more than it holds.
+    let bytes = [products, rows, ld * size].iter().fold(1u64, |all, n| all.saturating_mul(*n as u64));
     let copy = program.scratch(bytes);
     let low = if factor == Factor::Split { program.scratch(bytes) } else { copy };
     let kernel = factor.define(CudaKernel::new("dense/gemm_pack", "gemm_pack", factor.arch()));
