@@ -82,6 +82,13 @@ pub(crate) const CASES: &[Case] = &[
     square("gemm", "f16", gemm_f16),
     #[cfg(feature = "cuda")]
     square("gemm", "bf16", gemm_bf16),
+    Case {
+        axis: "products of 32 x 32",
+        sizes: &[64, 256, 1024],
+        large: &[4096, 16384, 65536],
+        most: 1 << 17,
+        ..square("gemm-batched", "f32", gemm_batched)
+    },
     plane("conv2d", conv2d),
     layers("f32", conv_f32),
     #[cfg(feature = "cuda")]
@@ -404,6 +411,30 @@ fn gemm_f16(n: usize) -> Result<Problem> {
 fn gemm_bf16(n: usize) -> Result<Problem> {
     let (problem, _) = product::<bf16>(n, 8, CUT_OFF);
     Ok(problem.cuda::<bf16>(Gemm::new(n, n, n)).vendor(n, "bf16"))
+}
+
+fn gemm_batched(batch: usize) -> Result<Problem> {
+    const SIDE: usize = 32;
+    const EACH: usize = SIDE * SIDE;
+    let of = |batch| GemmBatched::new(batch, SIDE, SIDE, SIDE);
+    let [a, b] = [1, 2].map(|seed| noise::<f32>(batch * EACH, seed));
+    let (a1, b1, a2, b2) = (a.clone(), b.clone(), a.clone(), b.clone());
+    // The first products.
+    let some = (CHECKED / (EACH * SIDE)).min(batch);
+    let check = within::<f32, f64>(move || {
+        let (a, b, zeros) = (&a1[..some * EACH], &b1[..some * EACH], vec![0f32; some * EACH]);
+        let want = reference::gemm_batched(&of(some), a, b, None, &zeros)?;
+        Ok((want, reference::gemm_batched_bound(&of(some), a, b, None, &zeros)?))
+    });
+    let size = format!("{batch}x{SIDE}x{SIDE}x{SIDE}");
+    let operands = with_output::<f32>(&[a, b], batch * EACH);
+    let problem = Problem::new::<f32, _, _>(of(batch), size, operands, check)?;
+    #[cfg(feature = "cuda")]
+    let problem = problem.cuda::<f32>(of(batch));
+    Ok(problem.processor(Processor::Reference, batch * EACH, move |c| {
+        let zeros = vec![0f32; batch * EACH];
+        assign(c, narrow(&reference::gemm_batched(&of(batch), &a2, &b2, None, &zeros)?))
+    }))
 }
 
 /// Weights that differ all over.
