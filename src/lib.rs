@@ -119,6 +119,7 @@ pub mod reference;
 pub mod shader;
 mod shape;
 pub mod sparse;
+mod store;
 
 pub use attention::Attention;
 pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};

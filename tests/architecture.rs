@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 fn layer(module: &str) -> Option<u32> {
     Some(match module {
         "error" | "element" | "shape" => 0,
-        "io" | "analysis" | "shader" => 1,
+        "io" | "analysis" | "shader" | "store" => 1,
         "program" => 2,
         "elementwise" | "primitives" => 3,
         "dense" | "sparse" => 4,

@@ -1,9 +1,10 @@
 //! Devices: finding them, describing them, opening them.
 
 use super::executable::Modules;
-use super::nvrtc::{self, Nvrtc};
+use super::nvrtc::Nvrtc;
 use super::program::CudaProfile;
 use crate::error::{Error, ErrorKind, Result, err};
+use crate::store::{CacheDir, CacheReport, Store};
 use cudarc::driver::sys;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
@@ -27,18 +28,6 @@ pub enum CudaFilter {
     PciBusId(String),
 }
 
-/// Where compiled kernels are kept between runs of a program.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum KernelCache {
-    /// In the user's folder for such things, under `tilework/cuda`.
-    #[default]
-    User,
-    /// In this folder.
-    Folder(PathBuf),
-    /// Nowhere.
-    Off,
-}
-
 /// How to open a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CudaOptions {
@@ -47,7 +36,7 @@ pub struct CudaOptions {
     /// The file of NVRTC, or the folder that holds it; without it, it is looked for: see [`Nvrtc`].
     pub nvrtc: Option<PathBuf>,
     /// Where compiled kernels are kept.
-    pub cache: KernelCache,
+    pub cache: CacheDir,
 }
 
 /// An NVIDIA device with what tilework keeps for it: the twin of [`Gpu`](crate::Gpu) on CUDA.
@@ -80,6 +69,7 @@ pub(super) struct Inner {
     profile: CudaProfile,
     nvrtc: OnceLock<Result<Nvrtc>>,
     options: CudaOptions,
+    store: Store,
     pub(super) modules: Modules,
     /// Set by the first error after which the context is of no use.
     lost: AtomicBool,
@@ -338,6 +328,8 @@ impl CudaGpu {
                 context,
                 profile,
                 nvrtc: OnceLock::new(),
+                // Machine code depends on the target and NVRTC's version, which are in its key.
+                store: Store::new(&options.cache, "cuda", &[]),
                 options,
                 modules: Modules::default(),
                 lost: AtomicBool::new(false),
@@ -360,13 +352,19 @@ impl CudaGpu {
         found.as_ref().map_err(Clone::clone)
     }
 
-    /// The folder in which compiled kernels are kept.
-    pub(super) fn cache_folder(&self) -> Option<PathBuf> {
-        match &self.inner.options.cache {
-            KernelCache::User => nvrtc::user_folder(),
-            KernelCache::Folder(folder) => Some(folder.clone()),
-            KernelCache::Off => None,
-        }
+    /// What was found and kept on disk so far.
+    pub fn cache(&self) -> CacheReport {
+        self.inner.store.report()
+    }
+
+    /// Removes the compiled kernels that are kept on disk, those of other CUDA devices too. What is loaded stays in use.
+    pub fn clear_cache(&self) {
+        self.inner.store.clear();
+    }
+
+    /// Files of compiled kernels.
+    pub(super) fn store(&self) -> &Store {
+        &self.inner.store
     }
 
     /// The driver's handle of the context, `CUcontext`, for other libraries.

@@ -83,8 +83,7 @@ impl CudaGpu {
         if let Some(function) = *slot {
             return Ok(function);
         }
-        let folder = self.cache_folder();
-        let code = self.nvrtc()?.load_or_compile(kernel, &self.profile().target(), folder.as_deref())?;
+        let code = self.nvrtc()?.load_or_compile(kernel, &self.profile().target(), self.store())?;
         let label = kernel.label();
         let entry = CString::new(kernel.entry).map_err(|_| err!(Shader, "{label}: a 0 within the name"))?;
         let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());

@@ -21,12 +21,13 @@ mod tile;
 mod variant;
 
 pub use buffer::{CudaBuffer, CudaSlice, PinnedBuffer, PinnedSlice, RawCudaSlice};
-pub use device::{CudaFilter, CudaGpu, CudaOptions, KernelCache};
+pub use device::{CudaFilter, CudaGpu, CudaOptions};
 pub use executable::CudaExecutable;
 #[cfg(target_os = "linux")]
 pub use interop::{Bridge, Order};
 pub use nvrtc::Nvrtc;
 
+pub use crate::store::{CacheDir, CacheReport};
 pub use program::{
     Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, Launch, Place, Swizzle, TensorMap,
 };

@@ -2,13 +2,17 @@
 
 use super::program::CudaKernel;
 use crate::error::{Result, err};
+use crate::store::Store;
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::io::Write as _;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::{env, fmt, fs, process, ptr};
+use std::sync::atomic::Ordering;
+use std::{env, fmt, fs, ptr};
+use xxhash_rust::xxh3::Xxh3;
+
+/// What machine code is called in the store.
+const KIND: &str = "cubin";
 
 /// NVIDIA's runtime compiler, which makes machine code of our CUDA C++ kernels. It needs no GPU.
 ///
@@ -241,41 +245,44 @@ impl Nvrtc {
         }
     }
 
-    /// Machine code of a kernel, from the folder or the compiler.
+    /// Machine code of a kernel, from disk or the compiler.
     pub(super) fn load_or_compile(
         &self,
         kernel: &CudaKernel,
         target: &str,
-        folder: Option<&Path>,
+        store: &Store,
     ) -> Result<Vec<u8>> {
-        let Some(folder) = folder else { return self.compile(kernel, target) };
         let key = self.key(kernel, target)?;
-        let file = folder.join(format!("{key:032x}.cubin"));
-        if let Some(code) = fs::read(&file).ok().and_then(|bytes| unpack(&bytes, key)) {
+        if let Some(code) = store.load(KIND, &key) {
+            store.found.fetch_add(1, Ordering::Relaxed);
             return Ok(code);
         }
         let code = self.compile(kernel, target)?;
-        // A folder that cannot be written costs time, not results.
-        let _ = write(&file, &pack(&code, key));
+        store.compiled.fetch_add(1, Ordering::Relaxed);
+        store.save(KIND, &key, &code);
         Ok(code)
     }
 
-    /// A number that no other text, target or version shares.
-    fn key(&self, kernel: &CudaKernel, target: &str) -> Result<u128> {
+    /// What no other text, target or version of the compiler shares.
+    fn key(&self, kernel: &CudaKernel, target: &str) -> Result<Vec<u8>> {
         let (text, headers) = kernel.texts()?;
-        let version = format!("{}.{}", self.version.0, self.version.1);
-        let mut hash = Fnv::new();
-        for part in [version.as_str(), kernel.source, text].into_iter() {
-            hash.part(part.as_bytes());
-        }
+        let mut hash = Xxh3::new();
+        // With their lengths, so that no two lists of parts run together alike.
+        let mut part = |bytes: &[u8]| {
+            hash.update(&(bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        part(text.as_bytes());
         for (name, text) in headers {
-            hash.part(name.as_bytes());
-            hash.part(text.as_bytes());
+            part(name.as_bytes());
+            part(text.as_bytes());
         }
         for option in options(kernel, target) {
-            hash.part(option.as_bytes());
+            part(option.as_bytes());
         }
-        Ok(hash.0)
+        let (major, minor) = self.version;
+        let key = format!("{} {target} NVRTC {major}.{minor} {:032x}", kernel.source, hash.digest128());
+        Ok(key.into_bytes())
     }
 }
 
@@ -320,106 +327,12 @@ fn python_packages() -> Vec<PathBuf> {
     found
 }
 
-/// The folder of the user's in which compiled kernels are kept.
-pub(super) fn user_folder() -> Option<PathBuf> {
-    let variable = |name| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let cache = if cfg!(windows) {
-        variable("LOCALAPPDATA")
-    } else {
-        variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")))
-    };
-    cache.map(|folder| folder.join("tilework").join("cuda"))
-}
-
-/// FNV-1a of 128 bits (Fowler, Noll, Vo 1991).
-struct Fnv(u128);
-
-impl Fnv {
-    fn new() -> Self {
-        Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-        }
-    }
-
-    /// Bytes with their number, so that no two lists of parts run together alike.
-    fn part(&mut self, bytes: &[u8]) {
-        self.bytes(&(bytes.len() as u64).to_le_bytes());
-        self.bytes(bytes);
-    }
-}
-
-/// What every file begins with.
-const MAGIC: &[u8; 16] = b"tilework cubin 1";
-
-/// Magic, key and checksum, then the code.
-fn pack(code: &[u8], key: u128) -> Vec<u8> {
-    let mut sum = Fnv::new();
-    sum.part(code);
-    [MAGIC.as_slice(), &key.to_le_bytes(), &sum.0.to_le_bytes(), code].concat()
-}
-
-/// The code of a file, if it is ours, for this key, and whole.
-fn unpack(file: &[u8], key: u128) -> Option<Vec<u8>> {
-    let (magic, rest) = file.split_first_chunk::<16>()?;
-    let (its_key, rest) = rest.split_first_chunk::<16>()?;
-    let (its_sum, code) = rest.split_first_chunk::<16>()?;
-    let mut sum = Fnv::new();
-    sum.part(code);
-    let ours =
-        magic == MAGIC && u128::from_le_bytes(*its_key) == key && u128::from_le_bytes(*its_sum) == sum.0;
-    ours.then(|| code.to_vec())
-}
-
-/// Writes a file that readers see whole or not at all.
-fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let folder = file.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let part = folder.join(format!("{}-{number}.part", process::id()));
-    let written =
-        fs::File::create(&part).and_then(|mut f| f.write_all(bytes)).and_then(|()| fs::rename(&part, file));
-    if written.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    written
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cuda::{CudaOp, CudaProfile};
     use crate::primitives::{Scan, Sum};
-
-    #[test]
-    fn the_hash_is_the_published_one() {
-        let of = |text: &str| {
-            let mut hash = Fnv::new();
-            hash.bytes(text.as_bytes());
-            hash.0
-        };
-        assert_eq!(of(""), 0x6c62272e07bb014262b821756295c58d);
-        assert_eq!(of("a"), 0xd228cb696f1a8caf78912b704e4a8964);
-    }
-
-    #[test]
-    fn files_that_are_not_whole_and_ours_are_ignored() {
-        let whole = pack(b"code", 7);
-        assert_eq!(unpack(&whole, 7).as_deref(), Some(b"code".as_slice()));
-        assert_eq!(unpack(&whole, 8), None, "another key");
-        for len in 0..whole.len() {
-            assert_eq!(unpack(&whole[..len], 7), None, "cut to {len} bytes");
-        }
-        for at in 0..whole.len() {
-            let mut bad = whole.clone();
-            bad[at] ^= 1;
-            assert_eq!(unpack(&bad, 7), None, "byte {at}");
-        }
-    }
+    use crate::store::CacheDir;
 
     #[test]
     fn a_library_that_is_none_is_named_with_the_remedy() {
@@ -436,24 +349,18 @@ mod tests {
             eprintln!("skipped: no NVRTC on this machine");
             return;
         };
-        let folder = env::temp_dir().join(format!("tilework-cubins-{}", process::id()));
+        let folder = env::temp_dir().join(format!("tilework-cubins-{}", std::process::id()));
+        let store = || Store::new(&CacheDir::At(folder.clone()), "cuda", &[]);
         let scan = Scan::new(Sum, 9);
         let kernel = CudaOp::<f32>::lower(&scan, &CudaProfile::sm(80)).unwrap().kernels.remove(0);
-        let file = folder.join(format!("{:032x}.cubin", nvrtc.key(&kernel, "sm_80").unwrap()));
         let other = nvrtc.key(&kernel.clone().define("X", 1), "sm_80").unwrap();
         assert_ne!(nvrtc.key(&kernel, "sm_80").unwrap(), other);
         assert_ne!(nvrtc.key(&kernel, "sm_80").unwrap(), nvrtc.key(&kernel, "sm_75").unwrap());
-        let get = || nvrtc.load_or_compile(&kernel, "sm_80", Some(&folder)).unwrap();
-        let code = get();
-        let kept = fs::read(&file).unwrap();
-        for bad in [b"foreign".as_slice(), &kept[..kept.len() / 2], &[]] {
-            fs::write(&file, bad).unwrap();
-            assert_eq!(get().len(), code.len());
-            assert_eq!(fs::read(&file).unwrap().len(), kept.len());
-        }
-        // What is kept is what is used.
-        fs::write(&file, pack(b"marked", nvrtc.key(&kernel, "sm_80").unwrap())).unwrap();
-        assert_eq!(get(), b"marked");
-        fs::remove_dir_all(&folder).unwrap();
+        let (first, second) = (store(), store());
+        let get = |store: &Store| nvrtc.load_or_compile(&kernel, "sm_80", store).unwrap();
+        assert_eq!(get(&first), get(&second));
+        let counts = [&first, &second].map(|s| (s.report().found, s.report().compiled));
+        assert_eq!(counts, [(0, 1), (1, 0)]);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -3,6 +3,7 @@
 use super::Gpu;
 use crate::error::{Result, err};
 use crate::program::{CooperativeShape, DeviceClass, DeviceProfile, Features, Limits};
+use crate::store::CacheDir;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -86,6 +87,8 @@ pub struct GpuOptions {
     pub checked: bool,
     /// Ask for WebGPU's default limits and no optional feature, whatever the adapter has.
     pub webgpu_defaults: bool,
+    /// Where compiled pipelines and the results of tuning are kept.
+    pub cache: CacheDir,
 }
 
 /// The features we use where they are there.
@@ -286,6 +289,6 @@ impl Gpu {
         let shapes =
             if options.webgpu_defaults { Vec::new() } else { adapter.cooperative_matrix_properties() };
         let profile = profile(&adapter.get_info(), features, &limits, &shapes);
-        Ok(Self::assemble(device, queue, profile, options.checked, true))
+        Ok(Self::assemble(device, queue, profile, options.checked, &options.cache, true))
     }
 }

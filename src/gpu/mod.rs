@@ -36,9 +36,11 @@ pub use shared::{DeviceIdentity, ExportedMemory};
 pub use transfer::Readback;
 
 pub use crate::program::{Clock, Measurement, Timing};
+pub use crate::store::{CacheDir, CacheReport};
 
 use crate::error::{Error, ErrorKind, Result, err};
 use crate::program::{Ceilings, DeviceProfile};
+use crate::store::Store;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -71,6 +73,7 @@ struct Inner {
     checked: bool,
     health: fence::Health,
     pipelines: pipeline_cache::PipelineCache,
+    store: Store,
     pool: pool::Pool,
     staging: pool::StagingPools,
     params: executable::ParamsCache,
@@ -113,9 +116,11 @@ impl Gpu {
         queue: wgpu::Queue,
         profile: DeviceProfile,
         checked: bool,
+        cache: &CacheDir,
         opened_by_us: bool,
     ) -> Self {
         let health = fence::Health::new(&device, opened_by_us);
+        let store = Store::new(cache, &profile.id(), &[&profile.name, &profile.driver, &profile.backend]);
         Self {
             inner: Arc::new(Inner {
                 id: unique(),
@@ -125,6 +130,7 @@ impl Gpu {
                 checked,
                 health,
                 pipelines: Default::default(),
+                store,
                 pool: Default::default(),
                 staging: Default::default(),
                 params: Default::default(),
@@ -140,7 +146,8 @@ impl Gpu {
     /// Uses a device and queue that the program already owns, with the features and limits it has.
     ///
     /// The device-lost callback and the error handler of the device are left alone; a lost device is
-    /// found by probing. Buffers of the program come in through [`Gpu::wrap`].
+    /// found by probing. Buffers of the program come in through [`Gpu::wrap`]. Compiled pipelines are kept on disk if
+    /// the device has the feature `PIPELINE_CACHE`.
     ///
     /// # Errors
     /// [`DeviceLost`](ErrorKind::DeviceLost) if the device is already gone;
@@ -155,7 +162,7 @@ impl Gpu {
                 profile.name
             ));
         }
-        let gpu = Self::assemble(device, queue, profile, false, false);
+        let gpu = Self::assemble(device, queue, profile, false, &CacheDir::User, false);
         gpu.probe()?;
         Ok(gpu)
     }
@@ -186,6 +193,33 @@ impl Gpu {
         }
         let measured = ceilings::measure(self)?;
         Ok(*self.inner.ceilings.get_or_init(|| measured))
+    }
+
+    /// Files of this device.
+    pub(crate) fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// What was found and kept on disk so far.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// gpu.reduce(&gpu.upload(&[1.0f32, 2.0])?, Sum)?;
+    /// let cache = gpu.cache();
+    /// println!("{} pipelines from disk, {} compiled", cache.found, cache.compiled);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    pub fn cache(&self) -> CacheReport {
+        self.inner.store.report()
+    }
+
+    /// Removes the files that are kept for this device: compiled pipelines and what tuning found. What is in memory
+    /// stays in use.
+    pub fn clear_cache(&self) {
+        self.inner.store.clear();
     }
 
     /// Gives pooled memory, staging buffers, scratch and cached bind groups back to the driver.

@@ -6,6 +6,7 @@ use crate::program::{Kernel, Program};
 use crate::shader::{BindingKind, Interface, Module, Target};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 /// A compiled entry point with what its bindings are.
@@ -16,6 +17,12 @@ pub(super) struct Pipeline {
     pub(super) interface: Interface,
     pub(super) id: u64,
 }
+
+/// What compiled pipelines are called in the store.
+const KIND: &str = "pipeline";
+
+/// Software drivers give a header, and code in none.
+const EMPTY: usize = 256;
 
 /// One place a kernel; the lock of a place is held while it compiles, so that nobody does it twice.
 type Place = Arc<Mutex<Option<Arc<Pipeline>>>>;
@@ -57,6 +64,7 @@ impl Gpu {
     ) -> Result<Pipeline> {
         let interface = module.interface(entry)?;
         self.check_limits(label, &interface)?;
+        let key = format!("{label} {trusted} {:032x}", module.text_hash());
         let device = &self.inner.device;
         let source = || wgpu::ShaderModuleDescriptor {
             label: Some(label),
@@ -101,6 +109,7 @@ impl Gpu {
                 bind_group_layouts: &[Some(&layout)],
                 immediate_size: 0,
             });
+            let cached = self.cached(key.as_bytes());
             let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
                 label: Some(label),
                 layout: Some(&pipeline_layout),
@@ -110,13 +119,49 @@ impl Gpu {
                     zero_initialize_workgroup_memory: !trusted,
                     ..Default::default()
                 },
-                cache: None,
+                cache: cached.as_ref().map(|(cache, _)| cache),
             });
-            Pipeline { pipeline, layout, interface: interface.clone(), id: unique() }
+            (Pipeline { pipeline, layout, interface: interface.clone(), id: unique() }, cached)
         };
         // Some valid shaders make a back end of naga panic.
         let built = self.scoped(&format!("compiling {label}"), || catch_unwind(AssertUnwindSafe(build)))?;
-        built.map_err(|_| err!(Shader, "{label}: the shader compiler panicked; write it in another way"))
+        let (pipeline, cached) = built
+            .map_err(|_| err!(Shader, "{label}: the shader compiler panicked; write it in another way"))?;
+        self.keep_compiled(key.as_bytes(), cached);
+        Ok(pipeline)
+    }
+
+    /// The driver's cache of one pipeline, and whether it holds what was on disk.
+    fn cached(&self, key: &[u8]) -> Option<(wgpu::PipelineCache, bool)> {
+        if !self.profile().features.pipeline_cache {
+            return None;
+        }
+        let data = self.store().load(KIND, key);
+        let found = data.is_some();
+        // SAFETY: the data is what `get_data` gave for a device of this name, driver and backend, whole, as the checksum
+        // of the file says.
+        let cache = unsafe {
+            self.inner.device.create_pipeline_cache(&wgpu::PipelineCacheDescriptor {
+                label: None,
+                data: data.as_deref(),
+                fallback: true,
+            })
+        };
+        Some((cache, found))
+    }
+
+    /// Counts the pipeline, and keeps what the driver made of it if that was not on disk.
+    fn keep_compiled(&self, key: &[u8], cached: Option<(wgpu::PipelineCache, bool)>) {
+        let store = self.store();
+        if matches!(cached, Some((_, true))) {
+            store.found.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        store.compiled.fetch_add(1, Ordering::Relaxed);
+        let data = cached.and_then(|(cache, _)| cache.get_data());
+        if let Some(data) = data.filter(|data| data.len() > EMPTY) {
+            store.save(KIND, key, &data);
+        }
     }
 
     fn check_limits(&self, label: &str, interface: &Interface) -> Result<()> {

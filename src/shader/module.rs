@@ -4,6 +4,7 @@ use super::expand::Expanded;
 use crate::error::{Result, err};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, StorageAccess, TypeInner};
+use xxhash_rust::xxh3::xxh3_128;
 
 /// What a binding is to the shader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,6 +62,7 @@ pub struct Module {
     pub(crate) naga: naga::Module,
     info: ModuleInfo,
     name: String,
+    text_hash: u128,
     has_users: bool,
     users_are_contained: bool,
 }
@@ -89,7 +91,8 @@ impl Expanded {
             })?;
         let users_are_contained = self.users.iter().all(|u| u.is_contained(&naga));
         let name = self.origin(self.text().lines().count() as u32).0.to_owned();
-        Ok(Module { naga, info, name, has_users: !self.users.is_empty(), users_are_contained })
+        let (text_hash, has_users) = (xxh3_128(self.text().as_bytes()), !self.users.is_empty());
+        Ok(Module { naga, info, name, text_hash, has_users, users_are_contained })
     }
 }
 
@@ -105,6 +108,11 @@ impl Module {
         let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all() - missing);
         let checked = validator.validate(&self.naga);
         checked.map_err(|e| err!(Unsupported, "{}: {}", self.name, with_causes(e.as_inner()))).map(drop)
+    }
+
+    /// A number that stands for the text.
+    pub(crate) fn text_hash(&self) -> u128 {
+        self.text_hash
     }
 
     /// Whether users brought fragments.

@@ -3,7 +3,7 @@
 use crate::support::Random;
 use crate::support::cuda::cuda;
 use tilework::cuda::{
-    Arg, CudaBuffer, CudaFilter, CudaGpu, CudaOp, CudaOptions, CudaSlice, KernelCache, Launch, Nvrtc,
+    Arg, CacheDir, CudaBuffer, CudaFilter, CudaGpu, CudaOp, CudaOptions, CudaSlice, Launch, Nvrtc,
 };
 use tilework::prelude::*;
 use tilework::{ErrorKind, Result};
@@ -91,7 +91,7 @@ fn operands_are_checked_before_anything_runs() {
     // Parts of one buffer that do not overlap are two.
     plan.run(&stream, part(0), part(8)).unwrap();
     assert_eq!(part(8).read().unwrap(), [1, 2, 3, 4, 5, 6, 7, 8]);
-    let other = CudaGpu::open(CudaOptions { cache: KernelCache::Off, ..Default::default() }).unwrap();
+    let other = CudaGpu::open(CudaOptions { cache: CacheDir::Off, ..Default::default() }).unwrap();
     let far = other.upload(&[1u32; 8]).unwrap();
     refused(plan.run(&stream, &far, &y), ErrorKind::Buffer, "input lives on another CudaGpu");
     refused(plan.run(&other.stream().unwrap(), part(0), &y), ErrorKind::Buffer, "the stream is of");
@@ -204,19 +204,21 @@ fn compiled_kernels_are_found_again() {
     let Some(_) = cuda() else { return };
     let folder = std::env::temp_dir().join(format!("tilework-cuda-{}", std::process::id()));
     let open = || {
-        let cache = KernelCache::Folder(folder.clone());
+        let cache = CacheDir::At(folder.clone());
         let cuda = CudaGpu::open(CudaOptions { cache, ..Default::default() }).unwrap();
         let (x, y) = (cuda.upload(&[3u32, 4]).unwrap(), cuda.alloc(2).unwrap());
         Scan::new(Sum, 2).plan::<u32>(&cuda).unwrap().run(&cuda.stream().unwrap(), &x, &y).unwrap();
         assert_eq!(y.read().unwrap(), [3, 7]);
     };
-    let files = || std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
+    let homes = || std::fs::read_dir(&folder).unwrap().map(|home| home.unwrap().path());
+    let in_home = |home| std::fs::read_dir(home).unwrap().map(|e| e.unwrap().path());
+    let files = || homes().flat_map(in_home).collect::<Vec<_>>();
     open();
     let kept = files();
     assert_eq!(kept.len(), 1);
     let whole = std::fs::read(&kept[0]).unwrap();
     open();
-    for bad in [&whole[..whole.len() - 1], b"tilework cubin 1 and no more"] {
+    for bad in [&whole[..whole.len() - 1], b"tilework and no more"] {
         std::fs::write(&kept[0], bad).unwrap();
         open();
         assert_eq!((files(), std::fs::read(&kept[0]).unwrap().len()), (kept.clone(), whole.len()));

@@ -44,7 +44,7 @@ pub(crate) fn devices() -> &'static [Device] {
             };
             for &(way, checked, webgpu_defaults) in ways {
                 let adapter = AdapterFilter::Index(index);
-                let options = GpuOptions { adapter, backend: None, checked, webgpu_defaults };
+                let options = GpuOptions { adapter, checked, webgpu_defaults, ..Default::default() };
                 let gpu = pollster::block_on(Gpu::request(options)).expect("an adapter that is listed opens");
                 let label = format!("{} ({}, {way})", profile.name, profile.backend);
                 devices.push(Device { gpu, label, main: devices.is_empty() });
