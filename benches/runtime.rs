@@ -1,15 +1,17 @@
-//! What the runtime costs the host: planning, recording, submitting.
+//! What the runtime costs the host: starting cold and warm, planning, recording, submitting.
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot run has nothing better to do")]
 
 mod support;
 
 use support::Bench;
-use tilework::Result;
+use tilework::gpu::{AdapterFilter, CacheDir};
 use tilework::prelude::*;
+use tilework::program::{DeviceProfile, Program};
+use tilework::{Result, ops};
 
-/// Dispatches of one recording.
-const DISPATCHES: usize = 1000;
+/// Dispatches of one submission.
+const DISPATCHES: usize = 10_000;
 
 fn main() -> Result<()> {
     support::each(family)
@@ -26,21 +28,26 @@ fn family(bench: &mut Bench) -> Result<()> {
     });
 
     let plan = desc.plan::<f32>(&gpu)?;
-    let record = || -> Result<()> {
+    let record = |submit: bool| -> Result<()> {
         let mut encoder = gpu.device().create_command_encoder(&Default::default());
         let mut rec = gpu.recorder_in(&mut encoder);
         for _ in 0..DISPATCHES {
             plan.record(&mut rec, &x, &y, &z)?;
         }
         rec.finish();
-        drop(encoder.finish());
+        let commands = encoder.finish();
+        if submit {
+            gpu.queue().submit([commands]);
+            gpu.wait()?;
+        }
         Ok(())
     };
-    bench.host("record/tilework", || record().expect("records"));
-
     // The same kernel by hand in bare wgpu, with one cached bind group.
     let bare = Bare::new(&gpu, &plan, [x.raw(), y.raw(), z.raw()])?;
-    bench.host("record/bare wgpu", || bare.record(gpu.device()));
+    for (name, submit) in [("record 10000", false), ("submit 10000", true)] {
+        bench.host(&format!("{name}/tilework"), || record(submit).expect("records"));
+        bench.host(&format!("{name}/bare wgpu"), || bare.record(&gpu, submit));
+    }
 
     let submit = gpu.clone();
     bench.host("submit/one small op", || {
@@ -48,7 +55,35 @@ fn family(bench: &mut Bench) -> Result<()> {
         plan.record(&mut rec, &x, &y, &z).and_then(|()| rec.submit()).expect("submits");
     });
     gpu.wait()?;
+    start(bench)
+}
+
+/// Opening the device and making an op of each kind ready for it, with what the cache on disk holds and without; the
+/// driver's own cache is the caller's to turn off.
+fn start(bench: &mut Bench) -> Result<()> {
+    let name = bench.gpu.profile().name.clone();
+    let programs = first_programs(bench.gpu.profile())?;
+    let folder = std::env::temp_dir().join(format!("tilework-bench-{}", std::process::id()));
+    let open = |cache: CacheDir| {
+        let options = GpuOptions { adapter: AdapterFilter::Name(name.clone()), cache, ..Default::default() };
+        pollster::block_on(Gpu::request(options)).expect("the device opens again")
+    };
+    bench.host("start/open device", || drop(open(CacheDir::Off)));
+    let ready = |cache: CacheDir| open(cache).warm_up(&programs).expect("all kernels compile");
+    bench.host("start/cold", || ready(CacheDir::Off));
+    ready(CacheDir::At(folder.clone()));
+    bench.host("start/warm", || ready(CacheDir::At(folder.clone())));
+    let _ = std::fs::remove_dir_all(folder);
     Ok(())
+}
+
+/// The programs that show the first variant of each op.
+fn first_programs(profile: &DeviceProfile) -> Result<Vec<Program>> {
+    let fits = |op: &'static tilework::program::OpInfo| {
+        (op.variants)().iter().find(|v| v.requires.missing(profile).is_none()).map(|v| (op, v.name))
+    };
+    let samples = ops().filter_map(fits).map(|(op, variant)| (op.samples)(profile, variant));
+    Ok(samples.collect::<Result<Vec<_>>>()?.concat())
 }
 
 /// A pipeline and a bind group made with wgpu alone.
@@ -100,8 +135,8 @@ impl Bare {
         Ok(Self { pipeline, group, workgroups })
     }
 
-    fn record(&self, device: &wgpu::Device) {
-        let mut encoder = device.create_command_encoder(&Default::default());
+    fn record(&self, gpu: &Gpu, submit: bool) {
+        let mut encoder = gpu.device().create_command_encoder(&Default::default());
         let mut pass = encoder.begin_compute_pass(&Default::default());
         for _ in 0..DISPATCHES {
             pass.set_pipeline(&self.pipeline);
@@ -110,6 +145,10 @@ impl Bare {
             pass.dispatch_workgroups(x, y, z);
         }
         drop(pass);
-        drop(encoder.finish());
+        let commands = encoder.finish();
+        if submit {
+            gpu.queue().submit([commands]);
+            gpu.wait().expect("the device is there");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The runtime: the rules it keeps, and the wrong input it refuses.
 
 mod buffers;
+mod cache;
 mod devices;
 mod kernels;
 mod loss;

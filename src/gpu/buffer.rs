@@ -146,6 +146,14 @@ impl Gpu {
 }
 
 impl<T: Element> Buffer<T> {
+    /// Counts the memory under `label` in [`Gpu::memory`], until it goes back to the pool.
+    pub fn labelled(self, label: &str) -> Self {
+        if let Some(charge) = &self.memory.raw.charge {
+            charge.label(label);
+        }
+        self
+    }
+
     pub(super) fn new(gpu: &Gpu, memory: Arc<Memory>, len: usize) -> Self {
         Self { gpu: gpu.clone(), memory, len, element: PhantomData }
     }

@@ -88,7 +88,7 @@ impl RawSlice<'_> {
 /// A uniform buffer that holds the parameters of all dispatches of a program.
 #[derive(Debug)]
 pub(super) struct Params {
-    pub(super) buffer: wgpu::Buffer,
+    pub(super) raw: Raw,
 }
 
 /// Parameter buffers by content: planning an op again finds its own.
@@ -231,7 +231,7 @@ impl Gpu {
         let constants = program.constants.iter().map(|bytes| {
             let mut words = bytes.clone();
             words.resize(bytes.len().max(4).next_multiple_of(4), 0);
-            self.create_filled("tilework constant", &words, wgpu::BufferUsages::STORAGE)
+            self.create_filled("constant", &words, wgpu::BufferUsages::STORAGE)
         });
         let constants = constants.collect::<Result<_>>()?;
         let groups = Arc::new(Groups::default());
@@ -398,8 +398,8 @@ impl Gpu {
         if cache.len() >= KEEP {
             cache.retain(|_, params| Arc::strong_count(params) > 1);
         }
-        let raw = self.create_filled("tilework params", &bytes, wgpu::BufferUsages::UNIFORM)?;
-        let params = Arc::new(Params { buffer: raw.buffer });
+        let raw = self.create_filled("params", &bytes, wgpu::BufferUsages::UNIFORM)?;
+        let params = Arc::new(Params { raw });
         cache.insert(bytes, params.clone());
         Ok(params)
     }
@@ -550,7 +550,7 @@ impl Executable {
             |buffer, offset, size| wgpu::BufferBinding { buffer, offset, size: std::num::NonZero::new(size) };
         let params = self.params.iter().filter(|_| !dispatch.params.is_empty()).map(|p| {
             let size = round_up(dispatch.params.len() as u64, 16);
-            (0, range(&p.buffer, self.params_offsets[index], size))
+            (0, range(&p.raw.buffer, self.params_offsets[index], size))
         });
         let buffers = dispatch.bindings.iter().enumerate().map(|(i, b)| {
             let (raw, base) = match b.resource {

@@ -286,7 +286,7 @@ impl OwnKernel {
                         offset: s.start(),
                         size: std::num::NonZero::new(round_up(s.bytes(), 4).max(4)),
                     },
-                    (Arg::Uniform(_), Some(p)) => p.buffer.as_entire_buffer_binding(),
+                    (Arg::Uniform(_), Some(p)) => p.raw.buffer.as_entire_buffer_binding(),
                     (Arg::Uniform(_), None) => return None,
                 };
                 Some(wgpu::BindGroupEntry {

@@ -16,6 +16,7 @@ mod ceilings;
 mod executable;
 mod fence;
 mod kernel;
+mod memory;
 mod pipeline_cache;
 mod pool;
 mod recorder;
@@ -28,6 +29,7 @@ pub use adapter::{AdapterFilter, Backend, GpuOptions};
 pub use buffer::{Buffer, Slice};
 pub use executable::{Executable, RawSlice};
 pub use kernel::{Arg, OwnKernel};
+pub use memory::{MemoryReport, MemoryUse};
 pub use recorder::{Encoder, Recorder};
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use shared::Timeline;
@@ -74,6 +76,7 @@ struct Inner {
     health: fence::Health,
     pipelines: pipeline_cache::PipelineCache,
     store: Store,
+    meter: Arc<memory::Meter>,
     pool: pool::Pool,
     staging: pool::StagingPools,
     params: executable::ParamsCache,
@@ -131,6 +134,7 @@ impl Gpu {
                 health,
                 pipelines: Default::default(),
                 store,
+                meter: Default::default(),
                 pool: Default::default(),
                 staging: Default::default(),
                 params: Default::default(),
@@ -234,11 +238,6 @@ impl Gpu {
         let _ = self.poll_once();
     }
 
-    /// Bytes that the pool holds for reuse.
-    pub fn pooled_bytes(&self) -> u64 {
-        self.inner.pool.bytes()
-    }
-
     /// Errs if the device is known to be lost.
     pub(crate) fn alive(&self) -> Result<()> {
         self.inner.health.check(&self.inner.profile.name)
@@ -258,7 +257,7 @@ impl Gpu {
                 let size = bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096).min(limit.max(bytes));
                 let usage =
                     wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::INDIRECT;
-                let raw = self.create_raw("tilework scratch", size, usage, false)?;
+                let raw = self.create_raw("scratch", size, usage, false)?;
                 slots[slot] = Some(raw.clone());
                 Ok(raw)
             }

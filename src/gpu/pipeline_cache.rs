@@ -4,9 +4,10 @@ use super::{Gpu, lock, unique};
 use crate::error::{Result, err};
 use crate::program::{Kernel, Program};
 use crate::shader::{BindingKind, Interface, Module, Target};
-use std::collections::HashMap;
+use std::borrow::Borrow;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A compiled entry point with what its bindings are.
@@ -195,28 +196,45 @@ impl Gpu {
         Ok(())
     }
 
-    /// Compiles every kernel of `programs` ahead of use, in parallel.
+    /// Compiles every kernel of `programs` ahead of use, in parallel, or finds it on disk. Planning finds them then.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    /// use tilework::program::Op;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (sum, gemm) = (Reduce::new(Sum, 1000), Gemm::new(64, 64, 64));
+    /// gpu.warm_up([
+    ///     Op::<f32>::lower(&sum, gpu.profile())?,
+    ///     Op::<f32>::lower(&gemm, gpu.profile())?,
+    /// ])?;
+    /// let plan = gemm.plan::<f32>(&gpu)?; // compiles nothing
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The first failure, after all have been tried.
-    pub fn warm_up(&self, programs: &[&Program]) -> Result<()> {
+    pub fn warm_up<P: Borrow<Program>>(&self, programs: impl IntoIterator<Item = P>) -> Result<()> {
         self.probe()?;
-        let mut kernels: Vec<&Kernel> = Vec::new();
-        for kernel in programs.iter().flat_map(|p| &p.kernels) {
-            if !kernels.contains(&kernel) {
-                kernels.push(kernel);
-            }
+        let mut kernels: Vec<Kernel> = Vec::new();
+        let mut seen = HashSet::new();
+        for program in programs {
+            let new = program.borrow().kernels.iter().filter(|kernel| seen.insert((*kernel).clone()));
+            kernels.extend(new.cloned());
         }
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(kernels.len().max(1));
+        let next = AtomicUsize::new(0);
+        // Some kernels take far longer than others: each thread takes the next when it is done.
+        let compile = || {
+            let mine = std::iter::from_fn(|| {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                kernels.get(i).map(|kernel| (i, self.pipeline(kernel).map(drop)))
+            });
+            mine.collect::<Vec<_>>()
+        };
         let mut results: Vec<(usize, Result<()>)> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads)
-                .map(|t| {
-                    let mine: Vec<_> = kernels.iter().enumerate().skip(t).step_by(threads).collect();
-                    scope.spawn(move || {
-                        mine.into_iter().map(|(i, k)| (i, self.pipeline(k).map(drop))).collect::<Vec<_>>()
-                    })
-                })
-                .collect();
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(compile)).collect();
             let panicked = || vec![(usize::MAX, Err(err!(Shader, "warm_up: a shader compiler panicked")))];
             workers.into_iter().flat_map(|w| w.join().unwrap_or_else(|_| panicked())).collect()
         });

@@ -1,5 +1,6 @@
 //! Memory: raw buffers, the pool that reuses them, and staging buffers.
 
+use super::memory::Charge;
 use super::{Gpu, Inner, lock, unique};
 use crate::error::{ErrorKind, Result, err};
 use std::collections::BTreeMap;
@@ -11,6 +12,8 @@ pub(super) struct Raw {
     pub(super) buffer: wgpu::Buffer,
     pub(super) id: u64,
     pub(super) size: u64,
+    /// What it is counted under; a caller's is not counted.
+    pub(super) charge: Option<Arc<Charge>>,
 }
 
 /// Owner of a raw buffer. Dropping it gives a pooled one back, and makes plans forget a caller's.
@@ -46,6 +49,9 @@ impl Drop for Memory {
     }
 }
 
+/// The label of buffers that were given none.
+const BUFFER: &str = "buffer";
+
 /// Free buffers by size, all with [`Gpu::USAGE`].
 #[derive(Debug, Default)]
 pub(super) struct Pool {
@@ -74,15 +80,14 @@ impl Pool {
     }
 
     fn put(&self, raw: Raw) {
+        if let Some(charge) = &raw.charge {
+            charge.pooled();
+        }
         lock(&self.free).entry(raw.size).or_default().push(raw);
     }
 
     pub(super) fn clear(&self) {
         lock(&self.free).clear();
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        lock(&self.free).iter().map(|(size, list)| size * list.len() as u64).sum()
     }
 }
 
@@ -148,10 +153,12 @@ impl Gpu {
                 self.profile().name
             ));
         }
-        let desc = wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: mapped };
+        let named = format!("tilework {label}");
+        let desc = wgpu::BufferDescriptor { label: Some(&named), size, usage, mapped_at_creation: mapped };
         let buffer =
             self.scoped(&format!("allocating {size} bytes"), || self.inner.device.create_buffer(&desc))?;
-        Ok(Raw { buffer, id: unique(), size })
+        let charge = self.inner.meter.charge(label, size);
+        Ok(Raw { buffer, id: unique(), size, charge: Some(charge) })
     }
 
     /// Memory for `bytes`, from the pool if it has some.
@@ -159,13 +166,18 @@ impl Gpu {
         self.probe()?;
         let size = size_class(bytes, self.profile().limits.max_buffer_size);
         let raw = match self.inner.pool.take(size) {
-            Some(raw) => raw,
-            None => match self.create_raw("tilework buffer", size, Self::USAGE, false) {
+            Some(raw) => {
+                if let Some(charge) = &raw.charge {
+                    charge.label(BUFFER);
+                }
+                raw
+            }
+            None => match self.create_raw(BUFFER, size, Self::USAGE, false) {
                 // What the pool and staging hold, or the GPU still uses, may be what is missing.
                 Err(e) if e.kind() == ErrorKind::OutOfMemory => {
                     self.wait()?;
                     self.trim();
-                    self.create_raw("tilework buffer", size, Self::USAGE, false)?
+                    self.create_raw(BUFFER, size, Self::USAGE, false)?
                 }
                 other => other?,
             },
@@ -175,7 +187,7 @@ impl Gpu {
 
     /// Memory that belongs to the caller.
     pub(super) fn adopt(&self, buffer: wgpu::Buffer) -> Arc<Memory> {
-        let raw = Raw { size: buffer.size(), buffer, id: unique() };
+        let raw = Raw { size: buffer.size(), buffer, id: unique(), charge: None };
         Arc::new(Memory::new(self, raw, false))
     }
 
@@ -203,12 +215,8 @@ impl Gpu {
         let limit = self.profile().limits.max_buffer_size / 4 * 4;
         let size = bytes.next_power_of_two().max(4096).min(limit.max(bytes));
         let (label, usage) = match direction {
-            Direction::Up => {
-                ("tilework upload", wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC)
-            }
-            Direction::Down => {
-                ("tilework download", wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)
-            }
+            Direction::Up => ("upload", wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC),
+            Direction::Down => ("download", wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST),
         };
         self.create_raw(label, size, usage, direction == Direction::Up)
     }

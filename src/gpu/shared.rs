@@ -334,7 +334,8 @@ impl Driver<'_> {
         let buffer = self
             .gpu
             .scoped(&op, || unsafe { self.gpu.inner.device.create_buffer_from_hal::<Vulkan>(hal, &desc) })?;
-        let raw = Raw { size: bytes, buffer, id: unique() };
+        let charge = Some(self.gpu.inner.meter.charge("shared", bytes));
+        let raw = Raw { size: bytes, buffer, id: unique(), charge };
         Ok(self.gpu.shared_memory(raw, Exportable { fd, allocation_bytes, buffer_bytes: bytes }))
     }
 

@@ -87,7 +87,7 @@ fn call_on_lost(gpu: &Gpu, lose: impl FnOnce(), call: usize) {
         }
         24 => {
             lost(gpu.prepare(lowered.clone()).map(drop));
-            lost(gpu.warm_up(&[&lowered]));
+            lost(gpu.warm_up([&lowered]));
             lost(gpu.wrap::<f32>(theirs).map(drop));
             lost(gpu.ceilings().map(drop));
             lost(gpu.reduce(&x, Sum).map(drop));

@@ -40,20 +40,62 @@ fn resident() -> Option<u64> {
 #[test]
 fn dropped_buffers_are_used_again() {
     let Some(gpu) = open(false) else { return };
-    assert_eq!(gpu.pooled_bytes(), 0);
+    assert_eq!(gpu.memory().pooled, 0);
     let x = gpu.alloc::<f32>(10_000).unwrap();
     let memory = x.raw().clone();
     let clone = x.clone();
     drop(x);
-    assert_eq!(gpu.pooled_bytes(), 0, "a clone still uses it");
+    assert_eq!(gpu.memory().pooled, 0, "a clone still uses it");
     drop(clone);
-    assert_eq!(gpu.pooled_bytes(), memory.size());
+    assert_eq!(gpu.memory().pooled, memory.size());
     // Any length of the same class, of any type.
     let y = gpu.alloc::<u8>(39_999).unwrap();
     assert_eq!(y.raw(), &memory);
-    assert_eq!(gpu.pooled_bytes(), 0);
+    assert_eq!(gpu.memory().pooled, 0);
     let z = gpu.alloc::<u8>(39_999).unwrap();
     assert_ne!(z.raw(), &memory);
+}
+
+#[test]
+fn memory_is_told_by_label() {
+    let Some(gpu) = open(false) else { return };
+    let bytes = |label: &str| {
+        let uses = gpu.memory().uses;
+        uses.iter().find(|u| u.label == label).map_or((0, 0), |u| (u.live, u.peak))
+    };
+    let before = gpu.memory();
+    let x = gpu.upload(&[1.0f32; 100_000]).unwrap();
+    let y = gpu.alloc::<u8>(300_000).unwrap().labelled("images");
+    let sizes = [x.raw().size(), y.raw().size()];
+    assert_eq!((bytes("buffer"), bytes("images")), ((sizes[0], sizes[0] + sizes[1]), (sizes[1], sizes[1])));
+    assert!(bytes("upload").0 >= 400_000, "{}", gpu.memory());
+    let all = gpu.memory();
+    assert_eq!(all.live, all.uses.iter().map(|u| u.live).sum::<u64>());
+    assert!(all.peak >= all.live && all.live >= before.live + sizes[0] + sizes[1]);
+
+    // What is dropped is pooled, and loses its label.
+    drop(y.clone());
+    assert_eq!(gpu.memory().pooled, 0);
+    drop((x, y));
+    assert_eq!((gpu.memory().pooled, bytes("images")), (sizes[0] + sizes[1], (0, sizes[1])));
+    let again = gpu.alloc::<u8>(300_000).unwrap();
+    assert_eq!((bytes("buffer").0, bytes("images").0, again.raw().size()), (sizes[1], 0, sizes[1]));
+    drop(again);
+    gpu.wait().unwrap(); // staging comes back with the work
+    gpu.trim();
+    let trimmed = gpu.memory();
+    assert_eq!((trimmed.live, trimmed.pooled), (before.live, 0), "{trimmed}");
+    assert_eq!(trimmed.peak, all.peak);
+    // A caller's buffer is the caller's.
+    let desc = wgpu::BufferDescriptor {
+        label: None,
+        size: 4096,
+        usage: wgpu::BufferUsages::STORAGE,
+        mapped_at_creation: false,
+    };
+    let own = gpu.wrap::<u32>(gpu.device().create_buffer(&desc)).unwrap().labelled("own");
+    assert_eq!((gpu.memory().live, bytes("own")), (before.live, (0, 0)));
+    drop(own);
 }
 
 #[test]
@@ -72,11 +114,11 @@ fn trim_gives_everything_back_and_all_goes_on() {
         let kept = buffers[0].clone();
         drop(buffers);
         gpu.wait().unwrap();
-        assert!(gpu.pooled_bytes() >= 12 << 20);
+        assert!(gpu.memory().pooled >= 12 << 20);
         let before = allocated();
         gpu.trim();
         gpu.wait().unwrap();
-        assert_eq!(gpu.pooled_bytes(), 0);
+        assert_eq!(gpu.memory().pooled, 0);
         if let (Some(before), Some(after)) = (before, allocated()) {
             assert!(
                 after + (12 << 20) <= before,
@@ -144,8 +186,10 @@ fn memory_does_not_grow_over_cycles() {
 #[ignore = "run by `memory_does_not_grow_over_cycles`, alone"]
 fn five_thousand_cycles() {
     let Some(gpu) = open(false) else { return };
-    let report =
-        || gpu.device().generate_allocator_report().map(|r| (r.allocations.len(), r.total_allocated_bytes));
+    let report = || {
+        let allocator = gpu.device().generate_allocator_report();
+        (allocator.map(|r| (r.allocations.len(), r.total_allocated_bytes)), gpu.memory())
+    };
     cycles(&gpu, 500);
     let allocated = report();
     let (before, after) = cycles(&gpu, 5000);
@@ -195,8 +239,10 @@ fn five_thousand_cycles() {
 #[ignore = "up to minutes"]
 fn a_hundred_thousand_cycles() {
     let Some(gpu) = open(false) else { return };
-    let report =
-        || gpu.device().generate_allocator_report().map(|r| (r.allocations.len(), r.total_allocated_bytes));
+    let report = || {
+        let allocator = gpu.device().generate_allocator_report();
+        (allocator.map(|r| (r.allocations.len(), r.total_allocated_bytes)), gpu.memory())
+    };
     cycles(&gpu, 1000);
     let allocated = report();
     let began = std::time::Instant::now();

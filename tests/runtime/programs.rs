@@ -216,8 +216,8 @@ fn warming_up_compiles_every_kernel_and_reports_the_first_failure() {
     let lower =
         |variant: &str| Op::<f32>::lower(&Reduce::new(Sum, 100_000).variant(variant), gpu.profile()).unwrap();
     let good: Vec<_> = ["interleaved", "sequential", "shared", "coarsened"].map(lower).into();
-    gpu.warm_up(&good.iter().collect::<Vec<_>>()).unwrap();
-    gpu.warm_up(&[]).unwrap();
+    gpu.warm_up(&good).unwrap();
+    gpu.warm_up::<Program>([]).unwrap();
     let broken = |text: &str, name: &str| {
         let source = Source::Text { name: name.into(), text: text.into() };
         let k = Kernel { source, spec: Spec::new(), entry: "k", trusted: false };
@@ -232,7 +232,7 @@ fn warming_up_compiles_every_kernel_and_reports_the_first_failure() {
         &broken("oh", "third.wgsl"),
         &last,
     ];
-    refused(gpu.warm_up(&programs), Shader, &["first.wgsl:1"]);
+    refused(gpu.warm_up(programs), Shader, &["first.wgsl:1"]);
     let began = std::time::Instant::now();
     Reduce::new(Sum, 50).plan::<i32>(&gpu).unwrap();
     assert!(began.elapsed().as_millis() < 50, "the program after the broken ones was not compiled ahead");

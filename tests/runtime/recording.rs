@@ -163,7 +163,7 @@ fn memory_is_kept(gpu: &Gpu, record_and_submit: impl FnOnce(Buffer<f32>, &Buffer
     // Done: now the memory is used again.
     gpu.wait().unwrap();
     gpu.wait().unwrap();
-    assert!(gpu.pooled_bytes() >= 4 * N as u64, "{} bytes are pooled", gpu.pooled_bytes());
+    assert!(gpu.memory().pooled >= 4 * N as u64, "{} bytes are pooled", gpu.memory().pooled);
 }
 
 #[test]
@@ -212,15 +212,15 @@ fn an_encoder_that_is_never_submitted_gives_its_memory_back() {
     let gpu = caller.gpu();
     let plan = Reduce::new(Sum, 5000).plan::<f32>(&gpu).unwrap();
     let (x, total) = (ones(&gpu, 5000), gpu.alloc::<f32>(1).unwrap());
-    let before = gpu.pooled_bytes();
+    let before = gpu.memory().pooled;
     let mut encoder = caller.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
     let mut rec = gpu.recorder_in(&mut encoder);
     plan.record(&mut rec, &x, &total).unwrap();
     rec.finish();
     drop(x);
-    assert_eq!(gpu.pooled_bytes(), before);
+    assert_eq!(gpu.memory().pooled, before);
     drop(encoder);
-    assert!(gpu.pooled_bytes() >= before + 20_000);
+    assert!(gpu.memory().pooled >= before + 20_000);
     assert_eq!(caller.errors(), 0);
 }
 

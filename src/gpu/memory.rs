@@ -1,0 +1,149 @@
+//! What the memory of a [`Gpu`] is used for, in bytes.
+
+use super::{Gpu, lock};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+/// Bytes under one label: see [`Gpu::memory`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// What [`Buffer::labelled`](super::Buffer::labelled) was told, or `buffer` for buffers without a label, `scratch`,
+    /// `params`, `constant`, `upload` and `download` (staging, kept for reuse), `shared` (with CUDA).
+    pub label: String,
+    /// Bytes now.
+    pub live: u64,
+    /// Bytes at the most at one time.
+    pub peak: u64,
+}
+
+/// All bytes of device memory that a [`Gpu`] has allocated: see [`Gpu::memory`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MemoryReport {
+    /// By label, in the order of the alphabet.
+    pub uses: Vec<MemoryUse>,
+    /// Bytes in use.
+    pub live: u64,
+    /// Bytes of dropped buffers that wait to be used again; [`Gpu::trim`] gives them back.
+    pub pooled: u64,
+    /// Bytes in use and pooled at the most at one time.
+    pub peak: u64,
+}
+
+impl fmt::Display for MemoryReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<24} {:>15} {:>15}", "bytes", "live", "peak")?;
+        for MemoryUse { label, live, peak } in &self.uses {
+            writeln!(f, "{label:<24} {live:>15} {peak:>15}")?;
+        }
+        writeln!(f, "{:<24} {:>15}", "pooled", self.pooled)?;
+        write!(f, "{:<24} {:>15} {:>15}", "all", self.live + self.pooled, self.peak)
+    }
+}
+
+/// The label of memory that nobody uses.
+const POOLED: &str = "pooled";
+
+/// Counts bytes by label.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    ledger: Mutex<Ledger>,
+}
+
+#[derive(Debug, Default)]
+struct Ledger {
+    /// Bytes now and at the most.
+    labels: BTreeMap<Arc<str>, (u64, u64)>,
+    all: u64,
+    peak: u64,
+}
+
+impl Ledger {
+    /// The label as it is shared, with `bytes` more under it.
+    fn add(&mut self, label: &str, bytes: u64) -> Arc<str> {
+        let label = match self.labels.get_key_value(label) {
+            Some((known, _)) => known.clone(),
+            None => label.into(),
+        };
+        let (live, peak) = self.labels.entry(label.clone()).or_default();
+        *live += bytes;
+        *peak = (*peak).max(*live);
+        label
+    }
+
+    fn take(&mut self, label: &str, bytes: u64) {
+        if let Some((live, _)) = self.labels.get_mut(label) {
+            *live -= bytes;
+        }
+    }
+}
+
+/// Bytes under a label for as long as it lives.
+#[derive(Debug)]
+pub(super) struct Charge {
+    meter: Arc<Meter>,
+    label: Mutex<Arc<str>>,
+    bytes: u64,
+}
+
+impl Meter {
+    pub(super) fn charge(self: &Arc<Self>, label: &str, bytes: u64) -> Arc<Charge> {
+        let mut ledger = lock(&self.ledger);
+        ledger.all += bytes;
+        ledger.peak = ledger.peak.max(ledger.all);
+        let label = Mutex::new(ledger.add(label, bytes));
+        Arc::new(Charge { meter: self.clone(), label, bytes })
+    }
+}
+
+impl Charge {
+    /// Counts the bytes under another label from now on.
+    pub(super) fn label(&self, label: &str) {
+        let mut own = lock(&self.label);
+        if **own != *label {
+            let mut ledger = lock(&self.meter.ledger);
+            ledger.take(&own, self.bytes);
+            *own = ledger.add(label, self.bytes);
+        }
+    }
+
+    /// Counts them as waiting for use.
+    pub(super) fn pooled(&self) {
+        self.label(POOLED);
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let mut ledger = lock(&self.meter.ledger);
+        ledger.take(&lock(&self.label), self.bytes);
+        ledger.all -= self.bytes;
+    }
+}
+
+impl Gpu {
+    /// What the memory that tilework allocated is used for. Buffers of the caller's are not counted.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let weights = gpu.alloc::<f32>(1 << 20)?.labelled("weights");
+    /// let memory = gpu.memory();
+    /// println!("{memory}");
+    /// assert!(memory.uses.iter().any(|u| u.label == "weights" && u.live >= 4 << 20));
+    /// drop(weights);
+    /// assert!(gpu.memory().pooled >= 4 << 20);
+    /// gpu.trim();
+    /// assert_eq!(gpu.memory().pooled, 0);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    pub fn memory(&self) -> MemoryReport {
+        let ledger = lock(&self.inner.meter.ledger);
+        let pooled = ledger.labels.get(POOLED).map_or(0, |(live, _)| *live);
+        let uses = ledger.labels.iter().filter(|(label, _)| ***label != *POOLED);
+        let uses = uses.map(|(label, &(live, peak))| MemoryUse { label: label.to_string(), live, peak });
+        MemoryReport { uses: uses.collect(), live: ledger.all - pooled, pooled, peak: ledger.peak }
+    }
+}
