@@ -48,7 +48,7 @@ impl CacheDir {
 }
 
 /// What a device has found and kept on disk so far.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CacheReport {
     /// The directory of this device, driver and version of tilework, if anything is kept.
     pub directory: Option<PathBuf>,
@@ -56,6 +56,8 @@ pub struct CacheReport {
     pub found: u64,
     /// Kernels that had to be compiled.
     pub compiled: u64,
+    /// Seconds that making kernels ready took, found or compiled, all threads taken together.
+    pub seconds: f64,
     /// Files written.
     pub written: u64,
     /// Files that were there and were not what they claim to be.
@@ -82,8 +84,9 @@ pub(crate) struct Store {
     most_bytes: u64,
     /// Bytes of all files, once they have been counted.
     bytes: Mutex<Option<u64>>,
-    pub(crate) found: AtomicU64,
-    pub(crate) compiled: AtomicU64,
+    found: AtomicU64,
+    compiled: AtomicU64,
+    nanoseconds: AtomicU64,
     written: AtomicU64,
     damaged: AtomicU64,
     trouble: Mutex<Option<String>>,
@@ -164,6 +167,13 @@ impl Store {
         renamed
     }
 
+    /// Counts a kernel that was made ready.
+    pub(crate) fn count(&self, found: bool, took: Duration) {
+        let counter = if found { &self.found } else { &self.compiled };
+        counter.fetch_add(1, Ordering::Relaxed);
+        self.nanoseconds.fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
+    }
+
     /// Remembers the first trouble. A file that is not there is none.
     fn note(&self, doing: &str, path: &Path, error: &io::Error) {
         if error.kind() != io::ErrorKind::NotFound {
@@ -216,6 +226,7 @@ impl Store {
             directory: self.root.as_ref().map(|_| self.home.clone()),
             found: count(&self.found),
             compiled: count(&self.compiled),
+            seconds: count(&self.nanoseconds) as f64 * 1e-9,
             written: count(&self.written),
             damaged: count(&self.damaged),
             trouble: lock(&self.trouble).clone(),

@@ -151,6 +151,11 @@ fn tour(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
             }
             bar.inc(1);
         }
+        let cache = gpu.cache();
+        print(format!(
+            "kernels made ready in {:.1} s: {} compiled, {} found on disk\n",
+            cache.seconds, cache.compiled, cache.found
+        ));
         gpu.trim();
     }
     bar.finish_and_clear();

@@ -7,7 +7,7 @@ use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::time::Instant;
 use std::{env, fmt, fs, ptr};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -252,13 +252,14 @@ impl Nvrtc {
         target: &str,
         store: &Store,
     ) -> Result<Vec<u8>> {
+        let begin = Instant::now();
         let key = self.key(kernel, target)?;
         if let Some(code) = store.load(KIND, &key) {
-            store.found.fetch_add(1, Ordering::Relaxed);
+            store.count(true, begin.elapsed());
             return Ok(code);
         }
         let code = self.compile(kernel, target)?;
-        store.compiled.fetch_add(1, Ordering::Relaxed);
+        store.count(false, begin.elapsed());
         store.save(KIND, &key, &code);
         Ok(code)
     }

@@ -13,6 +13,7 @@ use crate::shape::{index_u32, round_up};
 use naga::valid::Capabilities;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A compute kernel of the user's own.
 ///
@@ -82,6 +83,7 @@ impl Gpu {
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if it needs more than the device has; device lost.
     pub fn kernel(&self, name: &str, text: &str, entry: &str) -> Result<OwnKernel> {
         self.probe()?;
+        let begin = Instant::now();
         // The text is anything at all, and compilers have panicked at less.
         let parse = || expand_text(name, text, &Spec::new(), Target::Naga)?.validate();
         let module = catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|_| {
@@ -98,7 +100,7 @@ impl Gpu {
         module
             .check_without(missing)
             .map_err(|e| e.context(&format!("{} cannot run this", self.profile().name)))?;
-        let pipeline = self.compile(&format!("{name}:{entry}"), &module, entry, false)?;
+        let pipeline = self.compile(&format!("{name}:{entry}"), &module, entry, false, begin)?;
         Ok(OwnKernel { gpu: self.clone(), name: format!("{name}:{entry}"), pipeline })
     }
 }

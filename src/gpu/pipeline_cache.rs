@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 /// A compiled entry point with what its bindings are.
 #[derive(Debug)]
@@ -47,21 +48,23 @@ impl Gpu {
         if let Some(pipeline) = &*place {
             return Ok(pipeline.clone());
         }
+        let begin = Instant::now();
         let module = kernel.expand(Target::Naga)?.validate()?;
         let trusted = kernel.trusted && module.users_are_contained() && !self.inner.checked;
-        let pipeline = Arc::new(self.compile(&kernel.label(), &module, kernel.entry, trusted)?);
+        let pipeline = Arc::new(self.compile(&kernel.label(), &module, kernel.entry, trusted, begin)?);
         *place = Some(pipeline.clone());
         Ok(pipeline)
     }
 
     /// Compiles an entry point. `trusted` drops naga's runtime checks and the zeroing of workgroup
-    /// memory; what users may divide by is still checked.
+    /// memory; what users may divide by is still checked. Time counts from `begin`.
     pub(super) fn compile(
         &self,
         label: &str,
         module: &Module,
         entry: &str,
         trusted: bool,
+        begin: Instant,
     ) -> Result<Pipeline> {
         let interface = module.interface(entry)?;
         self.check_limits(label, &interface)?;
@@ -128,7 +131,7 @@ impl Gpu {
         let built = self.scoped(&format!("compiling {label}"), || catch_unwind(AssertUnwindSafe(build)))?;
         let (pipeline, cached) = built
             .map_err(|_| err!(Shader, "{label}: the shader compiler panicked; write it in another way"))?;
-        self.keep_compiled(key.as_bytes(), cached);
+        self.keep_compiled(key.as_bytes(), cached, begin);
         Ok(pipeline)
     }
 
@@ -152,13 +155,13 @@ impl Gpu {
     }
 
     /// Counts the pipeline, and keeps what the driver made of it if that was not on disk.
-    fn keep_compiled(&self, key: &[u8], cached: Option<(wgpu::PipelineCache, bool)>) {
+    fn keep_compiled(&self, key: &[u8], cached: Option<(wgpu::PipelineCache, bool)>, begin: Instant) {
         let store = self.store();
-        if matches!(cached, Some((_, true))) {
-            store.found.fetch_add(1, Ordering::Relaxed);
+        let found = matches!(cached, Some((_, true)));
+        store.count(found, begin.elapsed());
+        if found {
             return;
         }
-        store.compiled.fetch_add(1, Ordering::Relaxed);
         let data = cached.and_then(|(cache, _)| cache.get_data());
         if let Some(data) = data.filter(|data| data.len() > EMPTY) {
             store.save(KIND, key, &data);

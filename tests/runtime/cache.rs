@@ -67,7 +67,7 @@ fn a_second_device_hands_the_driver_nothing_that_is_on_disk() {
 
     let last = open(CacheDir::At(folder.clone())).unwrap();
     last.clear_cache();
-    assert_eq!(files(&folder), [PathBuf::new(); 0]);
+    assert!(files(&folder).is_empty());
     work(&last);
     let _ = fs::remove_dir_all(folder);
 }
