@@ -29,10 +29,11 @@ use tilework::program::DeviceProfile;
 use tilework::{Gpu, GpuOptions};
 
 const USAGE: &str = "\
-usage: tour [FILE...] [--adapter SUBSTRING] [--json FILE] [--markdown]
+usage: tour [FILE...] [--adapter SUBSTRING] [--small] [--json FILE] [--markdown]
 
   FILE...              work on the bytes of these files instead of the program's own sources
   --adapter SUBSTRING  only adapters with this in their name or driver
+  --small              on cards too, no more data than a software adapter gets
   --json FILE          write the rows there as well
   --markdown           print the tables as Markdown
 ";
@@ -47,6 +48,7 @@ struct Options {
     adapter: String,
     json: Option<PathBuf>,
     markdown: bool,
+    small: bool,
 }
 
 fn main() -> ExitCode {
@@ -62,12 +64,14 @@ fn main() -> ExitCode {
 /// The options, or nothing if `--help` has been answered.
 fn parse() -> Result<Option<Options>, Box<dyn Error>> {
     use lexopt::prelude::*;
-    let mut options = Options { files: Vec::new(), adapter: String::new(), json: None, markdown: false };
+    let mut options =
+        Options { files: Vec::new(), adapter: String::new(), json: None, markdown: false, small: false };
     let mut parser = lexopt::Parser::from_env();
     while let Some(arg) = parser.next()? {
         match arg {
             Long("adapter") => options.adapter = parser.value()?.string()?.to_lowercase(),
             Long("json") => options.json = Some(parser.value()?.into()),
+            Long("small") => options.small = true,
             Long("markdown") => options.markdown = true,
             Short('h') | Long("help") => {
                 say(USAGE);
@@ -134,7 +138,7 @@ fn tour(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
                 continue;
             }
         };
-        let material = Material::new(&source, gpu.profile());
+        let material = Material::new(&source, gpu.profile(), options.small);
         print(table::heading(&gpu, &material, options.markdown));
         for case in CASES {
             bar.set_message(format!("{}: {} {}", profile.name, case.op, case.dtype));

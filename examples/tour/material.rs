@@ -89,9 +89,10 @@ pub(crate) struct Material {
 
 impl Material {
     /// More than the caches hold, and work for some milliseconds; on a processor, little enough that all ops
-    /// take seconds. Short sources are repeated, of long ones the beginning is taken.
-    pub(crate) fn new(source: &Source, profile: &DeviceProfile) -> Self {
-        let (amount, side) = match profile.class {
+    /// take seconds, which `small` asks for everywhere. Short sources are repeated, of long ones the beginning is taken.
+    pub(crate) fn new(source: &Source, profile: &DeviceProfile, small: bool) -> Self {
+        let class = if small { DeviceClass::Cpu } else { profile.class };
+        let (amount, side) = match class {
             DeviceClass::Discrete => (MOST, 4096),
             DeviceClass::Cpu => (4 << 20, 256),
             DeviceClass::Integrated | DeviceClass::Virtual | DeviceClass::Unknown => (64 << 20, 1024),
