@@ -63,7 +63,7 @@
 //! | the largest, or the mean, of windows of images | [`Pool2d`], [`Pool2dBackward`] ([`nn`]) |
 //! | attention of any kind, and the cache that decoding grows | [`Attention`], [`attention::KvAppend`] ([`mod@attention`]) |
 //! | losses, gradients, steps of training; networks of layers | [`nn::Sequential`] and others ([`nn`]) |
-//! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`RadixSort::counted`] |
+//! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`Select::counted`], [`RadixSort::counted`] |
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | an NVIDIA card through CUDA, tensor cores, `bf16` | the feature `cuda`: `cuda::CudaGpu` |
 //! | CUDA on buffers of wgpu, without a copy | the feature `cuda`: `cuda::Bridge`, `Gpu::alloc_shared` |
@@ -138,7 +138,8 @@ pub use plan::CudaPlan;
 pub use plan::{AttentionExtras, DeviceMatrix, Plan, Plannable, PlansOn, Report, Solver};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 pub use primitives::{
-    Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, TopK, Unique,
+    Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectCounted, SelectIf,
+    TopK, Unique,
 };
 pub use primitives::{ReduceByKey, SegmentedReduce};
 pub use quantize::GemmInt8;

@@ -21,6 +21,15 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> input: array<u32>;
 
+// Elements that there are: `params.n`, or, LIMITED, as many of them as the device says.
+#if LIMITED
+@group(0) @binding(3) var<storage, read> elements: array<u32>;
+
+fn extent() -> u32 { return min(params.n, elements[0]); }
+#else
+fn extent() -> u32 { return params.n; }
+#endif
+
 // The elements of an invocation: item j is element `first + j * stride`.
 struct Items {
     first: u32,
@@ -33,7 +42,7 @@ fn places(items: Items, quad: u32) -> vec4<u32> {
     return items.first + items.stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * quad);
 }
 
-fn there(at: vec4<u32>) -> vec4<u32> { return min(at, vec4<u32>(params.n - 1u)); }
+fn there(at: vec4<u32>) -> vec4<u32> { return min(at, vec4<u32>(max(extent(), 1u) - 1u)); }
 
 fn load1(at: u32) -> u32 {
 #if HALVES
@@ -49,7 +58,7 @@ fn mask4(kept: vec4<bool>) -> u32 {
     return dot(select(vec4<u32>(0u), vec4<u32>(1u, 2u, 4u, 8u), kept), vec4<u32>(1u));
 }
 
-fn kept4(at: vec4<u32>, bits: vec4<u32>) -> u32 { return mask4(keep4(there(at), bits) & (at < vec4<u32>(params.n))); }
+fn kept4(at: vec4<u32>, bits: vec4<u32>) -> u32 { return mask4(keep4(there(at), bits) & (at < vec4<u32>(extent()))); }
 
 fn kept_of(items: Items, quad: u32, bits: vec4<u32>) -> u32 {
     return mask4(keep4(places(items, quad), bits)) << (4u * quad);
@@ -79,7 +88,7 @@ fn load_items(first: u32, stride: u32, full: bool) -> Items {
     return items;
 }
 
-fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= params.n; }
+fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= extent(); }
 
 // How many of the same elements are kept. Not unrolled, since it is rarely wanted and would take registers from the rest.
 fn count_items(first: u32, stride: u32) -> u32 {

@@ -146,9 +146,12 @@ impl OwnKernel {
     /// `count` says. Nothing is read back: this is how work goes on behind [`Select`](crate::Select) and the other
     /// ops that leave their count on the device.
     ///
+    /// Items may stand for several invocations: four children of each item counted, say, are 16 items for a workgroup
+    /// of 64.
+    ///
     /// Workgroups are counted along x; above 32768 of them they fold over y and z, and the kernel finds its number by
     /// `workgroup_index` of `#import workgroup/index`. The last ones may have fewer items, or none: the kernel
-    /// binds `count` too and leaves out what is not below it.
+    /// binds `count` too and leaves out what is not below it, nor below `most` if `count` may be larger.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }

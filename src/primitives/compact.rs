@@ -73,6 +73,8 @@ pub(super) struct Compaction<'a> {
     /// For tests: in `lookback`, one in so many tiles posts nothing; 0 for none.
     pub(super) leave_out: u32,
     pub(super) n: usize,
+    /// Whether an operand `length` says how many of the `n` there are.
+    pub(super) counted: bool,
     pub(super) dtype: DType,
     /// What is written for each kept element, or each element.
     pub(super) outputs: &'a [(&'static str, DType)],
@@ -136,6 +138,9 @@ impl Compaction<'_> {
         if flagged {
             program.operands.push(operand("flags", DType::U32, n, Access::Read));
         }
+        if self.counted {
+            program.operands.push(operand("length", DType::U32, 1, Access::Read));
+        }
         for &(name, dtype) in self.outputs {
             program.operands.push(operand(name, dtype, n, Access::Write));
         }
@@ -156,10 +161,11 @@ impl Compaction<'_> {
         program.cost = Cost { flop: n as f64, bytes: read.map(|o| o.bytes() as f64).sum() };
         let total = Binding::operand(program.operands.len() - 1, &program.operands);
 
-        let inputs = 1 + u32::from(flagged);
+        let inputs = 1 + u32::from(flagged) + u32::from(self.counted);
         let spec = Spec::new()
             .slot("element", element_fragment(dtype))
             .flag("HALVES", dtype == DType::F16)
+            .flag("LIMITED", self.counted)
             .flag("SUBGROUPS", subgroups)
             .flag("LARGE_SUBGROUPS", subgroups && profile.subgroup_sizes.1 > 32)
             .constant("WORKGROUP_SIZE", workgroup_size)

@@ -46,7 +46,7 @@ pub use run_length::RunLength;
 pub use scan::Scan;
 pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
-pub use select::{Select, SelectIf};
+pub use select::{Select, SelectCounted, SelectIf};
 pub use sort::{Counted, InPlace, Keys, Pairs, RadixSort, SortForm};
 pub use top_k::TopK;
 pub use unique::Unique;

@@ -101,6 +101,7 @@ fn lower(n: usize, keep: &Keep, variant: &str, dtype: DType, profile: &DevicePro
         variants: TWO_PASSES,
         leave_out: 0,
         n,
+        counted: false,
         dtype,
         outputs,
     };

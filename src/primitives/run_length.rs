@@ -87,6 +87,7 @@ impl RunLength {
             variants: VARIANTS,
             leave_out: 0,
             n,
+            counted: false,
             dtype,
             outputs,
         };

@@ -11,6 +11,8 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// Operands `input`, `flags` (`u32`), `output` with `n` elements each, and `count`, one `u32`.
 /// [`by`](Self::by) has no `flags`. `output` is left as it is behind the kept elements. The count stays on the device: read it, or bind it as the
 /// length of what follows. `output` and `count` must not share a buffer with the others. `n` may be 0.
+/// With [`counted`](Self::counted) an operand `length` of one u32, after the flags, says on the device how many of the
+/// `n` there are.
 ///
 /// # Precision and determinism
 /// Elements move as bits; a predicate sees f16 as f32. Same inputs, same result, in every variant: the order is kept.
@@ -63,6 +65,10 @@ pub struct SelectIf {
     variant: String,
 }
 
+/// [`Select`] from as many elements as the device says: operands `input`, `flags`, `length`, `output`, `count`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectCounted(Select);
+
 impl Select {
     /// Selects from `n` elements by flags: those whose flag is not 0 are kept.
     pub fn new(n: usize) -> Self {
@@ -72,6 +78,29 @@ impl Select {
     /// Selects from `n` elements by what `predicate` says of them.
     pub fn by(n: usize, predicate: Predicate) -> SelectIf {
         SelectIf { n, keep: Keep::Where(predicate), variant: "auto".to_owned() }
+    }
+
+    /// Takes the number of elements, at most `n`, from the device: an operand `length` of one u32 after the flags. A
+    /// number above `n` counts as `n`; elements and flags behind it are not looked at.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, flags) = (gpu.upload(&[5u32, 6, 7, 8])?, gpu.upload(&[1u32, 0, 1, 1])?);
+    /// let (length, kept, count) = (gpu.upload(&[3u32])?, gpu.alloc::<u32>(4)?, gpu.alloc::<u32>(1)?);
+    /// let plan = Select::new(4).counted().plan::<u32>(&gpu)?;
+    /// let mut rec = gpu.recorder();
+    /// plan.record(&mut rec, &x, &flags, &length, &kept, &count)?;
+    /// rec.submit()?;
+    /// let n = count.read()?[0] as usize;
+    /// assert_eq!(kept.slice(..n)?.read()?, [5, 7]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    #[must_use]
+    pub fn counted(self) -> SelectCounted {
+        SelectCounted(self)
     }
 
     /// Runs the variant of that name; `auto`, the default, lets the device decide.
@@ -105,7 +134,7 @@ impl SelectIf {
 }
 
 fn lower(
-    n: usize,
+    (n, counted): (usize, bool),
     keep: &Keep,
     (variant, leave_out): (&str, u32),
     dtype: DType,
@@ -120,6 +149,7 @@ fn lower(
         variants: VARIANTS,
         leave_out,
         n,
+        counted,
         dtype,
         outputs,
     };
@@ -135,7 +165,17 @@ macro_rules! op {
             type Operands = (In<$t>, In<u32>, Out<$t>, Out<u32>);
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                lower(self.n, &Keep::Flagged, (&self.variant, self.leave_out), <$t>::DTYPE, profile)
+                let how = (self.variant.as_str(), self.leave_out);
+                lower((self.n, false), &Keep::Flagged, how, <$t>::DTYPE, profile)
+            }
+        }
+
+        impl Op<$t> for SelectCounted {
+            type Operands = (In<$t>, In<u32>, In<u32>, Out<$t>, Out<u32>);
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                let how = (self.0.variant.as_str(), self.0.leave_out);
+                lower((self.0.n, true), &Keep::Flagged, how, <$t>::DTYPE, profile)
             }
         }
 
@@ -143,7 +183,7 @@ macro_rules! op {
             type Operands = (In<$t>, Out<$t>, Out<u32>);
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                lower(self.n, &self.keep, (&self.variant, 0), <$t>::DTYPE, profile)
+                lower((self.n, false), &self.keep, (&self.variant, 0), <$t>::DTYPE, profile)
             }
         }
     )*};
@@ -169,6 +209,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<f32>::lower(&by(Predicate::NonZero), profile)?,
         Op::<half::f16>::lower(&by(Predicate::NonZero), profile)?,
         Op::<half::f16>::lower(&Select::new(10_000).variant(variant), profile)?,
+        Op::<u32>::lower(&Select::new(10_000).variant(variant).counted(), profile)?,
+        Op::<half::f16>::lower(&Select::new(10_000).variant(variant).counted(), profile)?,
         Op::<i32>::lower(&by(odd.clone()), profile)?,
         Op::<f32>::lower(&by(odd), profile)?,
     ])

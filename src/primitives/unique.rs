@@ -78,6 +78,7 @@ impl Unique {
             variants: VARIANTS,
             leave_out: 0,
             n,
+            counted: false,
             dtype,
             outputs,
         };

@@ -87,6 +87,59 @@ fn lookback_is_right_when_workgroups_never_post() {
 }
 
 #[test]
+fn counted_selection_looks_at_as_many_as_the_device_says() {
+    for (device, variant) in cases() {
+        let gpu = &device.gpu;
+        let lengths: &[usize] = if device.main { &[1, 33, 4097, 70_001] } else { &[4097] };
+        for (i, &n) in lengths.iter().enumerate() {
+            let mut random = Random::new(i as u64);
+            let (x, f) = (random.any::<u32>(n), flags(&mut random, n, 2));
+            let halves: Vec<f16> = x.iter().map(|x| f16::from_f32((x % 2000) as f32)).collect();
+            let select_counted = Select::new(n).variant(variant).counted();
+            let plan = match select_counted.plan::<u32>(gpu) {
+                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                other => other.unwrap(),
+            };
+            let of_halves = select_counted.plan::<f16>(gpu).ok();
+            let (input, flags) = (gpu.upload(&x).unwrap(), gpu.upload(&f).unwrap());
+            let halves_in = of_halves.as_ref().map(|_| gpu.upload(&halves).unwrap());
+            // What is above n counts as n.
+            for length in [0, 1, n / 2, n - 1, n, n + 1, u32::MAX as usize] {
+                let what = format!("{}: {length} of {n} by {variant}", device.label);
+                let there = length.min(n);
+                let (output, count) = (gpu.upload(&vec![77u32; n]).unwrap(), gpu.upload(&[99u32]).unwrap());
+                let length = gpu.upload(&[length as u32]).unwrap();
+                let mut rec = gpu.recorder();
+                plan.record(&mut rec, &input, &flags, &length, &output, &count).unwrap();
+                rec.submit().unwrap();
+                let got = read_counted(&output, &count, 77).unwrap();
+                assert!(got == select(&x[..there], &f[..there]), "{what}");
+                let (Some(plan), Some(input)) = (&of_halves, &halves_in) else { continue };
+                let output = gpu.upload(&vec![f16::NEG_ONE; n]).unwrap();
+                let mut rec = gpu.recorder();
+                plan.record(&mut rec, input, &flags, &length, &output, &count).unwrap();
+                rec.submit().unwrap();
+                let got = read_counted(&output, &count, f16::NEG_ONE).unwrap();
+                assert!(got == select(&halves[..there], &f[..there]), "{what}, halves");
+            }
+        }
+    }
+    let Some(gpu) = gpu() else { return };
+    let (x, two) = (gpu.upload(&[1u32; 10]).unwrap(), gpu.upload(&[1u32; 2]).unwrap());
+    let (output, count) = (gpu.alloc::<u32>(10).unwrap(), gpu.alloc::<u32>(1).unwrap());
+    let plan = Select::new(10).counted().plan::<u32>(gpu).unwrap();
+    let e = plan.record(&mut gpu.recorder(), &x, &x, &two, &output, &count).unwrap_err();
+    assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("length has 2"), "{e}");
+    // No elements, whatever the device says.
+    let none = gpu.alloc::<u32>(0).unwrap();
+    let plan = Select::new(0).counted().plan::<u32>(gpu).unwrap();
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &none, &none, two.slice(..1).unwrap(), &none, &count).unwrap();
+    rec.submit().unwrap();
+    assert_eq!(count.read().unwrap(), [0]);
+}
+
+#[test]
 fn predicates_see_the_elements() {
     let small = Predicate::custom("fn keep(x: T) -> bool { return x < T(10); }");
     for (device, variant) in cases() {

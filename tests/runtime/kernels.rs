@@ -294,3 +294,49 @@ fn a_count_starts_as_many_workgroups_as_it_needs_and_as_most_allows() {
         assert_eq!(sum.read().unwrap(), [0], "{}", d.label);
     }
 }
+
+#[test]
+fn a_count_beyond_the_capacity_leaves_what_lies_behind_it() {
+    // Children of what was counted, four each, by 16 parents a workgroup: the count needs no multiplication.
+    let children = "
+        #import workgroup/index
+        @group(0) @binding(0) var<storage, read> count: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> data: array<u32>;
+        @compute @workgroup_size(64)
+        fn children(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+            let i = 64u * workgroup_index(group) + lane;
+            let parent = i / 4u;
+            if parent < count[0] && i < arrayLength(&data) { data[i] = 1u + parent; }
+        }";
+    for d in devices() {
+        let gpu = &d.gpu;
+        let kernel = gpu.kernel("children.wgsl", children, "children").unwrap();
+        // Capacities in parents: one, not whole workgroups, one workgroup more than a row of the grid has.
+        for (capacity, extra) in [(0, 0), (1, 0), (41, 0), (41, 30), (16 * 32_769, 1)] {
+            if capacity > 1000 && !d.main {
+                continue;
+            }
+            let len = 4 * capacity + extra;
+            for count in [0, 1, capacity as u32, capacity as u32 + 1, u32::MAX / 4 + 1, u32::MAX] {
+                let data = gpu.upload(&vec![0u32; len + 100]).unwrap();
+                let n = gpu.upload(&[count]).unwrap();
+                let mut rec = gpu.recorder();
+                let room = data.slice(..len.max(1)).unwrap();
+                let args = [Arg::from(&n), Arg::from(room)];
+                kernel.record_counted(&mut rec, &args, &n, 16, capacity).unwrap();
+                rec.submit().unwrap();
+                let got = data.read().unwrap();
+                // Workgroups are whole, and rows of them once they fold: the last ones may reach beyond the capacity,
+                // up to the end of what is bound.
+                let parents = capacity.min(count as usize);
+                let workgroups = parents.div_ceil(16);
+                let row = if workgroups > 32_768 { 32_768 } else { 1 };
+                let end = 4 * parents;
+                let reach = len.min(4 * count as usize).min(64 * workgroups.next_multiple_of(row));
+                let what = format!("{}: {count} of {capacity} and {extra}", d.label);
+                assert!(got[..end].iter().enumerate().all(|(i, x)| *x == 1 + i as u32 / 4), "{what}");
+                assert!(got[reach..].iter().all(|x| *x == 0), "{what}: behind it");
+            }
+        }
+    }
+}
