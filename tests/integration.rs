@@ -57,13 +57,19 @@ mod examples {
 
     #[path = "../../examples/pictures/mod.rs"]
     mod pictures;
+    use pictures as file;
 
+    #[path = "../../examples/levels/mod.rs"]
+    mod levels;
+
+    mod adaptive;
     mod cnn;
     mod compare;
     mod decode;
     mod encoder;
     mod image;
     mod pagerank;
+    mod quadtree;
     mod rows;
     mod solve;
     mod wordcount;

@@ -12,6 +12,7 @@
 mod array;
 mod commands;
 mod convert;
+mod header;
 mod npy;
 
 use array::{Array, DeviceArray};

@@ -1,14 +1,13 @@
 //! Pictures of measurements: the same drawing as SVG and as PNG, with letters of its own.
 
-use ::image::codecs::png::PngEncoder;
-use ::image::{ExtendedColorType, ImageEncoder};
+mod file;
+
+pub(crate) use file::{encoded, whole};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
-use std::io::Write;
 use std::path::Path;
 use std::sync::OnceLock;
-use tilework::io::write_aside;
 
 /// A drawing of a size of its own, on any surface.
 pub(crate) trait Picture {
@@ -52,32 +51,12 @@ fn png(picture: &impl Picture) -> Result<Vec<u8>, String> {
     encoded(&pixels, (width, height))
 }
 
-/// Pixels of three bytes as those of a PNG file.
-pub(crate) fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    PngEncoder::new(&mut bytes)
-        .write_image(pixels, width, height, ExtendedColorType::Rgb8)
-        .map_err(|e| e.to_string())?;
-    Ok(bytes)
-}
-
 fn drawn<D: DrawingBackend>(picture: &impl Picture, surface: D) -> Result<(), String> {
     register();
     let area = surface.into_drawing_area();
     area.fill(&WHITE).map_err(|e| e.to_string())?;
     picture.draw(&area)?;
     area.present().map_err(|e| e.to_string())
-}
-
-/// Writes a file that appears when it is whole.
-pub(crate) fn whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let mut failed = None;
-    write_aside(path, |mut file| {
-        failed = file.write_all(bytes).and_then(|()| file.sync_all()).err();
-        Ok(())
-    })
-    .map_err(|e| e.to_string())?;
-    failed.map_or(Ok(()), |e| Err(format!("{}: {e}", path.display())))
 }
 
 /// Colours that stay apart for most eyes (Okabe and Ito, 2008), and two more.

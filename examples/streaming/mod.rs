@@ -2,27 +2,20 @@
 //! with their exit codes.
 
 mod failure;
+mod grid;
 
 pub(crate) use failure::{Failure, exit_code, open_file, open_gpu};
+pub(crate) use grid::workgroups;
 use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
-use tilework::program::Grid;
 
 /// Bytes of a `--chunk` of so many MiB.
 pub(crate) fn chunk_bytes(mib: &str) -> Result<u64, Failure> {
     mib.parse().ok().filter(|m| (1..=1024).contains(m)).map(|m: u64| m << 20).ok_or_else(|| {
         Failure::bad_input(format!("--chunk {mib}: must be a whole number of MiB from 1 to 1024"))
     })
-}
-
-/// The workgroups of a kernel with an invocation for each of `items`, for its `workgroup_index()`.
-pub(crate) fn workgroups(items: usize, workgroup_size: usize) -> [u32; 3] {
-    match Grid::fold(items.div_ceil(workgroup_size) as u64) {
-        Grid::Direct(workgroups) => workgroups,
-        Grid::Indirect { .. } => unreachable!("a fold is direct"),
-    }
 }
 
 /// A bar of bytes on standard error, hidden where that is not a terminal.

@@ -11,7 +11,7 @@ use tilework::image::Image;
 #[path = "../../examples/image/cli.rs"]
 mod cli;
 #[path = "../../examples/image/files.rs"]
-mod files;
+pub(super) mod files;
 #[path = "../../examples/image/steps.rs"]
 mod steps;
 

@@ -1,0 +1,185 @@
+//! The command line of `adaptive`.
+
+use super::adaptive_grid::{Maker, Rule, SIDE};
+use super::failure::{Failure, exit_code, open_gpu};
+use super::field::Field;
+use super::levels::{duration, number, picture_file, times};
+use super::picture::picture;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Cells of this level, all of them, are what every device can bind.
+const DEEPEST: u64 = 11;
+
+const USAGE: &str = "\
+usage: adaptive [--field NAME | --image FILE] [--picture FILE.png]
+
+  --field NAME         waves, vortex, spots or step (vortex)
+  --image FILE         a PNG or JPEG file instead: its grey values
+  --threshold T        a cell whose samples differ by more is split in four (0.1); fields go from 0 to 1 or so
+  --first LEVEL        the grid has at least the cells of this level: 4^LEVEL (3)
+  --deepest LEVEL      and at most those of this one (8; at most 11)
+  --capacity CELLS     cells of a level, at the most (as many as there can be)
+  --picture FILE.png   the field and the edges of the cells
+  --size PIXELS        of the longer side of the picture (1536)
+  --no-check           do not measure the cells on the processor too
+  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+";
+
+struct Options {
+    name: String,
+    field: Field,
+    rule: Rule,
+    capacity: usize,
+    picture: Option<PathBuf>,
+    size: usize,
+    check: bool,
+    adapter: Option<String>,
+}
+
+/// Runs the program and gives its exit code.
+pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let result = parse(args).and_then(|options| match options {
+        Some(options) => adaptive(&options, out),
+        None => {
+            // A reader that has gone away is no failure.
+            let _ = out.write_all(USAGE.as_bytes());
+            Ok(0)
+        }
+    });
+    exit_code("adaptive", result, err)
+}
+
+/// The options, or nothing if `--help` is asked for.
+fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+    use lexopt::prelude::*;
+    let (mut field, mut image) = (None, None);
+    let mut options = Options {
+        name: String::new(),
+        field: Field::Vortex,
+        rule: Rule { first: 3, deepest: 8, threshold: 0.1 },
+        capacity: usize::MAX,
+        picture: None,
+        size: 1536,
+        check: true,
+        adapter: None,
+    };
+    while let Some(arg) = args.next()? {
+        match arg {
+            Long("field") => field = Some(args.value()?.string()?),
+            Long("image") => image = Some(PathBuf::from(args.value()?)),
+            Long("threshold") => {
+                let text = args.value()?.string()?;
+                let threshold = text.parse().ok().filter(|t: &f32| t.is_finite() && *t >= 0.0);
+                options.rule.threshold = threshold.ok_or_else(|| {
+                    Failure::bad_input(format!("--threshold {text}: must be a number from 0 on"))
+                })?;
+            }
+            Long("first") => {
+                options.rule.first = number("--first", &args.value()?.string()?, 0, DEEPEST)? as u32;
+            }
+            Long("deepest") => {
+                options.rule.deepest = number("--deepest", &args.value()?.string()?, 0, DEEPEST)? as u32;
+            }
+            Long("capacity") => {
+                options.capacity = number("--capacity", &args.value()?.string()?, 4, 1 << 32)? as usize;
+            }
+            Long("picture") => options.picture = Some(picture_file(args.value()?)?),
+            Long("size") => options.size = number("--size", &args.value()?.string()?, 64, 8192)? as usize,
+            Long("no-check") => options.check = false,
+            Long("adapter") => options.adapter = Some(args.value()?.string()?),
+            Short('h') | Long("help") => return Ok(None),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    let Rule { first, deepest, .. } = options.rule;
+    if first > deepest {
+        return Err(Failure::bad_input(format!("--first {first} is deeper than --deepest {deepest}")));
+    }
+    (options.field, options.name) = match (field, image) {
+        (Some(_), Some(_)) => return Err(Failure::bad_input("--field and --image: one of them, please")),
+        (None, Some(path)) => (Field::read(&path)?, path.display().to_string()),
+        (name, None) => {
+            let name = name.unwrap_or_else(|| "vortex".to_owned());
+            let field = Field::parse(&name)
+                .ok_or_else(|| Failure::bad_input(format!("--field {name}: must be {}", Field::NAMES)))?;
+            (field, name)
+        }
+    };
+    Ok(Some(options))
+}
+
+fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
+    let Options { field, rule, .. } = options;
+    let gpu = open_gpu(options.adapter.clone())?;
+    // All cells of the deepest level are a grid that is refined nowhere.
+    let even = Rule { first: rule.deepest, ..*rule };
+    let [maker, uniform] = [(*rule, options.capacity), (even, usize::MAX)]
+        .map(|(rule, capacity)| Maker::new(&gpu, field, rule, capacity));
+    let (maker, uniform) = (maker?, uniform?);
+    let (seconds, each) = times(&gpu, maker.stages(), |rec, stage| maker.record(rec, stage))?;
+    let even_seconds =
+        gpu.time(|rec| (0..uniform.stages()).try_for_each(|s| uniform.record(rec, s)))?.seconds;
+    let mut rec = gpu.recorder();
+    (0..maker.stages()).try_for_each(|stage| maker.record(&mut rec, stage))?;
+    rec.submit()?;
+    let (grid, whole) = (maker.read()?, uniform.integral()?);
+
+    let mut text = format!(
+        "{} on {}\ncells whose {SIDE} x {SIDE} samples differ by more than {} split, from level {} to {}\n\n",
+        options.name,
+        gpu.profile().name,
+        rule.threshold,
+        rule.first,
+        rule.deepest
+    );
+    text += &format!("{:>5} {:>9} {:>9} {:>9} {:>10}\n", "level", "cells", "split", "area", "time");
+    let mut cells = 0;
+    for (i, (summary, all)) in grid.levels.iter().enumerate() {
+        let level = rule.first + i as u32;
+        let leaves = all.len() - summary.split;
+        let area = 100.0 * leaves as f64 * 0.25f64.powi(level as i32);
+        let (split, time) = (summary.split, duration(each[i]));
+        text += &format!("{level:>5} {:>9} {split:>9} {area:>8.1}% {time:>10}\n", all.len());
+        cells += all.len();
+    }
+    let leaves = grid.leaves().count();
+    let even = uniform.room[0];
+    let part = 100.0 * leaves as f64 / even as f64;
+    let off = (grid.integral - whole).abs();
+    text += &format!(
+        "\n{leaves} cells of the grid, {cells} measured, in {} on the device, one submission\n",
+        duration(seconds)
+    );
+    text += &format!(
+        "{even} cells of level {} all over, in {}; the grid has {part:.1} % of them\n",
+        rule.deepest,
+        duration(even_seconds)
+    );
+    text += &format!(
+        "integral {:.7}, all over {whole:.7}: off by {off:.1e}, {:.1e} of it\n",
+        grid.integral,
+        off / whole.abs().max(f64::MIN_POSITIVE)
+    );
+    for (i, (summary, _)) in grid.levels.iter().enumerate().filter(|(_, (s, _))| s.split < s.wanted) {
+        text += &format!("level {}: {summary}; the others stay as they are\n", rule.first as usize + i);
+    }
+    let mut same = true;
+    if options.check {
+        let begin = Instant::now();
+        let found = grid.check(field, *rule, &maker.room);
+        let took = duration(begin.elapsed().as_secs_f64());
+        text += &match &found {
+            Ok(()) => format!("checked: the processor measures the same and has the same cells, in {took}\n"),
+            Err(difference) => format!("DIFFERS from the processor's grid: {difference}\n"),
+        };
+        same = found.is_ok();
+    }
+    if let Some(path) = &options.picture {
+        picture(&grid, field, rule.first, options.size).save(path).map_err(Failure::bad_input)?;
+        text += &format!("picture written to {}\n", path.display());
+    }
+    out.write_all(text.as_bytes()).map_err(|e| Failure::output(&e))?;
+    Ok(if same { 0 } else { 1 })
+}

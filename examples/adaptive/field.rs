@@ -1,0 +1,128 @@
+//! Fields over the square from 0 to 1, as the processor sees them.
+
+use super::failure::Failure;
+use super::read;
+use std::f64::consts::TAU;
+use std::path::Path;
+
+/// A picture by its grey values.
+#[derive(Debug, Clone)]
+pub(crate) struct Grey {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) pixels: Vec<u8>,
+}
+
+/// What varies.
+#[derive(Debug, Clone)]
+pub(crate) enum Field {
+    Waves,
+    Vortex,
+    Spots,
+    Step,
+    Image(Grey),
+}
+
+impl Field {
+    pub(crate) const NAMES: &str = "waves, vortex, spots or step";
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        match name {
+            "waves" => Some(Self::Waves),
+            "vortex" => Some(Self::Vortex),
+            "spots" => Some(Self::Spots),
+            "step" => Some(Self::Step),
+            _ => None,
+        }
+    }
+
+    /// The grey values of a PNG or JPEG file, by ITU-R BT.601.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let picture = read::read(path)?;
+        let channels = picture.image.channels;
+        let grey = |p: &[u8]| match *p {
+            [r, g, b, ..] => {
+                ((299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b) + 500) / 1000) as u8
+            }
+            _ => p[0],
+        };
+        let pixels = picture.pixels.chunks_exact(channels).map(grey).collect();
+        Ok(Self::Image(Grey { width: picture.image.w, height: picture.image.h, pixels }))
+    }
+
+    /// The number that the kernels know it by.
+    pub(crate) fn number(&self) -> u32 {
+        match self {
+            Self::Waves => 0,
+            Self::Vortex => 1,
+            Self::Spots => 2,
+            Self::Step => 3,
+            Self::Image(_) => 4,
+        }
+    }
+
+    /// How far a device may be off: WGSL asks for sines within 2^-11, and a steep slope makes an error of a place
+    /// a thousand times as large.
+    pub(crate) fn tolerance(&self) -> f64 {
+        match self {
+            Self::Waves | Self::Vortex | Self::Step => 2f64.powi(-10),
+            Self::Spots => 2f64.powi(-16),
+            // Places are rounded: by more of a pixel the more there are, and neighbours may be black and white.
+            Self::Image(grey) => (grey.width + grey.height + 64) as f64 * 2f64.powi(-22),
+        }
+    }
+
+    /// The value at a place.
+    pub(crate) fn at(&self, x: f64, y: f64) -> f64 {
+        match self {
+            Self::Waves => {
+                let ripple = |cx: f64, cy: f64, often: f64, fade: f64| {
+                    let r = (x - cx).hypot(y - cy);
+                    0.3 * (TAU * often * r).sin() * (-fade * r).exp()
+                };
+                0.5 + ripple(0.30, 0.36, 16.0, 5.0) + ripple(0.76, 0.70, 26.0, 8.0)
+            }
+            Self::Vortex => {
+                let (dx, dy) = (x - 0.46, y - 0.53);
+                let r2 = dx * dx + dy * dy + 0.001;
+                // The radius of the middle is not that of the angle: arms end before they meet.
+                let shrunk = ((r2 - 0.001) / r2).powf(1.5);
+                let wave = shrunk * (3.0 * dy.atan2(dx) - 6.0 * r2.ln()).sin();
+                0.5 + 0.5 * wave * (-10.0 * r2).exp()
+            }
+            Self::Spots => {
+                let spot = |cx: f64, cy: f64, radius: f64| {
+                    (-((x - cx).powi(2) + (y - cy).powi(2)) / (radius * radius)).exp()
+                };
+                0.9 * spot(0.22, 0.74, 0.090)
+                    + 0.8 * spot(0.62, 0.60, 0.150)
+                    + spot(0.80, 0.22, 0.040)
+                    + 0.9 * spot(0.35, 0.28, 0.020)
+                    + 0.7 * spot(0.12, 0.15, 0.060)
+                    + spot(0.90, 0.86, 0.012)
+            }
+            Self::Step => {
+                let (dx, dy) = (x - 0.5, y - 0.5);
+                let edge = 0.32 + 0.09 * (5.0 * dy.atan2(dx)).cos();
+                ((edge - dx.hypot(dy)) * 1000.0 + 0.5).clamp(0.0, 1.0)
+            }
+            Self::Image(grey) => grey.at(x, y),
+        }
+    }
+}
+
+impl Grey {
+    /// Between the middles of pixels.
+    fn at(&self, x: f64, y: f64) -> f64 {
+        let (x, y) = (x * self.width as f64 - 0.5, y * self.height as f64 - 0.5);
+        let (column, row) = (x.floor(), y.floor());
+        let pixel = |dx: f64, dy: f64| {
+            let column = (column + dx).clamp(0.0, (self.width - 1) as f64) as usize;
+            let row = (row + dy).clamp(0.0, (self.height - 1) as f64) as usize;
+            f64::from(self.pixels[row * self.width + column]) / 255.0
+        };
+        let mix = |a: f64, b: f64, part: f64| a + (b - a) * part;
+        let across = |dy: f64| mix(pixel(0.0, dy), pixel(1.0, dy), x - column);
+        mix(across(0.0), across(1.0), y - row)
+    }
+}

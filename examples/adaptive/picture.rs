@@ -1,0 +1,72 @@
+//! A field and the cells that measure it as a picture.
+
+use super::adaptive_grid::Grid;
+use super::field::Field;
+use super::levels::canvas::{Canvas, Colour, Map, colour, mix};
+use super::levels::place;
+
+/// From purple over green to yellow: equal steps look equal, in print and to most eyes (S. van der Walt and N. Smith, 2015).
+/// The polynomials are M. Zucker's.
+const VIRIDIS: Map = [
+    [0.277_727, 0.005_407, 0.334_100],
+    [0.105_093, 1.404_614, 1.384_59],
+    [-0.330_862, 0.214_848, 0.095_095],
+    [-4.634_23, -5.799_101, -19.332_44],
+    [6.228_27, 14.179_933, 56.690_55],
+    [4.776_385, -13.745_145, -65.353_03],
+    [-5.435_456, 4.645_853, 26.312_435],
+];
+/// How much of a line lies on a pixel, before there are colours.
+const NONE: Colour = [0.0; 3];
+const ALL: Colour = [1.0; 3];
+/// Lines on dark ground and on light.
+const LINES: [Colour; 2] = [[0.55, 0.45, 0.70], [0.02, 0.02, 0.05]];
+/// Lines that part fewer pixels fade.
+const LEAST: f64 = 3.0;
+
+/// The field by colour, from its least value to its largest, and the edges of the cells. `size` pixels are the longer side.
+pub(crate) fn picture(grid: &Grid, field: &Field, first: u32, size: usize) -> Canvas {
+    let (wide, high) = match field {
+        Field::Image(grey) => (grey.width as f64, grey.height as f64),
+        _ => (1.0, 1.0),
+    };
+    let pixels = |extent: f64| ((size as f64 * extent / wide.max(high)).round() as usize).max(8);
+    let mut canvas = Canvas::new(pixels(wide), pixels(high), NONE);
+    let (width, height) = (canvas.width as f64, canvas.height as f64);
+    let value = |column: usize, row: usize| {
+        field.at((column as f64 + 0.5) / width, (row as f64 + 0.5) / height) as f32
+    };
+    let mut ends = (f32::INFINITY, f32::NEG_INFINITY);
+    for row in 0..canvas.height {
+        for x in (0..canvas.width).map(|column| value(column, row)) {
+            ends = (x.min(ends.0), x.max(ends.1));
+        }
+    }
+    // Each line once: the upper and left edges of the cells of the first level, and what parts the cells that split.
+    for (level, (_, cells)) in (first..).zip(&grid.levels) {
+        let side = 0.5f64.powi(level as i32);
+        let across = width.min(height) * side;
+        let opacity = |pixels: f64| (0.10 * (pixels - LEAST)).clamp(0.06, 0.5) as f32;
+        let width_of = |level: u32| (1.9 - 0.2 * f64::from(level)).max(0.9);
+        for cell in cells {
+            let (column, row) = place(cell.code);
+            let [x, y] = [(column, width), (row, height)]
+                .map(|(i, extent)| [f64::from(i) * side * extent, f64::from(i + 1) * side * extent]);
+            if level == first {
+                let line = width_of(level);
+                canvas.fill([x[0] - line / 2.0, x[0] + line / 2.0], y, ALL, opacity(across));
+                canvas.fill(x, [y[0] - line / 2.0, y[0] + line / 2.0], ALL, opacity(across));
+            }
+            if cell.child.is_some() {
+                canvas.cross(x, y, width_of(level + 1), ALL, opacity(across / 2.0));
+            }
+        }
+    }
+    let span = (ends.1 - ends.0).max(f32::MIN_POSITIVE);
+    canvas.shade(|column, row, line| {
+        let ground = colour(&VIRIDIS, (value(column, row) - ends.0) / span);
+        let light = 0.3 * ground[0] + 0.6 * ground[1] + 0.1 * ground[2];
+        mix(ground, mix(LINES[0], LINES[1], ((light - 0.15) / 0.15).clamp(0.0, 1.0)), line[0])
+    });
+    canvas
+}

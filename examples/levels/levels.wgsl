@@ -1,0 +1,19 @@
+// Opens a level of a tree: its cells are the children, four each, of those cells of the level before that were
+// selected, as far as there is room for them. One invocation.
+
+struct Params {
+    room: u32, // for the children of so many cells
+    level: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> wanted: array<u32>; // cells that want to split
+@group(0) @binding(2) var<storage, read_write> count: array<u32>;
+@group(0) @binding(3) var<storage, read_write> summary: array<u32>; // of each level: cells, and those that wanted
+
+@compute @workgroup_size(1)
+fn open_level() {
+    let cells = 4u * min(wanted[0], params.room);
+    count[0] = cells;
+    summary[2u * params.level] = cells;
+    summary[2u * params.level - 1u] = wanted[0];
+}

@@ -1,0 +1,112 @@
+//! Builds quadtrees on a device.
+
+use super::grid::workgroups;
+use super::levels::{Levels, capacities};
+use super::points::Point;
+use super::tree::{Rule, Square, Tree};
+use tilework::gpu::OwnKernel;
+use tilework::prelude::*;
+use tilework::program::{In, Out};
+use tilework::{Plan, Result};
+
+/// Invocations of a workgroup of the kernels.
+const WORKGROUP_SIZE: usize = 256;
+
+/// Sorts codes and, with them, numbers of points.
+type Sort = Plan<(In<u32>, In<u32>, Out<u32>, Out<u32>)>;
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+struct Params {
+    low: [f32; 2],
+    scale: f32,
+    n: u32,
+    leaf: u32,
+    level: u32,
+    deepest: u32,
+    pad: u32,
+}
+
+/// A quadtree over points on a device, and all that it takes to build it.
+///
+/// Points are sorted by the Morton codes of their places, of as many bits as the deepest level tells apart. After that
+/// the points of any cell lie together, and a cell splits by three binary searches.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    encode: OwnKernel,
+    plant: OwnKernel,
+    divide: OwnKernel,
+    sort: Sort,
+    points: Buffer<f32>,
+    codes: Buffer<u32>,
+    numbers: Buffer<u32>,
+    sorted: Buffer<u32>,
+    order: Buffer<u32>,
+    levels: Levels,
+    params: Params,
+    /// Room for cells of each level.
+    pub(crate) room: Vec<usize>,
+}
+
+impl Builder {
+    /// For these points; no level has more than `limit` cells.
+    pub(crate) fn new(
+        gpu: &Gpu,
+        points: &[Point],
+        square: &Square,
+        rule: Rule,
+        limit: usize,
+    ) -> Result<Self> {
+        let kernel = |entry| gpu.kernel("quadtree.wgsl", include_str!("quadtree.wgsl"), entry);
+        let n = points.len();
+        // Cells that split have more points than a leaf may have, and no two of a level share any.
+        let most = 4 * (n / (rule.leaf as usize + 1));
+        let limits = &gpu.profile().limits;
+        let bindable = limits.max_storage_binding.min(limits.max_buffer_size) / 16;
+        let room = capacities(1, rule.deepest, limit.min(bindable as usize), most);
+        let bits = 32 - 2 * rule.deepest.max(1)..32;
+        let word = || gpu.alloc::<u32>(n.max(1));
+        let Square { low, scale, .. } = *square;
+        let Rule { leaf, deepest } = rule;
+        Ok(Self {
+            encode: kernel("encode")?,
+            plant: kernel("plant")?,
+            divide: kernel("divide")?,
+            sort: RadixSort::new(n.max(1)).bits(bits).with_values().plan::<u32>(gpu)?,
+            points: gpu.upload(if n > 0 { points.as_flattened() } else { &[0.0; 2] })?,
+            codes: word()?,
+            numbers: word()?,
+            sorted: word()?,
+            order: word()?,
+            levels: Levels::new(gpu, &room)?,
+            params: Params { low, scale, n: n as u32, leaf, level: 0, deepest, pad: 0 },
+            room,
+        })
+    }
+
+    /// Steps of the work: the sort with the root, and each level below it.
+    pub(crate) fn stages(&self) -> u32 {
+        self.levels.len()
+    }
+
+    /// Records a step.
+    pub(crate) fn record(&self, rec: &mut Recorder, stage: u32) -> Result<()> {
+        let params = Params { level: stage, ..self.params };
+        let params = Arg::uniform(&params);
+        if stage > 0 {
+            let rest = [Arg::from(&self.sorted)];
+            return self.levels.divide(rec, stage, (&self.divide, WORKGROUP_SIZE as u32), params, &rest);
+        }
+        let points = [&self.codes, &self.numbers].map(Arg::from);
+        let args = [&[params, Arg::from(&self.points)][..], &points].concat();
+        self.encode.record(rec, &args, workgroups(self.params.n as usize, WORKGROUP_SIZE))?;
+        self.sort.record(rec, &self.codes, &self.numbers, &self.sorted, &self.order)?;
+        self.levels.plant(rec, &self.plant, params, &[], [1, 1, 1])
+    }
+
+    /// Waits for what was submitted.
+    pub(crate) fn read(&self) -> Result<Tree> {
+        let order = self.order.slice(..self.params.n as usize)?.read()?;
+        Ok(Tree::new(self.levels.read()?, order))
+    }
+}

@@ -1,0 +1,186 @@
+//! The command line of `quadtree`.
+
+use super::builder::Builder;
+use super::failure::{Failure, exit_code, open_gpu};
+use super::levels::{duration, number, picture_file, times};
+use super::picture::picture;
+use super::points::{self, Shape};
+use super::results;
+use super::tree::{DEEPEST, Rule, Square};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+const USAGE: &str = "\
+usage: quadtree [FILE] [--picture FILE.png] [-o FILE.json]
+
+  FILE                 points: a NumPy array of f32 with two columns, or text with x and y in each line
+  --shape SHAPE        without a file: uniform, clusters or spiral (clusters)
+  --points N           so many of them (100000)
+  --seed S             which of them (1)
+  --leaf-capacity K    a cell with more points splits in four (16)
+  --max-depth D        cells of this level do not split; the root is level 0 (12; at most 16)
+  --capacity CELLS     cells of a level, at the most (as many as there can be)
+  --picture FILE.png   cells and points
+  --size PIXELS        of a side of the picture (1600)
+  -o FILE              cells as .json, with the order of points, or as .npy
+  --no-check           do not build the tree on the processor too
+  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+
+Points that are not finite are left out. A point on a border is of the cell that begins there.
+";
+
+struct Options {
+    file: Option<PathBuf>,
+    shape: Shape,
+    points: usize,
+    seed: u64,
+    rule: Rule,
+    capacity: usize,
+    picture: Option<PathBuf>,
+    size: usize,
+    output: Option<PathBuf>,
+    check: bool,
+    adapter: Option<String>,
+}
+
+/// Runs the program and gives its exit code.
+pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let result = parse(args).and_then(|options| match options {
+        Some(options) => quadtree(&options, out),
+        None => {
+            // A reader that has gone away is no failure.
+            let _ = out.write_all(USAGE.as_bytes());
+            Ok(0)
+        }
+    });
+    exit_code("quadtree", result, err)
+}
+
+/// The options, or nothing if `--help` is asked for.
+fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+    use lexopt::prelude::*;
+    let mut options = Options {
+        file: None,
+        shape: Shape::Clusters,
+        points: 100_000,
+        seed: 1,
+        rule: Rule { leaf: 16, deepest: 12 },
+        capacity: usize::MAX,
+        picture: None,
+        size: 1600,
+        output: None,
+        check: true,
+        adapter: None,
+    };
+    let mut made_up = false;
+    while let Some(arg) = args.next()? {
+        made_up |= matches!(arg, Long("shape" | "points" | "seed"));
+        match arg {
+            Long("shape") => {
+                let text = args.value()?.string()?;
+                options.shape = Shape::parse(&text)
+                    .ok_or_else(|| Failure::bad_input(format!("--shape {text}: must be {}", Shape::NAMES)))?;
+            }
+            Long("points") => {
+                options.points = number("--points", &args.value()?.string()?, 0, 1 << 28)? as usize;
+            }
+            Long("seed") => options.seed = number("--seed", &args.value()?.string()?, 0, u64::MAX)?,
+            Long("leaf-capacity") => {
+                let most = u64::from(u32::MAX);
+                options.rule.leaf = number("--leaf-capacity", &args.value()?.string()?, 1, most)? as u32;
+            }
+            Long("max-depth") => {
+                let most = u64::from(DEEPEST);
+                options.rule.deepest = number("--max-depth", &args.value()?.string()?, 0, most)? as u32;
+            }
+            Long("capacity") => {
+                options.capacity = number("--capacity", &args.value()?.string()?, 4, 1 << 32)? as usize;
+            }
+            Long("picture") => options.picture = Some(picture_file(args.value()?)?),
+            Long("size") => options.size = number("--size", &args.value()?.string()?, 64, 8192)? as usize,
+            Short('o') => {
+                let path = PathBuf::from(args.value()?);
+                results::named(&path)?;
+                options.output = Some(path);
+            }
+            Long("no-check") => options.check = false,
+            Long("adapter") => options.adapter = Some(args.value()?.string()?),
+            Short('h') | Long("help") => return Ok(None),
+            Value(file) if options.file.is_none() => options.file = Some(file.into()),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    if made_up && options.file.is_some() {
+        return Err(Failure::bad_input("--shape, --points and --seed make points up; a file has its own"));
+    }
+    Ok(Some(options))
+}
+
+fn quadtree(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
+    let (all, source) = match &options.file {
+        Some(path) => (points::read(path)?, path.display().to_string()),
+        None => {
+            let Options { shape, points, seed, .. } = *options;
+            let source = format!("{shape:?}, seed {seed}").to_lowercase();
+            (points::generate(shape, points, seed), source)
+        }
+    };
+    let (points, others) = points::finite(all);
+    let square = Square::around(&points);
+    let gpu = open_gpu(options.adapter.clone())?;
+    let rule = options.rule;
+    let builder = Builder::new(&gpu, &points, &square, rule, options.capacity)?;
+    let (seconds, each) = times(&gpu, builder.stages(), |rec, stage| builder.record(rec, stage))?;
+    let mut rec = gpu.recorder();
+    (0..builder.stages()).try_for_each(|stage| builder.record(&mut rec, stage))?;
+    rec.submit()?;
+    let tree = builder.read()?;
+
+    let mut text = format!("{} points ({source}) on {}", points.len(), gpu.profile().name);
+    if others > 0 {
+        text += &format!("; {others} that are not finite, or as good as that, are left out");
+    }
+    text += &format!(
+        "\ncells of more than {} points split, down to level {}\n\n{:>5} {:>9} {:>9} {:>10} {:>10} {:>10}\n",
+        rule.leaf, rule.deepest, "level", "cells", "split", "points", "largest", "time"
+    );
+    for (i, (summary, cells)) in tree.levels.iter().enumerate() {
+        let points: u64 = cells.iter().map(|cell| u64::from(cell.count)).sum();
+        let largest = cells.iter().map(|cell| cell.count).max().unwrap_or(0);
+        let time = each.get(i).map_or(String::new(), |s| duration(*s));
+        text += &format!(
+            "{i:>5} {:>9} {:>9} {points:>10} {largest:>10} {time:>10}\n",
+            summary.cells, summary.split
+        );
+    }
+    let (cells, leaves) = (tree.cells().count(), tree.leaves().count());
+    text += &format!(
+        "\n{cells} cells, {leaves} of them leaves, in {} on the device, one submission; level 0 is the sort\n",
+        duration(seconds)
+    );
+    for (i, (summary, _)) in tree.levels.iter().enumerate().filter(|(_, (s, _))| s.split < s.wanted) {
+        text += &format!("level {i}: {summary}; the others stay leaves\n");
+    }
+    let mut same = true;
+    if options.check {
+        let begin = Instant::now();
+        let found = tree.check(&points, &square, rule, &builder.room);
+        let took = duration(begin.elapsed().as_secs_f64());
+        text += &match &found {
+            Ok(()) => format!("checked: the processor's tree has the same cells and points, in {took}\n"),
+            Err(difference) => format!("DIFFERS from the processor's tree: {difference}\n"),
+        };
+        same = found.is_ok();
+    }
+    if let Some(path) = &options.output {
+        results::save(path, &tree, &square)?;
+        text += &format!("cells written to {}\n", path.display());
+    }
+    if let Some(path) = &options.picture {
+        picture(&tree, &points, &square, options.size).save(path).map_err(Failure::bad_input)?;
+        text += &format!("picture written to {}\n", path.display());
+    }
+    out.write_all(text.as_bytes()).map_err(|e| Failure::output(&e))?;
+    Ok(if same { 0 } else { 1 })
+}

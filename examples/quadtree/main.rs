@@ -1,0 +1,38 @@
+//! A quadtree over points in the plane, built on the device level by level, without a look from the host between.
+//!
+//! ```sh
+//! cargo run --release --example quadtree -- --picture tree.png
+//! cargo run --release --example quadtree -- places.csv --leaf-capacity 8 --max-depth 12 -o tree.json
+//! cargo run --release --example quadtree -- --points 1000000 --shape spiral
+//! ```
+//!
+//! `builder.rs` says what happens on the device, `points.rs` what files may hold. The processor builds the same tree
+//! and compares. Exit code 1 if the trees differ or the device fails, 2 for bad input, 3 if there is no adapter.
+
+mod builder;
+mod cli;
+#[path = "../streaming/failure.rs"]
+mod failure;
+#[path = "../pictures/file.rs"]
+mod file;
+#[path = "../streaming/grid.rs"]
+mod grid;
+#[path = "../op/header.rs"]
+mod header;
+#[path = "../levels/mod.rs"]
+mod levels;
+mod picture;
+mod points;
+mod results;
+mod tree;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let code = cli::run(lexopt::Parser::from_env(), &mut out, &mut std::io::stderr());
+    // A reader that has gone away is no failure.
+    let _ = out.flush();
+    ExitCode::from(code)
+}

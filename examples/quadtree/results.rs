@@ -1,0 +1,56 @@
+//! Quadtrees as files.
+
+use super::failure::Failure;
+use super::tree::{Square, Tree};
+use npyz::WriterBuilder;
+use serde_json::json;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use tilework::io::write_aside;
+
+/// Rows of the array: level, column and row of the cell among those of its level, first point, points, first child, which is
+/// -1 where there is none.
+const COLUMNS: [&str; 6] = ["level", "column", "row", "first", "count", "child"];
+
+fn rows(tree: &Tree) -> impl Iterator<Item = [i64; 6]> {
+    tree.cells().map(|(level, cell)| {
+        let (column, row) = super::levels::place(cell.path);
+        let child = cell.child.map_or(-1, i64::from);
+        [level.into(), column.into(), row.into(), cell.first.into(), cell.count.into(), child]
+    })
+}
+
+/// Whether a file of that name can be written.
+pub(crate) fn named(path: &Path) -> Result<(), Failure> {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("json" | "npy") => Ok(()),
+        _ => Err(Failure::bad_input("must end with .json or .npy").at(path)),
+    }
+}
+
+/// Writes cells, and as JSON the order of points too, as the file's name says.
+pub(crate) fn save(path: &Path, tree: &Tree, square: &Square) -> Result<(), Failure> {
+    let mut failed = None;
+    write_aside(path, |file| {
+        let mut out = BufWriter::with_capacity(1 << 20, file);
+        let numpy = path.extension().is_some_and(|ending| ending == "npy");
+        let done = if numpy { write_npy(&mut out, tree) } else { write_json(&mut out, tree, square) };
+        failed = done.and_then(|()| out.flush()).err();
+        Ok(())
+    })?;
+    failed.map_or(Ok(()), |e| Err(Failure::output(&e)))
+}
+
+fn write_npy(out: &mut impl Write, tree: &Tree) -> std::io::Result<()> {
+    let shape = [tree.cells().count() as u64, COLUMNS.len() as u64];
+    let mut writer = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(out).begin_nd()?;
+    writer.extend(rows(tree).flatten())?;
+    writer.finish()
+}
+
+fn write_json(out: &mut impl Write, tree: &Tree, square: &Square) -> std::io::Result<()> {
+    let cells: Vec<_> = rows(tree).collect();
+    let square = json!({ "low": square.low, "side": square.side });
+    let all = json!({ "square": square, "columns": COLUMNS, "cells": cells, "order": tree.order });
+    Ok(serde_json::to_writer(out, &all)?)
+}
