@@ -1,6 +1,6 @@
-// A grid that is refined where a field varies. measure_first, measure: a workgroup of 64 samples a cell at 8 x 8
-// places, and flags it if the largest and the least differ by more than the threshold. sum_leaves: the means of the
-// leaves of a level, a sum for each 256 cells; sum_sums: the sum of these, by one workgroup.
+// A grid that is refined where a field varies. measure_first, measure: a workgroup of 64 samples a cell at 8
+// x 8 places, and flags it if the largest and the least differ by more than the threshold. sum_leaves: the
+// means of the leaves of a level, a sum for each 256 cells; sum_sums: the sum of these, by one workgroup.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 64u;
@@ -43,7 +43,8 @@ fn waves(p: vec2<f32>) -> f32 {
     return 0.5 + 0.3 * sin_turns(16.0 * a) * exp(-5.0 * a) + 0.3 * sin_turns(26.0 * b) * exp(-8.0 * b);
 }
 
-// Three arms around a place, the tighter the nearer: sin(3 angle - 12 ln(radius)) by powers of a complex number.
+// Three arms around a place, the tighter the nearer: sin(3 angle - 12 ln(radius)) by powers of a complex
+// number.
 fn vortex(p: vec2<f32>) -> f32 {
     let d = p - vec2<f32>(0.46, 0.53);
     let r2 = dot(d, d) + 0.001;
@@ -63,7 +64,8 @@ fn spots(p: vec2<f32>) -> f32 {
         + 0.9 * spot(p, 0.35, 0.28, 0.020) + 0.7 * spot(p, 0.12, 0.15, 0.060) + spot(p, 0.90, 0.86, 0.012);
 }
 
-// Inside and outside of a line with five lobes, which is a thousandth wide: 5 angles by powers of a complex number.
+// Inside and outside of a line with five lobes, which is a thousandth wide: 5 angles by powers of a complex
+// number.
 fn step_field(p: vec2<f32>) -> f32 {
     let d = p - vec2<f32>(0.5, 0.5);
     let r = max(length(d), 1e-6);

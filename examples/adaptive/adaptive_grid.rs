@@ -159,8 +159,8 @@ impl Grid {
         self.levels.iter().flat_map(|(_, cells)| cells).filter(|cell| cell.child.is_none())
     }
 
-    /// Holds the grid against the processor's: it measures each cell, follows which of them split by their ranges,
-    /// with the same room, and adds the leaves up. The first difference, in words.
+    /// Holds the grid against the processor's: it measures each cell, follows which of them split by their
+    /// ranges, with the same room, and adds the leaves up. The first difference, in words.
     pub(crate) fn check(&self, field: &Field, rule: Rule, room: &[usize]) -> std::result::Result<(), String> {
         let mut codes: Vec<u32> = (0..1 << (2 * rule.first)).collect();
         let mut integral = 0.0;
@@ -175,9 +175,9 @@ impl Grid {
             for cell in cells {
                 let what = || format!("level {level}, cell {}", cell.code);
                 let (mean, range) = measured(field, level, cell.code);
-                let off =
-                    (mean - f64::from(cell.mean)).abs().max((range - f64::from(cell.range)).abs() / 2.0);
-                if off.is_nan() || off > field.tolerance() {
+                // A NaN is near nothing.
+                let near = |x: f64, y: f32, much: f64| (x - f64::from(y)).abs() <= much * field.tolerance();
+                if !near(mean, cell.mean, 1.0) || !near(range, cell.range, 2.0) {
                     let (had, wide) = (cell.mean, cell.range);
                     return Err(format!(
                         "{}: mean {mean:.5}, range {range:.5}; the device says {had:.5}, {wide:.5}",

@@ -3,7 +3,7 @@
 use super::adaptive_grid::{Maker, Rule, SIDE};
 use super::failure::{Failure, exit_code, open_gpu};
 use super::field::Field;
-use super::levels::{duration, number, picture_file, times};
+use super::levels::{Doing, duration, number, picture_file, times};
 use super::picture::picture;
 use std::io::Write;
 use std::path::PathBuf;
@@ -113,6 +113,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
 fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let Options { field, rule, .. } = options;
     let gpu = open_gpu(options.adapter.clone())?;
+    let doing = Doing::new("refining the grid");
     // All cells of the deepest level are a grid that is refined nowhere.
     let even = Rule { first: rule.deepest, ..*rule };
     let [maker, uniform] = [(*rule, options.capacity), (even, usize::MAX)]
@@ -167,6 +168,7 @@ fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     }
     let mut same = true;
     if options.check {
+        doing.next("checking on the processor");
         let begin = Instant::now();
         let found = grid.check(field, *rule, &maker.room);
         let took = duration(begin.elapsed().as_secs_f64());
@@ -177,9 +179,11 @@ fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         same = found.is_ok();
     }
     if let Some(path) = &options.picture {
+        doing.next("drawing");
         picture(&grid, field, rule.first, options.size).save(path).map_err(Failure::bad_input)?;
         text += &format!("picture written to {}\n", path.display());
     }
+    drop(doing);
     out.write_all(text.as_bytes()).map_err(|e| Failure::output(&e))?;
     Ok(if same { 0 } else { 1 })
 }

@@ -61,13 +61,14 @@ impl Field {
         }
     }
 
-    /// How far a device may be off: WGSL asks for sines within 2^-11, and a steep slope makes an error of a place
-    /// a thousand times as large.
+    /// How far a device may be off: WGSL asks for sines within 2^-11, and a steep slope makes an error of a
+    /// place a thousand times as large.
     pub(crate) fn tolerance(&self) -> f64 {
         match self {
             Self::Waves | Self::Vortex | Self::Step => 2f64.powi(-10),
             Self::Spots => 2f64.powi(-16),
-            // Places are rounded: by more of a pixel the more there are, and neighbours may be black and white.
+            // Places are rounded: by more of a pixel the more there are, and neighbours may be black and
+            // white.
             Self::Image(grey) => (grey.width + grey.height + 64) as f64 * 2f64.powi(-22),
         }
     }

@@ -5,8 +5,8 @@ use super::field::Field;
 use super::levels::canvas::{Canvas, Colour, Map, colour, mix};
 use super::levels::place;
 
-/// From purple over green to yellow: equal steps look equal, in print and to most eyes (S. van der Walt and N. Smith, 2015).
-/// The polynomials are M. Zucker's.
+/// From purple over green to yellow: equal steps look equal, in print and to most eyes (S. van der Walt and
+/// N. Smith, 2015). The polynomials are M. Zucker's.
 const VIRIDIS: Map = [
     [0.277_727, 0.005_407, 0.334_100],
     [0.105_093, 1.404_614, 1.384_59],
@@ -24,7 +24,8 @@ const LINES: [Colour; 2] = [[0.55, 0.45, 0.70], [0.02, 0.02, 0.05]];
 /// Lines that part fewer pixels fade.
 const LEAST: f64 = 3.0;
 
-/// The field by colour, from its least value to its largest, and the edges of the cells. `size` pixels are the longer side.
+/// The field by colour, from its least value to its largest, and the edges of the cells. `size` pixels are
+/// the longer side.
 pub(crate) fn picture(grid: &Grid, field: &Field, first: u32, size: usize) -> Canvas {
     let (wide, high) = match field {
         Field::Image(grey) => (grey.width as f64, grey.height as f64),
@@ -42,7 +43,8 @@ pub(crate) fn picture(grid: &Grid, field: &Field, first: u32, size: usize) -> Ca
             ends = (x.min(ends.0), x.max(ends.1));
         }
     }
-    // Each line once: the upper and left edges of the cells of the first level, and what parts the cells that split.
+    // Each line once: the upper and left edges of the cells of the first level, and what parts the cells that
+    // split.
     for (level, (_, cells)) in (first..).zip(&grid.levels) {
         let side = 0.5f64.powi(level as i32);
         let across = width.min(height) * side;

@@ -1,5 +1,5 @@
-// Opens a level of a tree: its cells are the children, four each, of those cells of the level before that were
-// selected, as far as there is room for them. One invocation.
+// Opens a level of a tree: its cells are the children, four each, of those cells of the level before that
+// were selected, as far as there is room for them. One invocation.
 
 struct Params {
     room: u32, // for the children of so many cells

@@ -4,9 +4,11 @@
 pub(crate) mod canvas;
 
 use super::failure::Failure;
+use indicatif::ProgressBar;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 use tilework::gpu::OwnKernel;
 use tilework::prelude::*;
 use tilework::program::{In, Out};
@@ -24,9 +26,10 @@ type Selection = Plan<(In<u32>, In<u32>, In<u32>, Out<u32>, Out<u32>)>;
 
 /// A tree on the device, level by level.
 ///
-/// The program's own kernel makes the cells of a level, and says by a flag which of them want to split. `Select` lists
-/// these in order, a kernel of one invocation counts their children, and the program's kernel runs over as many by an
-/// indirect dispatch. No count comes back to the host before all is done, and the order of cells is always the same.
+/// The program's own kernel makes the cells of a level, and says by a flag which of them want to split.
+/// `Select` lists these in order, a kernel of one invocation counts their children, and the program's kernel
+/// runs over as many by an indirect dispatch. No count comes back to the host before all is done, and the
+/// order of cells is always the same.
 #[derive(Debug)]
 pub(crate) struct Levels {
     open: OwnKernel,
@@ -66,8 +69,8 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Room for cells of each level, down to `deepest`: as many as four children each can be, at most `most`, and never more
-/// than `limit`. Levels that cannot have any are left out.
+/// Room for cells of each level, down to `deepest`: as many as four children each can be, at most `most`, and
+/// never more than `limit`. Levels that cannot have any are left out.
 pub(crate) fn capacities(first: usize, deepest: u32, limit: usize, most: usize) -> Vec<usize> {
     let below = |above: &usize| Some(above.saturating_mul(4).min(most).min(limit) / 4 * 4).filter(|n| *n > 0);
     std::iter::successors(Some(first), below).take(deepest as usize + 1).collect()
@@ -113,9 +116,9 @@ impl Levels {
         self.select(rec, 0)
     }
 
-    /// Records level `number`, from 1. `divide` has as many workgroups of `each` cells as there are cells. It binds
-    /// parameters, the number of cells, the numbers of their parents, the cells of the level above, those of this one,
-    /// flags, numbers, and `rest`.
+    /// Records level `number`, from 1. `divide` has as many workgroups of `each` cells as there are cells. It
+    /// binds parameters, the number of cells, the numbers of their parents, the cells of the level above,
+    /// those of this one, flags, numbers, and `rest`.
     pub(crate) fn divide(
         &self,
         rec: &mut Recorder,
@@ -175,6 +178,28 @@ pub(crate) fn times(
         if gpu.profile().is_cpu() { gpu.time(all)?.seconds } else { gpu.measure(11, &mut all)?.median() };
     let each = (0..stages).map(|stage| Ok(gpu.time(|rec| record(rec, stage))?.seconds));
     Ok((whole, each.collect::<Result<_>>()?))
+}
+
+/// Says on standard error what is going on, where that is a terminal, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Doing(ProgressBar);
+
+impl Doing {
+    pub(crate) fn new(what: &'static str) -> Self {
+        let bar = ProgressBar::new_spinner().with_message(what);
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self(bar)
+    }
+
+    pub(crate) fn next(&self, what: &'static str) {
+        self.0.set_message(what);
+    }
+}
+
+impl Drop for Doing {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
 }
 
 /// Seconds in the unit that suits.

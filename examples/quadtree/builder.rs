@@ -29,8 +29,8 @@ struct Params {
 
 /// A quadtree over points on a device, and all that it takes to build it.
 ///
-/// Points are sorted by the Morton codes of their places, of as many bits as the deepest level tells apart. After that
-/// the points of any cell lie together, and a cell splits by three binary searches.
+/// Points are sorted by the Morton codes of their places, of as many bits as the deepest level tells apart.
+/// After that the points of any cell lie together, and a cell splits by three binary searches.
 #[derive(Debug)]
 pub(crate) struct Builder {
     encode: OwnKernel,

@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use super::failure::{Failure, exit_code, open_gpu};
-use super::levels::{duration, number, picture_file, times};
+use super::levels::{Doing, duration, number, picture_file, times};
 use super::picture::picture;
 use super::points::{self, Shape};
 use super::results;
@@ -118,6 +118,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
 }
 
 fn quadtree(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
+    let doing = Doing::new("reading points");
     let (all, source) = match &options.file {
         Some(path) => (points::read(path)?, path.display().to_string()),
         None => {
@@ -130,6 +131,7 @@ fn quadtree(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let square = Square::around(&points);
     let gpu = open_gpu(options.adapter.clone())?;
     let rule = options.rule;
+    doing.next("building the tree");
     let builder = Builder::new(&gpu, &points, &square, rule, options.capacity)?;
     let (seconds, each) = times(&gpu, builder.stages(), |rec, stage| builder.record(rec, stage))?;
     let mut rec = gpu.recorder();
@@ -164,6 +166,7 @@ fn quadtree(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     }
     let mut same = true;
     if options.check {
+        doing.next("checking on the processor");
         let begin = Instant::now();
         let found = tree.check(&points, &square, rule, &builder.room);
         let took = duration(begin.elapsed().as_secs_f64());
@@ -178,9 +181,11 @@ fn quadtree(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         text += &format!("cells written to {}\n", path.display());
     }
     if let Some(path) = &options.picture {
+        doing.next("drawing");
         picture(&tree, &points, &square, options.size).save(path).map_err(Failure::bad_input)?;
         text += &format!("picture written to {}\n", path.display());
     }
+    drop(doing);
     out.write_all(text.as_bytes()).map_err(|e| Failure::output(&e))?;
     Ok(if same { 0 } else { 1 })
 }

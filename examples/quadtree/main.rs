@@ -1,4 +1,5 @@
-//! A quadtree over points in the plane, built on the device level by level, without a look from the host between.
+//! A quadtree over points in the plane, built on the device level by level, without a look from the host
+//! between.
 //!
 //! ```sh
 //! cargo run --release --example quadtree -- --picture tree.png
@@ -6,8 +7,9 @@
 //! cargo run --release --example quadtree -- --points 1000000 --shape spiral
 //! ```
 //!
-//! `builder.rs` says what happens on the device, `points.rs` what files may hold. The processor builds the same tree
-//! and compares. Exit code 1 if the trees differ or the device fails, 2 for bad input, 3 if there is no adapter.
+//! `builder.rs` says what happens on the device, `points.rs` what files may hold. The processor builds the
+//! same tree and compares. Exit code 1 if the trees differ or the device fails, 2 for bad input, 3 if there
+//! is no adapter.
 
 mod builder;
 mod cli;

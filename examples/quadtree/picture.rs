@@ -4,8 +4,8 @@ use super::levels::canvas::{self, Canvas, Colour, Map, mix};
 use super::points::Point;
 use super::tree::{Square, Tree};
 
-/// From black over purple to a light yellow: equal steps look equal, in print and to most eyes (S. van der Walt and N. Smith,
-/// 2015). The polynomials are M. Zucker's.
+/// From black over purple to a light yellow: equal steps look equal, in print and to most eyes (S. van der
+/// Walt and N. Smith, 2015). The polynomials are M. Zucker's.
 const MAGMA: Map = [
     [-0.002_136, -0.000_750, -0.005_386],
     [0.251_661, 0.677_523, 2.494_027],

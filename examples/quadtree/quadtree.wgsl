@@ -1,6 +1,7 @@
-// A quadtree over points that are sorted by Morton code (G. M. Morton, 1966): a cell is a range of them. encode: the
-// code and the number of each point, one invocation a point. plant: the cell of all. divide: the children of
-// cells that split, one invocation a child; its range is found by binary search in that of its parent.
+// A quadtree over points that are sorted by Morton code (G. M. Morton, 1966): a cell is a range of them.
+// encode: the code and the number of each point, one invocation a point. plant: the cell of all. divide: the
+// children of cells that split, one invocation a child; its range is found by binary search in that of its
+// parent.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;

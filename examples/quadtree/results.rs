@@ -8,8 +8,8 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use tilework::io::write_aside;
 
-/// Rows of the array: level, column and row of the cell among those of its level, first point, points, first child, which is
-/// -1 where there is none.
+/// Rows of the array: level, column and row of the cell among those of its level, first point, points, first
+/// child, which is -1 where there is none.
 const COLUMNS: [&str; 6] = ["level", "column", "row", "first", "count", "child"];
 
 fn rows(tree: &Tree) -> impl Iterator<Item = [i64; 6]> {

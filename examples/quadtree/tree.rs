@@ -101,8 +101,8 @@ impl Tree {
         self.cells().filter(|(_, cell)| cell.child.is_none())
     }
 
-    /// Holds the tree against the one that the processor builds of the same points, with the same room for cells of
-    /// each level: the first difference, in words.
+    /// Holds the tree against the one that the processor builds of the same points, with the same room for
+    /// cells of each level: the first difference, in words.
     pub(crate) fn check(
         &self,
         points: &[Point],

@@ -71,7 +71,8 @@ fn quadtrees_match_the_processors() {
 
 #[test]
 fn a_small_quadtree_is_the_one_drawn_by_hand() {
-    // One point in each lower quarter, none in the upper left one, and three in the upper right one, two of which part later.
+    // One point in each lower quarter, none in the upper left one, and three in the upper right one, two of
+    // which part later.
     let points = [[0.0, 0.0], [1.0, 1.0], [0.6, 0.2], [0.8, 0.8], [0.55, 0.95]];
     for device in devices() {
         let (tree, checked) = build(&device.gpu, &points, (1, 16), usize::MAX);
