@@ -64,7 +64,8 @@ pub(crate) fn picture(tree: &Tree, points: &[Point], square: &Square, size: usiz
 fn light(points: &[Point], square: &Square, size: usize, (margin, extent): (f64, f64)) -> Vec<f32> {
     let mut lit = vec![0.0; size * size];
     let shine = (0.025 * (size * size) as f32 / points.len().max(1) as f32).clamp(0.04, 1.3);
-    let radius = if shine > 1.0 { 1.4 } else { 0.8 };
+    // Few points are drawn as discs.
+    let radius = (size as f64 / (points.len().max(1) as f64).sqrt() / 30.0).clamp(0.8, 4.0);
     for point in points {
         let part = |i: usize| (f64::from(point[i]) - f64::from(square.low[i])) / f64::from(square.side);
         let (x, y) = (margin + extent * part(0), margin + extent * (1.0 - part(1)));
