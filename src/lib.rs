@@ -68,8 +68,9 @@
 //! | an NVIDIA card through CUDA, tensor cores, `bf16` | the feature `cuda`: `cuda::CudaGpu` |
 //! | CUDA on buffers of wgpu, without a copy | the feature `cuda`: `cuda::Bridge`, `Gpu::alloc_shared` |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
-//! | to know what a plan will do | [`Plan::report`]: variant and why, bytes, flop, scratch, predicted time |
+//! | to know what a plan will do | [`Plan::report`]: variant and why, bytes, flop, intensity, scratch, workgroups, predicted time |
 //! | time on the device | [`Gpu::time`], [`Gpu::measure`] |
+//! | which op and which dispatch took it; a trace for a viewer | [`Gpu::profile_work`] |
 //! | what a kernel would cost on paper: reuse, occupancy, divergence | [`analysis`] |
 //! | what a machine has | [`Gpu::adapters`], and the `device` example |
 //! | results to check against | [`mod@reference`], with error bounds |
@@ -135,7 +136,7 @@ pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, I
 pub use nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 #[cfg(feature = "cuda")]
 pub use plan::CudaPlan;
-pub use plan::{AttentionExtras, DeviceMatrix, Plan, Plannable, PlansOn, Report, Solver};
+pub use plan::{AttentionExtras, DeviceMatrix, Fact, KernelReport, Plan, Plannable, PlansOn, Report, Solver};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 pub use primitives::{
     Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectCounted, SelectIf,

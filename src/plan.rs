@@ -4,19 +4,23 @@ mod attention;
 mod calls;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod facts;
 mod matrix;
 mod solver;
 
 pub use attention::AttentionExtras;
 #[cfg(feature = "cuda")]
 pub use cuda::CudaPlan;
+pub use facts::Fact;
 pub use matrix::DeviceMatrix;
 pub use solver::Solver;
 
+use crate::analysis::{Block, Multiprocessor, Occupancy, Roofline, occupancy};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::gpu::{Encoder, Executable, Gpu, Recorder, Slice};
 use crate::program::{Ceilings, Cost, Determinism, In, InOut, Op, Out, Program};
+use crate::shader::Interface;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -181,6 +185,48 @@ pub struct Report {
     pub ceilings: Option<Ceilings>,
     /// Name, type and elements of each operand.
     pub operands: Vec<(&'static str, DType, usize)>,
+    /// What the workgroups of each kernel take.
+    pub kernels: Vec<KernelReport>,
+    /// What a multiprocessor of the device has, which bounds how many workgroups it holds: by the name of a card where
+    /// that is known, otherwise nothing. It may be set, to see what another would hold.
+    pub multiprocessor: Multiprocessor,
+    /// What the formulas of [`analysis`](crate::analysis) say: reuse, transactions of an access, divergent subgroups,
+    /// joins of trees; for the ops that they are about.
+    pub facts: Vec<Fact>,
+}
+
+/// What the workgroups of a kernel take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelReport {
+    /// File and entry point.
+    pub label: String,
+    /// Invocations of a workgroup along x, y and z.
+    pub workgroup_size: [u32; 3],
+    /// Bytes of workgroup memory.
+    pub workgroup_bytes: u32,
+    /// Barriers in its text.
+    pub barriers: u32,
+    /// Those of them that are in loops, and so may be met often.
+    pub barriers_in_loops: u32,
+}
+
+impl KernelReport {
+    fn new(label: String, interface: &Interface) -> Self {
+        let &Interface { workgroup_size, workgroup_bytes, barriers, barriers_in_loops, .. } = interface;
+        Self { label, workgroup_size, workgroup_bytes, barriers, barriers_in_loops }
+    }
+
+    /// Invocations of a workgroup.
+    pub fn invocations(&self) -> u32 {
+        self.workgroup_size.iter().product()
+    }
+
+    /// How many workgroups a multiprocessor holds. Registers are counted as none: drivers do not say how many a kernel
+    /// takes, and where it takes many fewer workgroups fit.
+    pub fn occupancy(&self, multiprocessor: &Multiprocessor) -> Occupancy {
+        let block = Block { threads: self.invocations(), shared_bytes: self.workgroup_bytes, registers: 0 };
+        occupancy(multiprocessor, &block)
+    }
 }
 
 impl Report {
@@ -195,6 +241,13 @@ impl Report {
             };
             (program.kernels[d.kernel].label(), grid)
         });
+        let interfaces: Vec<_> = executable.interfaces().collect();
+        let kernels = program.kernels.iter().zip(&interfaces);
+        // As the warps of cards, where a device does not bind itself to one size.
+        let subgroup = match profile.subgroup_sizes {
+            (least, most) if least == most && most > 0 => most,
+            _ => 32,
+        };
         Self {
             op: program.op,
             adapter: profile.name.clone(),
@@ -206,27 +259,54 @@ impl Report {
             determinism: program.determinism,
             ceilings: ceilings.or(profile.ceilings),
             operands: program.operands.iter().map(|o| (o.name, o.dtype, o.len)).collect(),
+            kernels: kernels
+                .map(|(kernel, interface)| KernelReport::new(kernel.label(), interface))
+                .collect(),
+            multiprocessor: Multiprocessor::of_adapter(&profile.name).unwrap_or_default(),
+            facts: facts::facts(program, &interfaces, subgroup),
         }
+    }
+
+    /// Operations for each byte that must be moved; none of work that moves nothing.
+    pub fn intensity(&self) -> Option<f64> {
+        (self.cost.bytes > 0.0).then(|| self.cost.flop / self.cost.bytes)
+    }
+
+    /// The ceilings as a roofline, whose ridge is the intensity from which on arithmetic bounds.
+    pub fn roofline(&self) -> Option<Roofline> {
+        self.ceilings.map(|c| Roofline { bandwidth: c.copy_bytes_per_second, peak: c.fma_flop_per_second })
     }
 
     /// Seconds that the work takes at the least on this device: the larger of bytes over copy bandwidth
     /// and operations over the multiply-add rate.
     pub fn predicted_seconds(&self) -> Option<f64> {
-        self.ceilings
-            .map(|c| (self.cost.bytes / c.copy_bytes_per_second).max(self.cost.flop / c.fma_flop_per_second))
+        self.roofline().map(|roof| roof.seconds(self.cost.flop, self.cost.bytes))
     }
 
     /// What bounds the work: memory or arithmetic.
     pub fn bound(&self) -> Option<&'static str> {
-        self.ceilings.map(|c| {
-            let memory = self.cost.bytes / c.copy_bytes_per_second;
-            if memory >= self.cost.flop / c.fma_flop_per_second { "memory" } else { "arithmetic" }
+        self.roofline().map(|roof| {
+            let memory = self.cost.bytes / roof.bandwidth;
+            if memory >= self.cost.flop / roof.peak { "memory" } else { "arithmetic" }
         })
     }
 
     /// Percent of the roofline that a run of `seconds` reached.
     pub fn percent_of_roofline(&self, seconds: f64) -> Option<f64> {
         self.predicted_seconds().map(|p| 100.0 * p / seconds)
+    }
+}
+
+/// What a multiprocessor holds, in words.
+fn held(occupancy: &Occupancy) -> String {
+    match (occupancy.blocks, occupancy.fraction(), occupancy.bound()) {
+        (Some(blocks), Some(fraction), Some(bound)) => {
+            format!(
+                "at most {blocks} on a multiprocessor, {:.0} % of its warps, by {bound}",
+                100.0 * fraction
+            )
+        }
+        _ => "occupancy unknown: the device does not say what a multiprocessor has".into(),
     }
 }
 
@@ -241,10 +321,35 @@ impl fmt::Display for Report {
             "  work        {:.3e} operations, {:.3e} bytes at the least",
             self.cost.flop, self.cost.bytes
         )?;
+        if let Some(intensity) = self.intensity() {
+            let ridge = self.roofline().map(|r| format!(" (the roofline's ridge is at {:.1})", r.ridge()));
+            writeln!(f, "  intensity   {intensity:.3} operations a byte{}", ridge.unwrap_or_default())?;
+        }
         writeln!(f, "  scratch     {} bytes", self.scratch)?;
         for (i, (label, grid)) in self.dispatches.iter().enumerate() {
             let head = if i == 0 { "dispatches" } else { "" };
             writeln!(f, "  {head:<11} {label}, {grid} workgroups")?;
+        }
+        for (i, kernel) in self.kernels.iter().enumerate() {
+            let head = if i == 0 { "workgroups" } else { "" };
+            let [x, y, z] = kernel.workgroup_size;
+            let of = if self.kernels.len() > 1 { format!("{}: ", kernel.label) } else { String::new() };
+            let loops = match kernel.barriers_in_loops {
+                0 => String::new(),
+                n => format!(", {n} in loops"),
+            };
+            writeln!(
+                f,
+                "  {head:<11} {of}{x} x {y} x {z} invocations, {} bytes of workgroup memory, {} barrier{}{loops}; {}",
+                kernel.workgroup_bytes,
+                kernel.barriers,
+                if kernel.barriers == 1 { "" } else { "s" },
+                held(&kernel.occupancy(&self.multiprocessor))
+            )?;
+        }
+        for (i, fact) in self.facts.iter().enumerate() {
+            let head = if i == 0 { "analysis" } else { "" };
+            writeln!(f, "  {head:<11} {fact}")?;
         }
         let bits = match self.determinism {
             Determinism::SameBits => "same device, same bits",

@@ -6,6 +6,7 @@ mod devices;
 mod kernels;
 mod loss;
 mod memory;
+mod profiling;
 mod programs;
 mod recording;
 #[cfg(all(feature = "cuda", target_os = "linux"))]

@@ -1,11 +1,12 @@
 //! Arrays on the host and on the device, whose element type is known only when they are read.
 
-use crate::{Failure, refuse};
+use super::failure::Failure;
 use half::f16;
 use tilework::gpu::RawSlice;
 use tilework::{Buffer, DType, Element, Gpu, Slice};
 
 /// Elements in C order.
+#[derive(Clone)]
 pub(crate) enum Data {
     F32(Vec<f32>),
     F16(Vec<f16>),
@@ -16,21 +17,28 @@ pub(crate) enum Data {
 }
 
 /// An array: a shape, which is empty for a scalar, and as many elements as it says.
+#[derive(Clone)]
 pub(crate) struct Array {
     pub(crate) shape: Vec<usize>,
     pub(crate) data: Data,
 }
 
+/// `refuse!("...", ..)`: a [`Failure`] for bad input.
+macro_rules! refuse {
+    ($($arg:tt)*) => { Failure::bad_input(format!($($arg)*)) };
+}
+pub(crate) use refuse;
+
 /// `$body` with `$v` bound to the vector.
 macro_rules! with_data {
     ($data:expr, $v:ident => $body:expr) => {
         match $data {
-            $crate::array::Data::F32($v) => $body,
-            $crate::array::Data::F16($v) => $body,
-            $crate::array::Data::I32($v) => $body,
-            $crate::array::Data::U32($v) => $body,
-            $crate::array::Data::U8($v) => $body,
-            $crate::array::Data::I8($v) => $body,
+            Data::F32($v) => $body,
+            Data::F16($v) => $body,
+            Data::I32($v) => $body,
+            Data::U32($v) => $body,
+            Data::U8($v) => $body,
+            Data::I8($v) => $body,
         }
     };
 }
@@ -40,12 +48,12 @@ pub(crate) use with_data;
 macro_rules! with_type {
     ($data:expr, $function:ident($($argument:expr),*)) => {
         match $data {
-            $crate::array::Data::F32(_) => $function::<f32>($($argument),*),
-            $crate::array::Data::F16(_) => $function::<half::f16>($($argument),*),
-            $crate::array::Data::I32(_) => $function::<i32>($($argument),*),
-            $crate::array::Data::U32(_) => $function::<u32>($($argument),*),
-            $crate::array::Data::U8(_) => $function::<u8>($($argument),*),
-            $crate::array::Data::I8(_) => $function::<i8>($($argument),*),
+            Data::F32(_) => $function::<f32>($($argument),*),
+            Data::F16(_) => $function::<half::f16>($($argument),*),
+            Data::I32(_) => $function::<i32>($($argument),*),
+            Data::U32(_) => $function::<u32>($($argument),*),
+            Data::U8(_) => $function::<u8>($($argument),*),
+            Data::I8(_) => $function::<i8>($($argument),*),
         }
     };
 }

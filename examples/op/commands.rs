@@ -1,7 +1,8 @@
 //! Op names to descriptors: the one place that knows what each op takes on the command line.
 
-use crate::array::{Array, Data, shape_text, with_data, with_type};
-use crate::{Failure, npy, refuse};
+use super::array::{Array, Data, refuse, shape_text, with_data, with_type};
+use super::failure::Failure;
+use super::npy;
 use half::f16;
 use std::ffi::OsString;
 use std::fmt::Display;

@@ -1,6 +1,8 @@
 //! `op spconvert`: a matrix through a format and back, on the device.
 
-use crate::{Failure, Request, measure, refuse};
+use super::array::refuse;
+use super::failure::Failure;
+use super::{Request, measure};
 use std::path::Path;
 use tilework::io::matrix_market::{self, Matrix};
 use tilework::prelude::*;

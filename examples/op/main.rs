@@ -12,11 +12,15 @@
 mod array;
 mod commands;
 mod convert;
+#[allow(dead_code, reason = "other programs open files by it")]
+#[path = "../streaming/failure.rs"]
+mod failure;
 mod header;
 mod npy;
 
-use array::{Array, DeviceArray};
+use array::{Array, DeviceArray, refuse};
 use commands::{Before, Call, Command, Job, Keys, Operand};
+use failure::{Failure, exit_code};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -48,41 +52,6 @@ const DEFAULT_RUNS: usize = 5;
 /// Runs timed in one go.
 const BATCH: usize = 1024;
 
-/// Why the program ends early: a text of one line, and the exit code.
-pub(crate) struct Failure {
-    code: u8,
-    text: String,
-}
-
-/// `refuse!("...", ..)`: a [`Failure`] for bad input.
-macro_rules! refuse {
-    ($($arg:tt)*) => { $crate::Failure::bad_input(format!($($arg)*)) };
-}
-pub(crate) use refuse;
-
-impl Failure {
-    pub(crate) fn bad_input(text: String) -> Self {
-        Self { code: 2, text }
-    }
-}
-
-impl From<tilework::Error> for Failure {
-    fn from(e: tilework::Error) -> Self {
-        let code = match e.kind() {
-            ErrorKind::NoAdapter if Gpu::adapters().is_empty() => 3,
-            ErrorKind::DeviceLost | ErrorKind::OutOfMemory | ErrorKind::Timeout | ErrorKind::Validation => 1,
-            _ => 2,
-        };
-        Self { code, text: e.to_string() }
-    }
-}
-
-impl From<lexopt::Error> for Failure {
-    fn from(e: lexopt::Error) -> Self {
-        refuse!("{e}; see --help")
-    }
-}
-
 /// What the command line asks for.
 struct Request {
     command: &'static Command,
@@ -97,15 +66,8 @@ struct Request {
 }
 
 fn main() -> ExitCode {
-    match parse().and_then(|request| request.map_or(Ok(()), |r| run(&r))) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure { code, text }) => {
-            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            // Nobody may be reading.
-            let _ = writeln!(std::io::stderr(), "op: {line}");
-            ExitCode::from(code)
-        }
-    }
+    let result = parse().and_then(|request| request.map_or(Ok(()), |r| run(&r)));
+    ExitCode::from(exit_code("op", result.map(|()| 0), &mut std::io::stderr()))
 }
 
 /// Prints to standard output; a reader that has gone away is no failure.

@@ -1,8 +1,8 @@
 //! NumPy files: read with clear refusals, written aside and renamed.
 
-use crate::array::{Array, Data, with_data};
-use crate::header::read_header;
-use crate::{Failure, refuse};
+use super::array::{Array, Data, refuse, with_data};
+use super::failure::Failure;
+use super::header::read_header;
 use npyz::{DType, Deserialize, Endianness, NpyFile, NpyHeader, Order, TypeChar, WriterBuilder};
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};

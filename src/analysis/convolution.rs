@@ -49,6 +49,18 @@ impl Axis {
         let product = |of: fn(&Axis) -> u64| axes.iter().map(of).product::<u64>() as f64;
         product(Axis::reads) / product(Axis::loads)
     }
+
+    /// Bytes that are loaded for each operation, of two for each element that an output reads. Outputs that load for
+    /// themselves are tiles of 1.
+    ///
+    /// ```
+    /// use tilework::analysis::Axis;
+    ///
+    /// assert_eq!(Axis::bytes_per_operation(&[Axis::inside(1, 9); 2], 4), 2.0);
+    /// ```
+    pub fn bytes_per_operation(axes: &[Axis], element_bytes: u64) -> f64 {
+        element_bytes as f64 / (2.0 * Axis::reuse(axes))
+    }
 }
 
 /// Reads that find their element in the tile itself, where the halo is left to the cache (strategy 3).
@@ -71,6 +83,15 @@ mod tests {
         assert_eq!(ratio(&[inside; 2]), (1600, 144));
         assert_eq!(ratio(&[inside, boundary]), (1480, 120));
         assert_eq!(ratio(&[boundary; 2]), (1369, 100));
+    }
+
+    #[test]
+    fn bytes_of_an_operation() {
+        for mask in [1, 3, 25] {
+            let untiled: Vec<_> = (0..3).map(|n| vec![Axis::inside(1, mask); n + 1]).collect();
+            assert!(untiled.iter().all(|axes| Axis::bytes_per_operation(axes, 4) == 2.0), "{mask}");
+        }
+        assert_eq!(Axis::bytes_per_operation(&[Axis::inside(16, 9); 2], 4), 2.0 / 36.0);
     }
 
     #[test]

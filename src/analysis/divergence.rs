@@ -74,6 +74,17 @@ pub fn loop_passes(iterations: &[u32]) -> u32 {
     least + 2 * (most - least)
 }
 
+/// Seconds of a warp whose lanes take several branches, which it runs one after the other.
+///
+/// ```
+/// use tilework::analysis::branch_seconds;
+///
+/// assert_eq!(branch_seconds(&[0.010, 0.002]), 0.012);
+/// ```
+pub fn branch_seconds(branches: &[f64]) -> f64 {
+    branches.iter().sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +116,7 @@ mod tests {
         assert_eq!(lane_position([4, 8, 2], 31), [3, 7, 0]);
         assert_eq!(loop_passes(&[6, 7, 8]), 10);
         assert_eq!(loop_passes(&[]), 0);
+        assert_eq!((branch_seconds(&[10e-3, 2e-3]), branch_seconds(&[3.0])), (12e-3, 3.0));
     }
 
     #[test]

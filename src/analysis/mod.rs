@@ -4,8 +4,8 @@
 //! |---|---|
 //! | what parallel work gains at the most | [`amdahl`] |
 //! | whether memory or arithmetic is the bound, and how much reuse it would take | [`Roofline`], [`reuse_for_peak`] |
-//! | how many workgroups a multiprocessor holds, and why no more | [`occupancy`] |
-//! | which subgroups run both sides of a branch | [`divergence`] |
+//! | how many workgroups a multiprocessor holds, and why no more | [`occupancy`], [`Multiprocessor::of_adapter`] |
+//! | which subgroups run both sides of a branch | [`divergence`], [`branch_seconds`] |
 //! | what a matrix product reads and does | [`Matmul`] |
 //! | how often a convolution uses what it loaded | [`Axis`] |
 //! | how much of what memory delivers is used | [`segments`], [`Dram`] |
@@ -14,7 +14,9 @@
 //! | what a bus carries, what a model remembers | [`pcie3_bytes_per_second`], [`kv_cache_bytes`], [`perplexity`] |
 //!
 //! They are models. WGSL does not promise how invocations map to subgroups, and wgpu does not report how large a
-//! multiprocessor is: what is unknown is said to be.
+//! multiprocessor is, which is known of some cards by their names: what is unknown is said to be.
+//!
+//! [`Plan::report`](crate::Plan::report) says what they say of a plan; the `explain` example, of every variant of an op.
 
 mod atomics;
 mod coalescing;
@@ -29,7 +31,7 @@ mod transfers;
 pub use atomics::misses_of_atomics;
 pub use coalescing::{Dram, Interleaving, segments};
 pub use convolution::{Axis, reads_from_shared};
-pub use divergence::{Divergence, divergence, lane_position, loop_passes};
+pub use divergence::{Divergence, branch_seconds, divergence, lane_position, loop_passes};
 pub use matmul::Matmul;
 pub use occupancy::{Block, Multiprocessor, Occupancy, occupancy};
 pub use roofline::{Roofline, amdahl, amdahl_bound, flops_at, reuse_for_peak};

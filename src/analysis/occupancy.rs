@@ -14,6 +14,64 @@ pub struct Multiprocessor {
     pub shared_bytes: Option<u32>,
     /// Registers.
     pub registers: Option<u32>,
+    /// Bytes of shared memory that the system takes for each block.
+    pub shared_bytes_reserved: u32,
+}
+
+/// Multiprocessors of NVIDIA's cards: words that one of must be in the name, then threads, blocks, KiB of shared memory, and
+/// KiB reserved for each block, of the CUDA programming guide's table of compute capabilities. All have 65536 registers.
+const NVIDIA: &[(&[&str], [u32; 4])] = &[
+    // 10.0
+    (&["B100", "B200", "GB200"], [2048, 32, 228, 1]),
+    // 9.0
+    (&["H100", "H200", "H800", "GH200", "H20"], [2048, 32, 228, 1]),
+    // 8.9
+    (&["L4", "L40", "L40S"], [1536, 24, 100, 1]),
+    (&["4050", "4060", "4070", "4080", "4090"], [1536, 24, 100, 1]),
+    // 8.6
+    (&["A2", "A10", "A10G", "A16", "A40"], [1536, 16, 100, 1]),
+    (&["A2000", "A4000", "A4500", "A5000", "A5500", "A6000"], [1536, 16, 100, 1]),
+    (&["3050", "3060", "3070", "3080", "3090"], [1536, 16, 100, 1]),
+    // 8.0
+    (&["A100", "A30", "A800"], [2048, 32, 164, 1]),
+    // 7.5
+    (&["T4"], [1024, 16, 64, 0]),
+    (&["1650", "1660", "2060", "2070", "2080"], [1024, 16, 64, 0]),
+    // 7.0
+    (&["V100"], [2048, 32, 96, 0]),
+];
+
+impl Multiprocessor {
+    /// That of the adapter of this name: known of NVIDIA's cards from 2017 on, as far as they are in a table, and of no
+    /// others.
+    ///
+    /// ```
+    /// use tilework::analysis::Multiprocessor;
+    ///
+    /// let h100 = Multiprocessor::of_adapter("NVIDIA H100 80GB HBM3").unwrap();
+    /// assert_eq!((h100.threads, h100.shared_bytes), (Some(2048), Some(228 << 10)));
+    /// assert_eq!(Multiprocessor::of_adapter("AMD Radeon RX 7900 XTX"), None);
+    /// ```
+    pub fn of_adapter(name: &str) -> Option<Self> {
+        let mut words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        if !words.next()?.eq_ignore_ascii_case("NVIDIA") {
+            return None;
+        }
+        let (_, [threads, blocks, shared, reserved]) =
+            words.find_map(|word| NVIDIA.iter().find(|(names, _)| names.contains(&word)))?;
+        Some(Self {
+            threads: Some(*threads),
+            blocks: Some(*blocks),
+            shared_bytes: Some(shared << 10),
+            registers: Some(1 << 16),
+            shared_bytes_reserved: reserved << 10,
+        })
+    }
+
+    /// Whether nothing is known.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a block (a workgroup) takes.
@@ -47,6 +105,17 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
+    /// What bounds it, of the limits that are known: the first of those that give the least.
+    pub fn bound(&self) -> Option<&'static str> {
+        let limits = [
+            (self.by_threads, "threads"),
+            (self.by_shared, "shared memory"),
+            (self.by_registers, "registers"),
+            (self.by_blocks, "blocks"),
+        ];
+        limits.into_iter().find(|(fit, _)| fit.is_some() && *fit == self.blocks).map(|(_, name)| name)
+    }
+
     /// Threads at a time.
     pub fn threads(&self) -> Option<u32> {
         Some(self.blocks? * self.block.threads)
@@ -81,7 +150,8 @@ pub fn occupancy(multiprocessor: &Multiprocessor, block: &Block) -> Occupancy {
     let fit = |room: Option<u32>, each: u32| room?.checked_div(each);
     let by_blocks = multiprocessor.blocks;
     let by_threads = fit(multiprocessor.threads, block.threads);
-    let by_shared = fit(multiprocessor.shared_bytes, block.shared_bytes);
+    let reserved = if block.shared_bytes > 0 { multiprocessor.shared_bytes_reserved } else { 0 };
+    let by_shared = fit(multiprocessor.shared_bytes, block.shared_bytes + reserved);
     let by_registers = fit(multiprocessor.registers, block.registers);
     let blocks = [by_blocks, by_threads, by_shared, by_registers].into_iter().flatten().min();
     Occupancy {
@@ -111,6 +181,7 @@ mod tests {
             blocks: Some(8),
             registers: Some(16384),
             shared_bytes: Some(16 << 10),
+            shared_bytes_reserved: 0,
         };
         assert_eq!(16384 / 1536, 10);
         assert_eq!(occupancy(&m, &of(256, 0, 10 * 256)).blocks, Some(6));
@@ -131,6 +202,7 @@ mod tests {
             blocks: Some(8),
             shared_bytes: Some(16 << 10),
             registers: Some(16 << 10),
+            shared_bytes_reserved: 0,
         };
         let k = 1 << 10;
         let blocks = [of(160, 7 * k, k), of(224, 8 * k, 6 * k), of(288, 10 * k, 9 * k), of(96, 4 * k, 2 * k)];
@@ -149,6 +221,28 @@ mod tests {
         let m = Multiprocessor { threads: Some(1536), blocks: Some(16), ..Default::default() };
         let o = occupancy(&m, &of(1536 / 16, 0, 0));
         assert_eq!((o.by_blocks, o.by_threads, o.warps_per_block), (Some(16), Some(16), 3));
-        assert_eq!(occupancy(&Multiprocessor::default(), &of(64, 0, 0)).blocks, None);
+        let unknown = occupancy(&Multiprocessor::default(), &of(64, 0, 0));
+        assert_eq!((unknown.blocks, unknown.bound(), unknown.fraction()), (None, None, None));
+    }
+
+    #[test]
+    fn cards_by_name() {
+        let known =
+            |name: &str| Multiprocessor::of_adapter(name).map(|m| (m.threads.unwrap(), m.blocks.unwrap()));
+        assert_eq!(known("NVIDIA H200"), Some((2048, 32)));
+        assert_eq!(known("NVIDIA A100-SXM4-80GB"), Some((2048, 32)));
+        assert_eq!(known("NVIDIA GeForce RTX 4090 Laptop GPU"), Some((1536, 24)));
+        assert_eq!(known("Tesla T4"), None);
+        for other in ["", "NVIDIA", "NVIDIA GeForce GTX 950", "llvmpipe (LLVM 15.0.6, 256 bits)", "H100"] {
+            assert_eq!(known(other), None, "{other}");
+        }
+        // 48 KiB and the system's 1 KiB: four blocks of 49 in 228.
+        let h100 = Multiprocessor::of_adapter("NVIDIA H100 PCIe").unwrap();
+        let large = occupancy(&h100, &of(256, 48 << 10, 0));
+        assert_eq!(
+            (large.by_shared, large.bound(), large.fraction()),
+            (Some(4), Some("shared memory"), Some(0.5))
+        );
+        assert_eq!(occupancy(&h100, &of(256, 0, 0)).bound(), Some("threads"));
     }
 }

@@ -2,12 +2,13 @@
 
 use super::pipeline_cache::Pipeline;
 use super::pool::{Memory, Raw};
+use super::profile::{DispatchProfile, OpProfile};
 use super::recorder::{Encoder, Recorder};
 use super::{Gpu, lock};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, Dispatch, Grid, Operand, Program, Resource};
-use crate::shader::BindingKind;
+use crate::shader::{BindingKind, Interface};
 use crate::shape::round_up;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -433,6 +434,11 @@ impl Executable {
         &self.gpu
     }
 
+    /// What each of [`Program::kernels`] binds, and what its workgroups take.
+    pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
+        self.pipelines.iter().map(|p| &p.interface)
+    }
+
     /// Records the program with these operands, in the order of [`Program::operands`].
     ///
     /// # Errors
@@ -466,29 +472,68 @@ impl Executable {
             return Ok(());
         }
         rec.keep(operands.iter().map(|o| o.memory));
+        if rec.is_profiled() {
+            rec.begin_op(|| self.profiled())?;
+            for i in 0..self.program.dispatches.len() {
+                rec.next_dispatch();
+                self.launch(i, rec.pass(), operands, set);
+            }
+            // Waiting may drop memory, which makes plans forget it.
+            drop(sets);
+            return rec.end_op();
+        }
         let (pass, last) = rec.pass();
-        for (dispatch, group) in self.program.dispatches.iter().zip(&set.groups) {
-            let pipeline = &self.pipelines[dispatch.kernel];
-            if *last != pipeline.id {
-                pass.set_pipeline(&pipeline.pipeline);
-                *last = pipeline.id;
-            }
-            pass.set_bind_group(0, group, &[]);
-            match dispatch.grid {
-                Grid::Direct([x, y, z]) => pass.dispatch_workgroups(x, y, z),
-                Grid::Indirect { resource: Resource::Operand(i), offset } => {
-                    pass.dispatch_workgroups_indirect(
-                        &operands[i].memory.raw.buffer,
-                        operands[i].start() + offset,
-                    );
-                }
-                Grid::Indirect { resource: Resource::Scratch(i), offset } => {
-                    pass.dispatch_workgroups_indirect(&set.scratch[i].buffer, offset);
-                }
-                Grid::Indirect { resource: Resource::Constant(_), .. } => {} // refused when prepared
-            }
+        for i in 0..self.program.dispatches.len() {
+            self.launch(i, (pass, last), operands, set);
         }
         Ok(())
+    }
+
+    /// Records one dispatch.
+    fn launch(
+        &self,
+        index: usize,
+        (pass, last): (&mut wgpu::ComputePass<'static>, &mut u64),
+        operands: &[RawSlice<'_>],
+        set: &GroupSet,
+    ) {
+        let dispatch = &self.program.dispatches[index];
+        let pipeline = &self.pipelines[dispatch.kernel];
+        if *last != pipeline.id {
+            pass.set_pipeline(&pipeline.pipeline);
+            *last = pipeline.id;
+        }
+        pass.set_bind_group(0, &set.groups[index], &[]);
+        match dispatch.grid {
+            Grid::Direct([x, y, z]) => pass.dispatch_workgroups(x, y, z),
+            Grid::Indirect { resource: Resource::Operand(i), offset } => {
+                pass.dispatch_workgroups_indirect(
+                    &operands[i].memory.raw.buffer,
+                    operands[i].start() + offset,
+                );
+            }
+            Grid::Indirect { resource: Resource::Scratch(i), offset } => {
+                pass.dispatch_workgroups_indirect(&set.scratch[i].buffer, offset);
+            }
+            Grid::Indirect { resource: Resource::Constant(_), .. } => {} // refused when prepared
+        }
+    }
+
+    /// What a profile says of the program before it has run.
+    fn profiled(&self) -> OpProfile {
+        let Program { op, variant, cost, dispatches, .. } = &self.program;
+        let alone = dispatches.len() == 1;
+        let each = dispatches.iter().map(|d| DispatchProfile {
+            kernel: self.program.kernels[d.kernel].label(),
+            workgroups: match d.grid {
+                Grid::Direct(workgroups) => Some(workgroups),
+                Grid::Indirect { .. } => None,
+            },
+            bound_bytes: d.bindings.iter().map(|b| b.size).sum(),
+            cost: alone.then_some(*cost),
+            ..DispatchProfile::default()
+        });
+        OpProfile::new(op, variant, Some(*cost), each.collect())
     }
 
     fn check(&self, operands: &[RawSlice<'_>]) -> Result<()> {

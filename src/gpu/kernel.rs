@@ -2,6 +2,7 @@
 
 use super::executable::Params;
 use super::pipeline_cache::Pipeline;
+use super::profile::{DispatchProfile, OpProfile};
 use super::recorder::{Encoder, Recorder};
 use super::{Gpu, Slice};
 use crate::element::Element;
@@ -137,8 +138,9 @@ impl OwnKernel {
             ));
         }
         let group = self.bind(args)?;
-        self.set(rec, args, &group).dispatch_workgroups(workgroups[0], workgroups[1], workgroups[2]);
-        Ok(())
+        let [x, y, z] = workgroups;
+        self.set(rec, args, &group, Some(workgroups))?.dispatch_workgroups(x, y, z);
+        rec.end_op()
     }
 
     /// Records a launch over as many items as `count`, one `u32` on the device, holds when the work runs: enough
@@ -204,9 +206,9 @@ impl OwnKernel {
         let workgroups = self.gpu.alloc::<u32>(3)?;
         fold.record(rec, &[count.untyped(), Slice::from(&workgroups).untyped()])
             .map_err(|e| e.context(name))?;
-        self.set(rec, args, &group).dispatch_workgroups_indirect(workgroups.raw(), 0);
         rec.keep([&workgroups.memory].into_iter());
-        Ok(())
+        self.set(rec, args, &group, None)?.dispatch_workgroups_indirect(workgroups.raw(), 0);
+        rec.end_op()
     }
 
     /// Checks the arguments and binds them.
@@ -307,13 +309,18 @@ impl OwnKernel {
             .scoped(&format!("{name}: binding buffers"), || self.gpu.inner.device.create_bind_group(&desc))
     }
 
-    /// Sets pipeline and bindings in the open pass.
+    /// Sets pipeline and bindings in the open pass. A profile is told how many workgroups follow, if that is known.
     fn set<'r, E: Encoder>(
         &self,
         rec: &'r mut Recorder<E>,
         args: &[Arg<'_>],
         group: &wgpu::BindGroup,
-    ) -> &'r mut wgpu::ComputePass<'static> {
+        workgroups: Option<[u32; 3]>,
+    ) -> Result<&'r mut wgpu::ComputePass<'static>> {
+        if rec.is_profiled() {
+            rec.begin_op(|| self.profiled(args, workgroups))?;
+            rec.next_dispatch();
+        }
         rec.keep(
             args.iter()
                 .filter_map(|arg| if let Arg::Storage(slice) = arg { Some(slice.memory) } else { None }),
@@ -322,7 +329,18 @@ impl OwnKernel {
         *last = self.pipeline.id;
         pass.set_pipeline(&self.pipeline.pipeline);
         pass.set_bind_group(0, group, &[]);
-        pass
+        Ok(pass)
+    }
+
+    /// What a profile says of a launch before it has run: nobody knows what it costs.
+    fn profiled(&self, args: &[Arg<'_>], workgroups: Option<[u32; 3]>) -> OpProfile {
+        let bytes = args.iter().map(|arg| match arg {
+            Arg::Storage(slice) => slice.bytes(),
+            Arg::Uniform(bytes) => bytes.len() as u64,
+        });
+        let (kernel, bound_bytes) = (self.name.clone(), bytes.sum());
+        let launch = DispatchProfile { kernel, workgroups, bound_bytes, ..DispatchProfile::default() };
+        OpProfile::new(&self.name, "", None, vec![launch])
     }
 
     fn check_aliasing(&self, args: &[Arg<'_>]) -> Result<()> {

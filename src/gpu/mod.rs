@@ -19,6 +19,7 @@ mod kernel;
 mod memory;
 mod pipeline_cache;
 mod pool;
+mod profile;
 mod recorder;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod shared;
@@ -30,6 +31,7 @@ pub use buffer::{Buffer, Slice};
 pub use executable::{Executable, RawSlice};
 pub use kernel::{Arg, OwnKernel};
 pub use memory::{MemoryReport, MemoryUse};
+pub use profile::{DispatchProfile, OpProfile, Profile};
 pub use recorder::{Encoder, Recorder};
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use shared::Timeline;

@@ -1,10 +1,12 @@
 //! Recording work into an encoder: our own, or the caller's.
 
 use super::pool::Memory;
+use super::profile::{OpProfile, Profiler};
 use super::timer::PassClock;
 use super::{Gpu, Slice, lock};
 use crate::element::Element;
 use crate::error::{Result, err};
+use crate::program::Cost;
 use std::sync::{Arc, Mutex};
 
 mod sealed {
@@ -34,6 +36,25 @@ impl Encoder for &mut wgpu::CommandEncoder {
 /// Memory that must not be reused before the work is submitted. Shared with the caller's encoder, which
 /// may be submitted long after its recorder is gone.
 pub(super) type Keep = Arc<Mutex<Vec<Arc<Memory>>>>;
+
+/// What puts timestamps on the passes of a recorder.
+#[derive(Debug)]
+pub(super) enum Stamps {
+    /// Runs of many passes.
+    Runs(PassClock),
+    /// A pass for each dispatch.
+    Ops(Box<Profiler>),
+}
+
+impl Stamps {
+    /// Timestamps for the pass that is opened now.
+    fn next(&mut self) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
+        match self {
+            Self::Runs(clock) => clock.next(),
+            Self::Ops(profiler) => profiler.next(),
+        }
+    }
+}
 
 /// Collects work: many ops, one compute pass, one submission.
 ///
@@ -65,7 +86,7 @@ pub struct Recorder<E: Encoder = wgpu::CommandEncoder> {
     gpu: Gpu,
     keep: Keep,
     last_pipeline: u64,
-    clock: Option<PassClock>,
+    clock: Option<Stamps>,
 }
 
 impl<E: Encoder> std::fmt::Debug for Recorder<E> {
@@ -113,7 +134,7 @@ impl Gpu {
         rec
     }
 
-    pub(super) fn record_into<E: Encoder>(&self, encoder: E, clock: Option<PassClock>) -> Recorder<E> {
+    pub(super) fn record_into<E: Encoder>(&self, encoder: E, clock: Option<Stamps>) -> Recorder<E> {
         Recorder { pass: None, encoder, gpu: self.clone(), keep: Keep::default(), last_pipeline: 0, clock }
     }
 
@@ -153,7 +174,7 @@ impl<E: Encoder> Recorder<E> {
     pub(super) fn pass(&mut self) -> (&mut wgpu::ComputePass<'static>, &mut u64) {
         let pass = self.pass.get_or_insert_with(|| {
             self.last_pipeline = 0;
-            let timestamp_writes = self.clock.as_mut().and_then(PassClock::next);
+            let timestamp_writes = self.clock.as_mut().and_then(Stamps::next);
             let desc = wgpu::ComputePassDescriptor { label: Some("tilework"), timestamp_writes };
             self.encoder.encoder().begin_compute_pass(&desc).forget_lifetime()
         });
@@ -177,12 +198,17 @@ impl<E: Encoder> Recorder<E> {
 
     /// The encoder, for a command outside of passes.
     fn outside_passes(&mut self) -> &mut wgpu::CommandEncoder {
-        if self.clock.as_ref().is_some_and(|c| !c.running()) {
-            // A copy has no timestamps of its own: those of empty passes before and after it serve.
+        // A copy has no timestamps of its own: those of empty passes before and after it serve.
+        let empty_pass = match &mut self.clock {
+            Some(Stamps::Runs(clock)) => !clock.running(),
+            Some(Stamps::Ops(profiler)) => profiler.before_command(),
+            None => false,
+        };
+        if empty_pass {
             self.pass();
         }
         self.end_pass();
-        if let Some(clock) = &mut self.clock {
+        if let Some(Stamps::Runs(clock)) = &mut self.clock {
             clock.unstamped = true;
         }
         self.encoder.encoder()
@@ -190,13 +216,59 @@ impl<E: Encoder> Recorder<E> {
 
     /// Ends what is timed as one run.
     pub(super) fn end_run(&mut self) {
-        if self.clock.as_ref().is_some_and(|c| c.unstamped) {
+        if matches!(&self.clock, Some(Stamps::Runs(clock)) if clock.unstamped) {
             self.pass();
         }
         self.end_pass();
-        if let Some(clock) = &mut self.clock {
+        if let Some(Stamps::Runs(clock)) = &mut self.clock {
             clock.end_run();
         }
+    }
+
+    /// Whether each dispatch wants a pass of its own: see [`begin_op`](Self::begin_op).
+    pub(super) fn is_profiled(&self) -> bool {
+        matches!(self.clock, Some(Stamps::Ops(_)))
+    }
+
+    /// Begins an op of a profile, with all its dispatches. Only this can fail of what a profile adds to recording on a
+    /// device with timestamps.
+    pub(super) fn begin_op(&mut self, op: impl FnOnce() -> OpProfile) -> Result<()> {
+        match &mut self.clock {
+            Some(Stamps::Ops(profiler)) => profiler.begin(&self.gpu, op()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the next dispatch of a profiled op begin a pass.
+    pub(super) fn next_dispatch(&mut self) {
+        self.end_pass();
+        if let Some(Stamps::Ops(profiler)) = &mut self.clock {
+            profiler.next_dispatch();
+        }
+    }
+
+    /// Ends an op of a profile.
+    pub(super) fn end_op(&mut self) -> Result<()> {
+        let Some(Stamps::Ops(profiler)) = &mut self.clock else { return Ok(()) };
+        let empty_pass = profiler.after_command();
+        self.end_pass();
+        if empty_pass {
+            self.pass();
+            self.end_pass();
+        }
+        if let Some(Stamps::Ops(profiler)) = &mut self.clock
+            && profiler.is_wall()
+        {
+            let encoder = std::mem::replace(self.encoder.encoder(), self.gpu.encoder());
+            profiler.run(&self.gpu, encoder)?;
+        }
+        Ok(())
+    }
+
+    /// Begins an op of a profile that is a command on `bytes` bytes.
+    fn begin_command(&mut self, name: &'static str, bytes: u64) -> Result<()> {
+        let cost = Cost { flop: 0.0, bytes: bytes as f64 };
+        self.begin_op(|| OpProfile::new(name, "", Some(cost), Vec::new()))
     }
 
     /// Records a copy between device buffers.
@@ -236,9 +308,10 @@ impl<E: Encoder> Recorder<E> {
         {
             return Err(err!(Buffer, "copy: the source needs usage COPY_SRC and the target COPY_DST"));
         }
+        self.begin_command("copy", 2 * bytes)?;
         self.outside_passes().copy_buffer_to_buffer(&a.raw.buffer, source, &b.raw.buffer, target, bytes);
         self.keep([a, b].into_iter());
-        Ok(())
+        self.end_op()
     }
 
     /// Records setting every element to zero.
@@ -260,9 +333,10 @@ impl<E: Encoder> Recorder<E> {
         let Some((start, bytes)) = slice.copy_range() else {
             return Err(err!(Buffer, "clear: the slice does not cover whole 4-byte words"));
         };
+        self.begin_command("clear", bytes)?;
         self.outside_passes().clear_buffer(&memory.raw.buffer, start, Some(bytes));
         self.keep([memory].into_iter());
-        Ok(())
+        self.end_op()
     }
 }
 
@@ -281,7 +355,7 @@ impl Recorder<wgpu::CommandEncoder> {
     }
 
     /// The pieces, for a submission that does more than ours: see the timer.
-    pub(super) fn into_parts(mut self) -> (wgpu::CommandEncoder, Option<PassClock>, Keep) {
+    pub(super) fn into_parts(mut self) -> (wgpu::CommandEncoder, Option<Stamps>, Keep) {
         self.end_pass();
         let Self { encoder, clock, keep, .. } = self;
         (encoder, clock, keep)

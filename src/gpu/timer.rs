@@ -1,5 +1,6 @@
 //! Timing on the device, by timestamps around passes.
 
+use super::recorder::Stamps;
 use super::{Clock, Gpu, Measurement, Recorder, Timing};
 use crate::error::Result;
 use crate::program::{batch, warm_up};
@@ -109,49 +110,73 @@ impl Gpu {
             return self.passes_by_wall_clock(runs, record);
         }
         let capacity = 2 * runs as u32;
-        let (queries, resolved) = self.scoped("timing", || {
-            let queries = self.inner.device.create_query_set(&wgpu::QuerySetDescriptor {
-                label: Some("tilework timer"),
-                ty: wgpu::QueryType::Timestamp,
-                count: capacity,
-            });
-            let resolved = self.inner.device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some("tilework timer"),
-                size: u64::from(capacity) * 8,
-                usage: wgpu::BufferUsages::QUERY_RESOLVE
-                    | wgpu::BufferUsages::COPY_SRC
-                    | wgpu::BufferUsages::STORAGE,
-                mapped_at_creation: false,
-            });
-            (queries, resolved)
-        })?;
+        let queries = self.timestamps(capacity)?;
         let clock =
             PassClock { queries: queries.clone(), capacity, used: 0, running: false, unstamped: false };
-        let mut rec = self.record_into(self.encoder(), Some(clock));
+        let mut rec = self.record_into(self.encoder(), Some(Stamps::Runs(clock)));
         for _ in 0..runs {
             record(&mut rec)?;
             rec.end_run();
         }
-        let (mut encoder, clock, keep) = rec.into_parts();
-        let used = clock.map_or(0, |c| c.used);
+        let (encoder, clock, keep) = rec.into_parts();
+        let used = match clock {
+            Some(Stamps::Runs(clock)) => clock.used,
+            _ => 0,
+        };
         if used == 0 {
             return Ok(Measurement { seconds: vec![0.0; runs], clock: Clock::Device });
         }
-        self.scoped("timing", || {
-            encoder.resolve_query_set(&queries, 0..used, &resolved, 0);
-            self.inner.queue.submit([encoder.finish()]);
-        })?;
+        let ticks = self.submit_stamped(encoder, &[(queries, used)])?;
         drop(keep);
-        let words = self.wrap::<u32>(resolved)?.slice(..2 * used as usize)?.read()?;
-        let ticks: Vec<u64> =
-            words.chunks_exact(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
-        let period = f64::from(self.inner.queue.get_timestamp_period()) * 1e-9;
+        let period = self.tick_seconds();
         let mut seconds: Vec<f64> =
             ticks.chunks_exact(2).map(|t| t[1].saturating_sub(t[0]) as f64 * period).collect();
         // Runs that recorded nothing.
         seconds.resize(runs, 0.0);
         seconds.sort_by(f64::total_cmp);
         Ok(Measurement { seconds, clock: Clock::Device })
+    }
+
+    /// A query set of `count` timestamps, at most 4096.
+    pub(super) fn timestamps(&self, count: u32) -> Result<wgpu::QuerySet> {
+        let desc =
+            wgpu::QuerySetDescriptor { label: Some("tilework timer"), ty: wgpu::QueryType::Timestamp, count };
+        self.scoped("timing", || self.inner.device.create_query_set(&desc))
+    }
+
+    /// Seconds from one tick of the device's clock to the next.
+    pub(super) fn tick_seconds(&self) -> f64 {
+        f64::from(self.inner.queue.get_timestamp_period()) * 1e-9
+    }
+
+    /// Submits the work and gives the first so many timestamps of each query set, in ticks. All sets but the last are used
+    /// to a multiple of 32 timestamps: where WebGPU lets them be written.
+    pub(super) fn submit_stamped(
+        &self,
+        mut encoder: wgpu::CommandEncoder,
+        sets: &[(wgpu::QuerySet, u32)],
+    ) -> Result<Vec<u64>> {
+        let stamps: u64 = sets.iter().map(|(_, used)| u64::from(*used)).sum();
+        let resolved = self.scoped("timing", || {
+            self.inner.device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("tilework timer"),
+                size: stamps * 8,
+                usage: wgpu::BufferUsages::QUERY_RESOLVE
+                    | wgpu::BufferUsages::COPY_SRC
+                    | wgpu::BufferUsages::STORAGE,
+                mapped_at_creation: false,
+            })
+        })?;
+        self.scoped("timing", || {
+            let mut at = 0;
+            for (queries, used) in sets {
+                encoder.resolve_query_set(queries, 0..*used, &resolved, at);
+                at += u64::from(*used) * 8;
+            }
+            self.inner.queue.submit([encoder.finish()]);
+        })?;
+        let words = self.wrap::<u32>(resolved)?.read()?;
+        Ok(words.chunks_exact(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect())
     }
 
     fn passes_by_wall_clock(

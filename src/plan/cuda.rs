@@ -1,6 +1,7 @@
 //! Plans on CUDA.
 
 use super::{PlansOn, Report};
+use crate::analysis::Multiprocessor;
 use crate::cuda::{CudaExecutable, CudaGpu, CudaOp, CudaProgram};
 use crate::element::Element;
 use crate::error::Result;
@@ -69,6 +70,14 @@ impl Report {
             determinism: program.determinism,
             ceilings: None,
             operands: program.operands.iter().map(|o| (o.name, o.dtype, o.len)).collect(),
+            kernels: Vec::new(),
+            multiprocessor: Multiprocessor {
+                threads: Some(profile.max_threads_per_multiprocessor),
+                shared_bytes: Some(profile.shared_per_multiprocessor),
+                registers: Some(profile.registers),
+                ..Multiprocessor::default()
+            },
+            facts: Vec::new(),
         }
     }
 }

@@ -317,9 +317,15 @@ pub struct Program {
 impl Program {
     /// The field `name` of a dispatch's parameters, as an index.
     pub(crate) fn param(&self, dispatch: usize, name: &str) -> u64 {
-        let d = &self.dispatches[dispatch];
-        let at = d.fields.iter().find(|f| f.0 == name).unwrap().1;
-        u64::from(*bytemuck::from_bytes::<u32>(&d.params[at..at + 4]))
+        self.dispatches[dispatch].param(name).unwrap().into()
+    }
+}
+
+impl Dispatch {
+    /// The parameter `name`, where it is one word.
+    pub(crate) fn param(&self, name: &str) -> Option<u32> {
+        let &(_, at, _) = self.fields.iter().find(|(field, _, size)| *field == name && *size == 4)?;
+        Some(u32::from_ne_bytes(self.params.get(at..at + 4)?.try_into().ok()?))
     }
 }
 

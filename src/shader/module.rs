@@ -3,7 +3,7 @@
 use super::expand::Expanded;
 use crate::error::{Result, err};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
-use naga::{AddressSpace, StorageAccess, TypeInner};
+use naga::{AddressSpace, Barrier, Block, Statement, StorageAccess, TypeInner};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// What a binding is to the shader.
@@ -52,6 +52,10 @@ pub struct Interface {
     pub workgroup_size: [u32; 3],
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u32,
+    /// Barriers in its text and in what it calls, each call counted.
+    pub barriers: u32,
+    /// Those of them that are in loops, and so may be met often.
+    pub barriers_in_loops: u32,
     /// Bindings of group 0 that the entry point uses, by number.
     pub bindings: Vec<BindingInfo>,
 }
@@ -193,11 +197,86 @@ impl Module {
             bindings.push(BindingInfo { index: place.binding, name, kind, min_size, members });
         }
         bindings.sort_by_key(|b| b.index);
+        let mut of_functions: Vec<Barriers> = Vec::new();
+        for (_, function) in self.naga.functions.iter() {
+            // naga has functions before those that call them.
+            of_functions.push(Barriers::of(&function.body, &of_functions));
+        }
+        let Barriers { all, in_loops } = Barriers::of(&point.function.body, &of_functions);
         Ok(Interface {
             entry: entry.to_owned(),
             workgroup_size: point.workgroup_size,
             workgroup_bytes,
+            barriers: all,
+            barriers_in_loops: in_loops,
             bindings,
         })
+    }
+}
+
+/// Barriers of a function.
+#[derive(Debug, Clone, Copy, Default)]
+struct Barriers {
+    all: u32,
+    in_loops: u32,
+}
+
+impl Barriers {
+    fn and(self, other: Self) -> Self {
+        let [all, in_loops] =
+            [(self.all, other.all), (self.in_loops, other.in_loops)].map(|(a, b)| a.saturating_add(b));
+        Self { all, in_loops }
+    }
+
+    fn of(block: &Block, functions: &[Self]) -> Self {
+        let within = |block: &Block| Self::of(block, functions);
+        let of_statement = |statement: &Statement| match statement {
+            // That of a subgroup waits for nobody.
+            Statement::ControlBarrier(kind) if *kind != Barrier::SUB_GROUP => Self { all: 1, in_loops: 0 },
+            // One before it reads, and one after.
+            Statement::WorkGroupUniformLoad { .. } => Self { all: 2, in_loops: 0 },
+            Statement::Block(block) => within(block),
+            Statement::If { accept, reject, .. } => within(accept).and(within(reject)),
+            Statement::Switch { cases, .. } => {
+                cases.iter().fold(Self::default(), |sum, case| sum.and(within(&case.body)))
+            }
+            Statement::Loop { body, continuing, .. } => {
+                let all = within(body).and(within(continuing)).all;
+                Self { all, in_loops: all }
+            }
+            Statement::Call { function, .. } => functions.get(function.index()).copied().unwrap_or_default(),
+            _ => Self::default(),
+        };
+        block.iter().fold(Self::default(), |sum, statement| sum.and(of_statement(statement)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::shader::{Spec, Target, expand_text};
+
+    #[test]
+    fn barriers_are_counted_where_they_are_met() {
+        let text = "
+            var<workgroup> wg_x: array<u32, 64>;
+            var<workgroup> wg_y: u32;
+            fn twice() { workgroupBarrier(); storageBarrier(); }
+            fn calls() { twice(); twice(); }
+            @compute @workgroup_size(64)
+            fn all(@builtin(local_invocation_index) lane: u32) {
+                wg_x[lane] = lane;
+                calls();
+                for (var i = 0u; i < 4u; i++) { workgroupBarrier(); twice(); }
+                wg_y = workgroupUniformLoad(&wg_x[0]);
+            }
+            @compute @workgroup_size(64)
+            fn none(@builtin(local_invocation_index) lane: u32) { wg_x[lane] = lane; }";
+        let module =
+            expand_text("barriers.wgsl", text, &Spec::new(), Target::Naga).unwrap().validate().unwrap();
+        let of = |entry| {
+            let interface = module.interface(entry).unwrap();
+            (interface.barriers, interface.barriers_in_loops)
+        };
+        assert_eq!((of("all"), of("none")), ((4 + 3 + 2, 3), (0, 0)));
     }
 }

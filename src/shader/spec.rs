@@ -71,6 +71,16 @@ impl Spec {
         self
     }
 
+    /// The whole number that a `const` is rewritten to.
+    pub(crate) fn number(&self, name: &str) -> Option<u32> {
+        self.constants.get(name)?.strip_suffix('u')?.parse().ok()
+    }
+
+    /// Whether a flag is set.
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.flags.get(name).copied().unwrap_or(false)
+    }
+
     /// Rewrites `alias name = ...;`.
     #[must_use]
     pub fn alias(mut self, name: &'static str, ty: &'static str) -> Self {

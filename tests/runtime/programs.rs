@@ -3,6 +3,7 @@
 use super::{Caller, open, refused};
 use crate::support::{devices, gpu};
 use tilework::ErrorKind::{Aliasing, Buffer as Wrong, InvalidArgument, Shader, TooLarge};
+use tilework::analysis::Multiprocessor;
 use tilework::program::{
     Access, Binding, Cost, Determinism, Dispatch, Grid, Kernel, Op, Operand, Program, Resource, Source,
 };
@@ -249,9 +250,29 @@ fn a_report_says_what_runs_and_why() {
     let seconds = report.predicted_seconds().unwrap();
     assert!(seconds > 0.0 && seconds < 1.0, "{seconds}");
     assert_eq!(report.bound(), Some("memory"));
+    let (intensity, ridge) = (report.intensity().unwrap(), report.roofline().unwrap().ridge());
+    assert!((intensity - 0.25).abs() < 1e-5 && ridge > 0.0, "{intensity} and {ridge}");
+    assert_eq!(report.facts[0].to_string(), "joins 1048575 at the least");
+    // Two kernels, the second of which joins what the first left.
+    assert_eq!(report.kernels.len(), 2);
+    for kernel in &report.kernels {
+        assert!(
+            kernel.invocations() >= 64 && kernel.workgroup_bytes > 0 && kernel.barriers > 0,
+            "{kernel:?}"
+        );
+    }
     assert!((report.percent_of_roofline(seconds).unwrap() - 100.0).abs() < 1e-9);
+    let mut report = report;
+    let known = report.multiprocessor != Multiprocessor::default();
+    assert_eq!(known, !report.to_string().contains("occupancy unknown"));
+    report.multiprocessor = Multiprocessor::of_adapter("NVIDIA H100 PCIe").unwrap();
     let text = report.to_string();
     for part in [
+        "intensity   0.250 operations a byte (the roofline's ridge is at",
+        "workgroups  primitives/reduce_coarsened:",
+        "bytes of workgroup memory",
+        "on a multiprocessor, 100 % of its warps, by threads",
+        "analysis    joins 1048575 at the least",
         "reduce on",
         "variant     coarsened (",
         "operations",

@@ -1,0 +1,476 @@
+//! The command line of `explain`.
+
+use super::array::{self, DeviceArray, refuse};
+use super::commands::{Before, Call, Command, Job, Keys, Operand};
+use super::failure::{Failure, exit_code, open_file, open_gpu};
+use super::inputs::{self, Shape};
+use super::pictures;
+use super::roofline::{Dot, RooflinePicture};
+use super::table::{short, table};
+use std::ffi::OsString;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use tilework::gpu::{Clock, Executable};
+use tilework::io::matrix_market::{self, Matrix};
+use tilework::program::{DeviceProfile, OpInfo, Variant};
+use tilework::sparse::{Csr, Duplicates};
+use tilework::{DType, Error, ErrorKind, Gpu, KernelReport, Report};
+
+const USAGE: &str = "\
+usage: explain OP --shape SHAPE [--shape SHAPE ...] [--key value ...] [-o ROOFLINE.svg]
+       explain --list
+
+  --shape SHAPE        an input, as 512x512, or 1000:u32 of a type of its own; what follows from the first may be left out
+  --dtype TYPE         of the elements: f32, f16, i32, u32, u8 or i8 (f32)
+  --matrix FILE.mtx    the sparse matrix of an op that takes one; else --shape ROWSxCOLS or ROWSxCOLSxENTRIES a row is its first
+  --op-shape A,B,C,D   the key --shape of the op itself, where it has one
+  --variant NAME       only this variant; may be given again
+  -o FILE              where the roofline goes, as SVG or PNG
+  --reports            the report of each variant too
+  --no-measure         nothing runs: what is predicted only
+  --runs N             runs of each variant, of which the median counts (11; 3 on a processor)
+  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+
+The keys are those of the example op.
+";
+
+struct Request {
+    command: &'static Command,
+    info: &'static OpInfo,
+    shapes: Vec<Shape>,
+    dtype: DType,
+    matrix: Option<PathBuf>,
+    keys: Keys,
+    variants: Vec<&'static Variant>,
+    picture: Option<PathBuf>,
+    reports: bool,
+    measure: bool,
+    runs: Option<usize>,
+    adapter: Option<String>,
+}
+
+/// Runs the program and gives its exit code.
+pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let result = parse(args).and_then(|asked| match asked {
+        Asked::Text(text) => {
+            // A reader that has gone away is no failure.
+            let _ = write!(out, "{text}");
+            Ok(0)
+        }
+        Asked::For(request) => explain(&request, out),
+    });
+    exit_code("explain", result, err)
+}
+
+/// What the command line asks for.
+enum Asked {
+    Text(String),
+    For(Box<Request>),
+}
+
+fn parse(mut args: lexopt::Parser) -> Result<Asked, Failure> {
+    use lexopt::prelude::*;
+    let mut command: Option<&'static Command> = None;
+    let (mut shapes, mut keys, mut names) = (Vec::new(), Keys::default(), Vec::new());
+    let (mut dtype, mut matrix, mut picture, mut runs, mut adapter) = (None, None, None, None, None);
+    let (mut reports, mut measure) = (false, true);
+    let once = |slot: &mut Option<OsString>, key: &str, value: OsString| match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(refuse!("{key} is given twice")),
+    };
+    while let Some(arg) = args.next()? {
+        match arg {
+            Long("list") => return Ok(Asked::Text(list())),
+            Short('h') | Long("help") => return Ok(Asked::Text(USAGE.into())),
+            Long("shape") => shapes.push(Shape::parse(&args.value()?.string()?)?),
+            Long("dtype") => once(&mut dtype, "--dtype", args.value()?)?,
+            Long("matrix") => once(&mut matrix, "--matrix", args.value()?)?,
+            Long("variant") => names.push(args.value()?.string()?),
+            Short('o') => once(&mut picture, "-o", args.value()?)?,
+            Long("reports") => reports = true,
+            Long("no-measure") => measure = false,
+            Long("runs") => once(&mut runs, "--runs", args.value()?)?,
+            Long("adapter") => once(&mut adapter, "--adapter", args.value()?)?,
+            Long(name) => {
+                let Some(command) = command else {
+                    return Err(refuse!(
+                        "--{name} stands before the op's name; write the name first (see --help)"
+                    ));
+                };
+                let own = if name == "op-shape" { "shape" } else { name };
+                let Some(key) = command.key(own) else {
+                    let (op, keys) = (command.name, command.key_names());
+                    return Err(refuse!("{op} has no key --{name}; it has {keys} (see --help)"));
+                };
+                let value = if key.takes_value { Some(args.value()?) } else { None };
+                keys.add(key.name, value)?;
+            }
+            Value(name) if command.is_none() => command = Some(Command::find(&name.string()?)?),
+            Value(_) | Short(_) => return Err(arg.unexpected().into()),
+        }
+    }
+    let Some(command) = command else {
+        return Err(refuse!("no op named; usage: explain OP --shape SHAPE (see --help and --list)"));
+    };
+    let Some(info) = tilework::ops().find(|info| info.name == command.name) else {
+        return Err(refuse!("{}: not in the list of ops", command.name));
+    };
+    let text = |slot: Option<OsString>| slot.map(|s| s.to_string_lossy().into_owned());
+    let runs = match text(runs).map(|n| (n.parse(), n)) {
+        None => None,
+        Some((Ok(n @ 1..=2048), _)) => Some(n),
+        Some((_, n)) => return Err(refuse!("--runs {n}: must be a whole number of runs, from 1 to 2048")),
+    };
+    let all = (info.variants)();
+    let find = |name: &String| {
+        let names = || all.iter().map(|v| v.name).collect::<Vec<_>>().join(", ");
+        let found = all.iter().find(|v| v.name == name);
+        found.ok_or_else(|| refuse!("{}: no variant `{name}`; there are: {}", command.name, names()))
+    };
+    let variants = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    Ok(Asked::For(Box::new(Request {
+        command,
+        info,
+        shapes,
+        dtype: text(dtype).map_or(Ok(DType::F32), |name| inputs::dtype(&name))?,
+        matrix: matrix.map(PathBuf::from),
+        keys,
+        variants: if names.is_empty() { all.iter().collect() } else { variants },
+        picture: picture.map(PathBuf::from),
+        reports,
+        measure,
+        runs,
+        adapter: text(adapter),
+    })))
+}
+
+fn list() -> String {
+    let known = tilework::ops().filter(|info| Command::find(info.name).is_ok());
+    known
+        .map(|i| format!("{}: {}\n  inputs  {}\n  keys    {}\n", i.name, i.about, i.inputs, i.keys))
+        .collect()
+}
+
+/// What there is to work on.
+struct Material {
+    matrix: Csr,
+    inputs: Vec<array::Array>,
+}
+
+impl Request {
+    fn material(&self) -> Result<Material, Failure> {
+        let op = self.command.name;
+        if !self.command.takes_matrix() {
+            if self.matrix.is_some() {
+                return Err(refuse!("{op}: --matrix is given, and the op takes no sparse matrix"));
+            }
+            let inputs = inputs::arrays(op, *self.command.inputs.start(), &self.shapes, self.dtype)?;
+            self.check_count(inputs.len())?;
+            return Ok(Material { matrix: Csr::default(), inputs });
+        }
+        let (matrix, others) = match (&self.matrix, self.shapes.split_first()) {
+            (Some(path), _) => (read_matrix(path)?, &self.shapes[..]),
+            (None, Some((first, others))) => {
+                let (rows, cols, entries) = match first.extents[..] {
+                    [rows, cols] => (rows, cols, 16),
+                    [rows, cols, entries] => (rows, cols, entries),
+                    _ => {
+                        return Err(refuse!(
+                            "{op}: the first --shape is of the matrix: ROWSxCOLS, or ROWSxCOLSxENTRIES"
+                        ));
+                    }
+                };
+                (inputs::matrix(rows, cols, entries)?, others)
+            }
+            (None, None) => return Err(refuse!("{op}: give --matrix FILE.mtx, or --shape ROWSxCOLS")),
+        };
+        let mut others = others.to_vec();
+        // A vector, or 32 of them.
+        let wanted = match op {
+            "spmv" => vec![matrix.cols],
+            "spmm" => vec![matrix.cols, 32],
+            _ => Vec::new(),
+        };
+        if others.is_empty() && !wanted.is_empty() {
+            others.push(Shape { extents: wanted, dtype: None });
+        }
+        let inputs = inputs::arrays(op, others.len(), &others, self.dtype)?;
+        self.check_count(1 + inputs.len())?;
+        Ok(Material { matrix, inputs })
+    }
+
+    fn check_count(&self, given: usize) -> Result<(), Failure> {
+        let (op, most) = (self.command.name, *self.command.inputs.end());
+        if given <= most {
+            return Ok(());
+        }
+        Err(refuse!("{op}: {given} inputs given, it takes {most} at the most (see --list)"))
+    }
+
+    /// The job of a variant.
+    fn job(&self, material: &Material, variant: &str) -> Result<Job, Failure> {
+        let (matrix, inputs) = (material.matrix.clone(), material.inputs.clone());
+        (self.command.job)(Call { matrix, inputs, keys: &self.keys, variant })
+    }
+}
+
+/// A sparse matrix; entries at one position are added up.
+fn read_matrix(path: &Path) -> Result<Csr, Failure> {
+    let (file, _) = open_file(path)?;
+    let matrix = matrix_market::read(BufReader::with_capacity(1 << 20, file));
+    match matrix.map_err(|e| Failure::from(e).at(path))? {
+        Matrix::Sparse(triplets) => Ok(Csr::from_triplets(&triplets, Duplicates::Sum)?),
+        Matrix::Dense(_) => Err(Failure::bad_input("an array file; a coordinate file is wanted").at(path)),
+    }
+}
+
+/// A variant on this device.
+struct Explained {
+    name: &'static str,
+    report: Report,
+    /// Bytes that its workgroups ask of memory, where that is known.
+    asked: Option<f64>,
+    /// The kernel that most invocations run.
+    kernel: Option<KernelReport>,
+    seconds: Option<f64>,
+}
+
+fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
+    let Request { command, info, .. } = request;
+    let material = request.material()?;
+    // What no device can run is refused before one is opened.
+    let auto = request.job(&material, "auto")?;
+    if let Err(e) = (auto.lower)(&DeviceProfile::h100())
+        && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument)
+    {
+        return Err(e.into());
+    }
+    let gpu = open_gpu(request.adapter.clone())?;
+    let ceilings = gpu.ceilings()?;
+    let mut text = format!("{}: {}\n", command.name, info.about);
+    if command.takes_matrix() {
+        let a = &material.matrix;
+        text += &format!("  matrix   {} x {}, {} entries\n", a.rows, a.cols, a.values.len());
+    }
+    let inputs = material.inputs.iter().map(array::Array::describe).collect::<Vec<_>>();
+    if !inputs.is_empty() {
+        text += &format!("  inputs   {}\n", inputs.join(", "));
+    }
+    text += &format!(
+        "  adapter  {} ({}): {} GB/s, {} GFLOP/s, which meet at {} operations a byte\n",
+        gpu.profile().name,
+        gpu.profile().driver,
+        short(ceilings.copy_bytes_per_second * 1e-9),
+        short(ceilings.fma_flop_per_second * 1e-9),
+        short(ceilings.fma_flop_per_second / ceilings.copy_bytes_per_second),
+    );
+    let chosen = match &auto.before {
+        None => {
+            let program = (auto.lower)(gpu.profile())?;
+            text += &format!("  auto     {} ({})\n", program.variant, program.why);
+            Some(program.variant)
+        }
+        Some(Before::Suit(..)) => {
+            let (format, why) = material.matrix.analyse().format();
+            text += &format!("  auto     the format {format} ({why})\n");
+            None
+        }
+        Some(Before::Convert(..)) => None,
+    };
+    say(out, &text)?;
+
+    let (mut done, mut without, mut clock) = (Vec::new(), Vec::new(), None);
+    for variant in &request.variants {
+        if let Some(missing) = variant.requires.missing(gpu.profile()) {
+            without.push(format!("{}: needs {missing}", variant.name));
+            continue;
+        }
+        match explained(request, &material, &gpu, variant.name)? {
+            Ok((explained, measured_by)) => {
+                clock = measured_by.or(clock);
+                if request.reports {
+                    say(out, &format!("\n{}\n", explained.report))?;
+                }
+                done.push(explained);
+            }
+            Err(refused) => without.push(format!("{}: {refused}", variant.name)),
+        }
+    }
+    say(out, &format!("\n{}", numbers(&done, chosen)))?;
+    if done.iter().any(|d| d.asked.is_some()) {
+        say(out, "asked: what workgroups load, of memory and its caches; MB and flop/byte: at the least\n")?;
+    }
+    if let Some(clock) = clock {
+        say(
+            out,
+            &format!("measured: the median, by the clock of the {clock}\n").replace("wall clock", "host"),
+        )?;
+    }
+    let facts = done.iter().filter(|d| !d.report.facts.is_empty());
+    let facts = facts.map(|d| {
+        let facts: Vec<_> = d.report.facts.iter().map(ToString::to_string).collect();
+        format!("  {}: {}\n", d.name, facts.join("; "))
+    });
+    say(out, &block("analysis", facts))?;
+    say(out, &block("not here", without.iter().map(|line| format!("  {line}\n"))))?;
+    if let Some(path) = &request.picture {
+        match picture(command.name, &inputs, &gpu, &done) {
+            Some(picture) => {
+                pictures::save(path, &picture).map_err(Failure::bad_input)?;
+                say(out, &format!("\n{}\n", path.display()))?;
+            }
+            None => say(
+                out,
+                "\nno picture: what computes nothing, or does not run, has no place on a roofline\n",
+            )?,
+        }
+    }
+    Ok(0)
+}
+
+fn say(out: &mut dyn Write, text: &str) -> Result<(), Failure> {
+    write!(out, "{text}").map_err(|e| Failure::output(&e))
+}
+
+/// Lines under a title, if there are any.
+fn block(title: &str, lines: impl Iterator<Item = String>) -> String {
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("\n{title}\n{lines}") }
+}
+
+/// What the variant is, and what it takes; or why it does not run here.
+fn explained(
+    request: &Request,
+    material: &Material,
+    gpu: &Gpu,
+    variant: &'static str,
+) -> Result<Result<(Explained, Option<Clock>), Error>, Failure> {
+    let job = request.job(material, variant)?;
+    let executable = match (job.plan)(gpu) {
+        Ok(executable) => executable,
+        Err(e) if matches!(e.kind(), ErrorKind::DeviceLost | ErrorKind::OutOfMemory) => return Err(e.into()),
+        Err(e) => return Ok(Err(e)),
+    };
+    let program = executable.program();
+    // The kernel of the most invocations.
+    let report = Report::of(&executable);
+    let of_kernel = |i: usize| {
+        let dispatches = program.dispatches.iter().filter(move |d| d.kernel == i);
+        let workgroups = dispatches.map(|d| match d.grid {
+            tilework::program::Grid::Direct(grid) => grid.into_iter().map(u64::from).product(),
+            tilework::program::Grid::Indirect { .. } => 1,
+        });
+        workgroups.sum::<u64>() * u64::from(report.kernels[i].invocations())
+    };
+    let main = (0..report.kernels.len()).max_by_key(|i| of_kernel(*i));
+    let kernel = main.map(|i| report.kernels[i].clone());
+    let measurable = !matches!(job.before, Some(Before::Convert(..)));
+    let measured = match request.measure && measurable {
+        true => Some(measure(gpu, &executable, &job, request.runs)?),
+        false => None,
+    };
+    let (seconds, clock) = measured.unzip();
+    let asked = program.traffic;
+    Ok(Ok((Explained { name: variant, report, asked, kernel, seconds }, clock)))
+}
+
+/// The median of some runs.
+fn measure(
+    gpu: &Gpu,
+    executable: &Executable,
+    job: &Job,
+    runs: Option<usize>,
+) -> Result<(f64, Clock), Failure> {
+    let mut buffers: Vec<Box<dyn DeviceArray>> = Vec::new();
+    for (operand, wanted) in job.operands.iter().zip(&executable.program().operands) {
+        buffers.push(match operand {
+            Operand::Given(array) | Operand::Updated(array) => array::upload(gpu, &array.data)?,
+            Operand::Result(_) | Operand::Counted | Operand::Count => {
+                array::alloc(gpu, wanted.dtype, wanted.len)?
+            }
+        });
+    }
+    let raw: Vec<_> = buffers.iter().map(|b| b.raw()).collect();
+    let runs = runs.unwrap_or(if gpu.profile().is_cpu() { 3 } else { 11 });
+    let measured = gpu.measure(runs, |rec| executable.record(rec, &raw))?;
+    Ok((measured.median(), measured.clock))
+}
+
+/// The numbers of all variants, a line each; the one that `auto` takes has a star.
+fn numbers(done: &[Explained], chosen: Option<&str>) -> String {
+    const HEAD: [&str; 14] = [
+        "variant",
+        "dispatches",
+        "GFLOP",
+        "MB",
+        "flop/byte",
+        "asked MB",
+        "scratch MB",
+        "workgroup",
+        "shared B",
+        "barriers",
+        "occupancy",
+        "predicted us",
+        "measured us",
+        "roofline",
+    ];
+    let text = |x: Option<String>| x.unwrap_or_else(|| "-".into());
+    let mut rows = vec![HEAD.map(String::from).to_vec()];
+    for Explained { name, report, asked, kernel, seconds } in done {
+        let workgroup = kernel.as_ref().map(|k| k.workgroup_size.map(|n| n.to_string()).join("x"));
+        // Those in loops are met often.
+        let barriers = kernel.as_ref().map(|k| match k.barriers_in_loops {
+            0 => k.barriers.to_string(),
+            n if n == k.barriers => format!("{n} looped"),
+            n => format!("{}, {n} looped", k.barriers),
+        });
+        let occupancy = kernel.as_ref().and_then(|k| k.occupancy(&report.multiprocessor).fraction());
+        let percent =
+            seconds.and_then(|s| report.percent_of_roofline(s)).filter(|p| *p > 0.0 && p.is_finite());
+        rows.push(vec![
+            format!("{name}{}", if chosen == Some(name) { " *" } else { "" }),
+            report.dispatches.len().to_string(),
+            short(report.cost.flop * 1e-9),
+            short(report.cost.bytes * 1e-6),
+            text(report.intensity().map(short)),
+            text(asked.map(|b| short(b * 1e-6))),
+            short(report.scratch as f64 * 1e-6),
+            text(workgroup),
+            text(kernel.as_ref().map(|k| k.workgroup_bytes.to_string())),
+            text(barriers),
+            text(occupancy.map(|f| format!("{:.0} %", 100.0 * f))),
+            text(report.predicted_seconds().map(|s| short(s * 1e6))),
+            text(seconds.map(|s| short(s * 1e6))),
+            text(percent.map(|p| format!("{p:.1} %"))),
+        ]);
+    }
+    table(&rows)
+}
+
+/// All variants that compute on the roofline.
+fn picture(op: &str, inputs: &[String], gpu: &Gpu, done: &[Explained]) -> Option<RooflinePicture> {
+    let roof = done.first()?.report.roofline()?;
+    let by_asked = done.iter().all(|d| d.asked.is_some());
+    let dots = done.iter().filter_map(|d| {
+        let bytes = if by_asked { d.asked? } else { d.report.cost.bytes };
+        let (seconds, note) = match d.seconds {
+            Some(s) => (s, format!("{} ms", short(s * 1e3))),
+            None => (d.report.predicted_seconds()?, "predicted".to_owned()),
+        };
+        let (intensity, flops) = (d.report.cost.flop / bytes, d.report.cost.flop / seconds);
+        let drawn = intensity > 0.0 && flops > 0.0 && intensity.is_finite() && flops.is_finite();
+        drawn.then(|| Dot { text: format!("{} ({note})", d.name), intensity, flops })
+    });
+    let dots: Vec<_> = dots.collect();
+    let of = if inputs.is_empty() { String::new() } else { format!(" of {}", inputs.join(", ")) };
+    (!dots.is_empty()).then(|| RooflinePicture {
+        title: format!("{op}{of} on {}", gpu.profile().name),
+        intensity: if by_asked {
+            "operations a byte that workgroups ask for"
+        } else {
+            "operations a byte that must be moved"
+        },
+        roof,
+        dots,
+    })
+}

@@ -1,0 +1,27 @@
+//! Tables of texts.
+
+/// Columns as wide as they need to be; the first to the left, the others to the right.
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let wide = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|t| t.chars().count()).max().unwrap_or(0);
+    let widths: Vec<_> = (0..columns).map(wide).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(i, (t, &w))| if i == 0 { format!("{t:<w$}") } else { format!("{t:>w$}") });
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Four digits that count.
+pub(crate) fn short(x: f64) -> String {
+    let decimals = match x.abs() {
+        x if x >= 1000.0 => 0,
+        x if x >= 100.0 => 1,
+        x if x >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{x:.decimals$}")
+}
