@@ -67,6 +67,7 @@ mod examples {
     mod compare;
     mod decode;
     mod encoder;
+    mod explain;
     mod image;
     mod pagerank;
     mod quadtree;

@@ -10,9 +10,9 @@ use super::table::{short, table};
 use std::ffi::OsString;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
-use tilework::gpu::{Clock, Executable};
+use tilework::gpu::{Clock, Executable, OpProfile, Profile};
 use tilework::io::matrix_market::{self, Matrix};
-use tilework::program::{DeviceProfile, OpInfo, Variant};
+use tilework::program::{DeviceProfile, Grid, OpInfo, Program, Variant};
 use tilework::sparse::{Csr, Duplicates};
 use tilework::{DType, Error, ErrorKind, Gpu, KernelReport, Report};
 
@@ -230,7 +230,7 @@ struct Explained {
     report: Report,
     /// Bytes that its workgroups ask of memory, where that is known.
     asked: Option<f64>,
-    /// The kernel that most invocations run.
+    /// The kernel that takes longest.
     kernel: Option<KernelReport>,
     seconds: Option<f64>,
 }
@@ -248,14 +248,13 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let gpu = open_gpu(request.adapter.clone())?;
     let ceilings = gpu.ceilings()?;
     let mut text = format!("{}: {}\n", command.name, info.about);
+    let mut inputs = Vec::new();
     if command.takes_matrix() {
         let a = &material.matrix;
-        text += &format!("  matrix   {} x {}, {} entries\n", a.rows, a.cols, a.values.len());
+        inputs.push(format!("a {} x {} matrix of {} entries", a.rows, a.cols, a.values.len()));
     }
-    let inputs = material.inputs.iter().map(array::Array::describe).collect::<Vec<_>>();
-    if !inputs.is_empty() {
-        text += &format!("  inputs   {}\n", inputs.join(", "));
-    }
+    inputs.extend(material.inputs.iter().map(array::Array::describe));
+    text += &format!("  inputs   {}\n", inputs.join(", "));
     text += &format!(
         "  adapter  {} ({}): {} GB/s, {} GFLOP/s, which meet at {} operations a byte\n",
         gpu.profile().name,
@@ -272,7 +271,7 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
         }
         Some(Before::Suit(..)) => {
             let (format, why) = material.matrix.analyse().format();
-            text += &format!("  auto     the format {format} ({why})\n");
+            text += &format!("  auto     one of the format {format} ({why})\n");
             None
         }
         Some(Before::Convert(..)) => None,
@@ -297,21 +296,14 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
         }
     }
     say(out, &format!("\n{}", numbers(&done, chosen)))?;
-    if done.iter().any(|d| d.asked.is_some()) {
-        say(out, "asked: what workgroups load, of memory and its caches; MB and flop/byte: at the least\n")?;
-    }
+    say(out, "MB and flop/byte: what must be moved\n")?;
     if let Some(clock) = clock {
         say(
             out,
             &format!("measured: the median, by the clock of the {clock}\n").replace("wall clock", "host"),
         )?;
     }
-    let facts = done.iter().filter(|d| !d.report.facts.is_empty());
-    let facts = facts.map(|d| {
-        let facts: Vec<_> = d.report.facts.iter().map(ToString::to_string).collect();
-        format!("  {}: {}\n", d.name, facts.join("; "))
-    });
-    say(out, &block("analysis", facts))?;
+    say(out, &analysis(&done))?;
     say(out, &block("not here", without.iter().map(|line| format!("  {line}\n"))))?;
     if let Some(path) = &request.picture {
         match picture(command.name, &inputs, &gpu, &done) {
@@ -351,36 +343,44 @@ fn explained(
         Err(e) if matches!(e.kind(), ErrorKind::DeviceLost | ErrorKind::OutOfMemory) => return Err(e.into()),
         Err(e) => return Ok(Err(e)),
     };
-    let program = executable.program();
-    // The kernel of the most invocations.
     let report = Report::of(&executable);
-    let of_kernel = |i: usize| {
-        let dispatches = program.dispatches.iter().filter(move |d| d.kernel == i);
-        let workgroups = dispatches.map(|d| match d.grid {
-            tilework::program::Grid::Direct(grid) => grid.into_iter().map(u64::from).product(),
-            tilework::program::Grid::Indirect { .. } => 1,
-        });
-        workgroups.sum::<u64>() * u64::from(report.kernels[i].invocations())
-    };
-    let main = (0..report.kernels.len()).max_by_key(|i| of_kernel(*i));
-    let kernel = main.map(|i| report.kernels[i].clone());
-    let measurable = !matches!(job.before, Some(Before::Convert(..)));
-    let measured = match request.measure && measurable {
-        true => Some(measure(gpu, &executable, &job, request.runs)?),
-        false => None,
-    };
-    let (seconds, clock) = measured.unzip();
-    let asked = program.traffic;
+    let measurable = request.measure && !matches!(job.before, Some(Before::Convert(..)));
+    let measured = if measurable { Some(measure(gpu, &executable, &job, request.runs)?) } else { None };
+    let profile = measured.as_ref().and_then(|m| m.profile.ops.first());
+    let main = main_kernel(executable.program(), &report, profile);
+    let (kernel, asked) = (main.map(|i| report.kernels[i].clone()), executable.program().traffic);
+    let (seconds, clock) = measured.map(|m| (m.seconds, m.profile.clock)).unzip();
     Ok(Ok((Explained { name: variant, report, asked, kernel, seconds }, clock)))
 }
 
-/// The median of some runs.
-fn measure(
-    gpu: &Gpu,
-    executable: &Executable,
-    job: &Job,
-    runs: Option<usize>,
-) -> Result<(f64, Clock), Failure> {
+/// The kernel that took longest, or where that is not known, whose dispatches have the most invocations.
+fn main_kernel(program: &Program, report: &Report, profile: Option<&OpProfile>) -> Option<usize> {
+    let weight = |kernel: usize| -> f64 {
+        let dispatches = program.dispatches.iter().enumerate().filter(|(_, d)| d.kernel == kernel);
+        let weights = dispatches.map(|(i, d)| {
+            let timed = profile.and_then(|op| op.dispatches.get(i)?.seconds);
+            timed.unwrap_or_else(|| match d.grid {
+                Grid::Direct(grid) => {
+                    grid.into_iter().map(f64::from).product::<f64>()
+                        * f64::from(report.kernels[kernel].invocations())
+                }
+                Grid::Indirect { .. } => 1.0,
+            })
+        });
+        weights.sum()
+    };
+    (0..report.kernels.len()).max_by(|a, b| weight(*a).total_cmp(&weight(*b)))
+}
+
+/// What a variant took.
+struct Measured {
+    /// The median.
+    seconds: f64,
+    /// Of one more run.
+    profile: Profile,
+}
+
+fn measure(gpu: &Gpu, executable: &Executable, job: &Job, runs: Option<usize>) -> Result<Measured, Failure> {
     let mut buffers: Vec<Box<dyn DeviceArray>> = Vec::new();
     for (operand, wanted) in job.operands.iter().zip(&executable.program().operands) {
         buffers.push(match operand {
@@ -392,8 +392,9 @@ fn measure(
     }
     let raw: Vec<_> = buffers.iter().map(|b| b.raw()).collect();
     let runs = runs.unwrap_or(if gpu.profile().is_cpu() { 3 } else { 11 });
-    let measured = gpu.measure(runs, |rec| executable.record(rec, &raw))?;
-    Ok((measured.median(), measured.clock))
+    let seconds = gpu.measure(runs, |rec| executable.record(rec, &raw))?.median();
+    let profile = gpu.profile_work(|rec| executable.record(rec, &raw))?;
+    Ok(Measured { seconds, profile })
 }
 
 /// The numbers of all variants, a line each; the one that `auto` takes has a star.
@@ -447,6 +448,33 @@ fn numbers(done: &[Explained], chosen: Option<&str>) -> String {
     table(&rows)
 }
 
+/// What the formulas say: a column for each, and what it is of below.
+fn analysis(done: &[Explained]) -> String {
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for fact in done.iter().flat_map(|d| &d.report.facts) {
+        if !names.contains(&(fact.name, &fact.of)) {
+            names.push((fact.name, &fact.of));
+        }
+    }
+    if names.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![
+        std::iter::once("analysis").chain(names.iter().map(|(name, _)| *name)).map(String::from).collect(),
+    ];
+    for Explained { name, report, .. } in done.iter().filter(|d| !d.report.facts.is_empty()) {
+        let cell = |&(name, of): &(&str, &str)| {
+            let known = report.facts.iter().find(|f| f.name == name && f.of == of);
+            known.map_or("-".into(), |f| {
+                if f.value.fract() == 0.0 { f.value.to_string() } else { short(f.value) }
+            })
+        };
+        rows.push(std::iter::once((*name).to_owned()).chain(names.iter().map(cell)).collect());
+    }
+    let legend: String = names.iter().map(|(name, of)| format!("{name}: {of}\n")).collect();
+    format!("\n{}{legend}", table(&rows))
+}
+
 /// All variants that compute on the roofline.
 fn picture(op: &str, inputs: &[String], gpu: &Gpu, done: &[Explained]) -> Option<RooflinePicture> {
     let roof = done.first()?.report.roofline()?;
@@ -462,9 +490,10 @@ fn picture(op: &str, inputs: &[String], gpu: &Gpu, done: &[Explained]) -> Option
         drawn.then(|| Dot { text: format!("{} ({note})", d.name), intensity, flops })
     });
     let dots: Vec<_> = dots.collect();
-    let of = if inputs.is_empty() { String::new() } else { format!(" of {}", inputs.join(", ")) };
+    let alike = inputs.windows(2).all(|w| w[0] == w[1]) && inputs.len() > 1;
+    let of = if alike { format!("{} x {}", inputs.len(), inputs[0]) } else { inputs.join(", ") };
     (!dots.is_empty()).then(|| RooflinePicture {
-        title: format!("{op}{of} on {}", gpu.profile().name),
+        title: format!("{op} of {of} on {}", gpu.profile().name),
         intensity: if by_asked {
             "operations a byte that workgroups ask for"
         } else {

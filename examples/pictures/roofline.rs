@@ -14,7 +14,7 @@ pub(crate) struct Dot {
     pub(crate) flops: f64,
 }
 
-/// Both axes logarithmic; what is measured lies below the roof.
+/// Both axes logarithmic; what is measured lies below the roof. Texts stand in a column beside it, in the order of their dots.
 pub(crate) struct RooflinePicture {
     pub(crate) title: String,
     /// What operations a byte are counted of.
@@ -25,7 +25,7 @@ pub(crate) struct RooflinePicture {
 
 impl Picture for RooflinePicture {
     fn size(&self) -> (u32, u32) {
-        (960, 600)
+        (1040, 600)
     }
 
     fn draw<D: DrawingBackend>(&self, area: &DrawingArea<D, Shift>) -> Result<(), String> {
@@ -37,10 +37,14 @@ impl Picture for RooflinePicture {
         let flops = || self.dots.iter().map(|s| s.flops * 1e-9);
         let floor = flops().fold(roofline.attainable(least), f64::min) / 4.0;
         let top = flops().fold(roofline.peak, f64::max) * 3.0;
+        let letters = |text: &str| text.chars().count() as i32;
+        let widest = self.dots.iter().map(|d| letters(&d.text) * LETTER.0).max().unwrap_or(0);
+        // Long titles in small letters.
+        let title = (TITLE * 80 / letters(&self.title).max(1)).min(TITLE);
         let mut chart = ChartBuilder::on(area)
-            .caption(&self.title, ("sans-serif", 20))
+            .caption(&self.title, ("sans-serif", title))
             .margin(16)
-            .margin_right(120)
+            .margin_right(GAP + widest)
             .x_label_area_size(44)
             .y_label_area_size(72)
             .build_cartesian_2d((least..most).log_scale(), (floor..top).log_scale())
@@ -73,48 +77,45 @@ impl Picture for RooflinePicture {
         }
         let at: Vec<_> =
             self.dots.iter().map(|d| chart.backend_coord(&(d.intensity, d.flops * 1e-9))).collect();
-        let texts: Vec<_> = self.dots.iter().map(|d| d.text.as_str()).collect();
-        let steps = (0..=64).map(|i| least * (most / least).powf(f64::from(i) / 64.0));
-        let roof: Vec<_> = steps.map(|x| chart.backend_coord(&(x, roofline.attainable(x)))).collect();
-        let right = self.size().0 as i32;
-        for (i, (&(x, y), place)) in at.iter().zip(places(&at, &texts, &roof, right)).enumerate() {
-            let dot = Circle::new((x, y), DOT, colour(i).filled());
-            area.draw(&dot).and_then(|()| area.draw_text(texts[i], &text, place)).map_err(|e| said(&e))?;
+        let heights: Vec<_> = at.iter().map(|(_, y)| *y).collect();
+        let left = self.size().0 as i32 - MARGIN - widest;
+        let beside = text.pos(Pos::new(HPos::Left, VPos::Center));
+        for (i, (&(x, y), height)) in at.iter().zip(spread(&heights, self.size().1 as i32)).enumerate() {
+            let line = PathElement::new([(x, y), (left - 2 * DOT, height)], colour(i).mix(0.4));
+            let dot = |place| Circle::new(place, DOT, colour(i).filled());
+            area.draw(&line)
+                .and_then(|()| area.draw(&dot((x, y))))
+                .and_then(|()| area.draw(&dot((left - 2 * DOT, height))))
+                .and_then(|()| area.draw_text(&self.dots[i].text, &beside, (left, height)))
+                .map_err(|e| said(&e))?;
         }
         Ok(())
     }
 }
 
+const TITLE: i32 = 20;
 const TEXT: i32 = 14;
 const DOT: i32 = 5;
 /// Pixels of a letter, across and down.
-const LETTER: (i32, i32) = (8, 16);
+const LETTER: (i32, i32) = (8, 18);
+/// Pixels around the picture, and between the roofline and the texts.
+const MARGIN: i32 = 16;
+const GAP: i32 = 56;
 
-/// Where the texts of dots begin so that they cover neither dots nor one another nor the roof, as points close to one
-/// another: beside, below or above their dot, or further away.
-fn places(dots: &[(i32, i32)], texts: &[&str], roof: &[(i32, i32)], right: i32) -> Vec<(i32, i32)> {
-    let around = |(x, y): &(i32, i32)| [x - DOT, y - DOT, x + DOT, y + DOT];
-    let mut taken: Vec<[i32; 4]> = dots.iter().chain(roof).map(around).collect();
-    let mut found = Vec::new();
-    for (&(x, y), text) in dots.iter().zip(texts) {
-        let (wide, high) = (text.chars().count() as i32 * LETTER.0, LETTER.1);
-        let beside = DOT + 4;
-        let near = [
-            (x + beside, y - high / 2),
-            (x - beside - wide, y - high / 2),
-            (x - wide / 2, y + beside),
-            (x - wide / 2, y - beside - high),
-        ];
-        let further = (1..8).flat_map(|i| [(x + beside, y + i * high), (x + beside, y - i * high)]);
-        let cover = |&(left, top): &(i32, i32)| [left, top, left + wide, top + high];
-        let free = |place: &(i32, i32)| {
-            let [left, top, end, bottom] = cover(place);
-            let apart = |[l, t, e, b]: &[i32; 4]| *e < left || end < *l || *b < top || bottom < *t;
-            left > 0 && end < right && taken.iter().all(apart)
-        };
-        let place = near.into_iter().chain(further).find(free).unwrap_or(near[0]);
-        taken.push(cover(&place));
-        found.push(place);
+/// Heights of texts for dots of these heights: in their order, close to them, and none over another or beyond the picture.
+fn spread(dots: &[i32], bottom: i32) -> Vec<i32> {
+    let mut order: Vec<_> = (0..dots.len()).collect();
+    order.sort_by_key(|i| dots[*i]);
+    let mut found = dots.to_vec();
+    let mut least = LETTER.1;
+    for &i in &order {
+        found[i] = found[i].max(least);
+        least = found[i] + LETTER.1;
+    }
+    let mut most = bottom - LETTER.1;
+    for &i in order.iter().rev() {
+        found[i] = found[i].min(most);
+        most = found[i] - LETTER.1;
     }
     found
 }
@@ -124,18 +125,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_cover_neither_dots_nor_one_another() {
-        let dots = [(100, 100), (104, 102), (110, 98), (100, 104), (590, 100)];
-        let texts = ["gemm-f32", "gemm-f16", "conv-f32", "attention-f32", "attention-f16"];
-        let found = places(&dots, &texts, &[], 600);
-        for (i, (left, top)) in found.iter().enumerate() {
-            let end = left + texts[i].len() as i32 * LETTER.0;
-            assert!(end < 600);
-            for (j, (l, t)) in found.iter().enumerate().filter(|(j, _)| *j != i) {
-                let apart =
-                    (top - t).abs() >= LETTER.1 || *l > end || *left > l + texts[j].len() as i32 * LETTER.0;
-                assert!(apart, "{i} and {j}: {found:?}");
+    fn texts_are_apart_in_the_order_of_their_dots_and_inside() {
+        for dots in [vec![300, 100, 101, 101, 590, 589, 2], vec![580; 9], vec![], vec![50]] {
+            let found = spread(&dots, 600);
+            for (i, a) in found.iter().enumerate() {
+                assert!((LETTER.1..=600 - LETTER.1).contains(a), "{found:?}");
+                for (j, b) in found.iter().enumerate().skip(i + 1) {
+                    assert!((a - b).abs() >= LETTER.1, "{i} and {j}: {found:?}");
+                    assert!(dots[i] == dots[j] || (a < b) == (dots[i] < dots[j]), "{i} and {j}: {found:?}");
+                }
             }
         }
+        assert_eq!(spread(&[100, 300], 600), [100, 300]);
     }
 }

@@ -24,7 +24,7 @@ impl fmt::Display for Fact {
         let Self { name, value, of } = self;
         let whole = value.fract() == 0.0;
         let decimals = if whole { 0 } else { 2 };
-        write!(f, "{name} {value:.decimals$} {of}")
+        write!(f, "{name} {value:.decimals$} ({of})")
     }
 }
 
@@ -185,14 +185,16 @@ impl Subject<'_> {
     fn scan(&self) -> Option<Vec<Fact>> {
         let (_, interface) = self.kernel("scan_tiles")?;
         let n = u64::from(interface.workgroup_size[0]);
-        let (joins, steps) = match self.program.variant {
+        let (joins, steps): (u64, u64) = match self.program.variant {
             "kogge-stone" | "kogge-stone-double" => (kogge_stone_operations(n), n.checked_ilog2()?.into()),
             "brent-kung" => (brent_kung_operations(n), brent_kung_steps(n)),
             _ => return None,
         };
-        let of =
-            format!("for {n} words in {steps} steps; one after the other it is {}", reduction_operations(n));
-        Some(vec![fact("joins", joins as f64, of)])
+        let of = format!("for a tile of {n} words; one after the other it is {}", reduction_operations(n));
+        Some(vec![
+            fact("joins", joins as f64, of),
+            fact("steps", steps as f64, "of the tree, one after the other"),
+        ])
     }
 
     fn histogram(&self) -> Option<Vec<Fact>> {

@@ -252,7 +252,7 @@ fn a_report_says_what_runs_and_why() {
     assert_eq!(report.bound(), Some("memory"));
     let (intensity, ridge) = (report.intensity().unwrap(), report.roofline().unwrap().ridge());
     assert!((intensity - 0.25).abs() < 1e-5 && ridge > 0.0, "{intensity} and {ridge}");
-    assert_eq!(report.facts[0].to_string(), "joins 1048575 at the least");
+    assert_eq!(report.facts[0].to_string(), "joins 1048575 (at the least)");
     // Two kernels, the second of which joins what the first left.
     assert_eq!(report.kernels.len(), 2);
     for kernel in &report.kernels {
@@ -272,7 +272,7 @@ fn a_report_says_what_runs_and_why() {
         "workgroups  primitives/reduce_coarsened:",
         "bytes of workgroup memory",
         "on a multiprocessor, 100 % of its warps, by threads",
-        "analysis    joins 1048575 at the least",
+        "analysis    joins 1048575 (at the least)",
         "reduce on",
         "variant     coarsened (",
         "operations",

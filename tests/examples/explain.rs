@@ -1,0 +1,189 @@
+//! The `explain` example: what it says of ops, its picture, and what it refuses.
+
+use super::pictures;
+use super::rows::Folder;
+use crate::support::gpu;
+use std::fs;
+use tilework::program::Requires;
+
+#[allow(dead_code, reason = "the op example reads results too")]
+#[path = "../../examples/op/array.rs"]
+mod array;
+#[path = "../../examples/explain/cli.rs"]
+mod cli;
+#[allow(dead_code, reason = "the op example brings matrices into formats too")]
+#[path = "../../examples/op/commands.rs"]
+mod commands;
+#[path = "../../examples/explain/inputs.rs"]
+mod inputs;
+#[allow(dead_code, reason = "the op example writes files too")]
+#[path = "../../examples/op/npy.rs"]
+mod npy;
+#[path = "../../examples/pictures/roofline.rs"]
+mod roofline;
+#[path = "../../examples/explain/table.rs"]
+mod table;
+
+use super::streaming as failure;
+
+/// Runs the program: exit code, output, errors.
+fn run(args: &[&str]) -> (u8, String, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let adapter = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
+    let line = [&["explain", "--adapter", &adapter], args].concat();
+    let code = cli::run(lexopt::Parser::from_iter(line), &mut out, &mut err);
+    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+}
+
+/// The line of the first table that begins with this word, as words.
+fn line<'a>(out: &'a str, word: &str) -> Vec<&'a str> {
+    let found =
+        out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).find(|w| w.first() == Some(&word));
+    found.unwrap_or_else(|| panic!("no line of {word}: {out}"))
+}
+
+#[test]
+fn explain_holds_variants_against_the_roofline() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = Folder::new("explain");
+    let path = folder.0.join("gemm.svg");
+    let variants = ["naive", "tiled", "register"].map(|v| ["--variant", v]).concat();
+    let args = ["gemm", "--shape", "64x48", "--alpha", "0.5", "--reports", "-o", path.to_str().unwrap()];
+    let (code, out, err) = run(&[&args[..], &variants].concat());
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.starts_with("gemm: ") && out.contains("inputs   (64, 48) of f32, (48, 64) of f32"), "{out}");
+    // 2 x 64 x 64 x 48 operations on the bytes of three matrices.
+    let naive = line(&out, "naive");
+    assert_eq!(naive[1..5], ["1", "0.000", "0.041", "9.600"], "{out}");
+    assert!(out.contains("measured: the median") && out.contains("not here") == false, "{out}");
+    assert!(out.contains("\ngemm on ") && out.contains("  workgroups  "), "the reports too: {out}");
+    let analysis = &out[out.find("\nanalysis").unwrap()..];
+    assert_eq!(line(analysis, "naive")[2], "1", "the definition loads each element for each use: {out}");
+    assert!(line(analysis, "tiled")[2].parse::<f64>().unwrap() > 1.0, "{out}");
+    let svg = fs::read_to_string(&path).unwrap();
+    for part in
+        ["<svg", "GFLOP/s", "operations a byte that workgroups ask for", "GB/s", "naive (", "register ("]
+    {
+        assert!(svg.contains(part), "{part}: {svg}");
+    }
+}
+
+#[test]
+fn explain_predicts_what_it_does_not_run() {
+    if gpu().is_none() {
+        return;
+    }
+    let (code, out, err) = run(&["reduce", "--shape", "100000:u32", "--op", "max", "--no-measure"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let row = line(&out, "interleaved");
+    assert_eq!(row.last(), Some(&"-"), "{out}");
+    assert!(!out.contains("measured:") && out.contains("coarsened *"), "{out}");
+    assert!(out.contains("joins: at the least") && out.contains("divergent: of "), "{out}");
+}
+
+#[test]
+fn explain_takes_every_op_that_the_op_example_has() {
+    if gpu().is_none() {
+        return;
+    }
+    // Shapes and keys of ops that one matrix is not enough for.
+    let special = |op: &str| -> Vec<&str> {
+        match op {
+            "axpy" | "sort" | "select" | "partition" | "unique" | "run-length" | "reduce-by-key"
+            | "segmented-reduce" | "segmented-scan" | "conv1d" | "sgd" | "adam" => vec!["--shape", "100"],
+            "top-k" => vec!["--shape", "100", "--k", "3"],
+            "conv3d" => vec!["--shape", "8x8x8"],
+            "gemm-batched" | "mean-pool" => vec!["--shape", "2x8x8"],
+            "conv" | "conv-transpose" | "attention" | "rope" | "pool" | "batch-norm" | "bias-backward" => {
+                vec!["--shape", "1x4x8x8"]
+            }
+            "pool-backward" => vec!["--shape", "1x4x8x8", "--shape", "1x4x4x4"],
+            "conv-backward-data" => {
+                vec!["--shape", "1x4x6x6", "--shape", "4x4x3x3", "--op-shape", "1,4,8,8"]
+            }
+            "conv-backward-weights" => {
+                vec!["--shape", "1x4x8x8", "--shape", "1x4x6x6", "--op-shape", "4,4,3,3"]
+            }
+            "grey" => vec!["--shape", "8x8x3"],
+            _ => vec!["--shape", "16x16"],
+        }
+    };
+    let mut taken = 0;
+    for info in tilework::ops().filter(|info| commands::Command::find(info.name).is_ok()) {
+        let mut args = vec![info.name, "--no-measure"];
+        // One variant each: others are compiled in the tests of their ops.
+        let portable = (info.variants)().iter().find(|v| v.requires == Requires::NOTHING).unwrap();
+        args.extend(["--variant", portable.name]);
+        args.extend(special(info.name));
+        let (code, out, err) = run(&args);
+        assert_eq!((code, err.as_str()), (0, ""), "{args:?}: {out}");
+        assert!(line(&out, portable.name).len() >= 10 || out.contains("not here"), "{args:?}: {out}");
+        taken += 1;
+    }
+    assert!(taken > 50, "{taken} ops");
+}
+
+#[test]
+fn explain_measures_matrices_from_files_and_made_up() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = Folder::new("explain-matrix");
+    let a = folder.file("a.mtx", super::solve::springs(50).as_bytes());
+    let csr = ["--variant", "csr-scalar", "--runs", "1"];
+    let (code, out, err) = run(&[&["spmv", "--matrix", a.to_str().unwrap()][..], &csr].concat());
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("a 50 x 50 matrix of 148 entries") && out.contains("one of the format "), "{out}");
+    assert!(line(&out, "csr-scalar").last().is_some_and(|cell| *cell == "%"), "{out}");
+    let (code, out, err) = run(&[&["spmv", "--shape", "200x100x4"][..], &csr].concat());
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("a 200 x 100 matrix of ") && out.contains("(100,) of f32"), "{out}");
+    // What computes nothing is on no roofline.
+    let path = folder.0.join("no.svg");
+    let (code, out, err) = run(&["transpose", "--shape", "9x5", "-o", path.to_str().unwrap()]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("no picture: ") && !path.exists(), "{out}");
+}
+
+#[test]
+fn explain_refuses_in_one_line() {
+    if gpu().is_none() {
+        return;
+    }
+    let cases: &[(&[&str], &str)] = &[
+        (&[], "no op named"),
+        (&["gem"], "no op `gem`"),
+        (&["gemm"], "--shape is missing"),
+        (&["gemm", "--shape", "4x"], "--shape 4x"),
+        (&["gemm", "--shape", "4x4:f64"], "f64: no type of elements"),
+        (&["gemm", "--shape", "4x5", "--shape", "4x5"], "columns of the first"),
+        (&["gemm", "--shape", "4", "--shape", "4"], "must have 2 dimensions"),
+        (&["gemm", "--shape", "4x4", "--dtype", "u8"], "takes f32 or f16"),
+        (&["gemm", "--shape", "4x4", "--colour", "red"], "gemm has no key --colour; it has --alpha"),
+        (&["--alpha", "2", "gemm"], "--alpha stands before"),
+        (&["gemm", "--shape", "4x4", "--alpha", "x"], "--alpha x"),
+        (&["gemm", "--shape", "4x4", "--variant", "fast"], "no variant `fast`; there are: naive"),
+        (&["gemm", "--shape", "4x4", "--runs", "0"], "--runs 0"),
+        (&["gemm", "--shape", "4x4", "--matrix", "a.mtx"], "takes no sparse matrix"),
+        (&["map", "--shape", "4", "--shape", "4"], "map: 2 inputs given"),
+        (&["map", "--shape", "99999999999"], "take a smaller one"),
+        (&["spmv"], "give --matrix FILE.mtx"),
+        (&["spmv", "--matrix", "/nowhere/a.mtx"], "/nowhere/a.mtx"),
+        (&["spmv", "--shape", "5"], "ROWSxCOLS"),
+        (&["top-k", "--shape", "10"], "--k is missing"),
+        (&["map", "--shape", "4", "-o", "/nowhere/x.svg"], "/nowhere/x.svg"),
+    ];
+    for (args, words) in cases {
+        let (code, _, err) = run(args);
+        assert_eq!(code, 2, "{args:?}: {err}");
+        assert!(err.starts_with("explain: ") && err.contains(words), "{args:?}: {err}");
+        assert_eq!(err.lines().count(), 1, "{args:?}: {err}");
+    }
+    let (code, out, _) = run(&["--list"]);
+    assert!(code == 0 && out.contains("\ngemm: ") && out.contains("inputs"), "{out}");
+    assert!(run(&["--help"]).1.starts_with("usage: explain OP"));
+    let (code, _, err) = run(&["map", "--shape", "4", "--adapter", "x"]);
+    assert_eq!(code, 2, "--adapter twice: {err}");
+}
