@@ -58,9 +58,14 @@ mod examples {
     #[path = "../../examples/pictures/mod.rs"]
     mod pictures;
     use pictures as file;
+    #[path = "../../examples/pictures/roofline.rs"]
+    mod roofline;
 
     #[path = "../../examples/levels/mod.rs"]
     mod levels;
+
+    #[path = "../../examples/op/header.rs"]
+    mod header;
 
     mod adaptive;
     mod cnn;

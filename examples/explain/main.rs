@@ -20,6 +20,8 @@ mod commands;
 #[allow(dead_code, reason = "other programs open files by it")]
 #[path = "../streaming/failure.rs"]
 mod failure;
+#[path = "../op/header.rs"]
+mod header;
 mod inputs;
 #[allow(dead_code, reason = "the op example writes files too")]
 #[path = "../op/npy.rs"]

@@ -174,7 +174,7 @@ impl Subject<'_> {
         match self.program.variant {
             "interleaved" => facts.push(fact("divergent", divergent(&|t, i| t % (2 << i) == 0), of)),
             "sequential" | "shared" => {
-                facts.push(fact("divergent", divergent(&|t, i| t < threads >> (i + 1)), of))
+                facts.push(fact("divergent", divergent(&|t, i| t < threads >> (i + 1)), of));
             }
             _ => {}
         }

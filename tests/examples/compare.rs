@@ -1,7 +1,7 @@
 //! The `compare` example: a short run, what it writes, and what it refuses.
 
 use super::rows::Folder;
-use super::{failure, pictures};
+use super::{failure, pictures, roofline};
 use crate::support::gpu;
 use backends::Outcome;
 use measured::Check;
@@ -30,8 +30,6 @@ mod loops;
 mod measured;
 #[path = "../../examples/compare/problem.rs"]
 mod problem;
-#[path = "../../examples/pictures/roofline.rs"]
-mod roofline;
 #[path = "../../examples/compare/rows.rs"]
 mod rows;
 

@@ -1,6 +1,5 @@
 //! The `explain` example: what it says of ops, its picture, and what it refuses.
 
-use super::pictures;
 use super::rows::Folder;
 use crate::support::gpu;
 use std::fs;
@@ -19,12 +18,11 @@ mod inputs;
 #[allow(dead_code, reason = "the op example writes files too")]
 #[path = "../../examples/op/npy.rs"]
 mod npy;
-#[path = "../../examples/pictures/roofline.rs"]
-mod roofline;
 #[path = "../../examples/explain/table.rs"]
 mod table;
 
 use super::streaming as failure;
+use super::{header, pictures, roofline};
 
 /// Runs the program: exit code, output, errors.
 fn run(args: &[&str]) -> (u8, String, String) {
@@ -57,7 +55,7 @@ fn explain_holds_variants_against_the_roofline() {
     // 2 x 64 x 64 x 48 operations on the bytes of three matrices.
     let naive = line(&out, "naive");
     assert_eq!(naive[1..5], ["1", "0.000", "0.041", "9.600"], "{out}");
-    assert!(out.contains("measured: the median") && out.contains("not here") == false, "{out}");
+    assert!(out.contains("measured: the median") && !out.contains("not here"), "{out}");
     assert!(out.contains("\ngemm on ") && out.contains("  workgroups  "), "the reports too: {out}");
     let analysis = &out[out.find("\nanalysis").unwrap()..];
     assert_eq!(line(analysis, "naive")[2], "1", "the definition loads each element for each use: {out}");
@@ -106,6 +104,7 @@ fn explain_takes_every_op_that_the_op_example_has() {
             "conv-backward-weights" => {
                 vec!["--shape", "1x4x8x8", "--shape", "1x4x6x6", "--op-shape", "4,4,3,3"]
             }
+            "histogram" => vec!["--shape", "100:u32", "--bins", "16"],
             "grey" => vec!["--shape", "8x8x3"],
             _ => vec!["--shape", "16x16"],
         }

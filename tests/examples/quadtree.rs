@@ -1,7 +1,7 @@
 //! The `quadtree` example: its trees against the processor's, and its command line.
 
 use super::rows::Folder;
-use super::{failure, levels, streaming as grid};
+use super::{failure, header, levels, streaming as grid};
 use crate::support::{devices, gpu};
 use builder::Builder;
 use points::{Point, Shape};
@@ -14,8 +14,6 @@ use tree::{Cell, Rule, Square, Tree};
 mod builder;
 #[path = "../../examples/quadtree/cli.rs"]
 mod cli;
-#[path = "../../examples/op/header.rs"]
-mod header;
 #[path = "../../examples/quadtree/picture.rs"]
 mod picture;
 #[path = "../../examples/quadtree/points.rs"]
