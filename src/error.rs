@@ -36,6 +36,10 @@ pub enum ErrorKind {
     Validation,
     /// A wait took longer than it was allowed to.
     Timeout,
+    /// The caller asked for the work to be stopped.
+    Cancelled,
+    /// A function that the caller gave has failed.
+    Callback,
     /// A file or stream cannot be read or written.
     Io,
     /// What was read is not of the format that it should have.

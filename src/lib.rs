@@ -71,6 +71,7 @@
 //! | to know what a plan will do | [`Plan::report`]: variant and why, bytes, flop, intensity, scratch, workgroups, predicted time |
 //! | time on the device | [`Gpu::time`], [`Gpu::measure`] |
 //! | which op and which dispatch took it; a trace for a viewer | [`Gpu::profile_work`] |
+//! | work on more than the device holds, copies beside kernels | [`Gpu::streamed`], [`stream::Pipeline`] ([`stream`]) |
 //! | what a kernel would cost on paper: reuse, occupancy, divergence | [`analysis`] |
 //! | what a machine has | [`Gpu::adapters`], and the `device` example |
 //! | results to check against | [`mod@reference`], with error bounds |
@@ -121,6 +122,7 @@ pub mod shader;
 mod shape;
 pub mod sparse;
 mod store;
+pub mod stream;
 
 pub use attention::Attention;
 pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};

@@ -15,7 +15,7 @@ fn layer(module: &str) -> Option<u32> {
         "conv" | "quantize" => 5,
         "image" | "nn" | "attention" => 6,
         "reference" | "gpu" | "sim" | "cuda" => 7,
-        "plan" | "tune" => 8,
+        "plan" | "stream" | "tune" => 8,
         "lib" => 9,
         _ => return None,
     })

@@ -74,6 +74,7 @@ mod examples {
     mod encoder;
     mod explain;
     mod image;
+    mod overlap;
     mod pagerank;
     mod quadtree;
     mod rows;

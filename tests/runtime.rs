@@ -11,6 +11,7 @@ mod programs;
 mod recording;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod shared;
+mod streaming;
 mod threads;
 mod timing;
 

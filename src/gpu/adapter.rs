@@ -100,6 +100,16 @@ const WANTED: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::PIPELINE_CACHE)
     .union(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX);
 
+/// With storage that the host can map, where device and host share their memory: see `stream`.
+fn wanted(info: &wgpu::AdapterInfo) -> wgpu::Features {
+    match info.device_type {
+        wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu => {
+            WANTED | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS
+        }
+        _ => WANTED,
+    }
+}
+
 /// Every adapter that can run compute shaders, best first. Asked for once: asking is slow, and some
 /// drivers write to standard error each time.
 fn adapters() -> &'static [wgpu::Adapter] {
@@ -266,7 +276,7 @@ impl Gpu {
         let (features, limits) = if options.webgpu_defaults {
             (wgpu::Features::empty(), wgpu::Limits::default())
         } else {
-            (adapter.features() & WANTED, adapter.limits())
+            (adapter.features() & wanted(&adapter.get_info()), adapter.limits())
         };
         let experimental = if features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
             // SAFETY: wgpu asks to be told that experimental features may have bugs. We use

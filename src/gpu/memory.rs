@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryUse {
     /// What [`Buffer::labelled`](super::Buffer::labelled) was told, or `buffer` for buffers without a label, `scratch`,
-    /// `params`, `constant`, `upload` and `download` (staging, kept for reuse), `shared` (with CUDA).
+    /// `params`, `constant`, `upload` and `download` (staging, kept for reuse), `stream` (of
+    /// [pipelines](crate::stream)), `shared` (with CUDA).
     pub label: String,
     /// Bytes now.
     pub live: u64,

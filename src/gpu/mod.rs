@@ -23,6 +23,7 @@ mod profile;
 mod recorder;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod shared;
+mod stream;
 mod timer;
 mod transfer;
 
@@ -37,6 +38,7 @@ pub use recorder::{Encoder, Recorder};
 pub(crate) use shared::Timeline;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub use shared::{DeviceIdentity, ExportedMemory};
+pub(crate) use stream::{Port, ReadView, Set, Ticket, WriteView};
 pub use transfer::Readback;
 
 pub use crate::program::{Clock, Measurement, Timing};

@@ -191,6 +191,11 @@ impl Gpu {
         Arc::new(Memory::new(self, raw, false))
     }
 
+    /// Memory of our own that other buffers are not made of: it has usages that they have not.
+    pub(super) fn unpooled(&self, raw: Raw) -> Arc<Memory> {
+        Arc::new(Memory::new(self, raw, false))
+    }
+
     /// Memory that is shared with another interface: never pooled, since that one may still use it.
     #[cfg(all(feature = "cuda", target_os = "linux"))]
     pub(super) fn shared_memory(&self, raw: Raw, shared: super::shared::Exportable) -> Memory {

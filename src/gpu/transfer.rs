@@ -202,7 +202,7 @@ impl Gpu {
     }
 
     /// Maps an upload buffer again once the GPU has read it, and puts it into the pool.
-    fn recycle_upload(&self, raw: Raw) {
+    pub(super) fn recycle_upload(&self, raw: Raw) {
         *lock(&self.inner.staging.in_flight) += raw.size;
         let home: Weak<_> = Arc::downgrade(&self.inner);
         let buffer = raw.buffer.clone();

@@ -1,0 +1,237 @@
+//! Merges sorted runs on the host, in parallel.
+
+use super::pipeline::Cancel;
+use crate::element::Element;
+use std::thread;
+
+/// Keys that [`Streamed::sort`](super::Streamed::sort) orders.
+pub trait SortKey: Element {
+    /// The key's place in ascending order: the order of [`RadixSort`](crate::RadixSort), in which every NaN is last.
+    fn rank(self) -> u64;
+}
+
+impl SortKey for u32 {
+    fn rank(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl SortKey for i32 {
+    fn rank(self) -> u64 {
+        u64::from(self.cast_unsigned() ^ (1 << 31))
+    }
+}
+
+impl SortKey for u64 {
+    fn rank(self) -> u64 {
+        self
+    }
+}
+
+impl SortKey for f32 {
+    fn rank(self) -> u64 {
+        let bits = self.to_bits();
+        // Positive floats have ordered bits; those of negative ones are ordered the other way.
+        let flipped = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
+        if self.is_nan() { u64::MAX } else { u64::from(flipped) }
+    }
+}
+
+/// Elements below which a thread costs more than it saves.
+const PART: usize = 1 << 16;
+/// Samples of a run for each part.
+const SAMPLES: usize = 16;
+
+/// The order of keys.
+fn rank<T: SortKey>(key: T, descending: bool) -> u64 {
+    let rank = key.rank();
+    // A NaN is last in both directions, and no other f32 has a rank of more than 32 bits.
+    let is_nan = T::DTYPE.is_float() && rank == u64::MAX;
+    if descending && !is_nan { u64::MAX - rank - u64::from(T::DTYPE.is_float()) } else { rank }
+}
+
+/// Merges `keys` and their values, of which each `run` elements are sorted, into `keys_out` and `values_out`. Equal keys
+/// keep their order. No values at all are fine. What is there when `cancel` is cancelled is of no use.
+pub(super) fn merge<T: SortKey>(
+    (keys, values): (&[T], &[u32]),
+    (keys_out, values_out): (&mut [T], &mut [u32]),
+    run: usize,
+    descending: bool,
+    cancel: &Cancel,
+) {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let parts = threads.min(keys.len() / PART).max(1);
+    merge_in(parts, (keys, values), (keys_out, values_out), run, descending, cancel);
+}
+
+fn merge_in<T: SortKey>(
+    parts: usize,
+    (keys, values): (&[T], &[u32]),
+    (mut keys_out, mut values_out): (&mut [T], &mut [u32]),
+    run: usize,
+    descending: bool,
+    cancel: &Cancel,
+) {
+    if keys.len() <= run {
+        keys_out.copy_from_slice(keys);
+        values_out.copy_from_slice(values);
+        return;
+    }
+    let cuts = cuts(keys, run, parts, descending);
+    thread::scope(|scope| {
+        for pair in cuts.windows(2) {
+            let spans: Vec<_> = pair[0].iter().copied().zip(pair[1].iter().copied()).collect();
+            let len = spans.iter().map(|(a, b)| b - a).sum();
+            let (keys_now, keys_later) = std::mem::take(&mut keys_out).split_at_mut(len);
+            let of_values = if values.is_empty() { 0 } else { len };
+            let (values_now, values_later) = std::mem::take(&mut values_out).split_at_mut(of_values);
+            (keys_out, values_out) = (keys_later, values_later);
+            let work = move || tournament((keys, values), spans, (keys_now, values_now), descending, cancel);
+            if parts == 1 {
+                work();
+            } else {
+                scope.spawn(work);
+            }
+        }
+    });
+}
+
+/// Where each part begins in each run, and where the last one ends: `parts + 1` lists of positions.
+fn cuts<T: SortKey>(keys: &[T], run: usize, parts: usize, descending: bool) -> Vec<Vec<usize>> {
+    let runs: Vec<_> = (0..keys.len()).step_by(run).map(|a| (a, (a + run).min(keys.len()))).collect();
+    // A position makes equal keys different, so that many of them can be cut apart.
+    let place = |i: usize| (rank(keys[i], descending), i);
+    let mut samples: Vec<_> = runs
+        .iter()
+        .flat_map(|&(a, b)| {
+            let count = (parts * SAMPLES).min(b - a);
+            (0..count).map(move |s| a + s * (b - a) / count)
+        })
+        .map(place)
+        .collect();
+    samples.sort_unstable();
+    let inner = (1..parts).map(|p| {
+        let splitter = samples[p * samples.len() / parts];
+        runs.iter().map(move |&(a, b)| {
+            let (mut low, mut high) = (a, b);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if place(middle) < splitter {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            low
+        })
+    });
+    let first = runs.iter().map(|r| r.0).collect();
+    let last = runs.iter().map(|r| r.1).collect();
+    std::iter::once(first).chain(inner.map(Iterator::collect)).chain([last]).collect()
+}
+
+/// Merges the spans of several runs: a tree in which each node holds the least head of the runs below it.
+fn tournament<T: SortKey>(
+    (keys, values): (&[T], &[u32]),
+    mut spans: Vec<(usize, usize)>,
+    (keys_out, values_out): (&mut [T], &mut [u32]),
+    descending: bool,
+    cancel: &Cancel,
+) {
+    /// Elements between looks at the token.
+    const LOOK: usize = 1 << 16;
+    let leaves = spans.len().next_power_of_two();
+    // Rank above the run's number: equal keys come from the earlier run first, and none is as large as a run at its end.
+    let head = |run: usize, (a, b): (usize, usize)| {
+        if a < b { u128::from(rank(keys[a], descending)) << 32 | run as u128 } else { u128::MAX }
+    };
+    let mut tree = vec![u128::MAX; 2 * leaves];
+    for (run, span) in spans.iter().enumerate() {
+        tree[leaves + run] = head(run, *span);
+    }
+    for node in (1..leaves).rev() {
+        tree[node] = tree[2 * node].min(tree[2 * node + 1]);
+    }
+    for at in 0..keys_out.len() {
+        if at % LOOK == 0 && cancel.is_cancelled() {
+            return;
+        }
+        let run = (tree[1] & u128::from(u32::MAX)) as usize;
+        let from = spans[run].0;
+        keys_out[at] = keys[from];
+        if let Some(value) = values_out.get_mut(at) {
+            *value = values[from];
+        }
+        spans[run].0 += 1;
+        let mut node = leaves + run;
+        tree[node] = head(run, spans[run]);
+        while node > 1 {
+            node /= 2;
+            tree[node] = tree[2 * node].min(tree[2 * node + 1]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::sort_positions;
+
+    fn check<T: SortKey>(keys: &[T], run: usize, parts: usize, descending: bool) {
+        let width = 8 * T::DTYPE.size() as u32;
+        let values: Vec<u32> = (0..keys.len() as u32).collect();
+        let (mut sorted_keys, mut sorted_values) = (Vec::new(), Vec::new());
+        for (keys, values) in keys.chunks(run).zip(values.chunks(run)) {
+            let order = sort_positions(keys, descending, 0..width);
+            sorted_keys.extend(order.iter().map(|&i| keys[i]));
+            sorted_values.extend(order.iter().map(|&i| values[i]));
+        }
+        let (mut keys_out, mut values_out) = (vec![T::default(); keys.len()], values.clone());
+        let cancel = Cancel::new();
+        let sorted = (&sorted_keys[..], &sorted_values[..]);
+        merge_in(parts, sorted, (&mut keys_out, &mut values_out), run, descending, &cancel);
+        let wanted: Vec<_> = sort_positions(keys, descending, 0..width).iter().map(|&i| i as u32).collect();
+        assert_eq!(values_out, wanted, "runs of {run} in {parts} parts, descending {descending}");
+        for (key, value) in keys_out.iter().zip(values_out) {
+            assert_eq!(bytemuck::bytes_of(key), bytemuck::bytes_of(&keys[value as usize]));
+        }
+        let mut alone = vec![T::default(); keys.len()];
+        merge_in(parts, (&sorted_keys, &[]), (&mut alone, &mut []), run, descending, &cancel);
+        assert_eq!(bytemuck::cast_slice::<T, u8>(&alone), bytemuck::cast_slice::<T, u8>(&keys_out));
+    }
+
+    #[test]
+    fn runs_are_merged_as_one_stable_sort() {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state >> 24
+        };
+        let numbers: Vec<u64> = (0..1000).map(|_| next()).collect();
+        let special = [f32::NAN, -f32::NAN, 0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, 1.0, f32::MIN];
+        let floats: Vec<f32> = numbers
+            .iter()
+            .map(|n| if n % 3 == 0 { special[*n as usize % 8] } else { f32::from_bits(*n as u32) })
+            .collect();
+        let long: Vec<u64> = numbers.iter().map(|n| if n % 5 == 0 { u64::MAX } else { n << 30 }).collect();
+        let signed: Vec<i32> = numbers.iter().map(|n| *n as i32 % 50).collect();
+        for descending in [false, true] {
+            for (run, parts) in [(1000, 3), (999, 2), (100, 1), (100, 7), (7, 4), (1, 3)] {
+                check(&floats, run, parts, descending);
+                check(&long, run, parts, descending);
+                check(&signed, run, parts, descending);
+                check(&[7u32; 1000], run, parts, descending);
+            }
+            check::<u32>(&[], 5, 2, descending);
+        }
+    }
+
+    #[test]
+    fn equal_keys_are_shared_among_parts() {
+        let cuts = cuts(&[7u32; 4000], 1000, 4, false);
+        for pair in cuts.windows(2) {
+            let len: usize = pair[0].iter().zip(&pair[1]).map(|(a, b)| b - a).sum();
+            assert!((500..2000).contains(&len), "{cuts:?}");
+        }
+    }
+}

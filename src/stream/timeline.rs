@@ -1,0 +1,198 @@
+//! What a stream did when.
+
+use crate::program::Clock;
+
+/// What was done with a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// The host filled it: the caller's `fill`.
+    Fill,
+    /// The host recorded and submitted its work.
+    Submit,
+    /// The device had it: from the begin of the upload to the end of the download.
+    Device,
+    /// The device copied from staging. A part of [`Device`](Self::Device), known where there are timestamps, as the next
+    /// two are.
+    Upload,
+    /// The device ran its kernels.
+    Kernels,
+    /// The device copied to staging.
+    Download,
+    /// The host drained it: the caller's `drain`.
+    Drain,
+}
+
+impl Stage {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Fill, Self::Submit, Self::Device, Self::Upload, Self::Kernels, Self::Download, Self::Drain];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fill => "fill",
+            Self::Submit => "submit",
+            Self::Device => "device",
+            Self::Upload => "upload",
+            Self::Kernels => "kernels",
+            Self::Download => "download",
+            Self::Drain => "drain",
+        }
+    }
+}
+
+impl std::fmt::Display for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One stage of one chunk, in seconds since the stream began.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Event {
+    /// The chunk's number, from 0.
+    pub chunk: usize,
+    /// What was done.
+    pub stage: Stage,
+    /// When it began.
+    pub begin: f64,
+    /// When it ended.
+    pub end: f64,
+}
+
+/// What a stream did when, on one clock: the host's.
+///
+/// Where the device has timestamps, its stages are its own times. How its clock stands to the host's is narrowed down by
+/// every chunk: none begins before it is submitted, and none ends after the host has seen its end. Elsewhere a chunk is
+/// taken to be on the device from its submission, or from the end of the chunk before, until the host sees its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timeline {
+    /// All events, in the order of chunks; seven a chunk at the most.
+    pub events: Vec<Event>,
+    /// Seconds from the begin to the end of the stream.
+    pub seconds: f64,
+    /// Chunks that went through it.
+    pub chunks: usize,
+    /// Whose clock the device's stages were taken from.
+    pub clock: Clock,
+    /// Seconds by which the device's stages may lie earlier or later than stated.
+    pub uncertainty: f64,
+}
+
+impl Timeline {
+    /// Seconds that a stage took of all chunks together.
+    pub fn busy(&self, stage: Stage) -> f64 {
+        self.of(stage).map(|e| e.end - e.begin).sum()
+    }
+
+    /// Seconds a chunk in the steady state: from the end of the first one's draining to the end of the last one's, shared
+    /// among the chunks after the first. Nothing for fewer than two chunks.
+    pub fn period(&self) -> Option<f64> {
+        let first = self.of(Stage::Drain).next()?;
+        let last = self.of(Stage::Drain).last()?;
+        (self.chunks > 1).then(|| (last.end - first.end) / (self.chunks - 1) as f64)
+    }
+
+    fn of(&self, stage: Stage) -> impl Iterator<Item = &Event> {
+        self.events.iter().filter(move |e| e.stage == stage)
+    }
+}
+
+/// Times of one chunk on the device, by the host's clock or both.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DeviceTimes {
+    pub(super) chunk: usize,
+    pub(super) submitted: f64,
+    pub(super) noticed: f64,
+    pub(super) stamps: Option<[f64; 4]>,
+}
+
+/// Collects a timeline.
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    pub(super) events: Vec<Event>,
+    pub(super) device: Vec<DeviceTimes>,
+}
+
+impl Builder {
+    pub(super) fn add(&mut self, chunk: usize, stage: Stage, (begin, end): (f64, f64)) {
+        self.events.push(Event { chunk, stage, begin, end });
+    }
+
+    pub(super) fn finish(mut self, seconds: f64, copies: bool) -> Timeline {
+        let stamped = self.device.iter().filter_map(|d| Some((d, d.stamps?)));
+        // What is added to the device's time is at least this, by each chunk's submission, and at most that.
+        let (least, most) = stamped.fold((f64::NEG_INFINITY, f64::INFINITY), |(least, most), (d, t)| {
+            (least.max(d.submitted - t[0]), most.min(d.noticed - t[3]))
+        });
+        let (offset, uncertainty) = ((least + most) / 2.0, (most - least).abs() / 2.0);
+        let mut clock = Clock::Wall;
+        let mut free = 0.0f64;
+        for d in std::mem::take(&mut self.device) {
+            match d.stamps {
+                Some(stamps) => {
+                    clock = Clock::Device;
+                    let t = stamps.map(|t| t + offset);
+                    self.add(d.chunk, Stage::Device, (t[0], t[3]));
+                    if copies {
+                        self.add(d.chunk, Stage::Upload, (t[0], t[1]));
+                    }
+                    self.add(d.chunk, Stage::Kernels, (t[1], t[2]));
+                    if copies {
+                        self.add(d.chunk, Stage::Download, (t[2], t[3]));
+                    }
+                }
+                None => {
+                    self.add(d.chunk, Stage::Device, (d.submitted.max(free).min(d.noticed), d.noticed));
+                    free = d.noticed;
+                }
+            }
+        }
+        let chunks = self.events.iter().filter(|e| e.stage == Stage::Drain).count();
+        // A stable sort keeps the stages of a chunk in the order that they were added in.
+        self.events.sort_by_key(|e| (e.chunk, Stage::ALL.iter().position(|s| *s == e.stage)));
+        let uncertainty = if clock == Clock::Device { uncertainty } else { 0.0 };
+        Timeline { events: self.events, seconds, chunks, clock, uncertainty }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(chunk: usize, submitted: f64, noticed: f64, stamps: Option<[f64; 4]>) -> DeviceTimes {
+        DeviceTimes { chunk, submitted, noticed, stamps }
+    }
+
+    #[test]
+    fn the_device_is_put_between_submission_and_notice() {
+        let mut builder = Builder::default();
+        // The device's clock is 100 ahead; the second chunk is seen at once, the first is begun at once.
+        builder.device.push(times(0, 1.0, 5.0, Some([101.0, 102.0, 103.0, 104.0])));
+        builder.device.push(times(1, 3.0, 6.0, Some([104.0, 105.0, 105.5, 106.0])));
+        builder.add(1, Stage::Drain, (6.0, 7.0));
+        builder.add(0, Stage::Drain, (5.0, 6.0));
+        builder.add(0, Stage::Fill, (0.0, 1.0));
+        let timeline = builder.finish(7.0, true);
+        assert_eq!((timeline.chunks, timeline.uncertainty, timeline.clock), (2, 0.0, Clock::Device));
+        let stages: Vec<_> = timeline.events.iter().filter(|e| e.chunk == 0).map(|e| e.stage).collect();
+        assert_eq!(
+            stages,
+            [Stage::Fill, Stage::Device, Stage::Upload, Stage::Kernels, Stage::Download, Stage::Drain]
+        );
+        let kernels = timeline.events.iter().find(|e| e.stage == Stage::Kernels).unwrap();
+        assert_eq!((kernels.begin, kernels.end), (2.0, 3.0));
+        assert_eq!((timeline.busy(Stage::Device), timeline.period()), (5.0, Some(1.0)));
+    }
+
+    #[test]
+    fn without_timestamps_chunks_follow_one_another() {
+        let mut builder = Builder::default();
+        builder.device.push(times(0, 1.0, 3.0, None));
+        builder.device.push(times(1, 2.0, 4.0, None));
+        let timeline = builder.finish(4.0, true);
+        let spans: Vec<_> = timeline.events.iter().map(|e| (e.begin, e.end)).collect();
+        assert_eq!(spans, [(1.0, 3.0), (3.0, 4.0)]);
+        assert_eq!((timeline.clock, timeline.period()), (Clock::Wall, None));
+    }
+}

@@ -1,0 +1,78 @@
+//! The `overlap` example: its table and its picture, and what it refuses.
+
+use super::failure;
+use super::pictures;
+use super::rows::Folder;
+use crate::support::gpu;
+use std::fs;
+
+#[path = "../../examples/overlap/cli.rs"]
+mod cli;
+#[path = "../../examples/overlap/picture.rs"]
+mod picture;
+#[path = "../../examples/overlap/work.rs"]
+mod work;
+
+/// Runs the program: exit code, output, errors.
+fn run(args: &[&str]) -> (u8, String, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let adapter = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
+    let line = [&["overlap", "--adapter", &adapter], args].concat();
+    let code = cli::run(lexopt::Parser::from_iter(line), &mut out, &mut err);
+    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+}
+
+#[test]
+fn overlap_measures_both_works_and_draws_them() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = Folder::new("overlap");
+    let picture = folder.0.join("a.svg");
+    let small = ["--size", "200001", "--chunk", "16K,30000", "--in-flight", "2,3", "--repeat", "1"];
+    let drawn = [&small[..], &["-o", picture.to_str().unwrap()]].concat();
+    let (code, out, err) = run(&drawn);
+    assert_eq!(code, 0, "{out}{err}");
+    for part in ["vector addition", "histogram of bytes", "serial", "every element", "every count"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    assert_eq!(out.matches("as on the processor").count(), 2, "{out}");
+    let svg = fs::read_to_string(&picture).unwrap();
+    for part in ["one chunk after another", "chunks in flight", "one queue", "fill (host)"] {
+        assert!(svg.contains(part), "{part}");
+    }
+
+    let file = folder.file("bytes", &[b'a'; 70_001]);
+    let only = ["--only", "histogram", "--file", file.to_str().unwrap(), "--rounds", "3"];
+    let (code, out, err) = run(&[&only[..], &small[2..]].concat());
+    assert!(code == 0 && out.contains("68.36 KiB to and from"), "{out}{err}");
+    let (code, out, err) = run(&[&["--only", "add", "--balance"], &small[..]].concat());
+    assert!(code == 0 && out.contains("as on the processor"), "{out}{err}");
+    let empty = folder.file("empty", b"");
+    let (code, out, err) = run(&["--only", "histogram", "--file", empty.to_str().unwrap()]);
+    assert!(code == 0 && out.contains("as on the processor"), "{out}{err}");
+}
+
+#[test]
+fn overlap_refuses_bad_input() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["--only", "sort"], "--only sort"),
+        (&["--size", "0"], "--size 0"),
+        (&["--chunk", "4M,x"], "--chunk x"),
+        (&["--chunk", "2000G"], "--chunk 2000G"),
+        (&["--in-flight", "1"], "--in-flight 1"),
+        (&["--file", "no such file"], "no such file"),
+        (&["--rounds", "-1"], "--help"),
+        (&["--frob"], "--frob"),
+        (&["something"], "something"),
+    ];
+    for (args, text) in cases {
+        let (code, out, err) = run(args);
+        assert!(code == 2 && err.contains(text) && out.is_empty(), "{args:?}: {code} {out}{err}");
+    }
+    assert_eq!(run(&["--help"]).0, 0);
+    if gpu().is_some() {
+        let (code, _, err) = run(&["--chunk", "900G"]);
+        assert!(code == 2 && err.contains("a binding has"), "{err}");
+    }
+}

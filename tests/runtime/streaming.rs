@@ -1,0 +1,681 @@
+//! Streams: what comes out, what is in flight, and how they stop. Ops over more than a chunk.
+
+use super::{in_time, open, refused};
+use crate::support::{Random, assert_close, devices, gpu, numbers};
+use half::f16;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tilework::ErrorKind::{self, Callback, Cancelled, DeviceLost, InvalidArgument, Io, Shape, Unsupported};
+use tilework::prelude::*;
+use tilework::primitives::Reducer;
+use tilework::program::{DeviceProfile, Grid, Op, Program};
+use tilework::reference::{reduce, scan, scan_bound, sort_positions};
+use tilework::stream::{Cancel, Fill, Items, Outcome, Pipeline, Reader, Stage, Timeline};
+
+/// Elements of a chunk.
+const LEN: usize = 300;
+
+/// What a test does in each stage of a chunk, before the stage does its own.
+type Meddle<'m> = &'m (dyn Fn(&str, usize) -> Outcome + Sync);
+
+fn nothing(_: &str, _: usize) -> Outcome {
+    Ok(())
+}
+
+/// Sums of pairs, and their bytes again: two inputs and two outputs of different types. The results are held against
+/// what they should be, as far as they came.
+fn stream(gpu: &Gpu, pipeline: &mut Pipeline, n: usize, meddle: Meddle<'_>) -> tilework::Result<Timeline> {
+    let (x, bytes) = (pipeline.input::<u32>(LEN), pipeline.input::<u8>(LEN));
+    let (y, counts) = (pipeline.output::<u32>(LEN), pipeline.output::<u32>(256));
+    let a: Vec<u32> = Random::new(n as u64).elements(n);
+    let b: Vec<u8> = Random::new(7).elements(n);
+    let mut chunks = a.chunks(LEN).zip(b.chunks(LEN));
+    let drained = Mutex::new((Vec::new(), [0u32; 256], 0));
+    let ran = pipeline.run(
+        |chunk| {
+            let Some((a, b)) = chunks.next() else { return Ok(false) };
+            meddle("fill", chunk.number())?;
+            // What was there is replaced.
+            chunk.write(x, &a[..1])?;
+            chunk.write(x, a)?;
+            let (first, second) = b.split_at(b.len() / 3);
+            let mut space = chunk.space(bytes)?;
+            assert!(space.is_empty() && space.room() == LEN);
+            space.extend(first)?;
+            assert_eq!(space.read(second)?, second.len());
+            Ok(true)
+        },
+        |rec, chunk| {
+            meddle("record", chunk.number())?;
+            let (x, bytes) = (chunk.input(x)?, chunk.input(bytes)?);
+            let (y, counts) = (chunk.output(y, x.len())?, chunk.output(counts, 256)?);
+            let double = MapFn::custom("fn map(x: T) -> T { return 2u * x; }");
+            Map::new(double, x.len()).plan::<u32>(gpu)?.record(rec, x, y)?;
+            Ok(Histogram::new(bytes.len(), 256).plan::<u8>(gpu)?.record(rec, bytes, counts)?)
+        },
+        |chunk| {
+            meddle("drain", chunk.number())?;
+            let mut drained = drained.lock().unwrap();
+            assert_eq!(chunk.number(), drained.2, "chunks are drained in order");
+            drained.2 += 1;
+            drained.0.extend_from_slice(chunk.read(y)?);
+            drained.1.iter_mut().zip(chunk.read(counts)?).for_each(|(sum, n)| *sum += n);
+            Ok(())
+        },
+    );
+    let (doubled, counts, chunks) = drained.into_inner().unwrap();
+    let done = (chunks * LEN).min(n);
+    let wanted: Vec<u32> = a[..done].iter().map(|x| x.wrapping_mul(2)).collect();
+    assert_eq!(doubled, wanted, "{chunks} chunks");
+    let mut wanted = [0; 256];
+    b[..done].iter().for_each(|b| wanted[usize::from(*b)] += 1);
+    assert_eq!(counts, wanted, "{chunks} chunks");
+    if let Ok(timeline) = &ran {
+        assert_eq!((done, chunks), (n, timeline.chunks));
+    }
+    ran
+}
+
+#[test]
+fn all_chunks_come_out_in_order() {
+    for device in devices() {
+        for in_flight in 1..=4 {
+            let sizes: &[usize] = if device.main { &[0, 1, 299, 300, 301, 600, 2000] } else { &[1, 2000] };
+            for &n in sizes {
+                let mut pipeline = Pipeline::new(&device.gpu, in_flight);
+                let timeline = stream(&device.gpu, &mut pipeline, n, &nothing)
+                    .unwrap_or_else(|e| panic!("{}: {n} in {in_flight}: {e}", device.label));
+                assert_eq!(timeline.chunks, n.div_ceil(LEN));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_more_is_in_flight_than_allowed_and_memory_stays() {
+    for device in devices() {
+        for in_flight in [1, 2, 3] {
+            let mut pipeline = Pipeline::new(&device.gpu, in_flight);
+            assert_eq!(pipeline.memory_bytes(), 0);
+            let (filled, drained, most) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+            let count = |stage: &str, _| {
+                match stage {
+                    "fill" => {
+                        let now = filled.fetch_add(1, Ordering::SeqCst) + 1 - drained.load(Ordering::SeqCst);
+                        most.fetch_max(now, Ordering::SeqCst);
+                    }
+                    "drain" => {
+                        // A consumer that is slow.
+                        std::thread::sleep(Duration::from_millis(3));
+                        drained.fetch_add(1, Ordering::SeqCst);
+                    }
+                    _ => {}
+                }
+                Ok(())
+            };
+            stream(&device.gpu, &mut pipeline, 12 * LEN, &count).unwrap();
+            // The drain that counts itself done still holds its set.
+            let most = most.into_inner();
+            assert!(most == in_flight, "{}: {most} of {in_flight} in flight", device.label);
+            let held = pipeline.memory_bytes();
+            let one = 2 * (LEN * 4) + LEN + 256 * 4;
+            assert!(held >= (in_flight * one) as u64, "{held}");
+            // Nothing more for another run.
+            let mut left = 4;
+            let more = |_: &mut Fill<'_>| {
+                left -= 1;
+                Ok(left >= 0)
+            };
+            let ran = pipeline.run(more, |_, _| Ok(()), |_| Ok(()));
+            assert_eq!((ran.unwrap().chunks, pipeline.memory_bytes()), (4, held), "{}", device.label);
+        }
+    }
+}
+
+#[test]
+fn a_callback_that_fails_stops_the_stream() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        for in_flight in [1, 3] {
+            for (stage, at) in [("fill", 0), ("fill", 4), ("record", 4), ("drain", 4), ("drain", 9)] {
+                let mut pipeline = Pipeline::new(gpu, in_flight);
+                let fail = |now: &str, chunk: usize| -> Outcome {
+                    if (now, chunk) == (stage, at) { Err("out of paper".into()) } else { Ok(()) }
+                };
+                let words = [format!("chunk {at}"), stage.to_owned(), "out of paper".into()];
+                let words: Vec<_> = words.iter().map(String::as_str).collect();
+                refused(stream(gpu, &mut pipeline, 10 * LEN, &fail), Callback, &words);
+                assert_eq!(pipeline.memory_bytes(), 0, "all memory is given back");
+            }
+        }
+        stream(gpu, &mut Pipeline::new(gpu, 2), 5 * LEN, &nothing).unwrap();
+    }
+}
+
+#[test]
+fn staging_and_buffers_come_back_after_a_failure() {
+    for webgpu_defaults in [false, true] {
+        let Some(gpu) = open(webgpu_defaults) else { return };
+        let allocated = || gpu.device().generate_allocator_report().map(|r| r.total_allocated_bytes);
+        let mut seen = Vec::new();
+        for round in 0..6 {
+            for (stage, in_flight) in [("fill", 3), ("record", 3), ("drain", 3), ("record", 1), ("drain", 1)]
+            {
+                let fail = |now: &str, chunk: usize| -> Outcome {
+                    if (now, chunk) == (stage, 2) { Err("no".into()) } else { Ok(()) }
+                };
+                let mut pipeline = Pipeline::new(&gpu, in_flight);
+                stream(&gpu, &mut pipeline, 6 * LEN, &fail).unwrap_err();
+            }
+            gpu.wait().unwrap();
+            if round > 0 {
+                let memory = gpu.memory();
+                seen.push((memory.live, memory.pooled, allocated()));
+            }
+        }
+        assert!(seen.iter().all(|s| *s == seen[0]), "{seen:?}");
+    }
+}
+
+#[test]
+fn errors_keep_their_kind() {
+    let Some(gpu) = gpu() else { return };
+    for in_flight in [1, 3] {
+        let failing = |fail: Meddle<'_>| stream(gpu, &mut Pipeline::new(gpu, in_flight), 900, fail);
+        let gone = |_: &str, _| Err(io::Error::new(io::ErrorKind::NotFound, "no such tape").into());
+        refused(failing(&gone), Io, &["chunk 0, fill", "no such tape"]);
+        let ours = |stage: &str, _: usize| -> Outcome {
+            if stage == "record" { Ok(gpu.alloc_zeroed::<u32>(4)?.write(&[1])?) } else { Ok(()) }
+        };
+        refused(failing(&ours), Shape, &["chunk 0, record", "1 elements"]);
+    }
+}
+
+#[test]
+fn a_callback_that_panics_stops_the_stream_and_panics() {
+    let Some(gpu) = open(false) else { return };
+    for in_flight in [1, 3] {
+        for stage in ["fill", "record", "drain"] {
+            let gpu = gpu.clone();
+            let caught = in_time(move || {
+                let mut pipeline = Pipeline::new(&gpu, in_flight);
+                let panic = |now: &str, chunk: usize| {
+                    assert!((now, chunk) != (stage, 2), "on purpose");
+                    Ok(())
+                };
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    stream(&gpu, &mut pipeline, 2000, &panic).map(drop)
+                }))
+                .map_err(|p| p.downcast_ref::<&str>().is_some_and(|text| text.contains("on purpose")))
+            });
+            assert!(matches!(caught, Err(true)), "{stage}");
+        }
+        stream(&gpu, &mut Pipeline::new(&gpu, in_flight), 1000, &nothing).unwrap();
+    }
+}
+
+#[test]
+fn a_stream_is_cancelled_at_any_chunk() {
+    const CHUNKS: usize = 5;
+    for device in devices() {
+        for in_flight in [1, 2, 4] {
+            for stage in ["fill", "record", "drain"] {
+                for at in 0..CHUNKS {
+                    let cancel = Cancel::new();
+                    let mut pipeline = Pipeline::new(&device.gpu, in_flight).cancelled_by(&cancel);
+                    let called = AtomicUsize::new(0);
+                    let meddle = |now: &str, chunk: usize| {
+                        if (now, chunk) == (stage, at) {
+                            cancel.cancel();
+                        } else if cancel.is_cancelled() {
+                            called.fetch_add(1, Ordering::SeqCst);
+                        }
+                        Ok(())
+                    };
+                    let ran = stream(&device.gpu, &mut pipeline, CHUNKS * LEN, &meddle);
+                    let label = format!("{}: {in_flight}, {stage} of chunk {at}", device.label);
+                    // The last chunk may have been drained when it is noticed.
+                    if (stage, at) == ("drain", CHUNKS - 1) && in_flight > 1 {
+                        assert!(ran.is_ok_and(|t| t.chunks == CHUNKS), "{label}");
+                    } else {
+                        let e = ran.expect_err(&label);
+                        assert_eq!(e.kind(), Cancelled, "{label}: {e}");
+                        // Each of two threads may have begun something just before.
+                        assert!(called.into_inner() <= 2, "{label}");
+                    }
+                    refused(stream(&device.gpu, &mut pipeline, LEN, &nothing), Cancelled, &["number 0"]);
+                }
+            }
+        }
+        stream(&device.gpu, &mut Pipeline::new(&device.gpu, 2), 1000, &nothing).unwrap();
+    }
+}
+
+#[test]
+fn another_thread_cancels_a_stream_that_waits() {
+    let Some(gpu) = gpu() else { return };
+    for in_flight in [1, 3] {
+        let cancel = Cancel::new();
+        let mut pipeline = Pipeline::new(gpu, in_flight).cancelled_by(&cancel);
+        let begin = Instant::now();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(60));
+                cancel.cancel();
+            });
+            let slow = |stage: &str, _: usize| {
+                if stage == "drain" {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Ok(())
+            };
+            refused(stream(gpu, &mut pipeline, 10_000 * LEN, &slow), Cancelled, &["drained"]);
+        });
+        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn a_device_lost_at_work_is_an_error() {
+    for webgpu_defaults in [false, true] {
+        for in_flight in [1, 3] {
+            for stage in ["fill", "record", "drain"] {
+                let Some(gpu) = open(webgpu_defaults) else { return };
+                let ended = in_time(move || {
+                    let lose = |now: &str, chunk: usize| {
+                        if (now, chunk) == (stage, 2) {
+                            gpu.device().destroy();
+                        }
+                        Ok(())
+                    };
+                    let mut pipeline = Pipeline::new(&gpu, in_flight);
+                    let ran = stream(&gpu, &mut pipeline, 100 * LEN, &lose);
+                    refused(
+                        stream(&gpu, &mut pipeline, LEN, &nothing),
+                        DeviceLost,
+                        &["lost", "open a new Gpu"],
+                    );
+                    ran
+                });
+                refused(ended, DeviceLost, &["open a new Gpu"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_use_is_refused() {
+    let Some(gpu) = gpu() else { return };
+    refused(stream(gpu, &mut Pipeline::new(gpu, 0), 10, &nothing), InvalidArgument, &["0 chunks in flight"]);
+    let mut other = Pipeline::new(gpu, 1);
+    let (their_input, their_output) = (other.input::<u32>(8), other.output::<u32>(8));
+    for in_flight in [1, 2] {
+        let mut pipeline = Pipeline::new(gpu, in_flight);
+        let (x, y) = (pipeline.input::<u32>(8), pipeline.output::<u32>(8));
+        let mut run = |which: usize| {
+            let mut once = 0;
+            pipeline.run(
+                |chunk| {
+                    once += 1;
+                    match which {
+                        0 => chunk.write(their_input, &[1])?,
+                        1 => chunk.write(x, &[1; 9])?,
+                        _ => chunk.write(x, &[1; 8])?,
+                    }
+                    Ok(once == 1)
+                },
+                |_, chunk| {
+                    match which {
+                        2 => drop(chunk.input(their_input)?),
+                        3 => drop(chunk.output(their_output, 1)?),
+                        4 => drop(chunk.output(y, 9)?),
+                        _ => drop(chunk.output(y, 1)?),
+                    }
+                    Ok(())
+                },
+                |chunk| {
+                    if which == 5 {
+                        chunk.read(their_output)?;
+                    }
+                    assert_eq!(chunk.read(y)?.len(), 1);
+                    Ok(())
+                },
+            )
+        };
+        refused(run(0), InvalidArgument, &["another pipeline", "fill"]);
+        refused(run(1), Shape, &["9 elements", "chunk of 8", "fill"]);
+        refused(run(2), InvalidArgument, &["another pipeline", "record"]);
+        refused(run(3), InvalidArgument, &["another pipeline", "record"]);
+        refused(run(4), Shape, &["record", "9"]);
+        refused(run(5), InvalidArgument, &["another pipeline", "drain"]);
+        run(6).unwrap();
+    }
+    let mut large = Pipeline::new(gpu, 2);
+    large.input::<u32>(usize::MAX / 8);
+    refused(large.run(|_| Ok(false), |_, _| Ok(()), |_| Ok(())), ErrorKind::TooLarge, &["split the data"]);
+}
+
+#[test]
+fn the_timeline_is_one_clock() {
+    for device in devices() {
+        for in_flight in [1, 3] {
+            let mut pipeline = Pipeline::new(&device.gpu, in_flight);
+            let timeline = stream(&device.gpu, &mut pipeline, 8 * LEN, &nothing).unwrap();
+            let label = format!("{}, {in_flight} in flight", device.label);
+            let slack = timeline.uncertainty + 1e-6;
+            assert!(slack < 0.5, "{label}: {slack}");
+            let span = |chunk, stage| {
+                let found = timeline.events.iter().find(|e| (e.chunk, e.stage) == (chunk, stage));
+                let e = found.unwrap_or_else(|| panic!("{label}: no {stage} of {chunk}"));
+                assert!(e.begin >= -slack && e.begin <= e.end + 1e-9, "{label}: {e:?}");
+                assert!(e.end <= timeline.seconds + slack, "{label}: {e:?}");
+                (e.begin, e.end)
+            };
+            for chunk in 0..8 {
+                let [fill, submit, device, drain] =
+                    [Stage::Fill, Stage::Submit, Stage::Device, Stage::Drain].map(|s| span(chunk, s));
+                assert!(fill.1 <= submit.0 && submit.0 <= device.0 + slack, "{label}");
+                assert!(device.1 <= drain.0 + slack, "{label}: {device:?} {drain:?}");
+                if chunk > 0 {
+                    for stage in [Stage::Fill, Stage::Submit, Stage::Device, Stage::Drain] {
+                        assert!(
+                            span(chunk - 1, stage).1 <= span(chunk, stage).0 + slack,
+                            "{label}: {stage} of {chunk}"
+                        );
+                    }
+                    if in_flight == 1 {
+                        assert!(span(chunk - 1, Stage::Drain).1 <= fill.0, "{label}");
+                    }
+                }
+            }
+            assert!(timeline.period().is_some_and(|p| p > 0.0 && p < timeline.seconds));
+            assert!(timeline.busy(Stage::Fill) <= timeline.seconds);
+        }
+    }
+}
+
+/// Elements of the large ops: hundreds of chunks of `CHUNK`.
+const N: usize = 150_001;
+const CHUNK: usize = 700;
+
+#[test]
+fn large_elementwise_ops_match_reference() {
+    for device in devices().iter().filter(|d| d.main || d.label.contains("defaults")) {
+        let streamed = device.gpu.streamed().chunk(CHUNK);
+        let mut random = Random::new(1);
+        let (x, y): (Vec<i32>, Vec<i32>) = (random.elements(N), random.elements(N));
+        let wanted: Vec<i32> = x.iter().map(|x| x.wrapping_neg()).collect();
+        assert_eq!(streamed.map(&x[..], MapFn::Neg).unwrap(), wanted, "{}", device.label);
+        let wanted: Vec<i32> = x.iter().zip(&y).map(|(x, y)| x.wrapping_sub(*y)).collect();
+        assert_eq!(streamed.zip(&x[..], &y[..], ZipFn::Sub).unwrap(), wanted, "{}", device.label);
+        let halves: Vec<f16> = random.elements(4001);
+        let wanted: Vec<f16> = halves.iter().map(|x| -*x).collect();
+        assert_eq!(streamed.clone().chunk(33).map(&halves[..], MapFn::Neg).unwrap(), wanted);
+        // A reader and an iterator are what a slice is.
+        let bytes = bytemuck::cast_slice::<i32, u8>(&x);
+        let short = x[..5000].iter().copied();
+        let read = streamed.zip(Reader(&bytes[..20_000]), Items(short), ZipFn::Add).unwrap();
+        let wanted: Vec<i32> = x[..5000].iter().map(|x| x.wrapping_mul(2)).collect();
+        assert_eq!(read, wanted, "{}", device.label);
+    }
+}
+
+#[test]
+fn large_reductions_match_reference() {
+    fn check<T, U, O>(label: &str, gpu: &Gpu, op: O, x: &[T])
+    where
+        T: tilework::reference::Number,
+        U: tilework::reference::Number,
+        O: Reducer<T, Output = U> + Reducer<U, Output = U> + Clone,
+    {
+        let operator = Reducer::<T>::operator(&op);
+        let got = gpu.streamed().chunk(CHUNK).reduce(x, op).unwrap();
+        let wanted = reduce(&operator, 1, x.len(), x).unwrap();
+        let bound = tilework::reference::reduce_bound(&operator, 1, x.len(), x);
+        assert_close(&format!("{label}: {}", operator.name()), &[got.to_f64()], &wanted, &bound);
+    }
+    for device in devices().iter().filter(|d| d.main || d.label.contains("defaults")) {
+        let (gpu, label) = (&device.gpu, &device.label[..]);
+        let mut random = Random::new(2);
+        let x: Vec<u32> = random.elements(N);
+        check(label, gpu, Sum, &x);
+        check(label, gpu, Max, &x);
+        check(label, gpu, Sum, &random.elements::<u8>(N));
+        check(label, gpu, Min, &random.elements::<f32>(N));
+        check(label, gpu, Sum, &random.elements::<f32>(N));
+        let last = CustomOp::new(
+            "fn op_identity() -> T { return T(0); }
+             fn op_combine(a: T, b: T) -> T { return select(b, a, b == 0u); }",
+        );
+        // The order of chunks is kept.
+        assert_eq!(gpu.streamed().chunk(CHUNK).reduce(&x[..], last.clone()).unwrap(), x[N - 1]);
+        assert_eq!(gpu.streamed().chunk(1).reduce(&x[..9], last.clone()).unwrap(), x[8]);
+        assert_eq!(gpu.streamed().reduce::<u32, _, _>(&[][..], last).unwrap(), 0);
+
+        let streamed = gpu.streamed().chunk(100);
+        let mut x: Vec<f32> = random.elements(5000);
+        let place = |better: &dyn Fn(f32, f32) -> bool| {
+            (0..x.len()).fold(0, |best, i| if better(x[i], x[best]) { i } else { best }) as u64
+        };
+        assert_eq!(streamed.arg_min(&x[..]).unwrap(), place(&|a, b| a < b), "{label}");
+        assert_eq!(streamed.arg_max(&x[..]).unwrap(), place(&|a, b| a > b), "{label}");
+        (x[1700], x[4100], x[4101]) = (9.0, 9.0, f32::NAN);
+        assert_eq!(streamed.arg_max(&x[..4100]).unwrap(), 1700, "{label}: the first of equals");
+        assert_eq!(streamed.arg_max(&x[..]).unwrap(), 4101, "{label}: NaN");
+        x[300] = f32::NAN;
+        assert_eq!(streamed.arg_min(&x[..]).unwrap(), 300, "{label}: the first NaN");
+    }
+}
+
+#[test]
+fn large_scans_match_reference() {
+    for device in devices().iter().filter(|d| d.main || d.label.contains("defaults")) {
+        let mut random = Random::new(3);
+        let ints: Vec<u32> = random.elements(N);
+        let floats: Vec<f32> = random.elements(20_000);
+        for (chunk, exclusive) in [(CHUNK, false), (CHUNK, true), (N, false)] {
+            let streamed = device.gpu.streamed().chunk(chunk);
+            let label = format!("{}, chunks of {chunk}", device.label);
+            let run = |x: &[u32]| match exclusive {
+                false => streamed.inclusive_scan(x, Sum).unwrap(),
+                true => streamed.exclusive_scan(x, Sum).unwrap(),
+            };
+            let wanted = scan(&Reducer::<u32>::operator(&Sum), 1, N, exclusive, false, &ints).unwrap();
+            assert_eq!(numbers(&run(&ints)), wanted, "{label}");
+            for n in [0, 1, 2, chunk - 1, chunk, chunk + 1, 2 * chunk - 1, 2 * chunk] {
+                let n = n.min(N);
+                let op = Reducer::<u32>::operator(&Sum);
+                let wanted = scan(&op, 1, n, exclusive, false, &ints[..n]).unwrap();
+                assert_eq!(numbers(&run(&ints[..n])), wanted, "{label}, {n}");
+            }
+        }
+        let streamed = device.gpu.streamed().chunk(CHUNK);
+        let op = Reducer::<f32>::operator(&Sum);
+        let wanted = scan(&op, 1, floats.len(), false, false, &floats).unwrap();
+        let bound = scan_bound(&op, 1, floats.len(), false, false, &floats);
+        let got = streamed.inclusive_scan(&floats[..], Sum).unwrap();
+        assert_close(&device.label, &numbers(&got), &wanted, &bound);
+        let least = streamed.exclusive_scan(&floats[..3], Min).unwrap();
+        assert_eq!(least, [f32::INFINITY, floats[0], floats[0].min(floats[1])]);
+        assert_eq!(streamed.clone().chunk(1).inclusive_scan(&ints[..4], Max).unwrap().len(), 4);
+    }
+}
+
+#[test]
+fn large_histograms_match_reference() {
+    for device in devices().iter().filter(|d| d.main || d.label.contains("defaults")) {
+        let streamed = device.gpu.streamed().chunk(CHUNK);
+        let bytes: Vec<u8> = Random::new(4).elements(N);
+        let mut wanted = vec![0u64; 256];
+        bytes.iter().for_each(|b| wanted[usize::from(*b)] += 1);
+        assert_eq!(streamed.histogram(&bytes[..], 256, 0.0, 256.0).unwrap(), wanted, "{}", device.label);
+        assert_eq!(streamed.histogram::<u8>(Reader(&bytes[..]), 256, 0.0, 256.0).unwrap(), wanted);
+        let floats: Vec<f32> = Random::new(5).elements(20_000);
+        let edges = [-0.5, -0.1, 0.0, 0.25, 0.75];
+        let counts = streamed.histogram_edges(&floats[..], &edges).unwrap();
+        let count = |lo: f64, hi: f64, last: bool| {
+            let inside = |x: f64| x >= lo && (x < hi || last && x == hi);
+            floats.iter().filter(|x| inside(f64::from(**x))).count() as u64
+        };
+        let wanted: Vec<u64> = edges.windows(2).enumerate().map(|(i, e)| count(e[0], e[1], i == 3)).collect();
+        assert_eq!(counts, wanted, "{}", device.label);
+    }
+}
+
+#[test]
+fn large_selections_match_reference() {
+    for device in devices().iter().filter(|d| d.main || d.label.contains("defaults")) {
+        let streamed = device.gpu.streamed().chunk(CHUNK);
+        let mut random = Random::new(6);
+        let (x, mut flags): (Vec<u32>, Vec<u32>) = (random.elements(N), random.elements(N));
+        flags.iter_mut().for_each(|f| *f %= 3);
+        // A chunk that keeps nothing, and one that keeps all.
+        flags[CHUNK..2 * CHUNK].fill(0);
+        flags[2 * CHUNK..3 * CHUNK].fill(1);
+        let wanted = tilework::reference::select(&x, &flags);
+        assert_eq!(streamed.select(&x[..], &flags[..]).unwrap(), wanted, "{}", device.label);
+        let odd = Predicate::custom("fn keep(x: T) -> bool { return (x & 1u) == 1u; }");
+        let wanted: Vec<u32> = x.iter().copied().filter(|x| x % 2 == 1).collect();
+        assert_eq!(streamed.select_by(&x[..], &odd).unwrap(), wanted, "{}", device.label);
+    }
+}
+
+#[test]
+fn large_sorts_match_reference() {
+    for device in devices().iter().filter(|d| d.main || d.label.contains("defaults")) {
+        let mut random = Random::new(8);
+        let streamed = device.gpu.streamed().chunk(CHUNK);
+        let keys: Vec<u32> = random.elements(N);
+        let mut wanted = keys.clone();
+        wanted.sort_unstable();
+        assert_eq!(streamed.sort(&keys[..], false).unwrap(), wanted, "{}", device.label);
+        // Few keys, so that order shows; with every kind of float.
+        let floats: Vec<f32> = (0..30_000)
+            .map(|_| match random.next() % 9 {
+                0 => f32::NAN,
+                1 => -f32::NAN,
+                2 => -0.0,
+                3 => 0.0,
+                n => n as f32 - 5.5,
+            })
+            .collect();
+        let values: Vec<u32> = (0..floats.len() as u32).collect();
+        for descending in [false, true] {
+            let order = sort_positions(&floats, descending, 0..32);
+            let (keys, moved) = streamed.sort_pairs(&floats[..], &values[..], descending).unwrap();
+            let wanted: Vec<u32> = order.iter().map(|&i| i as u32).collect();
+            assert_eq!(moved, wanted, "{}, descending {descending}", device.label);
+            let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            let wanted: Vec<f32> = order.iter().map(|&i| floats[i]).collect();
+            assert_eq!(bits(&keys), bits(&wanted), "{}, descending {descending}", device.label);
+        }
+        assert_eq!(streamed.sort::<i32>(&[][..], true).unwrap(), []);
+        assert_eq!(streamed.sort(&[3, -1, 2][..], true).unwrap(), [3, 2, -1]);
+    }
+}
+
+#[test]
+fn large_ops_refuse_bad_input() {
+    let Some(gpu) = gpu() else { return };
+    let streamed = gpu.streamed().chunk(10);
+    let x = [1.0f32; 35];
+    refused(gpu.streamed().chunk(0).map(&x[..], MapFn::Neg), InvalidArgument, &["chunks of 0 elements"]);
+    refused(gpu.streamed().memory(10).map(&x[..], MapFn::Neg), InvalidArgument, &["10 bytes of memory"]);
+    refused(gpu.streamed().in_flight(0).map(&x[..], MapFn::Neg), InvalidArgument, &["0 chunks in flight"]);
+    refused(streamed.zip(&x[..], &x[..34], ZipFn::Add), Shape, &["chunk 3, fill", "zip", "5", "4"]);
+    refused(streamed.zip(&x[..30], &x[..], ZipFn::Add), Shape, &["chunk 3, fill", "zip", "0", "5"]);
+    refused(streamed.select(&x[..], &[1, 1][..]), Shape, &["select"]);
+    refused(streamed.sort_pairs(&x[..], &[1, 1][..], false), Shape, &["sort"]);
+    refused(streamed.reduce(&[1u32, 2][..], ArgMin), Unsupported, &["arg_min"]);
+    refused(streamed.reduce::<f32, _, _>(&[][..], Max), Shape, &["0 elements"]);
+    refused(streamed.arg_max::<f32>(&[][..]), Shape, &["0 elements"]);
+    refused(streamed.inclusive_scan(&[f16::ONE; 3][..], Sum), Unsupported, &["f16"]);
+    refused(streamed.histogram(&x[..], 0, 0.0, 1.0), InvalidArgument, &["0 bins"]);
+    refused(streamed.histogram(&x[..], 4, 1.0, 1.0), InvalidArgument, &["lo below hi"]);
+    refused(streamed.map::<u32>(Reader(&[0u8; 7][..]), MapFn::Neg), Io, &["chunk 0, fill", "3 bytes only"]);
+    let full = |_: &[f32]| -> Outcome { Err(io::Error::other("disk full").into()) };
+    refused(streamed.map_to(&x[..], MapFn::Neg, full), Io, &["chunk 0, drain", "disk full"]);
+    let cancel = Cancel::new();
+    cancel.cancel();
+    refused(streamed.clone().cancelled_by(&cancel).sort(&x[..], false), Cancelled, &[]);
+}
+
+#[test]
+fn memory_bounds_the_chunks_of_large_ops() {
+    let Some(gpu) = gpu() else { return };
+    // 2 x 3 chunks of two buffers of 4 bytes an element: 64 elements each.
+    let streamed = gpu.streamed().memory(6 * 8 * 64);
+    let mut longest = 0;
+    let x: Vec<i32> = (0..1000).collect();
+    let sink = |chunk: &[i32]| {
+        longest = longest.max(chunk.len());
+        Ok(())
+    };
+    streamed.map_to(&x[..], MapFn::Neg, sink).unwrap();
+    assert_eq!(longest, 64);
+}
+
+/// Most workgroups of one dispatch, if all its extents are within the limit.
+fn most_workgroups(program: &Program, limit: u32) -> u64 {
+    let extents = program.dispatches.iter().filter_map(|d| match d.grid {
+        Grid::Direct(extents) => Some(extents),
+        Grid::Indirect { .. } => None,
+    });
+    let mut most = 0;
+    for extents in extents {
+        assert!(extents.iter().all(|e| *e <= limit), "{}: {extents:?}", program.op);
+        most = most.max(extents.iter().map(|e| u64::from(*e)).product());
+    }
+    most
+}
+
+#[test]
+fn ops_fold_more_workgroups_than_a_dimension_has() {
+    const BEYOND: u64 = 65536;
+    let Some(gpu) = gpu() else { return };
+    let profile = gpu.profile();
+    let n = (1 << 24) + 777;
+    let run = |program: Program, operands: &[&Buffer<u32>]| {
+        assert!(most_workgroups(&program, 65535) >= BEYOND, "{} has fewer", program.op);
+        let ready = gpu.prepare(program).unwrap();
+        let raw: Vec<_> = operands.iter().map(|b| Slice::from(*b).untyped()).collect();
+        let mut rec = gpu.recorder();
+        ready.record(&mut rec, &raw).unwrap();
+        rec.submit().unwrap();
+    };
+    let host: Vec<u32> = (0..n as u32).map(|i| i.wrapping_mul(2_654_435_761) >> 8).collect();
+    let (x, y) = (gpu.upload(&host).unwrap(), gpu.alloc::<u32>(n).unwrap());
+
+    let next = MapFn::custom("fn map(x: T) -> T { return x + 1u; }");
+    run(Op::<u32>::lower(&Map::new(next, n).variant("scalar"), profile).unwrap(), &[&x, &y]);
+    assert!(y.read().unwrap().iter().zip(&host).all(|(y, x)| *y == x + 1), "map");
+
+    run(Op::<u32>::lower(&Scan::new(Sum, n).variant("kogge-stone"), profile).unwrap(), &[&x, &y]);
+    let mut total = 0u32;
+    let right = y.read().unwrap().iter().zip(&host).all(|(y, x)| {
+        total = total.wrapping_add(*x);
+        *y == total
+    });
+    assert!(right, "scan");
+
+    let sum = gpu.alloc::<u32>(1).unwrap();
+    run(Op::<u32>::lower(&Reduce::new(Sum, n).variant("sequential"), profile).unwrap(), &[&x, &sum]);
+    assert_eq!(sum.read().unwrap(), [total], "reduce");
+
+    let counts = gpu.alloc::<u32>(64).unwrap();
+    let histogram = Histogram::new(n, 64).range(0.0, f64::from(1 << 24)).variant("privatized");
+    run(Op::<u32>::lower(&histogram, profile).unwrap(), &[&x, &counts]);
+    let mut wanted = [0; 64];
+    host.iter().for_each(|x| wanted[(x >> 18) as usize] += 1);
+    assert_eq!(counts.read().unwrap(), wanted, "histogram");
+
+    // Larger tiles than that, and a device with a larger binding: what a card is given.
+    let card = DeviceProfile::h100();
+    let most = |program: tilework::Result<Program>| most_workgroups(&program.unwrap(), 65535);
+    let half = 1 << 29;
+    assert!(most(Op::<f16>::lower(&Select::by(half, Predicate::NonZero), &card)) >= BEYOND / 2);
+    assert!(most(Op::<u32>::lower(&RadixSort::new(half - 1), &card)) >= BEYOND);
+    assert!(most(Op::<u32>::lower(&RadixSort::new(half - 1).variant("counting"), &card)) > 0);
+}
