@@ -278,7 +278,8 @@ fn table(work: &Work, rows: &[Row]) -> String {
         let slowest = stages.iter().copied().fold(0.0, f64::max);
         // How much longer than its slowest stage a chunk takes in the steady state.
         let period = 1e3 * t.period().unwrap_or(0.0);
-        let above = if period > 0.0 { format!("{:+.0} %", 100.0 * (period / slowest - 1.0)) } else { "-".into() };
+        let above =
+            if period > 0.0 { format!("{:+.0} %", 100.0 * (period / slowest - 1.0)) } else { "-".into() };
         let in_flight = if row.in_flight == 1 { "serial".into() } else { row.in_flight.to_string() };
         text += &format!(
             "{:>10} {in_flight:>9} {:>7} {:>9.4} {:>7.2} {speedup:>8.2}   {:>8.3} {:>8.3} {:>8.3}   {period:>8.3} \

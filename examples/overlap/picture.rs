@@ -84,9 +84,13 @@ impl Picture for TimelinePicture {
         let foot = HEAD + self.panels.len() as i32 * PANEL;
         let unsure = self.panels.iter().map(|p| p.timeline.uncertainty).fold(0.0, f64::max);
         let clock = if self.panels.iter().any(|p| p.timeline.clock == Clock::Device) {
-            format!("Device stages by its own timestamps, placed on the host's clock within {:.2} ms.", unsure * 1e3)
+            format!(
+                "Device stages by its own timestamps, placed on the host's clock within {:.2} ms.",
+                unsure * 1e3
+            )
         } else {
-            "The device has no timestamps: a chunk is on it from its submission, or its predecessor's end.".into()
+            "The device has no timestamps: a chunk is on it from its submission, or its predecessor's end."
+                .into()
         };
         let prevented = "wgpu has one queue, and its barriers are stage-wide: an upload waits for the kernels before it, so \
                          device stages never overlap each other.";

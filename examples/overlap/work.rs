@@ -113,14 +113,6 @@ impl Work {
         }
     }
 
-    /// Bytes of the longest input.
-    pub(crate) fn len(&self) -> u64 {
-        match self {
-            Self::Add(work) => 4 * work.x.len() as u64,
-            Self::Histogram(work) => work.len,
-        }
-    }
-
     /// Rounds of its kernel that are the least, and the most.
     pub(crate) fn rounds(&self) -> (u32, u32) {
         match self {

@@ -236,14 +236,17 @@ fn a_stream_is_cancelled_at_any_chunk() {
                     };
                     let ran = stream(&device.gpu, &mut pipeline, CHUNKS * LEN, &meddle);
                     let label = format!("{}: {in_flight}, {stage} of chunk {at}", device.label);
-                    // The last chunk may have been drained when it is noticed.
-                    if (stage, at) == ("drain", CHUNKS - 1) && in_flight > 1 {
-                        assert!(ran.is_ok_and(|t| t.chunks == CHUNKS), "{label}");
-                    } else {
-                        let e = ran.expect_err(&label);
-                        assert_eq!(e.kind(), Cancelled, "{label}: {e}");
-                        // Each of two threads may have begun something just before.
-                        assert!(called.into_inner() <= 2, "{label}");
+                    match ran {
+                        // All was drained before the token was looked at again.
+                        Ok(timeline) => {
+                            let last = (stage, at, timeline.chunks) == ("drain", CHUNKS - 1, CHUNKS);
+                            assert!(last, "{label}");
+                        }
+                        Err(e) => {
+                            assert_eq!(e.kind(), Cancelled, "{label}: {e}");
+                            // Each of two threads may have begun something just before.
+                            assert!(called.into_inner() <= 2, "{label}");
+                        }
                     }
                     refused(stream(&device.gpu, &mut pipeline, LEN, &nothing), Cancelled, &["number 0"]);
                 }
@@ -571,7 +574,7 @@ fn large_sorts_match_reference() {
             let wanted: Vec<f32> = order.iter().map(|&i| floats[i]).collect();
             assert_eq!(bits(&keys), bits(&wanted), "{}, descending {descending}", device.label);
         }
-        assert_eq!(streamed.sort::<i32>(&[][..], true).unwrap(), []);
+        assert!(streamed.sort::<i32>(&[][..], true).unwrap().is_empty());
         assert_eq!(streamed.sort(&[3, -1, 2][..], true).unwrap(), [3, 2, -1]);
     }
 }
@@ -649,7 +652,7 @@ fn ops_fold_more_workgroups_than_a_dimension_has() {
     let (x, y) = (gpu.upload(&host).unwrap(), gpu.alloc::<u32>(n).unwrap());
 
     let next = MapFn::custom("fn map(x: T) -> T { return x + 1u; }");
-    run(Op::<u32>::lower(&Map::new(next, n).variant("scalar"), profile).unwrap(), &[&x, &y]);
+    run(Op::<u32>::lower(&Map::new(next, n).variant("plain"), profile).unwrap(), &[&x, &y]);
     assert!(y.read().unwrap().iter().zip(&host).all(|(y, x)| *y == x + 1), "map");
 
     run(Op::<u32>::lower(&Scan::new(Sum, n).variant("kogge-stone"), profile).unwrap(), &[&x, &y]);
