@@ -51,6 +51,11 @@ struct Caller {
 
 impl Caller {
     fn new(limits: wgpu::Limits) -> Option<Self> {
+        Self::with(limits, wgpu::Features::empty())
+    }
+
+    /// With those of these features that the adapter has.
+    fn with(limits: wgpu::Limits, features: wgpu::Features) -> Option<Self> {
         static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
         let profile = support::gpu()?.profile();
         let instance = INSTANCE.get_or_init(|| {
@@ -60,7 +65,11 @@ impl Caller {
         });
         let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
         let adapter = adapters.into_iter().find(|a| a.get_info().name == profile.name)?;
-        let desc = wgpu::DeviceDescriptor { required_limits: limits, ..wgpu::DeviceDescriptor::default() };
+        let desc = wgpu::DeviceDescriptor {
+            required_limits: limits,
+            required_features: features & adapter.features(),
+            ..wgpu::DeviceDescriptor::default()
+        };
         let (device, queue) = pollster::block_on(adapter.request_device(&desc)).expect("a caller's device");
         let (errors, losses) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (seen, lost) = (errors.clone(), losses.clone());

@@ -16,7 +16,7 @@ usage: overlap [--only add|histogram] [--file FILE] [--balance] [-o PICTURE.svg]
   --only NAME          add (sums of two vectors) or histogram (of bytes); both if it is not given
   --file FILE          whose bytes the histogram counts (some that are made up)
   --size BYTES         of each vector, and of what is made up (512M; 16M on a software driver)
-  --chunk BYTES,...    of the longest input, of a chunk (4M,16M,64M; 1M,4M on a software driver)
+  --chunk BYTES,...    of the longest input, of a chunk (4M,16M,64M; 256K,1M on a software driver)
   --in-flight N,...    chunks in flight (2,3,4); one after another is always measured
   --balance            makes kernels heavier until the device takes as long as the slower host copy
   --rounds N           makes kernels heavier by N rounds
@@ -130,7 +130,7 @@ fn overlap(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let limits = &gpu.profile().limits;
     let most = limits.max_storage_binding.min(limits.max_buffer_size);
     let sizes = match &options.chunks[..] {
-        [] if software => vec![1 << 20, 4 << 20],
+        [] if software => vec![256 << 10, 1 << 20],
         [] => vec![4 << 20, 16 << 20, 64 << 20],
         given => given.to_vec(),
     };

@@ -186,7 +186,10 @@ impl Set {
                 encoder.resolve_query_set(&stamps.queries, 0..STAMPS, &stamps.resolved, 0);
                 encoder.copy_buffer_to_buffer(&stamps.resolved, 0, &stamps.read, 0, 8 * u64::from(STAMPS));
             }
-            let submission = self.gpu.inner.queue.submit([encoder.finish()]);
+            self.gpu.inner.queue.submit([encoder.finish()])
+        })?;
+        self.begun = false;
+        self.gpu.scoped("stream: mapping", || {
             // Whether mapping succeeded shows where the memory is reached for.
             for port in &self.inputs {
                 port.host().slice(..).map_async(wgpu::MapMode::Write, |_| {});
@@ -198,9 +201,7 @@ impl Set {
             if let Some(stamps) = &self.stamps {
                 stamps.read.slice(..).map_async(wgpu::MapMode::Read, |_| {});
             }
-            submission
         })?;
-        self.begun = false;
         // Submitted: the queue runs whatever uses this memory next after this work.
         drop(keep);
         let stamps = self.stamps.as_ref().map(|stamps| stamps.read.clone());
@@ -219,7 +220,10 @@ impl Set {
     /// Gives staging back to its pools. Nothing of the set may be under way.
     pub(crate) fn close(mut self) {
         let begun = self.begun;
-        self.inputs.iter_mut().chain(&mut self.outputs).for_each(|port| port.close(begun));
+        // On a lost device nothing is given back, and all is dropped.
+        let _ = self.gpu.clone().scoped("stream", || {
+            self.inputs.iter_mut().chain(&mut self.outputs).for_each(|port| port.close(begun));
+        });
     }
 
     /// Records the time at which everything recorded before is done, by a pass that is empty.

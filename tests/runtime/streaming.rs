@@ -1,6 +1,6 @@
 //! Streams: what comes out, what is in flight, and how they stop. Ops over more than a chunk.
 
-use super::{in_time, open, refused};
+use super::{Caller, in_time, open, refused};
 use crate::support::{Random, assert_close, devices, gpu, numbers};
 use half::f16;
 use std::io;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tilework::ErrorKind::{self, Callback, Cancelled, DeviceLost, InvalidArgument, Io, Shape, Unsupported};
 use tilework::prelude::*;
 use tilework::primitives::Reducer;
-use tilework::program::{DeviceProfile, Grid, Op, Program};
+use tilework::program::{Clock, DeviceProfile, Grid, Op, Program};
 use tilework::reference::{reduce, scan, scan_bound, sort_positions};
 use tilework::stream::{Cancel, Fill, Items, Outcome, Pipeline, Reader, Stage, Timeline};
 
@@ -362,11 +362,18 @@ fn wrong_use_is_refused() {
 
 #[test]
 fn the_timeline_is_one_clock() {
-    for device in devices() {
+    // A software driver has no staging, but for a caller who has not asked for storage that can be mapped.
+    let stamped = Caller::with(wgpu::Limits::default(), wgpu::Features::TIMESTAMP_QUERY).map(|c| c.gpu());
+    let others = devices().iter().map(|device| (&device.gpu, &device.label[..]));
+    for (gpu, label) in stamped.iter().map(|gpu| (gpu, "a caller's with timestamps")).chain(others) {
         for in_flight in [1, 3] {
-            let mut pipeline = Pipeline::new(&device.gpu, in_flight);
-            let timeline = stream(&device.gpu, &mut pipeline, 8 * LEN, &nothing).unwrap();
-            let label = format!("{}, {in_flight} in flight", device.label);
+            let mut pipeline = Pipeline::new(gpu, in_flight);
+            let timeline = stream(gpu, &mut pipeline, 8 * LEN, &nothing).unwrap();
+            let of_uploads = timeline.events.iter().filter(|e| e.stage == Stage::Upload).count();
+            if label.starts_with("a caller's") && gpu.profile().features.timestamps {
+                assert_eq!((of_uploads, timeline.clock), (8, Clock::Device));
+            }
+            let label = format!("{label}, {in_flight} in flight");
             let slack = timeline.uncertainty + 1e-6;
             assert!(slack < 0.5, "{label}: {slack}");
             let span = |chunk, stage| {
