@@ -146,7 +146,7 @@ fn overlap(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         right &= measure(&gpu, &mut work, &sizes, options, out, &mut panels)?;
     }
     if wanted("histogram") {
-        let mut work = Work::Histogram(Bytes::new(options.file.clone(), size)?);
+        let mut work = Work::Histogram(Box::new(Bytes::new(options.file.clone(), size)?));
         right &= measure(&gpu, &mut work, &sizes, options, out, &mut panels)?;
     }
     if let Some(path) = &options.picture {

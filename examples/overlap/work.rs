@@ -16,7 +16,7 @@ const STEPS: usize = 1 << 26;
 /// What is streamed.
 pub(crate) enum Work {
     Add(Add),
-    Histogram(Bytes),
+    Histogram(Box<Bytes>),
 }
 
 /// The sum of two vectors, each element of which then goes through some rounds of a generator of random numbers.

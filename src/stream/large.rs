@@ -185,7 +185,8 @@ impl Streamed {
         let len = self.chunk_len("map", x.left(), &[size, size])?;
         let mut pipeline = self.pipeline(x.left(), len);
         let (input, output) = (pipeline.input::<T>(len), pipeline.output::<T>(len));
-        let lower = |n| Op::<T>::lower(&Map::new(function.clone(), n), self.gpu.profile());
+        let profile = self.gpu.profile();
+        let lower = move |n| Op::<T>::lower(&Map::new(function.clone(), n), profile);
         let mut plans = Plans::new(&self.gpu, lower);
         pipeline.run(
             |chunk| fill_from(chunk, input, &mut x),
@@ -228,7 +229,8 @@ impl Streamed {
         let mut pipeline = self.pipeline(x.left(), len);
         let (xs, ys) = (pipeline.input::<T>(len), pipeline.input::<T>(len));
         let output = pipeline.output::<T>(len);
-        let lower = |n| Op::<T>::lower(&Zip::new(function.clone(), n), self.gpu.profile());
+        let profile = self.gpu.profile();
+        let lower = move |n| Op::<T>::lower(&Zip::new(function.clone(), n), profile);
         let mut plans = Plans::new(&self.gpu, lower);
         pipeline.run(
             |chunk| {
@@ -270,7 +272,8 @@ impl Streamed {
             ));
         }
         let mut totals = Vec::new();
-        let lower = |n| Op::<T>::lower(&Reduce::new(op.clone(), n), self.gpu.profile());
+        let (profile, each) = (self.gpu.profile(), op.clone());
+        let lower = move |n| Op::<T>::lower(&Reduce::new(each.clone(), n), profile);
         let mut plans = Plans::new(&self.gpu, lower);
         let left = input.left();
         let len = self.chunk_len("reduce", left, &[T::DTYPE.size()])?;
@@ -303,7 +306,7 @@ impl Streamed {
             _ => {
                 // At least two totals a chunk, or combining them would never end.
                 let again = Self { chunk: self.chunk.map(|n| n.max(2)), ..self.clone() };
-                again.reduce(&totals[..], op.clone())
+                again.reduce(&totals[..], op)
             }
         }
     }
@@ -347,9 +350,9 @@ impl Streamed {
         V: Reducer<T, Output = T> + Clone,
     {
         let profile = self.gpu.profile();
-        let lower = |n| Op::<T>::lower(&Reduce::new(position.clone(), n), profile);
+        let lower = move |n| Op::<T>::lower(&Reduce::new(position.clone(), n), profile);
         let mut positions = Plans::new(&self.gpu, lower);
-        let lower = |n| Op::<T>::lower(&Reduce::new(value.clone(), n), profile);
+        let lower = move |n| Op::<T>::lower(&Reduce::new(value.clone(), n), profile);
         let mut values = Plans::new(&self.gpu, lower);
         let left = input.left();
         let len = self.chunk_len("reduce", left, &[T::DTYPE.size()])?;
@@ -451,7 +454,8 @@ impl Streamed {
         let mut pipeline = self.pipeline(left, room);
         let (elements, prefixes) = (pipeline.input::<T>(room), pipeline.output::<T>(room));
         let carry = self.gpu.alloc::<T>(1)?;
-        let lower = |n| Op::<T>::lower(&Scan::new(op.clone(), n), self.gpu.profile());
+        let profile = self.gpu.profile();
+        let lower = move |n| Op::<T>::lower(&Scan::new(op.clone(), n), profile);
         let mut plans = Plans::new(&self.gpu, lower);
         let carried = |number: usize| usize::from(number > 0);
         pipeline.run(

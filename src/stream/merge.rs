@@ -152,13 +152,13 @@ fn tournament<T: SortKey>(
     for node in (1..leaves).rev() {
         tree[node] = tree[2 * node].min(tree[2 * node + 1]);
     }
-    for at in 0..keys_out.len() {
+    for (at, key) in keys_out.iter_mut().enumerate() {
         if at % LOOK == 0 && cancel.is_cancelled() {
             return;
         }
         let run = (tree[1] & u128::from(u32::MAX)) as usize;
         let from = spans[run].0;
-        keys_out[at] = keys[from];
+        *key = keys[from];
         if let Some(value) = values_out.get_mut(at) {
             *value = values[from];
         }

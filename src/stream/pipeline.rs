@@ -347,7 +347,7 @@ impl Run {
         let mut rec = set.begin(&Self::bytes(&self.inputs, lens)).map_err(at)?;
         let outputs = vec![Cell::new(0); self.outputs.len()];
         let view = Chunk { pipeline: self.id, number: chunk, set, lens, outputs: &outputs };
-        record(&mut rec, &view).map_err(|e| failed(chunk, "record", e))?;
+        record(&mut rec, &view).map_err(|e| failed(chunk, "record", &*e))?;
         let outputs: Vec<usize> = outputs.into_iter().map(Cell::into_inner).collect();
         let submitted = self.now();
         let ticket = set.submit(rec, &Self::bytes(&self.outputs, &outputs)).map_err(at)?;
@@ -626,12 +626,12 @@ impl Driver<'_> {
 /// What a function of the caller's came to, with chunk and stage in its error.
 fn judged<T>(chunk: usize, stage: &str, said: thread::Result<Outcome<T>>) -> std::result::Result<T, Failure> {
     match said {
-        Ok(outcome) => outcome.map_err(|e| failed(chunk, stage, e).into()),
+        Ok(outcome) => outcome.map_err(|e| failed(chunk, stage, &*e).into()),
         Err(panic) => Err(Failure::Panic(panic)),
     }
 }
 
-fn failed(chunk: usize, stage: &str, error: Box<dyn std::error::Error + Send + Sync>) -> Error {
+fn failed(chunk: usize, stage: &str, error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
     let kind = match (error.downcast_ref::<Error>(), error.is::<std::io::Error>()) {
         (Some(e), _) => e.kind(),
         (None, true) => ErrorKind::Io,

@@ -681,11 +681,22 @@ fn ops_fold_more_workgroups_than_a_dimension_has() {
     host.iter().for_each(|x| wanted[(x >> 18) as usize] += 1);
     assert_eq!(counts.read().unwrap(), wanted, "histogram");
 
-    // Larger tiles than that, and a device with a larger binding: what a card is given.
-    let card = DeviceProfile::h100();
-    let most = |program: tilework::Result<Program>| most_workgroups(&program.unwrap(), 65535);
-    let half = 1 << 29;
-    assert!(most(Op::<f16>::lower(&Select::by(half, Predicate::NonZero), &card)) >= BEYOND / 2);
-    assert!(most(Op::<u32>::lower(&RadixSort::new(half - 1), &card)) >= BEYOND);
-    assert!(most(Op::<u32>::lower(&RadixSort::new(half - 1).variant("counting"), &card)) > 0);
+    // Stable, by the low byte.
+    let n = 64 * BEYOND as usize + 1;
+    let sort = RadixSort::new(n).tile(64, 1).bits(0..8).variant("onesweep");
+    let (keys, sorted) = (gpu.upload(&host[..n]).unwrap(), gpu.alloc::<u32>(n).unwrap());
+    match Op::<u32>::lower(&sort, profile) {
+        // A device without subgroups, or with larger ones.
+        Err(e) => assert_eq!(e.kind(), Unsupported, "{e}"),
+        Ok(program) => {
+            run(program, &[&keys, &sorted]);
+            let mut wanted = host[..n].to_vec();
+            wanted.sort_by_key(|key| key & 255);
+            assert!(sorted.read().unwrap() == wanted, "sort");
+        }
+    }
+
+    // Tiles of this one are so large that no smaller device can bind as many: what a card is given.
+    let program = Op::<f16>::lower(&Select::by(1 << 29, Predicate::NonZero), &DeviceProfile::h100());
+    assert!(most_workgroups(&program.unwrap(), 65535) >= BEYOND / 2, "select has fewer");
 }
