@@ -4,7 +4,7 @@
 use super::layer::{Correlation, Piece};
 use crate::dense::{Form, Steps, Tile, Walked, dispatch_flop};
 use crate::error::{Result, err};
-use crate::program::{Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, Source, kernel_params};
+use crate::program::{Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, Source, kernel_params, row_name};
 use crate::shader::Spec;
 
 kernel_params! {
@@ -97,6 +97,29 @@ const LEAST_SLICE: usize = 256;
 /// The longest slice of k: a loop that software drivers run to its end, and a bounded time.
 const MOST_SLICE: usize = 1 << 17;
 
+fn rows(profile: &DeviceProfile) -> &'static [Division] {
+    match profile.class {
+        DeviceClass::Cpu => CPU,
+        DeviceClass::Discrete => CARD,
+        _ => GPU,
+    }
+}
+
+impl Division {
+    /// As tuning knows it.
+    fn name(&self) -> String {
+        row_name([self.tile.m, self.tile.n, self.tile.k], self.thread)
+    }
+}
+
+/// Rows of a variant of a layer that can be chosen on a device by name.
+pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
+    match variant {
+        "implicit" | "im2col" => rows(profile).iter().map(Division::name).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Which product it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -128,12 +151,14 @@ pub(super) struct Bound {
 }
 
 impl Product {
-    fn new(kind: Kind, [m, n, k, groups]: [usize; 4], vec: bool, profile: &DeviceProfile) -> Self {
-        let rows = match profile.class {
-            DeviceClass::Cpu => CPU,
-            DeviceClass::Discrete => CARD,
-            _ => GPU,
-        };
+    fn new(
+        op: &str,
+        kind: Kind,
+        [m, n, k, groups]: [usize; 4],
+        vec: bool,
+        profile: &DeviceProfile,
+    ) -> Self {
+        let rows = rows(profile);
         let of = |division: &Division| {
             let walked = match kind {
                 Kind::Windows => Walked {
@@ -195,26 +220,35 @@ impl Product {
                 && p.tiles().saturating_mul(slices * invocations) >= fill(profile)
         };
         let smallest = of(&rows[rows.len() - 1]);
-        rows.iter().map(of).filter(fits).find(suits).unwrap_or(smallest)
+        let variant = if kind == Kind::Columns { "im2col" } else { "implicit" };
+        let choices = &profile.choices;
+        let allowed = |row: &&Division| !choices.denies_row(op, variant, || row.name());
+        let forced = choices.row(op, variant);
+        let forced = forced.and_then(|name| rows.iter().filter(allowed).find(|row| row.name() == name));
+        forced
+            .map(of)
+            .filter(fits)
+            .or_else(|| rows.iter().filter(allowed).map(of).filter(fits).find(suits))
+            .unwrap_or(smallest)
     }
 
     /// Weights, m rows of all of `c`'s products, times windows of a piece of the batch.
     pub(super) fn windows(c: &Correlation, images: usize, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, images * c.pixels(), c.terms(), c.groups];
-        Self::new(Kind::Windows, sizes, c.terms().is_multiple_of(4), profile)
+        Self::new(c.op, Kind::Windows, sizes, c.terms().is_multiple_of(4), profile)
     }
 
     /// Weights times `columns` columns, a multiple of four, in memory.
     pub(super) fn columns(c: &Correlation, columns: usize, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, columns, c.terms(), c.groups];
-        Self::new(Kind::Columns, sizes, c.terms().is_multiple_of(4), profile)
+        Self::new(c.op, Kind::Columns, sizes, c.terms().is_multiple_of(4), profile)
     }
 
     /// dy times windows of x, of a piece of the batch.
     pub(super) fn weights(c: &Correlation, piece: &Piece, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, c.terms(), piece.images * c.pixels(), c.groups];
         let vec = c.pixels().is_multiple_of(4) && piece.y_at.is_multiple_of(4);
-        Self::new(Kind::Weights, sizes, vec, profile)
+        Self::new(c.op, Kind::Weights, sizes, vec, profile)
     }
 
     /// Tiles of C, of all groups.
@@ -428,7 +462,7 @@ mod tests {
             for division in rows {
                 for (kind, vec) in [(Kind::Windows, false), (Kind::Weights, false), (Kind::Weights, true)] {
                     let profile = DeviceProfile::h100();
-                    let mut product = Product::new(kind, [1, 1, 1, 1], vec, &profile);
+                    let mut product = Product::new("conv", kind, [1, 1, 1, 1], vec, &profile);
                     product.form.tile = division.tile;
                     product.form.thread = division.thread;
                     assert!(product.form.walks(), "{division:?} {kind:?}");

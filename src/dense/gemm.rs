@@ -5,6 +5,8 @@ mod packing;
 mod policy;
 pub(crate) mod register;
 
+pub(crate) use self::policy::rows_of;
+
 use self::coop::Form as CoopForm;
 use self::policy::Division;
 use self::register::{Form, Steps};

@@ -2,7 +2,7 @@
 
 use super::Gpu;
 use crate::error::{Result, err};
-use crate::program::{CooperativeShape, DeviceClass, DeviceProfile, Features, Limits};
+use crate::program::{Choices, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits};
 use crate::store::CacheDir;
 use std::fmt;
 use std::sync::OnceLock;
@@ -204,6 +204,7 @@ pub(super) fn profile(
             })
             .collect(),
         ceilings: None,
+        choices: Choices::default(),
     }
 }
 

@@ -14,6 +14,7 @@
 //! # Ok::<(), tilework::Error>(())
 //! ```
 
+mod choices;
 pub(crate) mod counted;
 mod measurement;
 pub(crate) mod probe;
@@ -21,12 +22,14 @@ mod profile;
 pub(crate) mod rows;
 mod variant;
 
+pub(crate) use choices::row_name;
+pub use choices::{Choice, Choices, Denied};
 pub use measurement::{Clock, Measurement, Timing};
 pub(crate) use measurement::{batch, warm_up};
 #[cfg(feature = "cuda")]
 pub(crate) use profile::short_name;
 pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits};
-pub(crate) use variant::choose;
+pub(crate) use variant::{ASKED, choose};
 pub use variant::{OpInfo, Requires, Translation, Variant};
 
 use crate::element::{DType, Element};

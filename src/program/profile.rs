@@ -1,5 +1,7 @@
 //! What a device is, as plain data.
 
+use super::Choices;
+
 /// What kind of device runs the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeviceClass {
@@ -125,6 +127,8 @@ pub struct DeviceProfile {
     pub cooperative: Vec<CooperativeShape>,
     /// Ceilings, where they have been measured.
     pub ceilings: Option<Ceilings>,
+    /// What was measured to be faster than the policies' choice, or wrong.
+    pub choices: Choices,
 }
 
 /// `backend` and `name` in one word of small letters and digits.
@@ -187,6 +191,7 @@ impl DeviceProfile {
             subgroup_sizes: (4, 128),
             cooperative: Vec::new(),
             ceilings: None,
+            choices: Choices::default(),
         }
     }
 
@@ -275,6 +280,7 @@ impl DeviceProfile {
             subgroup_sizes: (32, 32),
             cooperative: vec![shape("f16"), shape("f32")],
             ceilings: Some(Ceilings { copy_bytes_per_second: 2.99e12, fma_flop_per_second: 6.0e13 }),
+            choices: Choices::default(),
         }
     }
 }

@@ -98,7 +98,11 @@ pub struct OpInfo {
     pub samples: fn(&DeviceProfile, &'static str) -> Result<Vec<Program>>,
 }
 
-/// Resolves a variant by name: `auto` asks `policy`, any other must exist and fit the device.
+/// Why a variant is what it is that no policy chose.
+pub(crate) const ASKED: &str = "asked for by name";
+
+/// Resolves a variant by name: `auto` takes what is forced on the op, or asks `policy`; any other must exist and fit
+/// the device. What gave wrong results there is not taken.
 pub(crate) fn choose(
     op: &str,
     asked: &str,
@@ -106,11 +110,25 @@ pub(crate) fn choose(
     profile: &DeviceProfile,
     policy: impl FnOnce() -> (&'static str, String),
 ) -> Result<(&'static Variant, String)> {
-    let (name, why) = if asked == "auto" { policy() } else { (asked, "asked for by name".to_owned()) };
-    let variant = variants.iter().find(|v| v.name == name).ok_or_else(|| {
-        let names: Vec<_> = variants.iter().map(|v| v.name).collect();
-        err!(InvalidArgument, "{op}: no variant `{name}`; there are: auto, {}", names.join(", "))
-    })?;
+    let find = |name: &str| {
+        variants.iter().position(|v| v.name == name).ok_or_else(|| {
+            let names: Vec<_> = variants.iter().map(|v| v.name).collect();
+            err!(InvalidArgument, "{op}: no variant `{name}`; there are: auto, {}", names.join(", "))
+        })
+    };
+    let choices = &profile.choices;
+    let denied = |v: &Variant| choices.denies(op, v.name);
+    let usable = |v: &&'static Variant| v.requires.missing(profile).is_none() && denied(v).is_none();
+    let auto = asked == "auto";
+    if auto
+        && let Some(choice) = choices.forced.get(op)
+        && let Some(variant) = variants.iter().find(|v| v.name == choice.variant).filter(usable)
+    {
+        return Ok((variant, choice.why.clone()));
+    }
+    let (name, why) = if auto { policy() } else { (asked, ASKED.to_owned()) };
+    let place = find(name)?;
+    let variant = &variants[place];
     if let Some(missing) = variant.requires.missing(profile) {
         return Err(err!(
             Unsupported,
@@ -118,5 +136,21 @@ pub(crate) fn choose(
             profile.name
         ));
     }
-    Ok((variant, why))
+    let Some(wrong) = denied(variant) else { return Ok((variant, why)) };
+    // Lists of variants climb: the one before is next in speed, and asks for no more.
+    let mut others = variants[..place].iter().rev().chain(&variants[place + 1..]).filter(usable);
+    match others.next().filter(|_| auto) {
+        Some(next) => {
+            Ok((next, format!("`{name}` gave wrong results on this driver; {} is next to it", next.name)))
+        }
+        None => Err(err!(
+            Unsupported,
+            "{op}: the variant `{name}` gave wrong results with the driver {} of {} ({}){}; Gpu::clear_cache lets it be \
+             tried again, which is right after an update of the driver",
+            profile.driver,
+            profile.name,
+            wrong.why,
+            if auto { ", and so did every other that fits" } else { "; use `auto`" }
+        )),
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::register::{Form, Steps};
 use super::{Gemm, Precision, Tile, Types};
-use crate::program::{DeviceClass, DeviceProfile};
+use crate::program::{DeviceClass, DeviceProfile, row_name};
 
 /// How C is divided: the tile of a workgroup, and what one invocation computes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,40 +132,72 @@ impl Division {
     }
 }
 
-/// The largest register tile of which there are enough to fill the device.
-fn register_row(gemm: &Gemm, profile: &DeviceProfile) -> &'static Row {
-    let rows = rows(profile);
-    let fitting = || rows.iter().filter(|r| fits(r.division, profile));
-    fitting()
-        .find(|r| r.division.total(gemm) >= fill(profile))
-        .or_else(|| fitting().next_back())
-        .unwrap_or(&rows[rows.len() - 1])
+impl Row {
+    /// As tuning knows it.
+    fn name(&self) -> String {
+        let Division { tile: Tile { m, n, k }, thread } = self.division;
+        row_name([m, n, k], thread)
+    }
 }
 
-/// The largest tile that is not mostly beyond C: slices of k fill the device.
-fn split_row(gemm: &Gemm, profile: &DeviceProfile) -> &'static Row {
-    let rows = rows(profile);
-    let inside = |side: u32, extent: usize| (side / 4 * 3) as usize <= extent;
-    let small = |r: &&Row| inside(r.division.tile.m, gemm.m) && inside(r.division.tile.n, gemm.n);
-    let fitting = || rows.iter().filter(|r| fits(r.division, profile));
-    fitting().find(small).or_else(|| fitting().next_back()).unwrap_or(&rows[rows.len() - 1])
+/// Rows of a variant that can be chosen on a device by name.
+pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
+    match variant {
+        "register" | "double" | "split-k" | "split-k-atomic" => rows(profile).iter().map(Row::name).collect(),
+        "coop" => COOP.iter().chain(COOP_SPLIT).map(Row::name).collect(),
+        _ => Vec::new(),
+    }
 }
 
-/// The largest tile for cooperative matrices of which there are enough to fill the device.
-fn coop_row(gemm: &Gemm, profile: &DeviceProfile) -> &'static Row {
-    let rows = if gemm.precision == Precision::Split { COOP_SPLIT } else { COOP };
-    let fits = |r: &&Row| {
+/// The first row of a variant that suits, or the last, of those that the device holds and that gave no wrong results
+/// there; before all, the one that is forced.
+fn row_for(
+    variant: &str,
+    gemm: &Gemm,
+    profile: &DeviceProfile,
+    suits: impl Fn(&Row) -> bool,
+) -> &'static Row {
+    let (rows, coop) = match variant {
+        "coop" if gemm.precision == Precision::Split => (COOP_SPLIT, true),
+        "coop" => (COOP, true),
+        _ => (rows(profile), false),
+    };
+    let coop_fits = |row: &Row| {
         // With the longest end.
-        let form = gemm.coop_form(r.division, Types::MIXED, true, profile);
+        let form = gemm.coop_form(row.division, Types::MIXED, true, profile);
         form.wrong().is_none()
             && form.invocations() <= profile.limits.max_invocations.into()
             && form.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into()
     };
-    let fitting = || rows.iter().filter(fits);
-    fitting()
-        .find(|r| r.division.tiles(gemm) >= COOP_FILL)
+    let choices = &profile.choices;
+    let usable = |row: &&Row| {
+        (if coop { coop_fits(row) } else { fits(row.division, profile) })
+            && !choices.denies_row("gemm", variant, || row.name())
+    };
+    let fitting = || rows.iter().filter(usable);
+    let forced = choices.row("gemm", variant);
+    forced
+        .and_then(|name| fitting().find(|row| row.name() == name))
+        .or_else(|| fitting().find(|row| suits(row)))
         .or_else(|| fitting().next_back())
         .unwrap_or(&rows[rows.len() - 1])
+}
+
+/// The largest register tile of which there are enough to fill the device.
+fn register_row(variant: &str, gemm: &Gemm, profile: &DeviceProfile) -> &'static Row {
+    row_for(variant, gemm, profile, |row| row.division.total(gemm) >= fill(profile))
+}
+
+/// The largest tile that is not mostly beyond C: slices of k fill the device.
+fn split_row(variant: &str, gemm: &Gemm, profile: &DeviceProfile) -> &'static Row {
+    let inside = |side: u32, extent: usize| (side / 4 * 3) as usize <= extent;
+    let small = |tile: Tile| inside(tile.m, gemm.m) && inside(tile.n, gemm.n);
+    row_for(variant, gemm, profile, |row| small(row.division.tile))
+}
+
+/// The largest tile for cooperative matrices of which there are enough to fill the device.
+fn coop_row(gemm: &Gemm, profile: &DeviceProfile) -> &'static Row {
+    row_for("coop", gemm, profile, |row| row.division.tiles(gemm) >= COOP_FILL)
 }
 
 /// The division of a variant for a shape, with where it was measured.
@@ -183,11 +215,11 @@ pub(super) fn division(
             (row.division, Some(row.measured))
         }
         "split-k" | "split-k-atomic" => {
-            let row = split_row(gemm, profile);
+            let row = split_row(variant, gemm, profile);
             (row.division, Some(row.measured))
         }
         _ => {
-            let row = register_row(gemm, profile);
+            let row = register_row(variant, gemm, profile);
             (row.division, Some(row.measured))
         }
     }
@@ -238,7 +270,7 @@ pub(super) fn variant(gemm: &Gemm, profile: &DeviceProfile) -> (&'static str, St
         // The launch is all the time there is; this is the smallest kernel.
         ("naive", format!("{products} products are too few for tiles to pay"))
     } else {
-        let tiles = split_row(gemm, profile).division.total(gemm);
+        let tiles = split_row("split-k", gemm, profile).division.total(gemm);
         if gemm.k >= LONG_K && tiles < fill(profile) {
             let why = format!(
                 "tiles of C give {tiles} invocations, too few for the device; k = {} is long",
@@ -257,7 +289,7 @@ mod tests {
     use crate::program::Op;
 
     fn tile(side: usize, profile: &DeviceProfile) -> [u32; 3] {
-        let Tile { m, n, k } = register_row(&Gemm::new(side, side, side), profile).division.tile;
+        let Tile { m, n, k } = register_row("double", &Gemm::new(side, side, side), profile).division.tile;
         [m, n, k]
     }
 

@@ -1,0 +1,92 @@
+//! What a device has taught: variants that were measured to be faster there, and such that gave wrong results.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What lowering takes into account beside its own policies. Empty unless something was measured on the device: see the
+/// module `tune`.
+///
+/// ```
+/// use tilework::program::{Choice, DeviceProfile, Op};
+/// use tilework::{Reduce, Sum};
+///
+/// let mut profile = DeviceProfile::h100();
+/// profile.choices.forced.insert("reduce".into(), Choice::variant("shared", "as an example"));
+/// let program = Op::<f32>::lower(&Reduce::new(Sum, 1 << 20), &profile)?;
+/// assert_eq!((program.variant, program.why.as_str()), ("shared", "as an example"));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Choices {
+    /// What `auto` takes, by name of the op, wherever it fits the device.
+    pub forced: BTreeMap<String, Choice>,
+    /// What gave wrong results: never chosen, and refused where it is asked for by name.
+    pub denied: Vec<Denied>,
+}
+
+/// A variant, and for some a row of the op's table of tiles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Name of the variant.
+    pub variant: String,
+    /// Name of the row, where the variant has a table: `128x128x8 by 8x8`. The op's own policy, if there is none.
+    pub row: Option<String>,
+    /// Why, for reports.
+    pub why: String,
+}
+
+impl Choice {
+    /// A variant with the row that the op's policy takes.
+    pub fn variant(name: &str, why: &str) -> Self {
+        Self { variant: name.to_owned(), row: None, why: why.to_owned() }
+    }
+}
+
+/// A variant that gave wrong results on a driver, or one row of its table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    /// Name of the op.
+    pub op: String,
+    /// Name of the variant.
+    pub variant: String,
+    /// Name of the row; the whole variant, if there is none.
+    pub row: Option<String>,
+    /// What was wrong.
+    pub why: String,
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.op, self.variant)?;
+        if let Some(row) = &self.row {
+            write!(f, ", {row}")?;
+        }
+        write!(f, ": {}", self.why)
+    }
+}
+
+impl Choices {
+    /// The row that is forced on a variant of an op.
+    pub(crate) fn row(&self, op: &str, variant: &str) -> Option<&str> {
+        self.forced.get(op).filter(|choice| choice.variant == variant)?.row.as_deref()
+    }
+
+    /// Why a variant as a whole is denied, if it is.
+    pub(crate) fn denies(&self, op: &str, variant: &str) -> Option<&Denied> {
+        self.denied.iter().find(|d| d.op == op && d.variant == variant && d.row.is_none())
+    }
+
+    /// Whether a row of a variant's table is denied.
+    pub(crate) fn denies_row(&self, op: &str, variant: &str, row: impl FnOnce() -> String) -> bool {
+        let mut rows = self.denied.iter().filter(|d| d.op == op && d.variant == variant && d.row.is_some());
+        // Names are made only where there is something to hold them against.
+        let Some(first) = rows.next() else { return false };
+        let row = row();
+        first.row.as_deref() == Some(&row) || rows.any(|d| d.row.as_deref() == Some(&row))
+    }
+}
+
+/// Name of a row of a table of tiles.
+pub(crate) fn row_name([m, n, k]: [u32; 3], [rows, columns]: [u32; 2]) -> String {
+    format!("{m}x{n}x{k} by {rows}x{columns}")
+}
