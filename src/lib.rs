@@ -72,6 +72,7 @@
 //! | time on the device | [`Gpu::time`], [`Gpu::measure`] |
 //! | which op and which dispatch took it; a trace for a viewer | [`Gpu::profile_work`] |
 //! | work on more than the device holds, copies beside kernels | [`Gpu::streamed`], [`stream::Pipeline`] ([`stream`]) |
+//! | the fastest variant on this very device, measured and kept | [`mod@tune`], [`gpu::Tuning`] |
 //! | what a kernel would cost on paper: reuse, occupancy, divergence | [`analysis`] |
 //! | what a machine has | [`Gpu::adapters`], and the `device` example |
 //! | results to check against | [`mod@reference`], with error bounds |
@@ -113,6 +114,7 @@ pub mod gpu;
 pub mod image;
 pub mod io;
 pub mod nn;
+mod ops;
 mod plan;
 pub mod primitives;
 pub mod program;
@@ -123,6 +125,7 @@ mod shape;
 pub mod sparse;
 mod store;
 pub mod stream;
+pub mod tune;
 
 pub use attention::Attention;
 pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};
@@ -136,6 +139,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
 pub use nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
+pub use ops::ops;
 #[cfg(feature = "cuda")]
 pub use plan::CudaPlan;
 pub use plan::{AttentionExtras, DeviceMatrix, Fact, KernelReport, Plan, Plannable, PlansOn, Report, Solver};
@@ -166,20 +170,6 @@ pub mod prelude {
     pub use crate::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
     pub use crate::{ReduceByKey, SegmentedReduce};
-}
-
-/// Every op, by family: the registry that tests, benches and the `op` example iterate.
-pub fn ops() -> impl Iterator<Item = &'static program::OpInfo> {
-    elementwise::OPS
-        .iter()
-        .chain(primitives::OPS)
-        .chain(dense::OPS)
-        .chain(sparse::OPS)
-        .chain(conv::OPS)
-        .chain(quantize::OPS)
-        .chain(image::OPS)
-        .chain(nn::OPS)
-        .chain(attention::OPS)
 }
 
 #[doc = include_str!("../README.md")]

@@ -21,6 +21,7 @@ use crate::error::Result;
 use crate::gpu::{Encoder, Executable, Gpu, Recorder, Slice};
 use crate::program::{Ceilings, Cost, Determinism, In, InOut, Op, Out, Program};
 use crate::shader::Interface;
+use crate::tune;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -82,7 +83,8 @@ impl<T: Element, D: Op<T>> PlansOn<Gpu, T> for D {
     type Plan = Plan<D::Operands>;
 
     fn plan_on(&self, gpu: &Gpu) -> Result<Self::Plan> {
-        let executable = gpu.prepare_lowered(self.lower(gpu.profile())?)?;
+        let program = tune::lower_on(gpu, &|profile| self.lower(profile))?;
+        let executable = gpu.prepare_lowered(program)?;
         Ok(Plan { executable, operands: PhantomData })
     }
 }

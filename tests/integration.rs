@@ -79,6 +79,7 @@ mod examples {
     mod quadtree;
     mod rows;
     mod solve;
+    mod tune;
     mod wordcount;
 }
 mod image {

@@ -14,6 +14,7 @@ mod shared;
 mod streaming;
 mod threads;
 mod timing;
+mod tuning;
 
 use crate::support;
 use std::sync::atomic::{AtomicUsize, Ordering};

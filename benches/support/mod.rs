@@ -14,7 +14,7 @@ use criterion::Criterion;
 use std::time::{Duration, Instant, SystemTime};
 #[cfg(feature = "cuda")]
 use tilework::cuda::{CudaBuffer, CudaGpu, CudaStream};
-use tilework::gpu::{AdapterFilter, Measurement};
+use tilework::gpu::{AdapterFilter, Measurement, Tuning};
 use tilework::prelude::*;
 use tilework::program::Cost;
 use tilework::{Element, Result};
@@ -64,7 +64,9 @@ pub(crate) fn each(mut run: impl FnMut(&mut Bench) -> Result<()>) -> Result<()> 
         names => names.split(',').map(|name| AdapterFilter::Name(name.trim().to_owned())).collect(),
     };
     for (i, adapter) in adapters.into_iter().enumerate() {
-        match pollster::block_on(Gpu::request(GpuOptions { adapter, ..Default::default() })) {
+        // The policies are what is measured.
+        let options = GpuOptions { adapter, tuning: Tuning::Off, ..Default::default() };
+        match pollster::block_on(Gpu::request(options)) {
             Ok(gpu) => {
                 let mut bench = Bench::new(gpu, i == 0);
                 run(&mut bench)?;

@@ -53,8 +53,8 @@ pub use conv1d::Conv1d;
 pub use conv2d::Conv2d;
 pub use conv3d::Conv3d;
 pub(crate) use layer::{Axis, Layer, room};
-pub(crate) use product::rows_of as conv_rows;
 pub(crate) use lines::{Form, Lines, Params as LinesParams};
+pub(crate) use product::rows_of as conv_rows;
 pub use stencil::Boundary;
 pub(crate) use stencil::Stencil;
 

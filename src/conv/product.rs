@@ -4,7 +4,9 @@
 use super::layer::{Correlation, Piece};
 use crate::dense::{Form, Steps, Tile, Walked, dispatch_flop};
 use crate::error::{Result, err};
-use crate::program::{Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, Source, kernel_params, row_name};
+use crate::program::{
+    Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, Source, kernel_params, row_name,
+};
 use crate::shader::Spec;
 
 kernel_params! {
@@ -151,13 +153,7 @@ pub(super) struct Bound {
 }
 
 impl Product {
-    fn new(
-        op: &str,
-        kind: Kind,
-        [m, n, k, groups]: [usize; 4],
-        vec: bool,
-        profile: &DeviceProfile,
-    ) -> Self {
+    fn new(op: &str, kind: Kind, [m, n, k, groups]: [usize; 4], vec: bool, profile: &DeviceProfile) -> Self {
         let rows = rows(profile);
         let of = |division: &Division| {
             let walked = match kind {

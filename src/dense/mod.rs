@@ -24,8 +24,8 @@ pub use activation::Activation;
 #[cfg(feature = "cuda")]
 pub(crate) use gemm::Types;
 pub(crate) use gemm::register::{Form, Steps, Walked};
-pub use gemm::{Gemm, GemmBias, Widened};
 pub(crate) use gemm::rows_of as gemm_rows;
+pub use gemm::{Gemm, GemmBias, Widened};
 pub(crate) use gemm::{Layout, Params as GemmParams, Tile, check_operand, dispatch_flop, tiles};
 pub(crate) use gemm_batched::Place;
 pub use gemm_batched::{GemmBatched, GemmBatchedBias};

@@ -1,6 +1,6 @@
 //! Adapters: finding them, describing them, opening them.
 
-use super::Gpu;
+use super::{Gpu, Tuning};
 use crate::error::{Result, err};
 use crate::program::{Choices, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits};
 use crate::store::CacheDir;
@@ -89,6 +89,8 @@ pub struct GpuOptions {
     pub webgpu_defaults: bool,
     /// Where compiled pipelines and the results of tuning are kept.
     pub cache: CacheDir,
+    /// Whether planning takes what was measured on the device.
+    pub tuning: Tuning,
 }
 
 /// The features we use where they are there.
@@ -300,6 +302,6 @@ impl Gpu {
         let shapes =
             if options.webgpu_defaults { Vec::new() } else { adapter.cooperative_matrix_properties() };
         let profile = profile(&adapter.get_info(), features, &limits, &shapes);
-        Ok(Self::assemble(device, queue, profile, options.checked, &options.cache, true))
+        Ok(Self::assemble(device, queue, profile, options.checked, (&options.cache, options.tuning), true))
     }
 }

@@ -4,7 +4,7 @@ use super::pipeline_cache::Pipeline;
 use super::pool::{Memory, Raw};
 use super::profile::{DispatchProfile, OpProfile};
 use super::recorder::{Encoder, Recorder};
-use super::{Gpu, lock};
+use super::{Buffer, Gpu, Slice, lock};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, Dispatch, Grid, Operand, Program, Resource};
@@ -31,7 +31,30 @@ impl std::fmt::Debug for RawSlice<'_> {
     }
 }
 
+impl<'a> RawSlice<'a> {
+    /// Words of memory as `len` elements of a type.
+    pub(crate) fn of_words(words: &'a Buffer<u32>, dtype: DType, len: usize) -> Self {
+        let whole = Slice::from(words).untyped();
+        Self { dtype, len: len.min(words.len() * 4 / dtype.size()), ..whole }
+    }
+}
+
 impl RawSlice<'_> {
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     pub(super) fn bytes(&self) -> u64 {
         (self.len * self.dtype.size()) as u64
     }

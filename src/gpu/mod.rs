@@ -17,6 +17,7 @@ mod executable;
 mod fence;
 mod kernel;
 mod memory;
+mod learned;
 mod pipeline_cache;
 mod pool;
 mod profile;
@@ -33,6 +34,8 @@ pub use executable::{Executable, RawSlice};
 pub use kernel::{Arg, OwnKernel};
 pub use memory::{MemoryReport, MemoryUse};
 pub use profile::{DispatchProfile, OpProfile, Profile};
+pub use learned::Tuning;
+pub(crate) use learned::Winner;
 pub use recorder::{Encoder, Recorder};
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use shared::Timeline;
@@ -81,6 +84,7 @@ struct Inner {
     pipelines: pipeline_cache::PipelineCache,
     store: Store,
     meter: Arc<memory::Meter>,
+    learned: learned::Learned,
     pool: pool::Pool,
     staging: pool::StagingPools,
     params: executable::ParamsCache,
@@ -123,7 +127,7 @@ impl Gpu {
         queue: wgpu::Queue,
         profile: DeviceProfile,
         checked: bool,
-        cache: &CacheDir,
+        (cache, tuning): (&CacheDir, Tuning),
         opened_by_us: bool,
     ) -> Self {
         let health = fence::Health::new(&device, opened_by_us);
@@ -139,6 +143,7 @@ impl Gpu {
                 pipelines: Default::default(),
                 store,
                 meter: Default::default(),
+                learned: learned::Learned::new(tuning),
                 pool: Default::default(),
                 staging: Default::default(),
                 params: Default::default(),
@@ -170,7 +175,7 @@ impl Gpu {
                 profile.name
             ));
         }
-        let gpu = Self::assemble(device, queue, profile, false, &CacheDir::User, false);
+        let gpu = Self::assemble(device, queue, profile, false, (&CacheDir::User, Tuning::Cached), false);
         gpu.probe()?;
         Ok(gpu)
     }
@@ -224,10 +229,11 @@ impl Gpu {
         self.inner.store.report()
     }
 
-    /// Removes the files that are kept for this device: compiled pipelines and what tuning found. What is in memory
-    /// stays in use.
+    /// Removes the files that are kept for this device: compiled pipelines and what tuning found. Pipelines in memory
+    /// stay in use; what tuning found, and denied, is forgotten.
     pub fn clear_cache(&self) {
         self.inner.store.clear();
+        self.inner.learned.forget();
     }
 
     /// Gives pooled memory, staging buffers, scratch and cached bind groups back to the driver.

@@ -3,7 +3,7 @@
 use super::pool::Memory;
 use super::profile::{OpProfile, Profiler};
 use super::timer::PassClock;
-use super::{Gpu, Slice, lock};
+use super::{Buffer, Gpu, RawSlice, Slice, lock};
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::Cost;
@@ -312,6 +312,30 @@ impl<E: Encoder> Recorder<E> {
         self.outside_passes().copy_buffer_to_buffer(&a.raw.buffer, source, &b.raw.buffer, target, bytes);
         self.keep([a, b].into_iter());
         self.end_op()
+    }
+
+    /// Records a copy of a slice's words to the start of `to`.
+    pub(crate) fn copy_words(&mut self, from: &RawSlice<'_>, to: &Buffer<u32>) -> Result<()> {
+        self.check_owner("copy", from.gpu)?;
+        let (source, target) = (&from.memory.raw, &to.memory.raw);
+        let bytes = from.bytes().next_multiple_of(4);
+        let readable = source.buffer.usage().contains(wgpu::BufferUsages::COPY_SRC);
+        if !readable || !from.start().is_multiple_of(4) || from.start() + bytes > source.size {
+            return Err(err!(
+                Buffer,
+                "copy: {} elements of {} at byte {} cannot be copied; the buffer needs usage COPY_SRC, and the slice whole \
+                 4-byte words",
+                from.len,
+                from.dtype,
+                from.offset
+            ));
+        }
+        if bytes > 0 {
+            let encoder = self.outside_passes();
+            encoder.copy_buffer_to_buffer(&source.buffer, from.start(), &target.buffer, 0, bytes);
+            self.keep([from.memory, &to.memory].into_iter());
+        }
+        Ok(())
     }
 
     /// Records setting every element to zero.

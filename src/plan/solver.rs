@@ -30,7 +30,7 @@ impl Gpu {
     /// # Errors
     /// Those of [`ConjugateGradient`], of compiling its kernels, and of [`Gpu::alloc`].
     pub fn conjugate_gradient(&self, method: &ConjugateGradient) -> Result<Solver<ConjugateGradient>> {
-        let engine = Engine::new(self, method.phases(self.profile())?, 2)?;
+        let engine = Engine::new(self, method.phases(&self.planning_profile())?, 2)?;
         Ok(Solver { method: method.clone(), engine })
     }
 
@@ -39,7 +39,7 @@ impl Gpu {
     /// # Errors
     /// Those of [`PowerIteration`], of compiling its kernels, and of [`Gpu::alloc`].
     pub fn power_iteration(&self, method: &PowerIteration) -> Result<Solver<PowerIteration>> {
-        let engine = Engine::new(self, method.phases(self.profile())?, 1)?;
+        let engine = Engine::new(self, method.phases(&self.planning_profile())?, 1)?;
         Ok(Solver { method: method.clone(), engine })
     }
 
@@ -49,7 +49,7 @@ impl Gpu {
     /// Those of [`PageRank`], of compiling its kernels, and of [`Gpu::alloc`].
     pub fn page_rank(&self, method: &PageRank) -> Result<Solver<PageRank>> {
         let given = 1 + usize::from(method.personalised);
-        let engine = Engine::new(self, method.phases(self.profile())?, given)?;
+        let engine = Engine::new(self, method.phases(&self.planning_profile())?, given)?;
         Ok(Solver { method: method.clone(), engine })
     }
 }

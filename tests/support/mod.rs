@@ -7,7 +7,7 @@ pub(crate) mod onnx;
 
 use half::f16;
 use std::sync::OnceLock;
-use tilework::gpu::AdapterFilter;
+use tilework::gpu::{AdapterFilter, Tuning};
 use tilework::program::DeviceProfile;
 use tilework::{Element, Gpu, GpuOptions, reference::Number};
 
@@ -44,7 +44,9 @@ pub(crate) fn devices() -> &'static [Device] {
             };
             for &(way, checked, webgpu_defaults) in ways {
                 let adapter = AdapterFilter::Index(index);
-                let options = GpuOptions { adapter, checked, webgpu_defaults, ..Default::default() };
+                // What this machine's user has tuned is no part of the tests.
+                let tuning = Tuning::Off;
+                let options = GpuOptions { adapter, checked, webgpu_defaults, tuning, ..Default::default() };
                 let gpu = pollster::block_on(Gpu::request(options)).expect("an adapter that is listed opens");
                 let label = format!("{} ({}, {way})", profile.name, profile.backend);
                 devices.push(Device { gpu, label, main: devices.is_empty() });

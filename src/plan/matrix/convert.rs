@@ -137,7 +137,7 @@ impl Gpu {
         if !matches!(from.format, Format::Csr | Format::Coo { .. }) {
             return self.sum_duplicates(&self.convert_matrix(matrix, Target::Csr)?);
         }
-        let program = find_runs(&from, self.profile())?;
+        let program = find_runs(&from, &self.planning_profile())?;
         let made = (program.operands.iter().skip(matrix.lists.len()))
             .map(|operand| allocated(self, operand))
             .collect::<Result<Vec<_>>>()?;
@@ -154,7 +154,7 @@ impl Gpu {
         let (runs, longest) = (sizes[0] as usize, sizes[1] as usize);
         let idxs = Uploaded::Indices(self.alloc(runs)?);
         let values = Uploaded::Values(self.alloc(runs)?);
-        let program = sum_runs(&from, runs, longest, self.profile())?;
+        let program = sum_runs(&from, runs, longest, &self.planning_profile())?;
         let operands = [&starts, &keys, &sorted, &idxs, &values].map(Uploaded::slice);
         self.run_program(program, &operands)?;
         let longest = match &ptrs {
@@ -191,7 +191,7 @@ impl Gpu {
         let mut operands = matrix.slices()?;
         operands.truncate(2);
         operands.push(Slice::from(&measures).untyped());
-        self.run_program(measure(&stored, self.profile())?, &operands)?;
+        self.run_program(measure(&stored, &self.planning_profile())?, &operands)?;
         Ok(Measured::new(&measures.read()?).statistics(&stored))
     }
 
@@ -251,7 +251,7 @@ impl Gpu {
     /// The longest of the segments that pointers divide.
     fn longest(&self, ptrs: &Buffer<u32>) -> Result<usize> {
         let measures = self.alloc::<u32>(MEASURES)?;
-        let program = measure_longest(ptrs.len().saturating_sub(1), self.profile())?;
+        let program = measure_longest(ptrs.len().saturating_sub(1), &self.planning_profile())?;
         self.run_program(program, &[Slice::from(ptrs).untyped(), Slice::from(&measures).untyped()])?;
         Ok(Measured::new(&measures.slice(..1)?.read()?).longest())
     }
@@ -263,7 +263,7 @@ impl Gpu {
             return Ok(0);
         }
         let ptrs = self.alloc::<u32>(rows + 1)?;
-        let program = point_at_rest(rows, width, self.profile())?;
+        let program = point_at_rest(rows, width, &self.planning_profile())?;
         let operands = [matrix.slices()?[0], Slice::from(&ptrs).untyped()];
         self.run_program(program, &operands)?;
         Ok(ptrs.slice(rows..)?.read()?.first().map_or(0, |&list| list as usize))
@@ -271,7 +271,7 @@ impl Gpu {
 
     fn to_sell(&self, matrix: &DeviceMatrix, slice: usize, window: usize) -> Result<DeviceMatrix> {
         let from = matrix.stored;
-        let program = order_slices(&from, slice, window, self.profile())?;
+        let program = order_slices(&from, slice, window, &self.planning_profile())?;
         let width = self.alloc::<u32>(1)?;
         let mut lists = (program.operands[1..3].iter())
             .map(|operand| allocated(self, operand))

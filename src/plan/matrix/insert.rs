@@ -94,7 +94,7 @@ impl Gpu {
         crate::sparse::check_operands(
             "insert",
             &stored.operands("insert")?,
-            self.profile(),
+            &self.planning_profile(),
             "insert into bands of rows",
         )?;
         let mut rec = self.recorder();
@@ -136,7 +136,7 @@ impl Gpu {
 
     fn insert_into_places(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix, width: usize) -> Result<()> {
         let more = new.stored.entries;
-        let program = insert_places(&matrix.stored, more, self.profile())?;
+        let program = insert_places(&matrix.stored, more, &self.planning_profile())?;
         let missing = self.alloc::<u32>(1)?;
         let mut operands = [new.slices()?, matrix.slices()?].concat();
         operands.push(Slice::from(&missing).untyped());

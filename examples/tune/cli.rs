@@ -1,0 +1,195 @@
+//! The command line of `tune`.
+
+use super::cases::{Case, cases};
+use super::failure::{Failure, exit_code, open_gpu};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::Write;
+use std::time::Duration;
+use tilework::tune::{Outcome, Stopped, TuningOptions, TuningReport};
+
+const USAGE: &str = "\
+usage: tune [--ops OP,OP...] [--sizes small|large] [--budget SECONDS] [--save]
+
+  --ops OP,OP...       only these ops (all that can be tuned)
+  --sizes small|large  shapes for processors, or for cards (by the adapter)
+  --budget SECONDS     time for the candidates of each shape (3)
+  --save               keep what is found in the cache directory, where planning looks it up
+  --verbose            every candidate of every shape
+  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+
+Of each op and shape: what its own policy takes, and the fastest variant that computes the same. A row named after a
+variant is one of its table of tiles.
+";
+
+struct Options {
+    ops: Vec<String>,
+    large: Option<bool>,
+    budget: Duration,
+    save: bool,
+    verbose: bool,
+    adapter: Option<String>,
+}
+
+/// Runs the program and gives its exit code.
+pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let result = parse(args).and_then(|options| match options {
+        Some(options) => tune(&options, out, err),
+        None => {
+            // A reader that has gone away is no failure.
+            let _ = out.write_all(USAGE.as_bytes());
+            Ok(0)
+        }
+    });
+    exit_code("tune", result, err)
+}
+
+/// The options, or nothing if `--help` is asked for.
+fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+    use lexopt::prelude::*;
+    let mut options = Options {
+        ops: Vec::new(),
+        large: None,
+        budget: Duration::from_secs(3),
+        save: false,
+        verbose: false,
+        adapter: None,
+    };
+    while let Some(arg) = args.next()? {
+        match arg {
+            Long("ops") => {
+                options.ops.extend(args.value()?.string()?.split(',').map(|op| op.trim().to_owned()));
+            }
+            Long("sizes") => {
+                options.large = Some(match args.value()?.string()?.as_str() {
+                    "small" => false,
+                    "large" => true,
+                    other => {
+                        return Err(Failure::bad_input(format!("--sizes {other}: must be small or large")));
+                    }
+                });
+            }
+            Long("budget") => {
+                let text = args.value()?.string()?;
+                let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+                options.budget = seconds.ok_or_else(|| {
+                    Failure::bad_input(format!("--budget {text}: must be a number of seconds, 0 or more"))
+                })?;
+            }
+            Long("save") => options.save = true,
+            Long("verbose") => options.verbose = true,
+            Long("adapter") => options.adapter = Some(args.value()?.string()?),
+            Short('h') | Long("help") => return Ok(None),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    Ok(Some(options))
+}
+
+fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Failure> {
+    let known = cases(false);
+    if let Some(op) = options.ops.iter().find(|op| !known.iter().any(|case| case.op == **op)) {
+        let mut names: Vec<_> = known.iter().map(|case| case.op).collect();
+        names.dedup();
+        return Err(Failure::bad_input(format!(
+            "--ops {op}: no such op here; there are {}",
+            names.join(", ")
+        )));
+    }
+    let gpu = open_gpu(options.adapter.clone())?;
+    let large = options.large.unwrap_or(!gpu.profile().is_cpu());
+    let wanted = |case: &Case| options.ops.is_empty() || options.ops.iter().any(|op| op == case.op);
+    let cases: Vec<_> = cases(large).into_iter().filter(wanted).collect();
+    let how = TuningOptions { budget: options.budget, save: options.save, ..TuningOptions::default() };
+
+    let bar = ProgressBar::new(cases.len() as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos} of {len} {msg}, {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let mut reports = Vec::new();
+    let mut misses = Vec::new();
+    for case in &cases {
+        bar.set_message(format!("{} {}", case.op, case.shape));
+        match case.tune(&gpu, &how) {
+            Ok(report) => reports.push((case, report)),
+            // A shape may be too large for a device.
+            Err(e) if e.kind() != tilework::ErrorKind::DeviceLost => misses.push((case, e)),
+            Err(e) => return Err(e.into()),
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+
+    let mut text = format!("{} ({})\n\n", gpu.profile().name, gpu.profile().driver);
+    text += &table(&reports);
+    for (case, e) in &misses {
+        text += &format!("{} {}: {e}\n", case.op, case.shape);
+    }
+    if options.verbose {
+        for (case, report) in &reports {
+            text += &format!("\n{}, {}\n", case.shape, report);
+        }
+    }
+    let denied: Vec<_> = reports.iter().flat_map(|(_, report)| &report.denied).collect();
+    let cache = gpu.cache();
+    text += &match (&cache.trouble, options.save, &cache.directory) {
+        (_, false, _) => "\nNothing is kept; --save keeps it.\n".into(),
+        (Some(trouble), ..) => format!("\nNOT kept: {trouble}\n"),
+        (None, true, Some(directory)) => format!("\nKept in {}.\n", directory.display()),
+        (None, true, None) => "\nNOT kept: there is no cache directory.\n".into(),
+    };
+    out.write_all(text.as_bytes()).map_err(|e| Failure::output(&e))?;
+    for variant in &denied {
+        // Said once: from now on it is not run here.
+        let _ = writeln!(err, "tune: wrong on this driver, and denied: {variant}");
+    }
+    Ok(if denied.is_empty() { 0 } else { 1 })
+}
+
+/// A line for each shape.
+fn table(reports: &[(&Case, TuningReport)]) -> String {
+    let head = [
+        "op", "shape", "default", "us", "best", "us", "gain", "roofline", "tried", "left out", "wrong", "end",
+    ];
+    let mut rows = vec![head.map(str::to_owned)];
+    for (case, report) in reports {
+        let count = |which: fn(&Outcome) -> bool| {
+            report.tried.iter().filter(|(_, outcome)| which(outcome)).count().to_string()
+        };
+        let best = report.best != report.default;
+        rows.push([
+            case.op.to_owned(),
+            case.shape.clone(),
+            report.default.to_string(),
+            micros(report.default_seconds),
+            if best { report.best.to_string() } else { "the same".to_owned() },
+            if best { micros(report.best_seconds) } else { String::new() },
+            if best { format!("{:.2}", report.gain()) } else { String::new() },
+            report.percent_of_roofline().map_or_else(|| "?".to_owned(), |p| format!("{p:.0} %")),
+            count(|o| matches!(o, Outcome::Measured(_))),
+            count(|o| matches!(o, Outcome::Skipped(_))),
+            count(|o| matches!(o, Outcome::Wrong(_))),
+            match report.stopped {
+                Stopped::Done => "all tried",
+                Stopped::NearRoofline => "roofline",
+                Stopped::Budget => "time",
+            }
+            .to_owned(),
+        ]);
+    }
+    let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<_> = (0..head.len()).map(width).collect();
+    // Numbers stand to the right.
+    let right = [3, 5, 6, 7, 8, 9, 10];
+    let cell = |(i, text): (usize, &String)| {
+        let width = widths[i];
+        if right.contains(&i) { format!("{text:>width$}") } else { format!("{text:<width$}") }
+    };
+    let line = |row: &[String; 12]| row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ");
+    rows.iter().map(|row| line(row).trim_end().to_owned() + "\n").collect()
+}
+
+fn micros(seconds: f64) -> String {
+    let us = seconds * 1e6;
+    if us < 1000.0 { format!("{us:.1}") } else { format!("{us:.0}") }
+}

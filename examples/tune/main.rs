@@ -1,0 +1,26 @@
+//! Measures the variants of ops on this device, and keeps the fastest for planning.
+//!
+//! ```sh
+//! cargo run --release --example tune                                          # every op, nothing is kept
+//! cargo run --release --example tune -- --ops gemm,reduce --sizes large --save
+//! ```
+//!
+//! Each candidate's result is held against the default's; one that differs is denied on this driver from then on (with
+//! `--save`, also in later runs). Exit code 1 if a variant is wrong or the device fails, 2 for bad input, 3 if there is no
+//! adapter.
+
+mod cases;
+mod cli;
+#[path = "../streaming/failure.rs"]
+mod failure;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let code = cli::run(lexopt::Parser::from_env(), &mut out, &mut std::io::stderr());
+    // A reader that has gone away is no failure.
+    let _ = out.flush();
+    ExitCode::from(code)
+}

@@ -1,0 +1,290 @@
+//! What a device has taught: winners of tuning and variants that gave wrong results, in memory and on disk.
+
+use super::{Gpu, lock};
+use crate::program::{Choice, Denied, DeviceProfile};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// Whether planning takes what was measured on the device instead of an op's own policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Tuning {
+    /// No: only the policies, so that the same program plans the same on equal devices. What gave wrong results is
+    /// not used all the same.
+    Off,
+    /// What is known already, from this run or the cache directory. Planning measures nothing.
+    #[default]
+    Cached,
+    /// The same; and planning an op of a kind and size that nothing is known of measures its variants first, on data
+    /// that is made up. This takes seconds, and what the device does meanwhile disturbs it.
+    Measure,
+}
+
+/// What measuring a class of shapes came to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Winner {
+    /// Variant and row, if they are better than what the policy takes.
+    pub(crate) better: Option<(String, Option<String>)>,
+    /// Seconds of what the policy takes.
+    pub(crate) before: f64,
+    /// Seconds of the better one, or the same.
+    pub(crate) after: f64,
+}
+
+impl Winner {
+    /// As it is forced on an op.
+    pub(crate) fn choice(&self) -> Option<Choice> {
+        let (variant, row) = self.better.clone()?;
+        let why = format!(
+            "tuned on this device: {} us against {} us of the default",
+            micros(self.after),
+            micros(self.before)
+        );
+        Some(Choice { variant, row, why })
+    }
+}
+
+fn micros(seconds: f64) -> String {
+    let us = seconds * 1e6;
+    if us < 100.0 { format!("{us:.1}") } else { format!("{us:.0}") }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Learned {
+    pub(super) tuning: Tuning,
+    state: Mutex<Option<State>>,
+}
+
+impl Learned {
+    pub(super) fn new(tuning: Tuning) -> Self {
+        Self { tuning, state: Mutex::default() }
+    }
+
+    pub(super) fn forget(&self) {
+        *lock(&self.state) = None;
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    /// The device's profile with what is denied.
+    profile: Arc<DeviceProfile>,
+    /// By op, by class.
+    winners: HashMap<String, HashMap<String, Winner>>,
+}
+
+/// Winners that a file holds at the most; the oldest go first.
+const MOST: usize = 1024;
+const HEAD: &str = "tilework learned 1";
+
+impl Gpu {
+    /// Whether planning on this device takes what was measured.
+    pub fn tuning(&self) -> Tuning {
+        self.inner.learned.tuning
+    }
+
+    /// Variants that gave wrong results on this device's driver and are not used any more: found by `tune`, in this
+    /// run or in one before. [`clear_cache`](Self::clear_cache) empties the list.
+    pub fn denied(&self) -> Vec<Denied> {
+        self.learned(|state| state.profile.choices.denied.clone())
+    }
+
+    /// What this device is, for lowering: with what is denied on it.
+    pub(crate) fn planning_profile(&self) -> Arc<DeviceProfile> {
+        self.learned(|state| state.profile.clone())
+    }
+
+    /// The winner among the ways of `op` for a class of shapes, whose name is made only where one may be known.
+    pub(crate) fn winner(&self, op: &str, class: impl FnOnce() -> String) -> Option<Winner> {
+        self.learned(|state| state.winners.get(op)?.get(&class()).cloned())
+    }
+
+    /// Remembers a winner, and keeps it on disk if asked to.
+    pub(crate) fn remember(&self, op: &str, class: &str, winner: &Winner, save: bool) {
+        self.learned(|state| {
+            state.winners.entry(op.to_owned()).or_default().insert(class.to_owned(), winner.clone());
+        });
+        if save {
+            // What other processes have added since stays.
+            let mut kept = self.load_winners();
+            kept.retain(|(o, c, _)| (o.as_str(), c.as_str()) != (op, class));
+            kept.push((op.to_owned(), class.to_owned(), winner.clone()));
+            kept.drain(..kept.len().saturating_sub(MOST));
+            self.store().save("tuning", &self.ways(), write_winners(&kept).as_bytes());
+        }
+    }
+
+    /// Never uses what is denied again here, nor after this run if it is to be saved.
+    pub(crate) fn deny(&self, denied: &Denied, save: bool) {
+        let same = |d: &Denied| d.op == denied.op && d.variant == denied.variant && d.row == denied.row;
+        self.learned(|state| {
+            if !state.profile.choices.denied.iter().any(same) {
+                Arc::make_mut(&mut state.profile).choices.denied.push(denied.clone());
+            }
+        });
+        if save {
+            let mut kept = self.load_denied();
+            kept.retain(|d| !same(d));
+            kept.push(denied.clone());
+            self.store().save("denied", b"", write_denied(&kept).as_bytes());
+        }
+    }
+
+    fn learned<R>(&self, look: impl FnOnce(&mut State) -> R) -> R {
+        let mut state = lock(&self.inner.learned.state);
+        look(state.get_or_insert_with(|| {
+            let mut profile = self.profile().clone();
+            profile.choices.denied = self.load_denied();
+            let mut winners: HashMap<String, HashMap<String, Winner>> = HashMap::new();
+            if self.tuning() != Tuning::Off {
+                for (op, class, winner) in self.load_winners() {
+                    winners.entry(op).or_default().insert(class, winner);
+                }
+            }
+            State { profile: Arc::new(profile), winners }
+        }))
+    }
+
+    /// How the adapter is used, which times depend on: its features, limits, and whether kernels are checked.
+    fn ways(&self) -> Vec<u8> {
+        let DeviceProfile { features, limits, subgroup_sizes, .. } = self.profile();
+        format!("{features:?} {limits:?} {subgroup_sizes:?} {}", self.inner.checked).into_bytes()
+    }
+
+    fn load_winners(&self) -> Vec<(String, String, Winner)> {
+        let text = self.store().load("tuning", &self.ways()).and_then(|bytes| String::from_utf8(bytes).ok());
+        text.and_then(|text| read_winners(&text)).unwrap_or_default()
+    }
+
+    fn load_denied(&self) -> Vec<Denied> {
+        let text = self.store().load("denied", b"").and_then(|bytes| String::from_utf8(bytes).ok());
+        text.and_then(|text| read_denied(&text)).unwrap_or_default()
+    }
+}
+
+/// A field of a line; fields are parted by tabs.
+fn field(text: &str) -> String {
+    text.replace(|c: char| c.is_control(), " ")
+}
+
+fn lines<const N: usize>(text: &str) -> Option<Vec<[&str; N]>> {
+    let mut lines = text.strip_suffix('\n')?.split('\n');
+    if lines.next()? != HEAD {
+        return None;
+    }
+    lines.map(|line| <[&str; N]>::try_from(line.split('\t').collect::<Vec<_>>()).ok()).collect()
+}
+
+/// An empty field is none.
+fn optional(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn write_winners(winners: &[(String, String, Winner)]) -> String {
+    let line = |(op, class, w): &(String, String, Winner)| {
+        let (variant, row) = w.better.clone().unwrap_or_default();
+        let fields = [op, class, &variant, &row.unwrap_or_default()].map(|f| field(f)).join("\t");
+        format!("{fields}\t{:e}\t{:e}\n", w.before, w.after)
+    };
+    format!("{HEAD}\n{}", winners.iter().map(line).collect::<String>())
+}
+
+/// All of a file, or nothing of one that is odd in any place.
+fn read_winners(text: &str) -> Option<Vec<(String, String, Winner)>> {
+    let seconds = |text: &str| text.parse::<f64>().ok().filter(|s| s.is_finite() && *s >= 0.0);
+    let winner = |[op, class, variant, row, before, after]: [&str; 6]| {
+        let better = optional(variant).map(|variant| (variant, optional(row)));
+        if op.is_empty() || class.is_empty() || better.is_none() && !row.is_empty() {
+            return None;
+        }
+        let winner = Winner { better, before: seconds(before)?, after: seconds(after)? };
+        Some((op.to_owned(), class.to_owned(), winner))
+    };
+    lines(text)?.into_iter().map(winner).collect()
+}
+
+fn write_denied(denied: &[Denied]) -> String {
+    let line = |d: &Denied| {
+        let row = d.row.clone().unwrap_or_default();
+        [&d.op, &d.variant, &row, &d.why].map(|f| field(f)).join("\t") + "\n"
+    };
+    format!("{HEAD}\n{}", denied.iter().map(line).collect::<String>())
+}
+
+fn read_denied(text: &str) -> Option<Vec<Denied>> {
+    let denied = |[op, variant, row, why]: [&str; 4]| {
+        let named = !op.is_empty() && !variant.is_empty();
+        named.then(|| Denied {
+            op: op.to_owned(),
+            variant: variant.to_owned(),
+            row: optional(row),
+            why: why.to_owned(),
+        })
+    };
+    lines(text)?.into_iter().map(denied).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    fn winners() -> Vec<(String, String, Winner)> {
+        let better = Some(("double".to_owned(), Some("64x64x8 by 8x4".to_owned())));
+        let won = Winner { better, before: 12.5e-6, after: 9.5e-6 };
+        let lost = Winner { better: None, before: 1e-3, after: 1e-3 };
+        vec![("gemm".into(), "a b".into(), won), ("scan".into(), "c".into(), lost)]
+    }
+
+    fn denied() -> Vec<Denied> {
+        let row = Some("8x8x8 by 4x4".to_owned());
+        let (op, variant, why) = ("gemm".to_owned(), "coop".to_owned(), "element 3 is 0".to_owned());
+        vec![
+            Denied {
+                row,
+                ..Denied { op: op.clone(), variant: variant.clone(), row: None, why: why.clone() }
+            },
+            Denied { op, variant, row: None, why },
+        ]
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        assert_eq!(read_winners(&write_winners(&winners())), Some(winners()));
+        assert_eq!(read_denied(&write_denied(&denied())), Some(denied()));
+        assert_eq!(read_winners(&write_winners(&[])), Some(Vec::new()));
+        let mut odd = denied();
+        odd[0].why = "two\nlines\tand a tab".into();
+        assert_eq!(read_denied(&write_denied(&odd)).unwrap()[0].why, "two lines and a tab");
+    }
+
+    #[test]
+    fn a_file_that_is_odd_anywhere_is_not_read() {
+        let whole = write_winners(&winners());
+        let changes: &[(&str, &str)] = &[
+            (HEAD, "tilework learned 2"),
+            ("gemm\t", "\t"),
+            ("1.25e-5", "x"),
+            ("1.25e-5", "-1"),
+            ("1.25e-5", "NaN"),
+            ("1.25e-5", "inf"),
+            ("\tdouble", "\t"),
+            ("\ta b", ""),
+            ("9.5e-6\n", "9.5e-6\tmore\n"),
+            ("9.5e-6\n", "9.5e-6\n\n"),
+        ];
+        for (from, to) in changes {
+            let odd = whole.replacen(from, to, 1);
+            assert!(odd != whole && read_winners(&odd).is_none(), "{odd}");
+        }
+        assert!(read_winners(whole.trim_end()).is_none() && read_winners("").is_none());
+        assert!(read_denied(&write_denied(&denied()).replacen("gemm", "", 1)).is_none());
+        assert!(read_denied(&whole).is_none());
+    }
+
+    #[test]
+    fn reports_say_what_was_measured() {
+        let why = winners()[0].2.choice().unwrap().why;
+        assert_eq!(why, "tuned on this device: 9.5 us against 12.5 us of the default");
+        assert_eq!(winners()[1].2.choice(), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! Whether two variants computed the same.
+
+use crate::element::DType;
+use crate::program::{Access, Operand, Program};
+use half::f16;
+
+/// How far results of variants of a program may lie apart, as a share of the largest of them: variants sum in another
+/// order, some in another form.
+fn share(program: &Program, operand: &Operand) -> f64 {
+    let outputs: usize = written(program).map(|o| o.len).sum();
+    let per_output = program.cost.flop / outputs.max(1) as f64;
+    // Prefixes cost one operation each, and sum what comes before them.
+    let longest = if program.op.contains("scan") { operand.len as f64 } else { per_output };
+    let terms = longest.max(256.0);
+    // Errors of sums are random in sign, so that they grow as the root; 16, for forms such as Winograd's.
+    let sums = 16.0 * f64::from(f32::EPSILON) * (1.0 + terms.sqrt());
+    let rounding = if operand.dtype == DType::F16 { 32.0 * f16::EPSILON.to_f64() } else { 0.0 };
+    sums + rounding
+}
+
+fn written(program: &Program) -> impl Iterator<Item = &Operand> {
+    program.operands.iter().filter(|o| o.access != Access::Read)
+}
+
+/// Filters of bytes round the last bit in ways of their own.
+fn steps(program: &Program, dtype: DType) -> f64 {
+    let filter = matches!(program.op, "blur" | "gaussian" | "sobel" | "grey");
+    if filter && dtype == DType::U8 { 1.0 } else { 0.0 }
+}
+
+/// The first element that differs from what is wanted, in words. Sums may be of terms as large as `term`, which cancel.
+pub(super) fn difference(
+    program: &Program,
+    term: f64,
+    want: &[Vec<u32>],
+    got: &[Vec<u32>],
+) -> Option<String> {
+    written(program).zip(want.iter().zip(got)).find_map(|(operand, (want, got))| {
+        let apart = if operand.dtype.is_float() {
+            floats_apart(program, operand, term, want, got)
+        } else {
+            let bound = steps(program, operand.dtype);
+            let apart =
+                |i: &usize| !near(value(operand.dtype, want, *i), value(operand.dtype, got, *i), bound);
+            (0..operand.len).find(apart)
+        };
+        apart.map(|i| {
+            let (want, got) = (value(operand.dtype, want, i), value(operand.dtype, got, i));
+            format!("element {i} of {} is {got} and not {want}", operand.name)
+        })
+    })
+}
+
+fn near(want: f64, got: f64, bound: f64) -> bool {
+    want == got || (want - got).abs() <= bound || want.is_nan() && got.is_nan()
+}
+
+fn floats_apart(program: &Program, operand: &Operand, term: f64, want: &[u32], got: &[u32]) -> Option<usize> {
+    let values = |words| (0..operand.len).map(move |i| value(operand.dtype, words, i));
+    let mut largest = largest(operand, want).max(term);
+    if operand.len < 64 {
+        // A few sums may all be small by chance, of terms that are not.
+        let inputs = program.operands.iter().filter(|o| o.access != Access::Write).map(|o| o.len).max();
+        largest = largest.max((inputs.unwrap_or(0) as f64).sqrt());
+    }
+    let bound = largest * share(program, operand);
+    values(want).zip(values(got)).position(|(want, got)| !near(want, got, bound))
+}
+
+/// The largest absolute value.
+pub(super) fn largest(operand: &Operand, words: &[u32]) -> f64 {
+    let values = (0..operand.len).map(|i| value(operand.dtype, words, i).abs());
+    values.filter(|x| x.is_finite()).fold(0.0, f64::max)
+}
+
+/// An element as a number.
+fn value(dtype: DType, words: &[u32], i: usize) -> f64 {
+    let half = |i: usize| (words[i / 2] >> (16 * (i % 2))) as u16;
+    let byte = |i: usize| (words[i / 4] >> (8 * (i % 4))) as u8;
+    match dtype {
+        DType::F32 => f32::from_bits(words[i]).into(),
+        DType::F16 => f16::from_bits(half(i)).to_f64(),
+        DType::Bf16 => half::bf16::from_bits(half(i)).to_f64(),
+        DType::I32 => (words[i] as i32).into(),
+        DType::U32 => words[i].into(),
+        // Equal or not is all that is asked of integers.
+        DType::U64 => (u64::from(words[2 * i]) | u64::from(words[2 * i + 1]) << 32) as f64,
+        DType::U8 => byte(i).into(),
+        DType::I8 => (byte(i) as i8).into(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use crate::dense::Gemm;
+    use crate::primitives::{Reduce, Sum};
+    use crate::program::{DeviceProfile, Op};
+
+    fn words(values: &[f32]) -> Vec<Vec<u32>> {
+        vec![values.iter().map(|x| x.to_bits()).collect()]
+    }
+
+    #[test]
+    fn sums_may_differ_by_rounding_and_no_more() {
+        let program = Op::<f32>::lower(&Gemm::new(16, 16, 100), &DeviceProfile::mesa()).unwrap();
+        let want: Vec<f32> = (0..256).map(|i| (i as f32).sin() * 10.0).collect();
+        let differs = |at: usize, by: f32| {
+            let mut got = want.clone();
+            got[at] += by;
+            difference(&program, 0.0, &words(&want), &words(&got))
+        };
+        assert_eq!(differs(3, 0.0), None);
+        assert_eq!(differs(3, 1e-5), None);
+        let shifted: Vec<f32> = want.iter().map(|x| x + 1e-2).collect();
+        assert_eq!(difference(&program, 1e3, &words(&want), &words(&shifted)), None);
+        assert!(differs(255, 1e-2).unwrap().starts_with("element 255 of c is"));
+        assert!(differs(0, f32::NAN).unwrap().contains("NaN"));
+        assert!(differs(0, f32::INFINITY).is_some());
+    }
+
+    #[test]
+    fn integers_must_be_equal() {
+        let program = Op::<u32>::lower(&Reduce::new(Sum, 1000), &DeviceProfile::mesa()).unwrap();
+        assert_eq!(difference(&program, 0.0, &[vec![7]], &[vec![7]]), None);
+        let text = difference(&program, 0.0, &[vec![7]], &[vec![8]]).unwrap();
+        assert!(text.ends_with("is 8 and not 7"), "{text}");
+    }
+
+    #[test]
+    fn one_sum_of_many_may_be_small_by_chance() {
+        let program = Op::<f32>::lower(&Reduce::new(Sum, 1 << 20), &DeviceProfile::mesa()).unwrap();
+        assert_eq!(difference(&program, 0.0, &words(&[1e-3]), &words(&[1.1e-3])), None);
+        assert!(difference(&program, 0.0, &words(&[1e-3]), &words(&[-30.0])).is_some());
+    }
+
+    #[test]
+    fn halves_and_bytes_lie_in_words() {
+        let half = |x: f32| u32::from(f16::from_f32(x).to_bits());
+        assert_eq!(value(DType::F16, &[0, half(1.5) | half(-2.0) << 16], 3), -2.0);
+        assert_eq!(value(DType::I8, &[0, 0xfe00], 5), -2.0);
+        assert_eq!(value(DType::U8, &[0xff00_0000], 3), 255.0);
+        assert_eq!(value(DType::U64, &[0, 0, 5, 1], 1), (1u64 << 32 | 5) as f64);
+    }
+}

@@ -1,0 +1,116 @@
+//! What shapes share a winner, and what planning makes of it.
+
+use super::operands::can_make;
+use super::search::Search;
+use super::{Goal, TuningOptions};
+use crate::error::Result;
+use crate::gpu::{Gpu, Tuning, Winner};
+use crate::program::{ASKED, Choice, DeviceProfile, Program, Source};
+use std::fmt::Write;
+use std::hash::Hash;
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// A descriptor of an op for some element type.
+pub(super) type Lower<'a> = dyn Fn(&DeviceProfile) -> Result<Program> + 'a;
+
+/// The class of a program that the op's own policy chose: op, variant, types, sizes of operands and work rounded up to
+/// powers of two, and a hash of how its kernels are specialised. Operands alone do not tell a transposed product from
+/// another, or a causal attention; kernels do, and are the same for sizes that a policy does not tell apart.
+pub(super) fn class(program: &Program) -> String {
+    let log2 = |n: u64| u64::BITS - n.saturating_sub(1).leading_zeros();
+    let mut class = program.variant.to_owned();
+    for operand in &program.operands {
+        // Writing to a string does not fail.
+        let _ = write!(class, " {}:{}:{}", operand.name, operand.dtype, log2(operand.len as u64));
+    }
+    let mut hash = Xxh3Default::new();
+    for kernel in &program.kernels {
+        match &kernel.source {
+            Source::Library(name) => name.hash(&mut hash),
+            // The pipeline cache goes by the text; its name and length tell as much here, and cost less.
+            Source::Text { name, text } => (name, text.len()).hash(&mut hash),
+        }
+        (kernel.entry, &kernel.spec).hash(&mut hash);
+    }
+    let _ = write!(class, " flop:{} {:016x}", log2(program.cost.flop as u64), hash.digest());
+    class
+}
+
+/// Whether the op chose the variant, and not the caller.
+pub(super) fn is_auto(program: &Program) -> bool {
+    !program.why.starts_with(ASKED)
+}
+
+/// `profile` with this choice for an op.
+pub(super) fn forced(profile: &DeviceProfile, op: &str, choice: Choice) -> DeviceProfile {
+    let mut profile = profile.clone();
+    profile.choices.forced.insert(op.to_owned(), choice);
+    profile
+}
+
+/// Lowers for a device on which some variants are denied.
+pub(super) fn lower_allowed(profile: &DeviceProfile, lower: &Lower<'_>) -> Result<Program> {
+    let first = lower(profile);
+    if first.is_ok() || profile.choices.denied.is_empty() {
+        return first;
+    }
+    // What stands next to a denied variant need not take every shape; another may.
+    let mut free = profile.clone();
+    free.choices.denied.clear();
+    let Some(plain) = lower(&free).ok().filter(is_auto) else { return first };
+    let variants = crate::ops::ops().find(|info| info.name == plain.op).map_or(&[][..], |i| (i.variants)());
+    let why = format!("`{}` gave wrong results on this driver; this takes the shape", plain.variant);
+    let mut others = variants.iter().filter_map(|v| {
+        let program = lower(&forced(profile, plain.op, Choice::variant(v.name, &why))).ok()?;
+        (program.variant == v.name).then_some(program)
+    });
+    others.next().map_or(first, Ok)
+}
+
+/// Lowers for a device: by the op's policy, or what was measured there to be better.
+pub(crate) fn lower_on(gpu: &Gpu, lower: &Lower<'_>) -> Result<Program> {
+    let profile = gpu.planning_profile();
+    let program = lower_allowed(&profile, lower)?;
+    if gpu.tuning() == Tuning::Off || program.dispatches.is_empty() || !is_auto(&program) {
+        return Ok(program);
+    }
+    let winner = match gpu.winner(program.op, || class(&program)) {
+        Some(winner) => winner,
+        None if gpu.tuning() == Tuning::Measure && can_make(&program) => {
+            let options = TuningOptions::default();
+            let search = Search { gpu, lower, options: &options, goal: Goal::Fastest };
+            // The op can be planned whether it can be tuned or not, and is not tried again.
+            if search.run(None).is_err() {
+                let nothing = Winner { better: None, before: 0.0, after: 0.0 };
+                gpu.remember(program.op, &class(&program), &nothing, false);
+            }
+            // A default that was found wrong is denied by now.
+            let program = lower_allowed(&gpu.planning_profile(), lower)?;
+            match gpu.winner(program.op, || class(&program)) {
+                Some(winner) => return Ok(with(gpu, program, &winner, lower)),
+                None => return Ok(program),
+            }
+        }
+        None => return Ok(program),
+    };
+    Ok(with(gpu, program, &winner, lower))
+}
+
+/// The program of the winner, if it still fits.
+fn with(gpu: &Gpu, program: Program, winner: &Winner, lower: &Lower<'_>) -> Program {
+    let Some(choice) = winner.choice() else { return program };
+    let tuned = lower(&forced(&gpu.planning_profile(), program.op, choice));
+    tuned.ok().filter(|tuned| compatible(&program, tuned).is_none()).unwrap_or(program)
+}
+
+/// Why a program may not stand for another, if so.
+pub(super) fn compatible(default: &Program, other: &Program) -> Option<&'static str> {
+    use crate::program::Determinism::{RoundingVaries, SameBits};
+    if other.operands != default.operands {
+        Some("it takes other operands")
+    } else if default.determinism == SameBits && other.determinism == RoundingVaries {
+        Some("its rounding varies from run to run, that of the default does not")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,255 @@
+//! What variants are run on while they are compared: made up, or the caller's.
+
+use super::check::largest;
+use crate::conv::conv_rows;
+use crate::dense::gemm_rows;
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder};
+use crate::program::{Access, DeviceProfile, Operand, Program};
+use half::f16;
+
+/// Ops whose operands are plain numbers that may have any value, so that they can be made up.
+const PLAIN: &[&str] = &[
+    "map",
+    "zip",
+    "axpy",
+    "reduce",
+    "scan",
+    "sort",
+    "top-k",
+    "gemm",
+    "gemm-batched",
+    "gemv",
+    "transpose",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv",
+    "conv-transpose",
+    "conv-backward-data",
+    "conv-backward-weights",
+    "softmax",
+    "log-softmax",
+    "layer-norm",
+    "rms-norm",
+    "pool",
+    "blur",
+    "gaussian",
+    "sobel",
+    "grey",
+];
+
+/// Whether operands of a program can be made up.
+pub(super) fn can_make(program: &Program) -> bool {
+    match program.op {
+        "histogram" => true,
+        // Pages, lengths and scales mean something.
+        "attention" => program.operands.iter().all(|o| matches!(o.name, "q" | "k" | "v" | "output")),
+        op => PLAIN.contains(&op),
+    }
+}
+
+/// Rows of a variant's table of tiles.
+pub(super) fn rows(op: &str, variant: &str, profile: &DeviceProfile) -> Vec<String> {
+    match op {
+        "gemm" => gemm_rows(variant, profile),
+        "conv" | "conv-transpose" | "conv-backward-data" | "conv-backward-weights" => {
+            conv_rows(variant, profile)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Bits that no result has by chance: NaN in both float types, and large integers.
+const UNWRITTEN: u32 = 0x7fc1_7fc1;
+
+/// One operand.
+struct One<'a> {
+    operand: Operand,
+    memory: Memory<'a>,
+    /// What an operand that is read and written holds at first.
+    first: Option<Buffer<u32>>,
+}
+
+enum Memory<'a> {
+    Own(Buffer<u32>),
+    Callers(RawSlice<'a>),
+}
+
+/// All operands of an op. The caller's are only read.
+pub(super) struct Operands<'a> {
+    gpu: &'a Gpu,
+    all: Vec<One<'a>>,
+    /// Whether what an op leaves behind would change the time of the next run.
+    restored: bool,
+    /// The largest term that the caller's numbers make, if they are multiplied; 0 for numbers that are made up.
+    pub(super) term: f64,
+}
+
+impl<'a> Operands<'a> {
+    /// Operands for a program, made up.
+    pub(super) fn make(gpu: &'a Gpu, program: &Program) -> Result<Self> {
+        if !can_make(program) {
+            return Err(err!(
+                Unsupported,
+                "tune: operands of {} cannot be made up, since they must mean something; give yours to tune_with",
+                program.op
+            ));
+        }
+        // Bins are counted from 0 where nothing else is said.
+        let below = (program.op == "histogram").then(|| program.operands[1].len as u32);
+        let make = |(i, operand): (usize, &Operand)| {
+            let words = || -> Result<Buffer<u32>> {
+                gpu.upload(&numbers(operand.dtype, operand.len, below, i as u64))
+            };
+            Ok(match operand.access {
+                Access::Read => One { operand: operand.clone(), memory: Memory::Own(words()?), first: None },
+                Access::Write => written(gpu, operand, None)?,
+                Access::ReadWrite => written(gpu, operand, Some(words()?))?,
+            })
+        };
+        let all = program.operands.iter().enumerate().map(make).collect::<Result<_>>()?;
+        Ok(Self { gpu, all, restored: program.op == "sort", term: 0.0 })
+    }
+
+    /// The caller's operands, and memory of our own for what is written.
+    pub(super) fn given(gpu: &'a Gpu, program: &Program, given: &[RawSlice<'a>]) -> Result<Self> {
+        Operand::check_count(program.op, given.len(), &program.operands)?;
+        let take = |(operand, given): (&Operand, &RawSlice<'a>)| {
+            operand.check_given(program.op, given.dtype(), given.len())?;
+            Ok(match operand.access {
+                Access::Read => {
+                    One { operand: operand.clone(), memory: Memory::Callers(*given), first: None }
+                }
+                Access::Write => written(gpu, operand, None)?,
+                Access::ReadWrite => {
+                    let first = gpu.alloc(words(operand))?;
+                    let mut rec = gpu.recorder();
+                    rec.copy_words(given, &first)?;
+                    rec.submit()?;
+                    written(gpu, operand, Some(first))?
+                }
+            })
+        };
+        let all = program.operands.iter().zip(given).map(take).collect::<Result<_>>()?;
+        let mut term = 1.0;
+        for (operand, given) in program.operands.iter().zip(given) {
+            if operand.dtype.is_float() && operand.access != Access::Write {
+                let copy = gpu.alloc(words(operand))?;
+                let mut rec = gpu.recorder();
+                rec.copy_words(given, &copy)?;
+                rec.submit()?;
+                term *= largest(operand, &copy.read()?);
+            }
+        }
+        Ok(Self { gpu, all, restored: true, term })
+    }
+
+    /// Gives every operand that is written what it held at first, or bits that it may not keep.
+    pub(super) fn reset(&self) -> Result<()> {
+        for one in &self.all {
+            if let (Memory::Own(memory), None, Access::Write) = (&one.memory, &one.first, one.operand.access)
+            {
+                memory.write(&vec![UNWRITTEN; memory.len()])?;
+            }
+        }
+        let mut rec = self.gpu.recorder();
+        self.restore(&mut rec)?;
+        rec.submit()
+    }
+
+    fn restore(&self, rec: &mut Recorder) -> Result<()> {
+        for one in &self.all {
+            if let (Memory::Own(memory), Some(first)) = (&one.memory, &one.first) {
+                rec.copy(first, memory)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records a run of which only the result matters.
+    pub(super) fn record(&self, rec: &mut Recorder, executable: &Executable) -> Result<()> {
+        let all = self.all.iter().map(|one| match &one.memory {
+            Memory::Own(words) => RawSlice::of_words(words, one.operand.dtype, one.operand.len),
+            Memory::Callers(slice) => *slice,
+        });
+        executable.record(rec, &all.collect::<Vec<_>>())
+    }
+
+    /// Whether each timed run begins with a copy, whose own time is to be taken off.
+    pub(super) fn copies(&self) -> bool {
+        self.restored && self.all.iter().any(|one| one.first.is_some())
+    }
+
+    /// Records what a timed run begins with.
+    pub(super) fn record_copies(&self, rec: &mut Recorder) -> Result<()> {
+        if self.copies() { self.restore(rec) } else { Ok(()) }
+    }
+
+    /// What the operands that are written hold.
+    pub(super) fn results(&self) -> Result<Vec<Vec<u32>>> {
+        let written = self.all.iter().filter(|one| one.operand.access != Access::Read);
+        written
+            .map(|one| if let Memory::Own(words) = &one.memory { words.read() } else { Ok(vec![]) })
+            .collect()
+    }
+}
+
+fn words(operand: &Operand) -> usize {
+    operand.bytes().div_ceil(4) as usize
+}
+
+fn written<'a>(gpu: &Gpu, operand: &Operand, first: Option<Buffer<u32>>) -> Result<One<'a>> {
+    let memory = Memory::Own(gpu.alloc(words(operand))?);
+    Ok(One { operand: operand.clone(), memory, first })
+}
+
+/// Random numbers by splitmix64 (Steele, Lea, Flood 2014), as words: floats in [-1, 1), integers over their whole range
+/// or below a bound.
+fn numbers(dtype: DType, len: usize, below: Option<u32>, seed: u64) -> Vec<u32> {
+    let mut state = seed.wrapping_mul(0x2545_f491_4f6c_dd1d);
+    let mut next = move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 32) as u32
+    };
+    let bound = below.map(|n| n.max(1));
+    let float = |random: u32| {
+        let unit = (random >> 8) as f32 / (1 << 24) as f32;
+        bound.map_or(2.0 * unit - 1.0, |n| (unit * n as f32).min(n as f32 * 0.999))
+    };
+    let small = |random: u32| bound.map_or(random, |n| random % n.min(256));
+    let words = (len * dtype.size()).div_ceil(4);
+    let word = |_| match dtype {
+        DType::F32 => float(next()).to_bits(),
+        DType::F16 | DType::Bf16 => {
+            let [a, b] = [next(), next()].map(|r| u32::from(f16::from_f32(float(r)).to_bits()));
+            a | b << 16
+        }
+        DType::I32 | DType::U32 | DType::U64 => bound.map_or(next(), |n| next() % n),
+        DType::U8 | DType::I8 => u32::from_le_bytes(next().to_le_bytes().map(|b| small(b.into()) as u8)),
+    };
+    (0..words).map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_fill_their_range_and_no_more() {
+        let floats = numbers(DType::F32, 1000, None, 1);
+        let floats: Vec<f32> = floats.into_iter().map(f32::from_bits).collect();
+        assert!(floats.iter().all(|x| (-1.0..1.0).contains(x)));
+        assert!(floats.iter().any(|x| *x < -0.9) && floats.iter().any(|x| *x > 0.9));
+        let bins = numbers(DType::U32, 1000, Some(7), 1);
+        assert!((0..7).all(|bin| bins.contains(&bin)) && bins.iter().all(|bin| *bin < 7));
+        let bytes = numbers(DType::U8, 1001, Some(7), 1);
+        assert_eq!(bytes.len(), 251);
+        assert!(bytes.iter().flat_map(|w| w.to_le_bytes()).all(|b| b < 7));
+        assert_ne!(numbers(DType::U32, 4, None, 1), numbers(DType::U32, 4, None, 2));
+    }
+}

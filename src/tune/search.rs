@@ -1,0 +1,360 @@
+//! The search for the fastest right variant.
+
+use super::check::difference;
+use super::class::{Lower, class, compatible, forced, is_auto, lower_allowed};
+use super::operands::{Operands, rows};
+use super::{Candidate, Goal, Outcome, Stopped, TuningOptions, TuningReport};
+use crate::error::{ErrorKind, Result, err};
+use crate::gpu::{Executable, Gpu, RawSlice, Winner};
+use crate::program::{Choice, Denied, DeviceProfile, Program, Variant};
+use crate::shader::Target;
+use std::time::Instant;
+
+/// How much slower than the best a first run may be before a candidate is measured.
+const HOPELESS: f64 = 4.0;
+
+pub(super) struct Search<'a> {
+    pub(super) gpu: &'a Gpu,
+    pub(super) lower: &'a Lower<'a>,
+    pub(super) options: &'a TuningOptions,
+    pub(super) goal: Goal,
+}
+
+/// What the default is, and what it came to.
+struct Baseline<'a> {
+    profile: &'a DeviceProfile,
+    program: Program,
+    operands: Operands<'a>,
+    results: Vec<Vec<u32>>,
+    /// Seconds of the copies before each run.
+    copies: f64,
+    seconds: f64,
+}
+
+/// A candidate that computed right, ready to run.
+struct Runner {
+    candidate: Candidate,
+    executable: Executable,
+    seconds: f64,
+}
+
+/// Candidates that computed something else than the default.
+#[derive(Default)]
+struct Wrong {
+    /// With what was wrong.
+    all: Vec<(Candidate, String)>,
+    /// What the first that is another variant computed.
+    first: Option<(&'static str, Vec<Vec<u32>>)>,
+    /// Whether another variant computed the same as the first.
+    confirmed: bool,
+}
+
+impl Search<'_> {
+    /// Runs the search, with the caller's operands or some that are made up.
+    pub(super) fn run(&self, given: Option<&[RawSlice<'_>]>) -> Result<TuningReport> {
+        let begin = Instant::now();
+        let mut denied = Vec::new();
+        // Each further round has one variant less.
+        loop {
+            let (mut report, again) = self.round(given, begin)?;
+            denied.append(&mut report.denied);
+            if !again {
+                report.denied = denied;
+                return Ok(report);
+            }
+        }
+    }
+
+    /// One search. Also whether it found the default itself to be wrong, and another is to be made.
+    fn round(&self, given: Option<&[RawSlice<'_>]>, begin: Instant) -> Result<(TuningReport, bool)> {
+        let (gpu, options) = (self.gpu, self.options);
+        let profile = gpu.planning_profile();
+        let program = lower_allowed(&profile, self.lower)?;
+        if !is_auto(&program) {
+            return Err(err!(
+                InvalidArgument,
+                "tune: `{}` of {} was asked for by name; tuning chooses for `auto`",
+                program.variant,
+                program.op
+            ));
+        }
+        let operands = match given {
+            Some(given) => Operands::given(gpu, &program, given)?,
+            None => Operands::make(gpu, &program)?,
+        };
+        let executable = gpu.prepare_lowered(program.clone())?;
+        operands.reset()?;
+        self.run_once(&operands, &executable)?;
+        let results = operands.results()?;
+        let mut default =
+            Baseline { profile: &profile, program, operands, results, copies: 0.0, seconds: 0.0 };
+        if self.goal == Goal::Fastest {
+            default.copies = self.time_copies(&default)?;
+            default.seconds = self.time(&default, &executable)?;
+        }
+        let predicted = gpu.ceilings().ok().map(|c| {
+            let cost = default.program.cost;
+            (cost.bytes / c.copy_bytes_per_second).max(cost.flop / c.fma_flop_per_second)
+        });
+        let mut report = TuningReport {
+            op: default.program.op,
+            class: class(&default.program),
+            default: Candidate { variant: default.program.variant, row: None },
+            default_seconds: default.seconds,
+            best: Candidate { variant: default.program.variant, row: None },
+            best_seconds: default.seconds,
+            predicted_seconds: predicted,
+            tried: Vec::new(),
+            denied: Vec::new(),
+            stopped: Stopped::Done,
+        };
+        let near = |seconds: f64| {
+            let reach = 1.0 + options.near_roofline;
+            let within = |p: f64| seconds <= p * reach && seconds >= p / reach;
+            self.goal == Goal::Fastest && predicted.is_some_and(within)
+        };
+        let nothing_to_do = default.program.dispatches.is_empty();
+        if near(default.seconds) || nothing_to_do {
+            report.stopped = if nothing_to_do { Stopped::Done } else { Stopped::NearRoofline };
+            self.remember(&report, true);
+            return Ok((report, false));
+        }
+        let (mut wrong, mut seen, mut right) = (Wrong::default(), vec![work(&default.program)], false);
+        let mut best: Option<Runner> = None;
+        let mut candidates: Vec<Candidate> = self.candidates(&default);
+        candidates.reverse();
+        while let Some(candidate) = candidates.pop() {
+            if begin.elapsed() >= options.budget {
+                report.stopped = Stopped::Budget;
+                break;
+            }
+            let fastest = best.as_ref().map_or(default.seconds, |b| b.seconds);
+            let (outcome, runner) = self.try_one(&default, &candidate, fastest, &mut seen, &mut wrong)?;
+            let Some(outcome) = outcome else { continue };
+            right |= matches!(outcome, Outcome::Right | Outcome::Measured(_));
+            report.tried.push((candidate, outcome));
+            if let Some(runner) = runner.filter(|r| r.seconds < fastest) {
+                // The rows of what is fastest now are worth a look, too.
+                if runner.candidate.row.is_none() {
+                    let name = runner.candidate.variant;
+                    let rows = rows(default.program.op, name, &profile).into_iter().rev();
+                    candidates.extend(rows.map(|row| Candidate { variant: name, row: Some(row) }));
+                }
+                let done = near(runner.seconds);
+                best = Some(runner);
+                if done {
+                    report.stopped = Stopped::NearRoofline;
+                    break;
+                }
+            }
+        }
+        // Two variants that agree with each other, and none with the default: then it is the one that is wrong.
+        if wrong.confirmed && !right {
+            let first = wrong.first.map_or("", |(variant, _)| variant);
+            let why = format!("`{first}` and others agree on other results, and none on its");
+            self.deny(&mut report, &Candidate { variant: default.program.variant, row: None }, why);
+            return Ok((report, true));
+        }
+        for (candidate, why) in &wrong.all {
+            self.deny(&mut report, candidate, why.clone());
+        }
+        if let Some(runner) = best {
+            self.confirm(&default, &executable, &runner, &mut report)?;
+        }
+        let known = report.stopped != Stopped::Budget || report.best != report.default;
+        self.remember(&report, known);
+        Ok((report, false))
+    }
+
+    /// Every variant, and every row of the default's own, in the order in which they are tried: neighbours of the
+    /// default in the list of variants first.
+    fn candidates(&self, default: &Baseline<'_>) -> Vec<Candidate> {
+        let program = &default.program;
+        let info = crate::ops::ops().find(|info| info.name == program.op);
+        let variants: &'static [Variant] = info.map_or(&[], |info| (info.variants)());
+        let place = variants.iter().position(|v| v.name == program.variant).unwrap_or(0);
+        let rows = rows(program.op, program.variant, default.profile);
+        let mut all: Vec<_> =
+            rows.into_iter().map(|row| Candidate { variant: program.variant, row: Some(row) }).collect();
+        let mut others: Vec<_> = variants.iter().enumerate().filter(|(i, _)| *i != place).collect();
+        others.sort_by_key(|(i, _)| i.abs_diff(place));
+        // Sums on cooperative matrices are rounded in another way: they are taken only where they were asked for.
+        let coop = variants.get(place).is_some_and(|v| v.requires.cooperative);
+        others.retain(|(_, v)| v.requires.cooperative == coop);
+        all.extend(others.into_iter().map(|(_, v)| Candidate { variant: v.name, row: None }));
+        all
+    }
+
+    /// Runs a candidate, if it may be, holds its result against the default's, and measures it. No outcome for what is
+    /// the same as something tried before.
+    fn try_one(
+        &self,
+        default: &Baseline<'_>,
+        candidate: &Candidate,
+        fastest: f64,
+        seen: &mut Vec<Work>,
+        wrong: &mut Wrong,
+    ) -> Result<(Option<Outcome>, Option<Runner>)> {
+        let gpu = self.gpu;
+        let skipped = |why: String| Ok((Some(Outcome::Skipped(why)), None));
+        let choices = &default.profile.choices;
+        let op = default.program.op;
+        if choices.denies(op, candidate.variant).is_some()
+            || candidate.row.as_ref().is_some_and(|r| choices.denies_row(op, candidate.variant, || r.clone()))
+        {
+            return skipped("it gave wrong results on this driver before".into());
+        }
+        let choice =
+            Choice { variant: candidate.variant.into(), row: candidate.row.clone(), why: "tuning".into() };
+        let program = match (self.lower)(&forced(default.profile, op, choice)) {
+            Ok(program) => program,
+            Err(e) => return skipped(e.to_string()),
+        };
+        if program.variant != candidate.variant {
+            return skipped("it does not fit the device or the shape".into());
+        }
+        if let Some(why) = compatible(&default.program, &program) {
+            return skipped(why.into());
+        }
+        let work = work(&program);
+        if seen.contains(&work) {
+            return Ok((None, None));
+        }
+        seen.push(work);
+        let most = self.options.most_text.unwrap_or(if gpu.profile().is_cpu() { 64 << 10 } else { 1 << 20 });
+        let mut text = 0;
+        for kernel in &program.kernels {
+            text += kernel.expand(Target::Naga)?.text().len();
+        }
+        if text > most {
+            return skipped(format!("{text} bytes of WGSL are above {most}: it compiles slowly"));
+        }
+        let lost = |e: &crate::Error| e.kind() == ErrorKind::DeviceLost;
+        let executable = match gpu.prepare_lowered(program) {
+            Err(e) if !lost(&e) => return skipped(e.to_string()),
+            other => other?,
+        };
+        default.operands.reset()?;
+        let first = Instant::now();
+        match self.run_once(&default.operands, &executable) {
+            Err(e) if !lost(&e) => return skipped(e.to_string()),
+            other => other?,
+        }
+        let first = first.elapsed();
+        let results = default.operands.results()?;
+        let term = default.operands.term;
+        if let Some(why) = difference(&default.program, term, &default.results, &results) {
+            // The default's own rows say nothing against it.
+            if candidate.variant != default.program.variant {
+                match &wrong.first {
+                    None => wrong.first = Some((candidate.variant, results)),
+                    Some((first, theirs)) => {
+                        let same = || difference(&default.program, term, theirs, &results).is_none();
+                        wrong.confirmed |= *first != candidate.variant && same();
+                    }
+                }
+            }
+            wrong.all.push((candidate.clone(), why.clone()));
+            return Ok((Some(Outcome::Wrong(why)), None));
+        }
+        if self.goal == Goal::Right {
+            return Ok((Some(Outcome::Right), None));
+        }
+        // A run that took long was compiled late, or is hopeless: a second tells, if there is time for it.
+        if first >= self.options.budget {
+            return Ok((Some(Outcome::Measured(first.as_secs_f64())), None));
+        }
+        let again = gpu.time(|rec| default.operands.record(rec, &executable))?.seconds;
+        if again > HOPELESS * fastest {
+            return Ok((Some(Outcome::Measured(again)), None));
+        }
+        let seconds = self.time(default, &executable)?;
+        let runner = Runner { candidate: candidate.clone(), executable, seconds };
+        Ok((Some(Outcome::Measured(seconds)), Some(runner)))
+    }
+
+    /// Measures the default and the best again: a win is one in both, and by more than noise.
+    fn confirm(
+        &self,
+        default: &Baseline<'_>,
+        executable: &Executable,
+        best: &Runner,
+        report: &mut TuningReport,
+    ) -> Result<()> {
+        if best.seconds >= default.seconds * (1.0 - self.options.margin) {
+            return Ok(());
+        }
+        let before = default.seconds.min(self.time(default, executable)?);
+        let after = best.seconds.max(self.time(default, &best.executable)?);
+        report.default_seconds = before;
+        report.best_seconds = before;
+        if after < before * (1.0 - self.options.margin) {
+            (report.best, report.best_seconds) = (best.candidate.clone(), after);
+        }
+        Ok(())
+    }
+
+    fn run_once(&self, operands: &Operands<'_>, executable: &Executable) -> Result<()> {
+        let mut rec = self.gpu.recorder();
+        operands.record(&mut rec, executable)?;
+        rec.submit()?;
+        self.gpu.wait()
+    }
+
+    /// Seconds of a run, without those of the copies before it.
+    fn time(&self, default: &Baseline<'_>, executable: &Executable) -> Result<f64> {
+        let operands = &default.operands;
+        let once = self.gpu.time(|rec| operands.record(rec, executable))?.seconds;
+        let measured = self.gpu.measure(runs(once), |rec| {
+            operands.record_copies(rec)?;
+            operands.record(rec, executable)
+        })?;
+        // Of a copy and a run, at least a part is the run.
+        let median = measured.median();
+        Ok((median - default.copies).max(median * 0.05))
+    }
+
+    fn time_copies(&self, default: &Baseline<'_>) -> Result<f64> {
+        let operands = &default.operands;
+        if !operands.copies() {
+            return Ok(0.0);
+        }
+        let once = self.gpu.time(|rec| operands.record_copies(rec))?.seconds;
+        Ok(self.gpu.measure(runs(once), |rec| operands.record_copies(rec))?.median())
+    }
+
+    fn deny(&self, report: &mut TuningReport, candidate: &Candidate, why: String) {
+        let denied = Denied {
+            op: report.op.to_owned(),
+            variant: candidate.variant.to_owned(),
+            row: candidate.row.clone(),
+            why,
+        };
+        self.gpu.deny(&denied, self.options.save);
+        report.denied.push(denied);
+    }
+
+    /// Remembers what was found: in this run in any case, so that it is not searched for again; on disk if `known` for
+    /// good.
+    fn remember(&self, report: &TuningReport, known: bool) {
+        if self.goal == Goal::Right {
+            return;
+        }
+        let better = (report.best != report.default)
+            .then(|| (report.best.variant.to_owned(), report.best.row.clone()));
+        let winner = Winner { better, before: report.default_seconds, after: report.best_seconds };
+        self.gpu.remember(report.op, &report.class, &winner, known && self.options.save);
+    }
+}
+
+/// What a device would do.
+type Work = (Vec<crate::program::Kernel>, Vec<crate::program::Dispatch>);
+
+fn work(program: &Program) -> Work {
+    (program.kernels.clone(), program.dispatches.clone())
+}
+
+/// Runs of a measurement, for a run of so many seconds.
+fn runs(seconds: f64) -> usize {
+    ((0.03 / seconds.max(1e-7)) as usize).clamp(3, 101)
+}
