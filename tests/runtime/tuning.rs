@@ -219,7 +219,7 @@ fn the_faster_variant_wins_and_is_kept() {
     assert!(z.read().unwrap().iter().all(|z| *z == 3.5));
 
     // A size of the same class has the same winner; another class and a variant by name have none.
-    let near = Zip::new(ZipFn::Add, N - 1000).plan::<f32>(&gpu).unwrap();
+    let near = Zip::new(ZipFn::Add, N - 1024).plan::<f32>(&gpu).unwrap();
     assert_eq!(near.program().variant, report.best.variant);
     assert_eq!(Zip::new(ZipFn::Add, 2 * N).plan::<f32>(&gpu).unwrap().program().variant, "vec4");
     assert_eq!(Zip::new(ZipFn::Mul, N).plan::<f32>(&gpu).unwrap().program().variant, "vec4");
@@ -258,7 +258,7 @@ fn a_wrong_variant_loses_and_is_denied() {
     let op = Tampered::new(&["plain"], &["vec4"]);
     let report = tune::<f32, _>(&gpu, &op, &thorough()).unwrap();
     let plain = report.tried.iter().find(|(c, _)| c.variant == "plain").unwrap();
-    assert!(matches!(&plain.1, Outcome::Wrong(why) if why.contains("of output is NaN")), "{report}");
+    assert!(matches!(&plain.1, Outcome::Wrong(why) if why.contains("is NaN and not")), "{report}");
     assert_eq!(report.best.variant, "grid-stride", "{report}");
     let list = gpu.denied();
     assert_eq!(list, report.denied);
