@@ -6,11 +6,13 @@ use tilework::program::Op;
 use tilework::tune::{TuningOptions, TuningReport, tune};
 use tilework::{Attention, Element, Result};
 
+type Tune = dyn Fn(&Gpu, &TuningOptions) -> Result<TuningReport>;
+
 /// An op and a shape, for a class of which a winner is found.
 pub(crate) struct Case {
     pub(crate) op: &'static str,
     pub(crate) shape: String,
-    tune: Box<dyn Fn(&Gpu, &TuningOptions) -> Result<TuningReport>>,
+    tune: Box<Tune>,
 }
 
 impl Case {

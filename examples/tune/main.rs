@@ -12,6 +12,7 @@
 mod cases;
 mod cli;
 #[path = "../streaming/failure.rs"]
+#[allow(dead_code, reason = "it opens no files")]
 mod failure;
 
 use std::io::Write;

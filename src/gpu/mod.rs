@@ -16,8 +16,8 @@ mod ceilings;
 mod executable;
 mod fence;
 mod kernel;
-mod memory;
 mod learned;
+mod memory;
 mod pipeline_cache;
 mod pool;
 mod profile;
@@ -36,6 +36,7 @@ pub use memory::{MemoryReport, MemoryUse};
 pub use profile::{DispatchProfile, OpProfile, Profile};
 pub use learned::Tuning;
 pub(crate) use learned::Winner;
+pub use memory::{MemoryReport, MemoryUse};
 pub use recorder::{Encoder, Recorder};
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use shared::Timeline;

@@ -169,7 +169,8 @@ fn every_op_has_another_variant_for_one_that_is_denied() {
         let conv = |profile: &DeviceProfile| {
             Op::<f32>::lower(&Conv::new([2, 8, 20, 20], 8, [3, 3]).pad([1, 1]), profile)
         };
-        let lowerings: [&dyn Fn(&DeviceProfile) -> Result<Program>; 4] = [&gemm, &softmax, &map, &conv];
+        type Lower<'a> = &'a dyn Fn(&DeviceProfile) -> Result<Program>;
+        let lowerings: [Lower<'_>; 4] = [&gemm, &softmax, &map, &conv];
         for lower in lowerings {
             let default = lower(&profile).unwrap();
             let mut profile = profile.clone();
