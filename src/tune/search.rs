@@ -92,7 +92,8 @@ impl Search<'_> {
             default.copies = self.time_copies(&default)?;
             default.seconds = self.time(&default, &executable)?;
         }
-        let predicted = gpu.ceilings().ok().map(|c| {
+        let ceilings = if self.goal == Goal::Fastest { gpu.ceilings().ok() } else { None };
+        let predicted = ceilings.map(|c| {
             let cost = default.program.cost;
             (cost.bytes / c.copy_bytes_per_second).max(cost.flop / c.fma_flop_per_second)
         });
@@ -111,7 +112,7 @@ impl Search<'_> {
         let near = |seconds: f64| {
             let reach = 1.0 + options.near_roofline;
             let within = |p: f64| seconds <= p * reach && seconds >= p / reach;
-            self.goal == Goal::Fastest && predicted.is_some_and(within)
+            predicted.is_some_and(within)
         };
         let nothing_to_do = default.program.dispatches.is_empty();
         if near(default.seconds) || nothing_to_do {

@@ -228,6 +228,9 @@ fn the_faster_variant_wins_and_is_kept() {
     assert_eq!(named.plan::<f32>(&gpu).unwrap().program().variant, "vec4");
     refused(tune::<f32, _>(&gpu, &named, &thorough()), InvalidArgument, &["vec4", "by name"]);
 
+    // What another process adds takes nothing away.
+    tune::<f32, _>(&other, &Zip::new(ZipFn::Mul, 1000), &thorough()).unwrap();
+
     // The next run of the program knows it, unless it wants nothing of it.
     let variant = |tuning| {
         let gpu = cache.open(tuning).unwrap();
