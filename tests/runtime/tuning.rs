@@ -196,6 +196,9 @@ fn the_faster_variant_wins_and_is_kept() {
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let op = Tampered::new(&[], &["vec4"]);
     assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant, "vec4");
+    // Another process that knows nothing yet.
+    let other = cache.open(Tuning::Cached).unwrap();
+    assert_eq!(op.plan::<f32>(&other).unwrap().program().variant, "vec4");
     let report = tune::<f32, _>(&gpu, &op, &thorough()).unwrap();
     assert_eq!(
         (report.op, report.default.variant, report.stopped),
