@@ -32,11 +32,10 @@ pub use adapter::{AdapterFilter, Backend, GpuOptions};
 pub use buffer::{Buffer, Slice};
 pub use executable::{Executable, RawSlice};
 pub use kernel::{Arg, OwnKernel};
-pub use memory::{MemoryReport, MemoryUse};
-pub use profile::{DispatchProfile, OpProfile, Profile};
 pub use learned::Tuning;
 pub(crate) use learned::Winner;
 pub use memory::{MemoryReport, MemoryUse};
+pub use profile::{DispatchProfile, OpProfile, Profile};
 pub use recorder::{Encoder, Recorder};
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use shared::Timeline;
