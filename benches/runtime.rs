@@ -27,6 +27,13 @@ fn family(bench: &mut Bench) -> Result<()> {
         desc.plan::<f32>(&planned).map(drop).expect("plans again");
     });
 
+    // Kernels whose text is made for their tile.
+    let (planned, gemm) = (gpu.clone(), Gemm::new(1024, 1024, 1024));
+    gemm.plan::<f32>(&gpu)?;
+    bench.host("plan/cached gemm", || {
+        gemm.plan::<f32>(&planned).map(drop).expect("plans again");
+    });
+
     let plan = desc.plan::<f32>(&gpu)?;
     let record = |submit: bool| -> Result<()> {
         let mut encoder = gpu.device().create_command_encoder(&Default::default());

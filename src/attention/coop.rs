@@ -29,7 +29,7 @@ const PAD_SCORES: u32 = 4;
 const SLACK: u32 = 8;
 
 /// Sides of the tiles of `coop`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CoopTile {
     /// Subgroups of a workgroup.
     pub teams: u32,
@@ -95,7 +95,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
     let (invocations, bytes) = (form.invocations(), form.workgroup_bytes());
     of.check_room(&tile, invocations, bytes)?;
     let kernel = Kernel {
-        source: Source::Text { name: form.name().into(), text: form.text().into() },
+        source: Source::generated(&form, form.name(), || form.text()),
         spec: of.spec(&INPUTS).flag("EIGHTS", true),
         entry: "attention_coop",
         trusted: true,
@@ -104,7 +104,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
 }
 
 /// What a kernel is written for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Form {
     tile: CoopTile,
     dims: u32,

@@ -13,7 +13,7 @@ use crate::program::{DeviceProfile, Kernel, Program, Source};
 use std::fmt::{self, Write};
 
 /// Sides of the tiles of `flash`, and how they are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlashTile {
     /// Rows of q of a workgroup.
     pub rows: u32,
@@ -155,7 +155,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         ));
     }
     let kernel = Kernel {
-        source: Source::Text { name: form.name().into(), text: form.text().into() },
+        source: Source::generated(&form, form.name(), || form.text()),
         spec: of.spec(&INPUTS),
         entry: "attention_flash",
         trusted: true,
@@ -164,7 +164,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
 }
 
 /// What a kernel is written for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Form {
     tile: FlashTile,
     fours: u32,

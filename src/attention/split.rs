@@ -101,7 +101,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
     let behind = of.count(&INPUTS) as u32 + 1;
     let spec = of.spec(&INPUTS).flag("EIGHTS", true).constant("PARTIALS_BINDING", behind);
     let split = program.kernel(Kernel {
-        source: Source::Text { name: form.name().into(), text: form.text().into() },
+        source: Source::generated(&form, form.name(), || form.text()),
         spec,
         entry: "attention_split",
         trusted: true,
@@ -134,7 +134,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
 }
 
 /// What a kernel is written for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Form {
     /// Invocations of a team: a power of two.
     lanes: u32,

@@ -292,7 +292,7 @@ impl Lines {
             .constant("LANES_X", lanes[2] as u32)
             .constant("LANES_Y", lanes[1] as u32)
             .constant("LANES_Z", lanes[0] as u32);
-        let source = Source::Text { name: "conv/lines_register".into(), text: registers.text().into() };
+        let source = Source::generated(&registers, "conv/lines_register", || registers.text());
         let kernel = Kernel { source, spec, entry: "stencil_register", trusted: true };
         let tiles = [d.div_ceil(tile[0]), h.div_ceil(tile[1]), w.div_ceil(tile[2])];
         let params = Params { tiles_x: tiles[2] as u32, tiles_y: tiles[1] as u32, ..self.params() };

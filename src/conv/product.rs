@@ -353,7 +353,7 @@ impl Product {
                 .constant("UP_H", c.up[0] as u32)
                 .constant("UP_W", c.up[1] as u32);
         }
-        let source = Source::Text { name: self.form.name().into(), text: self.form.text().into() };
+        let source = Source::generated(&self.form, self.form.name(), || self.form.text());
         let entry = self.form.entry();
         Kernel { source, spec, entry, trusted: true }
     }

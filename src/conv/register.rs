@@ -5,7 +5,7 @@ use super::Boundary;
 use std::fmt::Write as _;
 
 /// What the text depends on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Registers {
     /// Extents of the filter along z, y and x.
     pub(super) filter: [usize; 3],

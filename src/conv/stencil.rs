@@ -547,7 +547,7 @@ impl Lowering<'_> {
             .constant("LANES_X", lanes[2] as u32)
             .constant("LANES_Y", lanes[1] as u32)
             .constant("LANES_Z", lanes[0] as u32);
-        let source = Source::Text { name: "conv/register".into(), text: registers.text().into() };
+        let source = Source::generated(&registers, "conv/register", || registers.text());
         let kernel = Kernel { source, spec, entry: "stencil_register", trusted: true };
         self.launch(kernel, Some(tile), whole_groups && !self.bytes());
         Ok(())

@@ -191,7 +191,7 @@ impl Types {
 }
 
 /// Sides of the tiles: `m` x `n` of C, `k` of the inner extent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Tile {
     pub(crate) m: u32,
     pub(crate) n: u32,
@@ -960,7 +960,7 @@ impl Gemm {
             _ => {
                 let form = self.form(work);
                 let spec = spec.flag("VEC_A", form.vec_a).flag("VEC_B", form.vec_b);
-                let source = Source::Text { name: form.name().into(), text: form.text().into() };
+                let source = Source::generated(&form, form.name(), || form.text());
                 Kernel { source, spec, entry: form.entry(), trusted: true }
             }
         }

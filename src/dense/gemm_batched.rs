@@ -596,7 +596,7 @@ impl GemmBatched {
             .flag("VEC_B", form.vec_b)
             .flag("VEC_C", self.fours(places[2]))
             .flag("WHOLE_TILES", form.divides(self.one.m, self.one.n));
-        let source = Source::Text { name: form.name().into(), text: form.text().into() };
+        let source = Source::generated(&form, form.name(), || form.text());
         Kernel { source, spec, entry: form.entry(), trusted: true }
     }
 }

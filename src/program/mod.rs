@@ -35,8 +35,11 @@ pub use variant::{OpInfo, Requires, Translation, Variant};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::shader::{Expanded, Fragment, Spec, Target, expand, expand_text};
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// The fragment by which kernels read and write elements of this type in 32-bit words: fills the slot
 /// `element`. An op refuses the types it does not take (u64 and bf16 among them) before it asks.
@@ -113,7 +116,7 @@ impl Operand {
 }
 
 /// Where the text of a kernel comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A file under `shaders/`, without its ending.
     Library(&'static str),
@@ -124,6 +127,36 @@ pub enum Source {
         /// WGSL.
         text: Arc<str>,
     },
+}
+
+impl Hash for Source {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Library(name) => name.hash(state),
+            // Texts that are equal have one length; the others are told apart where they are compared.
+            Self::Text { name, text } => (name, text.len()).hash(state),
+        }
+    }
+}
+
+impl Source {
+    /// Text that is made by a Rust function of `form` and of nothing else, once: planning an op again finds it.
+    pub(crate) fn generated<F: Eq + Hash + Copy + Send + 'static>(
+        form: &F,
+        name: impl Into<Arc<str>>,
+        text: impl FnOnce() -> String,
+    ) -> Self {
+        type Known = HashMap<TypeId, Box<dyn Any + Send>>;
+        static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_type =
+            known.entry(TypeId::of::<F>()).or_insert_with(|| Box::new(HashMap::<F, Arc<str>>::new()));
+        let text = match of_type.downcast_mut::<HashMap<F, Arc<str>>>() {
+            Some(texts) => texts.entry(*form).or_insert_with(|| text().into()).clone(),
+            None => text().into(),
+        };
+        Self::Text { name: name.into(), text }
+    }
 }
 
 /// A shader, specialised, and one of its entry points. Two equal kernels share one pipeline.

@@ -451,7 +451,7 @@ impl GemmInt8 {
             "tiled" => Kernel::library("dense/gemm_tiled", "gemm_tiled", spec.constant("TILE_K", tile.k)),
             _ => {
                 let form = self.form(variant, division, [a.fours, b.fours], profile);
-                let source = Source::Text { name: form.name().into(), text: form.text().into() };
+                let source = Source::generated(&form, form.name(), || form.text());
                 Kernel { source, spec, entry: form.entry(), trusted: true }
             }
         };

@@ -409,7 +409,8 @@ impl Streamed {
         O: Reducer<T, Output = T> + Clone,
     {
         // An exclusive scan is the identity, and the inclusive one without its last.
-        let identity = Op::<T>::lower(&Scan::new(op.clone(), 1).exclusive(true), self.gpu.profile())?;
+        let identity =
+            Op::<T>::lower(&Scan::new(op.clone(), 1).exclusive(true), &self.gpu.planning_profile())?;
         let (any, first) = (self.gpu.upload(&[T::default()])?, self.gpu.alloc::<T>(1)?);
         let mut rec = self.gpu.recorder();
         let operands = [any.slice(..)?.untyped(), first.slice(..)?.untyped()];

@@ -20,7 +20,7 @@ use super::Tile;
 use std::fmt::{self, Write};
 
 /// How sums reach C.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
     /// Blocks are stored as they are: C is made of whole ones.
     Whole,
@@ -31,7 +31,7 @@ pub(super) enum End {
 }
 
 /// What a kernel is written for.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Form {
     pub(super) tile: Tile,
     /// Rows and columns of C that one subgroup computes.

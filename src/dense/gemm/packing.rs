@@ -145,7 +145,7 @@ impl Gemm {
         let spec = spec.constant("TILE_M", tile.m).constant("TILE_N", tile.n);
         let direct = form.end != End::Staged;
         let spec = spec.flag("VEC_C", !direct && self.layout_c().fours());
-        let source = Source::Text { name: form.name().into(), text: form.text().into() };
+        let source = Source::generated(&form, form.name(), || form.text());
         let kernel = Kernel { source, spec, entry: Form::ENTRY, trusted: true };
         let kernel = job.program.kernel(kernel);
         bindings.extend(job.operands(2));

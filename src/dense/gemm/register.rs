@@ -16,7 +16,7 @@ use super::Tile;
 use std::fmt::{self, Write};
 
 /// What is known of the number of steps of k when a kernel is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Steps {
     Even,
     Odd,
@@ -32,7 +32,7 @@ impl Steps {
 }
 
 /// What a kernel is written for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Form {
     pub(crate) tile: Tile,
     /// Rows and columns of C that one invocation computes.
@@ -64,7 +64,7 @@ pub(crate) struct Form {
 /// A product of which a factor is no matrix in memory: an imported fragment says where its elements are. Of a factor
 /// `x` it has `line_x(row or column)` and `walk_x(k)`, `step_x(walk)`, which goes on by TILE_K, and
 /// `load_x(line, walk)`; an invocation loads along one walk.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Walked {
     /// The entry point, and name of the text.
     pub(crate) entry: &'static str,
