@@ -381,6 +381,29 @@ mod tests {
         fs::remove_file(root).unwrap();
     }
 
+    /// Runs the ignored test in a process that cannot write a byte to a file.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_is_trouble_that_is_told() {
+        let limited =
+            "trap '' XFSZ; ulimit -f 0; exec \"$0\" --exact --ignored store::tests::a_full_disk_here";
+        let me = std::env::current_exe().unwrap();
+        let output = std::process::Command::new("sh").args(["-c", limited]).arg(me).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    }
+
+    #[test]
+    #[ignore = "run by the test before it"]
+    fn a_full_disk_here() {
+        let (store, root) = store("full");
+        store.save("a", b"key", b"payload");
+        assert_eq!(store.load("a", b"key"), None);
+        assert!(store.report().trouble.is_some_and(|text| text.contains("too large")));
+        assert_eq!(fs::read_dir(&store.home).unwrap().count(), 0, "half a file is left");
+        fs::remove_dir_all(root).unwrap();
+    }
+
     #[test]
     fn writers_at_once_leave_whole_files() {
         let (store, root) = store("writers");

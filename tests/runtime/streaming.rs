@@ -587,6 +587,62 @@ fn large_sorts_match_reference() {
 }
 
 #[test]
+#[ignore = "takes 40 GB of the host's memory, and on a processor an hour"]
+fn more_than_a_buffer_holds() {
+    let Some(gpu) = gpu() else { return };
+    let n = 1_200_000_000; // 4.8 GB; a buffer has 4 GiB at the most where it has that many
+    let x: Vec<u32> = (0..n as u32).map(|i| i.wrapping_mul(0x9e37_79b9) ^ (i >> 3)).collect();
+    assert!(4 * n as u64 > gpu.profile().limits.max_buffer_size, "a buffer holds all of it");
+    let streamed = gpu.streamed();
+    let began = std::time::Instant::now();
+    let lap = |what: &str| eprintln!("{:6.2} s: {what}", began.elapsed().as_secs_f64());
+    let sum = x.iter().fold(0u32, |sum, x| sum.wrapping_add(*x));
+    lap("reference of reduce");
+    assert_eq!(streamed.reduce::<u32, u32, _>(&x[..], Sum).unwrap(), sum);
+    lap("reduce");
+    let mut at = 0;
+    let mut prefix = 0u32;
+    let right = |chunk: &[u32]| {
+        for sum in chunk {
+            prefix = prefix.wrapping_add(x[at]);
+            assert_eq!(*sum, prefix, "element {at}");
+            at += 1;
+        }
+        Ok(())
+    };
+    streamed.inclusive_scan_to(&x[..], Sum, right).unwrap();
+    assert_eq!(at, n);
+    lap("scan");
+    let bytes: &[u8] = bytemuck::cast_slice(&x);
+    let mut counts = vec![0u64; 256];
+    bytes.iter().for_each(|b| counts[usize::from(*b)] += 1);
+    lap("reference of histogram");
+    assert_eq!(streamed.histogram(bytes, 256, 0.0, 256.0).unwrap(), counts);
+    lap("histogram");
+    let odd = Predicate::custom("fn keep(x: T) -> bool { return (x & 1u) == 1u; }");
+    let kept = streamed.select_by(&x[..], &odd).unwrap();
+    assert!(kept.iter().eq(x.iter().filter(|x| *x % 2 == 1)));
+    drop(kept);
+    lap("select");
+    let mut at = 0;
+    let doubled = |chunk: &[u32]| {
+        assert!(chunk.iter().zip(&x[at..]).all(|(sum, x)| *sum == x.wrapping_add(*x)));
+        at += chunk.len();
+        Ok(())
+    };
+    streamed.zip_to(&x[..], &x[..], ZipFn::Add, doubled).unwrap();
+    assert_eq!(at, n);
+    lap("zip");
+    let sorted = streamed.sort(&x[..], false).unwrap();
+    lap("sort");
+    assert!(sorted.is_sorted() && sorted.len() == n);
+    assert_eq!(sorted.iter().fold(0u32, |sum, x| sum.wrapping_add(*x)), sum);
+    let mix = |x: &[u32]| x.iter().fold(0u64, |all, x| all.wrapping_add(u64::from(*x).pow(2)));
+    assert_eq!(mix(&sorted), mix(&x));
+    eprintln!("{}", gpu.memory());
+}
+
+#[test]
 fn large_ops_refuse_bad_input() {
     let Some(gpu) = gpu() else { return };
     let streamed = gpu.streamed().chunk(10);
