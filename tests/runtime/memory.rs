@@ -179,12 +179,12 @@ fn cycles(gpu: &Gpu, count: usize) -> (u64, u64) {
 
 #[test]
 fn memory_does_not_grow_over_cycles() {
-    alone("five_thousand_cycles", None);
+    alone("a_hundred_thousand_cycles", None);
 }
 
 #[test]
 #[ignore = "run by `memory_does_not_grow_over_cycles`, alone"]
-fn five_thousand_cycles() {
+fn a_hundred_thousand_cycles() {
     let Some(gpu) = open(false) else { return };
     let report = || {
         let allocator = gpu.device().generate_allocator_report();
@@ -192,7 +192,9 @@ fn five_thousand_cycles() {
     };
     cycles(&gpu, 500);
     let allocated = report();
-    let (before, after) = cycles(&gpu, 5000);
+    // Slow drivers show in fewer what there is to see.
+    let count = if std::env::var_os("TILEWORK_ONE_WAY").is_some() { 5_000 } else { 100_000 };
+    let (before, after) = cycles(&gpu, count);
     eprintln!("{before} bytes resident, then {after}; allocations {allocated:?}, then {:?}", report());
     assert!(after < before + (8 << 20), "{before} bytes resident grew to {after}");
     assert_eq!(allocated, report());
@@ -233,27 +235,6 @@ fn five_thousand_cycles() {
         assert!(after < before + 1100, "{before} allocations grew to {after}");
     }
     assert_eq!(caller.errors(), 0);
-}
-
-#[test]
-#[ignore = "up to minutes"]
-fn a_hundred_thousand_cycles() {
-    let Some(gpu) = open(false) else { return };
-    let report = || {
-        let allocator = gpu.device().generate_allocator_report();
-        (allocator.map(|r| (r.allocations.len(), r.total_allocated_bytes)), gpu.memory())
-    };
-    cycles(&gpu, 1000);
-    let allocated = report();
-    let began = std::time::Instant::now();
-    let (before, after) = cycles(&gpu, 100_000);
-    eprintln!(
-        "{:?} a cycle; {before} bytes resident, then {after}; allocations {allocated:?}, then {:?}",
-        began.elapsed() / 100_000,
-        report()
-    );
-    assert!(after < before + (8 << 20), "{before} bytes resident grew to {after}");
-    assert_eq!(allocated, report());
 }
 
 /// Allocates until there is no more.
