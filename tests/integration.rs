@@ -90,6 +90,7 @@ mod image {
     mod pixels;
     mod sobel;
 }
+mod matrix;
 mod nn {
     mod activation_backward;
     mod adam;

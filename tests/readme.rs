@@ -1,8 +1,10 @@
-//! The README's table is what the committed measurements give. `UPDATE_README=1` writes them.
+//! The README's tables are what the committed measurements and the registry of variants give. `UPDATE_README=1` writes
+//! them.
 
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use tilework::program::Translation;
 
 fn rows(path: &Path) -> Vec<Value> {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
@@ -49,6 +51,7 @@ fn peers() -> String {
     let mut best: Vec<Value> = Vec::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| !path.ends_with("matrix.json")); // which has a table of its own
     files.sort();
     let files = files.iter().map(|path| rows(path));
     // Matrices that a cache holds are multiplied faster than the peer's host asks for it: that compares hosts.
@@ -89,14 +92,37 @@ fn peers() -> String {
     table
 }
 
+/// The variants that are not translated for every compiler, and why.
+fn translations() -> String {
+    let ops = tilework::ops().chain(tilework::sparse::SOLVERS);
+    let variants = ops.flat_map(|op| (op.variants)().iter().map(move |v| (op, v)));
+    let mut table = "| variant | translated for | why not for others |\n|---|---|---|\n".to_owned();
+    for (op, v) in variants.filter(|(_, v)| v.translations != Translation::ALL) {
+        assert!(v.requires.cooperative, "{} {}: no reason is known to leave out a compiler", op.name, v.name);
+        let targets: Vec<_> = v.translations.iter().map(|t| format!("{t:?}")).collect();
+        table += &format!(
+            "| {} `{}` | {} | naga writes cooperative matrices for SPIR-V only, and Tint does not know them |\n",
+            op.name,
+            v.name,
+            targets.join(", ")
+        );
+    }
+    table
+}
+
 #[test]
-fn table_is_that_of_the_measurements() {
+fn tables_are_those_of_measurements_and_variants() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let mut readme = fs::read_to_string(&path).unwrap();
     let written = readme.clone();
-    let begin = readme.find("<!-- peers -->\n").unwrap() + 15;
-    let end = begin + readme[begin..].find("<!-- end -->").unwrap();
-    readme.replace_range(begin..end, &peers());
+    for (mark, table) in
+        [("peers", peers()), ("matrix", crate::matrix::table()), ("translations", translations())]
+    {
+        let mark = format!("<!-- {mark} -->\n");
+        let begin = readme.find(&mark).unwrap() + mark.len();
+        let end = begin + readme[begin..].find("<!-- end -->").unwrap();
+        readme.replace_range(begin..end, &table);
+    }
     if std::env::var_os("UPDATE_README").is_some() {
         fs::write(&path, &readme).unwrap();
     } else {

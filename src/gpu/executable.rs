@@ -494,6 +494,8 @@ impl Executable {
         if self.program.dispatches.is_empty() {
             return Ok(());
         }
+        let (Program { op, variant, .. }, on) = (&self.program, self.gpu.profile());
+        log::debug!(target: "tilework", "{op}/{variant} on {} ({})", on.name, on.backend);
         rec.keep(operands.iter().map(|o| o.memory));
         if rec.is_profiled() {
             rec.begin_op(|| self.profiled())?;

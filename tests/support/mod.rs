@@ -4,6 +4,7 @@
 pub(crate) mod cuda;
 pub(crate) mod matrices;
 pub(crate) mod onnx;
+mod recording;
 
 use half::f16;
 use std::sync::OnceLock;
@@ -21,7 +22,8 @@ pub(crate) struct Device {
 }
 
 /// Every adapter (those that TILEWORK_ADAPTER names, if set), with kernels unchecked and checked, and the
-/// portable floor: WebGPU's default limits and no optional features; only the first of these with TILEWORK_ONE_WAY.
+/// portable floor: WebGPU's default limits and no optional features; only one of these with TILEWORK_ONE_WAY, which is
+/// its name, or else the first. What runs on them is written down where TILEWORK_RECORDING says (see `tests/matrix.rs`).
 ///
 /// Empty if there is none, with a line that says so; REQUIRE_GPU=1 makes that a failure.
 pub(crate) fn devices() -> &'static [Device] {
@@ -36,11 +38,13 @@ pub(crate) fn devices() -> &'static [Device] {
         let steady = |p: &DeviceProfile| !wanted.is_empty() || p.backend != "gl";
         let only_gl = !all.iter().any(steady);
         for (index, profile) in all.iter().enumerate().filter(|(_, p)| fits(p) && (only_gl || steady(p))) {
-            let every_way = devices.is_empty() && std::env::var_os("TILEWORK_ONE_WAY").is_none();
-            let ways: &[(&str, bool, bool)] = if every_way {
-                &[("unchecked", false, false), ("checked", true, false), ("WebGPU defaults", false, true)]
-            } else {
-                &[("unchecked", false, false)]
+            let asked = std::env::var("TILEWORK_ONE_WAY").ok();
+            let all =
+                [("unchecked", false, false), ("checked", true, false), ("WebGPU defaults", false, true)];
+            let ways = match asked.and_then(|name| all.iter().position(|(way, ..)| *way == name)) {
+                Some(one) => &all[one..=one],
+                None if devices.is_empty() && std::env::var_os("TILEWORK_ONE_WAY").is_none() => &all,
+                None => &all[..1],
             };
             for &(way, checked, webgpu_defaults) in ways {
                 let adapter = AdapterFilter::Index(index);
@@ -49,6 +53,7 @@ pub(crate) fn devices() -> &'static [Device] {
                 let options = GpuOptions { adapter, checked, webgpu_defaults, tuning, ..Default::default() };
                 let gpu = pollster::block_on(Gpu::request(options)).expect("an adapter that is listed opens");
                 let label = format!("{} ({}, {way})", profile.name, profile.backend);
+                recording::begin(gpu.profile(), way);
                 devices.push(Device { gpu, label, main: devices.is_empty() });
             }
         }

@@ -1,0 +1,69 @@
+//! Which variant of which op each test ran, written down as lines of JSON.
+
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::Write;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use tilework::program::DeviceProfile;
+
+/// Writes a line for each new pair of a test and what it ran on the device.
+struct Recording {
+    /// As the library names the device where it tells what it records.
+    device: String,
+    lines: Mutex<(File, HashSet<String>)>,
+}
+
+impl log::Log for Recording {
+    fn enabled(&self, about: &log::Metadata<'_>) -> bool {
+        about.target() == "tilework"
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if !self.enabled(record.metadata()) {
+            return;
+        }
+        let text = record.args().to_string();
+        if let Some(ran) = text.strip_suffix(&self.device) {
+            // Tests run on threads of their names, or one after the other on the first.
+            let thread = std::thread::current();
+            let line = json!({"ran": ran, "test": thread.name()}).to_string();
+            let (file, seen) = &mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            if !seen.contains(&line) {
+                writeln!(file, "{line}").expect("the recording is written");
+                seen.insert(line);
+            }
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// Begins to write down what runs on the device, into the file that TILEWORK_RECORDING names; once in a process, so on
+/// the first device that tests open.
+pub(super) fn begin(profile: &DeviceProfile, way: &str) {
+    static RECORDING: OnceLock<Recording> = OnceLock::new();
+    let Some(path) = std::env::var_os("TILEWORK_RECORDING") else { return };
+    let recording = RECORDING.get_or_init(|| {
+        let mut file = File::create(path).expect("TILEWORK_RECORDING can be written");
+        writeln!(file, "{}", about(profile, way)).expect("the recording is written");
+        let device = format!(" on {} ({})", profile.name, profile.backend);
+        Recording { device, lines: Mutex::new((file, HashSet::new())) }
+    });
+    if log::set_logger(recording).is_ok() {
+        log::set_max_level(log::LevelFilter::Debug);
+    }
+}
+
+/// The device, and what it cannot run.
+fn about(profile: &DeviceProfile, way: &str) -> Value {
+    let ops = tilework::ops().chain(tilework::sparse::SOLVERS);
+    let variants = ops.flat_map(|op| (op.variants)().iter().map(move |v| (op, v)));
+    let unsupported: Map<String, Value> = variants
+        .filter_map(|(op, v)| Some((format!("{}/{}", op.name, v.name), v.requires.missing(profile)?.into())))
+        .collect();
+    json!({
+        "name": profile.name, "driver": profile.driver, "backend": profile.backend, "id": profile.id(), "way": way,
+        "unsupported": unsupported,
+    })
+}
