@@ -73,6 +73,7 @@
 //! | which op and which dispatch took it; a trace for a viewer | [`Gpu::profile_work`] |
 //! | work on more than the device holds, copies beside kernels | [`Gpu::streamed`], [`stream::Pipeline`] ([`stream`]) |
 //! | the fastest variant on this very device, measured and kept | [`mod@tune`], [`gpu::Tuning`] |
+//! | a line in your program's log for each op that is recorded | the crate `log`: target `tilework`, level debug |
 //! | what a kernel would cost on paper: reuse, occupancy, divergence | [`analysis`] |
 //! | what a machine has | [`Gpu::adapters`], and the `device` example |
 //! | results to check against | [`mod@reference`], with error bounds |
