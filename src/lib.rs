@@ -75,6 +75,7 @@
 //! | the fastest variant on this very device, measured and kept | [`mod@tune`], [`gpu::Tuning`] |
 //! | a line in your program's log for each op that is recorded | the crate `log`: target `tilework`, level debug |
 //! | what a kernel would cost on paper: reuse, occupancy, divergence | [`analysis`] |
+//! | what is wrong with a kernel, and what it costs, without a GPU | [`sim`], and the `sanitize` example |
 //! | what a machine has | [`Gpu::adapters`], and the `device` example |
 //! | results to check against | [`mod@reference`], with error bounds |
 //!
@@ -123,6 +124,7 @@ pub mod quantize;
 pub mod reference;
 pub mod shader;
 mod shape;
+pub mod sim;
 pub mod sparse;
 mod store;
 pub mod stream;

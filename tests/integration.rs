@@ -141,6 +141,14 @@ mod quantize {
 mod readme;
 mod runtime;
 mod shaders;
+mod sim {
+    mod bad_input;
+    mod broken;
+    mod devices;
+    mod known;
+    mod ops;
+    mod sanitize;
+}
 mod sparse {
     mod conjugate_gradient;
     mod page_rank;

@@ -234,7 +234,7 @@ var<private> digit: u32;
 var<private> digits: u32;
 
 fn count_digit(next: u32) {
-    if next != digit && digits > 0u {
+    if digits > 0u && next != digit {
         atomicAdd(&wg_bins[digit], digits);
         digits = 0u;
     }

@@ -1,0 +1,283 @@
+//! The order in which workgroups and subgroups of a dispatch run.
+
+use super::machine::{Group, Machine, State, Stop, Subgroup};
+use super::report::FindingKind;
+use naga::Barrier;
+use std::collections::VecDeque;
+
+/// The order in which what may run at the same time runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Schedule {
+    /// Workgroups begin by rising number, a few at a time, and take turns; subgroups likewise.
+    InOrder,
+    /// The same from the last on; of lanes that meet at an atomic the last comes first.
+    Reverse,
+    /// Turns of random length, for workgroups and subgroups drawn at random, from this seed.
+    Random(u64),
+    /// One workgroup at a time, the last first: none may wait for another.
+    LastFirst,
+    /// Each workgroup is stopped once others can see something of it, and goes on when all others have run or are
+    /// stopped too, the last that was stopped first.
+    Stalled,
+    /// [`LastFirst`](Self::LastFirst), then [`Stalled`](Self::Stalled) on the same input: what relies on the progress
+    /// of others, or on the order in which they begin, is found.
+    Adversarial,
+}
+
+/// Workgroups that are on their way at the same time, at most.
+const RESIDENT: usize = 8;
+/// Instructions of a turn.
+const TURN: u32 = 4096;
+/// Most workgroups that are stopped at the same time.
+const STOPPED: usize = 64;
+/// How often an atomic may answer the same: where nobody else runs, and where all do.
+const PATIENCE_ALONE: u32 = 1_000;
+const PATIENCE: u32 = 100_000;
+
+/// splitmix64 (Steele, Lea, Flood 2014).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+}
+
+/// How far a workgroup got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Running,
+    Finished,
+    /// It has posted something and was asked to stop then.
+    Posted,
+    /// It waits for others or has no end: the dispatch is over.
+    Stuck,
+}
+
+impl Machine<'_> {
+    /// Runs the workgroups; the epoch after all of its own, and whether all came to their end.
+    pub(super) fn dispatch(&mut self, ids: &[[u32; 3]], schedule: Schedule) -> (u32, bool) {
+        let mut order: Vec<u32> = (0..ids.len() as u32).collect();
+        let mut pool = Vec::new();
+        let mut last = self.base;
+        let done = match schedule {
+            Schedule::InOrder => self.fair(ids, order.into(), false, None, &mut pool, &mut last),
+            Schedule::Reverse => {
+                order.reverse();
+                self.backwards = true;
+                self.fair(ids, order.into(), true, None, &mut pool, &mut last)
+            }
+            Schedule::Random(seed) => {
+                let mut random = Random(seed);
+                for i in (1..order.len()).rev() {
+                    order.swap(i, random.below(i + 1));
+                }
+                self.fair(ids, order.into(), false, Some(random), &mut pool, &mut last)
+            }
+            Schedule::LastFirst | Schedule::Adversarial => {
+                order.reverse();
+                self.alone(ids, &order, &mut pool, &mut last)
+            }
+            Schedule::Stalled => {
+                order.reverse();
+                self.stalled(ids, &order, &mut pool, &mut last)
+            }
+        };
+        (last + 1, done)
+    }
+
+    fn fair(
+        &mut self,
+        ids: &[[u32; 3]],
+        mut waiting: VecDeque<u32>,
+        backwards: bool,
+        mut random: Option<Random>,
+        pool: &mut Vec<Subgroup>,
+        last: &mut u32,
+    ) -> bool {
+        self.patience = PATIENCE;
+        let mut groups: Vec<Group> = Vec::new();
+        let mut turn = 0;
+        loop {
+            while groups.len() < RESIDENT
+                && let Some(ordinal) = waiting.pop_front()
+            {
+                groups.push(self.group(ids[ordinal as usize], ordinal, pool));
+            }
+            if groups.is_empty() {
+                return true;
+            }
+            let at = match &mut random {
+                Some(random) => random.below(groups.len()),
+                None => turn % groups.len(),
+            };
+            turn = at + 1;
+            let way = match &mut random {
+                Some(random) => {
+                    let ready: Vec<_> = ready(&groups[at]).collect();
+                    let subgroup = ready[random.below(ready.len())];
+                    self.turn(&mut groups[at], subgroup, 1 + random.below(64) as u32)
+                }
+                None => self.round(&mut groups[at], backwards),
+            };
+            match way {
+                Way::Running | Way::Posted => {}
+                Way::Stuck => return false,
+                Way::Finished => {
+                    turn = at;
+                    let group = groups.remove(at);
+                    *last = (*last).max(group.storage_epoch);
+                    pool.extend(group.subgroups);
+                }
+            }
+        }
+    }
+
+    /// A turn of each subgroup that can run.
+    fn round(&mut self, group: &mut Group, backwards: bool) -> Way {
+        let n = group.subgroups.len();
+        for i in 0..n {
+            let i = if backwards { n - 1 - i } else { i };
+            if group.subgroups[i].state == State::Ready {
+                match self.turn(group, i, TURN) {
+                    Way::Running => {}
+                    other => return other,
+                }
+            }
+        }
+        Way::Running
+    }
+
+    fn turn(&mut self, group: &mut Group, subgroup: usize, quantum: u32) -> Way {
+        let stop = self.run(group, subgroup, quantum);
+        let s = &group.subgroups[subgroup];
+        let who = group.first + s.number * self.lanes as u32 + s.first_active();
+        let pc = s.pc.saturating_sub(1);
+        // One that only asks when its steps are over waits too.
+        let over = stop == Stop::Quantum && s.steps > self.options.step_limit;
+        match stop {
+            Stop::Quantum if over && s.same <= PATIENCE_ALONE => {
+                let limit = self.options.step_limit;
+                self.sink.find(FindingKind::StepLimit, pc, who, None, || {
+                    format!("a subgroup has taken {limit} steps and has not come to its end")
+                });
+                Way::Stuck
+            }
+            Stop::Quantum | Stop::Spinning if over || stop == Stop::Spinning => {
+                let same = s.same;
+                self.sink.find(FindingKind::Livelock, pc, who, None, || {
+                    format!(
+                        "it asks again and again, and is told the same for the {same}th time: it waits for an \
+                         invocation that may never run"
+                    )
+                });
+                Way::Stuck
+            }
+            Stop::Posted => Way::Posted,
+            Stop::Quantum | Stop::Spinning => Way::Running,
+            Stop::Barrier if matches!(group.subgroups[subgroup].state, State::AtBarrier(Barrier::SUB_GROUP)) => {
+                group.subgroups[subgroup].state = State::Ready;
+                Way::Running
+            }
+            Stop::Barrier | Stop::Done => self.meet(group),
+        }
+    }
+
+    /// Lets the subgroups pass the barrier that all of them are at.
+    fn meet(&mut self, group: &mut Group) -> Way {
+        if ready(group).next().is_some() {
+            return Way::Running;
+        }
+        let w = self.lanes as u32;
+        let waiting = |s: &&Subgroup| matches!(s.state, State::AtBarrier(_));
+        let Some(first) = group.subgroups.iter().find(waiting) else { return Way::Finished };
+        let pc = first.pc.saturating_sub(1);
+        let who = group.first + first.number * w + first.first_active();
+        let elsewhere = |s: &&Subgroup| s.state == State::Done || s.pc != first.pc || !s.calls().eq(first.calls());
+        if let Some(other) = group.subgroups.iter().find(elsewhere) {
+            let there = if other.state == State::Done { pc } else { other.pc.saturating_sub(1) };
+            let gone = other.state == State::Done;
+            let its = group.first + other.number * w + if gone { 0 } else { other.first_active() };
+            self.sink.find(FindingKind::NonUniformBarrier, pc, who, Some((there, its)), || {
+                if gone {
+                    "it waits at the barrier, and another subgroup of the workgroup has ended".into()
+                } else {
+                    "it waits at this barrier, and another subgroup of the workgroup at another".into()
+                }
+            });
+        }
+        self.sink.tally[pc as usize].barriers += 1;
+        let mut flags = Barrier::empty();
+        for s in &mut group.subgroups {
+            if let State::AtBarrier(own) = s.state {
+                flags |= own;
+                s.state = State::Ready;
+            }
+        }
+        group.workgroup_epoch += u32::from(flags.contains(Barrier::WORK_GROUP));
+        group.storage_epoch += u32::from(flags.contains(Barrier::STORAGE));
+        Way::Running
+    }
+
+    fn to_its_end(&mut self, group: &mut Group) -> Way {
+        loop {
+            match self.round(group, false) {
+                Way::Running => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn alone(&mut self, ids: &[[u32; 3]], order: &[u32], pool: &mut Vec<Subgroup>, last: &mut u32) -> bool {
+        self.patience = PATIENCE_ALONE;
+        for ordinal in order {
+            let mut group = self.group(ids[*ordinal as usize], *ordinal, pool);
+            if self.to_its_end(&mut group) == Way::Stuck {
+                return false;
+            }
+            *last = (*last).max(group.storage_epoch);
+            pool.extend(group.subgroups);
+        }
+        true
+    }
+
+    fn stalled(&mut self, ids: &[[u32; 3]], order: &[u32], pool: &mut Vec<Subgroup>, last: &mut u32) -> bool {
+        self.patience = PATIENCE_ALONE;
+        let mut stopped = Vec::new();
+        let (stopping, rest) = order.split_at(order.len().min(STOPPED));
+        self.stop_at_posts = true;
+        for ordinal in stopping {
+            let mut group = self.group(ids[*ordinal as usize], *ordinal, pool);
+            match self.to_its_end(&mut group) {
+                Way::Stuck => return false,
+                Way::Posted => stopped.push(group),
+                _ => {
+                    *last = (*last).max(group.storage_epoch);
+                    pool.extend(group.subgroups);
+                }
+            }
+        }
+        self.stop_at_posts = false;
+        if !self.alone(ids, rest, pool, last) {
+            return false;
+        }
+        while let Some(mut group) = stopped.pop() {
+            if self.to_its_end(&mut group) == Way::Stuck {
+                return false;
+            }
+            *last = (*last).max(group.storage_epoch);
+            pool.extend(group.subgroups);
+        }
+        true
+    }
+}
+
+fn ready(group: &Group) -> impl Iterator<Item = usize> + '_ {
+    group.subgroups.iter().enumerate().filter(|(_, s)| s.state == State::Ready).map(|(i, _)| i)
+}
+

@@ -1,0 +1,110 @@
+//! What the simulator is given wrongly: an error that says what and where.
+
+use tilework::program::{DeviceProfile, Op};
+use tilework::sim::{self, FindingKind, Options, Schedule};
+use tilework::{ErrorKind, Reduce, Sum};
+
+const KERNEL: &str = "struct Params { n: u32, factor: f32 }
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> data: array<vec4<f32>>;
+@compute @workgroup_size(64)
+fn scale(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < params.n { data[id.x] *= params.factor; }
+}";
+
+fn refused(text: &str, entry: &str, sizes: &[usize], options: &Options) -> (ErrorKind, String) {
+    let mut buffers: Vec<_> = sizes.iter().map(|n| vec![0; *n]).collect();
+    let error = sim::run_wgsl("k.wgsl", text, entry, [1, 1, 1], &mut buffers, options).unwrap_err();
+    (error.kind(), error.to_string())
+}
+
+#[test]
+fn text_that_does_not_validate_names_file_and_line() {
+    let options = Options::default();
+    let (kind, text) = refused("fn f() {\n  let x = 1u + 1.5;\n}", "f", &[], &options);
+    assert!(kind == ErrorKind::Shader && text.starts_with("k.wgsl:2:"), "{text}");
+    let (kind, text) = refused(KERNEL, "scales", &[16, 16], &options);
+    assert!(kind == ErrorKind::Shader && text.contains("`scales`") && text.contains("scale"), "{text}");
+    let (kind, text) = refused("#import no/such\n", "f", &[], &options);
+    assert!(kind == ErrorKind::Shader && text.starts_with("k.wgsl:1:"), "{text}");
+    let texture = "@group(0) @binding(0) var t: texture_2d<f32>;
+        @compute @workgroup_size(1) fn f() { _ = textureDimensions(t); }";
+    let (kind, text) = refused(texture, "f", &[0], &options);
+    assert!(kind == ErrorKind::Unsupported && text.starts_with("k.wgsl:1:"), "{text}");
+    let long = "@group(0) @binding(0) var<storage, read_write> x: array<u64>;
+        @compute @workgroup_size(1) fn f() { x[0] = x[1]; }";
+    let (kind, text) = refused(long, "f", &[16], &options);
+    assert!(kind == ErrorKind::Unsupported && text.contains("64-bit"), "{text}");
+}
+
+#[test]
+fn missing_and_small_buffers_are_named() {
+    let options = Options::default();
+    let (kind, text) = refused(KERNEL, "scale", &[16], &options);
+    assert!(kind == ErrorKind::Shape && text.contains("1 buffers") && text.contains("params, data"), "{text}");
+    let (kind, text) = refused(KERNEL, "scale", &[4, 16], &options);
+    assert!(kind == ErrorKind::Shape && text.contains("`params`") && text.contains('8'), "{text}");
+    let (kind, text) = refused(KERNEL, "scale", &[16, 8], &options);
+    assert!(kind == ErrorKind::Shape && text.contains("`data`") && text.contains("16"), "{text}");
+    let immediate = "enable wgpu_immediates; var<immediate> n: u32;
+        @group(0) @binding(0) var<storage, read_write> x: array<u32>;
+        @compute @workgroup_size(1) fn f() { x[0] = n; }";
+    let immediate = immediate.replace("enable wgpu_immediates; ", "");
+    let (kind, text) = refused(&immediate, "f", &[16], &options);
+    assert!(kind == ErrorKind::Shape && text.contains("immediates"), "{text}");
+    let mut buffers = vec![vec![0; 4]];
+    let given = Options { immediates: 7u32.to_le_bytes().to_vec(), ..options };
+    assert!(sim::run_wgsl("k.wgsl", &immediate, "f", [1, 1, 1], &mut buffers, &given).unwrap().is_clean());
+    assert_eq!(buffers[0], 7u32.to_le_bytes());
+}
+
+#[test]
+fn operands_of_a_program_are_checked() {
+    let program = Op::<f32>::lower(&Reduce::new(Sum, 100), &DeviceProfile::webgpu_defaults()).unwrap();
+    let options = Options::default();
+    let few = sim::run(&program, &mut [vec![0; 400]], &options).unwrap_err();
+    assert!(few.kind() == ErrorKind::Shape && few.to_string().contains("1 operands given, 2"), "{few}");
+    let small = sim::run(&program, &mut [vec![0; 396], vec![0; 4]], &options).unwrap_err();
+    assert!(small.kind() == ErrorKind::Shape && small.to_string().contains("396 bytes"), "{small}");
+}
+
+#[test]
+fn options_out_of_range_are_refused() {
+    let default = Options::default;
+    for options in [
+        Options { subgroup_size: 2, ..default() },
+        Options { subgroup_size: 128, ..default() },
+        Options { subgroup_size: 12, ..default() },
+        Options { sector_bytes: 48, ..default() },
+        Options { banks: 0, ..default() },
+        Options { max_workgroups: 0, ..default() },
+        Options { step_limit: 0, ..default() },
+    ] {
+        let (kind, text) = refused(KERNEL, "scale", &[16, 16], &options);
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("k.wgsl"), "{text}");
+    }
+}
+
+#[test]
+fn a_sample_of_a_huge_grid_is_said_to_be_one() {
+    let kernel = "@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+        @compute @workgroup_size(1) fn f(@builtin(workgroup_id) id: vec3<u32>) {
+            x[select(0u, 1u, id.y > 0u)] = id.x; }";
+    let mut buffers = vec![vec![0; 8]];
+    let options = Options { max_workgroups: 5, ..Options::default() };
+    let report = sim::run_wgsl("k.wgsl", kernel, "f", [65535, 65535, 1], &mut buffers, &options).unwrap();
+    assert!(report.notes[0].contains("5 of its 4294836225 workgroups"), "{report}");
+    assert_eq!(buffers[0][4..], 65534u32.to_le_bytes(), "the last workgroup");
+    assert!(report.of(FindingKind::Race).next().is_some(), "{report}");
+}
+
+#[test]
+fn a_grid_of_no_workgroups_does_nothing() {
+    let mut buffers = vec![vec![1; 16], vec![1; 16]];
+    for schedule in [Schedule::InOrder, Schedule::Random(1), Schedule::Adversarial] {
+        let options = Options { schedule, ..Options::default() };
+        let report = sim::run_wgsl("k.wgsl", KERNEL, "scale", [0, 1, 1], &mut buffers, &options).unwrap();
+        assert!(report.is_clean() && report.totals == sim::Counts::default());
+    }
+    assert_eq!(buffers[1], vec![1; 16]);
+}

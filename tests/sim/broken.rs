@@ -1,0 +1,177 @@
+//! Kernels that are wrong on purpose, each in one way: what is wrong is found at its line, and nothing in its repaired twin.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tilework::sim::{self, FindingKind, Options, Report, Schedule};
+
+/// A kernel under `broken/` and its twin under `repaired/`, with what they run on.
+struct Case {
+    name: &'static str,
+    entry: &'static str,
+    workgroups: [u32; 3],
+    buffers: fn() -> Vec<Vec<u8>>,
+    finds: FindingKind,
+}
+
+fn words(n: u32) -> Vec<u8> {
+    (0..n).flat_map(|i| (i % 10).to_le_bytes()).collect()
+}
+
+fn floats(n: u32) -> Vec<u8> {
+    (0..n).flat_map(|i| (2.0 - (i % 10) as f32).to_le_bytes()).collect()
+}
+
+/// m = 12, k = 6, n = 9, in tiles of 8.
+fn matrices() -> Vec<Vec<u8>> {
+    let params: Vec<u8> = [12u32, 6, 9, 0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    vec![params, floats(72), floats(54), vec![0; 4 * 108]]
+}
+
+fn case(
+    name: &'static str,
+    entry: &'static str,
+    x: u32,
+    buffers: fn() -> Vec<Vec<u8>>,
+    finds: FindingKind,
+) -> Case {
+    Case { name, entry, workgroups: [x, 1, 1], buffers, finds }
+}
+
+fn cases() -> Vec<Case> {
+    use FindingKind::*;
+    let matmul = |name, finds| Case { name, entry: "multiply", workgroups: [2, 2, 1], buffers: matrices, finds };
+    vec![
+        case("reduction_tail", "reduce", 1, || vec![floats(128), floats(1)], Race),
+        case("kogge_stone", "scan", 1, || vec![words(64), words(64)], Race),
+        matmul("matmul_no_barrier", Race),
+        matmul("matmul_drops_tile", Untouched),
+        matmul("matmul_no_zero_fill", Uninitialized),
+        case("one_cell", "total", 4, || vec![words(256), words(1)], Race),
+        case("wrong_barrier", "turn", 1, || vec![words(64)], Race),
+        case("half_words", "fill", 1, || vec![vec![0; 128]], Race),
+        case("uninitialized_workgroup", "fill", 1, || vec![words(64)], Uninitialized),
+        case("uninitialized_private", "keep", 1, || vec![words(32)], Uninitialized),
+        case("out_of_bounds_buffer", "double", 2, || vec![floats(100)], OutOfBounds),
+        case("out_of_bounds_array", "count", 1, || vec![words(20)], OutOfBounds),
+        case("barrier_in_branch", "swap", 1, || vec![words(64)], NonUniformBarrier),
+        case("barrier_after_return", "swap", 1, || vec![words(50)], NonUniformBarrier),
+        case("barrier_counts", "wait", 1, || vec![words(64)], NonUniformBarrier),
+        case("subgroup_in_branch", "sum", 1, || vec![words(64)], NonUniformSubgroup),
+        case("uniform_load", "load", 1, || vec![words(64)], NonUniformLoad),
+        case("spin_lock", "add", 1, || vec![vec![0; 4], vec![0; 4]], Livelock),
+        case("lookback", "scan", 4, || vec![words(256), words(256), vec![0; 16]], Livelock),
+        case("never_ends", "walk", 1, || vec![words(32)], StepLimit),
+        case("division", "mean", 1, || vec![words(32)], Division),
+        case("shift", "mask", 1, || vec![words(64)], Shift),
+        case("nan", "deviation", 1, || vec![floats(32)], NanBorn),
+    ]
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sim").join(name)
+}
+
+fn text(folder_name: &str, case: &Case) -> String {
+    fs::read_to_string(folder(folder_name).join(format!("{}.wgsl", case.name))).unwrap()
+}
+
+fn run(case: &Case, text: &str, schedule: Schedule, subgroup_size: u32) -> Report {
+    let options = Options {
+        subgroup_size,
+        schedule,
+        step_limit: 1 << 16,
+        check_nan: true,
+        check_untouched: case.finds == FindingKind::Untouched,
+        ..Options::default()
+    };
+    let mut buffers = (case.buffers)();
+    sim::run_wgsl("k.wgsl", text, case.entry, case.workgroups, &mut buffers, &options)
+        .unwrap_or_else(|e| panic!("{}: {e}", case.name))
+}
+
+const SCHEDULES: [Schedule; 4] =
+    [Schedule::InOrder, Schedule::Reverse, Schedule::Random(5), Schedule::Adversarial];
+
+#[test]
+fn each_broken_kernel_is_found_at_its_line() {
+    for case in cases() {
+        let text = text("broken", &case);
+        let line = text.lines().position(|l| l.contains("<- found")).unwrap() as u32 + 1;
+        for schedule in SCHEDULES {
+            // Waiting for another workgroup is right as long as that runs.
+            if case.name == "lookback" && schedule != Schedule::Adversarial {
+                let report = run(&case, &text, schedule, 32);
+                assert!(report.is_clean(), "{}, {schedule:?}: {report}", case.name);
+                continue;
+            }
+            let report = run(&case, &text, schedule, 32);
+            // What has no end may be stopped anywhere in its loop of two lines.
+            let last = line + u32::from(case.finds == FindingKind::StepLimit);
+            let found = report.of(case.finds).any(|f| f.at.file == "k.wgsl" && (line..=last).contains(&f.at.line));
+            assert!(found, "{}, {schedule:?}: no {:?} at line {line}:\n{report}", case.name, case.finds);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_found_in_the_repaired_kernels() {
+    for case in cases() {
+        for schedule in SCHEDULES {
+            for subgroup_size in [4, 32, 64] {
+                let report = run(&case, &text("repaired", &case), schedule, subgroup_size);
+                assert!(report.is_clean(), "{}, {schedule:?}, {subgroup_size}:\n{report}", case.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_broken_kernel_has_a_twin_and_a_test() {
+    let names = |of: &str| -> BTreeSet<String> {
+        let files = fs::read_dir(folder(of)).unwrap();
+        files.map(|f| f.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned()).collect()
+    };
+    let tested: BTreeSet<String> = cases().iter().map(|c| c.name.to_owned()).collect();
+    assert_eq!((&names("broken"), &names("repaired")), (&tested, &tested));
+}
+
+#[test]
+fn a_finding_names_both_invocations() {
+    let all = cases();
+    let case = all.iter().find(|c| c.name == "one_cell").unwrap();
+    let report = run(case, &text("broken", case), Schedule::InOrder, 32);
+    let race = report.of(FindingKind::Race).next().unwrap();
+    let (line, other) = race.other.as_ref().unwrap();
+    assert_eq!((race.invocation.workgroup, other.workgroup), ([1, 0, 0], [0, 0, 0]));
+    assert_eq!((race.invocation.local, race.invocation.global, line), ([0; 3], [64, 0, 0], &race.at));
+    let told = race.to_string();
+    assert!(told.contains("byte 0 of `sum`") && told.contains("invocation (64, 0, 0) of workgroup (1, 0, 0)"), "{told}");
+}
+
+#[test]
+fn repaired_kernels_compute_what_they_should() {
+    let all = cases();
+    let results = |name: &str, schedule| {
+        let case = all.iter().find(|c| c.name == name).unwrap();
+        let mut buffers = (case.buffers)();
+        let options = Options { schedule, subgroup_size: 8, ..Options::default() };
+        sim::run_wgsl("k.wgsl", &text("repaired", case), case.entry, case.workgroups, &mut buffers, &options).unwrap();
+        buffers
+    };
+    for schedule in SCHEDULES {
+        let lookback = results("lookback", schedule);
+        let mut sum = 0;
+        for (word, got) in lookback[0].chunks(4).zip(lookback[1].chunks(4)) {
+            sum += u32::from_le_bytes(word.try_into().unwrap());
+            assert_eq!(got, sum.to_le_bytes());
+        }
+        assert_eq!(results("one_cell", schedule)[1], (0..256u32).map(|i| i % 10).sum::<u32>().to_le_bytes());
+        let product = results("matmul_drops_tile", schedule);
+        let number = |m: &[u8], i: usize| f32::from_le_bytes(m[4 * i..4 * i + 4].try_into().unwrap());
+        for (row, column) in [(0, 0), (11, 8), (7, 8), (8, 7)] {
+            let want: f32 = (0..6).map(|k| number(&product[1], row * 6 + k) * number(&product[2], k * 9 + column)).sum();
+            assert_eq!(number(&product[3], row * 9 + column), want);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+// A step of 0 never reaches the end.
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+
+@compute @workgroup_size(32)
+fn walk(@builtin(local_invocation_index) lane: u32) {
+    var at = 0u;
+    while at < 100u { // <- found
+        at += data[lane] % 2u;
+    }
+    data[lane] = at;
+}

@@ -1,0 +1,13 @@
+// Only half of the workgroup writes what all of it reads.
+@group(0) @binding(0) var<storage, read_write> output: array<u32>;
+
+var<workgroup> wg_words: array<u32, 64>;
+
+@compute @workgroup_size(64)
+fn fill(@builtin(local_invocation_index) lane: u32) {
+    if lane < 32u {
+        wg_words[lane] = lane;
+    }
+    workgroupBarrier();
+    output[lane] = wg_words[63u - lane]; // <- found
+}

@@ -1,0 +1,211 @@
+//! Every variant of every op in the simulator: nothing is found.
+
+use crate::support::Random;
+use half::f16;
+use std::collections::BTreeSet;
+use tilework::program::{DeviceProfile, Kernel, Op, OpInfo, Operand, Program};
+use tilework::sim::{self, Finding, FindingKind, Options, Schedule};
+use tilework::{DType, ErrorKind, MapFn, RadixSort, Reduce, Scan, Sum, Zip, ZipFn};
+
+/// Elements and operations of a program above which it is left to the tests on devices.
+const MOST_WORK: f64 = 15_000.0;
+
+/// Data that the op is defined for, by the names that operands go by in the house.
+pub(super) fn fill(operand: &Operand, random: &mut Random) -> Vec<u8> {
+    let n = operand.len;
+    let name = operand.name;
+    let list = name.ends_with("ptrs") || name == "starts";
+    let mut bytes = Vec::with_capacity(operand.bytes() as usize);
+    for i in 0..n {
+        let any = random.next();
+        let index = match () {
+            // Three entries a row, row after row.
+            () if list => Some(3 * i as u32),
+            () if name.ends_with("row_idxs") => Some((10 * i / n) as u32),
+            () if name == "row_order" => Some(i as u32),
+            () if name == "keys" || name == "input" => None,
+            () => Some((any % 10) as u32),
+        };
+        match operand.dtype {
+            DType::F32 => bytes.extend((random.unit() as f32).to_le_bytes()),
+            DType::F16 => bytes.extend(f16::from_f64(random.unit()).to_le_bytes()),
+            DType::U32 => bytes.extend(index.unwrap_or(any as u32).to_le_bytes()),
+            DType::I32 => bytes.extend((any as i32).to_le_bytes()),
+            DType::U64 => bytes.extend(any.to_le_bytes()),
+            _ => bytes.push(any as u8),
+        }
+    }
+    bytes
+}
+
+fn work(program: &Program) -> f64 {
+    program.operands.iter().map(|o| o.len as f64).sum::<f64>() + program.cost.flop
+}
+
+/// Whether a kernel is written for subgroups of this size.
+fn fits(kernel: &Kernel, subgroup_size: u32) -> bool {
+    subgroup_size >= 32 || !kernel.spec.to_string().contains("LARGE_SUBGROUPS")
+}
+
+/// Small programs of the variant with different kernels, `most` at the most and one at the least.
+fn programs(
+    op: &OpInfo,
+    variant: &'static str,
+    profile: &DeviceProfile,
+    most: usize,
+    seen: &mut BTreeSet<String>,
+) -> Vec<Program> {
+    let mut all = match (op.samples)(profile, variant) {
+        Ok(all) => all,
+        // Some are written for subgroups of one size.
+        Err(e) if e.kind() == ErrorKind::Unsupported => return Vec::new(),
+        Err(e) => panic!("{} {variant}: {e}", op.name),
+    };
+    all.retain(|p| p.kernels.iter().all(|k| fits(k, profile.subgroup_sizes.0)));
+    all.sort_by(|a, b| work(a).total_cmp(&work(b)));
+    let mut first = true;
+    all.retain(|p| {
+        let smallest = std::mem::take(&mut first);
+        let small = smallest || work(p) <= MOST_WORK;
+        small && (p.kernels.iter().filter(|k| seen.insert(format!("{k:?}"))).count() > 0 || smallest)
+    });
+    all.truncate(most);
+    all
+}
+
+fn all_are_clean(subgroup_size: u32, schedule: Schedule, most: usize) {
+    let mut seen = BTreeSet::new();
+    let mut variants = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for mut profile in [DeviceProfile::h100(), DeviceProfile::webgpu_defaults()] {
+        profile.subgroup_sizes = (subgroup_size, subgroup_size);
+        for op in tilework::ops() {
+            for variant in (op.variants)().iter().filter(|v| v.requires.missing(&profile).is_none()) {
+                for program in programs(op, variant.name, &profile, most, &mut seen) {
+                    variants.insert((op.name, variant.name));
+                    let what = format!("{} {} for {}", op.name, variant.name, profile.name);
+                    let random = &mut Random::new(7);
+                    let mut operands: Vec<_> = program.operands.iter().map(|o| fill(o, random)).collect();
+                    let options = Options { subgroup_size, schedule, ..Options::default() };
+                    let report = sim::run(&program, &mut operands, &options).unwrap_or_else(|e| panic!("{what}: {e}"));
+                    // All that see a row grow say so in one word, with one value: an atomic there would take the
+                    // module's matrices away.
+                    let known = |f: &Finding| {
+                        (op.name, variant.name, f.kind) == ("attention", "coop", FindingKind::SameValueRace)
+                            && f.message.contains("`wg_grown`")
+                    };
+                    let found = report.findings.iter().filter(|f| !known(f));
+                    wrong.extend(found.map(|f| format!("{what}: {f}")));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} findings:\n{}", wrong.len(), wrong.join("\n"));
+    let missing: Vec<_> = tilework::ops()
+        .flat_map(|op| (op.variants)().iter().map(|v| (op.name, v.name, v.requires.cooperative)))
+        .filter(|(op, variant, cooperative)| {
+            // Matrices of 16 x 16 are for subgroups of 32.
+            !variants.contains(&(op, variant)) && (!cooperative || subgroup_size == 32)
+        })
+        .collect();
+    assert!(missing.is_empty(), "nothing of these ran: {missing:?}");
+}
+
+#[test]
+fn nothing_is_found_with_subgroups_of_4_in_random_order() {
+    all_are_clean(4, Schedule::Random(11), 2);
+}
+
+#[test]
+fn nothing_is_found_with_subgroups_of_4_against_an_adversary() {
+    all_are_clean(4, Schedule::Adversarial, 2);
+}
+
+#[test]
+fn nothing_is_found_with_subgroups_of_32_in_reverse() {
+    all_are_clean(32, Schedule::Reverse, 2);
+}
+
+#[test]
+fn nothing_is_found_with_subgroups_of_32_against_an_adversary() {
+    all_are_clean(32, Schedule::Adversarial, 8);
+}
+
+/// A look-back scan of several tiles.
+fn lookback(profile: &DeviceProfile) -> Program {
+    let scan = Scan::new(Sum, 20_000).exclusive(true).variant("lookback");
+    Op::<u32>::lower(&scan, profile).unwrap()
+}
+
+#[test]
+fn a_look_back_that_only_waits_is_a_livelock_and_ours_is_none() {
+    for (subgroup_size, subgroups) in [(4, false), (32, true)] {
+        let mut profile = DeviceProfile::h100();
+        profile.subgroup_sizes = (subgroup_size, subgroup_size);
+        profile.features.subgroups = subgroups;
+        let mut program = lookback(&profile);
+        assert_eq!(program.variant, "lookback");
+        let input: Vec<u32> = (0..20_000).map(|i| i * i % 1000).collect();
+        let run = |program: &Program, schedule| {
+            let mut operands = vec![bytemuck::cast_slice(&input).to_vec(), vec![0; 80_000]];
+            let options = Options { subgroup_size, schedule, ..Options::default() };
+            let report = sim::run(program, &mut operands, &options).unwrap();
+            (report, operands)
+        };
+        let (report, operands) = run(&program, Schedule::Adversarial);
+        assert!(report.is_clean(), "{report}");
+        let mut sum = 0;
+        for (x, got) in input.iter().zip(operands[1].chunks(4)) {
+            assert_eq!(got, u32::to_le_bytes(sum));
+            sum += x;
+        }
+        for kernel in program.kernels.iter_mut().filter(|k| k.spec.to_string().contains("SPINS")) {
+            kernel.spec = kernel.spec.clone().constant("SPINS", 0xffff_fffeu32);
+        }
+        assert!(run(&program, Schedule::InOrder).0.is_clean());
+        let report = run(&program, Schedule::Adversarial).0;
+        let found = report.of(FindingKind::Livelock).next().unwrap_or_else(|| panic!("{report}"));
+        assert_eq!(found.at.file, "shaders/primitives/scan_lookback.wgsl");
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_schedule_or_subgroups() {
+    let mut results = BTreeSet::new();
+    for subgroup_size in [4, 16, 64] {
+        let mut profile = DeviceProfile::h100();
+        profile.subgroup_sizes = (subgroup_size, subgroup_size);
+        let sort = RadixSort::new(5000);
+        let program = Op::<u32>::lower(&sort, &profile).unwrap();
+        for schedule in [Schedule::InOrder, Schedule::Reverse, Schedule::Random(3), Schedule::Stalled] {
+            let random = &mut Random::new(1);
+            let mut operands: Vec<_> = program.operands.iter().map(|o| fill(o, random)).collect();
+            let options = Options { subgroup_size, schedule, ..Options::default() };
+            let report = sim::run(&program, &mut operands, &options).unwrap();
+            assert!(report.is_clean(), "{report}");
+            results.insert(operands.swap_remove(1));
+        }
+    }
+    assert_eq!(results.len(), 1);
+    let bytes = results.first().unwrap().chunks(4);
+    let sorted: Vec<u32> = bytes.map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect();
+    assert!(sorted.is_sorted() && sorted.len() == 5000);
+}
+
+#[test]
+fn counts_of_ours_are_what_the_op_says() {
+    let profile = DeviceProfile::webgpu_defaults();
+    for (program, reads, writes) in [
+        (Op::<f32>::lower(&Zip::new(ZipFn::Add, 4096), &profile).unwrap(), 2 * 4 * 4096, 4 * 4096),
+        (Op::<f32>::lower(&tilework::Map::new(MapFn::Abs, 4096), &profile).unwrap(), 4 * 4096, 4 * 4096),
+        (Op::<f32>::lower(&Reduce::new(Sum, 4096), &profile).unwrap(), 4 * 4096, 4),
+    ] {
+        let random = &mut Random::new(1);
+        let mut operands: Vec<_> = program.operands.iter().map(|o| fill(o, random)).collect();
+        let counts = sim::run(&program, &mut operands, &Options::default()).unwrap().totals;
+        let scratch = 2 * program.scratch_bytes();
+        assert!((reads..=reads + scratch).contains(&counts.read_bytes), "{}: {counts:?}", program.op);
+        assert!((writes..=writes + scratch).contains(&counts.written_bytes), "{}: {counts:?}", program.op);
+        assert!(counts.coalescing() > 0.95, "{}: {counts:?}", program.op);
+    }
+}

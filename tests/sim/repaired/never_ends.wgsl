@@ -1,0 +1,11 @@
+// Steps of 1 and 2.
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+
+@compute @workgroup_size(32)
+fn walk(@builtin(local_invocation_index) lane: u32) {
+    var at = 0u;
+    while at < 100u {
+        at += 1u + data[lane] % 2u;
+    }
+    data[lane] = at;
+}

@@ -1,0 +1,18 @@
+// Every workgroup adds its part by an atomic.
+@group(0) @binding(0) var<storage, read> input: array<u32>;
+@group(0) @binding(1) var<storage, read_write> sum: atomic<u32>;
+
+var<workgroup> wg_sum: atomic<u32>;
+
+@compute @workgroup_size(64)
+fn total(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    if lane == 0u {
+        atomicStore(&wg_sum, 0u);
+    }
+    workgroupBarrier();
+    atomicAdd(&wg_sum, input[id.x]);
+    workgroupBarrier();
+    if lane == 0u {
+        atomicAdd(&sum, atomicLoad(&wg_sum));
+    }
+}

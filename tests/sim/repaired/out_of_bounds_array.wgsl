@@ -1,0 +1,11 @@
+// A histogram of eight bins.
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+
+@compute @workgroup_size(1)
+fn count() {
+    var bins = array<u32, 8>();
+    for (var i = 0u; i < arrayLength(&data); i++) {
+        bins[data[i] % 8u] += 1u;
+    }
+    data[0] = bins[0];
+}

@@ -1,0 +1,13 @@
+// Set before the branch.
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+
+var<private> last: array<u32, 2>;
+
+@compute @workgroup_size(32)
+fn keep(@builtin(local_invocation_index) lane: u32) {
+    last[lane % 2u] = 0u;
+    if data[lane] > 3u {
+        last[lane % 2u] = data[lane];
+    }
+    data[lane] = last[lane % 2u];
+}
