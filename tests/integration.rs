@@ -147,7 +147,6 @@ mod sim {
     mod devices;
     mod known;
     mod ops;
-    mod sanitize;
 }
 mod sparse {
     mod conjugate_gradient;

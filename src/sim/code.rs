@@ -1,7 +1,9 @@
 //! What a kernel is compiled to: flat instructions on registers, with structured masks for control flow.
 
 use super::scalar::{Guard, Kind, Row1, Row2, Row3};
-use naga::{AtomicFunction, Barrier, BuiltIn, CollectiveOperation, GatherMode, ScalarKind, SubgroupOperation};
+use naga::{
+    AtomicFunction, Barrier, BuiltIn, CollectiveOperation, GatherMode, ScalarKind, SubgroupOperation,
+};
 
 /// A register of every lane.
 pub(super) type Slot = u32;
@@ -90,55 +92,198 @@ impl Gather {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Op {
-    Row1 { f: Row1, d: Slot, a: Slot },
-    Row2 { f: Row2, d: Slot, a: Slot, b: Slot },
-    Row3 { f: Row3, d: Slot, a: Slot, b: Slot, c: Slot },
+    Row1 {
+        f: Row1,
+        d: Slot,
+        a: Slot,
+    },
+    Row2 {
+        f: Row2,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Row3 {
+        f: Row3,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+    },
     /// A division or shift, whose operands are checked.
-    Guarded { f: Row2, guard: Guard, d: Slot, a: Slot, b: Slot },
+    Guarded {
+        f: Row2,
+        guard: Guard,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
     /// Zeroes `n` variables at the beginning of a function; nothing has written them then.
-    Fresh { d: Slot, n: u32 },
+    Fresh {
+        d: Slot,
+        n: u32,
+    },
     /// To active lanes only.
-    Assign { d: Slot, a: Slot },
+    Assign {
+        d: Slot,
+        a: Slot,
+    },
     /// Finds variables that nothing has written.
-    CheckWritten { d: Slot, n: u32 },
+    CheckWritten {
+        d: Slot,
+        n: u32,
+    },
     /// A component of a variable whose register is computed.
-    LoadVar { d: Slot, at: Slot, offset: u32, tracked: bool },
-    StoreVar { at: Slot, offset: u32, a: Slot },
+    LoadVar {
+        d: Slot,
+        at: Slot,
+        offset: u32,
+        tracked: bool,
+    },
+    StoreVar {
+        at: Slot,
+        offset: u32,
+        a: Slot,
+    },
     /// Address of an element: `base + index * stride`.
-    Index { d: Slot, base: Slot, index: Slot, stride: u32, length: Length },
+    Index {
+        d: Slot,
+        base: Slot,
+        index: Slot,
+        stride: u32,
+        length: Length,
+    },
     /// Component of an element of a value: register `tables[table + index]`.
-    Pick { d: Slot, index: Slot, table: u32, n: u32 },
+    Pick {
+        d: Slot,
+        index: Slot,
+        table: u32,
+        n: u32,
+    },
     /// `n` components side by side.
-    Load { d: Slot, n: u32, from: Address, width: Width, atomic: bool, uniform: bool },
-    Store { a: [Slot; 4], n: u32, to: Address, width: Width, atomic: bool },
-    Atomic { fun: AtomicFunction, signed: bool, float: bool, d: Slot, to: Address, a: Slot, compare: Slot, exchanged: Slot },
-    ArrayLength { d: Slot, length: Length },
+    Load {
+        d: Slot,
+        n: u32,
+        from: Address,
+        width: Width,
+        atomic: bool,
+        uniform: bool,
+    },
+    Store {
+        a: [Slot; 4],
+        n: u32,
+        to: Address,
+        width: Width,
+        atomic: bool,
+    },
+    Atomic {
+        fun: AtomicFunction,
+        signed: bool,
+        float: bool,
+        d: Slot,
+        to: Address,
+        a: Slot,
+        compare: Slot,
+        exchanged: Slot,
+    },
+    ArrayLength {
+        d: Slot,
+        length: Length,
+    },
     Barrier(Barrier),
-    Ballot { d: Slot, a: Slot },
-    Gather { mode: Gather, d: Slot, a: Slot, b: Slot },
-    Collective { op: SubgroupOperation, scan: CollectiveOperation, kind: ScalarKind, half: bool, d: Slot, a: Slot },
-    LoadTile { d: Slot, from: Address, stride: Slot, tile: Tile },
-    StoreTile { a: Slot, to: Address, stride: Slot, tile: Tile },
+    Ballot {
+        d: Slot,
+        a: Slot,
+    },
+    Gather {
+        mode: Gather,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Collective {
+        op: SubgroupOperation,
+        scan: CollectiveOperation,
+        kind: ScalarKind,
+        half: bool,
+        d: Slot,
+        a: Slot,
+    },
+    LoadTile {
+        d: Slot,
+        from: Address,
+        stride: Slot,
+        tile: Tile,
+    },
+    StoreTile {
+        a: Slot,
+        to: Address,
+        stride: Slot,
+        tile: Tile,
+    },
     /// `d = a b + c`, `inner` columns of a.
-    MultiplyTiles { d: Slot, a: Slot, b: Slot, c: Slot, rows: u32, columns: u32, inner: u32, half: bool },
-    If { condition: Slot, or_else: u32 },
-    Else { end: u32 },
+    MultiplyTiles {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+        rows: u32,
+        columns: u32,
+        inner: u32,
+        half: bool,
+    },
+    If {
+        condition: Slot,
+        or_else: u32,
+    },
+    Else {
+        end: u32,
+    },
     /// Where nothing is active, what follows is left out: the next joining point is at `skip`.
-    EndIf { skip: u32 },
+    EndIf {
+        skip: u32,
+    },
     Switch,
     /// The lanes whose selector is in the list, or for the default none of it.
-    Case { selector: Slot, table: u32, n: u32, default: bool, next: u32 },
-    EndSwitch { skip: u32 },
+    Case {
+        selector: Slot,
+        table: u32,
+        n: u32,
+        default: bool,
+        next: u32,
+    },
+    EndSwitch {
+        skip: u32,
+    },
     Loop,
-    Continuing { end: u32 },
-    BreakIf { condition: Slot },
-    Repeat { begin: u32 },
-    EndLoop { skip: u32 },
+    Continuing {
+        end: u32,
+    },
+    BreakIf {
+        condition: Slot,
+    },
+    Repeat {
+        begin: u32,
+    },
+    EndLoop {
+        skip: u32,
+    },
     /// Leaves `depth` frames.
-    Break { depth: u32, skip: u32 },
-    Continue { depth: u32, skip: u32 },
-    Return { depth: u32, skip: u32 },
-    Call { function: u32 },
+    Break {
+        depth: u32,
+        skip: u32,
+    },
+    Continue {
+        depth: u32,
+        skip: u32,
+    },
+    Return {
+        depth: u32,
+        skip: u32,
+    },
+    Call {
+        function: u32,
+    },
     EndFunction,
 }
 
@@ -165,8 +310,14 @@ pub(super) enum Memory {
         /// Where it is declared: index into [`Code::lines`].
         line: u32,
     },
-    Workgroup { name: String, base: u32, bytes: u32 },
-    Immediates { bytes: u32 },
+    Workgroup {
+        name: String,
+        base: u32,
+        bytes: u32,
+    },
+    Immediates {
+        bytes: u32,
+    },
 }
 
 impl Memory {

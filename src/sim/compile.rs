@@ -50,7 +50,6 @@ struct Routine {
 
 pub(super) struct Compiler<'a> {
     module: &'a Module,
-    info: &'a ModuleInfo,
     text: &'a Expanded,
     lanes: u32,
     track_locals: bool,
@@ -97,18 +96,19 @@ fn attempt(
     room: u32,
 ) -> Result<Option<Code>> {
     let names: Vec<_> = module.entry_points.iter().map(|e| e.name.as_str()).collect();
-    let index = names.iter().position(|n| *n == entry).ok_or_else(|| {
-        err!(Shader, "{label}: no entry point `{entry}`; there are: {}", names.join(", "))
-    })?;
+    let index = names
+        .iter()
+        .position(|n| *n == entry)
+        .ok_or_else(|| err!(Shader, "{label}: no entry point `{entry}`; there are: {}", names.join(", ")))?;
     let point = &module.entry_points[index];
     if point.stage != naga::ShaderStage::Compute {
         return Err(err!(Shader, "{label}: the entry point `{entry}` is not a @compute function"));
     }
     let mut line_starts = vec![0];
-    line_starts.extend(text.text().bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
+    line_starts
+        .extend(text.text().bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
     let mut compiler = Compiler {
         module,
-        info,
         text,
         lanes,
         track_locals,
@@ -256,7 +256,11 @@ impl<'a> Compiler<'a> {
                 Some(init) => self.constant_bits(init),
                 None => {
                     let name = self.module.overrides[*o].name.clone().unwrap_or_default();
-                    Err(err!(Shader, "{}: the override `{name}` has no value; give it one in the text", self.code.label))
+                    Err(err!(
+                        Shader,
+                        "{}: the override `{name}` has no value; give it one in the text",
+                        self.code.label
+                    ))
                 }
             },
             _ => Err(self.unsupported(
@@ -273,7 +277,9 @@ impl<'a> Compiler<'a> {
             Literal::U32(x) => x,
             Literal::I32(x) => x as u32,
             Literal::Bool(x) => u32::from(x),
-            other => return Err(self.unsupported(&format!("value of the type of {other:?}"), Span::UNDEFINED)),
+            other => {
+                return Err(self.unsupported(&format!("value of the type of {other:?}"), Span::UNDEFINED));
+            }
         })
     }
 
@@ -297,7 +303,9 @@ impl<'a> Compiler<'a> {
             ArraySize::Constant(n) => Ok(Some(n.get())),
             ArraySize::Pending(handle) => match self.module.overrides[handle].init {
                 Some(init) => Ok(self.constant_bits(init)?.first().copied()),
-                None => Err(err!(Shader, "{}: an array's length is an override without value", self.code.label)),
+                None => {
+                    Err(err!(Shader, "{}: an array's length is an override without value", self.code.label))
+                }
             },
             ArraySize::Dynamic => Ok(None),
         }
@@ -363,7 +371,11 @@ impl<'a> Compiler<'a> {
             TypeInner::Matrix { columns, rows, scalar } => {
                 let (n, width) = (*rows as u32, self.check_scalar(*scalar)?);
                 for column in 0..*columns as u32 {
-                    out.push(Piece { offset: offset + column * Self::column_stride(*rows, *scalar), n, width });
+                    out.push(Piece {
+                        offset: offset + column * Self::column_stride(*rows, *scalar),
+                        n,
+                        width,
+                    });
                 }
             }
             TypeInner::Array { base, size, stride } => {
@@ -384,9 +396,9 @@ impl<'a> Compiler<'a> {
     /// Bytes of the smallest component of a type.
     fn granule(&self, ty: &TypeInner) -> u32 {
         match ty {
-            TypeInner::Scalar(s) | TypeInner::Vector { scalar: s, .. } | TypeInner::Matrix { scalar: s, .. } => {
-                u32::from(s.width).min(4)
-            }
+            TypeInner::Scalar(s)
+            | TypeInner::Vector { scalar: s, .. }
+            | TypeInner::Matrix { scalar: s, .. } => u32::from(s.width).min(4),
             TypeInner::Array { base, .. } => self.granule(self.inner(*base)),
             TypeInner::Struct { members, .. } => {
                 members.iter().map(|m| self.granule(self.inner(m.ty))).min().unwrap_or(4)
@@ -399,8 +411,9 @@ impl<'a> Compiler<'a> {
         Ok(match ty {
             TypeInner::Array { size, stride, .. } => {
                 let n = self.array_length(*size)?.unwrap_or(1);
-                n.checked_mul(*stride)
-                    .ok_or_else(|| err!(TooLarge, "{}: an array of {n} times {stride} bytes", self.code.label))?
+                n.checked_mul(*stride).ok_or_else(|| {
+                    err!(TooLarge, "{}: an array of {n} times {stride} bytes", self.code.label)
+                })?
             }
             other => other.size(self.module.to_ctx()),
         })
@@ -469,7 +482,12 @@ impl<'a> Compiler<'a> {
         *self.constants.entry(bits).or_insert(next)
     }
 
-    fn function(&mut self, function: &'a Function, info: &'a FunctionInfo, is_entry: bool) -> Result<Routine> {
+    fn function(
+        &mut self,
+        function: &'a Function,
+        info: &'a FunctionInfo,
+        is_entry: bool,
+    ) -> Result<Routine> {
         let mut body = Body {
             c: self,
             function,
@@ -1085,7 +1103,9 @@ impl<'a> Body<'a, '_> {
         use TypeInner::{Matrix, Vector};
         let scalar = self.scalar_of(left)?;
         let (rows, inner, columns) = match (self.ty(left), self.ty(right)) {
-            (Matrix { columns, rows, .. }, Matrix { columns: n, .. }) => (*rows, *columns as usize, *n as usize),
+            (Matrix { columns, rows, .. }, Matrix { columns: n, .. }) => {
+                (*rows, *columns as usize, *n as usize)
+            }
             (Matrix { columns, rows, .. }, Vector { .. }) => (*rows, *columns as usize, 1),
             (Vector { size, .. }, Matrix { columns, .. }) => {
                 let product = (0..*columns as usize).map(|column| {
@@ -1194,7 +1214,11 @@ impl<'a> Body<'a, '_> {
         if scalar::unpack(fun, 0).is_some() {
             let components = self.c.leaves(self.ty(whole))? as usize;
             let each = (0..components).filter_map(|c| scalar::unpack(fun, c));
-            return Ok(each.collect::<Vec<_>>().into_iter().map(|f| self.row1(Kind::Integer, f, a[0])).collect());
+            return Ok(each
+                .collect::<Vec<_>>()
+                .into_iter()
+                .map(|f| self.row1(Kind::Integer, f, a[0]))
+                .collect());
         }
         if let Some((f, bits)) = scalar::pack(fun) {
             let mut word = NONE;
@@ -1254,8 +1278,11 @@ impl<'a> Body<'a, '_> {
                 Ok(each.collect())
             }
             M::Modf | M::Frexp => {
-                let (first, second) =
-                    if fun == M::Modf { (scalar::PART, scalar::WHOLE) } else { (scalar::FRACTION, scalar::EXPONENT) };
+                let (first, second) = if fun == M::Modf {
+                    (scalar::PART, scalar::WHOLE)
+                } else {
+                    (scalar::FRACTION, scalar::EXPONENT)
+                };
                 let mut all: Vec<_> = a.iter().map(|x| self.row1(Kind::Add, first, *x)).collect();
                 all.extend(a.iter().map(|x| self.row1(Kind::Add, second, *x)).collect::<Vec<_>>());
                 Ok(all)
@@ -1344,7 +1371,11 @@ impl<'a> Body<'a, '_> {
             self.line = self.c.line(*span);
             self.statement(statement, *span)?;
             if self.c.code.ops.len() > MOST_OPS || self.next > MOST_SLOTS {
-                return Err(err!(TooLarge, "{}: the kernel is too large for the simulator", self.c.code.label));
+                return Err(err!(
+                    TooLarge,
+                    "{}: the kernel is too large for the simulator",
+                    self.c.code.label
+                ));
             }
         }
         Ok(())
@@ -1434,7 +1465,9 @@ impl<'a> Body<'a, '_> {
             }
             Statement::ControlBarrier(flags) => self.push(Op::Barrier(*flags)),
             Statement::Store { pointer, value } => self.store(*pointer, *value)?,
-            Statement::Atomic { pointer, fun, value, result } => self.atomic(*pointer, fun, *value, *result)?,
+            Statement::Atomic { pointer, fun, value, result } => {
+                self.atomic(*pointer, fun, *value, *result)?
+            }
             Statement::WorkGroupUniformLoad { pointer, result } => {
                 self.push(Op::Barrier(naga::Barrier::WORK_GROUP));
                 let loaded = self.load(*pointer, true)?;
@@ -1447,8 +1480,7 @@ impl<'a> Body<'a, '_> {
                     passed.push(self.slots(*argument)?);
                 }
                 let routine = &self.c.routines[function];
-                let (begin, into, from) =
-                    (routine.begin, routine.arguments.concat(), routine.result.clone());
+                let (begin, into, from) = (routine.begin, routine.arguments.concat(), routine.result.clone());
                 for (d, a) in into.into_iter().zip(passed.into_iter().flatten()) {
                     self.push(Op::Row1 { f: scalar::COPY, d, a });
                 }
@@ -1538,7 +1570,11 @@ impl<'a> Body<'a, '_> {
                 continue;
             }
             // A default takes what no other case does.
-            let list = if default { all.iter().copied().filter(|v| !shared.contains(v)).collect() } else { shared.clone() };
+            let list = if default {
+                all.iter().copied().filter(|v| !shared.contains(v)).collect()
+            } else {
+                shared.clone()
+            };
             let (table, n) = (self.c.code.tables.len() as u32, list.len() as u32);
             self.c.code.tables.extend(list);
             let at = self.c.code.ops.len();

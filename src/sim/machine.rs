@@ -68,7 +68,6 @@ impl Sink {
 /// A workgroup on its way.
 #[derive(Debug)]
 pub(super) struct Group {
-    pub(super) id: [u32; 3],
     /// Its first invocation.
     pub(super) first: u32,
     pub(super) memory: Vec<u8>,
@@ -181,7 +180,6 @@ impl<'a> Machine<'a> {
         let places = self.code.workgroup_bytes.div_ceil(self.code.workgroup_granule) as usize;
         let subgroups = (0..size.div_ceil(self.lanes as u32)).map(|n| self.subgroup(id, n, pool)).collect();
         Group {
-            id,
             first: ordinal * size,
             memory: vec![fill; self.code.workgroup_bytes as usize],
             records: vec![Record::default(); places],
@@ -235,8 +233,9 @@ impl<'a> Machine<'a> {
             for l in 0..w {
                 let index = first + l as u32;
                 let local = [index % x, index / x % y, index / (x * y)];
-                let global: [u32; 3] =
-                    std::array::from_fn(|i| id[i].wrapping_mul(code.workgroup_size[i]).wrapping_add(local[i]));
+                let global: [u32; 3] = std::array::from_fn(|i| {
+                    id[i].wrapping_mul(code.workgroup_size[i]).wrapping_add(local[i])
+                });
                 let one = |value: u32| [value, 0, 0];
                 let value = match builtin {
                     BuiltIn::GlobalInvocationId => global,
@@ -408,9 +407,13 @@ impl<'a> Machine<'a> {
                     self.load(s, group, pc, *d, *n, *from, *width, *atomic);
                     if *uniform {
                         let first = s.first_active() as usize;
-                        let differs = |l: &usize| (0..*n).any(|i| s.registers[at(d + i) + l] != s.registers[at(d + i) + first]);
+                        let differs = |l: &usize| {
+                            (0..*n).any(|i| s.registers[at(d + i) + l] != s.registers[at(d + i) + first])
+                        };
                         if let Some(l) = lanes_of(s.active).find(differs) {
-                            self.find(FindingKind::NonUniformLoad, s, group, pc, l, || "values differ between lanes".into());
+                            self.find(FindingKind::NonUniformLoad, s, group, pc, l, || {
+                                "values differ between lanes".into()
+                            });
                         }
                     }
                     if *atomic && self.spins(s, pc, *d, false) {
@@ -450,7 +453,10 @@ impl<'a> Machine<'a> {
                             pc,
                             group.first + s.number * w as u32 + s.first_active(),
                             other,
-                            || "some invocations reach the barrier, and others of the same subgroup do not".into(),
+                            || {
+                                "some invocations reach the barrier, and others of the same subgroup do not"
+                                    .into()
+                            },
                         );
                     }
                     s.state = State::AtBarrier(*flags);
@@ -763,7 +769,10 @@ impl<'a> Machine<'a> {
                 let code = self.code;
                 let name = code.memories[usize::from(address.memory)].name();
                 self.find(FindingKind::OutOfBounds, s, group, pc, 0, || {
-                    format!("element ({row}, {column}) of a matrix lies outside of `{name}` of {} bytes", bound.bytes)
+                    format!(
+                        "element ({row}, {column}) of a matrix lies outside of `{name}` of {} bytes",
+                        bound.bytes
+                    )
                 });
             } else {
                 self.targets.push(l as usize, bound.base + begin as u32);
@@ -816,7 +825,9 @@ impl<'a> Machine<'a> {
             for i in 0..n {
                 let at = (address + i * width.bytes()) as usize;
                 let value = match width {
-                    Width::Word => u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]),
+                    Width::Word => {
+                        u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+                    }
                     Width::Half => from_f16(u16::from_le_bytes([bytes[at], bytes[at + 1]])),
                     Width::Bool => u32::from(bytes[at] & 1),
                 };
@@ -910,7 +921,8 @@ impl<'a> Machine<'a> {
         } else {
             (self.resources[bound.resource].granule, group.storage_epoch)
         };
-        let records = if in_workgroup { &mut group.records } else { &mut self.resources[bound.resource].records };
+        let records =
+            if in_workgroup { &mut group.records } else { &mut self.resources[bound.resource].records };
         let first = group.first + s.number * self.lanes as u32;
         let check = in_workgroup && !is_write && !self.options.zero_initialized;
         for (l, address) in self.targets.each() {
@@ -965,7 +977,8 @@ impl<'a> Machine<'a> {
                 let (passes, conflicts) = self.targets.passes(size, self.options.banks);
                 tally.shared_passes += passes;
                 tally.bank_conflicts += conflicts;
-                *if is_read { &mut tally.shared_reads } else { &mut tally.shared_writes } += lanes * u64::from(n);
+                *if is_read { &mut tally.shared_reads } else { &mut tally.shared_writes } +=
+                    lanes * u64::from(n);
             }
         }
         if atomic {

@@ -202,14 +202,22 @@ pub fn run(program: &Program, operands: &mut [Vec<u8>], options: &Options) -> Re
         let module = text.validate()?;
         let (module, info) = module.naga();
         let lanes = options.subgroup_size;
-        let code =
-            compile::compile(module, info, &text, kernel.entry, &kernel.label(), lanes, options.check_locals)?;
+        let code = compile::compile(
+            module,
+            info,
+            &text,
+            kernel.entry,
+            &kernel.label(),
+            lanes,
+            options.check_locals,
+        )?;
         if let Source::Text { name, text } = &kernel.source {
             sources.insert(name.to_string(), text.to_string());
         }
         kernels.push(code);
     }
-    let launches = program.dispatches.iter().map(|d| Launch::of_program(program, d, &kernels)).collect::<Result<_>>()?;
+    let launches =
+        program.dispatches.iter().map(|d| Launch::of_program(program, d, &kernels)).collect::<Result<_>>()?;
     let areas = operands.iter().cloned().map(Area::Given);
     let scratch = program.scratch.iter().map(|bytes| Area::Scratch(*bytes));
     let constants = program.constants.iter().cloned().map(Area::Given);
@@ -433,13 +441,16 @@ impl Run<'_> {
             let workgroups = match launch.grid {
                 LaunchGrid::Direct(workgroups) => workgroups,
                 LaunchGrid::Indirect(area, offset) => {
-                    let words = areas.get(area).and_then(|a| a.bytes.get(offset as usize..offset as usize + 12));
+                    let words =
+                        areas.get(area).and_then(|a| a.bytes.get(offset as usize..offset as usize + 12));
                     let words = words.ok_or_else(|| {
-                        err!(InvalidArgument, "{op}: the counts of {} lie outside of their buffer", code.label)
+                        err!(
+                            InvalidArgument,
+                            "{op}: the counts of {} lie outside of their buffer",
+                            code.label
+                        )
                     })?;
-                    std::array::from_fn(|i| {
-                        u32::from_le_bytes(std::array::from_fn(|b| words[4 * i + b]))
-                    })
+                    std::array::from_fn(|i| u32::from_le_bytes(std::array::from_fn(|b| words[4 * i + b])))
                 }
             };
             let ids = sample(workgroups, self.options.max_workgroups);
@@ -496,7 +507,9 @@ impl Run<'_> {
                 note(report, finding(code, number, &ids, found));
             }
             if !done {
-                report.notes.push(format!("dispatch {number} ({}) was ended; nothing after it was run", code.label));
+                report
+                    .notes
+                    .push(format!("dispatch {number} ({}) was ended; nothing after it was run", code.label));
                 return Ok(());
             }
         }
@@ -514,10 +527,14 @@ impl Run<'_> {
             let missed = || (0..whole).filter(|i| area.records.get(*i).is_some_and(|r| !r.is_touched()));
             let Some(first) = missed().next() else { continue };
             let binds = |l: &&Launch| l.bound.iter().flatten().any(|b| b.area == number);
-            let Some((dispatch, launch)) = self.launches.iter().enumerate().find(|(_, l)| binds(l)) else { continue };
+            let Some((dispatch, launch)) = self.launches.iter().enumerate().find(|(_, l)| binds(l)) else {
+                continue;
+            };
             let code = &self.kernels[launch.kernel];
             let variable = launch.bound.iter().position(|b| b.is_some_and(|b| b.area == number));
-            let Some(Memory::Binding { name, line, .. }) = variable.map(|v| &code.memories[v]) else { continue };
+            let Some(Memory::Binding { name, line, .. }) = variable.map(|v| &code.memories[v]) else {
+                continue;
+            };
             let (file, line) = code.lines.get(*line as usize).cloned().unwrap_or_default();
             let (granule, n) = (area.granule as usize, missed().count());
             let message = format!(
@@ -604,7 +621,15 @@ fn sample([x, y, z]: [u32; 3], most: u32) -> Vec<[u32; 3]> {
         let (x, y) = (u64::from(x), u64::from(y));
         [(i % x) as u32, (i / x % y) as u32, (i / (x * y)) as u32]
     };
-    (0..n).map(|i| place(if n < 2 || n == total { i } else { (u128::from(i) * u128::from(total - 1) / u128::from(n - 1)) as u64 })).collect()
+    (0..n)
+        .map(|i| {
+            place(if n < 2 || n == total {
+                i
+            } else {
+                (u128::from(i) * u128::from(total - 1) / u128::from(n - 1)) as u64
+            })
+        })
+        .collect()
 }
 
 /// The variables of a kernel with what they are bound to; parameters and immediates become areas of their own.
@@ -630,7 +655,11 @@ fn bind(
             Memory::Immediates { bytes } => {
                 if (immediates.len() as u32) < *bytes {
                     let given = immediates.len();
-                    return Err(err!(Shape, "{op}: {given} bytes of immediates are given, {} wants {bytes}", code.label));
+                    return Err(err!(
+                        Shape,
+                        "{op}: {given} bytes of immediates are given, {} wants {bytes}",
+                        code.label
+                    ));
                 }
                 let resource = own(areas, immediates, 0);
                 Bound { space: Space::Uniform, resource, base: 0, bytes: *bytes, racy: false }

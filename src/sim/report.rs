@@ -348,7 +348,11 @@ impl fmt::Display for Report {
             "workgroup memory: {} reads, {} writes, {} passes, of which {} for bank conflicts",
             c.shared_reads, c.shared_writes, c.shared_passes, c.bank_conflicts
         )?;
-        writeln!(f, "atomics: {}, of which {} wait for another; barriers: {}", c.atomics, c.contended, c.barriers)?;
+        writeln!(
+            f,
+            "atomics: {}, of which {} wait for another; barriers: {}",
+            c.atomics, c.contended, c.barriers
+        )?;
         writeln!(
             f,
             "flop: {} ({} add, {} multiply, {} fma, {} divide, {} special); integer operations: {}",

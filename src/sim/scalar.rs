@@ -160,7 +160,9 @@ impl Guard {
     pub(super) fn wrong(self, a: u32, b: u32) -> Option<&'static str> {
         match self {
             Guard::DivideSigned | Guard::DivideUnsigned if b == 0 => Some("division by zero"),
-            Guard::DivideSigned if i(a) == i32::MIN && i(b) == -1 => Some("division overflows: -2147483648 / -1"),
+            Guard::DivideSigned if i(a) == i32::MIN && i(b) == -1 => {
+                Some("division overflows: -2147483648 / -1")
+            }
             Guard::Shift if b >= 32 => Some("shift by 32 bits or more"),
             _ => None,
         }
@@ -325,9 +327,7 @@ pub(super) fn ternary_math(fun: MathFunction, kind: ScalarKind) -> Option<(Row3,
         }
         (M::Clamp, _) => Some((row3!(|x, lo, hi| x.max(lo).min(hi)), Kind::Integer)),
         (M::Fma, _) => Some((FMA, Kind::Fma)),
-        (M::Mix, _) => {
-            Some((row3!(|x, y, t| (f(x) * (1.0 - f(t)) + f(y) * f(t)).to_bits()), Kind::Fma))
-        }
+        (M::Mix, _) => Some((row3!(|x, y, t| (f(x) * (1.0 - f(t)) + f(y) * f(t)).to_bits()), Kind::Fma)),
         (M::SmoothStep, _) => Some((
             row3!(|lo, hi, x| {
                 let t = ((f(x) - f(lo)) / (f(hi) - f(lo))).clamp(0.0, 1.0);
@@ -425,7 +425,8 @@ pub(super) fn pack(fun: MathFunction) -> Option<(Row1, u32)> {
 pub(super) fn dot_packed(fun: MathFunction) -> Option<Row2> {
     match fun {
         MathFunction::Dot4I8Packed => Some(row2!(|x, y| {
-            let products = bytes4(x).into_iter().zip(bytes4(y)).map(|(a, b)| i32::from(a as i8) * i32::from(b as i8));
+            let products =
+                bytes4(x).into_iter().zip(bytes4(y)).map(|(a, b)| i32::from(a as i8) * i32::from(b as i8));
             products.sum::<i32>() as u32
         })),
         MathFunction::Dot4U8Packed => Some(row2!(|x, y| {
@@ -486,7 +487,10 @@ mod tests {
         let mut r = [0xdead_beef, 8, 8, 0];
         EXTRACT_SIGNED(&mut r, 1, 3, 0, 1, 2);
         assert_eq!(r[3] as i32, -66);
-        assert_eq!((two(INSERT_MASK, 4, 8), two(INSERT_MASK, 0, 32), two(INSERT_MASK, 32, 1)), (0xff0, u32::MAX, 0));
+        assert_eq!(
+            (two(INSERT_MASK, 4, 8), two(INSERT_MASK, 0, 32), two(INSERT_MASK, 32, 1)),
+            (0xff0, u32::MAX, 0)
+        );
         assert_eq!((one(FRACTION, 8f32.to_bits()), one(EXPONENT, 8f32.to_bits())), (0.5f32.to_bits(), 4));
     }
 

@@ -180,7 +180,9 @@ impl Machine<'_> {
             }
             Stop::Posted => Way::Posted,
             Stop::Quantum | Stop::Spinning => Way::Running,
-            Stop::Barrier if matches!(group.subgroups[subgroup].state, State::AtBarrier(Barrier::SUB_GROUP)) => {
+            Stop::Barrier
+                if matches!(group.subgroups[subgroup].state, State::AtBarrier(Barrier::SUB_GROUP)) =>
+            {
                 group.subgroups[subgroup].state = State::Ready;
                 Way::Running
             }
@@ -198,7 +200,8 @@ impl Machine<'_> {
         let Some(first) = group.subgroups.iter().find(waiting) else { return Way::Finished };
         let pc = first.pc.saturating_sub(1);
         let who = group.first + first.number * w + first.first_active();
-        let elsewhere = |s: &&Subgroup| s.state == State::Done || s.pc != first.pc || !s.calls().eq(first.calls());
+        let elsewhere =
+            |s: &&Subgroup| s.state == State::Done || s.pc != first.pc || !s.calls().eq(first.calls());
         if let Some(other) = group.subgroups.iter().find(elsewhere) {
             let there = if other.state == State::Done { pc } else { other.pc.saturating_sub(1) };
             let gone = other.state == State::Done;
@@ -280,4 +283,3 @@ impl Machine<'_> {
 fn ready(group: &Group) -> impl Iterator<Item = usize> + '_ {
     group.subgroups.iter().enumerate().filter(|(_, s)| s.state == State::Ready).map(|(i, _)| i)
 }
-

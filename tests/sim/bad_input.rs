@@ -41,7 +41,10 @@ fn text_that_does_not_validate_names_file_and_line() {
 fn missing_and_small_buffers_are_named() {
     let options = Options::default();
     let (kind, text) = refused(KERNEL, "scale", &[16], &options);
-    assert!(kind == ErrorKind::Shape && text.contains("1 buffers") && text.contains("params, data"), "{text}");
+    assert!(
+        kind == ErrorKind::Shape && text.contains("1 buffers") && text.contains("params, data"),
+        "{text}"
+    );
     let (kind, text) = refused(KERNEL, "scale", &[4, 16], &options);
     assert!(kind == ErrorKind::Shape && text.contains("`params`") && text.contains('8'), "{text}");
     let (kind, text) = refused(KERNEL, "scale", &[16, 8], &options);

@@ -40,7 +40,8 @@ fn case(
 
 fn cases() -> Vec<Case> {
     use FindingKind::*;
-    let matmul = |name, finds| Case { name, entry: "multiply", workgroups: [2, 2, 1], buffers: matrices, finds };
+    let matmul =
+        |name, finds| Case { name, entry: "multiply", workgroups: [2, 2, 1], buffers: matrices, finds };
     vec![
         case("reduction_tail", "reduce", 1, || vec![floats(128), floats(1)], Race),
         case("kogge_stone", "scan", 1, || vec![words(64), words(64)], Race),
@@ -108,7 +109,8 @@ fn each_broken_kernel_is_found_at_its_line() {
             let report = run(&case, &text, schedule, 32);
             // What has no end may be stopped anywhere in its loop of two lines.
             let last = line + u32::from(case.finds == FindingKind::StepLimit);
-            let found = report.of(case.finds).any(|f| f.at.file == "k.wgsl" && (line..=last).contains(&f.at.line));
+            let found =
+                report.of(case.finds).any(|f| f.at.file == "k.wgsl" && (line..=last).contains(&f.at.line));
             assert!(found, "{}, {schedule:?}: no {:?} at line {line}:\n{report}", case.name, case.finds);
         }
     }
@@ -146,7 +148,10 @@ fn a_finding_names_both_invocations() {
     assert_eq!((race.invocation.workgroup, other.workgroup), ([1, 0, 0], [0, 0, 0]));
     assert_eq!((race.invocation.local, race.invocation.global, line), ([0; 3], [64, 0, 0], &race.at));
     let told = race.to_string();
-    assert!(told.contains("byte 0 of `sum`") && told.contains("invocation (64, 0, 0) of workgroup (1, 0, 0)"), "{told}");
+    assert!(
+        told.contains("byte 0 of `sum`") && told.contains("invocation (64, 0, 0) of workgroup (1, 0, 0)"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -156,7 +161,8 @@ fn repaired_kernels_compute_what_they_should() {
         let case = all.iter().find(|c| c.name == name).unwrap();
         let mut buffers = (case.buffers)();
         let options = Options { schedule, subgroup_size: 8, ..Options::default() };
-        sim::run_wgsl("k.wgsl", &text("repaired", case), case.entry, case.workgroups, &mut buffers, &options).unwrap();
+        sim::run_wgsl("k.wgsl", &text("repaired", case), case.entry, case.workgroups, &mut buffers, &options)
+            .unwrap();
         buffers
     };
     for schedule in SCHEDULES {
@@ -170,7 +176,8 @@ fn repaired_kernels_compute_what_they_should() {
         let product = results("matmul_drops_tile", schedule);
         let number = |m: &[u8], i: usize| f32::from_le_bytes(m[4 * i..4 * i + 4].try_into().unwrap());
         for (row, column) in [(0, 0), (11, 8), (7, 8), (8, 7)] {
-            let want: f32 = (0..6).map(|k| number(&product[1], row * 6 + k) * number(&product[2], k * 9 + column)).sum();
+            let want: f32 =
+                (0..6).map(|k| number(&product[1], row * 6 + k) * number(&product[2], k * 9 + column)).sum();
             assert_eq!(number(&product[3], row * 9 + column), want);
         }
     }

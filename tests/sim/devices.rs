@@ -62,7 +62,8 @@ impl Held {
 
 fn on_device(gpu: &Gpu, program: &Program, operands: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let executable = gpu.prepare(program.clone()).unwrap();
-    let held = program.operands.iter().zip(operands).map(|(o, bytes)| Held::upload(gpu, o.dtype, bytes).unwrap());
+    let held =
+        program.operands.iter().zip(operands).map(|(o, bytes)| Held::upload(gpu, o.dtype, bytes).unwrap());
     let held: Vec<_> = held.collect();
     let raw: Vec<_> = held.iter().map(Held::raw).collect();
     let mut rec = gpu.recorder();
@@ -82,7 +83,8 @@ fn floats(dtype: DType, bytes: &[u8]) -> Vec<f64> {
 fn difference(dtype: DType, a: &[u8], b: &[u8]) -> f64 {
     let (a, b) = (floats(dtype, a), floats(dtype, b));
     let largest = a.iter().filter(|x| x.is_finite()).fold(1.0, |m: f64, x| m.max(x.abs()));
-    let wrong = a.iter().zip(&b).map(|(x, y)| if x == y || x.is_nan() && y.is_nan() { 0.0 } else { (x - y).abs() });
+    let wrong =
+        a.iter().zip(&b).map(|(x, y)| if x == y || x.is_nan() && y.is_nan() { 0.0 } else { (x - y).abs() });
     // Not `max`, which would leave out a NaN.
     wrong.fold(0.0, |m: f64, d| if d <= m { m } else { d }) / largest
 }

@@ -179,7 +179,8 @@ fn shared_reads_of_a_convolution_are_those_of_the_analysis() {
         }";
     let report = run(text, "tiled", [4, 1, 1], &[32, 32], &Options::default());
     // Two tiles inside and two at the ends.
-    let (used, loaded) = (at(&report, text, "// use").shared_reads, at(&report, text, "// load").read_bytes / 4);
+    let (used, loaded) =
+        (at(&report, text, "// use").shared_reads, at(&report, text, "// load").read_bytes / 4);
     assert_eq!((used, loaded), (2 * 40 + 2 * 37, 2 * 12 + 2 * 10));
     let (inside, end) = (Axis::inside(8, 5), Axis::at_boundary(8, 5));
     assert_eq!((inside.reads(), inside.loads(), end.reads(), end.loads()), (40, 12, 37, 10));
@@ -269,7 +270,10 @@ fn banks_conflict_and_atomics_wait_where_they_should() {
         let counts = at(&report, text, what);
         (counts.shared_passes, counts.bank_conflicts)
     };
-    assert_eq!((passes("// a row"), passes("// a column"), passes("// a padded")), ((1, 0), (32, 31), (1, 0)));
+    assert_eq!(
+        (passes("// a row"), passes("// a column"), passes("// a padded")),
+        ((1, 0), (32, 31), (1, 0))
+    );
     let cells = at(&report, text, "// eight cells");
     assert_eq!((cells.atomics, cells.contended, cells.transactions), (32, 24, 1));
     assert_eq!(buffers[0], [4u32; 8].map(u32::to_le_bytes).concat());

@@ -87,7 +87,8 @@ fn all_are_clean(subgroup_size: u32, schedule: Schedule, most: usize) {
                     let random = &mut Random::new(7);
                     let mut operands: Vec<_> = program.operands.iter().map(|o| fill(o, random)).collect();
                     let options = Options { subgroup_size, schedule, ..Options::default() };
-                    let report = sim::run(&program, &mut operands, &options).unwrap_or_else(|e| panic!("{what}: {e}"));
+                    let report =
+                        sim::run(&program, &mut operands, &options).unwrap_or_else(|e| panic!("{what}: {e}"));
                     // All that see a row grow say so in one word, with one value: an atomic there would take the
                     // module's matrices away.
                     let known = |f: &Finding| {
