@@ -201,11 +201,13 @@ fn kernel(functions: &[&str], ty: &str) -> String {
     fn add_to(p: ptr<function, u32>, by: u32) -> Pair {{ *p += by; return Pair(*p, vec2(by, *p)); }}
     fn called(a: u32, b: u32) -> u32 {{
         var list = array<u32, 3>(a, b, 7u);
-        let pair = add_to(&list[a % 3u], b);
+        var one = list[a % 3u];
+        let pair = add_to(&one, b);
+        list[a % 3u] = one;
         return pair.x + pair.both.y * 3u + list[0] + 5u * list[2];
     }}
     fn privately(a: u32) -> u32 {{ last = array<u32, 3>(); last[a % 3u] = a; return last[0] + 2u * last[1]; }}
-    fn matrices(a: u32) -> u32 {{ let m = mat3x2<f32>(1.0, 2.0, 3.0, 4.0, 5.0, 6.0); return u32((m * vec3(f32(a % 9u), 1.0, 2.0)).y + transpose(m)[1][a % 3u]); }}
+    fn matrices(a: u32) -> u32 {{ let m = mat3x2<f32>(1.0, 2.0, f32(a % 8u), 4.0, 5.0, 6.0); return u32((m * vec3(f32(a % 9u), 1.0, 2.0)).y + transpose(m)[1][a % 3u]); }}
     fn nested(a: u32) -> u32 {{
         var pairs: array<Pair, 2>;
         pairs[a % 2u].both = vec2(a, 1u);
