@@ -78,6 +78,7 @@ mod examples {
     mod pagerank;
     mod quadtree;
     mod rows;
+    mod sanitize;
     mod solve;
     mod tune;
     mod wordcount;

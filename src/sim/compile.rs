@@ -1466,7 +1466,7 @@ impl<'a> Body<'a, '_> {
             Statement::ControlBarrier(flags) => self.push(Op::Barrier(*flags)),
             Statement::Store { pointer, value } => self.store(*pointer, *value)?,
             Statement::Atomic { pointer, fun, value, result } => {
-                self.atomic(*pointer, fun, *value, *result)?
+                self.atomic(*pointer, fun, *value, *result)?;
             }
             Statement::WorkGroupUniformLoad { pointer, result } => {
                 self.push(Op::Barrier(naga::Barrier::WORK_GROUP));

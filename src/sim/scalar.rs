@@ -239,7 +239,7 @@ pub(super) fn unary(fun: MathFunction, kind: ScalarKind) -> Option<(Row1, Kind)>
         M::Abs if float => add(row1!(|x| x & 0x7fff_ffff)),
         M::Abs if signed => int(row1!(|x| i(x).wrapping_abs() as u32)),
         M::Abs => int(COPY),
-        M::Saturate => add(float1!(|x| x.max(0.0).min(1.0))),
+        M::Saturate => add(float1!(|x| if x > 0.0 { x.min(1.0) } else { 0.0 })),
         M::Cos => special(float1!(|x| x.cos())),
         M::Cosh => special(float1!(|x| x.cosh())),
         M::Sin => special(float1!(|x| x.sin())),

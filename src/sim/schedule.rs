@@ -227,7 +227,7 @@ impl Machine<'_> {
         Way::Running
     }
 
-    fn to_its_end(&mut self, group: &mut Group) -> Way {
+    fn run_out(&mut self, group: &mut Group) -> Way {
         loop {
             match self.round(group, false) {
                 Way::Running => {}
@@ -240,7 +240,7 @@ impl Machine<'_> {
         self.patience = PATIENCE_ALONE;
         for ordinal in order {
             let mut group = self.group(ids[*ordinal as usize], *ordinal, pool);
-            if self.to_its_end(&mut group) == Way::Stuck {
+            if self.run_out(&mut group) == Way::Stuck {
                 return false;
             }
             *last = (*last).max(group.storage_epoch);
@@ -256,7 +256,7 @@ impl Machine<'_> {
         self.stop_at_posts = true;
         for ordinal in stopping {
             let mut group = self.group(ids[*ordinal as usize], *ordinal, pool);
-            match self.to_its_end(&mut group) {
+            match self.run_out(&mut group) {
                 Way::Stuck => return false,
                 Way::Posted => stopped.push(group),
                 _ => {
@@ -270,7 +270,7 @@ impl Machine<'_> {
             return false;
         }
         while let Some(mut group) = stopped.pop() {
-            if self.to_its_end(&mut group) == Way::Stuck {
+            if self.run_out(&mut group) == Way::Stuck {
                 return false;
             }
             *last = (*last).max(group.storage_epoch);

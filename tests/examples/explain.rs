@@ -7,17 +7,17 @@ use tilework::program::Requires;
 
 #[allow(dead_code, reason = "the op example reads results too")]
 #[path = "../../examples/op/array.rs"]
-mod array;
+pub(super) mod array;
 #[path = "../../examples/explain/cli.rs"]
 mod cli;
 #[allow(dead_code, reason = "the op example brings matrices into formats too")]
 #[path = "../../examples/op/commands.rs"]
-mod commands;
+pub(super) mod commands;
 #[path = "../../examples/explain/inputs.rs"]
 mod inputs;
 #[allow(dead_code, reason = "the op example writes files too")]
 #[path = "../../examples/op/npy.rs"]
-mod npy;
+pub(super) mod npy;
 #[path = "../../examples/explain/table.rs"]
 mod table;
 

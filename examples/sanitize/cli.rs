@@ -1,0 +1,321 @@
+//! The command line of `sanitize`.
+
+use super::array::{Data, refuse, with_data};
+use super::commands::{Call, Command, Keys, Operand};
+use super::failure::{Failure, exit_code};
+use super::npy;
+use serde_json::{Value as Json, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use tilework::io::matrix_market::{self, Matrix};
+use tilework::program::DeviceProfile;
+use tilework::shader::{Spec, Target, expand_text};
+use tilework::sim::{self, Counts, Options, Report, Schedule};
+use tilework::sparse::{Csr, Duplicates};
+
+const USAGE: &str = "\
+usage: sanitize OP INPUT.npy ... [--key value ...]
+       sanitize KERNEL.wgsl --entry NAME --workgroups X,Y,Z --buffer DATA ...
+
+  --entry NAME         the entry point (the only one, if there is one)
+  --workgroups X,Y,Z   workgroups of the dispatch (1,1,1)
+  --buffer DATA        what is bound, in the order of group and binding, uniforms too: a .npy file, or zeros:BYTES
+  --variant NAME       of an op: the variant to run (auto)
+  --profile NAME       of an op: the device it is planned for: h100, webgpu, mesa or swiftshader (h100)
+
+  --subgroup N         lanes of a subgroup: 4 to 64 (32)
+  --schedule NAME      in-order, reverse, random, random:SEED, last-first, stalled or adversarial (in-order)
+  --sector BYTES       what memory moves at once: 32, 64 or 128 (32)
+  --banks N            banks of workgroup memory (32)
+  --steps N            steps after which a subgroup has no end
+  --max-workgroups N   run a sample of larger grids (4096)
+  --nan                look for NaNs that are born
+  --untouched          look for bytes that nothing touches
+  --locals             variables of functions without a value count as not written
+  --zeroed             workgroup and private memory begins as zeros
+  --worst N            as many of the worst lines (10)
+  --source             the whole source with counts in the margin
+  --json               everything as JSON
+";
+
+/// What is run.
+enum What {
+    Op(&'static Command),
+    Kernel(PathBuf),
+}
+
+struct Request {
+    what: What,
+    inputs: Vec<PathBuf>,
+    keys: Keys,
+    variant: String,
+    profile: DeviceProfile,
+    entry: Option<String>,
+    workgroups: [u32; 3],
+    buffers: Vec<String>,
+    options: Options,
+    worst: usize,
+    source: bool,
+    json: bool,
+}
+
+/// Runs the program; its exit code.
+pub(crate) fn run(parser: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let done = parse(parser).and_then(|request| {
+        let (text, code) = match request {
+            None => (USAGE.to_owned(), 0),
+            Some(request) => {
+                let report = simulate(&request)?;
+                (shown(&report, &request), u8::from(!report.is_clean()))
+            }
+        };
+        match out.write_all(text.as_bytes()) {
+            Ok(()) => Ok(code),
+            Err(e) => Err(Failure::output(&e)),
+        }
+    });
+    exit_code("sanitize", done, err)
+}
+
+/// The request, or nothing if `--help` has been answered.
+fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
+    use lexopt::prelude::*;
+    let mut what: Option<What> = None;
+    let (mut inputs, mut keys, mut buffers) = (Vec::new(), Keys::default(), Vec::new());
+    let (mut variant, mut entry) = ("auto".to_owned(), None);
+    let mut profile = DeviceProfile::h100();
+    let mut workgroups = [1; 3];
+    let mut options = Options::default();
+    let (mut worst, mut source, mut json) = (10, false, false);
+    while let Some(arg) = parser.next()? {
+        let of_op = |name: &str| match &what {
+            Some(What::Op(command)) => command.key(name),
+            _ => None,
+        };
+        match arg {
+            Short('h') | Long("help") => return Ok(None),
+            Long("entry") => entry = Some(parser.value()?.string()?),
+            Long("workgroups") => workgroups = extents(&parser.value()?.string()?)?,
+            Long("buffer") => buffers.push(parser.value()?.string()?),
+            Long("variant") => variant = parser.value()?.string()?,
+            Long("profile") => profile = device(&parser.value()?.string()?)?,
+            Long("subgroup") => options.subgroup_size = number("subgroup", &parser.value()?.string()?)?,
+            Long("schedule") => options.schedule = schedule(&parser.value()?.string()?)?,
+            Long("sector") => options.sector_bytes = number("sector", &parser.value()?.string()?)?,
+            Long("banks") => options.banks = number("banks", &parser.value()?.string()?)?,
+            Long("steps") => options.step_limit = number("steps", &parser.value()?.string()?)?,
+            Long("max-workgroups") => {
+                options.max_workgroups = number("max-workgroups", &parser.value()?.string()?)?;
+            }
+            Long("worst") => worst = number("worst", &parser.value()?.string()?)?,
+            Long("nan") => options.check_nan = true,
+            Long("untouched") => options.check_untouched = true,
+            Long("locals") => options.check_locals = true,
+            Long("zeroed") => options.zero_initialized = true,
+            Long("source") => source = true,
+            Long("json") => json = true,
+            Long(name) => {
+                let Some(key) = of_op(name) else {
+                    return Err(refuse!(
+                        "no option --{name} here; see --help, and `op --list` for the keys of ops"
+                    ));
+                };
+                let value = if key.takes_value { Some(parser.value()?) } else { None };
+                keys.add(key.name, value)?;
+            }
+            Value(name) if what.is_none() => {
+                let name = name.string()?;
+                let is_kernel = name.ends_with(".wgsl");
+                what =
+                    Some(if is_kernel { What::Kernel(name.into()) } else { What::Op(Command::find(&name)?) });
+            }
+            Value(path) => inputs.push(PathBuf::from(path)),
+            Short(_) => return Err(arg.unexpected().into()),
+        }
+    }
+    let what = what.ok_or_else(|| refuse!("nothing to run is named; see --help"))?;
+    // The op is planned for the subgroups that it runs in.
+    profile.subgroup_sizes = (options.subgroup_size, options.subgroup_size);
+    Ok(Some(Request {
+        what,
+        inputs,
+        keys,
+        variant,
+        profile,
+        entry,
+        workgroups,
+        buffers,
+        options,
+        worst,
+        source,
+        json,
+    }))
+}
+
+fn number<T: FromStr>(key: &str, text: &str) -> Result<T, Failure> {
+    text.parse().map_err(|_| refuse!("--{key} {text}: must be a whole number"))
+}
+
+fn extents(text: &str) -> Result<[u32; 3], Failure> {
+    let parts =
+        text.split(',').map(|part| number("workgroups", part.trim())).collect::<Result<Vec<_>, _>>()?;
+    match parts[..] {
+        [x] => Ok([x, 1, 1]),
+        [x, y] => Ok([x, y, 1]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => Err(refuse!("--workgroups {text}: must be one to three numbers, X,Y,Z")),
+    }
+}
+
+fn device(name: &str) -> Result<DeviceProfile, Failure> {
+    Ok(match name {
+        "h100" => DeviceProfile::h100(),
+        "webgpu" => DeviceProfile::webgpu_defaults(),
+        "mesa" => DeviceProfile::mesa(),
+        "swiftshader" => DeviceProfile::swiftshader(),
+        _ => return Err(refuse!("--profile {name}: must be h100, webgpu, mesa or swiftshader")),
+    })
+}
+
+fn schedule(name: &str) -> Result<Schedule, Failure> {
+    Ok(match name.split_once(':') {
+        Some(("random", seed)) => Schedule::Random(number("schedule random", seed)?),
+        _ => match name {
+            "in-order" => Schedule::InOrder,
+            "reverse" => Schedule::Reverse,
+            "random" => Schedule::Random(0),
+            "last-first" => Schedule::LastFirst,
+            "stalled" => Schedule::Stalled,
+            "adversarial" => Schedule::Adversarial,
+            _ => {
+                return Err(refuse!(
+                    "--schedule {name}: must be in-order, reverse, random, random:SEED, last-first, stalled or adversarial"
+                ));
+            }
+        },
+    })
+}
+
+fn simulate(request: &Request) -> Result<Report, Failure> {
+    match &request.what {
+        What::Op(command) => run_op(command, request),
+        What::Kernel(path) => run_kernel(path, request),
+    }
+}
+
+fn run_op(command: &Command, request: &Request) -> Result<Report, Failure> {
+    if !command.inputs.contains(&request.inputs.len()) {
+        let (given, wanted) = (request.inputs.len(), &command.inputs);
+        return Err(refuse!(
+            "{}: {given} input files given, {} to {} wanted (see `op --list`)",
+            command.name,
+            wanted.start(),
+            wanted.end()
+        ));
+    }
+    let (matrices, arrays) = request.inputs.split_at(usize::from(command.takes_matrix()));
+    let matrix = matrices.first().map(|path| read_matrix(path)).transpose()?.unwrap_or_default();
+    let inputs = arrays.iter().map(|path| npy::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let job = (command.job)(Call { matrix, inputs, keys: &request.keys, variant: &request.variant })?;
+    if job.before.is_some() {
+        return Err(refuse!("{}: a device looks for the format first; name one with --format", command.name));
+    }
+    let program = (job.lower)(&request.profile)?;
+    let operands = job.operands.iter().zip(&program.operands).map(|(operand, wanted)| match operand {
+        Operand::Given(array) | Operand::Updated(array) => bytes(&array.data),
+        Operand::Result(_) | Operand::Counted | Operand::Count => vec![0; wanted.bytes() as usize],
+    });
+    Ok(sim::run(&program, &mut operands.collect::<Vec<_>>(), &request.options)?)
+}
+
+/// A sparse matrix; entries at one position are added up.
+fn read_matrix(path: &Path) -> Result<Csr, Failure> {
+    match matrix_market::read_file(path)? {
+        Matrix::Sparse(triplets) => Ok(Csr::from_triplets(&triplets, Duplicates::Sum)?),
+        Matrix::Dense(_) => Err(refuse!("{}: an array file; a coordinate file is wanted", path.display())),
+    }
+}
+
+fn bytes(data: &Data) -> Vec<u8> {
+    with_data!(data, v => bytemuck::cast_slice(v).to_vec())
+}
+
+fn run_kernel(path: &Path, request: &Request) -> Result<Report, Failure> {
+    let name = path.display().to_string();
+    if let Some(extra) = request.inputs.first() {
+        return Err(refuse!("{}: what a kernel binds comes with --buffer", extra.display()));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| refuse!("{name}: {e}"))?;
+    let buffers = request.buffers.iter().map(|data| match data.strip_prefix("zeros:") {
+        Some(n) => Ok(vec![0; number("buffer zeros", n)?]),
+        None => Ok(bytes(&npy::read(Path::new(data))?.data)),
+    });
+    let mut buffers = buffers.collect::<Result<Vec<_>, Failure>>()?;
+    let entry = match &request.entry {
+        Some(entry) => entry.clone(),
+        None => {
+            let text = expand_text(&name, &text, &Spec::new(), Target::Naga)?;
+            let module = text.validate()?;
+            match module.entries()[..] {
+                [one] => one.to_owned(),
+                ref all => return Err(refuse!("{name}: --entry is missing; there are: {}", all.join(", "))),
+            }
+        }
+    };
+    Ok(sim::run_wgsl(&name, &text, &entry, request.workgroups, &mut buffers, &request.options)?)
+}
+
+fn shown(report: &Report, request: &Request) -> String {
+    if request.json {
+        return format!("{:#}\n", as_json(report));
+    }
+    let annotated = report.annotated(request.worst);
+    let lines =
+        if request.source { annotated.as_str() } else { annotated.split("\n\n").next().unwrap_or("") };
+    let verdict = match report.findings.len() {
+        0 => "nothing found".to_owned(),
+        1 => "1 finding".to_owned(),
+        n => format!("{n} findings"),
+    };
+    format!("{report}{verdict}\n\n{}\n", lines.trim_end())
+}
+
+fn as_json(report: &Report) -> Json {
+    let invocation =
+        |i: &sim::Invocation| json!({ "workgroup": i.workgroup, "local": i.local, "global": i.global });
+    let findings: Vec<_> = report
+        .findings
+        .iter()
+        .map(|f| {
+            let other = f.other.as_ref().map(|(line, who)| {
+                json!({ "file": line.file, "line": line.line, "invocation": invocation(who) })
+            });
+            json!({
+                "kind": f.kind.name(), "kernel": f.kernel, "dispatch": f.dispatch, "file": f.at.file, "line": f.at.line,
+                "invocation": invocation(&f.invocation), "other": other, "message": f.message, "times": f.times,
+            })
+        })
+        .collect();
+    let lines: Vec<_> = report
+        .lines
+        .iter()
+        .map(|(place, c)| json!({ "file": place.file, "line": place.line, "counts": counts(c) }))
+        .collect();
+    json!({
+        "findings": findings, "notes": report.notes, "subgroup_size": report.subgroup_size,
+        "sector_bytes": report.sector_bytes, "totals": counts(&report.totals), "lines": lines,
+    })
+}
+
+fn counts(c: &Counts) -> Json {
+    json!({
+        "steps": c.steps, "active": c.active, "lanes": c.lanes, "branches": c.branches, "divergent": c.divergent,
+        "read_bytes": c.read_bytes, "written_bytes": c.written_bytes, "used_bytes": c.used_bytes,
+        "transactions": c.transactions, "moved_bytes": c.moved_bytes, "coalescing": c.coalescing(),
+        "shared_reads": c.shared_reads, "shared_writes": c.shared_writes, "shared_passes": c.shared_passes,
+        "bank_conflicts": c.bank_conflicts, "atomics": c.atomics, "contended": c.contended, "barriers": c.barriers,
+        "flop": c.flop(), "add": c.add, "multiply": c.multiply, "fma": c.fma, "divide": c.divide, "special": c.special,
+        "integer": c.integer,
+    })
+}

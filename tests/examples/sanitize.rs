@@ -1,0 +1,81 @@
+//! The `sanitize` example: what it finds and shows, and what it refuses.
+
+use super::rows::Folder;
+use std::path::Path;
+
+#[path = "../../examples/sanitize/cli.rs"]
+mod cli;
+
+use super::explain::{array, commands, npy};
+use super::streaming as failure;
+
+/// Runs the program: exit code, output, errors.
+fn run(line: &str) -> (u8, String, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let parser = lexopt::Parser::from_iter(["sanitize"].into_iter().chain(line.split_whitespace()));
+    let code = cli::run(parser, &mut out, &mut err);
+    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+}
+
+fn kernel(folder: &str, name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    root.join(format!("tests/sim/{folder}/{name}.wgsl")).display().to_string()
+}
+
+#[test]
+fn sanitize_shows_what_is_wrong_with_a_kernel_and_what_it_costs() {
+    let broken = kernel("broken", "one_cell");
+    let (code, out, err) = run(&format!("{broken} --workgroups 4 --buffer zeros:1024 --buffer zeros:4"));
+    assert_eq!((code, err.as_str()), (1, ""), "{out}");
+    assert!(out.contains(&format!("{broken}:17: data race")) && out.contains("worst lines"), "{out}");
+    let repaired = kernel("repaired", "one_cell");
+    let options = "--workgroups 4,1,1 --entry total --subgroup 8 --schedule adversarial --source";
+    let (code, out, _) = run(&format!("{repaired} {options} --buffer zeros:1024 --buffer zeros:4"));
+    assert!(code == 0 && out.contains("nothing found") && out.contains("fn total("), "{out}");
+    let (code, out, _) = run(&format!("{} --buffer zeros:256 --json", kernel("broken", "shift")));
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (code, &json["findings"][0]["kind"], &json["findings"][0]["line"]),
+        (1, &"shift".into(), &6.into())
+    );
+    assert_eq!(json["totals"]["written_bytes"], 256);
+}
+
+#[test]
+fn sanitize_runs_ops_as_the_op_example_names_them() {
+    let folder = Folder::new("sanitize");
+    // A header as NumPy writes it, and 1000 ones.
+    let dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (1000,), }";
+    let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    file.extend(format!("{dict:<117}\n").bytes());
+    file.extend([1f32; 1000].iter().flat_map(|x| x.to_le_bytes()));
+    let path = folder.file("x.npy", &file);
+    for options in
+        ["", "--subgroup 4 --schedule random:7 --profile webgpu", "--variant interleaved --nan --untouched"]
+    {
+        let (code, out, err) = run(&format!("reduce {} --op max {options}", path.display()));
+        assert!(code == 0 && out.contains("nothing found"), "{options}: {out}{err}");
+    }
+}
+
+#[test]
+fn sanitize_refuses_bad_input_in_one_line() {
+    let shift = kernel("broken", "shift");
+    for (line, names) in [
+        ("".to_owned(), "--help"),
+        ("nosuch".to_owned(), "nosuch"),
+        ("reduce /no/such.npy".to_owned(), "/no/such.npy"),
+        ("/no/such.wgsl".to_owned(), "/no/such.wgsl"),
+        (shift.clone(), "0 buffers"),
+        (format!("{shift} --entry no --buffer zeros:256"), "`no`"),
+        (format!("{shift} --buffer zeros:x"), "zeros x"),
+        (format!("{shift} --buffer zeros:256 --subgroup 3"), "subgroup size of 3"),
+        (format!("{shift} --buffer zeros:256 --schedule fast"), "fast"),
+        (format!("{shift} --buffer zeros:256 --workgroups 1,2,3,4"), "1,2,3,4"),
+        (format!("{shift} --axis 1"), "--axis"),
+    ] {
+        let (code, out, err) = run(&line);
+        assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{line}: {err}");
+        assert!(err.contains(names), "{line}: {err}");
+    }
+}
