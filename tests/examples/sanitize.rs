@@ -27,7 +27,7 @@ fn sanitize_shows_what_is_wrong_with_a_kernel_and_what_it_costs() {
     let broken = kernel("broken", "one_cell");
     let (code, out, err) = run(&format!("{broken} --workgroups 4 --buffer zeros:1024 --buffer zeros:4"));
     assert_eq!((code, err.as_str()), (1, ""), "{out}");
-    assert!(out.contains(&format!("{broken}:17: data race")) && out.contains("worst lines"), "{out}");
+    assert!(out.contains(&format!("{broken}:16: data race")) && out.contains("worst lines"), "{out}");
     let repaired = kernel("repaired", "one_cell");
     let options = "--workgroups 4,1,1 --entry total --subgroup 8 --schedule adversarial --source";
     let (code, out, _) = run(&format!("{repaired} {options} --buffer zeros:1024 --buffer zeros:4"));
