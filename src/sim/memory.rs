@@ -76,8 +76,7 @@ impl Record {
         // A reader that this one comes after is told by this one. Of others two are kept, of two workgroups if there are.
         if scope.ordered(a, now) && a.is_atomic() == now.is_atomic() || a.epoch < scope.base {
             self.readers[0] = now;
-        } else if scope.ordered(b, now) || (scope.holds(b.who) == scope.holds(a.who) && !scope.holds(now.who))
-        {
+        } else if scope.ordered(b, now) || (!scope.holds(a.who) && !scope.holds(b.who)) {
             self.readers[1] = now;
         }
         race
@@ -239,7 +238,7 @@ mod tests {
             (passes(4, 4), passes(8, 4), passes(128, 4), passes(132, 4)),
             ((1, 0), (2, 1), (32, 31), (1, 0))
         );
-        assert_eq!((passes(0, 4), passes(16, 16), passes(20, 16)), ((1, 0), (4, 0), (4, 0)));
+        assert_eq!((passes(0, 4), passes(16, 16), passes(20, 16)), ((1, 0), (4, 0), (8, 4)));
         assert_eq!((passes(2, 2), targets([8, 8, 8, 12]).contended()), ((1, 0), 2));
     }
 
