@@ -6,7 +6,7 @@ use futures_intrusive::channel::shared::OneshotSender;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Tells a readback that somebody awaits whether its buffer was mapped.
 pub(super) type Notice = Arc<OneshotSender<bool>>;
@@ -91,12 +91,8 @@ impl Gpu {
     }
 
     /// The one place that waits for the device.
-    pub(super) fn wait_for(
-        &self,
-        submission: Option<wgpu::SubmissionIndex>,
-        timeout: Option<Duration>,
-    ) -> Result<()> {
-        self.poll(wgpu::PollType::Wait { submission_index: submission, timeout })
+    pub(super) fn wait_for(&self, submission: Option<wgpu::SubmissionIndex>) -> Result<()> {
+        self.poll(wgpu::PollType::Wait { submission_index: submission, timeout: None })
     }
 
     /// Lets wgpu run callbacks of work that is done, without waiting.
@@ -115,10 +111,6 @@ impl Gpu {
         }
         self.probe()?;
         match polled {
-            Ok(Err(wgpu::PollError::Timeout)) => Err(err!(
-                Timeout,
-                "waiting for {name}: the work is not done within the time given; wait again or give it more"
-            )),
             Ok(Err(e)) => Err(err!(Validation, "waiting for {name}: {e}")),
             _ => Ok(()),
         }
@@ -129,7 +121,7 @@ impl Gpu {
     /// # Errors
     /// [`DeviceLost`](crate::ErrorKind::DeviceLost).
     pub fn wait(&self) -> Result<()> {
-        self.wait_for(None, None)
+        self.wait_for(None)
     }
 
     /// Waits until all submitted work is done, for at most `timeout`.
@@ -138,7 +130,29 @@ impl Gpu {
     /// [`Timeout`](crate::ErrorKind::Timeout), after which the work goes on and can be waited for
     /// again; [`DeviceLost`](crate::ErrorKind::DeviceLost).
     pub fn wait_timeout(&self, timeout: Duration) -> Result<()> {
-        self.wait_for(None, Some(timeout))
+        // wgpu's own wait panics if another thread collects the work in the moment in which the time is up.
+        let Some(end) = Instant::now().checked_add(timeout) else { return self.wait() };
+        let done = Arc::new(AtomicBool::new(false));
+        let seen = done.clone();
+        self.alive()?;
+        self.inner.queue.on_submitted_work_done(move || seen.store(true, Ordering::Release));
+        let mut pause = Duration::from_micros(10);
+        loop {
+            self.poll_once()?;
+            if done.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(err!(
+                    Timeout,
+                    "waiting for {}: the work is not done within the time given; wait again or give it more",
+                    self.inner.profile.name
+                ));
+            }
+            std::thread::sleep(pause.min(left));
+            pause = (2 * pause).min(Duration::from_millis(1));
+        }
     }
 
     /// Asks the device for a sign of life, in half a microsecond. Finds the loss of a caller's device,

@@ -288,7 +288,7 @@ impl Ticket {
     /// Waits until the chunk is done. Gives the device's own times in seconds, where it has a clock: of the begin, the
     /// end of the upload, the end of the kernels, and the end.
     pub(crate) fn wait(self) -> Result<Option<[f64; 4]>> {
-        self.gpu.wait_for(Some(self.submission), None)?;
+        self.gpu.wait_for(Some(self.submission))?;
         let Some(stamps) = self.stamps else { return Ok(None) };
         let period = f64::from(self.gpu.inner.queue.get_timestamp_period()) * 1e-9;
         self.gpu.scoped("stream: timestamps", || {

@@ -6,6 +6,7 @@ use super::{Buffer, Gpu, Slice, lock};
 use crate::element::Element;
 use crate::error::{Result, err};
 use futures_intrusive::channel::shared::{OneshotReceiver, oneshot_channel};
+use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Condvar, Mutex, Weak};
@@ -103,7 +104,7 @@ impl<T: Element> Slice<'_, T> {
         let gpu = &self.buffer.gpu;
         let mut out: Vec<T> = Vec::with_capacity(self.len);
         for part in self.parts()? {
-            Pending::start(gpu, &self.buffer.memory.raw.buffer, part, None)?.wait(&mut out)?;
+            Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?.wait(&mut out)?;
         }
         Ok(out)
     }
@@ -127,7 +128,7 @@ impl<T: Element> Slice<'_, T> {
     /// As [`Buffer::read`].
     pub fn start_read(&self) -> Result<Readback<T>> {
         let raw = &self.buffer.memory.raw.buffer;
-        let start = |part| Pending::start(&self.buffer.gpu, raw, part, None);
+        let start = |part| Pending::start(&self.buffer.gpu, raw, part);
         let parts = self.parts()?.into_iter().map(start).collect::<Result<_>>()?;
         Ok(Readback { parts, len: self.len, element: PhantomData })
     }
@@ -140,11 +141,9 @@ impl<T: Element> Slice<'_, T> {
         let gpu = &self.buffer.gpu;
         let mut out: Vec<T> = Vec::with_capacity(self.len);
         for part in self.parts()? {
-            let driven = gpu.inner.poller.drive(gpu);
-            let nobody_drives = driven.is_none();
-            let pending = Pending::start(gpu, &self.buffer.memory.raw.buffer, part, driven)?;
-            if nobody_drives {
-                gpu.wait_for(Some(pending.submission.clone()), None)?;
+            let pending = Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?;
+            if !gpu.inner.poller.drive(gpu, &pending.submission) {
+                gpu.wait_for(Some(pending.submission.clone()))?;
             }
             pending.mapped.receive().await;
             pending.finish(&mut out)?;
@@ -228,12 +227,7 @@ struct Pending {
 }
 
 impl Pending {
-    fn start(
-        gpu: &Gpu,
-        source: &wgpu::Buffer,
-        (offset, bytes): (u64, u64),
-        driven: Option<Driven>,
-    ) -> Result<Self> {
+    fn start(gpu: &Gpu, source: &wgpu::Buffer, (offset, bytes): (u64, u64)) -> Result<Self> {
         let size = bytes.next_multiple_of(4);
         let raw = gpu.staging(Direction::Down, size)?;
         let (sender, mapped) = oneshot_channel();
@@ -246,7 +240,6 @@ impl Pending {
             raw.buffer.slice(..size).map_async(wgpu::MapMode::Read, move |result| {
                 // Told already if the device was lost meanwhile.
                 let _ = notice.send(result.is_ok());
-                drop(driven);
             });
             submission
         })?;
@@ -255,7 +248,7 @@ impl Pending {
 
     /// Waits for the copy and appends the data.
     fn wait<T: Element>(self, out: &mut Vec<T>) -> Result<()> {
-        self.gpu.wait_for(Some(self.submission.clone()), None)?;
+        self.gpu.wait_for(Some(self.submission.clone()))?;
         self.finish(out)
     }
 
@@ -315,7 +308,8 @@ pub(super) struct Poller {
 
 #[derive(Debug, Default)]
 struct PollerState {
-    waiting: usize,
+    /// Submissions that somebody awaits, oldest first.
+    awaited: VecDeque<wgpu::SubmissionIndex>,
     running: bool,
     closed: bool,
 }
@@ -327,53 +321,42 @@ impl Drop for Poller {
     }
 }
 
-/// While it lives, the device is driven. A mapping callback owns it, so that no future that lies
-/// about unpolled keeps the thread busy.
-struct Driven(Arc<(Mutex<PollerState>, Condvar)>);
-
-impl Drop for Driven {
-    fn drop(&mut self) {
-        lock(&self.0.0).waiting -= 1;
-    }
-}
-
 impl Poller {
-    /// Nothing if no thread can be had; the caller must wait for itself then.
-    fn drive(&self, gpu: &Gpu) -> Option<Driven> {
+    /// Has the callbacks of `submission` run as soon as it is done. False if no thread can be had; the caller must wait
+    /// for itself then.
+    fn drive(&self, gpu: &Gpu, submission: &wgpu::SubmissionIndex) -> bool {
         let mut state = lock(&self.shared.0);
         if !state.running {
             let (shared, home) = (self.shared.clone(), Arc::downgrade(&gpu.inner));
             let thread = std::thread::Builder::new().name("tilework poller".into());
-            thread.spawn(move || run_poller(&shared, &home)).ok()?;
-            state.running = true;
+            state.running = thread.spawn(move || run_poller(&shared, &home)).is_ok();
         }
-        state.waiting += 1;
-        drop(state);
-        self.shared.1.notify_all();
-        Some(Driven(self.shared.clone()))
+        if state.running {
+            state.awaited.push_back(submission.clone());
+            self.shared.1.notify_all();
+        }
+        state.running
     }
 }
 
 fn run_poller(shared: &(Mutex<PollerState>, Condvar), home: &Weak<super::Inner>) {
     loop {
         let mut state = lock(&shared.0);
-        while state.waiting == 0 && !state.closed {
+        while state.awaited.is_empty() && !state.closed {
             state = shared.1.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
+        let submission = state.awaited.pop_front();
         if state.closed {
             return;
         }
         drop(state);
         let Some(inner) = home.upgrade() else { return };
-        let gpu = Gpu { inner };
-        // A bounded wait, so that work submitted meanwhile is seen.
-        match gpu.wait_timeout(std::time::Duration::from_millis(50)) {
-            Ok(()) => std::thread::yield_now(),
-            Err(e) if e.kind() == crate::ErrorKind::Timeout => {}
-            Err(_) => {
-                lock(&shared.0).running = false;
-                return;
-            }
+        // An error is the loss of the device, of which everybody who awaits is told.
+        if (Gpu { inner }).wait_for(submission).is_err() {
+            let mut state = lock(&shared.0);
+            state.running = false;
+            state.awaited.clear();
+            return;
         }
     }
 }

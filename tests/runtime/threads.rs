@@ -4,9 +4,11 @@ use super::in_time;
 use crate::support::{Random, devices, gpu};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::Poll;
+use std::time::Duration;
 use tilework::gpu::OwnKernel;
-use tilework::{Buffer, Error, Gpu, Max, Plan, Recorder, Sum};
+use tilework::{Buffer, Error, ErrorKind, Gpu, Max, Plan, Recorder, Sum};
 
 #[test]
 fn the_public_types_cross_threads() {
@@ -121,6 +123,37 @@ fn a_future_that_is_dropped_half_way_disturbs_nothing() {
         }
         assert_eq!(pollster::block_on(x.read_async()).unwrap(), vec![3; 100_000]);
         assert_eq!(x.read().unwrap(), vec![3; 100_000]);
+    });
+}
+
+/// wgpu's own wait with a timeout panics when another thread collects the work just as the time is up.
+#[test]
+fn waits_that_time_out_disturb_nobody() {
+    let Some(gpu) = super::open(false) else { return };
+    in_time(move || {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|s| {
+            let waiter = s.spawn(|| {
+                let mut timed_out = 0;
+                while !stop.load(Relaxed) {
+                    match gpu.wait_timeout(Duration::from_micros(20)) {
+                        Ok(()) => {}
+                        Err(e) if e.kind() == ErrorKind::Timeout => timed_out += 1,
+                        Err(e) => panic!("{e}"),
+                    }
+                }
+                timed_out
+            });
+            let x = gpu.upload(&vec![1.0f32; 10_000]).unwrap();
+            for i in 0..300 {
+                let sum = gpu.reduce(&x, Sum).unwrap();
+                let got = if i % 2 == 0 { sum.read() } else { pollster::block_on(sum.read_async()) };
+                assert_eq!(got.unwrap(), [10_000.0]);
+            }
+            stop.store(true, Relaxed);
+            assert!(waiter.join().unwrap() > 0, "no wait timed out: this tested nothing");
+        });
+        assert_eq!(gpu.wait_timeout(Duration::MAX), Ok(()));
     });
 }
 
