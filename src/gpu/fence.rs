@@ -76,6 +76,9 @@ impl Gpu {
     /// On a lost device wgpu reports nothing, so a sign of life is asked for afterwards.
     pub(super) fn scoped<R>(&self, doing: &str, create: impl FnOnce() -> R) -> Result<R> {
         self.alive()?;
+        if let Some(error) = self.inner.faults.strike(doing) {
+            return Err(error);
+        }
         let device = &self.inner.device;
         let scopes =
             [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]

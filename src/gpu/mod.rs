@@ -14,6 +14,7 @@ mod adapter;
 mod buffer;
 mod ceilings;
 mod executable;
+mod faults;
 mod fence;
 mod kernel;
 mod learned;
@@ -81,6 +82,7 @@ struct Inner {
     /// Run our own kernels with naga's runtime checks too.
     checked: bool,
     health: fence::Health,
+    faults: faults::Faults,
     pipelines: pipeline_cache::PipelineCache,
     store: Store,
     meter: Arc<memory::Meter>,
@@ -140,6 +142,7 @@ impl Gpu {
                 profile,
                 checked,
                 health,
+                faults: Default::default(),
                 pipelines: Default::default(),
                 store,
                 meter: Default::default(),
