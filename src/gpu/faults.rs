@@ -23,7 +23,7 @@ impl Faults {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
-    use super::Ordering;
+    use super::{Ordering, err};
     use crate::gpu::{AdapterFilter, Arg, CacheDir};
     use crate::prelude::*;
     use crate::program::Op;
@@ -158,10 +158,13 @@ mod tests {
     }
 
     fn search(gpu: &Gpu) -> Result<()> {
-        let options = TuningOptions { budget: Duration::ZERO, ..TuningOptions::default() };
+        // Without the roofline a search still goes on.
+        gpu.ceilings()?;
+        let options = TuningOptions { budget: Duration::from_millis(20), ..TuningOptions::default() };
         let report = crate::tune::tune::<u32, _>(gpu, &Reduce::new(Sum, 3000), &options)?;
-        assert!(!report.to_string().is_empty());
-        Ok(())
+        let told = report.to_string();
+        // A candidate that fails is told, and the search goes on with what it has.
+        if told.contains("fails in this test") { Err(err!(OutOfMemory, "{told}")) } else { Ok(()) }
     }
 
     /// Bytes that are in use although no work is under way, by label.
@@ -171,8 +174,9 @@ mod tests {
         gpu.memory().uses.into_iter().filter(|u| u.live > 0).map(|u| (u.label, u.live)).collect()
     }
 
-    /// Runs `work` with each of its calls to wgpu failing in turn, once and from then on.
-    fn every_place_may_fail(work: Work) {
+    /// Runs `work` with each of its calls to wgpu failing in turn, once and from then on. Its last `closing` calls only
+    /// put things away.
+    fn every_place_may_fail(work: Work, closing: u64) {
         let Some(sound) = open() else { return };
         fail(&sound, 0..0);
         work(&sound).unwrap();
@@ -186,7 +190,8 @@ mod tests {
                 fail(&gpu, place..last);
                 match work(&gpu) {
                     Ok(()) => {
-                        assert!(last < u64::MAX || calls(&gpu) <= place, "{place}: nothing was refused")
+                        let spared = last < u64::MAX || calls(&gpu) <= place + closing;
+                        assert!(spared, "call {place} of {all}: nothing was refused");
                     }
                     Err(e) => {
                         refused += 1;
@@ -210,36 +215,36 @@ mod tests {
 
     #[test]
     fn copies_survive_a_failure_anywhere() {
-        every_place_may_fail(up_and_down);
+        every_place_may_fail(up_and_down, 0);
     }
 
     #[test]
     fn ops_survive_a_failure_anywhere() {
-        every_place_may_fail(several_dispatches);
+        every_place_may_fail(several_dispatches, 0);
     }
 
     #[test]
     fn a_callers_kernel_survives_a_failure_anywhere() {
-        every_place_may_fail(kernel_of_the_caller);
+        every_place_may_fail(kernel_of_the_caller, 0);
     }
 
     #[test]
     fn submissions_survive_a_failure_anywhere() {
-        every_place_may_fail(many_ops_in_one_submission);
+        every_place_may_fail(many_ops_in_one_submission, 0);
     }
 
     #[test]
     fn clocks_survive_a_failure_anywhere() {
-        every_place_may_fail(clocks);
+        every_place_may_fail(clocks, 0);
     }
 
     #[test]
     fn streams_survive_a_failure_anywhere() {
-        every_place_may_fail(stream);
+        every_place_may_fail(stream, 6);
     }
 
     #[test]
     fn searches_survive_a_failure_anywhere() {
-        every_place_may_fail(search);
+        every_place_may_fail(search, 0);
     }
 }

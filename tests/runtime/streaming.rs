@@ -11,8 +11,8 @@ use tilework::ErrorKind::{self, Callback, Cancelled, DeviceLost, InvalidArgument
 use tilework::prelude::*;
 use tilework::primitives::Reducer;
 use tilework::program::{Clock, DeviceProfile, Grid, Op, Program};
-use tilework::reference::{reduce, scan, scan_bound, sort_positions};
-use tilework::stream::{Cancel, Fill, Items, Outcome, Pipeline, Reader, Stage, Timeline};
+use tilework::reference::{histogram, reduce, scan, scan_bound, sort_positions};
+use tilework::stream::{Cancel, Fill, Items, Outcome, Pipeline, Reader, Source, Space, Stage, Timeline};
 
 /// Elements of a chunk.
 const LEN: usize = 300;
@@ -640,6 +640,77 @@ fn more_than_a_buffer_holds() {
     let mix = |x: &[u32]| x.iter().fold(0u64, |all, x| all.wrapping_add(u64::from(*x).pow(2)));
     assert_eq!(mix(&sorted), mix(&x));
     eprintln!("{}", gpu.memory());
+}
+
+/// The same elements again and again.
+struct Again<'a> {
+    block: &'a [u32],
+    at: usize,
+    left: usize,
+}
+
+impl Source<u32> for Again<'_> {
+    fn next(&mut self, space: &mut Space<'_, u32>) -> Outcome {
+        while space.room() > 0 && self.left > 0 {
+            let n = space.room().min(self.left).min(self.block.len() - self.at);
+            space.extend(&self.block[self.at..self.at + n])?;
+            self.left -= n;
+            self.at = (self.at + n) % self.block.len();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+#[ignore = "needs to be told how many bytes are more than the device has, and streams them three times"]
+fn more_than_the_device_holds() {
+    let Some(gpu) = gpu() else { return };
+    let bytes: usize = std::env::var("TILEWORK_MORE_BYTES").unwrap().parse().unwrap();
+    // No chunk is a whole number of blocks.
+    let block: Vec<u32> = Random::new(1).elements(10_000_019);
+    let (n, len) = (bytes / 4, block.len());
+    let source = || Again { block: &block, at: 0, left: n };
+    let sums: Vec<u32> = block
+        .iter()
+        .scan(0u32, |sum, x| {
+            *sum = sum.wrapping_add(*x);
+            Some(*sum)
+        })
+        .collect();
+    let prefix = |i: usize| (sums[len - 1].wrapping_mul((i / len) as u32)).wrapping_add(sums[i % len]);
+    let streamed = gpu.streamed();
+    let began = std::time::Instant::now();
+    let lap = |what: &str| eprintln!("{:6.2} s: {what} of {n} elements", began.elapsed().as_secs_f64());
+    assert_eq!(streamed.reduce::<u32, u32, _>(source(), Sum).unwrap(), prefix(n - 1));
+    lap("reduce");
+    let counts = streamed.histogram(source(), 1 << 10, 0.0, 4294967296.0).unwrap();
+    let desc = |n| Histogram::new(n, 1 << 10).range(0.0, 4294967296.0);
+    let (whole, rest) =
+        (histogram(&desc(len), &block).unwrap(), histogram(&desc(n % len), &block[..n % len]).unwrap());
+    let times = (n / len) as u64;
+    let wanted: Vec<u64> =
+        whole.iter().zip(rest).map(|(&w, r)| times * u64::from(w) + u64::from(r)).collect();
+    assert_eq!(counts, wanted);
+    lap("histogram");
+    let mut at = 0;
+    let right = |chunk: &[u32]| {
+        let mut chunk = chunk;
+        while !chunk.is_empty() {
+            let (now, later) = chunk.split_at(chunk.len().min(len - at % len));
+            let before = sums[len - 1].wrapping_mul((at / len) as u32);
+            let wrong = now.iter().zip(&sums[at % len..]).position(|(y, s)| *y != s.wrapping_add(before));
+            assert_eq!(wrong, None, "behind element {at}");
+            at += now.len();
+            chunk = later;
+        }
+        Ok(())
+    };
+    streamed.inclusive_scan_to(source(), Sum, right).unwrap();
+    assert_eq!(at, n);
+    lap("scan");
+    let memory = gpu.memory();
+    assert!(memory.peak < bytes as u64, "{memory}");
+    eprintln!("{memory}");
 }
 
 #[test]
