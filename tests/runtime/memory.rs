@@ -248,7 +248,14 @@ fn exhaust(gpu: &Gpu, most: usize) {
             Ok(buffer) => hoard.push(buffer),
             Err(e) => break e,
         }
-        assert!(hoard.len() < 2 * most, "{most} GiB were granted");
+        if hoard.len() >= 2 * most {
+            // Since Mesa 25 llvmpipe maps memory when it is used, and a limit on what is mapped binds nothing.
+            let (class, driver) = (gpu.profile().class, &gpu.profile().driver);
+            let lazy =
+                class == DeviceClass::Cpu && driver.contains("llvmpipe") && !driver.contains("Mesa 22");
+            assert!(lazy, "{driver}: {most} GiB were granted");
+            return println!("{driver}: {most} GiB were granted, and not to be had");
+        }
     };
     refused(Err::<(), _>(full), OutOfMemory, &["allocating", "bytes", "Gpu::trim"]);
     // All that there was before stays usable, and the rest comes back.
