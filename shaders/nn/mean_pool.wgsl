@@ -4,6 +4,7 @@
 #import workgroup/index
 #import element/fours
 #import nn/rows_reduce
+#import activation/is_nan
 
 const WORKGROUP_SIZE: u32 = 256u;
 const LANES: u32 = 256u;
@@ -88,8 +89,10 @@ fn pool_tokens(
 #if NORMALIZED
     let total = row_total(squares, false, 0u, lane, sub_size);
     if line == 0u {
-        // As PyTorch's normalize: a mean of zeros stays one. Each invocation reads what it wrote itself.
-        let factor = 1.0 / max(sqrt(total), 1e-12);
+        // As PyTorch's normalize: a mean of zeros stays one; max alone would drop NaN. Each invocation reads what it
+        // wrote itself.
+        let norm = sqrt(total);
+        let factor = 1.0 / select(max(norm, 1e-12), norm, is_nan(total));
         for (var column = lane; column < items; column += COLUMNS) {
             output[to + column] *= factor;
         }

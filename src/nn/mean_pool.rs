@@ -27,6 +27,7 @@ use half::f16;
 /// Sums and squares in f32. [`normalized`](Self::normalized) divides by the norm, or by 1e-12 if that is larger, as
 /// PyTorch's `normalize` does: zeros stay zeros. What is behind a length is not read, be it NaN. Same
 /// device, same bits. [`reference::mean_pool_bound`](crate::reference::mean_pool_bound) is the bound of the error.
+/// NaN in a mean makes NaN of all that it is normalised with.
 ///
 /// # Cost
 /// One addition an element, each read once. One dispatch (one for each part of `x` that a binding holds), no scratch.

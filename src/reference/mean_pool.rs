@@ -32,7 +32,9 @@ fn means<T: Number>(op: &MeanPool, x: &[T], lengths: &[u32]) -> Vec<(f64, f64)> 
         let mut row: Vec<(f64, f64)> = (0..width).map(of).collect();
         if normalized {
             let root = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>().sqrt();
-            let norm = root(&mut row.iter().map(|m| m.0)).max(1e-12);
+            let norm = root(&mut row.iter().map(|m| m.0));
+            // Not `max` alone, which drops NaN.
+            let norm = if norm.is_nan() { norm } else { norm.max(1e-12) };
             // By the triangle inequality the norm errs by no more than the norm of what the means err by.
             let of_norm = root(&mut row.iter().map(|m| m.1)) / norm + (width as f64 + 8.0) * u;
             for (mean, error) in &mut row {

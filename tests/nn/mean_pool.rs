@@ -54,6 +54,19 @@ fn mean_pool_does_not_read_behind_a_length() {
 }
 
 #[test]
+fn mean_pool_with_nan_has_no_norm() {
+    for device in devices() {
+        let mut x = random::<f32>(3, 2 * 6 * 8);
+        x[8 * 2 + 3] = f32::NAN;
+        check(device, "with NaN", &MeanPool::new(2, 6, 8), &x, &[6, 6]);
+        let op = MeanPool::new(2, 6, 8).normalized();
+        check(device, "with NaN", &op, &x, &[6, 6]);
+        // NaN alone would fit a reference that has it wrong as well.
+        assert!(mean_pool(&op, &x, &[6, 6])[..8].iter().all(|y| y.is_nan()));
+    }
+}
+
+#[test]
 fn mean_pool_refuses_what_it_cannot_do() {
     let Some(gpu) = gpu() else { return };
     let op = MeanPool::new(2, 3, 4);
