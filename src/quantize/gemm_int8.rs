@@ -287,6 +287,8 @@ impl GemmInt8 {
         }
         let (variant, mut why) =
             choose("gemm-int8", &self.variant, VARIANTS, profile, || self.policy(profile))?;
+        // Without products there is nothing to tile: factors have not even one vector.
+        let variant = if k == 0 { &VARIANTS[0] } else { variant };
         let division = self.division(variant.name, profile)?;
         let Division { tile, thread: [rows, columns] } = division;
         if variant.name != "naive" {
@@ -501,6 +503,10 @@ impl GemmInt8 {
         profile: &DeviceProfile,
     ) -> Result<Factor> {
         let words = self.words();
+        if self.k == 0 {
+            let binding = Binding::operand(operand, &program.operands);
+            return Ok(Factor { binding, ld: length as u32, fours: false });
+        }
         if !columns && self.k.is_multiple_of(4) {
             let binding = Binding::operand(operand, &program.operands);
             return Ok(Factor { binding, ld: words as u32, fours: words.is_multiple_of(4) });

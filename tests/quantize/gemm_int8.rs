@@ -58,6 +58,16 @@ fn sums_at_the_edge_of_i32_are_exact() {
     }
 }
 
+#[test]
+fn sums_of_no_products_are_zeros() {
+    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
+        for trans_b in [false, true] {
+            let op = GemmInt8::new(4, 8, 0).trans_b(trans_b).variant(variant);
+            assert_eq!(run(device, &op, &[], &[], 32), [0; 32], "{}: {variant} {trans_b}", device.label);
+        }
+    }
+}
+
 /// A product with scales, and with a bias too.
 fn check_scaled<T: Number>(device: &Device, op: &GemmInt8Scaled, (m, n, k): (usize, usize, usize))
 where
