@@ -20,7 +20,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program};
 /// the same device gives the same bits.
 /// Elements of u8 are multiplied and summed in f32, then rounded to the nearest whole number, ties to even, and
 /// saturated to 0 ... 255. Weights that are multiples of one power of 2 make every sum exact where none is above
-/// 2^24 of it: all variants then agree bit by bit.
+/// 2^24 of it: all variants then agree bit by bit (`separable` where the filter is a product of lines without rounding).
 ///
 /// # Cost
 /// `2 t` operations an output; with `register` each input is read about once. One dispatch, no scratch.

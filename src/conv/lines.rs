@@ -422,7 +422,8 @@ fn launch(
 /// the largest weight: 8 steps of f32.
 pub(crate) const TOLERANCE: f64 = 8.0 * f32::EPSILON as f64;
 
-/// The lines whose product is the filter, if there are such within [`TOLERANCE`]; else where it is off, and how far.
+/// The lines whose product is the filter, if there are such within [`TOLERANCE`], and exact ones if there are; else where
+/// it is off, and how far.
 pub(super) fn factors(filter: [usize; 3], weights: &[f32]) -> Result<[Vec<f32>; 3], (usize, f64)> {
     let largest =
         (0..weights.len()).max_by(|&a, &b| weights[a].abs().total_cmp(&weights[b].abs())).unwrap_or(0);
@@ -430,23 +431,45 @@ pub(super) fn factors(filter: [usize; 3], weights: &[f32]) -> Result<[Vec<f32>; 
     let [_, fy, fx] = filter;
     let (z, y, x) = (largest / (fy * fx), largest / fx % fy, largest % fx);
     let at = |k: usize, j: usize, i: usize| weights[(k * fy + j) * fx + i];
-    // The lines through the largest weight, the others' as parts of it.
-    let part = |weight: f32| if top == 0.0 { 0.0 } else { weight / top };
-    let lines = [
-        (0..filter[0]).map(|k| part(at(k, y, x))).collect::<Vec<_>>(),
-        (0..fy).map(|j| part(at(z, j, x))).collect(),
-        (0..fx).map(|i| at(z, y, i)).collect(),
-    ];
-    let bound = TOLERANCE * f64::from(top.abs());
-    for (place, weight) in weights.iter().enumerate() {
+    // The lines through the largest weight, those along z and y as multiples of these.
+    let through = |of_z: f32, of_y: f32| {
+        let part = |weight: f32, of: f32| if of == 0.0 { 0.0 } else { weight / of };
+        [
+            (0..filter[0]).map(|k| part(at(k, y, x), of_z)).collect::<Vec<_>>(),
+            (0..fy).map(|j| part(at(z, j, x), of_y)).collect(),
+            (0..fx).map(|i| part(at(z, y, i), part(top, of_z) * part(top, of_y))).collect(),
+        ]
+    };
+    let off = |lines: &[Vec<f32>; 3], place: usize| {
         let (k, j, i) = (place / (fy * fx), place / fx % fy, place % fx);
         let product = f64::from(lines[0][k]) * f64::from(lines[1][j]) * f64::from(lines[2][i]);
-        let off = (f64::from(*weight) - product).abs();
-        if off > bound {
-            return Err((place, off));
-        }
+        (f64::from(weights[place]) - product).abs()
+    };
+    let exact = |lines: &[Vec<f32>; 3]| (0..weights.len()).all(|place| off(lines, place) == 0.0);
+    let lines = through(top, top);
+    if exact(&lines) {
+        return Ok(lines);
     }
-    Ok(lines)
+    // As parts of the largest weight they may round. Of multiples of one number, the largest such number divides.
+    // By its sign too, so that the line of an axis that is not filtered stays 1.
+    let of_z = divisor((0..filter[0]).map(|k| at(k, y, x))).copysign(top);
+    let whole = through(of_z, divisor((0..fy).map(|j| at(z, j, x))).copysign(top));
+    if exact(&whole) {
+        return Ok(whole);
+    }
+    let bound = TOLERANCE * f64::from(top.abs());
+    let wrong = (0..weights.len()).map(|place| (place, off(&lines, place))).find(|(_, off)| *off > bound);
+    wrong.map_or(Ok(lines), Err)
+}
+
+/// The largest number that all of these are multiples of, by Euclid's algorithm: remainders of floats are exact.
+fn divisor(of: impl Iterator<Item = f32>) -> f32 {
+    of.fold(0.0, |mut a: f32, mut b| {
+        while b != 0.0 {
+            (a, b) = (b, a % b);
+        }
+        a.abs()
+    })
 }
 
 #[cfg(test)]
@@ -468,6 +491,11 @@ mod tests {
         assert_eq!(x.iter().map(|v| v.abs()).collect::<Vec<_>>(), [2.0, 0.0, 2.0]);
         let laplace = [0.0, 1.0, 0.0, 1.0, -4.0, 1.0, 0.0, 1.0, 0.0];
         assert_eq!(factors([1, 3, 3], &laplace), Err((0, 0.25)));
+        // Fifths of the largest weight would be rounded.
+        let odd = [9.0, -15.0, 6.0, 15.0, -25.0, 10.0, 3.0, -5.0, 2.0].map(|w| w / 64.0);
+        let [z, y, x] = factors([1, 3, 3], &odd).unwrap();
+        assert_eq!((z, y), (vec![1.0], vec![3.0, 5.0, 1.0]));
+        assert_eq!(x, [3.0, -5.0, 2.0].map(|w| w / 64.0));
         assert_eq!(factors([3, 1, 3], &[0.0; 9]).unwrap(), [vec![0.0; 3], vec![0.0], vec![0.0; 3]]);
         // Just off by more than rounding.
         let mut near = vec![1.0f32; 27];

@@ -179,6 +179,22 @@ fn conv2d_of_products_of_lines_matches_reference() {
 }
 
 #[test]
+fn separable_of_bytes_is_exact_when_parts_of_the_largest_weight_are_not() {
+    // Parts of the largest weight, -5/16, are no floats.
+    let y = [-0.375, -0.25, -0.25, 0.0, -0.625, 0.5, 0.375];
+    let x = [0.375, 0.5, 0.375, 0.125, -0.375];
+    let filter: Vec<f32> = y.iter().flat_map(|y| x.map(|x| x * y)).collect();
+    for (device, boundary) in devices().iter().flat_map(|d| Boundary::ALL.map(|b| (d, b))) {
+        let op = Conv2d::new(64, 32, [7, 5], &filter).boundary(boundary).variant("separable");
+        // Small ones: many sums lie in the middle of two bytes.
+        let bytes: Vec<u8> = Random::new(4).elements::<u8>(64 * 32).iter().map(|x| x % 7).collect();
+        let want: Vec<u8> = conv2d(&op, &bytes).into_iter().map(byte).collect();
+        let what = format!("{}: {boundary:?}", device.label);
+        assert_eq!(run(device, &op, &bytes, 7).unwrap(), want, "{what}");
+    }
+}
+
+#[test]
 fn conv2d_says_which_filters_are_not_separable() {
     let Some(gpu) = gpu() else { return };
     let laplace = [0.0, 1.0, 0.0, 1.0, -4.0, 1.0, 0.0, 1.0, 0.0];
