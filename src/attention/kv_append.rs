@@ -32,6 +32,7 @@ pub struct Appended<T>(PhantomData<T>);
 /// # Precision and determinism
 /// Floats are rounded once. Codes are those of a quotient in f32, which devices may round to either side: where that
 /// lies between two codes, either may come. Same device, same bits.
+/// NaN, infinities, zeros of both signs and subnormal numbers are moved as they are.
 ///
 /// # Cost
 /// Every element is read and written once; one dispatch for keys, one for values. No scratch.

@@ -22,6 +22,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// computes with sums and differences of cells, whose sizes enter its error: at most 256 times as much where all cells
 /// and weights are of one size, and some 10 times as much on random data
 /// ([`reference::conv_bound`](crate::reference::conv_bound)); a NaN or infinity reaches all outputs of its tile of 4 x 4.
+/// A weight that is not finite may make NaN of every output of its filter: variants multiply zeros beyond the edge by it.
 ///
 /// # Cost
 /// `2 N M P Q C / groups R S` operations; `winograd` does a quarter of the products. `direct`, `implicit`,

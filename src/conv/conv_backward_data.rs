@@ -17,6 +17,7 @@ use crate::program::{Access, Binding, Cost, DeviceProfile, In, Op, OpInfo, Out, 
 ///
 /// # Types, precision and determinism
 /// As of [`Conv`], with sums of `M / groups R S` products.
+/// A weight that is not finite may make NaN of every output of its filter: variants multiply zeros beyond the edge by it.
 ///
 /// # Cost
 /// As of [`Conv`]. `implicit` and `im2col` first turn the weights, into as much scratch as those take.

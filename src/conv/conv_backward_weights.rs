@@ -21,6 +21,7 @@ use crate::shader::Spec;
 /// # Types, precision and determinism
 /// f32, sums of `N P Q` products in an order that depends on variant, shape and device, never by atomics: same device, same bits. The error is at
 /// most `gamma(N P Q + 4)` times the sum of the products' sizes; of `winograd` up to 256 times as much, as of [`Conv`].
+/// What is not finite reaches the weights whose products it is a factor of; of `dy` also by the zeros around x.
 ///
 /// # Cost
 /// As of [`Conv`]. The sum is split into slices, as many as fill the device; each has a slab of scratch as large as `dw`, and a second dispatch adds them up. `db` takes scratch

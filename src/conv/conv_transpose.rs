@@ -17,6 +17,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 ///
 /// # Types, precision and determinism
 /// As of [`Conv`](super::Conv), with sums of at most `C / groups R S` products.
+/// A weight that is not finite may make NaN of every output of its filter: variants multiply zeros beyond the edge by it.
 ///
 /// # Cost
 /// 2 N C H W M / groups R S operations. Scratch as of [`ConvBackwardData`](super::ConvBackwardData).

@@ -35,6 +35,7 @@ kernel_params! {
 /// does not, `alpha x` may overflow by itself. `f16` is computed in `f32` and rounded to nearest, ties to
 /// even. Integers wrap modulo 2^32. Devices may take subnormal `f32` numbers for 0. Same device, same
 /// inputs, same bits.
+/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
 ///
 /// # Cost
 /// `2 n` flop; `3 n` elements moved; no scratch; one dispatch for each piece of at most the device's

@@ -50,6 +50,7 @@ impl Divide {
 /// u8 in integers, divided as [`divide`](Self::divide) says: every variant and device gives the same bytes. f32: sums of
 /// f32 in an order that depends on the variant, by the same number of pixels; the same device gives the same bits.
 /// Pillow's `BoxBlur` and OpenCV's `blur` repeat the edge instead of leaving out what lies outside.
+/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
 ///
 /// # Cost
 /// `(2 radius + 1)^2` additions an element with `naive` and `tiled`, `4 radius + 2` with `fused` and `register`, about 5 of

@@ -23,6 +23,7 @@ use crate::shader::Spec;
 /// f32 and u8. Weights are rounded to f32, and products summed in f32, along x and then along y, unrounded between (`naive`:
 /// by rows). u8 is rounded at the end, to nearest, ties to even. The same device gives the same bits, variant by
 /// variant.
+/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
 ///
 /// # Cost
 /// `8 radius + 4` operations an element. One dispatch, no scratch; `passes` two, and 4 bytes an element.

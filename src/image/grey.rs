@@ -47,6 +47,7 @@ impl GreyWeights {
 /// # Types, precision and determinism
 /// u8 in integers, by [`weights`](Self::weights): every variant and device gives the same bytes. f32 by the same
 /// weights, in f32; the same device gives the same bits.
+/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
 ///
 /// # Cost
 /// 5 operations a pixel. One dispatch, no scratch.

@@ -56,6 +56,7 @@ impl Gradient {
 /// u8: exact, rounded to the nearest whole number and saturated to 255; [`Gradient::X`] and `Y` lose their sign: every
 /// variant and device gives the same bytes. f32: sums of f32, and a root that WGSL lets be off by a few units in the
 /// last place; magnitudes above 1.8e19 are infinite, below 1e-19 they may be 0. The same device gives the same bits.
+/// Pixels on the axis are no terms of a gradient, be they NaN.
 ///
 /// # Cost
 /// 14 operations an element; with `rows` each is read about three times from the cache, once from memory. One dispatch,

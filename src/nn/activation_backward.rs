@@ -24,6 +24,7 @@ use half::f16;
 /// ReLU is exact; sigmoid and tanh round three times; the slope of GELU is within 5e-7. NaN gives NaN, but of ReLU, where
 /// a NaN among the values has slope 1. Same device, same bits.
 /// [`reference::activation_backward_bound`](crate::reference::activation_backward_bound) is the bound of the error.
+/// A gradient that is not finite beside a slope of 0 becomes 0 or NaN, by the device.
 ///
 /// # Cost
 /// A few operations an element; every operand is moved once; one or two dispatches, as of [`Zip`](crate::Zip); no scratch.

@@ -27,6 +27,7 @@ use crate::shader::Spec;
 /// # Precision and determinism
 /// A few roundings, two quotients and a root an element. Same device, same bits.
 /// [`reference::adam_bound`](crate::reference::adam_bound) is the bound of the error of one step.
+/// A moment that is infinite becomes NaN, and the parameter with it.
 ///
 /// # Cost
 /// About 14 operations an element; gradients are read once, the others read and written once. One dispatch of one invocation,

@@ -23,6 +23,7 @@ use crate::shape::elements;
 /// # Precision and determinism
 /// Sums in f32: over planes as of [`Reduce`](crate::Reduce), over images by blocks of rows and then over blocks. Same
 /// device, same bits. [`reference::bias_backward_bound`](crate::reference::bias_backward_bound) is the bound of the error.
+/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
 ///
 /// # Cost
 /// One addition an element, each read once; at most two dispatches after those of the reduction over planes, and 4 N C

@@ -79,7 +79,8 @@ impl PoolKind {
 /// f32, and f16 with arithmetic in f32. Weights are f32.
 ///
 /// # Precision and determinism
-/// Maxima are exact; sums are in f32, of at most R S additions. Same device, same bits.
+/// Maxima are exact; sums are in f32, of at most R S additions. Same device, same bits. NaN and infinities reach what they
+/// are a term of, and nothing else. Squares above 3.4e38 are infinite, below 1.2e-38 they may be 0.
 ///
 /// # Cost
 /// One operation a cell of each window. One dispatch (one for each part of `x` that a binding holds), no scratch.

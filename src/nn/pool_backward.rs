@@ -29,6 +29,7 @@ use half::f16;
 ///
 /// # Precision and determinism
 /// Shares are added in f32 in the order of the window's cells, gathered without atomics. Same device, same bits.
+/// Where all of a window's squares are below 1.2e-38, its root may be 0, and then its shares are.
 ///
 /// # Cost
 /// In `direct` a cell reads every window that holds it: about `R S / stride` times R S cells, through the cache; `pairs` moves

@@ -31,6 +31,7 @@ use half::f16;
 ///
 /// # Precision and determinism
 /// Two products and a sum, rounded each: [`reference::rope_bound`](crate::reference::rope_bound). Same device, same bits.
+/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
 ///
 /// # Cost
 /// 3 operations an element; one dispatch, every element read once from memory and written once.

@@ -21,6 +21,7 @@ use crate::shader::Spec;
 /// # Precision and determinism
 /// A difference and a square an element, then as of [`Reduce`](crate::Reduce). Same device, same bits.
 /// [`reference::squared_error_bound`](crate::reference::squared_error_bound) is the bound of the error.
+/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
 ///
 /// # Cost
 /// 3 operations an element; the squares are kept, 4 n bytes of scratch, and added up: one or two dispatches, those of the

@@ -14,6 +14,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 ///
 /// # Precision and determinism
 /// Elements move as bits; a predicate sees f16 as f32. Same inputs, same result, in every variant: the order is kept.
+/// NaN, infinities, zeros of both signs and subnormal numbers are moved as they are.
 ///
 /// # Cost
 /// What decides is read twice, all else once, and outputs are written once; `4 n / 4096` bytes of scratch; four

@@ -20,6 +20,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// # Types, precision and determinism
 /// As [`ReduceByKey`](crate::ReduceByKey): values of f32, i32 and u32; any associative operator, in order; same
 /// device, same bits, except for what rounds in the variant `lookback`.
+/// NaN and infinities stay within their segment.
 ///
 /// # Cost
 /// About `2 n` operations. `lookback` reads every value and flag once, in two dispatches; `hierarchical` reads flags

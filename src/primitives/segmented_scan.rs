@@ -23,6 +23,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// As [`Scan`](crate::Scan): f32, f16, i32 and u32; any associative operator; rounding may vary from run to
 /// run in the variant `lookback`, where a segment spans tiles, unless
 /// [`deterministic`](SegmentedScan::deterministic) is asked for.
+/// NaN and infinities stay within their segment.
 ///
 /// # Cost
 /// About `2 n` operations; `lookback` reads every element and flag once. Scratch: two words for each tile of 2048 to

@@ -16,6 +16,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 ///
 /// # Precision and determinism
 /// Elements move as bits; a predicate sees f16 as f32. Same inputs, same result, in every variant: the order is kept.
+/// NaN, infinities, zeros of both signs and subnormal numbers are moved as they are.
 ///
 /// # Cost
 /// `lookback` reads inputs once, in two dispatches and 8 bytes of scratch for each tile of 8192 or more elements;

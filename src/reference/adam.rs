@@ -24,6 +24,8 @@ fn steps<T: Number>(op: &Adam, operands: [&[T]; 5]) -> [Vec<(f64, f64)>; 4] {
     let [parameters, gradients, first, second, fullness] = operands;
     let full: Vec<f64> =
         fullness.iter().zip(betas).map(|(f, beta)| f.to_f64() + (1.0 - beta) * (1.0 - f.to_f64())).collect();
+    // What is subnormal, read or on the way, may be taken for 0.
+    let least = f64::from(f32::MIN_POSITIVE);
     let mut results: [Vec<(f64, f64)>; 4] = Default::default();
     for i in 0..parameters.len() {
         let [mut p, mut g, m, v] = [parameters, gradients, first, second].map(|values| values[i].to_f64());
@@ -34,17 +36,18 @@ fn steps<T: Number>(op: &Adam, operands: [&[T]; 5]) -> [Vec<(f64, f64)>; 4] {
             of_g += (decay * p).abs();
             g += decay * p;
         }
-        let m = betas[0] * m + (1.0 - betas[0]) * g;
-        let of_m = 4.0 * u * (first[i].to_f64().abs() + (1.0 - betas[0]) * of_g);
-        let v = betas[1] * v + (1.0 - betas[1]) * g * g;
-        let of_v = 6.0 * u * (second[i].to_f64().abs() + (1.0 - betas[1]) * of_g * of_g);
+        // As the kernel does, which makes NaN of a moment that is infinite.
+        let m = m + (1.0 - betas[0]) * (g - m);
+        let of_m = 4.0 * u * (first[i].to_f64().abs() + (1.0 - betas[0]) * of_g) + 2.0 * least;
+        let v = v + (1.0 - betas[1]) * (g * g - v);
+        let of_v = 6.0 * u * (second[i].to_f64().abs() + (1.0 - betas[1]) * of_g * of_g) + 2.0 * least;
         let root = (v / full[1]).sqrt();
         let size = root + eps;
         // A root of what may be 0 errs by the root of its error at most.
         let of_root = (of_v / full[1]).sqrt().min(of_v / full[1] / root) + 8.0 * u * root;
         let step = rate * m / full[0] / size;
         let of_step = rate * of_m / full[0] / size + step.abs() * (of_root / size + 10.0 * u);
-        results[0].push((p - step, of_step + 2.0 * u * (p.abs() + step.abs())));
+        results[0].push((p - step, of_step + 2.0 * u * (p.abs() + step.abs()) + least));
         results[1].push((m, of_m));
         results[2].push((v, of_v));
     }

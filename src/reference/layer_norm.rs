@@ -15,7 +15,7 @@ pub fn layer_norm<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Optio
 /// How far from [`layer_norm`] each element may be after the op ran: the mean and the variance by their chains of
 /// additions, the inverse root by 2 ULP, and the roundings behind.
 pub fn layer_norm_bound<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<f64> {
-    let of = |y: &Element| spread(T::from_f64(y.exact), y.exact, y.error);
+    let of = |y: &Element| spread(T::from_f64(y.exact), y.exact, y.error + f64::from(f32::MIN_POSITIVE));
     elements(norm, x, gamma, beta).iter().map(of).collect()
 }
 

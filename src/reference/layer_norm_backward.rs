@@ -19,8 +19,11 @@ pub fn layer_norm_backward_bound<T: Number>(
     gamma: &[T],
     dy: &[T],
 ) -> [Vec<f64>; 3] {
-    differentiate(true, op.epsilon(), x, gamma, dy)
-        .map(|part| part.into_iter().map(|(exact, error)| spread(T::from_f64(exact), exact, error)).collect())
+    differentiate(true, op.epsilon(), x, gamma, dy).map(|part| {
+        part.into_iter()
+            .map(|(exact, error)| spread(T::from_f64(exact), exact, error + f64::from(f32::MIN_POSITIVE)))
+            .collect()
+    })
 }
 
 /// dx, dgamma and dbeta with their errors, of layer norm (centred) or RMS norm.

@@ -15,7 +15,7 @@ pub fn pool<T: Number>(op: &Pool2d, x: &[T], bias: Option<&[T]>) -> Result<Vec<T
 }
 
 /// How far from [`pool`] each number may be after the op ran: 0 for a maximum alone; else the chain of additions,
-/// the division or root (2.5 and 4.5 ULP), and the activation.
+/// the division or root (2.5 and 4.5 ULP), what is lost of small squares, and the activation.
 ///
 /// # Errors
 /// As [`pool`].
@@ -45,7 +45,7 @@ fn numbers<T: Number>(op: &Pool2d, x: &[T], bias: Option<&[T]>) -> Result<Vec<Po
             }
             PoolKind::L2 => {
                 let y = values.iter().map(|x| x * x).sum::<f64>().sqrt();
-                (y, chain * u * y)
+                (y, (chain * u + lost(&values)) * y)
             }
             PoolKind::Weighted(weights) => {
                 let terms = window.iter().zip(&values).map(|(cell, x)| x * f64::from(weights[cell.place]));
@@ -62,6 +62,13 @@ fn numbers<T: Number>(op: &Pool2d, x: &[T], bias: Option<&[T]>) -> Result<Vec<Po
         all.push(Pooled { exact, error: slope * error + own * (1.0 + exact.abs()) });
     })?;
     Ok(all)
+}
+
+/// The part of the root of a sum of squares that may be lost, as squares that are subnormal may be taken for 0.
+pub(super) fn lost(values: &[f64]) -> f64 {
+    let sum = values.iter().map(|x| x * x).sum::<f64>();
+    let flushed = values.len() as f64 * f64::from(f32::MIN_POSITIVE);
+    if sum == 0.0 { 0.0 } else { (flushed / sum).min(1.0) }
 }
 
 /// The place of the largest, the first of several; of the last NaN where there is one.

@@ -2,7 +2,7 @@
 
 use super::Number;
 use super::number::{spread, ulp};
-use super::pool::{each_window, largest};
+use super::pool::{each_window, largest, lost};
 use crate::error::Result;
 use crate::nn::{Pool2dBackward, PoolKind};
 
@@ -11,32 +11,37 @@ use crate::nn::{Pool2dBackward, PoolKind};
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape) for windows that do not fit.
 pub fn pool_backward<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<T>> {
-    Ok(shares(op, x, dy)?.iter().map(|(exact, _)| T::from_f64(*exact)).collect())
+    Ok(shares(op, x, dy)?.iter().map(|[exact, ..]| T::from_f64(*exact)).collect())
 }
 
 /// How far from [`pool_backward`] each element may be after the op ran: of every share a division (2.5 ULP) and,
-/// for a root of squares, its sum, and of their sum the chain of additions.
+/// for a root of squares, its sum and what is lost of small squares, and of their sum the chain of additions.
 ///
 /// # Errors
 /// As [`pool_backward`].
 pub fn pool_backward_bound<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<f64>> {
     let cells = op.parts().1.kernel.iter().product::<usize>() as f64;
     let error = (2.0 * cells + 10.0) * ulp(1.0);
+    // What is subnormal on the way may be taken for 0.
+    let least = f64::from(f32::MIN_POSITIVE);
     Ok(shares(op, x, dy)?
         .iter()
-        .map(|&(exact, size)| spread(T::from_f64(exact), exact, error * size))
+        .map(|&[exact, size, lost]| spread(T::from_f64(exact), exact, error * size + lost + least))
         .collect())
 }
 
-/// For each element the sum of its shares, and that of their sizes.
-fn shares<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<(f64, f64)>> {
+/// For each element the sum of its shares, that of their sizes, and what small squares make of them.
+fn shares<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<[f64; 3]>> {
     let (kind, windows) = op.parts();
-    let mut sums = vec![(0.0, 0.0); x.len()];
+    let mut sums = vec![[0.0; 3]; x.len()];
     let mut gradients = dy.iter().map(|dy| dy.to_f64());
     each_window(windows, |_, window| {
         let Some(gradient) = gradients.next() else { return };
         let values: Vec<f64> = window.iter().map(|cell| x[cell.at].to_f64()).collect();
         let root = values.iter().map(|x| x * x).sum::<f64>().sqrt();
+        // A root of less than half its squares may be of none, and its quotient anything.
+        let part = if *kind == PoolKind::L2 { lost(&values) } else { 0.0 };
+        let lost = if part > 0.5 { f64::INFINITY } else { part };
         let all = windows.kernel[0] * windows.kernel[1];
         let cells = if windows.padding_counts { all } else { values.len() } as f64;
         let first = largest(&values);
@@ -48,8 +53,12 @@ fn shares<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<(f64,
                 PoolKind::Weighted(weights) => gradient * f64::from(weights[cell.place]),
                 _ => 0.0,
             };
-            sums[cell.at].0 += share;
-            sums[cell.at].1 += share.abs();
+            let sum = &mut sums[cell.at];
+            sum[0] += share;
+            sum[1] += share.abs();
+            if share != 0.0 {
+                sum[2] += share.abs() * lost;
+            }
         }
     })?;
     Ok(sums)
@@ -68,6 +77,9 @@ mod tests {
         let l2 = Pool2dBackward::new(PoolKind::L2, [1, 1, 1, 2], [1, 2]);
         assert_eq!(pool_backward(&l2, &[3.0f32, 4.0], &[5.0]).unwrap(), [3.0, 4.0]);
         assert_eq!(pool_backward(&l2, &[0.0f32, 0.0], &[5.0]).unwrap(), [0.0, 0.0]);
+        // Squares that may be 0.
+        let bound = pool_backward_bound(&l2, &[1e-20f32, 0.0], &[5.0]).unwrap();
+        assert!(bound[0] == f64::INFINITY && bound[1] <= f64::from(f32::MIN_POSITIVE), "{bound:?}");
     }
 
     #[test]

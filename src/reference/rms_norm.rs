@@ -16,7 +16,9 @@ pub fn rms_norm<T: Number>(norm: &RmsNorm, x: &[T], gamma: &[T], beta: Option<&[
 pub fn rms_norm_bound<T: Number>(norm: &RmsNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<f64> {
     let error = chain(gamma.len()) + 8.0;
     let bound = |(exact, scaled): (f64, f64)| {
-        spread(T::from_f64(exact), exact, (error * scaled.abs() + exact.abs()) * ulp(1.0))
+        // What is subnormal on the way may be taken for 0.
+        let error = (error * scaled.abs() + exact.abs()) * ulp(1.0) + f64::from(f32::MIN_POSITIVE);
+        spread(T::from_f64(exact), exact, error)
     };
     elements(norm, x, gamma, beta).map(bound).collect()
 }

@@ -5,24 +5,27 @@ use crate::conv::Boundary;
 use crate::element::Element;
 use crate::image::{Gradient, Sobel};
 
-/// `gx`, `gy`, and the sum of all terms made positive, of each element.
-fn gradients<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<[f64; 3]> {
+/// `gx`, `gy`, and of each the sum of its terms made positive, of each element.
+fn gradients<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<[f64; 4]> {
     let [planes, h, row] = op.image.extents();
     let step = op.image.step();
     let mut all = Vec::with_capacity(input.len());
     for z in 0..planes {
         for y in 0..h {
             for e in 0..row {
-                let mut sums = [0.0; 3];
+                let mut sums = [0.0; 4];
                 for (j, smooth_y) in [(-1, 1.0), (0, 2.0), (1, 1.0)] {
                     for (i, smooth_x) in [(-1, 1.0), (0, 2.0), (1, 1.0)] {
                         let from_y = outside(Boundary::Clamp, y as isize + j, h).unwrap_or(0);
                         let from_x =
                             outside(Boundary::Clamp, (e / step) as isize + i, row / step).unwrap_or(0);
                         let value: f64 = input[(z * h + from_y) * row + from_x * step + e % step].into();
-                        sums[0] += i as f64 * smooth_y * value;
-                        sums[1] += j as f64 * smooth_x * value;
-                        sums[2] += 4.0 * value.abs();
+                        // The axis itself is no term: an infinity on it is not multiplied by 0.
+                        let terms = [(i, smooth_y), (j, smooth_x)];
+                        for (axis, (side, smooth)) in terms.into_iter().enumerate().filter(|t| t.1.0 != 0) {
+                            sums[axis] += side as f64 * smooth * value;
+                            sums[2 + axis] += 4.0 * value.abs();
+                        }
                     }
                 }
                 all.push(sums);
@@ -34,8 +37,9 @@ fn gradients<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<[f64; 3]> {
 
 /// What `op` makes of an image, not rounded. For `u8` take the size, round to the nearest, and saturate.
 pub fn sobel<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<f64> {
-    let of = |[x, y, _]: [f64; 3]| match op.gradient {
-        Gradient::Magnitude => x.hypot(y),
+    let of = |[x, y, ..]: [f64; 4]| match op.gradient {
+        // Not `hypot`, for which NaN and an infinity make an infinity.
+        Gradient::Magnitude => (x * x + y * y).sqrt(),
         Gradient::X => x,
         Gradient::Y => y,
     };
@@ -44,7 +48,12 @@ pub fn sobel<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<f64> {
 
 /// How far from [`sobel`] each element may be in f32.
 pub fn sobel_bound<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<f64> {
-    let bound = |[x, y, size]: [f64; 3]| {
+    let bound = |[x, y, of_x, of_y]: [f64; 4]| {
+        let size = match op.gradient {
+            Gradient::Magnitude => of_x + of_y,
+            Gradient::X => of_x,
+            Gradient::Y => of_y,
+        };
         let sums = 16.0 * 2f64.powi(-24) * size + 16.0 * f64::from(f32::MIN_POSITIVE);
         let magnitude = x.hypot(y);
         match op.gradient {

@@ -12,7 +12,7 @@ pub fn softmax_backward<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<T> {
 /// How far from [`softmax_backward`] each element may be after the op ran: the sum by its chain of additions, and three
 /// roundings.
 pub fn softmax_backward_bound<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<f64> {
-    let of = |(exact, error)| spread(T::from_f64(exact), exact, error);
+    let of = |(exact, error)| spread(T::from_f64(exact), exact, error + f64::from(f32::MIN_POSITIVE));
     elements(n, y, dy).into_iter().map(of).collect()
 }
 
