@@ -46,7 +46,8 @@ fn measure_rows(
     for (var i = column; i < count; i += LANES) {
         largest.x = max(largest.x, logits[base + i]);
     }
-    let center = anchor(row_total(largest, true, 0u, lane, sub_size));
+    let top = row_total(largest, true, 0u, lane, sub_size);
+    let center = anchor(top);
     var sum = vec4(0.0);
     for (var i = column; i < count; i += LANES) {
         sum.x += exp1(logits[base + i] - center);
@@ -60,7 +61,8 @@ fn measure_rows(
     let known = label < params.n;
     // The bits of NaN, which no constant may have.
     let nan = bitcast<f32>(bitcast<u32>(total) | 0x7fc00000u);
-    let bad = !known || is_nan4(vec4(total)).x;
+    // Not every driver's logarithm of 0 is infinite, as a row of nothing but -infinity would need it.
+    let bad = !known || is_nan4(vec4(total)).x || bitcast<u32>(top) == 0xff800000u;
     if column == 0u {
         let right = logits[base + select(0u, label, known)];
         losses[number] = select(log(total) + (center - right), nan, bad);

@@ -23,7 +23,8 @@ use crate::shape::elements;
 /// # Precision and determinism
 /// The largest logit of a row is taken out before the exponential, so nothing overflows. Sums in f32, in a tree of fixed
 /// order. Same device, same bits.
-/// A label that is no class gives NaN: as the loss of its row, in its gradient, and as the mean. So does a row with NaN.
+/// A label that is no class gives NaN: as the loss of its row, in its gradient, and as the mean. So does a row that holds NaN or
+/// infinity, or nothing but -infinity.
 /// [`reference::cross_entropy_bound`](crate::reference::cross_entropy_bound) is the bound of the error.
 ///
 /// # Cost

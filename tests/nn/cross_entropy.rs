@@ -47,6 +47,8 @@ fn cross_entropy_of_large_logits_and_of_no_class_is_as_documented() {
         check(device, 3, &[1000.0, 999.0, -inf, -2000.0, -2000.5, -2001.0], &[1, 2]);
         check(device, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1, 3]);
         check(device, 3, &[1.0, f32::NAN, 3.0, 4.0, 5.0, 6.0], &[0, u32::MAX]);
+        check(device, 3, &[-inf, -inf, -inf, 1.0, inf, 2.0], &[1, 0]);
+        check(device, 1, &[0.5, -inf], &[0, 0]);
     }
 }
 
