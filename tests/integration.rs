@@ -131,13 +131,14 @@ mod primitives {
     mod top_k;
     mod unique;
 }
+mod property;
 mod quantize {
     mod cast;
     mod codes;
     mod dequantize;
     mod gemm_int8;
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]
-    mod quantize;
+    pub(crate) mod quantize;
 }
 mod readme;
 mod runtime;

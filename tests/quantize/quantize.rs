@@ -33,14 +33,36 @@ where
 /// A device may err in a quotient by 3 ULP, so that one that is nearly halfway goes to the other side.
 #[track_caller]
 fn assert_codes<Q: Code, T: Sample>(what: &str, x: &[T], scales: &[f32], span: usize, got: &[Q], want: &[Q]) {
-    assert_eq!(got.len(), want.len(), "{what}");
-    for (i, (g, w)) in got.iter().zip(want).enumerate() {
+    if let Some(wrong) = far_codes(x, scales, span, got, want) {
+        panic!("{what}: {wrong}");
+    }
+}
+
+/// The first code that is not what is wanted, nor as near.
+pub(crate) fn far_codes<Q: Code, T: Sample>(
+    x: &[T],
+    scales: &[f32],
+    span: usize,
+    got: &[Q],
+    want: &[Q],
+) -> Option<String> {
+    assert_eq!(got.len(), want.len());
+    got.iter().zip(want).enumerate().find_map(|(i, (g, w))| {
         let scale = f64::from(scales[i / span.max(1)]);
         let y = x[i].to_f64() / if scale == 0.0 { 1.0 } else { scale };
         let off = |code: Q| (f64::from(code_value(code)) - y).abs();
         let near = (off(*g) - off(*w)).abs() <= 1e-6 * y.abs();
-        assert!(g == w || near, "{what}: element {i}, {y}, is {g:?}, wanted {w:?}");
-    }
+        (g != w && !near).then(|| format!("element {i}, {y}, is {g:?}, wanted {w:?}"))
+    })
+}
+
+/// The first factor that is farther from what is wanted than a division errs.
+pub(crate) fn far_scales(got: &[f32], want: &[f32]) -> Option<String> {
+    assert_eq!(got.len(), want.len());
+    got.iter().zip(want).find_map(|(got, want)| {
+        let near = (got - want).abs() <= 4e-7 * want;
+        (!near).then(|| format!("scale {got}, wanted {want}"))
+    })
 }
 
 fn check<Q: Code, T: Sample>(device: &Device, op: &Quantize<Q>, x: &[T])
@@ -55,10 +77,8 @@ where
             assert_eq!(variant, "whole", "{what}");
             continue;
         };
-        assert_eq!(scale.len(), scales.len(), "{what}");
-        for (got, want) in scale.iter().zip(&scales) {
-            assert!((got - want).abs() <= 4e-7 * want, "{what}: scale {got}, wanted {want}");
-        }
+        let wrong = far_scales(&scale, &scales);
+        assert!(wrong.is_none(), "{what}: {wrong:?}");
         assert_codes(&what, x, &scale, op.span(), &got, &want);
     }
 }

@@ -19,6 +19,17 @@ pub(crate) struct Device {
     pub(crate) label: String,
     /// The first device of the list gets the long lists of sizes.
     pub(crate) main: bool,
+    options: GpuOptions,
+}
+
+impl Device {
+    /// The same with pipelines of its own, which go when it does: a software driver keeps megabytes of each.
+    pub(crate) fn again(&self) -> Self {
+        let (options, label) = (self.options.clone(), self.label.clone());
+        let gpu =
+            pollster::block_on(Gpu::request(options.clone())).expect("an adapter that opened opens again");
+        Self { gpu, label, main: self.main, options }
+    }
 }
 
 /// Every adapter (those that TILEWORK_ADAPTER names, if set), with kernels unchecked and checked, and the
@@ -51,10 +62,11 @@ pub(crate) fn devices() -> &'static [Device] {
                 // What this machine's user has tuned is no part of the tests.
                 let tuning = Tuning::Off;
                 let options = GpuOptions { adapter, checked, webgpu_defaults, tuning, ..Default::default() };
-                let gpu = pollster::block_on(Gpu::request(options)).expect("an adapter that is listed opens");
+                let gpu = Gpu::request(options.clone());
+                let gpu = pollster::block_on(gpu).expect("an adapter that is listed opens");
                 let label = format!("{} ({}, {way})", profile.name, profile.backend);
                 recording::begin(gpu.profile(), way);
-                devices.push(Device { gpu, label, main: devices.is_empty() });
+                devices.push(Device { gpu, label, main: devices.is_empty(), options });
             }
         }
         if devices.is_empty() {
@@ -185,12 +197,21 @@ sample_bits!(i32, u32, u8, i8);
 /// will do where the bound is infinite.
 #[track_caller]
 pub(crate) fn assert_close(what: &str, got: &[f64], want: &[f64], bound: &[f64]) {
-    assert_eq!(got.len(), want.len(), "{what}: length");
-    for (i, ((g, w), b)) in got.iter().zip(want).zip(bound).enumerate() {
+    if let Some(wrong) = far(got, want, bound) {
+        panic!("{what}: {wrong}");
+    }
+}
+
+/// The first element that is farther than its bound from what is wanted, if there is one.
+pub(crate) fn far(got: &[f64], want: &[f64], bound: &[f64]) -> Option<String> {
+    if [want.len(), bound.len()] != [got.len(); 2] {
+        return Some(format!("{} elements, {} wanted within {}", got.len(), want.len(), bound.len()));
+    }
+    got.iter().zip(want).zip(bound).enumerate().find_map(|(i, ((g, w), b))| {
         let near = g == w || (g - w).abs() <= *b || g.is_nan() && w.is_nan();
         let close = near || *b == f64::INFINITY;
-        assert!(close, "{what}: element {i} is {g}, wanted {w} within {b}");
-    }
+        (!close).then(|| format!("element {i} is {g}, wanted {w} within {b}"))
+    })
 }
 
 /// Elements as numbers.

@@ -1,0 +1,124 @@
+//! Cases of attention and of its cache.
+
+use super::draw::{Draw, typed};
+use super::guarded::{Case, wide};
+use crate::support::Sample;
+use half::f16;
+use tilework::Element;
+use tilework::attention::{Attention, KvAppend, KvType};
+use tilework::program::Op;
+use tilework::reference::{self, AttentionInputs};
+
+/// Pages of so many tokens for each sequence, in any order, and how many there are.
+fn table(draw: &mut Draw, sequences: usize, each: usize) -> (Vec<u32>, usize) {
+    let pages = sequences * each + 2;
+    let mut all: Vec<u32> = (0..pages as u32).collect();
+    for i in (1..pages).rev() {
+        all.swap(i, draw.random().next() as usize % (i + 1));
+    }
+    all.truncate(sequences * each);
+    (all, pages)
+}
+
+pub(super) fn attention(draw: &mut Draw) -> Case {
+    fn of<T: Sample, K: Sample>(draw: &mut Draw) -> Case
+    where
+        Attention: Op<T>,
+    {
+        let variant = draw.variant(Attention::variants());
+        let (b, g, t, s) = (draw.length(1, 2), draw.length(1, 2), draw.length(1, 40), draw.length(1, 60));
+        let h = g * draw.option(&[1, 2, 3]);
+        let d = draw.option(&[16, 40, 64]);
+        let mut op = Attention::new(b, h, g, t, s, d).variant(variant);
+        op = op.kv(if K::DTYPE == f16::DTYPE { KvType::F16 } else { KvType::F32 });
+        if draw.option(&[false, true]) && t <= s {
+            op = op.causal();
+        }
+        if draw.option(&[false, false, true]) {
+            op = op.window(9);
+        }
+        let paged = draw.option(&[None, None, Some(16)]);
+        let (mut table_of, mut rows) = (None, b * g * s);
+        if let Some(tokens) = paged {
+            let (table, pages) = table(draw, b, s.div_ceil(tokens));
+            op = op.paged(tokens, pages);
+            (table_of, rows) = (Some(table), pages * g * tokens);
+        }
+        let with_lengths = draw.option(&[false, true]);
+        let lengths: Option<Vec<u32>> =
+            with_lengths.then(|| (0..b).map(|_| (draw.random().next() % (s as u64 + 1)) as u32).collect());
+        if with_lengths {
+            op = op.lengths();
+        }
+        let with_mask = draw.option(&[false, false, true]);
+        let mask: Option<Vec<f32>> = with_mask.then(|| {
+            let hidden = |x: f32, hide: bool| if hide { f32::NEG_INFINITY } else { x };
+            (draw.numbers::<f32>(t * s).into_iter()).map(|x| hidden(x, draw.chance(3))).collect()
+        });
+        if with_mask {
+            op = op.masked(1, 1);
+        }
+        let q = draw.numbers::<T>(b * h * t * d);
+        let (mut k, mut v) = (draw.numbers::<K>(rows * d), draw.numbers::<K>(rows * d));
+        // What lies behind a length is whatever was there before.
+        for (b, len) in lengths.iter().flatten().enumerate().filter(|_| paged.is_none()) {
+            for pair in b * g..(b + 1) * g {
+                let behind = (pair * s + *len as usize) * d..(pair + 1) * s * d;
+                k[behind.clone()].fill(K::from_f64(f64::NAN));
+                v[behind].fill(K::from_f64(f64::NAN));
+            }
+        }
+        let inputs = AttentionInputs {
+            table: table_of.as_deref(),
+            lengths: lengths.as_deref(),
+            mask: mask.as_deref(),
+        };
+        let want = reference::attention(&op, &q, &k, &v, inputs);
+        let bound = reference::attention_bound(&op, &q, &k, &v, inputs);
+        let mut case = Case::new::<T>(op).given(&q).given(&k).given(&v);
+        for list in [&table_of, &lengths].into_iter().flatten() {
+            case = case.given(list);
+        }
+        if let Some(mask) = &mask {
+            case = case.given(mask);
+        }
+        case.close(&want, bound)
+    }
+    let forms: [fn(&mut Draw) -> Case; 3] = [of::<f32, f32>, of::<f16, f16>, of::<f32, f16>];
+    draw.option(&forms)(draw)
+}
+
+pub(super) fn kv_append(draw: &mut Draw) -> Case {
+    fn of<T: Sample>(draw: &mut Draw) -> Case
+    where
+        KvAppend: Op<T>,
+    {
+        let variant = draw.variant(KvAppend::variants());
+        let (b, g, n, s) = (draw.length(1, 4), draw.length(1, 4), draw.length(1, 5), draw.length(1, 50));
+        let d = draw.option(&[16, 24, 64]);
+        let mut op = KvAppend::new(b, g, n, s, d).variant(variant);
+        let (mut table_of, mut rows) = (None, b * g * s);
+        if draw.option(&[false, true]) {
+            let (table, pages) = table(draw, b, s.div_ceil(16));
+            op = op.paged(16, pages);
+            (table_of, rows) = (Some(table), pages * g * 16);
+        }
+        // Some beyond the end.
+        let lengths: Vec<u32> = (0..b).map(|_| (draw.random().next() % (s as u64 + 2)) as u32).collect();
+        let new = [0, 1].map(|_| draw.special::<T>(b * g * n * d));
+        let mut case = Case::new::<T>(op.clone()).given(&new[0]).given(&new[1]);
+        if let Some(table) = &table_of {
+            case = case.given(table);
+        }
+        case = case.given(&lengths);
+        for new in &new {
+            let before = draw.special::<T>(rows * d);
+            let mut after: Vec<f32> = wide(&before).iter().map(|x| *x as f32).collect();
+            reference::kv_append(&op, new, &lengths, table_of.as_deref(), &mut after);
+            let len = after.len();
+            case = case.updated(&before, wide(&after), vec![0.0; len]);
+        }
+        case
+    }
+    typed!(draw, of, [f32, f16])
+}

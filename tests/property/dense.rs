@@ -1,0 +1,170 @@
+//! Cases of products of dense matrices.
+
+use super::draw::{Draw, typed};
+use super::guarded::Case;
+use crate::support::Sample;
+use half::f16;
+use tilework::prelude::*;
+use tilework::program::{In, InOut, Op};
+use tilework::reference;
+use tilework::{Element, GemmBatchedBias, GemmBias};
+
+/// Elements of a matrix of these rows, `ld` apart.
+fn len(rows: usize, cols: usize, ld: usize) -> usize {
+    if rows * cols == 0 { 0 } else { (rows - 1) * ld + cols }
+}
+
+/// Rows and their distance: of the matrix, or of its transpose.
+fn stored(draw: &mut Draw, rows: usize, cols: usize, trans: bool) -> (usize, usize, usize) {
+    let (rows, cols) = if trans { (cols, rows) } else { (rows, cols) };
+    (rows, cols, cols + draw.pick(&[0, 1, 4]))
+}
+
+const FACTORS: [(f32, f32); 4] = [(1.0, 0.0), (-0.5, 1.0), (2.0, -0.25), (0.0, 3.0)];
+
+pub(super) fn gemm(draw: &mut Draw) -> Case {
+    fn of<T: Sample + Into<f64>>(draw: &mut Draw) -> Case
+    where
+        Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+        GemmBias: Op<T, Operands = (In<T>, In<T>, In<T>, InOut<T>)>,
+    {
+        let op = Form::draw(draw, Gemm::variants());
+        let (gemm, bias_len, a, b, c) = op.operands::<T, T>(draw);
+        let bias = (bias_len > 0).then(|| draw.special::<T>(bias_len));
+        let want = reference::gemm(&gemm, &a, &b, bias.as_deref(), &c).unwrap();
+        let bound = reference::gemm_bound(&gemm, &a, &b, bias.as_deref(), &c).unwrap();
+        let case = match (&bias, op.row_bias) {
+            (None, _) => Case::new::<T>(gemm).given(&a).given(&b),
+            (Some(bias), true) => Case::new::<T>(gemm.with_row_bias()).given(&a).given(&b).given(bias),
+            (Some(bias), false) => Case::new::<T>(gemm.with_bias()).given(&a).given(&b).given(bias),
+        };
+        case.updated(&c, want, bound)
+    }
+    fn widened<T: Sample>(draw: &mut Draw) -> Case {
+        let op = Form { bias: false, ..Form::draw(draw, Gemm::variants()) };
+        let (gemm, _, a, b, c) = op.operands::<f16, f32>(draw);
+        let want = reference::gemm(&gemm, &a, &b, None, &c).unwrap();
+        let bound = reference::gemm_bound(&gemm, &a, &b, None, &c).unwrap();
+        Case::new::<f16>(gemm.widened()).given(&a).given(&b).updated(&c, want, bound)
+    }
+    let forms: [fn(&mut Draw) -> Case; 4] = [of::<f32>, of::<f32>, of::<f16>, widened::<f16>];
+    draw.option(&forms)(draw)
+}
+
+/// A product of matrices.
+struct Form {
+    trans_a: bool,
+    trans_b: bool,
+    bias: bool,
+    row_bias: bool,
+    activation: Activation,
+    variant: &'static str,
+}
+
+impl Form {
+    fn draw(draw: &mut Draw, variants: &'static [tilework::program::Variant]) -> Self {
+        let trues = [false, true];
+        Self {
+            trans_a: draw.option(&trues),
+            trans_b: draw.option(&trues),
+            bias: draw.option(&trues),
+            row_bias: draw.option(&trues),
+            activation: draw.option(&Activation::ALL),
+            variant: draw.variant(variants),
+        }
+    }
+
+    /// The product, elements of its bias, a, b and c.
+    fn operands<T: Sample, R: Sample>(&self, draw: &mut Draw) -> (Gemm, usize, Vec<T>, Vec<T>, Vec<R>) {
+        let (m, n, k) = (draw.length(0, 70), draw.length(0, 70), draw.length(0, 90));
+        let (alpha, beta) = draw.pick(&FACTORS);
+        let (rows_a, cols_a, lda) = stored(draw, m, k, self.trans_a);
+        let (rows_b, cols_b, ldb) = stored(draw, k, n, self.trans_b);
+        let (_, _, ldc) = stored(draw, m, n, false);
+        let mut gemm = Gemm::new(m, n, k).alpha(alpha).beta(beta).trans_a(self.trans_a).trans_b(self.trans_b);
+        gemm = gemm.lda(lda).ldb(ldb).ldc(ldc).activation(self.activation).variant(self.variant);
+        let a = draw.special(len(rows_a, cols_a, lda));
+        let b = draw.special(len(rows_b, cols_b, ldb));
+        let c = draw.special(len(m, n, ldc));
+        let bias = match (self.bias, self.row_bias) {
+            (false, _) => 0,
+            (true, true) => m,
+            (true, false) => n,
+        };
+        let gemm = match (bias > 0, self.row_bias) {
+            (true, true) => gemm.with_row_bias().gemm().clone(),
+            _ => gemm,
+        };
+        (gemm, bias, a, b, c)
+    }
+}
+
+pub(super) fn gemm_batched(draw: &mut Draw) -> Case {
+    fn of<T: Sample + Into<f64>>(draw: &mut Draw) -> Case
+    where
+        GemmBatched: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+        GemmBatchedBias: Op<T, Operands = (In<T>, In<T>, In<T>, InOut<T>)>,
+    {
+        let form = Form::draw(draw, GemmBatched::variants());
+        let (batch, m, n, k) =
+            (draw.length(0, 9), draw.length(0, 40), draw.length(0, 40), draw.length(0, 40));
+        let (alpha, beta) = draw.pick(&FACTORS);
+        let (rows_a, cols_a, lda) = stored(draw, m, k, form.trans_a);
+        let (rows_b, cols_b, ldb) = stored(draw, k, n, form.trans_b);
+        let (_, _, ldc) = stored(draw, m, n, false);
+        // From one matrix to the next: right behind, with a gap, or the same a for all.
+        let (a, b, c) = (len(rows_a, cols_a, lda), len(rows_b, cols_b, ldb), len(m, n, ldc));
+        let gap = draw.pick(&[0, 3]);
+        let strides = (draw.pick(&[a + gap, 0]), b + gap, c + gap);
+        let whole =
+            |each: usize, stride| if batch == 0 || each == 0 { 0 } else { (batch - 1) * stride + each };
+        let op = GemmBatched::new(batch, m, n, k).alpha(alpha).beta(beta).trans_a(form.trans_a);
+        let op = op.trans_b(form.trans_b).lda(lda).ldb(ldb).ldc(ldc).strides(strides.0, strides.1, strides.2);
+        let op = op.activation(form.activation).variant(form.variant);
+        let a = draw.special::<T>(whole(a, strides.0));
+        let b = draw.special::<T>(whole(b, strides.1));
+        let c = draw.special::<T>(whole(c, strides.2));
+        if form.bias {
+            let bias = draw.special::<T>(if form.row_bias { m } else { n });
+            let biased = if form.row_bias { op.with_row_bias() } else { op.with_bias() };
+            let want = reference::gemm_batched(biased.gemm(), &a, &b, Some(&bias), &c).unwrap();
+            let bound = reference::gemm_batched_bound(biased.gemm(), &a, &b, Some(&bias), &c).unwrap();
+            return Case::new::<T>(biased).given(&a).given(&b).given(&bias).updated(&c, want, bound);
+        }
+        let want = reference::gemm_batched(&op, &a, &b, None, &c).unwrap();
+        let bound = reference::gemm_batched_bound(&op, &a, &b, None, &c).unwrap();
+        Case::new::<T>(op).given(&a).given(&b).updated(&c, want, bound)
+    }
+    typed!(draw, of, [f32, f16])
+}
+
+pub(super) fn gemv(draw: &mut Draw) -> Case {
+    fn of<T: Sample + Into<f64>>(draw: &mut Draw) -> Case
+    where
+        Gemv: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    {
+        let (trans, variant) = (draw.option(&[false, true]), draw.variant(Gemv::variants()));
+        let (m, k) = (draw.length(0, 300), draw.length(0, 300));
+        let (alpha, beta) = draw.pick(&FACTORS);
+        let lda = k + draw.pick(&[0, 1, 4]);
+        let (terms, outputs) = if trans { (m, k) } else { (k, m) };
+        let a = draw.special::<T>(len(m, k, lda));
+        let (x, y) = (draw.special::<T>(terms), draw.special::<T>(outputs));
+        let op = Gemv::new(m, k).trans(trans).lda(lda).alpha(alpha).beta(beta).variant(variant);
+        let want = reference::gemv(&op, &a, &x, &y).unwrap();
+        let bound = reference::gemv_bound(&op, &a, &x, &y).unwrap();
+        Case::new::<T>(op).given(&a).given(&x).updated(&y, want, bound)
+    }
+    typed!(draw, of, [f32, f16])
+}
+
+pub(super) fn transpose(draw: &mut Draw) -> Case {
+    fn of<T: Sample + Element>(draw: &mut Draw) -> Case {
+        let variant = draw.variant(Transpose::variants());
+        let (batch, m, n) = (draw.length(0, 5), draw.length(0, 80), draw.length(0, 80));
+        let x = draw.any::<T>(batch * m * n);
+        let want = reference::transpose(batch, m, n, &x);
+        Case::new::<T>(Transpose::batched(batch, m, n).variant(variant)).given(&x).exactly(&want)
+    }
+    typed!(draw, of, [f32, f16, u8, i32, u32, i8])
+}

@@ -1,0 +1,343 @@
+//! Cases, and running them with guard words around every operand.
+
+use crate::support::far;
+use half::f16;
+use std::fmt::Debug;
+use tilework::gpu::{Executable, RawSlice};
+use tilework::program::{Determinism, Op, Program, Resource};
+use tilework::reference::Number;
+use tilework::{Buffer, DType, Element, ErrorKind, Gpu, Plannable, Slice};
+
+/// Around operands: NaN as a float, and not what a kernel writes for one.
+const GUARD: u8 = 0xff;
+
+/// What results hold before they are written.
+const UNWRITTEN: u8 = 0xa5;
+
+/// Bytes in front of an operand, the strictest alignment that there is.
+const FRONT: usize = 256;
+
+/// Bytes behind it, at the least: whole elements of every type.
+const BEHIND: usize = 64;
+
+/// Says what is wrong, of all operands.
+type Check = dyn Fn(&[Vec<u8>]) -> Option<String>;
+
+/// Plans on a device, open or not.
+type Planning = dyn Fn(&Gpu, bool) -> tilework::Result<Executable>;
+
+/// What an operand must hold when the op is done.
+enum Want {
+    /// What it held before.
+    Same,
+    /// These bytes.
+    Bits(Vec<u8>),
+    /// Numbers within bounds.
+    Near(Vec<f64>, Vec<f64>),
+    /// What else is said of it.
+    Checked(Box<Check>),
+}
+
+struct Operand {
+    dtype: DType,
+    /// Before the op.
+    bytes: Vec<u8>,
+    want: Want,
+}
+
+/// An op with its operands, and what they must become.
+pub(super) struct Case {
+    pub(super) what: String,
+    plan: Box<Planning>,
+    operands: Vec<Operand>,
+}
+
+/// What all operands held when an op was done.
+pub(super) struct Outcome {
+    contents: Vec<Vec<u8>>,
+    types: Vec<DType>,
+    determinism: Determinism,
+    variant: &'static str,
+}
+
+impl Outcome {
+    /// Why the results are not those of the same kernels with runtime checks, if they must be.
+    pub(super) fn differs(&self, other: &Self) -> Option<String> {
+        let same = self.determinism == Determinism::SameBits && self.variant == other.variant;
+        let mut pairs = self.contents.iter().zip(&other.contents).zip(&self.types).enumerate();
+        let wrong = pairs.find_map(|(i, ((a, b), dtype))| {
+            let wrong = differs(*dtype, &one_nan(*dtype, b), &one_nan(*dtype, a))?;
+            Some(format!("operand {i} has other bits than without runtime checks: {wrong}"))
+        })?;
+        same.then_some(wrong)
+    }
+}
+
+/// With the same bits for every NaN: which they are is not said of any operation.
+fn one_nan(dtype: DType, bytes: &[u8]) -> Vec<u8> {
+    match dtype {
+        DType::F32 => {
+            let one = |x: f32| if x.is_nan() { f32::NAN } else { x };
+            bytes_of(&elements_of(bytes).into_iter().map(one).collect::<Vec<_>>())
+        }
+        DType::F16 => {
+            let one = |x: f16| if x.is_nan() { f16::NAN } else { x };
+            bytes_of(&elements_of(bytes).into_iter().map(one).collect::<Vec<_>>())
+        }
+        _ => bytes.to_vec(),
+    }
+}
+
+fn bytes_of<T: Element>(x: &[T]) -> Vec<u8> {
+    bytemuck::cast_slice(x).to_vec()
+}
+
+impl Case {
+    pub(super) fn new<T: Element>(op: impl Op<T> + Debug + 'static) -> Self {
+        let mut what = format!("{} {op:?}", T::DTYPE);
+        // Tables that a descriptor holds.
+        if what.len() > 600 {
+            what.truncate((0..=600).rev().find(|&at| what.is_char_boundary(at)).unwrap_or(0));
+            what.push_str("...");
+        }
+        Self {
+            what,
+            plan: Box::new(move |gpu, open| match open {
+                true => gpu.prepare(opened(op.lower(gpu.profile())?)),
+                false => Ok(op.plan::<T>(gpu)?.into_executable()),
+            }),
+            operands: Vec::new(),
+        }
+    }
+
+    fn operand(mut self, dtype: DType, bytes: Vec<u8>, want: Want) -> Self {
+        self.operands.push(Operand { dtype, bytes, want });
+        self
+    }
+
+    /// An operand that must stay as it is.
+    pub(super) fn given<T: Element>(self, x: &[T]) -> Self {
+        self.operand(T::DTYPE, bytes_of(x), Want::Same)
+    }
+
+    /// A result that is as long as what is wanted.
+    pub(super) fn near<T: Element>(self, want: Vec<f64>, bound: Vec<f64>) -> Self {
+        let bytes = vec![UNWRITTEN; want.len() * size_of::<T>()];
+        self.operand(T::DTYPE, bytes, Want::Near(want, bound))
+    }
+
+    /// A result of these elements, wanted within bounds.
+    pub(super) fn close<T: Number>(self, want: &[T], bound: Vec<f64>) -> Self {
+        self.near::<T>(want.iter().map(|x| x.to_f64()).collect(), bound)
+    }
+
+    /// An operand that is overwritten.
+    pub(super) fn updated<T: Element>(self, before: &[T], want: Vec<f64>, bound: Vec<f64>) -> Self {
+        self.operand(T::DTYPE, bytes_of(before), Want::Near(want, bound))
+    }
+
+    /// An operand that is overwritten, with these elements.
+    pub(super) fn replaced<T: Element>(self, before: &[T], want: &[T]) -> Self {
+        self.operand(T::DTYPE, bytes_of(before), Want::Bits(bytes_of(want)))
+    }
+
+    /// A result of these elements.
+    pub(super) fn exactly<T: Element>(self, want: &[T]) -> Self {
+        self.front_of(want.len(), want)
+    }
+
+    /// A result of so many elements, of which only the front is written.
+    pub(super) fn front_of<T: Element>(self, len: usize, want: &[T]) -> Self {
+        let before = vec![UNWRITTEN; len * size_of::<T>()];
+        let mut after = bytes_of(want);
+        after.resize(before.len(), UNWRITTEN);
+        self.operand(T::DTYPE, before, Want::Bits(after))
+    }
+
+    /// As `front_of`, within bounds.
+    pub(super) fn front_near<T: Number>(self, len: usize, mut want: Vec<f64>, mut bound: Vec<f64>) -> Self {
+        let before = vec![UNWRITTEN; len * size_of::<T>()];
+        let unwritten: Vec<T> = bytemuck::pod_collect_to_vec(&before);
+        want.extend(unwritten.iter().skip(want.len()).map(|x| x.to_f64()));
+        bound.resize(len, 0.0);
+        self.operand(T::DTYPE, before, Want::Near(want, bound))
+    }
+
+    /// A result of so many elements of which `check`, that gets all operands, says what is wrong.
+    pub(super) fn checked<T: Element>(
+        self,
+        len: usize,
+        check: impl Fn(&[Vec<u8>]) -> Option<String> + 'static,
+    ) -> Self {
+        let before = vec![UNWRITTEN; len * size_of::<T>()];
+        self.operand(T::DTYPE, before, Want::Checked(Box::new(check)))
+    }
+
+    /// Whether what a device takes for 0 is among its numbers, and more than moved.
+    pub(super) fn has_subnormals(&self) -> bool {
+        let computed = self.operands.iter().any(|o| matches!(o.want, Want::Near(..) | Want::Checked(_)));
+        let mut floats = self.operands.iter().filter(|o| o.dtype == DType::F32);
+        computed && floats.any(|o| elements_of::<f32>(&o.bytes).iter().any(|x| x.is_subnormal()))
+    }
+
+    /// Runs it and gives what all operands hold then; nothing, where the device or the variant does not take the case.
+    /// An open run has runtime checks that the guards lie within.
+    pub(super) fn run(&self, gpu: &Gpu, open: bool) -> Result<Option<Outcome>, String> {
+        let executable = match (self.plan)(gpu, open) {
+            Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => return Ok(None),
+            other => other.map_err(|e| format!("planning: {e}"))?,
+        };
+        self.record(gpu, &executable, open).map_err(|e| format!("{e}"))?.judge(self, &executable).map(Some)
+    }
+
+    fn record(&self, gpu: &Gpu, executable: &Executable, open: bool) -> tilework::Result<Held> {
+        let guarded: Vec<_> =
+            self.operands.iter().map(|o| upload(gpu, o)).collect::<tilework::Result<_>>()?;
+        let slices: Vec<_> = guarded.iter().map(|g| g.slice(if open { BEHIND } else { 0 })).collect();
+        let mut rec = gpu.recorder();
+        executable.record(&mut rec, &slices)?;
+        rec.submit()?;
+        let all = guarded.iter().map(|g| g.read()).collect::<tilework::Result<_>>()?;
+        Ok(Held { all })
+    }
+}
+
+/// With the guards behind operands in what is bound, so that neither a driver nor runtime checks keep a kernel from them.
+fn opened(mut program: Program) -> Program {
+    for binding in program.dispatches.iter_mut().flat_map(|d| &mut d.bindings) {
+        if let Resource::Operand(operand) = binding.resource
+            && binding.offset + binding.size >= program.operands[operand].bytes()
+        {
+            binding.size += BEHIND as u64;
+        }
+    }
+    for operand in &mut program.operands {
+        operand.len += BEHIND / operand.dtype.size();
+    }
+    program
+}
+
+/// Operands with their guards, as they were read back.
+struct Held {
+    all: Vec<Vec<u8>>,
+}
+
+impl Held {
+    fn judge(mut self, case: &Case, executable: &Executable) -> Result<Outcome, String> {
+        let program = executable.program();
+        let name = |i: usize| program.operands[i].name;
+        let mut contents = Vec::new();
+        for (i, (all, operand)) in self.all.iter_mut().zip(&case.operands).enumerate() {
+            let mut bytes = all.split_off(FRONT);
+            let behind = bytes.split_off(operand.bytes.len());
+            if let Some(at) = all.iter().rposition(|b| *b != GUARD) {
+                return Err(format!("{} bytes in front of {} were overwritten", FRONT - at, name(i)));
+            }
+            if let Some(at) = behind.iter().position(|b| *b != GUARD) {
+                return Err(format!("byte {at} behind {} was overwritten", name(i)));
+            }
+            contents.push(bytes);
+        }
+        for (i, (bytes, operand)) in contents.iter().zip(&case.operands).enumerate() {
+            let wrong = match &operand.want {
+                Want::Same => differs(operand.dtype, bytes, &operand.bytes),
+                Want::Bits(want) => differs(operand.dtype, bytes, want),
+                Want::Near(want, bound) => far(&numbers_of(operand.dtype, bytes), want, bound),
+                Want::Checked(check) => check(&contents),
+            };
+            if let Some(wrong) = wrong {
+                let operands: Vec<_> = (case.operands.iter().zip(&program.operands))
+                    .map(|(o, named)| format!("{} {:?}", named.name, Short(&numbers_of(o.dtype, &o.bytes))))
+                    .collect();
+                return Err(format!("{}: {}: {wrong}; of {}", program.variant, name(i), operands.join(", ")));
+            }
+        }
+        let types = case.operands.iter().map(|o| o.dtype).collect();
+        Ok(Outcome { contents, types, determinism: program.determinism, variant: program.variant })
+    }
+}
+
+/// The front of a list.
+struct Short<'a>(&'a [f64]);
+
+impl Debug for Short<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = &self.0[..self.0.len().min(24)];
+        write!(f, "[{}]", self.0.len())?;
+        f.debug_list().entries(shown).finish()
+    }
+}
+
+fn differs(dtype: DType, got: &[u8], want: &[u8]) -> Option<String> {
+    let size = dtype.size();
+    let at = got.chunks(size).zip(want.chunks(size)).position(|(g, w)| g != w)?;
+    let [got, want] = [got, want].map(|bytes| &bytes[at * size..][..size]);
+    let [g, w] = [got, want].map(|bytes| numbers_of(dtype, bytes)[0]);
+    Some(format!("element {at} is {g} ({got:02x?}), wanted {w} ({want:02x?})"))
+}
+
+pub(super) fn elements_of<T: Element>(bytes: &[u8]) -> Vec<T> {
+    bytemuck::pod_collect_to_vec(bytes)
+}
+
+fn numbers_of(dtype: DType, bytes: &[u8]) -> Vec<f64> {
+    fn of<T: Number>(bytes: &[u8]) -> Vec<f64> {
+        elements_of::<T>(bytes).iter().map(|x| x.to_f64()).collect()
+    }
+    match dtype {
+        DType::F32 => of::<f32>(bytes),
+        DType::F16 => of::<f16>(bytes),
+        DType::I32 => of::<i32>(bytes),
+        DType::U32 => of::<u32>(bytes),
+        DType::U8 => of::<u8>(bytes),
+        DType::I8 => of::<i8>(bytes),
+        other => panic!("no op has operands of {other}"),
+    }
+}
+
+/// An operand on a device, between its guards.
+trait Guarded {
+    /// The operand, and so many bytes behind it.
+    fn slice(&self, behind: usize) -> RawSlice<'_>;
+    fn read(&self) -> tilework::Result<Vec<u8>>;
+}
+
+struct On<T: Element> {
+    buffer: Buffer<T>,
+    len: usize,
+}
+
+impl<T: Element> Guarded for On<T> {
+    fn slice(&self, behind: usize) -> RawSlice<'_> {
+        let start = FRONT / size_of::<T>();
+        let end = start + self.len + behind / size_of::<T>();
+        self.buffer.slice(start..end).map(|slice: Slice<'_, T>| slice.untyped()).unwrap()
+    }
+
+    fn read(&self) -> tilework::Result<Vec<u8>> {
+        Ok(bytes_of(&self.buffer.read()?))
+    }
+}
+
+fn upload(gpu: &Gpu, operand: &Operand) -> tilework::Result<Box<dyn Guarded>> {
+    fn of<T: Element>(gpu: &Gpu, bytes: &[u8]) -> tilework::Result<Box<dyn Guarded>> {
+        let behind = (bytes.len() + BEHIND).next_multiple_of(4) - bytes.len();
+        let all = [&[GUARD; FRONT], bytes, &vec![GUARD; behind]].concat();
+        let buffer = gpu.upload(&elements_of::<T>(&all))?;
+        Ok(Box::new(On { buffer, len: bytes.len() / size_of::<T>() }))
+    }
+    match operand.dtype {
+        DType::F32 => of::<f32>(gpu, &operand.bytes),
+        DType::F16 => of::<f16>(gpu, &operand.bytes),
+        DType::I32 => of::<i32>(gpu, &operand.bytes),
+        DType::U32 => of::<u32>(gpu, &operand.bytes),
+        DType::U8 => of::<u8>(gpu, &operand.bytes),
+        DType::I8 => of::<i8>(gpu, &operand.bytes),
+        other => panic!("no op has operands of {other}"),
+    }
+}
+
+/// Numbers as the reference gives them, without a name for the type.
+pub(super) fn wide<T: Number>(x: &[T]) -> Vec<f64> {
+    x.iter().map(|x| x.to_f64()).collect()
+}

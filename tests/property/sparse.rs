@@ -1,0 +1,116 @@
+//! Cases of sparse matrices in every format.
+
+use super::draw::Draw;
+use super::guarded::Case;
+use half::f16;
+use tilework::DType;
+use tilework::prelude::*;
+use tilework::program::Variant;
+use tilework::reference;
+use tilework::sparse::{Csr, HostMatrix, List, SparseMatrix, Target};
+
+const TARGETS: [Target; 8] = [
+    Target::Csr,
+    Target::Coo,
+    Target::Csc,
+    Target::Ell,
+    Target::Hybrid { width: Some(2) },
+    Target::Jds,
+    Target::Sell { slice: 4, window: 16 },
+    Target::Sell { slice: 32, window: 1 },
+];
+
+/// Rows of very different lengths; columns may come more than once.
+fn matrix(draw: &mut Draw) -> Csr {
+    let (rows, cols) = (draw.length(0, 120), draw.length(0, 120));
+    let longest = if cols == 0 { 0 } else { draw.length(0, 60) as u64 };
+    let mut csr = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
+    for _ in 0..rows {
+        let random = draw.random();
+        let len = match random.next() % 4 {
+            0 => 0,
+            1 => random.next() % (longest + 1),
+            _ => random.next() % (longest / 8 + 1),
+        };
+        csr.col_idxs.extend((0..len).map(|_| (random.next() % cols as u64) as u32));
+        csr.row_ptrs.push(csr.col_idxs.len() as u32);
+    }
+    csr.values = draw.special(csr.col_idxs.len());
+    csr
+}
+
+/// The variants for matrices of this format.
+fn variant(draw: &mut Draw, variants: &'static [Variant], format: &str) -> &'static str {
+    let of = |v: &&'static Variant| v.name.split('-').next() == Some(format);
+    let names: Vec<_> = std::iter::once("auto").chain(variants.iter().filter(of).map(|v| v.name)).collect();
+    draw.option(&names)
+}
+
+fn with_lists(mut case: Case, matrix: &HostMatrix, halves: bool) -> Case {
+    for list in matrix.lists() {
+        case = match list {
+            List::Indices(list) => case.given(list),
+            List::Values(list) if halves => {
+                case.given(&list.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>())
+            }
+            List::Values(list) => case.given(list),
+        };
+    }
+    case
+}
+
+pub(super) fn spmv(draw: &mut Draw) -> Case {
+    let target = draw.option(&TARGETS);
+    let halves = draw.option(&[false, false, true]);
+    let mut csr = matrix(draw);
+    if halves {
+        csr.values.iter_mut().for_each(|x| *x = f16::from_f32(*x).to_f32());
+    }
+    let (alpha, beta) = draw.pick(&[(1.0, 0.0), (-0.5, 1.0), (0.0, 2.0)]);
+    let (x, y) = (draw.special::<f32>(csr.cols), draw.special::<f32>(csr.rows));
+    let want = reference::spmv(alpha, &csr, &x, beta, &y).unwrap();
+    let bound = reference::spmv_bound(alpha, &csr, &x, beta, &y).unwrap();
+    let seen = csr.analyse();
+    let host = reference::spconvert(&HostMatrix::Csr(csr), target).unwrap();
+    let mut stored = host.stored().unwrap();
+    if halves {
+        stored.values = DType::F16;
+    }
+    let variant = variant(draw, Spmv::variants(), stored.format.name());
+    let op = Spmv::new(stored).alpha(alpha).beta(beta).seen(&seen).variant(variant);
+    with_lists(Case::new::<f32>(op), &host, halves).given(&x).updated(&y, want, bound)
+}
+
+pub(super) fn spmm(draw: &mut Draw) -> Case {
+    let target = draw.option(&TARGETS);
+    let csr = matrix(draw);
+    let n = draw.length(0, 20);
+    let (alpha, beta) = draw.pick(&[(1.0, 0.0), (-0.5, 1.0), (0.0, 2.0)]);
+    let (b, c) = (draw.special::<f32>(csr.cols * n), draw.special::<f32>(csr.rows * n));
+    let want = reference::spmm(alpha, &csr, &b, n, beta, &c).unwrap();
+    let bound = reference::spmm_bound(alpha, &csr, &b, n, beta, &c).unwrap();
+    let host = reference::spconvert(&HostMatrix::Csr(csr), target).unwrap();
+    let stored = host.stored().unwrap();
+    let variant = variant(draw, Spmm::variants(), stored.format.name());
+    let op = Spmm::new(stored, n).alpha(alpha).beta(beta).variant(variant);
+    with_lists(Case::new::<f32>(op), &host, false).given(&b).updated(&c, want, bound)
+}
+
+pub(super) fn spconvert(draw: &mut Draw) -> Case {
+    let (from, to) = (draw.option(&TARGETS), draw.option(&TARGETS));
+    let csr = matrix(draw);
+    let from = reference::spconvert(&HostMatrix::Csr(csr), from).unwrap();
+    let want = reference::spconvert(&from, to).unwrap();
+    let mut op = Spconvert::new(from.stored().unwrap(), want.stored().unwrap());
+    if let Target::Sell { window, .. } = to {
+        op = op.window(window);
+    }
+    let mut case = with_lists(Case::new::<f32>(op), &from, false);
+    for list in want.lists() {
+        case = match list {
+            List::Indices(list) => case.exactly(list),
+            List::Values(list) => case.exactly(list),
+        };
+    }
+    case
+}
