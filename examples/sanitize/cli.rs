@@ -20,7 +20,9 @@ usage: sanitize OP INPUT.npy ... [--key value ...]
 
   --entry NAME         the entry point (the only one, if there is one)
   --workgroups X,Y,Z   workgroups of the dispatch (1,1,1)
-  --buffer DATA        what is bound, in the order of group and binding, uniforms too: a .npy file, or zeros:BYTES
+  --buffer DATA        what is bound, in the order of group and binding, uniforms too: a .npy file, zeros:BYTES, or
+                       words:7,-1,0.5 (u32, i32 where there is a sign, f32 where there is a point)
+  --immediates DATA    what var<immediate> holds, likewise
   --variant NAME       of an op: the variant to run (auto)
   --profile NAME       of an op: the device it is planned for: h100, webgpu, mesa or swiftshader (h100)
 
@@ -33,6 +35,7 @@ usage: sanitize OP INPUT.npy ... [--key value ...]
   --nan                look for NaNs that are born
   --untouched          look for bytes that nothing touches
   --locals             variables of functions without a value count as not written
+  --scratch            of an op: reads of scratch that nothing has written are found
   --zeroed             workgroup and private memory begins as zeros
   --worst N            as many of the worst lines (10)
   --source             the whole source with counts in the margin
@@ -98,6 +101,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
             Long("entry") => entry = Some(parser.value()?.string()?),
             Long("workgroups") => workgroups = extents(&parser.value()?.string()?)?,
             Long("buffer") => buffers.push(parser.value()?.string()?),
+            Long("immediates") => options.immediates = data(&parser.value()?.string()?)?,
             Long("variant") => variant = parser.value()?.string()?,
             Long("profile") => profile = device(&parser.value()?.string()?)?,
             Long("subgroup") => options.subgroup_size = number("subgroup", &parser.value()?.string()?)?,
@@ -112,6 +116,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
             Long("nan") => options.check_nan = true,
             Long("untouched") => options.check_untouched = true,
             Long("locals") => options.check_locals = true,
+            Long("scratch") => options.check_scratch = true,
             Long("zeroed") => options.zero_initialized = true,
             Long("source") => source = true,
             Long("json") => json = true,
@@ -237,6 +242,32 @@ fn read_matrix(path: &Path) -> Result<Csr, Failure> {
     }
 }
 
+/// The bytes of what is bound.
+fn data(text: &str) -> Result<Vec<u8>, Failure> {
+    if let Some(n) = text.strip_prefix("zeros:") {
+        let n: usize = number("buffer zeros", n)?;
+        if n > 1 << 30 {
+            return Err(refuse!("--buffer zeros:{n}: the simulator takes 1073741824 bytes in all"));
+        }
+        return Ok(vec![0; n]);
+    }
+    let Some(words) = text.strip_prefix("words:") else {
+        return Ok(bytes(&npy::read(Path::new(text))?.data));
+    };
+    let word = |word: &str| {
+        let bits = if word.contains('.') {
+            word.parse().ok().map(f32::to_bits)
+        } else if word.starts_with(['-', '+']) {
+            word.parse().ok().map(|x: i32| x as u32)
+        } else {
+            word.parse().ok()
+        };
+        bits.map(u32::to_le_bytes).ok_or_else(|| refuse!("--buffer words: {word} is no number of 32 bits"))
+    };
+    let words = words.split(',').map(|w| word(w.trim())).collect::<Result<Vec<_>, _>>()?;
+    Ok(words.into_flattened())
+}
+
 fn bytes(data: &Data) -> Vec<u8> {
     with_data!(data, v => bytemuck::cast_slice(v).to_vec())
 }
@@ -247,11 +278,7 @@ fn run_kernel(path: &Path, request: &Request) -> Result<Report, Failure> {
         return Err(refuse!("{}: what a kernel binds comes with --buffer", extra.display()));
     }
     let text = std::fs::read_to_string(path).map_err(|e| refuse!("{name}: {e}"))?;
-    let buffers = request.buffers.iter().map(|data| match data.strip_prefix("zeros:") {
-        Some(n) => Ok(vec![0; number("buffer zeros", n)?]),
-        None => Ok(bytes(&npy::read(Path::new(data))?.data)),
-    });
-    let mut buffers = buffers.collect::<Result<Vec<_>, Failure>>()?;
+    let mut buffers = request.buffers.iter().map(|b| data(b)).collect::<Result<Vec<_>, _>>()?;
     let entry = match &request.entry {
         Some(entry) => entry.clone(),
         None => {

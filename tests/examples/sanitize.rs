@@ -42,6 +42,31 @@ fn sanitize_shows_what_is_wrong_with_a_kernel_and_what_it_costs() {
 }
 
 #[test]
+fn sanitize_takes_numbers_for_uniforms_and_immediates() {
+    let folder = Folder::new("sanitize-words");
+    let text = b"struct Params { n: u32, shift: i32, factor: f32 }
+var<immediate> offset: u32;
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> data: array<f32>;
+@compute @workgroup_size(32) fn scale(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < params.n { data[id.x + offset + u32(params.shift + 1)] *= params.factor; }
+}";
+    let path = folder.file("scale.wgsl", text).display().to_string();
+    let given = |n: u32, factor: &str| {
+        format!("{path} --buffer words:{n},-1,{factor} --buffer zeros:64 --immediates words:6")
+    };
+    let (code, out, err) = run(&given(10, "0.5"));
+    assert!(code == 0 && out.contains("40 bytes read, 40 written"), "{out}{err}");
+    let (code, out, _) = run(&given(11, "0.5"));
+    assert!(
+        code == 1 && out.contains("scale.wgsl:6: out of bounds: a read of element 16 of `data` of 16"),
+        "{out}"
+    );
+    let (code, _, err) = run(&given(11, "x.5"));
+    assert!(code == 2 && err.contains("x.5"), "{err}");
+}
+
+#[test]
 fn sanitize_runs_ops_as_the_op_example_names_them() {
     let folder = Folder::new("sanitize");
     // A header as NumPy writes it, and 1000 ones.
@@ -69,6 +94,8 @@ fn sanitize_refuses_bad_input_in_one_line() {
         (shift.clone(), "0 buffers"),
         (format!("{shift} --entry no --buffer zeros:256"), "`no`"),
         (format!("{shift} --buffer zeros:x"), "zeros x"),
+        (format!("{shift} --buffer zeros:99999999999999"), "99999999999999"),
+        (format!("{shift} --buffer words:1,4294967296"), "4294967296"),
         (format!("{shift} --buffer zeros:256 --subgroup 3"), "subgroup size of 3"),
         (format!("{shift} --buffer zeros:256 --schedule fast"), "fast"),
         (format!("{shift} --buffer zeros:256 --workgroups 1,2,3,4"), "1,2,3,4"),
