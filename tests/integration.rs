@@ -149,6 +149,7 @@ mod sim {
     mod devices;
     mod known;
     mod ops;
+    mod programs;
 }
 mod sparse {
     mod conjugate_gradient;

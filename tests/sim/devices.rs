@@ -1,12 +1,13 @@
 //! The simulator beside a device: the same results, bit for bit on integers, within rounding on floats.
 
 use super::ops::fill;
+use super::programs::program;
 use crate::support::{self, Random};
 use half::f16;
 use std::collections::BTreeSet;
 use tilework::gpu::{Arg, RawSlice};
 use tilework::program::Program;
-use tilework::sim::{self, Options};
+use tilework::sim::{self, Options, Schedule};
 use tilework::{Buffer, DType, ErrorKind, Gpu, Slice};
 
 enum Held {
@@ -282,5 +283,38 @@ fn functions_of_the_language_give_what_the_device_gives() {
         let bound = 2f32.powi(-9) * wanted.abs().max(1.0);
         let what = functions[at % functions.len()];
         assert!((got - wanted).abs() <= bound, "{what}: {got}, the device has {wanted}");
+    }
+}
+
+#[test]
+fn kernels_drawn_at_random_give_what_the_device_gives() {
+    let Some(gpu) = support::gpu().filter(|gpu| gpu.profile().features.subgroups) else { return };
+    let subgroup_size = gpu.profile().subgroup_sizes.0;
+    let schedules =
+        [Schedule::InOrder, Schedule::Reverse, Schedule::Random(9), Schedule::LastFirst, Schedule::Stalled];
+    for (seed, schedule) in (0..25).zip(schedules.into_iter().cycle()) {
+        let text = program(seed);
+        let random = &mut Random::new(seed);
+        let mut input: Vec<u32> = (0..256).map(|_| random.next() as u32 >> (random.next() % 28)).collect();
+        input[..8].copy_from_slice(&[0, 1, u32::MAX, 0x8000_0000, 0x7fff_ffff, 32, 31, 255]);
+        // 128 words, 128 structs of 160 bytes, 8 sums.
+        let sizes = [128, 128 * 40, 8];
+        let mut buffers = vec![bytemuck::cast_slice(&input).to_vec()];
+        buffers.extend(sizes.map(|n| vec![0; 4 * n]));
+        let options = Options { subgroup_size, schedule, ..Options::default() };
+        let report = sim::run_wgsl("random.wgsl", &text, "main", [2, 1, 1], &mut buffers, &options)
+            .unwrap_or_else(|e| panic!("{seed}: {e}\n{text}"));
+        assert!(report.is_clean(), "{seed}: {report}\n{text}");
+        let input = gpu.upload(&input).unwrap();
+        let held = sizes.map(|n| gpu.alloc_zeroed::<u32>(n).unwrap());
+        let kernel = gpu.kernel("random.wgsl", &text, "main").unwrap();
+        let mut rec = gpu.recorder();
+        let [x, y, z] = &held;
+        let bound = [Arg::from(&input), Arg::from(x), Arg::from(y), Arg::from(z)];
+        kernel.record(&mut rec, &bound, [2, 1, 1]).unwrap();
+        rec.submit().unwrap();
+        for ((got, held), name) in buffers[1..].iter().zip(&held).zip(["output", "deep", "sums"]) {
+            assert_eq!(elements::<u32>(got), held.read().unwrap(), "{seed}: {name}\n{text}");
+        }
     }
 }
