@@ -1,5 +1,6 @@
 //! What a kernel is compiled to: flat instructions on registers, with structured masks for control flow.
 
+use super::memory::RECORD_BYTES;
 use super::scalar::{Guard, Kind, Row1, Row2, Row3};
 use naga::{
     AtomicFunction, Barrier, BuiltIn, CollectiveOperation, GatherMode, ScalarKind, SubgroupOperation,
@@ -357,6 +358,15 @@ pub(super) struct Code {
 }
 
 impl Code {
+    /// About what a workgroup on its way takes.
+    pub(super) fn group_bytes(&self, lanes: u32) -> u64 {
+        let subgroups = self.workgroup_size.iter().product::<u32>().div_ceil(lanes);
+        // Registers, and which of them are written.
+        let registers = u64::from(self.slots) * (4 * u64::from(lanes) + 8) * u64::from(subgroups);
+        let places = self.workgroup_bytes.div_ceil(self.workgroup_granule.max(1));
+        registers + u64::from(self.workgroup_bytes) + RECORD_BYTES as u64 * u64::from(places)
+    }
+
     pub(super) fn place(&self, pc: u32) -> (&str, u32) {
         let line = self.marks.get(pc as usize).map_or(0, |m| m.line) as usize;
         self.lines.get(line).map_or(("?", 0), |(file, line)| (file.as_str(), *line))

@@ -17,6 +17,10 @@ use std::collections::HashMap;
 const MOST_OPS: usize = 4_000_000;
 /// Most registers of a lane.
 const MOST_SLOTS: u32 = 1 << 20;
+/// Most bytes of workgroup memory: some times what any device has.
+const MOST_WORKGROUP_BYTES: u32 = 1 << 20;
+/// Most bytes of registers and memory of a workgroup.
+const MOST_GROUP_BYTES: u64 = 1 << 29;
 
 /// What an expression stands for.
 #[derive(Debug, Clone)]
@@ -196,10 +200,21 @@ impl<'a> Compiler<'a> {
         self.code.slots = self.next;
         if self.code.slots > MOST_SLOTS || self.code.ops.len() > MOST_OPS {
             return Err(err!(
-                Shader,
+                TooLarge,
                 "{}: {} instructions and {} values an invocation; the most are {MOST_OPS} and {MOST_SLOTS}",
                 self.code.label,
                 self.code.ops.len(),
+                self.code.slots
+            ));
+        }
+        let bytes = self.code.group_bytes(self.lanes);
+        if bytes > MOST_GROUP_BYTES {
+            return Err(err!(
+                TooLarge,
+                "{}: a workgroup of {:?} with {} values an invocation takes {bytes} bytes; the simulator has \
+                 {MOST_GROUP_BYTES}; make private arrays or the workgroup smaller",
+                self.code.label,
+                self.code.workgroup_size,
                 self.code.slots
             ));
         }
@@ -446,6 +461,14 @@ impl<'a> Compiler<'a> {
                 AddressSpace::WorkGroup => {
                     let bytes = self.byte_size(ty)?;
                     let base = self.code.workgroup_bytes.next_multiple_of(16);
+                    if bytes > MOST_WORKGROUP_BYTES - base {
+                        return Err(err!(
+                            TooLarge,
+                            "{}: {bytes} bytes of workgroup memory in `{name}`; the simulator has \
+                             {MOST_WORKGROUP_BYTES} in all, and devices less",
+                            self.code.label
+                        ));
+                    }
                     self.code.workgroup_bytes = base + bytes;
                     self.code.workgroup_granule = self.code.workgroup_granule.min(self.granule(ty));
                     Memory::Workgroup { name, base, bytes }
@@ -503,6 +526,9 @@ impl<'a> Compiler<'a> {
             result: Vec::new(),
             joins: Vec::new(),
         };
+        if let Some((_, span)) = function.body.span_iter().find(|(_, span)| span.is_defined()) {
+            body.at(*span);
+        }
         body.next = body.c.next;
         body.high = body.next;
         let mut arguments = Vec::new();
@@ -599,6 +625,13 @@ impl<'a> Body<'a, '_> {
     fn push(&mut self, op: Op) {
         self.c.code.ops.push(op);
         self.c.code.marks.push(Mark { line: self.line, kind: self.kind });
+    }
+
+    /// What comes next is of this line; what the language adds has none of its own, and belongs to the line before.
+    fn at(&mut self, span: Span) {
+        if span.is_defined() {
+            self.line = self.c.line(span);
+        }
     }
 
     fn counted(&mut self, kind: Kind, op: Op) {
@@ -1368,7 +1401,7 @@ impl<'a> Body<'a, '_> {
 
     fn statements(&mut self, block: &'a Block) -> Result<()> {
         for (statement, span) in block.span_iter() {
-            self.line = self.c.line(*span);
+            self.at(*span);
             self.statement(statement, *span)?;
             if self.c.code.ops.len() > MOST_OPS || self.next > MOST_SLOTS {
                 return Err(err!(
@@ -1389,7 +1422,7 @@ impl<'a> Body<'a, '_> {
         match statement {
             Statement::Emit(range) => {
                 for handle in range.clone() {
-                    self.line = self.c.line(self.span(handle));
+                    self.at(self.span(handle));
                     let value = self.evaluate(handle)?;
                     self.values[handle.index()] = Some(value);
                 }
@@ -1403,13 +1436,13 @@ impl<'a> Body<'a, '_> {
                 self.joins.push(Vec::new());
                 self.block(accept)?;
                 let middle = self.here();
-                self.line = self.c.line(span);
+                self.at(span);
                 self.join(middle);
                 self.push(Op::Else { end: 0 });
                 self.joins.push(Vec::new());
                 self.block(reject)?;
                 let end = self.here();
-                self.line = self.c.line(span);
+                self.at(span);
                 self.join(end);
                 self.depth -= 1;
                 self.c.code.ops[begin] = Op::If { condition, or_else: middle };
@@ -1426,7 +1459,7 @@ impl<'a> Body<'a, '_> {
                 self.statements(body)?;
                 let next = self.here();
                 self.join(next);
-                self.line = self.c.line(span);
+                self.at(span);
                 self.push(Op::Continuing { end: 0 });
                 self.joins.push(Vec::new());
                 self.statements(continuing)?;
@@ -1436,7 +1469,7 @@ impl<'a> Body<'a, '_> {
                 }
                 let back = self.here();
                 self.join(back);
-                self.line = self.c.line(span);
+                self.at(span);
                 self.push(Op::Repeat { begin });
                 let end = self.here();
                 self.c.code.ops[next as usize] = Op::Continuing { end };

@@ -1,7 +1,7 @@
 //! Runs the instructions of a subgroup, all of its lanes at a time.
 
 use super::code::{Address, Code, Gather, INVALID, Length, Memory, NONE, Op, Slot, Tile, Width};
-use super::memory::{Access, MOST_LANES, Record, Resource, Scope, Targets};
+use super::memory::{MOST_LANES, Records, Resource, Scope, Stamps, Targets};
 use super::report::{Counts, FindingKind};
 use super::scalar::{Kind, from_f16, to_f16};
 use super::{Options, scalar};
@@ -71,7 +71,7 @@ pub(super) struct Group {
     /// Its first invocation.
     pub(super) first: u32,
     pub(super) memory: Vec<u8>,
-    pub(super) records: Vec<Record>,
+    pub(super) records: Records,
     pub(super) workgroup_epoch: u32,
     pub(super) storage_epoch: u32,
     pub(super) subgroups: Vec<Subgroup>,
@@ -105,6 +105,14 @@ struct Frame {
     pending: u64,
     /// Instruction after a call.
     back: u32,
+    /// How often a loop has been repeated.
+    round: u32,
+}
+
+impl Frame {
+    fn new(saved: u64, pending: u64, back: u32) -> Self {
+        Self { saved, pending, back, round: 0 }
+    }
 }
 
 /// A subgroup: registers, place in the code, masks.
@@ -125,14 +133,19 @@ pub(super) struct Subgroup {
     answers: Vec<(u32, u64)>,
     /// How often that was the same.
     pub(super) same: u32,
-    /// Index and length of each lane's last index outside.
-    outside: Vec<(u32, u32)>,
+    /// Index and length, where a lane's pointer in a register leads outside.
+    outside: HashMap<(Slot, usize), (u32, u32)>,
 }
 
 impl Subgroup {
-    /// Which calls and branches it is inside of.
-    pub(super) fn calls(&self) -> impl Iterator<Item = u32> + '_ {
+    /// Which calls it is inside of.
+    fn calls(&self) -> impl Iterator<Item = u32> + '_ {
         self.frames.iter().map(|f| f.back).filter(|b| *b != NONE)
+    }
+
+    /// By which calls, and in which rounds of loops, it came to where it is.
+    pub(super) fn way(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.frames.iter().map(|f| (f.back, f.round))
     }
 
     pub(super) fn first_active(&self) -> u32 {
@@ -149,14 +162,16 @@ pub(super) struct Machine<'a> {
     pub(super) resources: &'a mut [Resource],
     pub(super) sink: Sink,
     pub(super) workgroups: [u32; 3],
-    /// Epochs of this dispatch begin here.
-    pub(super) base: u32,
+    pub(super) stamps: Stamps,
     /// Whether atomics run from the last lane on.
     pub(super) backwards: bool,
     /// Whether a subgroup stops when it has posted something.
     pub(super) stop_at_posts: bool,
     /// How often an atomic may answer the same before a subgroup is taken to spin.
     pub(super) patience: u32,
+    /// Subgroups that take turns, and how many turns one after the other went to such as spin.
+    pub(super) crowd: usize,
+    pub(super) spinning: usize,
     pub(super) targets: Targets,
 }
 
@@ -182,9 +197,9 @@ impl<'a> Machine<'a> {
         Group {
             first: ordinal * size,
             memory: vec![fill; self.code.workgroup_bytes as usize],
-            records: vec![Record::default(); places],
+            records: Records::new(places),
             workgroup_epoch: 1,
-            storage_epoch: self.base,
+            storage_epoch: 1,
             subgroups,
         }
     }
@@ -213,14 +228,15 @@ impl<'a> Machine<'a> {
                 steps: 0,
                 answers: Vec::new(),
                 same: 0,
-                outside: vec![(0, 0); w],
+                outside: HashMap::new(),
             }
         });
         s.number = number;
         s.frames.clear();
-        s.frames.push(Frame { saved: full, pending: 0, back: NONE });
+        s.frames.push(Frame::new(full, 0, NONE));
         (s.pc, s.active, s.full, s.state, s.steps, s.same) = (code.entry, full, full, State::Ready, 0, 0);
         s.answers.clear();
+        s.outside.clear();
         let (private, n) = code.privates;
         s.registers[private as usize * w..(private + n) as usize * w].fill(0);
         s.written[private as usize..(private + n) as usize].fill(0);
@@ -264,11 +280,6 @@ impl<'a> Machine<'a> {
             }
         }
         s
-    }
-
-    fn scope(&self, group: &Group, space: Space) -> Scope {
-        let base = if space == Space::Workgroup { 1 } else { self.base };
-        Scope { first: group.first, invocations: self.group_size(), base }
     }
 
     /// Runs at most `quantum` instructions.
@@ -353,7 +364,7 @@ impl<'a> Machine<'a> {
                     for l in lanes_of(s.active) {
                         let p = s.registers[at(*pointer) + l];
                         let value = if p == INVALID {
-                            self.out_of_bounds(s, group, pc, l, "a read", "an array");
+                            self.out_of_bounds(s, group, pc, (l, *pointer), "a read", "an array");
                             0
                         } else {
                             let slot = p + offset;
@@ -369,7 +380,7 @@ impl<'a> Machine<'a> {
                     for l in lanes_of(s.active) {
                         let p = s.registers[at(*pointer) + l];
                         if p == INVALID {
-                            self.out_of_bounds(s, group, pc, l, "a write", "an array");
+                            self.out_of_bounds(s, group, pc, (l, *pointer), "a write", "an array");
                         } else {
                             let slot = p + offset;
                             s.registers[at(slot) + l] = s.registers[at(*a) + l];
@@ -385,7 +396,11 @@ impl<'a> Machine<'a> {
                         s.registers[at(*d) + l] = if i < length && from != INVALID {
                             from.wrapping_add(i.wrapping_mul(*stride))
                         } else {
-                            s.outside[l] = (i, length);
+                            if s.active >> l & 1 == 1 {
+                                let before = s.outside.get(&(*base, l)).copied();
+                                let here = before.filter(|_| from == INVALID).unwrap_or((i, length));
+                                s.outside.insert((*d, l), here);
+                            }
                             INVALID
                         };
                     }
@@ -396,8 +411,8 @@ impl<'a> Machine<'a> {
                         let value = if i < *n {
                             s.registers[at(code.tables[(table + i) as usize]) + l]
                         } else {
-                            s.outside[l] = (i, *n);
-                            self.out_of_bounds(s, group, pc, l, "a read", "a value");
+                            s.outside.insert((*d, l), (i, *n));
+                            self.out_of_bounds(s, group, pc, (l, *d), "a read", "a value");
                             0
                         };
                         s.registers[at(*d) + l] = value;
@@ -445,7 +460,9 @@ impl<'a> Machine<'a> {
                     s.registers[at(*d)..at(*d) + w].fill(length);
                 }
                 Op::Barrier(flags) => {
-                    if s.active != s.full && *flags != Barrier::SUB_GROUP {
+                    if *flags == Barrier::SUB_GROUP {
+                        self.check_uniform(s, group, pc);
+                    } else if s.active != s.full {
                         let missing = lanes_of(s.full & !s.active).next().unwrap_or(0) as u32;
                         let other = Some((pc, group.first + s.number * w as u32 + missing));
                         self.sink.find(
@@ -479,7 +496,11 @@ impl<'a> Machine<'a> {
                 }
                 Op::Collective { op, scan, kind, half, d, a } => {
                     self.check_uniform(s, group, pc);
+                    let check = nan && *kind == ScalarKind::Float && !self.any_nan(s, *a, 1);
                     self.collective(s, *op, *scan, (*kind, *half), at(*d), at(*a));
+                    if check && self.any_nan(s, *d, 1) {
+                        self.nan_among(s, group, pc);
+                    }
                 }
                 Op::LoadTile { d, from, stride, tile } => {
                     self.check_uniform(s, group, pc);
@@ -500,6 +521,9 @@ impl<'a> Machine<'a> {
                 }
                 Op::MultiplyTiles { d, a, b, c, rows, columns, inner, half } => {
                     self.check_uniform(s, group, pc);
+                    let tiles = [(*a, rows * inner), (*b, inner * columns), (*c, rows * columns)];
+                    let registers = |n: u32| n.div_ceil(w as u32);
+                    let check = nan && !tiles.iter().any(|(t, n)| self.any_nan(s, *t, registers(*n)));
                     let element = |r: &[u32], first: Slot, e: u32| {
                         f32::from_bits(r[at(first + e / w as u32) + e as usize % w])
                     };
@@ -515,13 +539,16 @@ impl<'a> Machine<'a> {
                             s.registers[at(d + e / w as u32) + e as usize % w] = bits;
                         }
                     }
+                    if check && self.any_nan(s, *d, registers(rows * columns)) {
+                        self.nan_among(s, group, pc);
+                    }
                     // Counted as what its lanes would do each.
                     self.sink.tally[pc as usize].fma += u64::from(rows * columns * inner) - there;
                 }
                 Op::If { condition, or_else } => {
                     let taken = self.where_set(s, *condition);
                     let rest = s.active & !taken;
-                    s.frames.push(Frame { saved: s.active, pending: rest, back: NONE });
+                    s.frames.push(Frame::new(s.active, rest, NONE));
                     self.branch(pc, taken != 0 && rest != 0);
                     s.active = taken;
                     if taken == 0 {
@@ -542,7 +569,7 @@ impl<'a> Machine<'a> {
                         s.pc = *skip;
                     }
                 }
-                Op::Switch => s.frames.push(Frame { saved: s.active, pending: s.active, back: NONE }),
+                Op::Switch => s.frames.push(Frame::new(s.active, s.active, NONE)),
                 Op::Case { selector, table, n, default, next } => {
                     let list = &code.tables[*table as usize..(table + n) as usize];
                     let pending = s.frames.last().map_or(0, |f| f.pending);
@@ -562,7 +589,7 @@ impl<'a> Machine<'a> {
                         s.pc = *next;
                     }
                 }
-                Op::Loop => s.frames.push(Frame { saved: s.active, pending: 0, back: NONE }),
+                Op::Loop => s.frames.push(Frame::new(s.active, 0, NONE)),
                 Op::Continuing { end } => {
                     if let Some(frame) = s.frames.last_mut() {
                         s.active |= std::mem::take(&mut frame.pending);
@@ -579,6 +606,9 @@ impl<'a> Machine<'a> {
                 Op::Repeat { begin } => {
                     if s.active != 0 {
                         s.pc = *begin;
+                        if let Some(frame) = s.frames.last_mut() {
+                            frame.round = frame.round.wrapping_add(1);
+                        }
                     }
                 }
                 Op::Break { depth, skip } => {
@@ -596,7 +626,7 @@ impl<'a> Machine<'a> {
                     s.pc = *skip;
                 }
                 Op::Call { function } => {
-                    s.frames.push(Frame { saved: s.active, pending: 0, back: s.pc });
+                    s.frames.push(Frame::new(s.active, 0, s.pc));
                     s.pc = *function;
                 }
                 Op::EndFunction => {
@@ -649,10 +679,19 @@ impl<'a> Machine<'a> {
         self.sink.find(kind, pc, who, None, message);
     }
 
-    fn out_of_bounds(&mut self, s: &Subgroup, group: &Group, pc: u32, lane: usize, what: &str, of: &str) {
-        let (index, length) = s.outside[lane];
-        self.find(FindingKind::OutOfBounds, s, group, pc, lane, || {
-            format!("{what} of element {} of {of} of {length}", index as i32)
+    fn out_of_bounds(
+        &mut self,
+        s: &Subgroup,
+        group: &Group,
+        pc: u32,
+        (lane, pointer): (usize, Slot),
+        what: &str,
+        of: &str,
+    ) {
+        self.find(FindingKind::OutOfBounds, s, group, pc, lane, || match s.outside.get(&(pointer, lane)) {
+            Some((index, length)) => format!("{what} of element {} of {of} of {length}", *index as i32),
+            // The pointer has come from a caller.
+            None => format!("{what} outside of {of}"),
         });
     }
 
@@ -690,6 +729,19 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Whether `n` registers of an active lane hold a NaN.
+    fn any_nan(&self, s: &Subgroup, slot: Slot, n: u32) -> bool {
+        let row = |i: u32| &s.registers[(slot + i) as usize * self.lanes..];
+        (0..n).any(|i| lanes_of(s.active).any(|l| f32::from_bits(row(i)[l]).is_nan()))
+    }
+
+    fn nan_among(&mut self, s: &Subgroup, group: &Group, pc: u32) {
+        let lane = s.first_active() as usize;
+        self.find(FindingKind::NanBorn, s, group, pc, lane, || {
+            "NaN from values of the subgroup that are none".into()
+        });
+    }
+
     /// Whether atomics have answered the same for so long that somebody else must act.
     fn spins(&self, s: &mut Subgroup, pc: u32, d: Slot, changed: bool) -> bool {
         if changed {
@@ -725,7 +777,7 @@ impl<'a> Machine<'a> {
             if by == INVALID {
                 let code = self.code;
                 let name = code.memories[usize::from(address.memory)].name();
-                self.out_of_bounds(s, group, pc, l, what, &format!("`{name}`"));
+                self.out_of_bounds(s, group, pc, (l, address.at), what, &format!("`{name}`"));
                 continue;
             }
             let begin = u64::from(by) + u64::from(address.offset);
@@ -914,34 +966,47 @@ impl<'a> Machine<'a> {
             return;
         }
         let is_write = write.is_some();
-        let scope = self.scope(group, bound.space);
+        let scope = Scope { first: group.first, invocations: self.group_size() };
         let in_workgroup = bound.space == Space::Workgroup;
         let (granule, epoch) = if in_workgroup {
             (self.code.workgroup_granule, group.workgroup_epoch)
         } else {
             (self.resources[bound.resource].granule, group.storage_epoch)
         };
+        let first = group.first + s.number * self.lanes as u32;
+        let check = if in_workgroup {
+            !self.options.zero_initialized
+        } else {
+            self.resources[bound.resource].unwritten
+        };
         let records =
             if in_workgroup { &mut group.records } else { &mut self.resources[bound.resource].records };
-        let first = group.first + s.number * self.lanes as u32;
-        let check = in_workgroup && !is_write && !self.options.zero_initialized;
+        let check = check && !is_write;
+        let now = self.stamps.stamp(epoch, pc, atomic);
         for (l, address) in self.targets.each() {
             let who = first + l as u32;
-            let now = Access::new(who, epoch, pc, atomic);
             for place in address / granule..=(address + size - 1) / granule {
-                let record = &mut records[place as usize];
-                if check && !record.is_written() {
-                    let name = self.code.workgroup_name(place * granule);
+                let at = place as usize;
+                if check && !records.is_written(at) {
+                    let name = if in_workgroup {
+                        self.code.workgroup_name(place * granule)
+                    } else {
+                        self.code.storage_name(bound.resource, &self.bound)
+                    };
                     self.sink.find(FindingKind::Uninitialized, pc, who, None, || {
                         format!("`{name}` is read and nothing has written it (byte {})", place * granule)
                     });
                 }
-                let race = if is_write { record.write(now, scope) } else { record.read(now, scope) };
+                let race = if is_write {
+                    records.write(at, who, now, scope, &self.stamps)
+                } else {
+                    records.read(at, who, now, scope, &self.stamps)
+                };
                 if let Some(other) = race {
                     let code = self.code;
                     let same = write.is_some_and(|changed| changed >> l & 1 == 0);
                     let kind = if same { FindingKind::SameValueRace } else { FindingKind::Race };
-                    self.sink.find(kind, pc, who, Some((other.pc(), other.who)), || {
+                    self.sink.find(kind, pc, who, Some(other), || {
                         let what = if in_workgroup {
                             format!("workgroup memory `{}`", code.workgroup_name(place * granule))
                         } else {
@@ -1127,7 +1192,7 @@ impl Subgroup {
             steps: 0,
             answers: Vec::new(),
             same: 0,
-            outside: Vec::new(),
+            outside: HashMap::new(),
         }
     }
 

@@ -1,50 +1,99 @@
 //! Buffers with race records, and what an access of a subgroup costs.
 
+use std::collections::HashMap;
+
 /// Most lanes of a subgroup.
 pub(super) const MOST_LANES: usize = 64;
 
-/// Marks an atomic access in [`Access::pc`].
+/// Marks an atomic access in [`Stamp::pc`].
 const ATOMIC: u32 = 1 << 31;
 
-/// Who touched a place last, when, and where in the code.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Access {
-    /// Number of the invocation in the dispatch.
-    pub(super) who: u32,
-    /// Barriers that its workgroup had passed, above those of earlier dispatches; 0 is nobody.
-    pub(super) epoch: u32,
+/// When and where in the code places were touched.
+#[derive(Debug, Clone, Copy)]
+struct Stamp {
+    /// Barriers that the workgroup had passed, from 1 on.
+    epoch: u32,
     pc: u32,
 }
 
+/// The stamps of a dispatch by number, so that records hold these. Numbers rise from dispatch to dispatch; 0 is never.
+#[derive(Debug)]
+pub(super) struct Stamps {
+    /// Numbers below are of earlier dispatches.
+    first: u32,
+    all: Vec<Stamp>,
+    known: HashMap<(u32, u32), u32>,
+    /// For each instruction the epoch that it was last asked in, and the number.
+    last: Vec<(u32, u32)>,
+}
+
+impl Stamps {
+    /// For a dispatch of a kernel of so many instructions; `first` is 1 or what [`next`](Self::next) said.
+    pub(super) fn new(first: u32, instructions: usize) -> Self {
+        Self { first, all: Vec::new(), known: HashMap::new(), last: vec![(0, 0); instructions] }
+    }
+
+    /// The first number of the next dispatch.
+    pub(super) fn next(&self) -> u32 {
+        self.first + self.all.len() as u32
+    }
+
+    pub(super) fn stamp(&mut self, epoch: u32, pc: u32, atomic: bool) -> Time {
+        let last = &mut self.last[pc as usize];
+        if last.0 != epoch {
+            let pc = pc | if atomic { ATOMIC } else { 0 };
+            let next = self.first + self.all.len() as u32;
+            let number = *self.known.entry((epoch, pc)).or_insert(next);
+            if number == next {
+                self.all.push(Stamp { epoch, pc });
+            }
+            *last = (epoch, number);
+        }
+        Time { number: last.1, epoch, atomic }
+    }
+}
+
+/// The moment of an access.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Time {
+    number: u32,
+    epoch: u32,
+    atomic: bool,
+}
+
+/// Who touched a place last, and when: the number of the invocation in the dispatch, and of the stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Access {
+    who: u32,
+    stamp: u32,
+}
+
 impl Access {
-    pub(super) fn new(who: u32, epoch: u32, pc: u32, atomic: bool) -> Self {
-        Self { who, epoch, pc: pc | if atomic { ATOMIC } else { 0 } }
+    fn unpack(bits: u64) -> Self {
+        Self { who: (bits >> 32) as u32, stamp: bits as u32 }
     }
 
-    pub(super) fn pc(self) -> u32 {
-        self.pc & !ATOMIC
-    }
-
-    fn is_atomic(self) -> bool {
-        self.pc & ATOMIC != 0
+    fn pack(who: u32, now: Time) -> u64 {
+        u64::from(who) << 32 | u64::from(now.number)
     }
 }
 
-/// The record of one place: its last writer, and two readers that later writers may race with.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Record {
-    writer: Access,
-    readers: [Access; 2],
+/// Of each place the last writer, and two readers that later writers may race with. Zeros are nobody: what no
+/// invocation touches costs address space alone.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    writers: Vec<u64>,
+    readers: Vec<[u64; 2]>,
 }
 
-/// What an access must know of its own workgroup.
+/// Bytes of the record of a place.
+pub(super) const RECORD_BYTES: usize = 24;
+
+/// What an access must know of its own workgroup: first and number of its invocations.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope {
-    /// First and number of the invocations of the workgroup.
     pub(super) first: u32,
     pub(super) invocations: u32,
-    /// Epochs below are those of earlier dispatches.
-    pub(super) base: u32,
 }
 
 impl Scope {
@@ -52,42 +101,80 @@ impl Scope {
         who.wrapping_sub(self.first) < self.invocations
     }
 
-    /// Whether `before` happens before `now` for certain, or does not count.
-    fn ordered(self, before: Access, now: Access) -> bool {
-        before.epoch < self.base
-            || before.who == now.who
-            || (before.is_atomic() && now.is_atomic())
-            || (before.epoch < now.epoch && self.holds(before.who))
+    /// Whether `before` happens before `who` now for certain, or does not count.
+    fn ordered(self, stamps: &Stamps, before: Access, who: u32, now: Time) -> bool {
+        if before.stamp < stamps.first || before.who == who {
+            return true;
+        }
+        let stamp = stamps.all[(before.stamp - stamps.first) as usize];
+        (stamp.pc & ATOMIC != 0 && now.atomic) || (stamp.epoch < now.epoch && self.holds(before.who))
     }
 }
 
-impl Record {
-    pub(super) fn is_written(&self) -> bool {
-        self.writer.epoch != 0
+impl Records {
+    pub(super) fn new(places: usize) -> Self {
+        Self { writers: vec![0; places], readers: vec![[0; 2]; places] }
     }
 
-    pub(super) fn is_touched(&self) -> bool {
-        self.is_written() || self.readers[0].epoch != 0
+    pub(super) fn len(&self) -> usize {
+        self.writers.len()
     }
 
-    pub(super) fn read(&mut self, now: Access, scope: Scope) -> Option<Access> {
-        let race = (!scope.ordered(self.writer, now)).then_some(self.writer);
-        let [a, b] = self.readers;
+    pub(super) fn is_written(&self, place: usize) -> bool {
+        self.writers[place] != 0
+    }
+
+    pub(super) fn is_touched(&self, place: usize) -> bool {
+        self.is_written(place) || self.readers[place][0] != 0
+    }
+
+    /// The same of places of an `n`th of the size.
+    pub(super) fn split(&mut self, n: usize) {
+        self.writers = self.writers.iter().flat_map(|w| std::iter::repeat_n(*w, n)).collect();
+        self.readers = self.readers.iter().flat_map(|r| std::iter::repeat_n(*r, n)).collect();
+    }
+
+    /// Instruction and invocation that the read races with.
+    pub(super) fn read(
+        &mut self,
+        place: usize,
+        who: u32,
+        now: Time,
+        scope: Scope,
+        stamps: &Stamps,
+    ) -> Option<(u32, u32)> {
+        let writer = Access::unpack(self.writers[place]);
+        let race = (!scope.ordered(stamps, writer, who, now)).then(|| told(stamps, writer));
+        let readers = &mut self.readers[place];
+        let [a, b] = readers.map(Access::unpack);
         // A reader that this one comes after is told by this one. Of others two are kept, of two workgroups if there are.
-        if scope.ordered(a, now) && a.is_atomic() == now.is_atomic() || a.epoch < scope.base {
-            self.readers[0] = now;
-        } else if scope.ordered(b, now) || (!scope.holds(a.who) && !scope.holds(b.who)) {
-            self.readers[1] = now;
+        if scope.ordered(stamps, a, who, now) {
+            readers[0] = Access::pack(who, now);
+        } else if scope.ordered(stamps, b, who, now) || (!scope.holds(a.who) && !scope.holds(b.who)) {
+            readers[1] = Access::pack(who, now);
         }
         race
     }
 
-    pub(super) fn write(&mut self, now: Access, scope: Scope) -> Option<Access> {
-        let all = [self.writer, self.readers[0], self.readers[1]];
-        let race = all.into_iter().find(|before| !scope.ordered(*before, now));
-        self.writer = now;
-        race
+    /// Instruction and invocation that the write races with.
+    pub(super) fn write(
+        &mut self,
+        place: usize,
+        who: u32,
+        now: Time,
+        scope: Scope,
+        stamps: &Stamps,
+    ) -> Option<(u32, u32)> {
+        let [a, b] = self.readers[place];
+        let all = [self.writers[place], a, b].map(Access::unpack);
+        let race = all.into_iter().find(|before| !scope.ordered(stamps, *before, who, now));
+        self.writers[place] = Access::pack(who, now);
+        race.map(|race| told(stamps, race))
     }
+}
+
+fn told(stamps: &Stamps, access: Access) -> (u32, u32) {
+    (stamps.all[(access.stamp - stamps.first) as usize].pc & !ATOMIC, access.who)
 }
 
 /// A buffer.
@@ -95,8 +182,23 @@ impl Record {
 pub(super) struct Resource {
     pub(super) bytes: Vec<u8>,
     /// One for each granule, once the buffer is written.
-    pub(super) records: Vec<Record>,
+    pub(super) records: Records,
     pub(super) granule: u32,
+    /// Whether reads of what no invocation has written are found.
+    pub(super) unwritten: bool,
+}
+
+impl Resource {
+    /// Records for places of `granule` bytes, or of less where there are such.
+    pub(super) fn record(&mut self, granule: u32) {
+        if self.records.len() == 0 {
+            self.granule = granule;
+            self.records = Records::new(self.bytes.len().div_ceil(granule as usize));
+        } else if granule < self.granule {
+            self.records.split((self.granule / granule) as usize);
+            self.granule = granule;
+        }
+    }
 }
 
 /// Where the active lanes of a subgroup want to go: those of them that are inside.
@@ -244,19 +346,25 @@ mod tests {
 
     #[test]
     fn races() {
-        let scope = |group: u32| Scope { first: 64 * group, invocations: 64, base: 5 };
-        let at = |who, epoch, atomic| Access::new(who, epoch, 7, atomic);
-        let mut r = Record::default();
-        assert!(!r.is_written() && r.write(at(0, 5, false), scope(0)).is_none() && r.is_written());
-        assert!(r.read(at(0, 5, false), scope(0)).is_none(), "its own");
-        assert_eq!(r.read(at(1, 5, false), scope(0)).map(|a| (a.who, a.pc())), Some((0, 7)), "no barrier");
-        assert!(r.read(at(1, 6, false), scope(0)).is_none(), "a barrier");
-        assert!(r.read(at(64, 6, false), scope(1)).is_some(), "another workgroup's barrier");
-        assert!(r.write(at(2, 7, false), scope(0)).is_some(), "the reader of the other workgroup");
-        let later = Scope { base: 8, ..scope(1) };
-        assert!(r.write(at(64, 8, false), later).is_none(), "another dispatch");
-        let mut r = Record::default();
-        assert!(r.write(at(0, 5, true), scope(0)).is_none() && r.write(at(64, 5, true), scope(1)).is_none());
-        assert!(r.read(at(3, 5, false), scope(0)).is_some());
+        let scope = |group: u32| Scope { first: 64 * group, invocations: 64 };
+        let mut stamps = Stamps::new(1, 10);
+        let mut at = |epoch, atomic| stamps.stamp(epoch, if atomic { 8 } else { 7 }, atomic);
+        let (one, two, three, atomic) = (at(1, false), at(2, false), at(3, false), at(1, true));
+        let mut r = Records::new(1);
+        assert!(!r.is_written(0) && r.write(0, 0, one, scope(0), &stamps).is_none() && r.is_written(0));
+        assert!(r.read(0, 0, one, scope(0), &stamps).is_none(), "its own");
+        assert_eq!(r.read(0, 1, one, scope(0), &stamps), Some((7, 0)), "no barrier");
+        assert!(r.read(0, 1, two, scope(0), &stamps).is_none(), "a barrier");
+        assert!(r.read(0, 64, two, scope(1), &stamps).is_some(), "another workgroup's barrier");
+        assert!(r.write(0, 2, three, scope(0), &stamps).is_some(), "the reader of the other workgroup");
+        r.split(2);
+        assert!(r.len() == 2 && r.is_written(1) && r.is_touched(1));
+        let mut later = Stamps::new(stamps.next(), 10);
+        let now = later.stamp(1, 7, false);
+        assert!(r.write(1, 64, now, scope(1), &later).is_none(), "another dispatch");
+        let mut r = Records::new(1);
+        assert!(r.write(0, 0, atomic, scope(0), &stamps).is_none());
+        assert!(r.write(0, 64, atomic, scope(1), &stamps).is_none());
+        assert_eq!(r.read(0, 3, one, scope(0), &stamps), Some((8, 64)));
     }
 }

@@ -27,13 +27,18 @@ pub enum Schedule {
 
 /// Workgroups that are on their way at the same time, at most.
 const RESIDENT: usize = 8;
+/// Bytes that these may take, if two do not take more.
+const RESIDENT_BYTES: u64 = 1 << 30;
 /// Instructions of a turn.
 const TURN: u32 = 4096;
 /// Most workgroups that are stopped at the same time.
 const STOPPED: usize = 64;
-/// How often an atomic may answer the same: where nobody else runs, and where all do.
-const PATIENCE_ALONE: u32 = 1_000;
-const PATIENCE: u32 = 100_000;
+/// How often an atomic may answer the same before a subgroup is taken to wait, and before it is taken to wait forever
+/// where all that run do.
+const PATIENCE: u32 = 1_000;
+const LONG_PATIENCE: u32 = 100_000;
+/// Turns of waiting for each subgroup after which all of them are taken to wait: so many that chance leaves none out.
+const WAITS: usize = 32;
 
 /// splitmix64 (Steele, Lea, Flood 2014).
 struct Random(u64);
@@ -60,35 +65,33 @@ enum Way {
 }
 
 impl Machine<'_> {
-    /// Runs the workgroups; the epoch after all of its own, and whether all came to their end.
-    pub(super) fn dispatch(&mut self, ids: &[[u32; 3]], schedule: Schedule) -> (u32, bool) {
+    /// Runs the workgroups; whether all came to their end.
+    pub(super) fn dispatch(&mut self, ids: &[[u32; 3]], schedule: Schedule) -> bool {
         let mut order: Vec<u32> = (0..ids.len() as u32).collect();
         let mut pool = Vec::new();
-        let mut last = self.base;
-        let done = match schedule {
-            Schedule::InOrder => self.fair(ids, order.into(), false, None, &mut pool, &mut last),
+        match schedule {
+            Schedule::InOrder => self.fair(ids, order.into(), false, None, &mut pool),
             Schedule::Reverse => {
                 order.reverse();
                 self.backwards = true;
-                self.fair(ids, order.into(), true, None, &mut pool, &mut last)
+                self.fair(ids, order.into(), true, None, &mut pool)
             }
             Schedule::Random(seed) => {
                 let mut random = Random(seed);
                 for i in (1..order.len()).rev() {
                     order.swap(i, random.below(i + 1));
                 }
-                self.fair(ids, order.into(), false, Some(random), &mut pool, &mut last)
+                self.fair(ids, order.into(), false, Some(random), &mut pool)
             }
             Schedule::LastFirst | Schedule::Adversarial => {
                 order.reverse();
-                self.alone(ids, &order, &mut pool, &mut last)
+                self.alone(ids, &order, &mut pool)
             }
             Schedule::Stalled => {
                 order.reverse();
-                self.stalled(ids, &order, &mut pool, &mut last)
+                self.stalled(ids, &order, &mut pool)
             }
-        };
-        (last + 1, done)
+        }
     }
 
     fn fair(
@@ -98,16 +101,15 @@ impl Machine<'_> {
         backwards: bool,
         mut random: Option<Random>,
         pool: &mut Vec<Subgroup>,
-        last: &mut u32,
     ) -> bool {
-        self.patience = PATIENCE;
         let mut groups: Vec<Group> = Vec::new();
         let mut turn = 0;
         loop {
-            while groups.len() < RESIDENT
+            while groups.len() < self.at_once(RESIDENT)
                 && let Some(ordinal) = waiting.pop_front()
             {
                 groups.push(self.group(ids[ordinal as usize], ordinal, pool));
+                self.begin(groups.iter().map(|g| g.subgroups.len()).sum());
             }
             if groups.is_empty() {
                 return true;
@@ -121,30 +123,38 @@ impl Machine<'_> {
                 Some(random) => {
                     let ready: Vec<_> = ready(&groups[at]).collect();
                     let subgroup = ready[random.below(ready.len())];
-                    self.turn(&mut groups[at], subgroup, 1 + random.below(64) as u32)
+                    self.turn(&mut groups[at], subgroup, 1 + random.below(64) as u32, LONG_PATIENCE)
                 }
-                None => self.round(&mut groups[at], backwards),
+                None => self.round(&mut groups[at], backwards, LONG_PATIENCE),
             };
             match way {
                 Way::Running | Way::Posted => {}
                 Way::Stuck => return false,
                 Way::Finished => {
                     turn = at;
-                    let group = groups.remove(at);
-                    *last = (*last).max(group.storage_epoch);
-                    pool.extend(group.subgroups);
+                    pool.extend(groups.remove(at).subgroups);
                 }
             }
         }
     }
 
+    /// Workgroups that memory holds, `most` at the most.
+    fn at_once(&self, most: usize) -> usize {
+        ((RESIDENT_BYTES / self.code.group_bytes(self.lanes as u32).max(1)) as usize).clamp(2, most)
+    }
+
+    /// So many subgroups take turns from here on.
+    fn begin(&mut self, crowd: usize) {
+        (self.crowd, self.spinning, self.patience) = (crowd, 0, PATIENCE);
+    }
+
     /// A turn of each subgroup that can run.
-    fn round(&mut self, group: &mut Group, backwards: bool) -> Way {
+    fn round(&mut self, group: &mut Group, backwards: bool, patience: u32) -> Way {
         let n = group.subgroups.len();
         for i in 0..n {
             let i = if backwards { n - 1 - i } else { i };
             if group.subgroups[i].state == State::Ready {
-                match self.turn(group, i, TURN) {
+                match self.turn(group, i, TURN, patience) {
                     Way::Running => {}
                     other => return other,
                 }
@@ -153,22 +163,35 @@ impl Machine<'_> {
         Way::Running
     }
 
-    fn turn(&mut self, group: &mut Group, subgroup: usize, quantum: u32) -> Way {
+    /// A turn of a subgroup, which waits as long as others do something, or until it has been told the same `patience`
+    /// times.
+    fn turn(&mut self, group: &mut Group, subgroup: usize, quantum: u32, patience: u32) -> Way {
+        let told = group.subgroups[subgroup].same;
         let stop = self.run(group, subgroup, quantum);
         let s = &group.subgroups[subgroup];
         let who = group.first + s.number * self.lanes as u32 + s.first_active();
         let pc = s.pc.saturating_sub(1);
-        // One that only asks when its steps are over waits too.
-        let over = stop == Stop::Quantum && s.steps > self.options.step_limit;
+        let over = !matches!(stop, Stop::Done | Stop::Posted) && s.steps > self.options.step_limit;
+        let mut forever = false;
+        if s.same > PATIENCE.max(told) && matches!(stop, Stop::Quantum | Stop::Spinning) {
+            self.spinning += 1;
+            if self.spinning > WAITS * self.crowd {
+                forever = stop == Stop::Spinning && self.patience >= patience;
+                self.patience = patience;
+            }
+        } else {
+            (self.spinning, self.patience) = (0, PATIENCE);
+        }
         match stop {
-            Stop::Quantum if over && s.same <= PATIENCE_ALONE => {
+            _ if over && s.same <= PATIENCE => {
                 let limit = self.options.step_limit;
                 self.sink.find(FindingKind::StepLimit, pc, who, None, || {
                     format!("a subgroup has taken {limit} steps and has not come to its end")
                 });
                 Way::Stuck
             }
-            Stop::Quantum | Stop::Spinning if over || stop == Stop::Spinning => {
+            // One that only asks when its steps are over waits too.
+            _ if over || forever => {
                 let same = s.same;
                 self.sink.find(FindingKind::Livelock, pc, who, None, || {
                     format!(
@@ -201,7 +224,7 @@ impl Machine<'_> {
         let pc = first.pc.saturating_sub(1);
         let who = group.first + first.number * w + first.first_active();
         let elsewhere =
-            |s: &&Subgroup| s.state == State::Done || s.pc != first.pc || !s.calls().eq(first.calls());
+            |s: &&Subgroup| s.state == State::Done || s.pc != first.pc || !s.way().eq(first.way());
         if let Some(other) = group.subgroups.iter().find(elsewhere) {
             let there = if other.state == State::Done { pc } else { other.pc.saturating_sub(1) };
             let gone = other.state == State::Done;
@@ -210,7 +233,9 @@ impl Machine<'_> {
                 if gone {
                     "it waits at the barrier, and another subgroup of the workgroup has ended".into()
                 } else {
-                    "it waits at this barrier, and another subgroup of the workgroup at another".into()
+                    "it waits at this barrier, and another subgroup of the workgroup at another, or in another round \
+                     of a loop"
+                        .into()
                 }
             });
         }
@@ -228,52 +253,46 @@ impl Machine<'_> {
     }
 
     fn run_out(&mut self, group: &mut Group) -> Way {
+        self.begin(group.subgroups.len());
         loop {
-            match self.round(group, false) {
+            match self.round(group, false, PATIENCE) {
                 Way::Running => {}
                 other => return other,
             }
         }
     }
 
-    fn alone(&mut self, ids: &[[u32; 3]], order: &[u32], pool: &mut Vec<Subgroup>, last: &mut u32) -> bool {
-        self.patience = PATIENCE_ALONE;
+    fn alone(&mut self, ids: &[[u32; 3]], order: &[u32], pool: &mut Vec<Subgroup>) -> bool {
         for ordinal in order {
             let mut group = self.group(ids[*ordinal as usize], *ordinal, pool);
             if self.run_out(&mut group) == Way::Stuck {
                 return false;
             }
-            *last = (*last).max(group.storage_epoch);
             pool.extend(group.subgroups);
         }
         true
     }
 
-    fn stalled(&mut self, ids: &[[u32; 3]], order: &[u32], pool: &mut Vec<Subgroup>, last: &mut u32) -> bool {
-        self.patience = PATIENCE_ALONE;
+    fn stalled(&mut self, ids: &[[u32; 3]], order: &[u32], pool: &mut Vec<Subgroup>) -> bool {
         let mut stopped = Vec::new();
-        let (stopping, rest) = order.split_at(order.len().min(STOPPED));
+        let (stopping, rest) = order.split_at(order.len().min(self.at_once(STOPPED)));
         self.stop_at_posts = true;
         for ordinal in stopping {
             let mut group = self.group(ids[*ordinal as usize], *ordinal, pool);
             match self.run_out(&mut group) {
                 Way::Stuck => return false,
                 Way::Posted => stopped.push(group),
-                _ => {
-                    *last = (*last).max(group.storage_epoch);
-                    pool.extend(group.subgroups);
-                }
+                _ => pool.extend(group.subgroups),
             }
         }
         self.stop_at_posts = false;
-        if !self.alone(ids, rest, pool, last) {
+        if !self.alone(ids, rest, pool) {
             return false;
         }
         while let Some(mut group) = stopped.pop() {
             if self.run_out(&mut group) == Way::Stuck {
                 return false;
             }
-            *last = (*last).max(group.storage_epoch);
             pool.extend(group.subgroups);
         }
         true

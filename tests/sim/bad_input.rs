@@ -81,6 +81,7 @@ fn options_out_of_range_are_refused() {
         Options { sector_bytes: 48, ..default() },
         Options { banks: 0, ..default() },
         Options { max_workgroups: 0, ..default() },
+        Options { max_workgroups: u32::MAX, ..default() },
         Options { step_limit: 0, ..default() },
     ] {
         let (kind, text) = refused(KERNEL, "scale", &[16, 16], &options);
@@ -99,6 +100,53 @@ fn a_sample_of_a_huge_grid_is_said_to_be_one() {
     assert!(report.notes[0].contains("5 of its 4294836225 workgroups"), "{report}");
     assert_eq!(buffers[0][4..], 65534u32.to_le_bytes(), "the last workgroup");
     assert!(report.of(FindingKind::Race).next().is_some(), "{report}");
+}
+
+#[test]
+fn a_grid_that_no_device_takes_is_said_to_be_one() {
+    let mut buffers = vec![vec![0; 16], vec![0; 16]];
+    let options = Options { max_workgroups: 2, ..Options::default() };
+    let report = sim::run_wgsl("k.wgsl", KERNEL, "scale", [65_536, 1, 1], &mut buffers, &options).unwrap();
+    assert!(report.notes.iter().any(|n| n.contains("65535") && n.contains("65536")), "{report}");
+}
+
+#[test]
+fn loops_of_barriers_come_to_the_step_limit() {
+    for (barrier, limited) in [("workgroupBarrier()", true), ("subgroupBarrier()", true), ("return", false)] {
+        let text = format!(
+            "@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+            @compute @workgroup_size(64) fn f() {{ loop {{ {barrier}; if x[0] == 5u {{ break; }} }} }}"
+        );
+        for schedule in [Schedule::InOrder, Schedule::Random(1), Schedule::Adversarial] {
+            let options = Options { step_limit: 5000, schedule, ..Options::default() };
+            let mut buffers = vec![vec![0; 4]];
+            let report = sim::run_wgsl("k.wgsl", &text, "f", [2, 1, 1], &mut buffers, &options).unwrap();
+            assert_eq!(report.of(FindingKind::StepLimit).count() > 0, limited, "{report}");
+            assert_eq!(report.notes.iter().any(|n| n.contains("was ended")), limited);
+        }
+    }
+}
+
+#[test]
+fn what_takes_too_much_memory_is_refused() {
+    let kernel = |variable: &str, size: u32| {
+        format!(
+            "@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+            {variable};
+            @compute @workgroup_size({size}) fn f(@builtin(local_invocation_index) i: u32) {{ p[i] = 1u; x[i] = p[i]; }}"
+        )
+    };
+    let options = Options::default();
+    for (variable, size, named) in [
+        ("var<workgroup> p: array<u32, 500000000>", 64, "2000000000 bytes of workgroup memory in `p`"),
+        ("var<private> p: array<u32, 1000000>", 1024, "values an invocation takes"),
+        ("var<private> p: array<u32, 2000000>", 1, "an array of 2000000 values"),
+    ] {
+        let (kind, text) = refused(&kernel(variable, size), "f", &[64], &options);
+        assert!(kind == ErrorKind::TooLarge && text.contains(named), "{text}");
+    }
+    let (kind, text) = refused(&kernel("var<private> p: array<u32, 9>", 1), "f", &[(1 << 30) + 4], &options);
+    assert!(kind == ErrorKind::TooLarge && text.contains("1073741828 bytes"), "{text}");
 }
 
 #[test]

@@ -58,14 +58,18 @@ fn cases() -> Vec<Case> {
         case("barrier_in_branch", "swap", 1, || vec![words(64)], NonUniformBarrier),
         case("barrier_after_return", "swap", 1, || vec![words(50)], NonUniformBarrier),
         case("barrier_counts", "wait", 1, || vec![words(64)], NonUniformBarrier),
+        case("barrier_rounds", "wait", 1, || vec![words(128)], NonUniformBarrier),
+        case("subgroup_barrier", "wait", 1, || vec![words(64)], NonUniformSubgroup),
         case("subgroup_in_branch", "sum", 1, || vec![words(64)], NonUniformSubgroup),
         case("uniform_load", "load", 1, || vec![words(64)], NonUniformLoad),
         case("spin_lock", "add", 1, || vec![vec![0; 4], vec![0; 4]], Livelock),
+        case("deadlock", "add", 2, || vec![vec![0; 8], vec![0; 8]], Livelock),
         case("lookback", "scan", 4, || vec![words(256), words(256), vec![0; 16]], Livelock),
         case("never_ends", "walk", 1, || vec![words(32)], StepLimit),
         case("division", "mean", 1, || vec![words(32)], Division),
         case("shift", "mask", 1, || vec![words(64)], Shift),
         case("nan", "deviation", 1, || vec![floats(32)], NanBorn),
+        case("nan_subgroup", "sum", 1, || vec![floats(64)], NanBorn),
     ]
 }
 
@@ -109,6 +113,8 @@ fn each_broken_kernel_is_found_at_its_line() {
             let report = run(&case, &text, schedule, 32);
             // What has no end may be stopped anywhere in its loop of two lines.
             let last = line + u32::from(case.finds == FindingKind::StepLimit);
+            // One that may never have held a lock waits for the first of two.
+            let line = line - if case.name == "deadlock" { 2 } else { 0 };
             let found =
                 report.of(case.finds).any(|f| f.at.file == "k.wgsl" && (line..=last).contains(&f.at.line));
             assert!(found, "{}, {schedule:?}: no {:?} at line {line}:\n{report}", case.name, case.finds);
@@ -151,6 +157,78 @@ fn a_finding_names_both_invocations() {
     assert!(
         told.contains("byte 0 of `sum`") && told.contains("invocation (64, 0, 0) of workgroup (1, 0, 0)"),
         "{told}"
+    );
+}
+
+#[test]
+fn waiting_for_what_runs_is_no_livelock() {
+    // The first workgroup works for long before it posts; within a workgroup the last subgroup does.
+    let text = "@group(0) @binding(0) var<storage, read_write> post: atomic<u32>;
+        @group(0) @binding(1) var<storage, read_write> sums: array<u32>;
+        var<workgroup> wg_post: atomic<u32>;
+        fn work(n: u32) -> u32 {
+            var sum = 1u;
+            for (var i = 0u; i < n; i++) { sum = sum * 3u + i; }
+            return sum;
+        }
+        @compute @workgroup_size(1)
+        fn among_workgroups(@builtin(workgroup_id) group: vec3<u32>) {
+            if group.x == 0u {
+                sums[0] = work(500000u);
+                atomicStore(&post, 1u);
+            } else {
+                while atomicLoad(&post) == 0u {} // wait
+                sums[group.x] = 1u;
+            }
+        }
+        @compute @workgroup_size(64)
+        fn in_workgroup(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+            if lane < 32u {
+                while atomicLoad(&wg_post) == 0u {} // wait
+            } else if lane == 63u {
+                sums[group.x] = work(100000u);
+                atomicStore(&wg_post, 1u);
+            }
+        }";
+    let run = |entry, schedule| {
+        let mut buffers = [vec![0; 4], vec![0; 16]];
+        let given = if entry == "among_workgroups" { &mut buffers[..] } else { &mut buffers[1..] };
+        let options = Options { schedule, zero_initialized: true, ..Options::default() };
+        sim::run_wgsl("k.wgsl", text, entry, [4, 1, 1], given, &options).unwrap()
+    };
+    for schedule in [Schedule::InOrder, Schedule::Reverse, Schedule::Random(3)] {
+        let report = run("among_workgroups", schedule);
+        assert!(report.is_clean(), "{schedule:?}: {report}");
+    }
+    for schedule in [Schedule::LastFirst, Schedule::Adversarial] {
+        let report = run("among_workgroups", schedule);
+        let found =
+            report.of(FindingKind::Livelock).next().unwrap_or_else(|| panic!("{schedule:?}: {report}"));
+        assert_eq!(found.at.line, 15);
+    }
+    for schedule in SCHEDULES {
+        let report = run("in_workgroup", schedule);
+        assert!(report.is_clean(), "{schedule:?}: {report}");
+    }
+}
+
+#[test]
+fn an_index_outside_is_named_with_its_array() {
+    let text = "@group(0) @binding(0) var<storage, read_write> data: array<array<u32, 4>, 3>;
+        @compute @workgroup_size(1)
+        fn f(@builtin(workgroup_id) id: vec3<u32>) {
+            let p = &data[id.x + 5u];
+            let q = &data[id.x + 2u][id.x + 9u];
+            (*p)[1] = 1u;
+            *q = 2u;
+        }";
+    let mut buffers = vec![vec![0; 48]];
+    let report = sim::run_wgsl("k.wgsl", text, "f", [1, 1, 1], &mut buffers, &Options::default()).unwrap();
+    let told: Vec<_> = report.findings.iter().map(|f| (f.at.line, f.message.as_str())).collect();
+    let write = "a write of element";
+    assert_eq!(
+        told,
+        [(6, &*format!("{write} 5 of `data` of 3")), (7, &*format!("{write} 9 of `data` of 4"))]
     );
 }
 

@@ -1,8 +1,8 @@
 //! Counts of small kernels beside the formulas of the analysis module, and their known answers.
 
 use tilework::analysis::{
-    Axis, Matmul, brent_kung_operations, divergence, kogge_stone_operations, reads_from_shared,
-    reduction_operations, segments,
+    Axis, Dram, Matmul, brent_kung_operations, coarsened_steps, divergence, kogge_stone_operations,
+    lane_position, reads_from_shared, reduction_operations, segments, uncoarsened_steps,
 };
 use tilework::sim::{self, Counts, Options, Report};
 
@@ -43,6 +43,85 @@ fn divergence_of_boundary_checks_is_that_of_the_analysis() {
 }
 
 #[test]
+fn divergence_of_other_bounds_is_that_of_the_analysis() {
+    for (n, divergent, warps) in [(100u32, 1, 4), (1000, 1, 32), (1003, 1, 32), (10_000, 1, 314)] {
+        let text = format!(
+            "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+            @compute @workgroup_size(64)
+            fn mark(@builtin(global_invocation_id) id: vec3<u32>) {{
+                if id.x < {n}u {{ // bounds
+                    data[id.x] = 1u;
+                }}
+            }}"
+        );
+        let counts =
+            at(&run(&text, "mark", [n.div_ceil(64), 1, 1], &[n], &Options::default()), &text, "// bounds");
+        assert_eq!((counts.divergent, counts.branches), (divergent, warps));
+        let model = divergence([n.div_ceil(64), 1, 1], [64, 1, 1], 32, |[x, ..]| u32::from(x < n));
+        assert_eq!((model.divergent, model.warps), (divergent, warps));
+    }
+    // Three ways at one place: a subgroup whose lanes differ counts itself.
+    let text = "@group(0) @binding(0) var<storage, read_write> divergent: atomic<u32>;
+        @compute @workgroup_size(16, 16)
+        fn mark(@builtin(global_invocation_id) id: vec3<u32>) {
+            var way = 0u;
+            if id.x < 174u && id.y < 176u { way = 1u + u32(id.y > id.x); }
+            let differs = subgroupAny(way != subgroupBroadcastFirst(way));
+            if differs && subgroupExclusiveAdd(1u) == 0u { atomicAdd(&divergent, 1u); }
+        }";
+    let mut buffers = vec![vec![0; 4]];
+    sim::run_wgsl("k.wgsl", text, "mark", [11, 11, 1], &mut buffers, &Options::default()).unwrap();
+    assert_eq!(buffers[0], 168u32.to_le_bytes());
+    // A block that is its input tile: it loads all of it and computes inside.
+    let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+        @compute @workgroup_size(32, 32)
+        fn convolve(@builtin(local_invocation_id) t: vec3<u32>) {
+            let x = data[t.y * 32u + t.x]; // load
+            if all(t.xy - vec2(1u) < vec2(30u)) { // compute
+                data[t.y * 32u + t.x] = x + 1u;
+            }
+        }";
+    let report = run(text, "convolve", [1, 1, 1], &[1024], &Options::default());
+    let compute = at(&report, text, "// compute");
+    assert_eq!((compute.divergent, compute.branches), (30, 32));
+    assert_eq!(at(&report, text, "// load").divergent, 0);
+}
+
+#[test]
+fn lanes_lie_where_the_analysis_has_them() {
+    let text = "@group(0) @binding(0) var<storage, read_write> places: array<vec3<u32>>;
+        @compute @workgroup_size(4, 8, 2)
+        fn place(@builtin(local_invocation_id) t: vec3<u32>) {
+            // The subgroup of the first invocation is the first of two.
+            let first = u32(!subgroupAny(all(t == vec3(0u))));
+            places[first * 32u + subgroupExclusiveAdd(1u)] = t;
+        }";
+    let mut buffers = vec![vec![0; 64 * 16]];
+    sim::run_wgsl("k.wgsl", text, "place", [1, 1, 1], &mut buffers, &Options::default()).unwrap();
+    for (index, place) in (0..).zip(buffers[0].chunks(16)) {
+        assert_eq!(&place[..12], lane_position([4, 8, 2], index).map(u32::to_le_bytes).as_flattened());
+    }
+}
+
+#[test]
+fn a_loop_takes_as_many_rounds_as_its_longest_lane() {
+    let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+        @compute @workgroup_size(32)
+        fn walk(@builtin(local_invocation_index) t: u32) {
+            var sum = 0u;
+            for (var i = 0u; i < 6u + t % 3u; i++) {
+                sum += data[t]; // round
+            }
+            data[t] = sum;
+        }";
+    let report = run(text, "walk", [1, 1, 1], &[32], &Options::default());
+    let rounds = at(&report, text, "// round");
+    // 32 lanes in all of six rounds, 21 in the seventh, 10 in the eighth.
+    assert_eq!(rounds.read_bytes, 4 * (6 * 32 + 21 + 10));
+    assert_eq!((rounds.lanes % (8 * 32), rounds.active * 8 * 32), (0, rounds.lanes * (6 * 32 + 21 + 10)));
+}
+
+#[test]
 fn divergence_of_reductions_is_that_of_the_analysis() {
     let text = |condition: &str, from: &str, next: &str| {
         format!(
@@ -71,6 +150,41 @@ fn divergence_of_reductions_is_that_of_the_analysis() {
         assert_eq!((counts.branches, counts.divergent), (9 * 16, divergent));
         assert_eq!(at(&report, &text, "+= wg_sums").shared_writes, reduction_operations(512));
         assert_eq!(report.totals.barriers, 9);
+    }
+}
+
+#[test]
+fn steps_of_coarsened_reductions_are_those_of_the_analysis() {
+    // 64 threads on 128 elements a block, and a block for each part or one for all.
+    let text = |factor: u32| {
+        format!(
+            "const FACTOR = {factor}u;
+            @group(0) @binding(0) var<storage, read_write> data: array<f32>;
+            var<workgroup> wg_sums: array<f32, 64>;
+            @compute @workgroup_size(64)
+            fn reduce(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) t: u32) {{
+                var sum = data[group.x * 128u * FACTOR + t];
+                for (var i = 1u; i < 2u * FACTOR; i++) {{
+                    sum += data[group.x * 128u * FACTOR + t + i * 64u]; // own
+                }}
+                wg_sums[t] = sum;
+                for (var stride = 32u; stride > 0u; stride /= 2u) {{
+                    workgroupBarrier();
+                    if t < stride {{ wg_sums[t] += wg_sums[t + stride]; }}
+                }}
+                if t == 0u {{ data[group.x * 128u * FACTOR] = wg_sums[0]; }}
+            }}"
+        )
+    };
+    for (factor, groups, model) in [(4, 1, coarsened_steps(128, 4)), (1, 4, uncoarsened_steps(128, 4))] {
+        let text = text(factor);
+        let report = run(&text, "reduce", [groups, 1, 1], &[512], &Options::default());
+        // Each thread's own sums, and of the first thread one a step of the tree.
+        let own = u64::from((2 * factor - 1) * groups);
+        assert_eq!(at(&report, &text, "// own").add / (64 * u64::from(groups)) * u64::from(groups), own);
+        assert_eq!(own + report.totals.barriers, model.0);
+        // The first of the tree's barriers stands before the steps that the formula has none for.
+        assert_eq!(report.totals.barriers + u64::from(groups), model.1);
     }
 }
 
@@ -189,6 +303,85 @@ fn shared_reads_of_a_convolution_are_those_of_the_analysis() {
 }
 
 #[test]
+fn reads_of_convolutions_in_the_plane_are_those_of_the_analysis() {
+    // Nine blocks, of which that in the middle has nothing beyond the ends, four have an edge and four a corner.
+    let text = |tile: u32, rx: u32, ry: u32| {
+        format!(
+            "const TILE = {tile}u; const RX = {rx}u; const RY = {ry}u; const SIDE = 3u * TILE;
+            @group(0) @binding(0) var<storage, read> input: array<f32>;
+            @group(0) @binding(1) var<storage, read_write> output: array<f32>;
+            const W = TILE + 2u * RX; const H = TILE + 2u * RY;
+            var<workgroup> wg_tile: array<array<f32, W>, H>;
+            var<workgroup> wg_inside: array<array<f32, TILE>, TILE>;
+            @compute @workgroup_size(TILE, TILE)
+            fn tiled(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) t: vec3<u32>,
+                     @builtin(local_invocation_index) index: u32) {{
+                let first = group.xy * TILE;
+                for (var i = index; i < W * H; i += TILE * TILE) {{
+                    let at = first + vec2(i % W, i / W) - vec2(RX, RY);
+                    if all(at < vec2(SIDE)) {{
+                        wg_tile[i / W][i % W] = input[at.y * SIDE + at.x]; // load
+                    }}
+                }}
+                workgroupBarrier();
+                var sum = 0.0;
+                for (var j = 0u; j <= 2u * RY; j++) {{
+                    for (var i = 0u; i <= 2u * RX; i++) {{
+                        if all(first + t.xy + vec2(i, j) - vec2(RX, RY) < vec2(SIDE)) {{
+                            sum += wg_tile[t.y + j][t.x + i]; // use
+                        }}
+                    }}
+                }}
+                output[(first.y + t.y) * SIDE + first.x + t.x] = sum;
+            }}
+            @compute @workgroup_size(TILE, TILE)
+            fn cached(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) t: vec3<u32>) {{
+                let first = group.xy * TILE;
+                wg_inside[t.y][t.x] = input[(first.y + t.y) * SIDE + first.x + t.x]; // own
+                workgroupBarrier();
+                var sum = 0.0;
+                for (var j = 0u; j <= 2u * RY; j++) {{
+                    for (var i = 0u; i <= 2u * RX; i++) {{
+                        let inside = t.xy + vec2(i, j) - vec2(RX, RY);
+                        let at = first + inside;
+                        if all(inside < vec2(TILE)) {{
+                            sum += wg_inside[inside.y][inside.x]; // shared
+                        }} else if all(at < vec2(SIDE)) {{
+                            sum += input[at.y * SIDE + at.x]; // halo
+                        }}
+                    }}
+                }}
+                output[(first.y + t.y) * SIDE + first.x + t.x] = sum;
+            }}"
+        )
+    };
+    let run = |text: &str, entry: &str, tile: u32| {
+        run(text, entry, [3, 3, 1], &[9 * tile * tile, 9 * tile * tile], &Options::default())
+    };
+    let small = text(8, 2, 2);
+    let report = run(&small, "tiled", 8);
+    let counts = (at(&report, &small, "// use").shared_reads, at(&report, &small, "// load").read_bytes / 4);
+    assert_eq!(counts, (1600 + 4 * 1480 + 4 * 1369, 144 + 4 * 120 + 4 * 100));
+    let (inside, end) = (Axis::inside(8, 5), Axis::at_boundary(8, 5));
+    let all = |of: fn(&Axis) -> u64| of(&inside).pow(2) + 4 * of(&inside) * of(&end) + 4 * of(&end).pow(2);
+    assert_eq!(counts, (all(Axis::reads), all(Axis::loads)));
+    let wide = text(16, 4, 2);
+    let shared = at(&run(&wide, "cached", 16), &wide, "// shared").shared_reads;
+    assert_eq!(shared, 9 * 9176);
+    assert_eq!(shared, 9 * reads_from_shared(&[Axis::inside(16, 9), Axis::inside(16, 5)]));
+    let three = text(16, 1, 1);
+    let report = run(&three, "cached", 16);
+    let halo = at(&report, &three, "// halo").read_bytes / 4;
+    let own = at(&report, &three, "// own").read_bytes / 4;
+    let (inside, end) = (Axis::inside(16, 3), Axis::at_boundary(16, 3));
+    let shared = reads_from_shared(&[inside; 2]);
+    let (inside, end) = (inside.reads(), end.reads());
+    // A block that has neighbours on all sides reads 444.
+    assert_eq!((own, 256 + inside * inside - shared), (9 * 256, 444));
+    assert_eq!(halo, inside * inside + 4 * inside * end + 4 * end * end - 9 * shared);
+}
+
+#[test]
 fn sectors_are_the_segments_of_the_analysis() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<f32>;
         @compute @workgroup_size(32)
@@ -208,6 +401,19 @@ fn sectors_are_the_segments_of_the_analysis() {
         let own = at(&report, &text, "// its own row");
         assert_eq!((own.transactions, own.coalescing()), (32, 4.0 / f64::from(sector)));
         assert_eq!(at(&report, &text, "// one place").transactions, 2);
+    }
+}
+
+#[test]
+fn pairs_at_a_stride_use_what_the_analysis_says() {
+    let text = "@group(0) @binding(0) var<storage, read_write> data: array<vec2<f32>>;
+        @compute @workgroup_size(32)
+        fn walk(@builtin(local_invocation_index) t: u32) { data[2u * t] = vec2(1.0); }";
+    for sector in [32, 64, 128] {
+        let options = Options { sector_bytes: sector, ..Options::default() };
+        let counts = run(text, "walk", [1, 1, 1], &[128], &options).totals;
+        assert_eq!(counts.coalescing(), Dram::burst_efficiency(8, 16, sector.into()));
+        assert_eq!(counts.transactions, 512 / u64::from(sector));
     }
 }
 

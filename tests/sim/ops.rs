@@ -3,9 +3,10 @@
 use crate::support::Random;
 use half::f16;
 use std::collections::BTreeSet;
+use std::time::Instant;
 use tilework::program::{DeviceProfile, Kernel, Op, OpInfo, Operand, Program};
 use tilework::sim::{self, Finding, FindingKind, Options, Schedule};
-use tilework::{DType, ErrorKind, MapFn, RadixSort, Reduce, Scan, Sum, Zip, ZipFn};
+use tilework::{DType, ErrorKind, Gemm, MapFn, RadixSort, Reduce, Scan, Sum, Zip, ZipFn};
 
 /// Elements and operations of a program above which it is left to the tests on devices.
 const MOST_WORK: f64 = 15_000.0;
@@ -171,6 +172,22 @@ fn a_look_back_that_only_waits_is_a_livelock_and_ours_is_none() {
 }
 
 #[test]
+fn scratch_that_nothing_has_written_is_found() {
+    let mut program = lookback(&DeviceProfile::webgpu_defaults());
+    assert!(program.dispatches.len() > 1 && !program.scratch.is_empty());
+    let run = |program: &Program| {
+        let mut operands = vec![vec![1; 80_000], vec![0; 80_000]];
+        let options = Options { check_scratch: true, ..Options::default() };
+        sim::run(program, &mut operands, &options).unwrap()
+    };
+    assert!(run(&program).is_clean());
+    // What it begins with: its scratch set to zeros.
+    program.dispatches.remove(0);
+    let report = run(&program);
+    assert!(report.of(FindingKind::Uninitialized).next().is_some(), "{report}");
+}
+
+#[test]
 fn results_do_not_depend_on_schedule_or_subgroups() {
     let mut results = BTreeSet::new();
     for subgroup_size in [4, 16, 64] {
@@ -208,5 +225,36 @@ fn counts_of_ours_are_what_the_op_says() {
         assert!((reads..=reads + scratch).contains(&counts.read_bytes), "{}: {counts:?}", program.op);
         assert!((writes..=writes + scratch).contains(&counts.written_bytes), "{}: {counts:?}", program.op);
         assert!(counts.coalescing() > 0.95, "{}: {counts:?}", program.op);
+    }
+}
+
+/// An operation is an instruction of the simulator on one active invocation, as `Counts::active` has it.
+#[test]
+#[ignore = "a measurement: run it alone"]
+fn operations_a_second() {
+    for subgroup_size in [4, 32] {
+        let mut profile = DeviceProfile::h100();
+        profile.subgroup_sizes = (subgroup_size, subgroup_size);
+        let programs = [
+            Op::<f32>::lower(&Gemm::new(96, 96, 96), &DeviceProfile::webgpu_defaults()).unwrap(),
+            Op::<f32>::lower(&Reduce::new(Sum, 200_000), &profile).unwrap(),
+            Op::<u32>::lower(&Scan::new(Sum, 100_000), &profile).unwrap(),
+            Op::<u32>::lower(&RadixSort::new(5000), &profile).unwrap(),
+        ];
+        for program in programs {
+            let random = &mut Random::new(1);
+            let mut operands: Vec<_> = program.operands.iter().map(|o| fill(o, random)).collect();
+            let options = Options { subgroup_size, ..Options::default() };
+            let begin = Instant::now();
+            let counts = sim::run(&program, &mut operands, &options).unwrap().totals;
+            let rate = counts.active as f64 / begin.elapsed().as_secs_f64();
+            println!(
+                "{} {}, subgroups of {subgroup_size}: {:.0} million",
+                program.op,
+                program.variant,
+                rate / 1e6
+            );
+            assert!(rate > 20e6);
+        }
     }
 }

@@ -1,0 +1,12 @@
+// All subgroups pass the barrier in the same rounds of the loop.
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+
+@compute @workgroup_size(128)
+fn wait(@builtin(local_invocation_index) lane: u32) {
+    for (var i = 0u; i < 4u; i++) {
+        if i % 2u == 0u {
+            workgroupBarrier();
+        }
+    }
+    data[lane] = lane;
+}
