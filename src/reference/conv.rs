@@ -41,10 +41,11 @@ impl Sum {
         self.products += 1;
     }
 
-    /// The sum is complete, after so many roundings.
+    /// The sum is complete, after so many roundings, each of which may take what is subnormal for 0.
     pub(super) fn close(&mut self, terms: f64) {
         let u = 2f64.powi(-24);
         self.error *= terms * u / (1.0 - terms * u);
+        self.error += terms * f64::from(f32::MIN_POSITIVE);
     }
 
     /// The sum is complete, of so many products as it had.

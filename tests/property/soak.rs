@@ -1,0 +1,124 @@
+//! Random ops from four threads, on one device and on several: all right, and nothing grows.
+
+use super::{CASES, Choices, Draw, flushes, setting};
+use crate::support::{Device, Random, devices};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use tilework::Gpu;
+
+/// Threads at work.
+const THREADS: usize = 4;
+
+/// Options of each op, for each of which kernels are compiled.
+const SPECS: usize = 3;
+
+/// What must not grow, while nothing is under way.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    /// Bytes of the devices in use.
+    live: u64,
+    /// Bytes that wgpu has taken from the driver. On a processor they count as resident once they have been used.
+    reserved: u64,
+    /// Bytes of this process in memory.
+    resident: u64,
+    /// Open files of this process.
+    files: usize,
+    /// Pipelines compiled so far, of which software drivers keep megabytes each.
+    compiled: u64,
+}
+
+fn reserved(gpu: &Gpu) -> u64 {
+    gpu.device().generate_allocator_report().map_or(0, |report| report.total_reserved_bytes)
+}
+
+fn state(gpus: &[Gpu]) -> State {
+    for gpu in gpus {
+        gpu.wait().unwrap();
+        gpu.trim();
+    }
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = statm.split_whitespace().nth(1).map_or(0, |pages| pages.parse().unwrap());
+    State {
+        live: gpus.iter().map(|gpu| gpu.memory().live).sum(),
+        reserved: gpus.iter().map(reserved).sum(),
+        resident: 4096 * pages,
+        files: std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count),
+        compiled: gpus.iter().map(|gpu| gpu.cache().compiled + gpu.cache().found).sum(),
+    }
+}
+
+/// One case of the op, with these options: whether it ran.
+fn one(gpu: &Gpu, op: usize, spec: usize, random: &mut Random) -> Result<bool, String> {
+    let (name, case) = CASES[op];
+    let choices = Choices(std::array::from_fn(|_| random.next() as u32));
+    let case = case(&mut Draw::new(name, spec as u64, spec, choices, random.next()));
+    if case.has_subnormals() && flushes()[0] {
+        return Ok(false);
+    }
+    let ran = case.run(gpu, false).map_err(|why| format!("{name}: {}: {why}", case.what))?;
+    Ok(ran.is_some())
+}
+
+/// Four threads at work on these devices, until the time is over or something is wrong. How many cases ran.
+fn round(gpus: &[Gpu], ops: &[usize], seed: u64, time: Duration) -> usize {
+    let (ran, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let end = Instant::now() + time;
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (ran, wrong) = (&ran, &wrong);
+            scope.spawn(move || {
+                let mut random = Random::new(seed ^ (thread as u64) << 32);
+                while Instant::now() < end && wrong.lock().unwrap().is_empty() {
+                    let op = ops[random.next() as usize % ops.len()];
+                    let spec = random.next() as usize % SPECS;
+                    match one(&gpus[thread % gpus.len()], op, spec, &mut random) {
+                        Ok(yes) => ran.fetch_add(usize::from(yes), Relaxed),
+                        Err(why) => {
+                            wrong.lock().unwrap().push(why);
+                            0
+                        }
+                    };
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "TILEWORK_SEED={seed}: {}", wrong.join("\n"));
+    ran.into_inner()
+}
+
+fn soak(gpus: &[Gpu], ops: &[usize], time: Duration) {
+    const ROUNDS: u32 = 6;
+    let seed = setting("TILEWORK_SEED", 1);
+    let (mut all, mut states) = (0, Vec::new());
+    for number in 0..ROUNDS {
+        all += round(gpus, ops, seed + u64::from(number), time / ROUNDS);
+        states.push(state(gpus));
+    }
+    println!("{} devices, {THREADS} threads, {} ops: {all} cases", gpus.len(), ops.len());
+    states.iter().for_each(|state| println!("{state:?}"));
+    assert!(all > ops.len(), "{all} cases of {} ops", ops.len());
+    // By now pools, and what the driver keeps for itself, have their size.
+    let [begin, end] = [states[1], states[ROUNDS as usize - 1]];
+    let compiled = end.compiled - begin.compiled;
+    // What a kernel keeps on a device: its tables of constants.
+    assert!(end.live <= begin.live + (compiled << 16), "memory of the device grows: {begin:?} {end:?}");
+    assert!(end.files <= begin.files, "files stay open: {begin:?} {end:?}");
+    assert!(end.reserved <= begin.reserved, "memory of the driver grows: {begin:?} {end:?}");
+    let most = begin.resident + begin.reserved + (32 << 20) + compiled * (4 << 20);
+    assert!(end.resident <= most, "memory grows: {begin:?} {end:?}");
+}
+
+/// `TILEWORK_SOAK` is for how many seconds, over all ops; without it, a few seconds over some.
+#[test]
+fn four_threads_at_random_ops_are_right_and_nothing_grows() {
+    let Some(device) = devices().iter().find(|d| d.main) else { return };
+    let seconds: Option<u64> = std::env::var("TILEWORK_SOAK").ok().map(|text| text.parse().unwrap());
+    let step = if seconds.is_some() { 1 } else { 7 };
+    let ops: Vec<usize> = (0..CASES.len()).step_by(step).collect();
+    let time = Duration::from_secs(seconds.unwrap_or(12)) / 2;
+    let gpus: Vec<Gpu> = (0..THREADS).map(|_| Device::again(device).gpu).collect();
+    soak(&gpus[..1], &ops, time);
+    soak(&gpus, &ops, time);
+}
