@@ -4,9 +4,15 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use std::ops::{Bound, RangeBounds};
 
-/// Number of elements of a shape, for the operand `operand` of `op`.
+/// Elements of a shape at the most: their bytes, and twice as many, can be counted.
+const MOST: usize = usize::MAX / 16;
+
+/// Number of elements of a shape, for the operand `operand` of `op`. Where an extent is 0 the others must be such that
+/// their product can be counted too: it is, on the way to what has no elements.
 pub(crate) fn elements(op: &str, operand: &str, dims: &[usize]) -> Result<usize> {
-    dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).ok_or_else(|| {
+    let others = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d.max(1)));
+    let len = if dims.contains(&0) { 0 } else { others.unwrap_or(0) };
+    others.filter(|n| *n <= MOST).map(|_| len).ok_or_else(|| {
         err!(TooLarge, "{op}: the shape {dims:?} of {operand} has more elements than this machine can count; split the work")
     })
 }
@@ -42,7 +48,7 @@ pub(crate) fn within(range: impl RangeBounds<usize>, len: usize, dtype: DType) -
     }
 }
 
-/// Smallest multiple of `step` that is at least `n`.
+/// Smallest multiple of `step` that is at least `n`; the largest number, which is above every limit, if there is none.
 pub(crate) const fn round_up(n: u64, step: u64) -> u64 {
-    n.div_ceil(step) * step
+    n.div_ceil(step).saturating_mul(step)
 }

@@ -5,8 +5,8 @@ use std::io::{self, Read};
 
 /// Most bytes of a header; NumPy's own have some hundred.
 const MAX_HEADER: usize = 1 << 16;
-/// Most brackets within each other in a header; a plain array has two.
-const MAX_NESTING: usize = 16;
+/// Most brackets within each other in a header; a plain array has two. The parser's time doubles with each.
+const MAX_NESTING: usize = 6;
 
 /// The header, after a look at it: the parser recurses, and must not be led too deep.
 pub(crate) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {

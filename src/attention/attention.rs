@@ -451,11 +451,16 @@ impl Attention {
         let kv = self.kv.unwrap_or(if dtype == DType::F16 { KvType::F16 } else { KvType::F32 });
         let operands = self.operands(&name, dtype, kv)?;
         for operand in &operands {
-            let (bytes, limit) = (operand.bytes(), profile.limits.max_buffer_size);
+            let (bytes, limits) = (operand.bytes(), &profile.limits);
+            let (what, limit) = if matches!(operand.name, "scales" | "table" | "lengths") {
+                ("binding", limits.max_buffer_size.min(limits.max_storage_binding))
+            } else {
+                ("buffer", limits.max_buffer_size)
+            };
             if bytes > limit {
                 return Err(err!(
                     TooLarge,
-                    "{name}: {} of {} {} has {bytes} bytes; the largest buffer of {} has {limit}; take fewer sequences or \
+                    "{name}: {} of {} {} has {bytes} bytes; the largest {what} of {} has {limit}; take fewer sequences or \
                      heads at a time",
                     operand.name,
                     operand.len,

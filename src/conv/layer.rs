@@ -25,7 +25,7 @@ pub(crate) struct Axis {
 impl Axis {
     /// From the first cell of a window to behind its last.
     pub(crate) fn span(self) -> usize {
-        self.cells.saturating_sub(1).saturating_mul(self.gap) + 1
+        self.cells.saturating_sub(1).saturating_mul(self.gap).saturating_add(1)
     }
 
     /// How many windows there are.

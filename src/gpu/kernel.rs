@@ -12,7 +12,6 @@ use crate::program::counted;
 use crate::shader::{BindingKind, Interface, Spec, Target, expand_text};
 use crate::shape::{index_u32, round_up};
 use naga::valid::Capabilities;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -85,11 +84,7 @@ impl Gpu {
     pub fn kernel(&self, name: &str, text: &str, entry: &str) -> Result<OwnKernel> {
         self.probe()?;
         let begin = Instant::now();
-        // The text is anything at all, and compilers have panicked at less.
-        let parse = || expand_text(name, text, &Spec::new(), Target::Naga)?.validate();
-        let module = catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|_| {
-            Err(err!(Shader, "{name}: the WGSL compiler panicked; please report the text to naga's authors"))
-        })?;
+        let module = expand_text(name, text, &Spec::new(), Target::Naga)?.validate()?;
         let has = &self.profile().features;
         let missing = [
             (has.f16, Capabilities::SHADER_FLOAT16),

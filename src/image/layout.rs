@@ -84,7 +84,12 @@ impl Image {
 
     /// Planes, rows and elements in a row: of a plane each row is a row, whatever lies in a pixel.
     pub(crate) fn extents(&self) -> [usize; 3] {
-        if self.is_planar() { [self.channels, self.h, self.w] } else { [1, self.h, self.w * self.channels] }
+        if self.is_planar() {
+            [self.channels, self.h, self.w]
+        } else {
+            // A row of an image of no rows may have any length.
+            [1, self.h, self.w.saturating_mul(self.channels)]
+        }
     }
 
     /// Elements from a pixel to its neighbour.

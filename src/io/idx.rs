@@ -95,7 +95,7 @@ fn read_plain(mut source: impl Read) -> Result<Idx> {
     let len = elements("idx", "the file", &shape)?;
     let mut data = Vec::new();
     // One more than there should be, to see that there is none.
-    let taken = source.take(len as u64 + 1).read_to_end(&mut data);
+    let taken = source.take((len as u64).saturating_add(1)).read_to_end(&mut data);
     taken.map_err(|e| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => err!(Malformed, "idx: the compressed file ends early: {e}"),
         std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData => {
@@ -206,6 +206,8 @@ mod tests {
         refused(&file([0, 0, 7, 1], &[1], &[0]), ErrorKind::Malformed, "type 7");
         refused(&[0, 0, 8, 0], ErrorKind::Malformed, "no axes");
         refused(&file([0, 0, 8, 3], &[u32::MAX; 3], &[]), ErrorKind::TooLarge, "shape");
+        // 2^64 - 1 elements, and one more would be none.
+        refused(&file([0, 0, 8, 3], &[u32::MAX, 641, 6_700_417], &[7]), ErrorKind::TooLarge, "shape");
         let compressed = packed(&whole);
         refused(&compressed[..compressed.len() - 9], ErrorKind::Malformed, "compressed");
         refused(&[], ErrorKind::Malformed, "magic");

@@ -166,7 +166,8 @@ fn write_dense(target: &mut impl Write, matrix: &Dense) -> Result<()> {
         ));
     }
     writeln!(target, "%%MatrixMarket matrix array real general\n{rows} {cols}").map_err(|e| failed(&e))?;
-    for col in 0..*cols {
+    // Columns of no rows are no lines, however many.
+    for col in 0..if *rows == 0 { 0 } else { *cols } {
         for row in 0..*rows {
             writeln!(target, "{}", values[row * cols + col]).map_err(|e| failed(&e))?;
         }
@@ -410,7 +411,7 @@ impl<R: BufRead> Lines<R> {
         }
         let mut values = vec![0.0; rows * cols];
         let mut next = columns.into_iter();
-        for col in 0..cols {
+        for col in 0..if rows == 0 { 0 } else { cols } {
             let first = match symmetry {
                 Symmetry::General => 0,
                 Symmetry::Symmetric => col,
@@ -499,6 +500,10 @@ mod tests {
         let skew = dense("%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n");
         assert_eq!(skew.values, [0.0, -1.0, -2.0, 1.0, 0.0, -3.0, 2.0, 3.0, 0.0]);
         assert!(dense("%%MatrixMarket matrix array real general\n0 7\n").values.is_empty());
+        // So many columns of nothing take no time.
+        let wide = dense("%%MatrixMarket matrix array real general\n0 4294967296\n");
+        assert!(wide.cols == 1 << 32 && wide.values.is_empty());
+        write(std::io::sink(), &Matrix::Dense(wide)).unwrap();
     }
 
     #[test]

@@ -39,13 +39,13 @@ impl PoolKind {
     /// Refuses weights that are not those of a window.
     pub(super) fn check(&self, windows: &Windows) -> Result<()> {
         let [r, s] = windows.kernel;
+        let cells = r.saturating_mul(s);
         match self {
-            Self::Weighted(weights) if weights.len() != r * s => Err(err!(
+            Self::Weighted(weights) if weights.len() != cells => Err(err!(
                 Shape,
-                "{}: {} weights for a window of {r} x {s}; there must be {}",
+                "{}: {} weights for a window of {r} x {s}; there must be {cells}",
                 windows.op,
-                weights.len(),
-                r * s
+                weights.len()
             )),
             _ => Ok(()),
         }

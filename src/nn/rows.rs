@@ -70,7 +70,7 @@ impl Rows {
         // Halves that begin anywhere may lie in one word more.
         let slack = if dtype == DType::F16 && !vectors { 2 } else { 0 };
         let policy = policy(profile);
-        let quads = (n as u64 + slack).div_ceil(4).max(1);
+        let quads = (n as u64).saturating_add(slack).div_ceil(4).max(1);
         let whole = match self.lanes {
             None => tile(quads, &policy),
             Some(lanes) => {

@@ -10,7 +10,7 @@ use crate::element::DType;
 use crate::elementwise::{Map, MapFn};
 use crate::error::{Result, err};
 use crate::program::{Access, Cost, DeviceProfile, In, InOut, Op, Operand, Out, Program, Resource};
-use crate::shape::elements;
+use crate::shape::{elements, index_u32};
 
 /// A network of layers, one after another, planned as a whole: all dispatches of a forward pass, of the gradients, or of
 /// a step of training are one [`Program`], recorded as one. Plain: there is no graph, and shapes are fixed by the batch.
@@ -208,9 +208,9 @@ impl Sequential {
         self.with(Layer::Softmax)
     }
 
-    /// Elements of a sample.
+    /// Elements of a sample; the most there are, if they cannot be counted.
     pub fn input_len(&self) -> usize {
-        self.input.iter().product()
+        self.input.iter().fold(1, |n, extent| n.saturating_mul(*extent))
     }
 
     /// The shape of what a sample becomes.
@@ -290,7 +290,8 @@ impl Sequential {
             for (part, shape) in [("weight", weights), ("bias", bias)] {
                 let offset =
                     parameters.last().map_or(0, |last| (last.offset + last.len()).next_multiple_of(STEP));
-                elements("sequential", part, &shape)?;
+                let end = offset.saturating_add(elements("sequential", part, &shape)?);
+                index_u32("sequential", "the number of parameters", end)?;
                 parameters.push(Parameter { name: format!("{index}.{part}"), shape, offset, fan_in });
             }
         }

@@ -461,7 +461,7 @@ impl Program {
 
     /// Bytes of scratch in all.
     pub fn scratch_bytes(&self) -> u64 {
-        self.scratch.iter().sum()
+        self.scratch.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
 }
 

@@ -147,7 +147,7 @@ pub(crate) fn check_rows(
         return Err(err!(
             TooLarge,
             "{op}: a row of {n} {dtype} has {} bytes; {} is the most that {} binds of one",
-            n as u64 * size,
+            (n as u64).saturating_mul(size),
             room(profile) / size * size,
             profile.name
         ));

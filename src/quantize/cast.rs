@@ -83,11 +83,11 @@ impl Cast {
         let why = || ("fours", "there is one way".to_owned());
         let (variant, why) = choose(op, &self.variant, VARIANTS, profile, why)?;
         let limit = profile.limits.max_buffer_size;
-        if 4 * n as u64 > limit {
+        let bytes = (n as u64).saturating_mul(4);
+        if bytes > limit {
             return Err(err!(
                 TooLarge,
-                "{op}: {n} f32 have {} bytes; the largest buffer of {} has {limit}; take fewer elements at a time",
-                4 * n as u64,
+                "{op}: {n} f32 have {bytes} bytes; the largest buffer of {} has {limit}; take fewer elements at a time",
                 profile.name
             ));
         }

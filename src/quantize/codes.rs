@@ -79,7 +79,7 @@ impl Spans {
         match self.scales {
             Scales::Row => [self.rows, self.n],
             Scales::Tensor => [1, self.rows.saturating_mul(self.n)],
-            Scales::Group(group) => [self.rows.saturating_mul(self.n / group), group],
+            Scales::Group(group) => [self.rows.saturating_mul(self.n.checked_div(group).unwrap_or(0)), group],
         }
     }
 

@@ -54,6 +54,9 @@ impl Expanded {
     }
 }
 
+/// Bytes that the `#repeat`s of a text write at the most.
+const MOST_REPEATED: usize = 1 << 20;
+
 /// Expands the embedded file `name`.
 ///
 /// # Errors
@@ -81,6 +84,7 @@ pub fn expand_text(name: &str, text: &str, spec: &Spec, target: Target) -> Resul
         done: BTreeSet::new(),
         seen: BTreeSet::new(),
         users: Vec::new(),
+        repeated: 0,
     };
     x.file(name, text)?;
     x.check_all_used(name)?;
@@ -118,6 +122,8 @@ struct Expander<'a> {
     /// Names of the spec that the text declares or asks for, as `kind name`.
     seen: BTreeSet<String>,
     users: Vec<UserText>,
+    /// Bytes that `#repeat` has written.
+    repeated: usize,
 }
 
 /// An open `#if`: the line it stands on, whether its current branch is kept, whether `#else` came.
@@ -222,6 +228,15 @@ impl Expander<'_> {
                     None => return Err(at("`#repeat` is never closed by `#end`".into())),
                 }
             }
+            let bytes: usize = body.iter().map(|(_, line)| line.len() + 1).sum();
+            self.repeated = self.repeated.saturating_add(bytes.saturating_mul(times as usize));
+            if self.repeated > MOST_REPEATED {
+                return Err(at(format!(
+                    "`#repeat {name}` writes {bytes} bytes {times} times; all that is repeated has at most {MOST_REPEATED}"
+                )));
+            }
+            // Nothing, however often, is nothing.
+            let times = if body.is_empty() { 0 } else { times };
             for index in 0..times {
                 let index = index.to_string();
                 all.extend(body.iter().map(|(j, line)| (j + 1, Cow::Owned(line.replace('$', &index)))));
@@ -374,6 +389,17 @@ mod tests {
             message("const M = 3;\n\n#repeat M\n", &Spec::new()).starts_with("k.wgsl:3: `#repeat` is never")
         );
         assert!(message("#end\n", &Spec::new()).starts_with("k.wgsl:1: unknown directive"));
+    }
+
+    #[test]
+    fn repetitions_are_bounded() {
+        let most = Spec::new().constant("N", u32::MAX);
+        let text = "const N = 1;\n#repeat N\n#end\n";
+        assert_eq!(expand_text("k.wgsl", text, &most, Target::Naga).unwrap().text().lines().count(), 1);
+        let m = message("const N = 1;\n#repeat N\nx\n#end\n", &most);
+        assert!(m.starts_with("k.wgsl:2: `#repeat N` writes 2 bytes 4294967295 times"), "{m}");
+        let m = message(&format!("const N = 90000;\n{}", "#repeat N\nx\n#end\n".repeat(50)), &Spec::new());
+        assert!(m.starts_with("k.wgsl:17: `#repeat N`"), "{m}");
     }
 
     #[test]

@@ -15,6 +15,7 @@
 //! ```
 
 mod contained;
+mod depth;
 mod expand;
 mod library;
 mod module;

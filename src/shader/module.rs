@@ -1,9 +1,11 @@
 //! A validated module, and what can be read off it.
 
+use super::depth;
 use super::expand::Expanded;
 use crate::error::{Result, err};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Barrier, Block, Statement, StorageAccess, TypeInner};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// What a binding is to the shader.
@@ -77,10 +79,27 @@ impl Expanded {
     /// # Errors
     /// [`Shader`](crate::ErrorKind::Shader), with the line of the original file.
     pub fn validate(&self) -> Result<Module> {
+        // The text may be anything at all, and compilers have panicked at less.
+        catch_unwind(AssertUnwindSafe(|| self.parse())).unwrap_or_else(|_| {
+            let file = self.origin(1).0;
+            Err(err!(Shader, "{file}: the WGSL compiler panicked; please report the text to naga's authors"))
+        })
+    }
+
+    fn parse(&self) -> Result<Module> {
         let at = |line: Option<u32>| {
             let (file, line) = self.origin(line.unwrap_or(1));
             format!("{file}:{line}")
         };
+        if let Some(line) = depth::too_deep(self.text()) {
+            return Err(err!(
+                Shader,
+                "{}: more than {} operators in one expression, or a fourth as many `else if` in a row; naga recurses over \
+                 them, and the stack would overflow: name parts of the expression by `let`, take a `switch`",
+                at(Some(line)),
+                depth::MOST
+            ));
+        }
         let naga = naga::front::wgsl::parse_str(self.text()).map_err(|e| {
             let place = at(e.location(self.text()).map(|l| l.line_number));
             err!(Shader, "{place}: {}", e.message())
@@ -156,7 +175,7 @@ impl Module {
         let info = self.info.get_entry_point(index);
         let gctx = self.naga.to_ctx();
         let mut bindings = Vec::new();
-        let mut workgroup_bytes = 0;
+        let mut workgroup_bytes = 0u32;
         for (handle, var) in self.naga.global_variables.iter() {
             if info[handle].is_empty() {
                 continue;
@@ -165,7 +184,7 @@ impl Module {
             let ty = &self.naga.types[var.ty].inner;
             let kind = match var.space {
                 AddressSpace::WorkGroup => {
-                    workgroup_bytes += ty.size(gctx);
+                    workgroup_bytes = workgroup_bytes.saturating_add(ty.size(gctx));
                     continue;
                 }
                 AddressSpace::Private => continue,

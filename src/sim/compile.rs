@@ -226,6 +226,14 @@ impl<'a> Compiler<'a> {
         Ok(Some(self.code))
     }
 
+    /// Refuses a kernel that grows beyond what the simulator holds.
+    fn check_size(&self, slots: u32) -> Result<()> {
+        if self.code.ops.len() > MOST_OPS || slots > MOST_SLOTS {
+            return Err(err!(TooLarge, "{}: the kernel is too large for the simulator", self.code.label));
+        }
+        Ok(())
+    }
+
     fn unsupported(&self, what: &str, span: Span) -> Error {
         let line = span.to_range().map_or(1, |r| self.line_of(r.start as u32));
         let (file, line) = self.text.origin(line);
@@ -305,7 +313,7 @@ impl<'a> Compiler<'a> {
                 self.code.workgroup_size[axis] = self.constant_bits(*handle)?.first().copied().unwrap_or(1);
             }
         }
-        let invocations: u64 = self.code.workgroup_size.iter().map(|n| u64::from(*n)).product();
+        let invocations: u128 = self.code.workgroup_size.iter().map(|n| u128::from(*n)).product();
         if invocations == 0 || invocations > 1024 {
             let (label, size) = (&self.code.label, self.code.workgroup_size);
             return Err(err!(TooLarge, "{label}: {size:?} invocations a workgroup; there are 1 to 1024"));
@@ -355,6 +363,9 @@ impl<'a> Compiler<'a> {
                 let mut sum = 0;
                 for member in members {
                     sum += self.leaves(self.inner(member.ty))?;
+                    if sum > MOST_SLOTS {
+                        return Err(err!(TooLarge, "{}: a struct of {sum} values or more", self.code.label));
+                    }
                 }
                 sum
             }
@@ -448,6 +459,7 @@ impl<'a> Compiler<'a> {
                     let n = self.leaves(ty)?;
                     let at = self.next;
                     self.next += n;
+                    self.check_size(self.next)?;
                     self.code.names.push((at, n, name));
                     if let Some(init) = var.init {
                         for (i, bits) in self.constant_bits(init)?.into_iter().enumerate() {
@@ -562,6 +574,7 @@ impl<'a> Compiler<'a> {
         for (handle, var) in function.local_variables.iter() {
             let n = body.c.leaves(body.c.inner(var.ty))?;
             let slots = body.take(n);
+            body.c.check_size(body.next)?;
             let at = slots.first().copied().unwrap_or(body.next);
             let name = var.name.clone().unwrap_or_default();
             // What the language makes for itself it writes.
@@ -589,9 +602,7 @@ impl<'a> Compiler<'a> {
         body.push(Op::EndFunction);
         let (result, high) = (std::mem::take(&mut body.result), body.high);
         self.next = high;
-        if self.code.ops.len() > MOST_OPS || high > MOST_SLOTS {
-            return Err(err!(TooLarge, "{}: the kernel is too large for the simulator", self.code.label));
-        }
+        self.check_size(high)?;
         Ok(Routine { begin, arguments, result })
     }
 }
@@ -1403,13 +1414,7 @@ impl<'a> Body<'a, '_> {
         for (statement, span) in block.span_iter() {
             self.at(*span);
             self.statement(statement, *span)?;
-            if self.c.code.ops.len() > MOST_OPS || self.next > MOST_SLOTS {
-                return Err(err!(
-                    TooLarge,
-                    "{}: the kernel is too large for the simulator",
-                    self.c.code.label
-                ));
-            }
+            self.c.check_size(self.next)?;
         }
         Ok(())
     }
@@ -1425,6 +1430,7 @@ impl<'a> Body<'a, '_> {
                     self.at(self.span(handle));
                     let value = self.evaluate(handle)?;
                     self.values[handle.index()] = Some(value);
+                    self.c.check_size(self.next)?;
                 }
             }
             Statement::Block(inner) => self.block(inner)?,

@@ -83,7 +83,6 @@ use code::{Code, Memory};
 use machine::{Bound, Found, Machine, Sink, Space};
 use memory::{MOST_LANES, Resource, Stamps, Targets};
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How a kernel runs, and what is looked for.
 ///
@@ -322,15 +321,8 @@ pub fn run_wgsl(
 }
 
 fn compile_text(name: &str, text: &str, entry: &str, options: &Options) -> Result<(Expanded, Code)> {
-    // The text is anything at all, and compilers have panicked at less.
-    let parse = || {
-        let expanded = expand_text(name, text, &Spec::new(), Target::Naga)?;
-        let module = expanded.validate()?;
-        Ok((expanded, module))
-    };
-    let (expanded, module) = catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|_| {
-        Err(err!(Shader, "{name}: the WGSL compiler panicked; please report the text to naga's authors"))
-    })?;
+    let expanded = expand_text(name, text, &Spec::new(), Target::Naga)?;
+    let module = expanded.validate()?;
     let (naga, info) = module.naga();
     let label = format!("{name}:{entry}");
     let code =
@@ -423,7 +415,7 @@ impl Launch {
         }
         let mut bound = vec![None; code.memories.len()];
         for ((at, _), binding) in wanted.iter().skip(params).zip(&dispatch.bindings) {
-            let size = binding.size.max(4).next_multiple_of(4);
+            let size = binding.size.max(4).saturating_add(3) / 4 * 4;
             bound[*at] = Some(Bind { area: area(binding.resource)?, offset: binding.offset, size });
         }
         let grid = match dispatch.grid {
@@ -487,8 +479,8 @@ impl Run<'_> {
             let workgroups = match launch.grid {
                 LaunchGrid::Direct(workgroups) => workgroups,
                 LaunchGrid::Indirect(area, offset) => {
-                    let words =
-                        areas.get(area).and_then(|a| a.bytes.get(offset as usize..offset as usize + 12));
+                    let range = usize::try_from(offset).ok().and_then(|o| Some(o..o.checked_add(12)?));
+                    let words = areas.get(area).and_then(|a| a.bytes.get(range?));
                     let words = words.ok_or_else(|| {
                         err!(
                             InvalidArgument,
@@ -500,8 +492,8 @@ impl Run<'_> {
                 }
             };
             let ids = sample(workgroups, self.options.max_workgroups);
-            let total: u64 = workgroups.iter().map(|n| u64::from(*n)).product();
-            if (ids.len() as u64) < total && counting {
+            let total: u128 = workgroups.iter().map(|n| u128::from(*n)).product();
+            if (ids.len() as u128) < total && counting {
                 report.notes.push(format!(
                     "dispatch {number} ({}): {} of its {total} workgroups were run, a sample spread evenly",
                     code.label,
@@ -663,21 +655,14 @@ fn collect(code: &Code, sink: &mut Sink, report: &mut Report) {
 
 /// The workgroups of a grid, or as many of them as are allowed.
 fn sample([x, y, z]: [u32; 3], most: u32) -> Vec<[u32; 3]> {
-    let total = u64::from(x) * u64::from(y) * u64::from(z);
-    let n = total.min(u64::from(most));
-    let place = |i: u64| {
-        let (x, y) = (u64::from(x), u64::from(y));
+    // 96 bits: what is multiplied with a number of workgroups that are run still has room.
+    let total: u128 = [x, y, z].map(u128::from).iter().product();
+    let n = total.min(most.into());
+    let place = |i: u128| {
+        let (x, y) = (u128::from(x), u128::from(y));
         [(i % x) as u32, (i / x % y) as u32, (i / (x * y)) as u32]
     };
-    (0..n)
-        .map(|i| {
-            place(if n < 2 || n == total {
-                i
-            } else {
-                (u128::from(i) * u128::from(total - 1) / u128::from(n - 1)) as u64
-            })
-        })
-        .collect()
+    (0..n).map(|i| place(if n < 2 || n == total { i } else { i * (total - 1) / (n - 1) })).collect()
 }
 
 /// The variables of a kernel with what they are bound to; parameters and immediates become areas of their own.

@@ -23,6 +23,7 @@ use crate::program::{
     Variant, choose, kernel_params,
 };
 use crate::shader::Spec;
+use crate::shape::index_u32;
 use std::ops::Range;
 
 /// Conversion of a sparse matrix from one format to another, on the device.
@@ -287,7 +288,7 @@ impl<'a> Steps<'a> {
 
     /// Scratch of so many words, if a binding can hold it.
     fn words(&mut self, what: &str, words: usize) -> Result<Binding> {
-        let bytes = 4 * words as u64;
+        let bytes = (words as u64).saturating_mul(4);
         let limit = self.profile.limits.max_storage_binding.min(self.profile.limits.max_buffer_size);
         if bytes > limit {
             return Err(err!(
@@ -516,6 +517,15 @@ impl Spconvert {
 
     fn check(&self) -> Result<()> {
         let Self { from, to, window, .. } = self;
+        for (what, value) in [
+            ("rows", from.rows),
+            ("cols", from.cols),
+            ("entries", from.entries),
+            ("longest", from.longest),
+            ("longest", to.longest),
+        ] {
+            index_u32("spconvert", what, value)?;
+        }
         let extents = (from.rows, from.cols, from.entries) == (to.rows, to.cols, to.entries);
         if !extents || from.values != to.values {
             return Err(err!(
@@ -529,6 +539,13 @@ impl Spconvert {
                 to.cols,
                 to.entries,
                 to.values
+            ));
+        }
+        if !matches!(from.values, DType::F32 | DType::F16) {
+            return Err(err!(
+                InvalidArgument,
+                "spconvert: values of {}; a matrix has values of f32 or f16",
+                from.values
             ));
         }
         let no_diagonals = |stored: &Stored| stored.format == Format::Jds && stored.longest == 0;

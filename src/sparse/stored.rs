@@ -98,10 +98,18 @@ impl Stored {
                 vec![index("row_idxs", entries), index("col_idxs", entries), value("values", entries)]
             }
             Format::Csr => {
-                vec![index("row_ptrs", rows + 1), index("col_idxs", entries), value("values", entries)]
+                vec![
+                    index("row_ptrs", rows.saturating_add(1)),
+                    index("col_idxs", entries),
+                    value("values", entries),
+                ]
             }
             Format::Csc => {
-                vec![index("col_ptrs", cols + 1), index("row_idxs", entries), value("values", entries)]
+                vec![
+                    index("col_ptrs", cols.saturating_add(1)),
+                    index("row_idxs", entries),
+                    value("values", entries),
+                ]
             }
             Format::Ell { width } => {
                 let places = elements(op, "col_idxs", &[rows, width])?;
@@ -119,7 +127,7 @@ impl Stored {
             }
             Format::Jds => vec![
                 index("row_order", rows),
-                index("diagonal_ptrs", longest + 1),
+                index("diagonal_ptrs", longest.saturating_add(1)),
                 index("col_idxs", entries),
                 value("values", entries),
             ],

@@ -233,6 +233,9 @@ fn quadtree_refuses_bad_input() {
     let flat = file("flat.npy", &numpy("(4,)", &[0.0; 4]));
     let short = file("short.npy", &numpy("(4, 2)", &[0.0; 5]));
     let cut = file("cut.npy", b"\x93NUMPY\x01\0\xff\0{'descr'");
+    // The parser's time doubles with every bracket.
+    let deep: Vec<u8> = [b"\x93NUMPY\x01\0\x60\0{'descr': (1, ".as_slice(), &[b'{'; 82]].concat();
+    let deep = file("deep.npy", &deep);
     let wide: Vec<u8> =
         numpy("(1, 2)", &[0.0; 4]).iter().map(|b| if *b == b'4' { b'8' } else { *b }).collect();
     let wide = file("wide.npy", &wide);
@@ -259,6 +262,7 @@ fn quadtree_refuses_bad_input() {
         (&[&flat], "the shape is [4]"),
         (&[&short], "ends after 2 of 4 points"),
         (&[&cut], "cut off"),
+        (&[&deep], "nested too deeply"),
         (&[&wide], "the elements are"),
     ];
     for (args, text) in cases {

@@ -2,13 +2,22 @@
 
 use super::{Caller, open, refused};
 use crate::support::{devices, gpu};
-use tilework::ErrorKind::{Aliasing, Buffer as Wrong, InvalidArgument, Shader, TooLarge};
+use half::f16;
+use tilework::ErrorKind::{Aliasing, Buffer as Wrong, InvalidArgument, Shader, Shape, TooLarge};
 use tilework::analysis::Multiprocessor;
+use tilework::attention::{Attention, KvType};
+use tilework::nn::{BiasBackward, GatherRows, Rope, Sequential, SoftmaxBackward};
 use tilework::program::{
-    Access, Binding, Cost, Determinism, Dispatch, Grid, Kernel, Op, Operand, Program, Resource, Source,
+    Access, Binding, Cost, Determinism, DeviceProfile, Dispatch, Grid, Kernel, Op, Operand, Program,
+    Resource, Source,
 };
+use tilework::quantize::{Cast, Quantize, Scales};
 use tilework::shader::Spec;
-use tilework::{DType, Plannable, Reduce, Slice, Sum};
+use tilework::sparse::{Format, Stored};
+use tilework::{
+    Blur, Conv, Conv1d, DType, Gemm, LogSoftmax, Plannable, Pool2d, Pool2dBackward, PoolKind, Reduce, Slice,
+    Spconvert, Spmm, Spmv, Sum, Transpose,
+};
 
 fn kernel(text: &str, entry: &'static str) -> Kernel {
     let source = Source::Text { name: "hand.wgsl".into(), text: text.into() };
@@ -304,4 +313,69 @@ fn planning_again_finds_what_is_there() {
     }
     // 20 us each are promised; the margin is for a busy machine.
     assert!(began.elapsed().as_micros() < 1000 * 200, "{:?} for 1000 plans", began.elapsed());
+}
+
+#[test]
+fn shapes_that_cannot_be_counted_are_refused() {
+    const MOST: usize = usize::MAX;
+    let net = Sequential::new([MOST, 2, 2]).flatten().linear(2);
+    assert_eq!(net.input_len(), MOST);
+    let deep = Sequential::new([1, 1, 1 << 30]).linear(1 << 30).linear(1 << 30);
+    assert_eq!(deep.parameter_len().unwrap_err().kind(), TooLarge);
+    let stored =
+        |format| Stored { rows: MOST, cols: MOST, entries: 1, longest: MOST, format, values: DType::F32 };
+    let formats = [
+        Format::Csr,
+        Format::Csc,
+        Format::Jds,
+        Format::Sell { slice: 1, places: 1 },
+        Format::Ell { width: 1 },
+        Format::Coo { sorted: true },
+    ];
+    for profile in [
+        DeviceProfile::webgpu_defaults(),
+        DeviceProfile::swiftshader(),
+        DeviceProfile::mesa(),
+        DeviceProfile::h100(),
+    ] {
+        let mut all: Vec<tilework::Result<Program>> = vec![
+            Op::<f32>::lower(&Conv1d::new(MOST, &[1.0]), &profile),
+            Op::<u8>::lower(&Transpose::new(1, MOST), &profile),
+            Op::<f32>::lower(&Reduce::rows(Sum, 1, MOST), &profile),
+            Op::<f16>::lower(&LogSoftmax::new(1, MOST), &profile),
+            Op::<f32>::lower(&BiasBackward::new(0, 1, MOST), &profile),
+            Op::<f16>::lower(&Cast::new(MOST / 2), &profile),
+            // Of nothing, and yet too large.
+            Op::<u8>::lower(&Blur::new([0, MOST, 3], 1), &profile),
+            Op::<f32>::lower(&SoftmaxBackward::new(MOST, 0), &profile),
+            Op::<f32>::lower(&Rope::new(MOST, 0, 2, 4), &profile),
+            Op::<i8>::lower(&GatherRows::new(MOST, 0, MOST), &profile),
+            Op::<f16>::lower(
+                &Pool2dBackward::new(PoolKind::Weighted(vec![1.0]), [1; 4], [MOST; 2]),
+                &profile,
+            ),
+            Op::<f32>::lower(&Gemm::new(8, 8, 8).variant("register").tile(u32::MAX, 8, 8), &profile),
+            Op::<f32>::lower(&Conv::new([1, 1, 4, 4], 1, [MOST, 3]), &profile),
+            Op::<f32>::lower(&Pool2d::new(PoolKind::Max, [1, 1, 4, 4], [3, MOST]), &profile),
+            Op::<f32>::lower(&Quantize::<i8>::new(2, 2).scales(Scales::Group(0)), &profile),
+            // A factor for each of many short rows: more than a binding holds, where k is cut into pieces.
+            Op::<f32>::lower(&Attention::new(1 << 20, 1, 1, 1, 300, 4).kv(KvType::Int8), &profile),
+            Op::<f32>::lower(&net.forward(1), &profile),
+            Op::<f32>::lower(&deep.forward(1), &profile),
+        ];
+        let long = Stored { rows: 1, cols: 1, longest: MOST / 3, ..stored(Format::Jds) };
+        all.push(Op::<f32>::lower(&Spconvert::new(long, Stored { format: Format::Csc, ..long }), &profile));
+        for format in formats {
+            all.push(Op::<f32>::lower(&Spmv::new(stored(format)), &profile));
+            all.push(Op::<f32>::lower(&Spmm::new(stored(format), 3), &profile));
+            let csr = stored(Format::Csr);
+            all.push(Op::<f32>::lower(&Spconvert::new(csr, stored(format)), &profile));
+        }
+        let bytes = Stored { rows: 9, cols: 9, longest: 3, values: DType::U8, ..stored(Format::Csr) };
+        all.push(Op::<f32>::lower(&Spconvert::new(bytes, bytes), &profile));
+        for (number, refused) in all.into_iter().enumerate() {
+            let e = refused.map(|p| p.op).unwrap_err();
+            assert!(matches!(e.kind(), TooLarge | InvalidArgument | Shape), "{number}: {e}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What the simulator is given wrongly: an error that says what and where.
 
-use tilework::program::{DeviceProfile, Op};
+use tilework::program::{DeviceProfile, Grid, Op, Program, Resource};
 use tilework::sim::{self, FindingKind, Options, Schedule};
 use tilework::{ErrorKind, Reduce, Sum};
 
@@ -158,4 +158,79 @@ fn a_grid_of_no_workgroups_does_nothing() {
         assert!(report.is_clean() && report.totals == sim::Counts::default());
     }
     assert_eq!(buffers[1], vec![1; 16]);
+}
+
+#[test]
+fn what_a_program_asks_for_is_bounded() {
+    let good = Op::<f32>::lower(&Reduce::new(Sum, 10_000), &DeviceProfile::webgpu_defaults()).unwrap();
+    let given = || vec![vec![0; 40_000], vec![0; 4]];
+    let refused = |program: &Program, kind: ErrorKind, words: &str| {
+        let e = sim::run(program, &mut given(), &Options::default()).unwrap_err();
+        assert!(e.kind() == kind && e.to_string().contains(words), "{e}");
+    };
+    let changed = |change: fn(&mut Program)| {
+        let mut program = good.clone();
+        change(&mut program);
+        program
+    };
+    let much = changed(|p| p.scratch = vec![u64::MAX; 2]);
+    assert_eq!(much.scratch_bytes(), u64::MAX);
+    refused(&much, ErrorKind::TooLarge, "bytes in all buffers");
+    refused(&changed(|p| p.dispatches[0].bindings[0].size = u64::MAX), ErrorKind::Shape, "is bound to");
+    refused(&changed(|p| p.dispatches[0].bindings[0].offset = u64::MAX), ErrorKind::Shape, "is bound to");
+    let resource = Resource::Operand(0);
+    let counts = good.clone();
+    for offset in [u64::MAX, u64::MAX - 11, 40_000 - 8] {
+        let mut program = counts.clone();
+        program.dispatches[0].grid = Grid::Indirect { resource, offset };
+        refused(&program, ErrorKind::InvalidArgument, "lie outside of their buffer");
+    }
+}
+
+#[test]
+fn a_grid_of_all_workgroups_that_can_be_named_is_sampled() {
+    let mut buffers = vec![vec![0; 16], vec![0; 16]];
+    let options = Options { max_workgroups: 3, ..Options::default() };
+    let report = sim::run_wgsl("k.wgsl", KERNEL, "scale", [u32::MAX; 3], &mut buffers, &options).unwrap();
+    assert!(report.notes[0].contains("3 of its 79228162458924105385300197375 workgroups"), "{report}");
+}
+
+#[test]
+fn memory_that_no_device_has_is_refused() {
+    let options = Options::default();
+    let kernel = |module: &str, body: &str| {
+        format!(
+            "{module} @compute @workgroup_size(64) fn f(@builtin(local_invocation_index) i: u32) {{ {body} }}"
+        )
+    };
+    let (kind, text) =
+        refused(&kernel("var<workgroup> wg: array<u32, 0x0fffffffu>;", "wg[i] = i;"), "f", &[], &options);
+    assert!(
+        kind == ErrorKind::TooLarge && text.contains("1073741820 bytes of workgroup memory in `wg`"),
+        "{text}"
+    );
+    let many = "var<private> a: array<u32, 900000>; var<private> b: array<u32, 900000>;";
+    let (kind, text) = refused(&kernel(many, "a[i] = b[i];"), "f", &[], &options);
+    assert!(kind == ErrorKind::TooLarge && text.contains("too large for the simulator"), "{text}");
+    let (kind, text) =
+        refused(&kernel("", "var a: array<u32, 500000>; a[i] = i; _ = a[0];"), "f", &[], &options);
+    assert!(kind == ErrorKind::TooLarge && text.contains("values an invocation"), "{text}");
+    let wide = "struct S { a: array<bool, 1000000>, b: array<bool, 1000000> }";
+    let (kind, text) = refused(&kernel(wide, "var s: S; s.a[i] = true; _ = s.b[i];"), "f", &[], &options);
+    assert!(kind == ErrorKind::TooLarge && text.contains("a struct of 2000000 values"), "{text}");
+    // A product of three sizes that 64 bits do not hold.
+    let sizes = "override n: u32 = 4294967295u; @compute @workgroup_size(n, n, n) fn f() {}";
+    let (kind, text) = refused(sizes, "f", &[], &options);
+    assert!(kind == ErrorKind::TooLarge && text.contains("invocations a workgroup"), "{text}");
+}
+
+#[test]
+fn an_endless_loop_of_barriers_has_an_end() {
+    let kernel = "@compute @workgroup_size(8) fn f() { loop { workgroupBarrier(); } }";
+    let options = Options { step_limit: 1000, ..Options::default() };
+    for schedule in [Schedule::InOrder, Schedule::Random(1), Schedule::Adversarial] {
+        let options = Options { schedule, ..options.clone() };
+        let report = sim::run_wgsl("k.wgsl", kernel, "f", [1, 1, 1], &mut [], &options).unwrap();
+        assert!(report.of(FindingKind::StepLimit).next().is_some(), "{report}");
+    }
 }

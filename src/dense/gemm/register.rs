@@ -122,7 +122,7 @@ impl Form {
 
     /// Invocations that share a tile.
     pub(crate) fn lanes(&self) -> u32 {
-        (self.tile.m / self.thread[0]) * (self.tile.n / self.thread[1])
+        (self.tile.m / self.thread[0]).saturating_mul(self.tile.n / self.thread[1])
     }
 
     /// Invocations of a workgroup.
@@ -132,8 +132,9 @@ impl Form {
 
     /// Bytes of workgroup memory.
     pub(crate) fn workgroup_bytes(&self) -> u64 {
-        4 * (self.staged(&self.side_a()) + self.staged(&self.side_b()))
-            * u64::from(self.products.unwrap_or(1) * self.buffers())
+        let buffers = u64::from(self.products.unwrap_or(1)) * u64::from(self.buffers());
+        let staged = self.staged(&self.side_a()).saturating_add(self.staged(&self.side_b()));
+        staged.saturating_mul(4).saturating_mul(buffers)
     }
 
     /// Whether an m x n result is made of whole tiles.
@@ -611,7 +612,7 @@ impl Side {
     /// Elements from one step of k to the next in workgroup memory. What is stored along k is turned on the
     /// way: four more spread it over the banks.
     fn pitch(&self) -> u32 {
-        if self.along_k { self.side + 4 } else { self.side }
+        if self.along_k { self.side.saturating_add(4) } else { self.side }
     }
 
     /// How far `steps` of k are in the stored matrix, in loads.

@@ -1,0 +1,13 @@
+//! A device without a driver: all checks, and nothing behind them.
+
+use std::sync::LazyLock;
+use tilework::Gpu;
+
+/// One device for a process.
+pub(crate) static GPU: LazyLock<Gpu> = LazyLock::new(|| {
+    let (device, queue) = wgpu::Device::noop(&wgpu::DeviceDescriptor {
+        required_features: wgpu::Features::SUBGROUP | wgpu::Features::SHADER_INT64,
+        ..wgpu::DeviceDescriptor::default()
+    });
+    Gpu::from_wgpu(device, queue).expect("a device without a driver")
+});

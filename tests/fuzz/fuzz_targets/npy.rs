@@ -1,0 +1,28 @@
+//! Bytes as a NumPy file, by the reader of the example `op`; what is read is written and read again.
+
+#![no_main]
+#![allow(dead_code, unused_imports, reason = "the modules of the example do more than read")]
+
+#[path = "../../../examples/op/array.rs"]
+mod array;
+#[path = "../../../examples/streaming/failure.rs"]
+mod failure;
+mod file;
+#[path = "../../../examples/op/header.rs"]
+mod header;
+#[path = "../../../examples/op/npy.rs"]
+mod npy;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let path = file::holding(data);
+    if let Ok(array) = npy::read(path) {
+        assert_eq!(array.shape.iter().product::<usize>(), array.data.len());
+        let place = npy::place(path).expect("a place that there is");
+        let (shape, len) = (array.shape.clone(), array.data.len());
+        npy::write_all([(place, array)]).expect("what was read can be written");
+        let again = npy::read(path).expect("what was written can be read");
+        assert_eq!((again.shape, again.data.len()), (shape, len));
+    }
+});
