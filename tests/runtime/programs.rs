@@ -5,7 +5,6 @@ use crate::support::{devices, gpu};
 use half::f16;
 use tilework::ErrorKind::{Aliasing, Buffer as Wrong, InvalidArgument, Shader, Shape, TooLarge};
 use tilework::analysis::Multiprocessor;
-use tilework::attention::{Attention, KvType};
 use tilework::nn::{BiasBackward, GatherRows, Rope, Sequential, SoftmaxBackward};
 use tilework::program::{
     Access, Binding, Cost, Determinism, DeviceProfile, Dispatch, Grid, Kernel, Op, Operand, Program,
@@ -358,8 +357,6 @@ fn shapes_that_cannot_be_counted_are_refused() {
             Op::<f32>::lower(&Conv::new([1, 1, 4, 4], 1, [MOST, 3]), &profile),
             Op::<f32>::lower(&Pool2d::new(PoolKind::Max, [1, 1, 4, 4], [3, MOST]), &profile),
             Op::<f32>::lower(&Quantize::<i8>::new(2, 2).scales(Scales::Group(0)), &profile),
-            // A factor for each of many short rows: more than a binding holds, where k is cut into pieces.
-            Op::<f32>::lower(&Attention::new(1 << 20, 1, 1, 1, 300, 4).kv(KvType::Int8), &profile),
             Op::<f32>::lower(&net.forward(1), &profile),
             Op::<f32>::lower(&deep.forward(1), &profile),
         ];
