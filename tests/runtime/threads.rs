@@ -131,27 +131,27 @@ fn a_future_that_is_dropped_half_way_disturbs_nothing() {
 fn waits_that_time_out_disturb_nobody() {
     let Some(gpu) = super::open(false) else { return };
     in_time(move || {
-        let stop = AtomicBool::new(false);
+        let (stop, timed_out) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|s| {
-            let waiter = s.spawn(|| {
-                let mut timed_out = 0;
+            s.spawn(|| {
                 while !stop.load(Relaxed) {
                     match gpu.wait_timeout(Duration::from_micros(20)) {
                         Ok(()) => {}
-                        Err(e) if e.kind() == ErrorKind::Timeout => timed_out += 1,
+                        Err(e) if e.kind() == ErrorKind::Timeout => timed_out.store(true, Relaxed),
                         Err(e) => panic!("{e}"),
                     }
                 }
-                timed_out
             });
             let x = gpu.upload(&vec![1.0f32; 10_000]).unwrap();
-            for i in 0..300 {
+            for i in 0.. {
+                if i >= 300 && timed_out.load(Relaxed) {
+                    break;
+                }
                 let sum = gpu.reduce(&x, Sum).unwrap();
                 let got = if i % 2 == 0 { sum.read() } else { pollster::block_on(sum.read_async()) };
                 assert_eq!(got.unwrap(), [10_000.0]);
             }
             stop.store(true, Relaxed);
-            assert!(waiter.join().unwrap() > 0, "no wait timed out: this tested nothing");
         });
         assert_eq!(gpu.wait_timeout(Duration::MAX), Ok(()));
     });
