@@ -1,35 +1,10 @@
 //! What is kept, what is given back, and what happens when there is no more.
 
 use super::{Caller, open, refused};
-use crate::support::gpu;
-use std::process::Command;
+use crate::support::{alone, gpu};
 use tilework::ErrorKind::OutOfMemory;
 use tilework::program::DeviceClass;
 use tilework::{Gpu, Plannable, Reduce, Sum};
-
-/// Runs the ignored test `name` of this file in a process of its own, where nothing else runs. With
-/// `limit`, the process gets so many KiB of address space.
-fn alone(name: &str, limit: Option<u64>) {
-    if gpu().is_none() {
-        return;
-    }
-    let me = std::env::current_exe().unwrap();
-    let test = format!("runtime::memory::{name}");
-    let mut command = match limit {
-        None => Command::new(&me),
-        Some(kib) => {
-            let mut shell = Command::new("sh");
-            shell.args(["-c", &format!("ulimit -v {kib}; exec \"$0\" \"$@\"")]).arg(&me);
-            shell
-        }
-    };
-    // Threads of glibc take arenas of their own, each of which grows to its working size.
-    command.env("MALLOC_ARENA_MAX", "1");
-    let output =
-        command.args([&test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{test} alone:\n{text}");
-}
 
 /// Bytes of this process that are in memory.
 fn resident() -> Option<u64> {
@@ -179,7 +154,7 @@ fn cycles(gpu: &Gpu, count: usize) -> (u64, u64) {
 
 #[test]
 fn memory_does_not_grow_over_cycles() {
-    alone("a_hundred_thousand_cycles", None);
+    alone("runtime::memory::a_hundred_thousand_cycles", None);
 }
 
 #[test]
@@ -272,7 +247,7 @@ fn exhaust(gpu: &Gpu, most: usize) {
 #[cfg(target_os = "linux")]
 fn out_of_memory_is_an_error_and_all_goes_on() {
     if gpu().is_some_and(|g| g.profile().class == DeviceClass::Cpu) {
-        alone("out_of_memory_under_a_limit", Some(6 << 20));
+        alone("runtime::memory::out_of_memory_under_a_limit", Some(6 << 20));
     }
 }
 

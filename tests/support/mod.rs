@@ -7,6 +7,7 @@ pub(crate) mod onnx;
 mod recording;
 
 use half::f16;
+use std::process::Command;
 use std::sync::OnceLock;
 use tilework::gpu::{AdapterFilter, Tuning};
 use tilework::program::DeviceProfile;
@@ -217,4 +218,28 @@ pub(crate) fn far(got: &[f64], want: &[f64], bound: &[f64]) -> Option<String> {
 /// Elements as numbers.
 pub(crate) fn numbers<T: Number>(elements: &[T]) -> Vec<f64> {
     elements.iter().map(|x| x.to_f64()).collect()
+}
+
+/// Runs an ignored test in a process of its own, where nothing else runs, and hands on what it printed. With `limit`, the
+/// process gets so many KiB of address space.
+pub(crate) fn alone(test: &str, limit: Option<u64>) {
+    if gpu().is_none() {
+        return;
+    }
+    let me = std::env::current_exe().unwrap();
+    let mut command = match limit {
+        None => Command::new(&me),
+        Some(kib) => {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("ulimit -v {kib}; exec \"$0\" \"$@\"")]).arg(&me);
+            shell
+        }
+    };
+    // Threads of glibc take arenas of their own, each of which grows to its working size. The recording is this process's.
+    command.env("MALLOC_ARENA_MAX", "1").env_remove("TILEWORK_RECORDING");
+    let output =
+        command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{test} alone:\n{text}");
+    println!("{text}");
 }
