@@ -43,5 +43,11 @@ pub(crate) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
             return Err(bad("the header is nested too deeply"));
         }
     }
+    // The parser multiplies extents without looking.
+    let numbers = bytes[start..].split(|byte| !byte.is_ascii_digit()).filter(|number| !number.is_empty());
+    let extent = |number: &[u8]| std::str::from_utf8(number).ok()?.parse::<u64>().ok();
+    if numbers.map(extent).try_fold(1u64, |n, extent| n.checked_mul(extent?.max(1))).is_none() {
+        return Err(bad("the shape has more elements than this machine can count"));
+    }
     NpyHeader::from_reader(bytes.as_slice()).map_err(|_| bad("the header is not one that NumPy writes"))
 }

@@ -120,7 +120,7 @@ impl Rows {
             let params = work.params(1, n as u64);
             work.each_piece(&mut program, whole, Step::Whole, params, &[]);
         } else {
-            work.in_parts(&mut program, &policy);
+            work.in_parts(&mut program, &policy)?;
         }
         Ok(program)
     }
@@ -252,14 +252,24 @@ impl Work<'_> {
     }
 
     /// Statistics of parts, joined, applied.
-    fn in_parts(&self, program: &mut Program, policy: &Policy) {
+    fn in_parts(&self, program: &mut Program, policy: &Policy) -> Result<()> {
         let (rows, n) = (self.rows.rows as u64, self.rows.n as u64);
         let lanes = self.rows.lanes.map_or(policy.workgroup, u64::from);
         let tile = Tile { lanes, quads: policy.wanted };
         let part_len = tile.elements() - self.slack;
         let parts = n.div_ceil(part_len);
         let params = self.params(parts, part_len);
-        let statistics = program.scratch(rows * parts * 8);
+        let (bytes, limit) = (rows * parts * 8, self.profile.limits.max_storage_binding);
+        if bytes > limit {
+            return Err(err!(
+                TooLarge,
+                "{}: the statistics of {rows} rows in {parts} parts have {bytes} bytes; the largest binding of {} has \
+                 {limit}; take fewer rows at a time",
+                self.rows.op,
+                self.profile.name
+            ));
+        }
+        let statistics = program.scratch(bytes);
         let joined = program.scratch(rows * 8);
         self.each_piece(program, tile, Step::Statistics, params, &[statistics]);
         let lanes = self.workgroup(lanes);
@@ -267,6 +277,7 @@ impl Work<'_> {
         let join = program.kernel(join);
         program.dispatch(join, &params, vec![statistics, joined], Grid::fold(rows));
         self.each_piece(program, tile, Step::Apply, params, &[joined]);
+        Ok(())
     }
 }
 

@@ -236,6 +236,7 @@ fn quadtree_refuses_bad_input() {
     // The parser's time doubles with every bracket.
     let deep: Vec<u8> = [b"\x93NUMPY\x01\0\x60\0{'descr': (1, ".as_slice(), &[b'{'; 82]].concat();
     let deep = file("deep.npy", &deep);
+    let many = file("many.npy", &numpy("(4, 7766279631452241919)", &[0.0; 4]));
     let wide: Vec<u8> =
         numpy("(1, 2)", &[0.0; 4]).iter().map(|b| if *b == b'4' { b'8' } else { *b }).collect();
     let wide = file("wide.npy", &wide);
@@ -263,6 +264,7 @@ fn quadtree_refuses_bad_input() {
         (&[&short], "ends after 2 of 4 points"),
         (&[&cut], "cut off"),
         (&[&deep], "nested too deeply"),
+        (&[&many], "more elements than this machine can count"),
         (&[&wide], "the elements are"),
     ];
     for (args, text) in cases {
