@@ -5,6 +5,7 @@ use crate::support::{devices, gpu};
 use half::f16;
 use tilework::ErrorKind::{Aliasing, Buffer as Wrong, InvalidArgument, Shader, Shape, TooLarge};
 use tilework::analysis::Multiprocessor;
+use tilework::attention::{Attention, KvType};
 use tilework::nn::{BiasBackward, GatherRows, Rope, Sequential, SoftmaxBackward};
 use tilework::program::{
     Access, Binding, Cost, Determinism, DeviceProfile, Dispatch, Grid, Kernel, Op, Operand, Program,
