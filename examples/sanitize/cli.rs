@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use tilework::analysis::Interleaving;
 use tilework::io::matrix_market::{self, Matrix};
 use tilework::program::DeviceProfile;
 use tilework::shader::{Spec, Target, expand_text};
@@ -30,6 +31,7 @@ usage: sanitize OP INPUT.npy ... [--key value ...]
   --schedule NAME      in-order, reverse, random, random:SEED, last-first, stalled or adversarial (in-order)
   --sector BYTES       what memory moves at once: 32, 64 or 128 (32)
   --banks N            banks of workgroup memory (32)
+  --dram B,C,N         count bursts of B bytes that buffers are spread by over C channels of N banks
   --steps N            steps after which a subgroup has no end
   --max-workgroups N   run a sample of larger grids (4096)
   --nan                look for NaNs that are born
@@ -99,7 +101,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
         match arg {
             Short('h') | Long("help") => return Ok(None),
             Long("entry") => entry = Some(parser.value()?.string()?),
-            Long("workgroups") => workgroups = extents(&parser.value()?.string()?)?,
+            Long("workgroups") => workgroups = extents("workgroups", &parser.value()?.string()?)?,
             Long("buffer") => buffers.push(parser.value()?.string()?),
             Long("immediates") => options.immediates = data(&parser.value()?.string()?)?,
             Long("variant") => variant = parser.value()?.string()?,
@@ -108,6 +110,10 @@ fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
             Long("schedule") => options.schedule = schedule(&parser.value()?.string()?)?,
             Long("sector") => options.sector_bytes = number("sector", &parser.value()?.string()?)?,
             Long("banks") => options.banks = number("banks", &parser.value()?.string()?)?,
+            Long("dram") => {
+                let [burst, channels, banks] = extents("dram", &parser.value()?.string()?)?.map(u64::from);
+                options.interleaving = Some(Interleaving { burst, channels, banks });
+            }
             Long("steps") => options.step_limit = number("steps", &parser.value()?.string()?)?,
             Long("max-workgroups") => {
                 options.max_workgroups = number("max-workgroups", &parser.value()?.string()?)?;
@@ -162,14 +168,13 @@ fn number<T: FromStr>(key: &str, text: &str) -> Result<T, Failure> {
     text.parse().map_err(|_| refuse!("--{key} {text}: must be a whole number"))
 }
 
-fn extents(text: &str) -> Result<[u32; 3], Failure> {
-    let parts =
-        text.split(',').map(|part| number("workgroups", part.trim())).collect::<Result<Vec<_>, _>>()?;
+fn extents(key: &str, text: &str) -> Result<[u32; 3], Failure> {
+    let parts = text.split(',').map(|part| number(key, part.trim())).collect::<Result<Vec<_>, _>>()?;
     match parts[..] {
         [x] => Ok([x, 1, 1]),
         [x, y] => Ok([x, y, 1]),
         [x, y, z] => Ok([x, y, z]),
-        _ => Err(refuse!("--workgroups {text}: must be one to three numbers, X,Y,Z")),
+        _ => Err(refuse!("--{key} {text}: must be one to three numbers, X,Y,Z")),
     }
 }
 
@@ -329,9 +334,14 @@ fn as_json(report: &Report) -> Json {
         .iter()
         .map(|(place, c)| json!({ "file": place.file, "line": place.line, "counts": counts(c) }))
         .collect();
+    let bursts: Vec<_> = report
+        .bursts
+        .iter()
+        .map(|((channel, bank), n)| json!({ "channel": channel, "bank": bank, "bursts": n }))
+        .collect();
     json!({
         "findings": findings, "notes": report.notes, "subgroup_size": report.subgroup_size,
-        "sector_bytes": report.sector_bytes, "totals": counts(&report.totals), "lines": lines,
+        "sector_bytes": report.sector_bytes, "bursts": bursts, "totals": counts(&report.totals), "lines": lines,
     })
 }
 

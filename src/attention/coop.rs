@@ -148,7 +148,10 @@ impl Form {
 
     fn workgroup_bytes(&self) -> u32 {
         let [weights, values, scores] = self.pitches();
-        2 * self.rows() * weights + 4 * self.tile.keys * values + 4 * self.rows() * scores + 16
+        2 * self.rows() * weights
+            + 4 * self.tile.keys * values
+            + 4 * self.rows() * scores
+            + 4 * self.tile.teams
     }
 
     /// Blocks of a subgroup's rows, of the keys of a tile, of dimensions.
@@ -169,7 +172,7 @@ impl Form {
     }
 
     fn write(&self, out: &mut String) -> fmt::Result {
-        let CoopTile { rows, keys, .. } = self.tile;
+        let CoopTile { teams, rows, keys } = self.tile;
         let [weights, values, scores] = self.pitches();
         let (threads, all) = (self.invocations(), self.rows());
         writeln!(
@@ -185,11 +188,9 @@ impl Form {
 #import attention/kv_f16 as kv
 enable f16;
 enable wgpu_cooperative_matrix;
+enable subgroups;
 "
         )?;
-        if self.sharers() > 1 {
-            writeln!(out, "enable subgroups;")?;
-        }
         writeln!(
             out,
             "// Weights, and first q.
@@ -198,8 +199,8 @@ var<workgroup> wg_k: array<vec4<f16>, {}>;
 var<workgroup> wg_v: array<vec4<f16>, {1}>;
 // Scores; and the output where its elements are reached.
 var<workgroup> wg_s: array<vec4<f32>, {}>;
-// Whether the output is to be scaled.
-var<workgroup> wg_grown: u32;
+// Whether a row of a subgroup wants the output scaled.
+var<workgroup> wg_grown: array<u32, {}>;
 
 fn halves(words: vec2<u32>) -> vec4<f16> {{
     return vec4<f16>(vec2<f16>(unpack2x16float(words.x)), vec2<f16>(unpack2x16float(words.y)));
@@ -240,6 +241,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
             all * weights / 4,
             keys * values / 4,
             all * scores / 4,
+            teams,
             scores / 4,
             keys / 4 / self.sharers(),
         )?;
@@ -268,8 +270,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         self.write_store(out)?;
         writeln!(
             out,
-            "    wg_grown = 0u;
-    workgroupBarrier();
+            "    workgroupBarrier();
     for (var key = seen_by_first.x; key < end_key; key += {keys}u) {{"
         )?;
         self.write_fetch(out, &format!("key + {keys}u"))?;
@@ -279,7 +280,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         self.write_values(out)?;
         writeln!(out, "    workgroupBarrier();")?;
         self.write_store(out)?;
-        writeln!(out, "    wg_grown = 0u;\n    workgroupBarrier();\n    }}")?;
+        writeln!(out, "    workgroupBarrier();\n    }}")?;
         self.write_end(out)?;
         writeln!(out, "}}")
     }
@@ -437,14 +438,17 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         writeln!(
             out,
             "    var fade = 1.0;
+    var grown = false;
     if top > most + {SLACK}.0 {{
     // Nothing was added before the first.
-    if most != nothing {{
-    wg_grown = 1u;
-    }}
+    grown = most != nothing;
     fade = exp2(most - top);
     most = top;
     sum *= fade;
+    }}
+    let team_grown = subgroupAny(grown);
+    if lane == 0u {{
+    wg_grown[team] = u32(team_grown);
     }}
     // A row that has seen nothing yet has no largest: any number will do.
     let center = select(most, 0.0, most == nothing);"
@@ -512,7 +516,12 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
 
     /// Scales the output where a row asks for it.
     fn write_scaling(&self, out: &mut String) -> fmt::Result {
-        writeln!(out, "    let grown = workgroupUniformLoad(&wg_grown);\n    if grown != 0u {{")?;
+        let any: Vec<_> = (0..self.tile.teams).map(|team| format!("all_grown[{team}]")).collect();
+        writeln!(
+            out,
+            "    let all_grown = workgroupUniformLoad(&wg_grown);\n    if ({}) != 0u {{",
+            any.join(" | ")
+        )?;
         let scale = |_: u32, blocks: u32| self.each_four(blocks, "wg_s[at] *= fade;");
         self.through_memory(out, &scale, true)?;
         writeln!(out, "    }}")

@@ -119,10 +119,11 @@ pub(super) enum Op {
         a: Slot,
         b: Slot,
     },
-    /// Zeroes `n` variables at the beginning of a function; nothing has written them then.
+    /// Zeroes `n` variables at the beginning of a function, which counts as written or not.
     Fresh {
         d: Slot,
         n: u32,
+        written: bool,
     },
     /// To active lanes only.
     Assign {

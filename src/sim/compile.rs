@@ -571,6 +571,7 @@ impl<'a> Compiler<'a> {
         let begin = body.c.code.ops.len() as u32;
         let first = body.next;
         let mut initial = Vec::new();
+        let mut written = Vec::new();
         for (handle, var) in function.local_variables.iter() {
             let n = body.c.leaves(body.c.inner(var.ty))?;
             let slots = body.take(n);
@@ -579,6 +580,9 @@ impl<'a> Compiler<'a> {
             let name = var.name.clone().unwrap_or_default();
             // What the language makes for itself it writes.
             let tracked = body.c.track_locals && !name.is_empty();
+            if body.c.track_locals && !tracked {
+                written.push(Op::Fresh { d: at, n, written: true });
+            }
             body.c.code.names.push((at, n, name));
             body.locals.insert(handle, Place { memory: None, offset: at, at: NONE, tracked });
             if let Some(init) = var.init {
@@ -587,8 +591,10 @@ impl<'a> Compiler<'a> {
         }
         let n = body.next - first;
         if n > 0 {
-            body.push(Op::Fresh { d: first, n });
+            let written = !body.c.track_locals;
+            body.push(Op::Fresh { d: first, n, written });
         }
+        written.into_iter().for_each(|op| body.push(op));
         for (at, init) in initial {
             for (i, value) in body.slots(init)?.into_iter().enumerate() {
                 body.push(Op::Assign { d: at + i as u32, a: value });
@@ -700,7 +706,8 @@ impl<'a> Body<'a, '_> {
                 let ty = self.c.inner(self.function.arguments[*i as usize].ty);
                 let value = match ty {
                     TypeInner::Pointer { .. } | TypeInner::ValuePointer { .. } => {
-                        Value::Place(Place { memory: None, offset: 0, at: slots[0], tracked: false })
+                        // It may point to a private variable.
+                        Value::Place(Place { memory: None, offset: 0, at: slots[0], tracked: true })
                     }
                     _ => Value::Slots(slots),
                 };
@@ -1411,12 +1418,45 @@ impl<'a> Body<'a, '_> {
     }
 
     fn statements(&mut self, block: &'a Block) -> Result<()> {
-        for (statement, span) in block.span_iter() {
-            self.at(*span);
-            self.statement(statement, *span)?;
+        let all: Vec<_> = block.span_iter().collect();
+        for (i, (statement, span)) in all.iter().enumerate() {
+            if let Statement::Emit(range) = statement {
+                let user = all[i + 1..].iter().find_map(|(next, span)| match next {
+                    Statement::Emit(range) => self.place_of(&range.clone().collect::<Vec<_>>()),
+                    _ => Some(**span),
+                });
+                self.emit(range, user.unwrap_or(**span))?;
+            } else {
+                self.at(**span);
+                self.statement(statement, **span)?;
+            }
             self.c.check_size(self.next)?;
         }
         Ok(())
+    }
+
+    /// Where the first of these stands. naga has a read of a variable where that is declared: it counts where it is used.
+    fn place_of(&self, expressions: &[Handle<Expression>]) -> Option<Span> {
+        let placed = expressions.iter().find(|&&handle| !self.is_read_of_variable(handle));
+        placed.map(|handle| self.span(*handle))
+    }
+
+    /// Evaluates expressions, the last of which what stands at `user` may want.
+    fn emit(&mut self, range: &naga::Range<Expression>, user: Span) -> Result<()> {
+        let all: Vec<_> = range.clone().collect();
+        for (i, &handle) in all.iter().enumerate() {
+            self.at(self.place_of(&all[i..]).unwrap_or(user));
+            let value = self.evaluate(handle)?;
+            self.values[handle.index()] = Some(value);
+            self.c.check_size(self.next)?;
+        }
+        Ok(())
+    }
+
+    fn is_read_of_variable(&self, handle: Handle<Expression>) -> bool {
+        let Expression::Load { pointer } = self.function.expressions[handle] else { return false };
+        let variable = &self.function.expressions[pointer];
+        matches!(variable, Expression::LocalVariable(_) | Expression::FunctionArgument(_))
     }
 
     fn set(&mut self, handle: Handle<Expression>, slots: Vec<Slot>) {
@@ -1425,14 +1465,7 @@ impl<'a> Body<'a, '_> {
 
     fn statement(&mut self, statement: &'a Statement, span: Span) -> Result<()> {
         match statement {
-            Statement::Emit(range) => {
-                for handle in range.clone() {
-                    self.at(self.span(handle));
-                    let value = self.evaluate(handle)?;
-                    self.values[handle.index()] = Some(value);
-                    self.c.check_size(self.next)?;
-                }
-            }
+            Statement::Emit(range) => self.emit(range, span)?,
             Statement::Block(inner) => self.block(inner)?,
             Statement::If { condition, accept, reject } => {
                 let condition = self.slot(*condition)?;

@@ -6,8 +6,8 @@ use super::report::{Counts, FindingKind};
 use super::scalar::{Kind, from_f16, to_f16};
 use super::{Options, scalar};
 use naga::{AtomicFunction, Barrier, BuiltIn, CollectiveOperation, ScalarKind, SubgroupOperation};
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 /// What a variable is bound to in a dispatch.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +45,8 @@ pub(super) struct Sink {
     pub(super) found: HashMap<(FindingKind, u32, u32), Found>,
     /// For each instruction.
     pub(super) tally: Vec<Counts>,
+    /// Bursts of each channel and bank, with [`Options::interleaving`].
+    pub(super) bursts: BTreeMap<(u64, u64), u64>,
 }
 
 impl Sink {
@@ -74,6 +76,8 @@ pub(super) struct Group {
     pub(super) records: Records,
     pub(super) workgroup_epoch: u32,
     pub(super) storage_epoch: u32,
+    /// How often it has done what others can see.
+    pub(super) posts: u32,
     pub(super) subgroups: Vec<Subgroup>,
 }
 
@@ -165,8 +169,9 @@ pub(super) struct Machine<'a> {
     pub(super) stamps: Stamps,
     /// Whether atomics run from the last lane on.
     pub(super) backwards: bool,
-    /// Whether a subgroup stops when it has posted something.
-    pub(super) stop_at_posts: bool,
+    /// The post at which a workgroup stops, counted from 1; whether one has.
+    pub(super) stop_at: Option<u32>,
+    pub(super) stopped: bool,
     /// How often an atomic may answer the same before a subgroup is taken to spin.
     pub(super) patience: u32,
     /// Subgroups that take turns, and how many turns one after the other went to such as spin.
@@ -200,6 +205,7 @@ impl<'a> Machine<'a> {
             records: Records::new(places),
             workgroup_epoch: 1,
             storage_epoch: 1,
+            posts: 0,
             subgroups,
         }
     }
@@ -338,10 +344,10 @@ impl<'a> Machine<'a> {
                         }
                     }
                 }
-                Op::Fresh { d, n } => {
+                Op::Fresh { d, n, written } => {
                     s.registers[at(*d)..at(d + n)].fill(0);
-                    for written in &mut s.written[*d as usize..(d + n) as usize] {
-                        *written &= !s.active;
+                    for lanes in &mut s.written[*d as usize..(d + n) as usize] {
+                        *lanes = if *written { *lanes | s.active } else { *lanes & !s.active };
                     }
                 }
                 Op::Assign { d, a } => {
@@ -439,7 +445,7 @@ impl<'a> Machine<'a> {
                     let changed = self.store(s, group, pc, a, *n, *to, *width, *atomic);
                     if self.bound[usize::from(to.memory)].space == Space::Storage {
                         s.same = 0;
-                        if *atomic && changed && self.stop_at_posts {
+                        if *atomic && changed && self.stops_at_post(group) {
                             return Stop::Posted;
                         }
                     }
@@ -448,7 +454,7 @@ impl<'a> Machine<'a> {
                     let operands = (*a, *compare, *d, *exchanged);
                     let changed = self.atomic(s, group, pc, *fun, (*signed, *float), *to, operands);
                     let storage = self.bound[usize::from(to.memory)].space == Space::Storage;
-                    if changed && storage && self.stop_at_posts {
+                    if changed && storage && self.stops_at_post(group) {
                         return Stop::Posted;
                     }
                     if self.spins(s, pc, *d, changed) {
@@ -1021,6 +1027,14 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Counts a post of the workgroup: whether it is that at which it stops.
+    fn stops_at_post(&mut self, group: &mut Group) -> bool {
+        group.posts += 1;
+        let stops = self.stop_at == Some(group.posts);
+        self.stopped |= stops;
+        stops
+    }
+
     fn count_access(&mut self, pc: u32, bound: Bound, size: u32, n: u32, is_read: bool, atomic: bool) {
         let lanes = self.targets.n as u64;
         if lanes == 0 {
@@ -1035,6 +1049,11 @@ impl<'a> Machine<'a> {
                 tally.transactions += sectors;
                 tally.moved_bytes += sectors * u64::from(sector);
                 tally.used_bytes += used;
+                if let Some(memory) = &self.options.interleaving {
+                    for burst in self.targets.bursts(size, memory.burst) {
+                        *self.sink.bursts.entry(memory.place(burst * memory.burst)).or_default() += 1;
+                    }
+                }
                 let bytes = lanes * u64::from(size);
                 *if is_read { &mut tally.read_bytes } else { &mut tally.written_bytes } += bytes;
             }

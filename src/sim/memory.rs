@@ -1,6 +1,6 @@
 //! Buffers with race records, and what an access of a subgroup costs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Most lanes of a subgroup.
 pub(super) const MOST_LANES: usize = 64;
@@ -253,6 +253,15 @@ impl Targets {
             (next_sector, next_byte) = (next_sector.max(last + 1), next_byte.max(end));
         }
         (sectors, used)
+    }
+
+    /// Which bursts of so many bytes accesses of `size` bytes touch.
+    pub(super) fn bursts(&self, size: u32, burst: u64) -> BTreeSet<u64> {
+        let of = |&address: &u32| {
+            let address = u64::from(address);
+            address / burst..=(address + u64::from(size) - 1) / burst
+        };
+        self.addresses[..self.n].iter().flat_map(of).collect()
     }
 
     /// Passes that `banks` banks of 4-byte words need for accesses of `size` bytes, and those that conflicts add.

@@ -76,6 +76,7 @@ mod schedule;
 pub use report::{Counts, Finding, FindingKind, Invocation, Report, SourceLine};
 pub use schedule::Schedule;
 
+use crate::analysis::Interleaving;
 use crate::error::{Result, err};
 use crate::program::{Dispatch, Grid, Program, Resource as Named, Source};
 use crate::shader::{self, Expanded, Spec, Target, expand_text};
@@ -83,6 +84,7 @@ use code::{Code, Memory};
 use machine::{Bound, Found, Machine, Sink, Space};
 use memory::{MOST_LANES, Resource, Stamps, Targets};
 use std::collections::BTreeMap;
+use std::iter;
 
 /// How a kernel runs, and what is looked for.
 ///
@@ -119,6 +121,11 @@ pub struct Options {
     /// Whether reads of a program's scratch that nothing has written are found. Kernels that always read and drop what
     /// lies beyond the end do so too. Default: no.
     pub check_scratch: bool,
+    /// What each byte of a program's scratch is before anything writes it: results must not depend on it. Default: 0xa5.
+    pub scratch_byte: u8,
+    /// How buffers, of which each begins at the first bank of the first channel, are spread over DRAM; then
+    /// [`Report::bursts`] are counted. Default: none.
+    pub interleaving: Option<Interleaving>,
     /// What `var<immediate>` holds. Default: nothing.
     pub immediates: Vec<u8>,
 }
@@ -143,6 +150,8 @@ impl Default for Options {
             zero_initialized: false,
             check_locals: false,
             check_scratch: false,
+            scratch_byte: 0xa5,
+            interleaving: None,
             immediates: Vec::new(),
         }
     }
@@ -160,6 +169,14 @@ impl Options {
         }
         if !(1..=128).contains(&self.banks) {
             return Err(err!(InvalidArgument, "{op}: {} banks; there are 1 to 128", self.banks));
+        }
+        if let Some(Interleaving { burst, channels, banks }) = self.interleaving
+            && [burst, channels, banks].contains(&0)
+        {
+            return Err(err!(
+                InvalidArgument,
+                "{op}: bursts of {burst} bytes over {channels} channels of {banks} banks; take at least 1 of each"
+            ));
         }
         if self.step_limit == 0 {
             return Err(err!(InvalidArgument, "{op}: a limit of 0 steps; take at least 1"));
@@ -349,15 +366,15 @@ enum Area<'a> {
 }
 
 impl Area<'_> {
-    fn resource(&self, check_scratch: bool) -> Resource {
+    fn resource(&self, options: &Options) -> Resource {
         let mut bytes = match self {
             Area::Given(bytes) => bytes.to_vec(),
-            Area::Scratch(n) => vec![0xa5; *n as usize],
+            Area::Scratch(n) => vec![options.scratch_byte; *n as usize],
         };
         bytes.resize(bytes.len().max(4).next_multiple_of(4), 0);
         Resource {
             bytes,
-            unwritten: check_scratch && matches!(self, Area::Scratch(_)),
+            unwritten: options.check_scratch && matches!(self, Area::Scratch(_)),
             ..Resource::default()
         }
     }
@@ -440,19 +457,25 @@ struct Run<'a> {
 impl Run<'_> {
     /// Runs under the schedule, or one after the other under those that it stands for.
     fn all(&mut self) -> Result<(Report, Vec<Resource>)> {
-        let schedules: &[Schedule] = match self.options.schedule {
-            Schedule::Adversarial => &[Schedule::LastFirst, Schedule::Stalled],
-            ref one => std::slice::from_ref(one),
+        let stalled = (1..=schedule::STOPS).map(|at| (Schedule::Stalled, Some(at)));
+        let schedules: Vec<_> = match self.options.schedule {
+            Schedule::Adversarial => iter::once((Schedule::LastFirst, None)).chain(stalled).collect(),
+            Schedule::Stalled => stalled.collect(),
+            one => vec![(one, None)],
         };
         let mut report = Report {
             subgroup_size: self.options.subgroup_size,
             sector_bytes: self.options.sector_bytes,
+            interleaving: self.options.interleaving,
             ..Report::default()
         };
         let mut areas = Vec::new();
-        for (i, schedule) in schedules.iter().enumerate() {
-            areas = self.areas.iter().map(|area| area.resource(self.options.check_scratch)).collect();
-            self.once(*schedule, &mut areas, &mut report, i == 0)?;
+        for (i, (schedule, stop_at)) in schedules.into_iter().enumerate() {
+            areas = self.areas.iter().map(|area| area.resource(self.options)).collect();
+            let stopped = self.once(schedule, stop_at, &mut areas, &mut report, i == 0)?;
+            if stop_at.is_some() && !stopped {
+                break;
+            }
         }
         for place in report.lines.keys() {
             if let Some(name) = place.file.strip_prefix("shaders/").and_then(|f| f.strip_suffix(".wgsl"))
@@ -465,14 +488,16 @@ impl Run<'_> {
         Ok((report, areas))
     }
 
+    /// Whether a workgroup was stopped at that post.
     fn once(
         &self,
         schedule: Schedule,
+        stop_at: Option<u32>,
         areas: &mut Vec<Resource>,
         report: &mut Report,
         counting: bool,
-    ) -> Result<()> {
-        let mut stamp = 1;
+    ) -> Result<bool> {
+        let (mut stamp, mut stopped) = (1, false);
         for (number, launch) in self.launches.iter().enumerate() {
             let code = &self.kernels[launch.kernel];
             let op = self.op;
@@ -528,7 +553,8 @@ impl Run<'_> {
                 workgroups,
                 stamps: Stamps::new(stamp, code.ops.len()),
                 backwards: false,
-                stop_at_posts: false,
+                stop_at,
+                stopped: false,
                 patience: 0,
                 crowd: 0,
                 spinning: 0,
@@ -536,6 +562,7 @@ impl Run<'_> {
             };
             let done = machine.dispatch(&ids, schedule);
             stamp = machine.stamps.next();
+            stopped |= machine.stopped;
             let mut sink = std::mem::take(&mut machine.sink);
             areas.truncate(kept);
             if counting {
@@ -550,13 +577,13 @@ impl Run<'_> {
                 report
                     .notes
                     .push(format!("dispatch {number} ({}) was ended; nothing after it was run", code.label));
-                return Ok(());
+                return Ok(stopped);
             }
         }
         if self.options.check_untouched {
             self.untouched(areas, report);
         }
-        Ok(())
+        Ok(stopped)
     }
 
     /// Finds operands with bytes that nothing has read or written.
@@ -643,6 +670,9 @@ fn finding(code: &Code, dispatch: usize, ids: &[[u32; 3]], found: Found) -> Find
 }
 
 fn collect(code: &Code, sink: &mut Sink, report: &mut Report) {
+    for (place, n) in std::mem::take(&mut sink.bursts) {
+        *report.bursts.entry(place).or_default() += n;
+    }
     machine::count_operations(code, &mut sink.tally);
     for (pc, counts) in sink.tally.iter().enumerate().filter(|(_, c)| c.steps > 0) {
         report.totals.add_all(counts);

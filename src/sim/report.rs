@@ -1,5 +1,6 @@
 //! What a run found and counted.
 
+use crate::analysis::Interleaving;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
@@ -241,6 +242,11 @@ pub struct Report {
     pub subgroup_size: u32,
     /// Bytes of a sector.
     pub sector_bytes: u32,
+    /// How buffers are spread over DRAM, and how many bursts each channel and bank moves (no pair for those that move
+    /// none): of each access of a subgroup the different ones.
+    pub interleaving: Option<Interleaving>,
+    /// See [`interleaving`](Self::interleaving).
+    pub bursts: BTreeMap<(u64, u64), u64>,
     pub(super) sources: BTreeMap<String, String>,
 }
 
@@ -363,6 +369,14 @@ impl fmt::Display for Report {
             c.divide,
             c.special,
             c.integer
-        )
+        )?;
+        if let Some(memory) = &self.interleaving {
+            write!(f, "bursts of {} bytes by channel and bank:", memory.burst)?;
+            for ((channel, bank), n) in &self.bursts {
+                write!(f, " {channel}.{bank}: {n}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
     }
 }

@@ -18,7 +18,8 @@ pub enum Schedule {
     /// One workgroup at a time, the last first: none may wait for another.
     LastFirst,
     /// Each workgroup is stopped once others can see something of it, and goes on when all others have run or are
-    /// stopped too, the last that was stopped first.
+    /// stopped too, the last that was stopped first; then, in runs of their own on the same input, at the second and the
+    /// third such moment.
     Stalled,
     /// [`LastFirst`](Self::LastFirst), then [`Stalled`](Self::Stalled) on the same input: what relies on the progress
     /// of others, or on the order in which they begin, is found.
@@ -31,6 +32,8 @@ const RESIDENT: usize = 8;
 const RESIDENT_BYTES: u64 = 1 << 30;
 /// Instructions of a turn.
 const TURN: u32 = 4096;
+/// Moments at which [`Schedule::Stalled`] stops workgroups, each in a run of its own.
+pub(super) const STOPS: u32 = 3;
 /// Most workgroups that are stopped at the same time.
 const STOPPED: usize = 64;
 /// How often an atomic may answer the same before a subgroup is taken to wait, and before it is taken to wait forever
@@ -276,7 +279,6 @@ impl Machine<'_> {
     fn stalled(&mut self, ids: &[[u32; 3]], order: &[u32], pool: &mut Vec<Subgroup>) -> bool {
         let mut stopped = Vec::new();
         let (stopping, rest) = order.split_at(order.len().min(self.at_once(STOPPED)));
-        self.stop_at_posts = true;
         for ordinal in stopping {
             let mut group = self.group(ids[*ordinal as usize], *ordinal, pool);
             match self.run_out(&mut group) {
@@ -285,7 +287,7 @@ impl Machine<'_> {
                 _ => pool.extend(group.subgroups),
             }
         }
-        self.stop_at_posts = false;
+        self.stop_at = None;
         if !self.alone(ids, rest, pool) {
             return false;
         }

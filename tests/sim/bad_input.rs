@@ -1,5 +1,6 @@
 //! What the simulator is given wrongly: an error that says what and where.
 
+use tilework::analysis::Interleaving;
 use tilework::program::{DeviceProfile, Grid, Op, Program, Resource};
 use tilework::sim::{self, FindingKind, Options, Schedule};
 use tilework::{ErrorKind, Reduce, Sum};
@@ -83,6 +84,7 @@ fn options_out_of_range_are_refused() {
         Options { max_workgroups: 0, ..default() },
         Options { max_workgroups: u32::MAX, ..default() },
         Options { step_limit: 0, ..default() },
+        Options { interleaving: Some(Interleaving { burst: 8, channels: 0, banks: 2 }), ..default() },
     ] {
         let (kind, text) = refused(KERNEL, "scale", &[16, 16], &options);
         assert!(kind == ErrorKind::InvalidArgument && text.contains("k.wgsl"), "{text}");
@@ -185,6 +187,27 @@ fn what_a_program_asks_for_is_bounded() {
         program.dispatches[0].grid = Grid::Indirect { resource, offset };
         refused(&program, ErrorKind::InvalidArgument, "lie outside of their buffer");
     }
+}
+
+#[test]
+fn counts_on_the_device_that_no_device_takes_are_said() {
+    let mut program = Op::<f32>::lower(&Reduce::new(Sum, 10_000), &DeviceProfile::webgpu_defaults()).unwrap();
+    program.dispatches.truncate(1);
+    program.dispatches[0].grid = Grid::Indirect { resource: Resource::Operand(0), offset: 8 };
+    let run = |counts: [u32; 3]| {
+        let mut input = vec![0; 40_000];
+        input[8..20].copy_from_slice(counts.map(u32::to_le_bytes).as_flattened());
+        sim::run(&program, &mut [input, vec![0; 4]], &Options::default()).unwrap()
+    };
+    let report = run([70_000, 1, 1]);
+    assert!(report.notes[0].contains("4096 of its 70000 workgroups"), "{report}");
+    assert!(report.notes[1].contains("a grid of [70000, 1, 1]; devices take 65535"), "{report}");
+    let report = run([u32::MAX; 3]);
+    assert!(report.notes[0].contains("4096 of its 79228162458924105385300197375"), "{report}");
+    for none in [[0, 1, 1], [u32::MAX, 1, 0]] {
+        assert_eq!(run(none).totals, sim::Counts::default());
+    }
+    assert!(run([1, 1, 1]).notes.is_empty());
 }
 
 #[test]

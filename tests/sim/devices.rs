@@ -1,6 +1,6 @@
 //! The simulator beside a device: the same results, bit for bit on integers, within rounding on floats.
 
-use super::ops::fill;
+use super::ops::operands;
 use super::programs::program;
 use crate::support::{self, Random};
 use half::f16;
@@ -113,7 +113,7 @@ fn every_variant_gives_what_the_device_gives() {
             let Some(program) = all.into_iter().min_by(|a, b| work(a).total_cmp(&work(b))) else { continue };
             let what = format!("{} {}", op.name, variant.name);
             let random = &mut Random::new(3);
-            let given: Vec<_> = program.operands.iter().map(|o| fill(o, random)).collect();
+            let given = operands(&program, random);
             let mut simulated = given.clone();
             let options = Options { subgroup_size: least, ..Options::default() };
             sim::run(&program, &mut simulated, &options).unwrap_or_else(|e| panic!("{what}: {e}"));

@@ -1,8 +1,10 @@
 //! Counts of small kernels beside the formulas of the analysis module, and their known answers.
 
+use std::collections::{BTreeMap, BTreeSet};
 use tilework::analysis::{
-    Axis, Dram, Matmul, brent_kung_operations, coarsened_steps, divergence, kogge_stone_operations,
-    lane_position, reads_from_shared, reduction_operations, segments, uncoarsened_steps,
+    Axis, Dram, Interleaving, Matmul, brent_kung_operations, coarsened_steps, divergence,
+    kogge_stone_operations, lane_position, reads_from_shared, reduction_operations, segments,
+    uncoarsened_steps,
 };
 use tilework::sim::{self, Counts, Options, Report};
 
@@ -457,6 +459,40 @@ fn operations_of_scans_are_those_of_the_analysis() {
         assert_eq!(adds("kogge_stone"), kogge_stone_operations(n.into()));
         assert_eq!(adds("brent_kung"), brent_kung_operations(n.into()));
     }
+}
+
+#[test]
+fn bursts_of_a_tiled_product_are_on_the_channels_of_the_analysis() {
+    let memory = Interleaving { burst: 8, channels: 4, banks: 2 };
+    for phase in [0u64, 1] {
+        let text = format!(
+            "const PHASE = {phase}u;
+            @group(0) @binding(0) var<storage, read> m: array<f32, 16>;
+            @group(0) @binding(1) var<storage, read_write> kept: array<f32, 16>;
+            var<workgroup> wg_tile: array<f32, 4>;
+            @compute @workgroup_size(2, 2)
+            fn load(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) t: vec3<u32>) {{
+                wg_tile[2u * t.y + t.x] = m[(2u * group.y + t.y) * 4u + 2u * PHASE + t.x];
+                if group.x == 9u {{ kept[0] = wg_tile[2u * t.y + t.x]; }}
+            }}"
+        );
+        let options = Options { interleaving: Some(memory), ..Options::default() };
+        let report = run(&text, "load", [2, 2, 1], &[16, 16], &options);
+        // Each of two rows of tiles is loaded by two workgroups, a burst for each of its lines.
+        let mut model = BTreeMap::new();
+        for row in 0..4 {
+            *model.entry(memory.place(16 * row + 8 * phase)).or_insert(0) += 2;
+        }
+        assert_eq!(report.bursts, model);
+        let channels: BTreeSet<u64> = report.bursts.keys().map(|(channel, _)| *channel).collect();
+        assert_eq!(channels, BTreeSet::from([phase, phase + 2]));
+        let told = report.to_string();
+        assert!(told.contains(&format!("by channel and bank: {phase}.0: 2 {phase}.1: 2")), "{told}");
+    }
+    // Without it nothing is counted.
+    let text = "@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+        @compute @workgroup_size(4) fn f(@builtin(local_invocation_index) i: u32) { x[i] = i; }";
+    assert!(run(text, "f", [1, 1, 1], &[4], &Options::default()).bursts.is_empty());
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn scan(@builtin(local_invocation_index) lane: u32) {
         workgroupBarrier();
         var sum = wg_sums[lane];
         if lane >= stride {
-            sum += wg_sums[lane - stride];
+            sum += wg_sums[lane - stride]; // <- other
         }
         wg_sums[lane] = sum; // <- found
     }

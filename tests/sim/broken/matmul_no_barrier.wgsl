@@ -16,8 +16,8 @@ fn multiply(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocat
     for (var tile = 0u; tile < tiles; tile++) {
         let k_a = tile * TILE + at.x;
         let k_b = tile * TILE + at.y;
-        wg_a[at.y][at.x] = select(0.0, a[min(id.y * params.k + k_a, arrayLength(&a) - 1u)], id.y < params.m && k_a < params.k);
-        wg_b[at.y][at.x] = select(0.0, b[min(k_b * params.n + id.x, arrayLength(&b) - 1u)], id.x < params.n && k_b < params.k);
+        wg_a[at.y][at.x] = select(0.0, a[min(id.y * params.k + k_a, arrayLength(&a) - 1u)], id.y < params.m && k_a < params.k); // <- other
+        wg_b[at.y][at.x] = select(0.0, b[min(k_b * params.n + id.x, arrayLength(&b) - 1u)], id.x < params.n && k_b < params.k); // <- other
         for (var k = 0u; k < TILE; k++) {
             sum += wg_a[at.y][k] * wg_b[k][at.x]; // <- found
         }

@@ -3,7 +3,7 @@
 
 @compute @workgroup_size(64)
 fn turn(@builtin(local_invocation_index) lane: u32) {
-    data[lane] = lane;
+    data[lane] = lane; // <- other
     workgroupBarrier();
     let other = data[63u - lane]; // <- found
     storageBarrier();

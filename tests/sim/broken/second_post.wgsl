@@ -1,0 +1,12 @@
+// A lock that is taken after a number was drawn: whoever holds it may be stopped there for good.
+@group(0) @binding(0) var<storage, read_write> state: array<atomic<u32>, 2>;
+@group(0) @binding(1) var<storage, read_write> sum: atomic<u32>;
+
+@compute @workgroup_size(1)
+fn draw() {
+    let number = atomicAdd(&state[0], 1u);
+    while atomicExchange(&state[1], 1u) != 0u { // <- found
+    }
+    atomicStore(&sum, atomicLoad(&sum) + number);
+    atomicStore(&state[1], 0u);
+}

@@ -1,0 +1,21 @@
+// Set first; a variable of a function is zero by itself.
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+
+var<private> sum: u32;
+
+fn add(to: ptr<private, u32>, x: u32) {
+    *to += x;
+}
+
+fn add_here(to: ptr<function, u32>, x: u32) {
+    *to += x;
+}
+
+@compute @workgroup_size(32)
+fn total(@builtin(local_invocation_index) lane: u32) {
+    sum = 0u;
+    add(&sum, data[lane]);
+    var here: u32;
+    add_here(&here, sum);
+    data[lane] = here;
+}
