@@ -360,7 +360,7 @@ fn shapes_that_cannot_be_counted_are_refused() {
             Op::<f32>::lower(&Quantize::<i8>::new(2, 2).scales(Scales::Group(0)), &profile),
             // A factor for each of many short rows.
             Op::<f32>::lower(&Attention::new(1 << 23, 1, 1, 1, 300, 8).kv(KvType::Int8), &profile),
-            Op::<f32>::lower(&LayerNorm::new(1 << 28, 4).variant("parts"), &profile),
+            Op::<f32>::lower(&LayerNorm::new(1 << 30, 4).variant("parts"), &profile),
             Op::<f32>::lower(&net.forward(1), &profile),
             Op::<f32>::lower(&deep.forward(1), &profile),
         ];
