@@ -97,7 +97,8 @@ impl Gpu {
     ///
     /// # Errors
     /// [`TooLarge`](crate::ErrorKind::TooLarge) above the device's largest buffer;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable (OpenGL is not asked by wgpu whether it had the
+    /// memory);
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device without it, and for `bf16`.
     pub fn alloc<T: Element>(&self, n: usize) -> Result<Buffer<T>> {
         let bytes = self.bytes_of::<T>("alloc", n)?;

@@ -93,6 +93,8 @@ fn nothing_takes_no_time() {
 fn a_wait_ends_when_its_time_is_over() {
     // Its own, where nobody else has work.
     let Some(gpu) = super::open(false) else { return };
+    // OpenGL on a processor works while it is handed the work.
+    let at_once = gpu.profile().backend == "gl" && gpu.profile().is_cpu();
     in_time(move || {
         let spin = "
             @group(0) @binding(0) var<storage, read_write> x: array<u32>;
@@ -108,9 +110,11 @@ fn a_wait_ends_when_its_time_is_over() {
         kernel.record(&mut rec, &[(&x).into()], [workgroups, 1, 1]).unwrap();
         rec.submit().unwrap();
         let began = Instant::now();
-        refused(gpu.wait_timeout(Duration::from_micros(50)), Timeout, &["wait again"]);
-        refused(gpu.wait_timeout(Duration::ZERO), Timeout, &[]);
-        assert!(began.elapsed() < Duration::from_secs(1));
+        if !at_once {
+            refused(gpu.wait_timeout(Duration::from_micros(50)), Timeout, &["wait again"]);
+            refused(gpu.wait_timeout(Duration::ZERO), Timeout, &[]);
+        }
+        assert!(at_once || began.elapsed() < Duration::from_secs(1));
         // The work goes on, and the device with it.
         gpu.wait_timeout(Duration::MAX).unwrap();
         gpu.wait_timeout(Duration::ZERO).unwrap();
