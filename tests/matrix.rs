@@ -220,7 +220,10 @@ pub(crate) fn table() -> String {
         {
             *without.entry(why.split(" (").next().unwrap().split(',').next().unwrap()).or_default() += 1;
         }
-        let without: Vec<_> = without.iter().map(|(why, n)| format!("{why} ({n} variants)")).collect();
+        let without: Vec<_> = without
+            .iter()
+            .map(|(why, n)| format!("{why} ({n} variant{})", if *n == 1 { "" } else { "s" }))
+            .collect();
         let lacks = if without.is_empty() { "nothing".into() } else { without.join(", ") };
         text += &format!(
             "- `{name}`: {}, {} ({}, {}): {} tests, {}; lacks {lacks}\n",

@@ -307,7 +307,7 @@ pub(crate) fn pieces(
     let bytes = image.map(|elements| 4 * elements as u64);
     let largest = bytes[0].max(bytes[1]);
     let all = images as u64;
-    let piece = if all.saturating_mul(largest) <= profile.limits.max_storage_binding {
+    let piece = if all.saturating_mul(largest) <= largest_binding(profile) {
         all.max(1)
     } else {
         let most = room(profile) / largest;
@@ -335,9 +335,14 @@ pub(crate) fn pieces(
     Ok(pieces.collect())
 }
 
+/// Bytes of f32 that a device binds, and that kernels number by 32 bits.
+fn largest_binding(profile: &DeviceProfile) -> u64 {
+    profile.limits.max_storage_binding.min(4 * u64::from(u32::MAX))
+}
+
 /// Bytes of a piece: it may begin up to 255 bytes into its binding.
 pub(crate) fn room(profile: &DeviceProfile) -> u64 {
-    (profile.limits.max_storage_binding / 256 * 256).saturating_sub(256)
+    (largest_binding(profile) / 256 * 256).saturating_sub(256)
 }
 
 /// Adds operands of f32, each no larger than a buffer; those but the batch no larger than a binding.

@@ -351,7 +351,7 @@ impl GemmInt8 {
             (u64::from(form.invocations()), form.workgroup_bytes())
         } else {
             let [m, n, k] = [m, n, k].map(u64::from);
-            (m * n, k * (m + (n | 1)))
+            (m * n, k.saturating_mul(m + (n | 1)))
         };
         if invocations > limits.max_invocations.into() || bytes > limits.max_workgroup_bytes.into() {
             return Err(err!(

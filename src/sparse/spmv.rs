@@ -300,7 +300,7 @@ impl Spmv {
         let shuffled = shuffled(profile);
         let lanes = wanted.next_power_of_two();
         // Between a subgroup and rows that fill a workgroup, barriers cost more than longer walks.
-        if shuffled > 1 && lanes < 16 * shuffled { lanes.min(shuffled) } else { lanes.min(most) }
+        if shuffled > 1 && lanes < 16 * shuffled { lanes.min(shuffled).min(most) } else { lanes.min(most) }
     }
 }
 

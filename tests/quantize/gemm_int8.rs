@@ -163,6 +163,7 @@ fn refuses_what_it_cannot_do() {
     }
     assert_eq!(kind(new().variant("tiled").tile(16, 16, 6)), ErrorKind::InvalidArgument);
     assert_eq!(kind(new().variant("tiled").tile(64, 64, 16)), ErrorKind::TooLarge);
+    assert_eq!(kind(new().variant("tiled").tile(1 << 31, 1 << 31, 1 << 31)), ErrorKind::TooLarge);
     assert_eq!(kind(new().variant("double").tile(256, 256, 64)), ErrorKind::TooLarge);
     let small = DeviceProfile::webgpu_defaults();
     let e = Op::<f16>::lower(&new().scaled(), &small).unwrap_err();

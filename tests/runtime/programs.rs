@@ -15,8 +15,8 @@ use tilework::quantize::{Cast, Quantize, Scales};
 use tilework::shader::Spec;
 use tilework::sparse::{Format, Stored};
 use tilework::{
-    Blur, Conv, Conv1d, DType, Gemm, LayerNorm, LogSoftmax, Plannable, Pool2d, Pool2dBackward, PoolKind,
-    Reduce, Slice, Spconvert, Spmm, Spmv, Sum, Transpose,
+    Blur, Conv, Conv1d, ConvTranspose, DType, Gemm, LayerNorm, LogSoftmax, Plannable, Pool2d, Pool2dBackward,
+    PoolKind, Reduce, Slice, Spconvert, Spmm, Spmv, Sum, Transpose,
 };
 
 fn kernel(text: &str, entry: &'static str) -> Kernel {
@@ -374,6 +374,10 @@ fn shapes_that_cannot_be_counted_are_refused() {
         }
         let bytes = Stored { rows: 9, cols: 9, longest: 3, values: DType::U8, ..stored(Format::Csr) };
         all.push(Op::<f32>::lower(&Spconvert::new(bytes, bytes), &profile));
+        // An image of more elements than 32 bits number, on a device that would bind it.
+        let mut wide = profile.clone();
+        (wide.limits.max_storage_binding, wide.limits.max_buffer_size) = (1 << 50, 1 << 50);
+        all.push(Op::<f32>::lower(&ConvTranspose::new([1, 1, 40_000, 40_000], 64, [1, 1]), &wide));
         for (number, refused) in all.into_iter().enumerate() {
             let e = refused.map(|p| p.op).unwrap_err();
             assert!(matches!(e.kind(), TooLarge | InvalidArgument | Shape), "{number}: {e}");
