@@ -353,6 +353,21 @@ fn lists_of_other_origin_stay_within_their_bounds() {
 }
 
 #[test]
+fn a_team_of_lanes_is_no_larger_than_a_workgroup() {
+    let mut profile = DeviceProfile::mesa();
+    profile.subgroup_sizes = (128, 128);
+    let long = Stored {
+        rows: 10,
+        cols: 10_000,
+        entries: 100_000,
+        longest: 10_000,
+        ..ragged(10, 10, 3).stored().unwrap()
+    };
+    let program = Op::<f32>::lower(&Spmv::new(long).variant("csr-vector"), &profile).unwrap();
+    assert!(program.kernels[0].spec.to_string().contains("LANES=64"), "{}", program.kernels[0].spec);
+}
+
+#[test]
 fn what_is_wrong_is_refused() {
     let refused = |result: Result<()>, kind: ErrorKind, text: &str| {
         let e = result.unwrap_err();
