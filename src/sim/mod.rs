@@ -42,7 +42,8 @@
 //! [`Counts`], for each line of the source and in total: sectors and bytes of storage memory and the share of them that
 //! is used, passes and conflicts of the banks of workgroup memory, branches and those that diverge, atomics and those
 //! that wait, operations by kind, barriers. The model is that of [`analysis`](crate::analysis): subgroups are
-//! consecutive invocations (x fastest, then y, then z), each access of a subgroup by itself, no cache.
+//! consecutive invocations (x fastest, then y, then z), each access of a subgroup by itself, no cache. With
+//! [`Options::interleaving`] also the bursts of each channel and bank of DRAM.
 //!
 //! # How it differs from hardware
 //!
