@@ -272,6 +272,21 @@ mod tests {
     }
 
     #[test]
+    fn more_dispatches_than_anyone_waits_for_are_refused() {
+        let h100 = DeviceProfile::h100();
+        // Images of 2^28 pixels with windows of 2^28 and 2^20.
+        for (variant, side) in [("implicit", (1 << 14) - 1), ("im2col", (1 << 10) - 1)] {
+            let op = Conv::new([1, 1, 1 << 14, 1 << 14], 1, [side, side]).pad([side / 2; 2]).variant(variant);
+            let e = Op::<f32>::lower(&op, &h100).unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::TooLarge);
+            assert!(e.to_string().contains("dispatches of a bounded time, above 65536"), "{e}");
+        }
+        // Long work that is not.
+        let op = Conv::new([1, 1, 1 << 12, 1 << 12], 1, [4095, 4095]).pad([2047; 2]).variant("implicit");
+        assert!(Op::<f32>::lower(&op, &h100).unwrap().dispatches.len() > 1);
+    }
+
+    #[test]
     fn scratch_is_bounded_by_chunks_and_stated() {
         let h100 = DeviceProfile::h100();
         let op = Conv::new([64, 64, 56, 56], 64, [3, 3]).pad([1, 1]);

@@ -10,6 +10,7 @@ use crate::program::{
     choose, kernel_params,
 };
 use crate::shader::Spec;
+use std::ops::Range;
 
 /// The gradient of a [`Conv`] by its weights: `dw[m, c, a, b] = sum over n, i, j of dy[n, m, i, j]
 /// x[n, c, i stride + a dilation - pad, j stride + b dilation - pad]`; and by its bias, `db[m] = sum over n, i, j of dy[n, m, i, j]`.
@@ -221,11 +222,10 @@ fn direct(
     let bindings = vec![piece.x, piece.y, slabs];
     // Invocations of a bounded time.
     let band = (crate::dense::dispatch_flop(profile.class) / 8 / slice as u64).max(256) / 256 * 256;
-    for first in (0..count as u64).step_by(band as usize) {
-        let end = (first + band).min(count as u64);
+    for Range { start, end } in program.bands(count as u64, band)? {
         let mut params = c.params(piece, end as usize);
-        params.first = first as u32;
-        program.dispatch(kernel, &params, bindings.clone(), Grid::fold((end - first).div_ceil(256)));
+        params.first = start as u32;
+        program.dispatch(kernel, &params, bindings.clone(), Grid::fold((end - start).div_ceil(256)));
     }
     sum(program, slabs, output, slices, piece.first == 0);
     Ok(())
@@ -248,8 +248,7 @@ fn implicit(
     }
     let bound = |c| Bound { a: piece.y, b: piece.x, c: vec![c] };
     if slices == 1 && piece.first == 0 && piece.images == c.images {
-        product.gradients(program, (c, piece, slice), bound(output), profile);
-        return Ok(());
+        return product.gradients(program, (c, piece, slice), bound(output), profile);
     }
     let bytes = output.size * slices as u64;
     if bytes > profile.limits.max_storage_binding {
@@ -262,7 +261,7 @@ fn implicit(
         ));
     }
     let slabs = scratch(program, held, bytes);
-    product.gradients(program, (c, piece, slice), bound(slabs), profile);
+    product.gradients(program, (c, piece, slice), bound(slabs), profile)?;
     sum(program, slabs, output, slices, piece.first == 0);
     Ok(())
 }

@@ -12,6 +12,7 @@ use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, Kernel, Program, Resource, Variant, choose,
 };
 use crate::shader::{Fragment, Spec};
+use std::ops::Range;
 
 pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("direct", "one invocation an output, by definition"),
@@ -143,9 +144,9 @@ impl Job<'_> {
     pub(super) fn lower(&self, program: &mut Program, variant: &'static str) -> Result<()> {
         let pieces = self.c.pieces(self.x, self.output, self.profile)?;
         match variant {
-            "direct" => self.direct(program, &pieces),
+            "direct" => self.direct(program, &pieces)?,
             "winograd" => winograd::lower(self, program, &pieces)?,
-            "tiled" => Tiled::new(&self.c, self.profile).lower(self, program, &pieces),
+            "tiled" => Tiled::new(&self.c, self.profile).lower(self, program, &pieces)?,
             "depthwise" => Depthwise::new(&self.c, self.profile).lower(self, program, &pieces),
             "im2col" => self.im2col(program, &pieces)?,
             _ => self.implicit(program, &pieces)?,
@@ -178,21 +179,21 @@ impl Job<'_> {
         self.bias.into_iter().chain([output]).collect()
     }
 
-    fn direct(&self, program: &mut Program, pieces: &[Piece]) {
+    fn direct(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
         let spec = self.spread(self.weigh(self.end(3, "OUTPUT_BINDING")));
         let kernel = program.kernel(Kernel::library("conv/conv_direct", "conv_direct", spec));
         // Invocations of a bounded time.
         let band = (dispatch_flop(self.profile.class) / 8 / self.c.terms() as u64).max(256) / 256 * 256;
         for piece in pieces {
             let outputs = (piece.images * self.c.image()[1]) as u64;
-            for first in (0..outputs).step_by(band as usize) {
-                let count = outputs.min(first + band);
-                let mut params = self.c.params(piece, count as usize);
-                params.first = first as u32;
+            for Range { start, end } in program.bands(outputs, band)? {
+                let mut params = self.c.params(piece, end as usize);
+                params.first = start as u32;
                 let bindings = [vec![piece.x, self.weights], self.ends(piece.y)].concat();
-                program.dispatch(kernel, &params, bindings, Grid::fold((count - first).div_ceil(256)));
+                program.dispatch(kernel, &params, bindings, Grid::fold((end - start).div_ceil(256)));
             }
         }
+        Ok(())
     }
 
     /// The weights in the order of a layer, turned first where they are not.
@@ -251,14 +252,14 @@ impl Job<'_> {
         let unroll = Kernel::library("conv/conv_im2col", "unroll_windows", self.spread(Spec::new()));
         let unroll = program.kernel(unroll);
         for piece in pieces {
-            for first in (0..piece.images * c.pixels()).step_by(chunk) {
+            for Range { start, .. } in program.bands((piece.images * c.pixels()) as u64, chunk as u64)? {
                 let mut params = c.params(piece, rows);
-                (params.first, params.columns) = (first as u32, chunk as u32);
+                (params.first, params.columns) = (start as u32, chunk as u32);
                 let grid = Grid::fold(((chunk * rows) as u64).div_ceil(256));
                 program.dispatch(unroll, &params, vec![piece.x, columns], grid);
                 let bound = Bound { a: weights, b: columns, c: self.ends(piece.y) };
                 let spec = self.end(3, "C_BINDING");
-                product.layer(program, (c, piece, first), spec, bound, self.profile)?;
+                product.layer(program, (c, piece, start as usize), spec, bound, self.profile)?;
             }
         }
         Ok(())

@@ -8,6 +8,7 @@ use crate::program::{
     Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, Source, kernel_params, row_name,
 };
 use crate::shader::Spec;
+use std::ops::Range;
 
 kernel_params! {
     pub(super) struct Params {
@@ -390,8 +391,7 @@ impl Product {
             tiles_n: (rest as u32).div_ceil(self.form.tile.n),
             ..self.params(c, piece)
         };
-        one.bands(program, kernel, params, bound, 1, profile);
-        Ok(())
+        one.bands(program, kernel, params, bound, 1, profile)
     }
 
     /// The gradient by weights, in slices of `slice` steps of k, each to a slab of C.
@@ -401,12 +401,12 @@ impl Product {
         (c, piece, slice): (&Correlation, &Piece, usize),
         bound: Bound,
         profile: &DeviceProfile,
-    ) {
+    ) -> Result<()> {
         let slab = self.groups * self.m * self.n;
         let vec = self.n.is_multiple_of(4) && slab.is_multiple_of(4);
         let kernel = program.kernel(self.kernel(c, Spec::new(), vec));
         let params = Params { slice_k: slice as u32, ..self.params(c, piece) };
-        self.bands(program, kernel, params, bound, self.k.div_ceil(slice), profile);
+        self.bands(program, kernel, params, bound, self.k.div_ceil(slice), profile)
     }
 
     /// Launches over all tiles, in bands that take a bounded time.
@@ -418,17 +418,17 @@ impl Product {
         bound: Bound,
         slices: usize,
         profile: &DeviceProfile,
-    ) {
+    ) -> Result<()> {
         let Tile { m, n, .. } = self.form.tile;
         let flop = 2 * u64::from(m) * u64::from(n) * u64::from(params.slice_k);
         let band = (dispatch_flop(profile.class) / flop.max(1)).clamp(1, 1 << 31);
         let all = (self.tiles() * slices) as u64;
         let bindings = [vec![bound.a, bound.b], bound.c].concat();
-        for first in (0..all).step_by(band as usize) {
-            let tiles = band.min(all - first);
-            let params = Params { first_tile: first as u32, tiles: tiles as u32, ..params };
-            program.dispatch(kernel, &params, bindings.clone(), Grid::fold(tiles));
+        for Range { start, end } in program.bands(all, band)? {
+            let params = Params { first_tile: start as u32, tiles: (end - start) as u32, ..params };
+            program.dispatch(kernel, &params, bindings.clone(), Grid::fold(end - start));
         }
+        Ok(())
     }
 }
 

@@ -7,8 +7,10 @@
 use super::correlate::Job;
 use super::layer::{Correlation, Piece};
 use crate::dense::dispatch_flop;
+use crate::error::Result;
 use crate::program::{DeviceProfile, Grid, Kernel, Program, Source};
 use std::fmt::{self, Write as _};
+use std::ops::Range;
 
 /// Outputs of an invocation along a row.
 const WIDE: usize = 8;
@@ -122,7 +124,7 @@ impl Tiled {
         4 * (self.cells() + self.weights()) as u64
     }
 
-    pub(super) fn lower(mut self, job: &Job<'_>, program: &mut Program, pieces: &[Piece]) {
+    pub(super) fn lower(mut self, job: &Job<'_>, program: &mut Program, pieces: &[Piece]) -> Result<()> {
         let c = &job.c;
         self.stores &= pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));
         let [m, down, across] = self.tile();
@@ -140,14 +142,14 @@ impl Tiled {
         let band = (dispatch_flop(job.profile.class) / flop).clamp(1, 1 << 31);
         for piece in pieces {
             let all = (piece.images * tiles) as u64;
-            for first in (0..all).step_by(band as usize) {
-                let end = all.min(first + band);
+            for Range { start, end } in program.bands(all, band)? {
                 let mut params = c.params(piece, end as usize);
-                params.first = first as u32;
+                params.first = start as u32;
                 let bindings = [vec![piece.x, job.weights], job.ends(piece.y)].concat();
-                program.dispatch(kernel, &params, bindings, Grid::fold(end - first));
+                program.dispatch(kernel, &params, bindings, Grid::fold(end - start));
             }
         }
+        Ok(())
     }
 
     fn write(&self, out: &mut String) -> fmt::Result {

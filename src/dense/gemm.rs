@@ -21,6 +21,7 @@ use crate::program::{
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32, round_up};
 use half::f16;
+use std::ops::Range;
 
 /// Matrix product with a fused end: `C = activation(alpha op(A) op(B) + beta C + bias)`.
 ///
@@ -819,8 +820,7 @@ impl Gemm {
         let kernel = job.program.kernel(Kernel::library("dense/gemm_scale", "gemm_scale", spec));
         let bindings = job.operands(2);
         let params = self.params(0, END_TILE)?;
-        job.bands(kernel, &params, &bindings, END_TILE, self, 1);
-        Ok(())
+        job.bands(kernel, &params, &bindings, END_TILE, self, 1)
     }
 
     fn product(&self, mut job: Job<'_>) -> Result<()> {
@@ -848,7 +848,7 @@ impl Gemm {
         for first_k in (0..self.k).step_by(slice_k) {
             let end_k = self.k.min(first_k + slice_k);
             let params = Params { first_k: first_k as u32, end_k: end_k as u32, ..params };
-            job.bands(kernel, &params, &bindings, tile, self, 1);
+            job.bands(kernel, &params, &bindings, tile, self, 1)?;
         }
         Ok(())
     }
@@ -882,7 +882,7 @@ impl Gemm {
             job.program.determinism = Determinism::RoundingVaries;
             let spec = Spec::new().constant("TILE_M", END_SIDE).constant("TILE_N", END_SIDE);
             let kernel = job.program.kernel(Kernel::library("dense/gemm_clear", "gemm_clear", spec));
-            job.bands(kernel, &end, &[sums], END_TILE, self, 1);
+            job.bands(kernel, &end, &[sums], END_TILE, self, 1)?;
         }
 
         let fragment = if atomic { "dense/gemm_end_atomic" } else { "dense/gemm_end_slab" };
@@ -894,14 +894,13 @@ impl Gemm {
         let mut bindings = job.operands(0);
         bindings.truncate(2);
         bindings.push(sums);
-        job.bands(kernel, &params, &bindings, tile, self, slices);
+        job.bands(kernel, &params, &bindings, tile, self, slices)?;
 
         let spec = self.end_spec(&job, 2, false);
         let kernel = job.program.kernel(Kernel::library("dense/gemm_slabs", "gemm_slabs", spec));
         let mut bindings = vec![sums];
         bindings.extend(job.operands(2));
-        job.bands(kernel, &Params { slices: params.slices, ..end }, &bindings, END_TILE, self, 1);
-        Ok(())
+        job.bands(kernel, &Params { slices: params.slices, ..end }, &bindings, END_TILE, self, 1)
     }
 
     /// Bytes of `slices` times m x n sums in f32: twice an f16 C each.
@@ -1020,18 +1019,18 @@ impl Job<'_> {
         tile: Tile,
         gemm: &Gemm,
         slices: usize,
-    ) {
+    ) -> Result<()> {
         let steps = if params.slice_k > 0 { params.slice_k } else { params.end_k - params.first_k };
         let flop_per_tile = 2 * u64::from(tile.m) * u64::from(tile.n) * u64::from(steps.max(1));
         // At most 2^31 workgroups: the index of one in a folded grid stays below 2^32.
         let band = (dispatch_flop(self.profile.class) / flop_per_tile).clamp(1, 1 << 31);
         // No more tiles than elements of C or of the slabs: the count fits.
         let all_tiles = gemm.m.div_ceil(tile.m as usize) as u64 * u64::from(params.tiles_n) * slices as u64;
-        for first_tile in (0..all_tiles).step_by(band as usize) {
-            let count = band.min(all_tiles - first_tile);
-            let params = Params { first_tile: first_tile as u32, tiles: count as u32, ..*params };
-            self.program.dispatch(kernel, &params, bindings.to_vec(), Grid::fold(count));
+        for Range { start, end } in self.program.bands(all_tiles, band)? {
+            let params = Params { first_tile: start as u32, tiles: (end - start) as u32, ..*params };
+            self.program.dispatch(kernel, &params, bindings.to_vec(), Grid::fold(end - start));
         }
+        Ok(())
     }
 }
 

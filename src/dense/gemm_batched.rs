@@ -12,6 +12,7 @@ use crate::program::{
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
 use half::f16;
+use std::ops::Range;
 
 /// Matrix product of each pair of a batch: `C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias)`.
 ///
@@ -565,10 +566,9 @@ impl GemmBatched {
             (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
         // Bands that take a bounded time, of at most 2^31 workgroups: the index of one stays below 2^32.
         let band = (dispatch_flop(profile.class) / (2 * elements * k.max(1) as u64)).clamp(1, 1 << 31);
-        for first in (0..workgroups).step_by(band as usize) {
-            let count = band.min(workgroups - first);
-            let params = Params { first_tile: first as u32, tiles: count as u32, ..params };
-            program.dispatch(kernel, &params, bindings.clone(), Grid::fold(count));
+        for Range { start, end } in program.bands(workgroups, band)? {
+            let params = Params { first_tile: start as u32, tiles: (end - start) as u32, ..params };
+            program.dispatch(kernel, &params, bindings.clone(), Grid::fold(end - start));
         }
         Ok(())
     }

@@ -478,6 +478,7 @@ impl<'a> Builder<'a> {
             flop: self.program.cost.flop + lowered.cost.flop,
             bytes: self.program.cost.bytes + lowered.cost.bytes,
         };
+        self.program.check_dispatches(lowered.dispatches.len() as u64).map_err(|e| self.net.at(index, e))?;
         self.program.append_at(lowered, operands, &mut self.shared);
         Ok(())
     }
@@ -682,5 +683,30 @@ impl Op<f32> for Train {
             }
         }
         Ok(b.program)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn layers_of_many_dispatches_are_refused_together() {
+        // 2^49 operations a layer, each a correlation of images with windows of their size.
+        let of = |layers: usize| {
+            let net = (0..layers)
+                .fold(Sequential::new([1, 512, 512]), |net, _| net.conv(1, [511; 2], [1; 2], [255; 2]));
+            Op::<f32>::lower(&net.forward(1 << 10), &DeviceProfile::h100())
+        };
+        let one = of(1).unwrap().dispatches.len();
+        let most = (1 << 16) / one;
+        assert_eq!(of(most).unwrap().dispatches.len(), most * one);
+        let e = of(most + 1).unwrap_err();
+        let text = format!(
+            "sequential: layer {most} (conv): sequential-forward: `fused` takes {} dispatches",
+            (most + 1) * one
+        );
+        assert!(e.kind() == ErrorKind::TooLarge && e.to_string().starts_with(&text), "{e}");
     }
 }

@@ -12,6 +12,7 @@ use crate::program::{
 use crate::shader::{Fragment, Spec};
 use crate::shape::elements;
 use half::f16;
+use std::ops::Range;
 
 /// Matrix product of signed bytes with sums of `i32`: `C = A B`, or scaled, with a bias and an activation.
 ///
@@ -485,10 +486,9 @@ impl GemmInt8 {
         let all = u64::from(tiles(&name, "m", self.m, tile.m)?) * u64::from(tiles_n);
         let of_tile = 2 * u64::from(tile.m) * u64::from(tile.n) * self.words().max(1) as u64;
         let band = (dispatch_flop(profile.class) / of_tile).clamp(1, 1 << 31);
-        for first in (0..all).step_by(band as usize) {
-            let count = band.min(all - first);
-            let params = Params { first_tile: first as u32, tiles: count as u32, ..params };
-            program.dispatch(kernel, &params, bindings.clone(), Grid::fold(count));
+        for Range { start, end } in program.bands(all, band)? {
+            let params = Params { first_tile: start as u32, tiles: (end - start) as u32, ..params };
+            program.dispatch(kernel, &params, bindings.clone(), Grid::fold(end - start));
         }
         Ok(())
     }

@@ -156,7 +156,7 @@ impl Gemm {
         for first_k in (0..k).step_by(slice) {
             let end_k = k.min(first_k + slice);
             let params = Params { first_k: first_k as u32, end_k: end_k as u32, ..params };
-            job.bands(kernel, &params, &bindings, tile, self, 1);
+            job.bands(kernel, &params, &bindings, tile, self, 1)?;
         }
         Ok(())
     }
