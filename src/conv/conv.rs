@@ -233,7 +233,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use crate::{ConvBackwardWeights, ErrorKind};
 
     #[test]
     fn variant_follows_device_and_shape() {
@@ -281,6 +281,13 @@ mod tests {
             assert_eq!(e.kind(), ErrorKind::TooLarge);
             assert!(e.to_string().contains("dispatches of a bounded time, above 65536"), "{e}");
         }
+        // Sums of 2048 x 2048 windows leave scratch for an image at a time.
+        let op = Conv::new([1 << 18, 2048, 1, 1], 2048, [3, 3]).pad([1, 1]).variant("winograd");
+        let e = Op::<f32>::lower(&ConvBackwardWeights::new(&op), &h100).unwrap_err();
+        assert!(
+            e.kind() == ErrorKind::TooLarge && e.to_string().contains("dispatches of a bounded time"),
+            "{e}"
+        );
         // Long work that is not.
         let op = Conv::new([1, 1, 1 << 12, 1 << 12], 1, [4095, 4095]).pad([2047; 2]).variant("implicit");
         assert!(Op::<f32>::lower(&op, &h100).unwrap().dispatches.len() > 1);

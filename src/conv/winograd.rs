@@ -7,8 +7,10 @@ use super::correlate::Job;
 use super::layer::{Correlation, Piece};
 use crate::dense::GemmBatched;
 use crate::error::{Result, err};
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program, Resource};
+use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program};
 use crate::shader::Spec;
+use std::collections::HashMap;
+use std::ops::Range;
 
 /// Outputs of a tile along a side, and numbers that stand for a tile.
 const SIDE: usize = 4;
@@ -22,6 +24,31 @@ const SCRATCH: u64 = 256 << 20;
 /// Whether windows are of 3 x 3, one beside the other.
 pub(super) fn fits(c: &Correlation) -> bool {
     c.kernel == [3, 3] && c.stride == [1, 1] && c.up == [1, 1] && c.dilation == [1, 1]
+}
+
+/// The largest number from 1 to `end` for which there is room, as there is for all below it; else 1.
+fn most_of(end: usize, room: impl Fn(usize) -> bool) -> usize {
+    let (mut most, mut end) = (1, end.max(1));
+    while most < end {
+        let middle = most + (end - most).div_ceil(2);
+        if room(middle) { most = middle } else { end = middle - 1 }
+    }
+    most
+}
+
+/// The products of all passes of a `size`, lowered once.
+fn once(
+    known: &mut HashMap<usize, Program>,
+    size: usize,
+    product: &GemmBatched,
+    profile: &DeviceProfile,
+) -> Result<Program> {
+    if let Some(program) = known.get(&size) {
+        return Ok(program.clone());
+    }
+    let program = Op::<f32>::lower(product, profile)?;
+    known.insert(size, program.clone());
+    Ok(program)
 }
 
 pub(super) fn lower(job: &Job<'_>, program: &mut Program, pieces: &[Piece]) -> Result<()> {
@@ -47,7 +74,7 @@ pub(super) fn lower(job: &Job<'_>, program: &mut Program, pieces: &[Piece]) -> R
             profile.name
         ));
     }
-    let images = (1..=pieces[0].images).rev().find(|n| room(*n)).unwrap_or(1);
+    let images = most_of(pieces[0].images, room);
     let most = (images * tiles).next_multiple_of(4);
     let weights = program.scratch(weights_bytes);
     let cells = program.scratch(bytes(most, from));
@@ -67,9 +94,10 @@ pub(super) fn lower(job: &Job<'_>, program: &mut Program, pieces: &[Piece]) -> R
     let vectors = q.is_multiple_of(4) && pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));
     let spec = job.end(2, "OUTPUT_BINDING").flag("VECTORS", vectors);
     let output = Kernel::library("conv/conv_winograd_output", "transform_sums", spec);
+    let mut products = HashMap::new();
     for piece in pieces {
-        for first in (0..piece.images).step_by(images) {
-            let count = images.min(piece.images - first);
+        for Range { start, end } in program.bands(piece.images as u64, images as u64)? {
+            let (first, count) = (start as usize, (end - start) as usize);
             let columns = (count * tiles).next_multiple_of(4);
             let part = |binding: Binding, channels| Binding { size: bytes(columns, channels), ..binding };
             let (cells, sums) = (part(cells, from), part(sums, to));
@@ -84,9 +112,10 @@ pub(super) fn lower(job: &Job<'_>, program: &mut Program, pieces: &[Piece]) -> R
             program.dispatch(kernel, &params, vec![piece.x, cells], grid);
 
             let product = GemmBatched::new(PLACES * c.groups, c.to, columns, c.from);
-            let product = Op::<f32>::lower(&product, profile)?;
-            let operands: Vec<Resource> = [weights, cells, sums].map(|b| b.resource).to_vec();
-            program.append(product, &operands);
+            program.append(
+                once(&mut products, columns, &product, profile)?,
+                &[weights, cells, sums].map(|b| b.resource),
+            );
 
             let kernel = program.kernel(output.clone());
             params.count = (columns * to) as u32;
@@ -139,9 +168,9 @@ pub(super) fn weights(
     }
     // Images of a slice, and slices of a pass.
     let images = pieces[0].images.div_ceil(wanted).max(1);
-    let images = (1..=images).rev().find(|n| room(1, *n)).unwrap_or(1);
+    let images = most_of(images, |n| room(1, n));
     let most = pieces[0].images.div_ceil(images);
-    let slices = (1..=most).rev().find(|n| room(*n, images)).unwrap_or(1);
+    let slices = most_of(most, |n| room(n, images));
     let cells = program.scratch(bytes(slices, images, from));
     let gradients = program.scratch(bytes(slices, images, to));
     let sums = program.scratch(sums_bytes(slices));
@@ -154,9 +183,10 @@ pub(super) fn weights(
         program.kernel(Kernel::library("conv/conv_winograd_input", "transform_cells", Spec::new()));
     let name = "conv/conv_backward_weights_tiles";
     let gradients_kernel = program.kernel(Kernel::library(name, "transform_gradients", Spec::new()));
-    let mut adds = 0;
+    let (mut adds, mut products) = (0, HashMap::new());
     for piece in pieces {
-        for first in (0..piece.images).step_by(images * slices) {
+        for Range { start, .. } in program.bands(piece.images as u64, (images * slices) as u64)? {
+            let first = start as usize;
             let rest = piece.images - first;
             let slices = rest.div_ceil(images).min(slices);
             let columns = (images * tiles).next_multiple_of(4);
@@ -171,7 +201,7 @@ pub(super) fn weights(
 
             let product = GemmBatched::new(slices * PLACES * c.groups, c.to, c.from, columns).trans_b(true);
             let product = if profile.is_cpu() { product } else { product.variant("register") };
-            let product = Op::<f32>::lower(&product, profile)?;
+            let product = once(&mut products, slices, &product, profile)?;
             program.append(product, &[gradients.resource, cells.resource, sums.resource]);
 
             let name = "conv/conv_backward_weights_winograd";
