@@ -120,10 +120,11 @@ impl<'a> Draw<'a> {
             for _ in 0..1 + self.below(3) {
                 self.change(&mut profile);
             }
-            // Every piece of an operand is a dispatch; no device has so small bindings of so large buffers.
+            // Every piece of an operand is a dispatch, and kernels number 4 GiB at most; no device has so small bindings of
+            // so large buffers.
             let limits = &mut profile.limits;
             limits.max_buffer_size =
-                limits.max_buffer_size.min(limits.max_storage_binding.saturating_mul(1 << 10));
+                limits.max_buffer_size.min(limits.max_storage_binding.min(1 << 32) << 10);
         }
         Drawn { profile, real }
     }
