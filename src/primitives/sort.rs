@@ -323,6 +323,11 @@ fn sweep_rows(profile: &DeviceProfile, workgroup_size: u32) -> u32 {
     workgroup_size / profile.subgroup_sizes.0.max(1)
 }
 
+/// Tiles of `onesweep`.
+fn sweep_tiles(n: u64, (workgroup, each): (u32, u32)) -> u64 {
+    n.div_ceil((u64::from(workgroup) * u64::from(each)).max(1))
+}
+
 /// Whether the device has the invocations and workgroup memory for a tile of `onesweep`.
 fn fits(profile: &DeviceProfile, (workgroup_size, items): (u32, u32), key_size: u64) -> bool {
     let rows = u64::from(sweep_rows(profile, workgroup_size));
@@ -390,8 +395,18 @@ impl<'a> Lowering<'a> {
         let limits = &profile.limits;
         let largest = limits.max_storage_binding.min(SWEEP_MOST * 4);
         let bytes = (desc.n as u64).saturating_mul(key_size);
+        // Of the counts that tiles post.
+        let posts = sweep_tiles(desc.n as u64, policy.sweep_tile).saturating_mul(4 * RADIX);
         let sweeps = if !profile.features.subgroups {
             Err(err!(Unsupported, "sort: no subgroup operations"))
+        } else if posts > largest {
+            Err(err!(
+                TooLarge,
+                "sort: the variant `onesweep` posts counts of {posts} bytes for {} keys; the most on {} are {largest}; take \
+                 `counting`",
+                desc.n,
+                profile.name
+            ))
         } else if bytes > largest {
             Err(err!(
                 TooLarge,
@@ -634,7 +649,7 @@ impl<'a> Lowering<'a> {
     /// Counts of all passes at once, then one kernel a pass.
     fn onesweep(&mut self, moves: &[(Items, Items)]) {
         let tile = self.policy.sweep_tile;
-        let tiles = self.n.div_ceil(u64::from(tile.0) * u64::from(tile.1));
+        let tiles = sweep_tiles(self.n, tile);
         let words = tiles * RADIX;
         let globals = self.program.scratch(4 * (HEAD + u64::from(self.passes) * RADIX));
         let posts = [0, 1].map(|_| self.program.scratch(4 * words));

@@ -1,7 +1,7 @@
 //! Sequences to the means of their tokens.
 
 use super::Number;
-use super::number::{spread, ulp};
+use super::number::{LEAST_NORMAL, spread, ulp};
 use crate::nn::MeanPool;
 
 /// The mean of the first tokens of each sequence of `x`, as many as `lengths` says, as the descriptor has it.
@@ -36,6 +36,10 @@ fn means<T: Number>(op: &MeanPool, x: &[T], lengths: &[u32]) -> Vec<(f64, f64)> 
             // Not `max` alone, which drops NaN.
             let norm = if norm.is_nan() { norm } else { norm.max(1e-12) };
             // By the triangle inequality the norm errs by no more than the norm of what the means err by.
+            // A mean that is subnormal may be taken for 0, which 1e-12 makes a number to see.
+            for (mean, error) in row.iter_mut().filter(|(mean, error)| mean.abs() - error < LEAST_NORMAL) {
+                *error += mean.abs();
+            }
             let of_norm = root(&mut row.iter().map(|m| m.1)) / norm + (width as f64 + 8.0) * u;
             for (mean, error) in &mut row {
                 (*mean, *error) = (*mean / norm, *error / norm + mean.abs() / norm * of_norm);
@@ -57,6 +61,11 @@ mod tests {
         assert_eq!(mean_pool(&MeanPool::new(1, 3, 2).normalized(), &x, &[2]), [0.6, 0.8]);
         assert_eq!(mean_pool(&MeanPool::new(1, 3, 2).normalized(), &x, &[0]), [0.0, 0.0]);
         assert_eq!(mean_pool(&MeanPool::new(2, 1, 2), &x[..4], &[9, 1]), [1.0, 2.0, 5.0, 6.0]);
+        // Half of the smallest number, which f32 rounds to 0.
+        let tiny = [f32::from_bits(1), 0.0];
+        let op = MeanPool::new(1, 2, 1).normalized();
+        assert!(mean_pool(&op, &tiny, &[2])[0] > 0.0);
+        assert!(mean_pool_bound(&op, &tiny, &[2])[0] >= f64::from(mean_pool(&op, &tiny, &[2])[0]));
         let bound = mean_pool_bound(&MeanPool::new(1, 3, 2).normalized(), &x, &[2]);
         assert!(bound.iter().all(|b| *b > 0.0 && *b < 1e-5));
     }

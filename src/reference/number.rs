@@ -93,7 +93,7 @@ macro_rules! integer {
 integer!(i32, u32, u8, i8);
 
 /// The least normal f32: WGSL lets a device take what is smaller, read or computed, for 0.
-const LEAST_NORMAL: f64 = f32::MIN_POSITIVE as f64;
+pub(super) const LEAST_NORMAL: f64 = f32::MIN_POSITIVE as f64;
 
 /// WGSL's ULP: the distance of the two f32 around `x`.
 pub(super) fn ulp(x: f64) -> f64 {

@@ -427,5 +427,9 @@ fn what_cannot_be_sorted_is_refused() {
     assert_eq!(Op::<u32>::lower(&RadixSort::new(1 << 30), &h100).unwrap_err().kind(), ErrorKind::TooLarge);
     assert_eq!(Op::<u32>::lower(&RadixSort::new((1 << 30) - (1 << 20)), &h100).unwrap().variant, "counting");
     assert_eq!(Op::<u32>::lower(&RadixSort::new(1 << 28), &h100).unwrap().variant, "onesweep");
+    // Keys that a binding holds, and the posts of small tiles that none does.
+    let posts = RadixSort::new(1 << 28).variant("onesweep");
+    let (kind, text) = error(Op::<u32>::lower(&posts, &DeviceProfile::swiftshader()));
+    assert!(kind == ErrorKind::TooLarge && text.contains("posts counts of 2147483648 bytes"), "{text}");
     assert!(Op::<u32>::lower(&RadixSort::new(0), &webgpu).unwrap().dispatches.is_empty());
 }

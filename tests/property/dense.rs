@@ -1,13 +1,13 @@
 //! Cases of products of dense matrices.
 
-use super::draw::{Draw, typed};
+use super::draw::{Contents, Draw, typed};
 use super::guarded::Case;
 use crate::support::Sample;
 use half::f16;
 use tilework::prelude::*;
 use tilework::program::{In, InOut, Op};
 use tilework::reference;
-use tilework::{Element, GemmBatchedBias, GemmBias};
+use tilework::{DType, Element, GemmBatchedBias, GemmBias};
 
 /// Elements of a matrix of these rows, `ld` apart.
 fn len(rows: usize, cols: usize, ld: usize) -> usize {
@@ -33,22 +33,39 @@ pub(super) fn gemm(draw: &mut Draw) -> Case {
         let bias = (bias_len > 0).then(|| draw.special::<T>(bias_len));
         let want = reference::gemm(&gemm, &a, &b, bias.as_deref(), &c).unwrap();
         let bound = reference::gemm_bound(&gemm, &a, &b, bias.as_deref(), &c).unwrap();
+        let gemm_of = gemm.clone();
         let case = match (&bias, op.row_bias) {
             (None, _) => Case::new::<T>(gemm).given(&a).given(&b),
             (Some(bias), true) => Case::new::<T>(gemm.with_row_bias()).given(&a).given(&b).given(bias),
             (Some(bias), false) => Case::new::<T>(gemm.with_bias()).given(&a).given(&b).given(bias),
         };
-        case.updated(&c, want, bound)
+        let rounded = on_matrices(&gemm_of, &a, &b, &bound);
+        case.updated(&c, want, bound).on_matrices(rounded)
     }
     fn widened<T: Sample>(draw: &mut Draw) -> Case {
         let op = Form { bias: false, ..Form::draw(draw, Gemm::variants()) };
         let (gemm, _, a, b, c) = op.operands::<f16, f32>(draw);
         let want = reference::gemm(&gemm, &a, &b, None, &c).unwrap();
         let bound = reference::gemm_bound(&gemm, &a, &b, None, &c).unwrap();
-        Case::new::<f16>(gemm.widened()).given(&a).given(&b).updated(&c, want, bound)
+        let rounded = on_matrices(&gemm, &a, &b, &bound);
+        Case::new::<f16>(gemm.widened()).given(&a).given(&b).updated(&c, want, bound).on_matrices(rounded)
     }
     let forms: [fn(&mut Draw) -> Case; 4] = [of::<f32>, of::<f32>, of::<f16>, widened::<f16>];
     draw.option(&forms)(draw)
+}
+
+/// Bounds on cooperative matrices: the hardware cuts sums off, and f32 is rounded to f16 by either neighbour.
+fn on_matrices<T: Sample + Into<f64>>(gemm: &Gemm, a: &[T], b: &[T], bound: &[f64]) -> Vec<f64> {
+    let cut = bound.iter().map(|b| 4.0 * b);
+    if T::DTYPE != DType::F32 {
+        return cut.collect();
+    }
+    let positive = |x: &[T]| x.iter().map(|x| T::from_f64((*x).into().abs())).collect::<Vec<_>>();
+    let sizes = gemm.clone().beta(0.0).activation(Activation::None);
+    let sizes = reference::gemm(&sizes, &positive(a), &positive(b), None, &vec![0f32; bound.len()]).unwrap();
+    // And by as much as f16 has no less, in 90 terms times 2 at the most; no activation is steeper.
+    let small = 180.0 / (1 << 24) as f64;
+    cut.zip(sizes).map(|(cut, size)| cut + 1.13 * (2.1 / 1024.0 * size.abs() + small)).collect()
 }
 
 /// A product of matrices.
@@ -83,8 +100,11 @@ impl Form {
         let (_, _, ldc) = stored(draw, m, n, false);
         let mut gemm = Gemm::new(m, n, k).alpha(alpha).beta(beta).trans_a(self.trans_a).trans_b(self.trans_b);
         gemm = gemm.lda(lda).ldb(ldb).ldc(ldc).activation(self.activation).variant(self.variant);
-        let a = draw.special(len(rows_a, cols_a, lda));
-        let b = draw.special(len(rows_b, cols_b, ldb));
+        // What f16 has not is no number any more once `coop` has rounded it.
+        let like =
+            if self.variant == "coop" && T::DTYPE == DType::F32 { Contents::Unit } else { Contents::Special };
+        let a = draw.elements(len(rows_a, cols_a, lda), like);
+        let b = draw.elements(len(rows_b, cols_b, ldb), like);
         let c = draw.special(len(m, n, ldc));
         let bias = match (self.bias, self.row_bias) {
             (false, _) => 0,

@@ -43,6 +43,8 @@ struct Operand {
     /// Before the op.
     bytes: Vec<u8>,
     want: Want,
+    /// Bounds where cooperative matrices computed it, which round otherwise.
+    on_matrices: Option<Vec<f64>>,
 }
 
 /// An op with its operands, and what they must become.
@@ -111,7 +113,13 @@ impl Case {
     }
 
     fn operand(mut self, dtype: DType, bytes: Vec<u8>, want: Want) -> Self {
-        self.operands.push(Operand { dtype, bytes, want });
+        self.operands.push(Operand { dtype, bytes, want, on_matrices: None });
+        self
+    }
+
+    /// Other bounds of the last result where the variant is `coop`.
+    pub(super) fn on_matrices(mut self, bound: Vec<f64>) -> Self {
+        self.operands.last_mut().unwrap().on_matrices = Some(bound);
         self
     }
 
@@ -242,7 +250,11 @@ impl Held {
             let wrong = match &operand.want {
                 Want::Same => differs(operand.dtype, bytes, &operand.bytes),
                 Want::Bits(want) => differs(operand.dtype, bytes, want),
-                Want::Near(want, bound) => far(&numbers_of(operand.dtype, bytes), want, bound),
+                Want::Near(want, bound) => {
+                    let bound =
+                        operand.on_matrices.as_ref().filter(|_| program.variant == "coop").unwrap_or(bound);
+                    far(&numbers_of(operand.dtype, bytes), want, bound)
+                }
                 Want::Checked(check) => check(&contents),
             };
             if let Some(wrong) = wrong {
