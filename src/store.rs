@@ -4,11 +4,12 @@
 //! holds its whole key and a checksum, so one that is truncated, flipped, renamed or of somebody else is not read. It is
 //! written under another name and then renamed, so that nobody sees half of it, also where processes write at once.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, SystemTime};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
@@ -73,6 +74,10 @@ const MAGIC: &[u8; 8] = b"tilework";
 const FORMAT: u32 = 1;
 /// A file of another process that is older than this was left behind.
 const ABANDONED: Duration = Duration::from_secs(600);
+/// Who changes a file by what is in it holds this one.
+const LOCK: &str = ".lock";
+/// Milliseconds that it is waited for.
+const PATIENCE: u32 = 1000;
 
 /// The files of one device.
 #[derive(Debug, Default)]
@@ -114,6 +119,8 @@ impl Store {
         let path = self.path(kind, key);
         let mut file = match File::open(&path) {
             Ok(file) => file,
+            // Nothing was kept yet.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
             Err(e) => {
                 self.note("reading", &path, &e);
                 return None;
@@ -154,6 +161,33 @@ impl Store {
         }
     }
 
+    /// Keeps what `change` makes of what is kept under `kind` and `key`, so that processes that do it at once lose nothing
+    /// of one another's.
+    pub(crate) fn update(&self, kind: &str, key: &[u8], change: impl FnOnce(Option<Vec<u8>>) -> Vec<u8>) {
+        if self.root.is_none() {
+            return;
+        }
+        // Let go when it is dropped, or its process ends.
+        let _lock = self.lock_file();
+        let changed = change(self.load(kind, key));
+        self.save(kind, key, &changed);
+    }
+
+    /// A lock that processes share; none where a file system has none, or somebody keeps it for long: what is lost then
+    /// is found again.
+    fn lock_file(&self) -> Option<File> {
+        fs::create_dir_all(&self.home).ok()?;
+        let file = File::options().create(true).append(true).open(self.home.join(LOCK)).ok()?;
+        for _ in 0..PATIENCE {
+            match file.try_lock() {
+                Ok(()) => return Some(file),
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
+                Err(TryLockError::Error(_)) => return None,
+            }
+        }
+        None
+    }
+
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         fs::create_dir_all(&self.home)?;
@@ -174,12 +208,9 @@ impl Store {
         self.nanoseconds.fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Remembers the first trouble. A file that is not there is none.
+    /// Remembers the first trouble.
     fn note(&self, doing: &str, path: &Path, error: &io::Error) {
-        if error.kind() != io::ErrorKind::NotFound {
-            let text = || format!("{doing} {}: {error}", path.display());
-            lock(&self.trouble).get_or_insert_with(text);
-        }
+        lock(&self.trouble).get_or_insert_with(|| format!("{doing} {}: {error}", path.display()));
     }
 
     /// Drops the files used longest ago, of all devices, when there are too many bytes.
@@ -213,8 +244,10 @@ impl Store {
             return;
         }
         for file in own_files(&self.home, SystemTime::now()) {
-            if let Err(e) = fs::remove_file(&file.path) {
-                self.note("removing", &file.path, &e);
+            match fs::remove_file(&file.path) {
+                // Another process was faster.
+                Err(e) if e.kind() != io::ErrorKind::NotFound => self.note("removing", &file.path, &e),
+                _ => {}
             }
         }
         *lock(&self.bytes) = None;
@@ -381,6 +414,17 @@ mod tests {
         fs::remove_file(root).unwrap();
     }
 
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_directory_that_cannot_be_made_is_trouble_that_is_told() {
+        let store = Store::new(&CacheDir::At("/proc/tilework".into()), "mesa", &["22.3"]);
+        assert_eq!((store.load("a", b"key"), store.report().trouble), (None, None));
+        store.save("a", b"key", b"payload");
+        let trouble = store.report().trouble.unwrap();
+        assert!(trouble.starts_with("writing /proc/tilework/mesa-"), "{trouble}");
+        assert_eq!(store.report().written, 0);
+    }
+
     /// Runs the ignored test in a process that cannot write a byte to a file.
     #[test]
     #[cfg(target_os = "linux")]
@@ -420,6 +464,37 @@ mod tests {
             }
         });
         assert_eq!(store.report().damaged, 0);
+        assert_eq!(files(&root).len(), 1);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn changes_at_once_are_all_kept() {
+        let (store, root) = store("changes");
+        // A store each, as processes have.
+        let other = || Store::new(&CacheDir::At(root.clone()), "mesa", &["22.3"]);
+        std::thread::scope(|scope| {
+            for t in 0..4u8 {
+                let store = other();
+                scope.spawn(move || {
+                    for _ in 0..25 {
+                        store.update("a", b"key", |old| {
+                            let mut all = old.unwrap_or_default();
+                            all.push(t);
+                            all
+                        });
+                    }
+                });
+            }
+        });
+        let mut all = store.load("a", b"key").unwrap();
+        all.sort_unstable();
+        assert_eq!(all, [[0; 25], [1; 25], [2; 25], [3; 25]].concat());
+        // Somebody who never lets go stops nobody.
+        let held = store.lock_file().unwrap();
+        other().update("a", b"key", |old| old.unwrap()[..1].to_vec());
+        assert_eq!(store.load("a", b"key").as_deref(), Some(&[0][..]));
+        drop(held);
         assert_eq!(files(&root).len(), 1);
         fs::remove_dir_all(root).unwrap();
     }

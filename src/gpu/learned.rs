@@ -1,4 +1,4 @@
-//! What a device has taught: winners of tuning and variants that gave wrong results, in memory and on disk.
+//! What a device has taught: winners of tuning and variants that failed, in memory and on disk.
 
 use super::{Gpu, lock};
 use crate::program::{Choice, Denied, DeviceProfile};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 /// Whether planning takes what was measured on the device instead of an op's own policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Tuning {
-    /// No: only the policies, so that the same program plans the same on equal devices. What gave wrong results is
+    /// No: only the policies, so that the same program plans the same on equal devices. What is denied is
     /// not used all the same.
     Off,
     /// What is known already, from this run or the cache directory. Planning measures nothing.
@@ -82,8 +82,8 @@ impl Gpu {
         self.inner.learned.tuning
     }
 
-    /// Variants that gave wrong results on this device's driver and are not used any more: found by `tune`, in this
-    /// run or in one before. [`clear_cache`](Self::clear_cache) empties the list.
+    /// Variants that gave wrong results on this device's driver, or with which it was lost, and that are not used any more:
+    /// found by `tune`, in this run or in one before. [`clear_cache`](Self::clear_cache) empties the list.
     pub fn denied(&self) -> Vec<Denied> {
         self.learned(|state| state.profile.choices.denied.clone())
     }
@@ -105,11 +105,13 @@ impl Gpu {
         });
         if save {
             // What other processes have added since stays.
-            let mut kept = self.load_winners();
-            kept.retain(|(o, c, _)| (o.as_str(), c.as_str()) != (op, class));
-            kept.push((op.to_owned(), class.to_owned(), winner.clone()));
-            kept.drain(..kept.len().saturating_sub(MOST));
-            self.store().save("tuning", &self.ways(), write_winners(&kept).as_bytes());
+            self.store().update("tuning", &self.ways(), |bytes| {
+                let mut kept = winners_in(bytes);
+                kept.retain(|(o, c, _)| (o.as_str(), c.as_str()) != (op, class));
+                kept.push((op.to_owned(), class.to_owned(), winner.clone()));
+                kept.drain(..kept.len().saturating_sub(MOST));
+                write_winners(&kept).into_bytes()
+            });
         }
     }
 
@@ -118,14 +120,17 @@ impl Gpu {
         let same = |d: &Denied| d.op == denied.op && d.variant == denied.variant && d.row == denied.row;
         self.learned(|state| {
             if !state.profile.choices.denied.iter().any(same) {
+                log::warn!(target: "tilework", "{denied}: denied on {} ({})", state.profile.name, state.profile.driver);
                 Arc::make_mut(&mut state.profile).choices.denied.push(denied.clone());
             }
         });
         if save {
-            let mut kept = self.load_denied();
-            kept.retain(|d| !same(d));
-            kept.push(denied.clone());
-            self.store().save("denied", b"", write_denied(&kept).as_bytes());
+            self.store().update("denied", b"", |bytes| {
+                let mut kept = denied_in(bytes);
+                kept.retain(|d| !same(d));
+                kept.push(denied.clone());
+                write_denied(&kept).into_bytes()
+            });
         }
     }
 
@@ -133,10 +138,10 @@ impl Gpu {
         let mut state = lock(&self.inner.learned.state);
         look(state.get_or_insert_with(|| {
             let mut profile = self.profile().clone();
-            profile.choices.denied = self.load_denied();
+            profile.choices.denied = denied_in(self.store().load("denied", b""));
             let mut winners: HashMap<String, HashMap<String, Winner>> = HashMap::new();
             if self.tuning() != Tuning::Off {
-                for (op, class, winner) in self.load_winners() {
+                for (op, class, winner) in winners_in(self.store().load("tuning", &self.ways())) {
                     winners.entry(op).or_default().insert(class, winner);
                 }
             }
@@ -149,16 +154,18 @@ impl Gpu {
         let DeviceProfile { features, limits, subgroup_sizes, .. } = self.profile();
         format!("{features:?} {limits:?} {subgroup_sizes:?} {}", self.inner.checked).into_bytes()
     }
+}
 
-    fn load_winners(&self) -> Vec<(String, String, Winner)> {
-        let text = self.store().load("tuning", &self.ways()).and_then(|bytes| String::from_utf8(bytes).ok());
-        text.and_then(|text| read_winners(&text)).unwrap_or_default()
-    }
+/// The winners of a file; none if there is none, or it is odd.
+fn winners_in(file: Option<Vec<u8>>) -> Vec<(String, String, Winner)> {
+    let text = file.and_then(|bytes| String::from_utf8(bytes).ok());
+    text.and_then(|text| read_winners(&text)).unwrap_or_default()
+}
 
-    fn load_denied(&self) -> Vec<Denied> {
-        let text = self.store().load("denied", b"").and_then(|bytes| String::from_utf8(bytes).ok());
-        text.and_then(|text| read_denied(&text)).unwrap_or_default()
-    }
+/// What is denied in a file.
+fn denied_in(file: Option<Vec<u8>>) -> Vec<Denied> {
+    let text = file.and_then(|bytes| String::from_utf8(bytes).ok());
+    text.and_then(|text| read_denied(&text)).unwrap_or_default()
 }
 
 /// A field of a line; fields are parted by tabs.

@@ -83,6 +83,9 @@ fn a_cache_that_cannot_be_had_costs_nothing_but_time() {
         gpu.clear_cache();
         let cache = gpu.cache();
         assert_eq!((cache.found, cache.written), (0, 0), "{cache:?}");
+        // Where the driver gives something to keep, it is told that it is not kept.
+        let gives = gpu.profile().features.pipeline_cache && !gpu.profile().is_cpu();
+        assert!(cache.trouble.is_some() || !gives, "{cache:?}");
         assert!(cache.compiled > 0, "{cache:?}");
     }
     fs::remove_file(folder).unwrap();
