@@ -21,7 +21,6 @@ use crate::error::Result;
 use crate::gpu::{Encoder, Executable, Gpu, Recorder, Slice};
 use crate::program::{Ceilings, Cost, Determinism, In, InOut, Op, Out, Program};
 use crate::shader::Interface;
-use crate::tune;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -83,8 +82,7 @@ impl<T: Element, D: Op<T>> PlansOn<Gpu, T> for D {
     type Plan = Plan<D::Operands>;
 
     fn plan_on(&self, gpu: &Gpu) -> Result<Self::Plan> {
-        let program = tune::lower_on(gpu, &|profile| self.lower(profile))?;
-        let executable = gpu.prepare_lowered(program)?;
+        let executable = gpu.prepare_lowered(gpu.lower::<T, _>(self)?)?;
         Ok(Plan { executable, operands: PhantomData })
     }
 }

@@ -31,6 +31,8 @@ pub struct Slice<'a, T: Element> {
     pub(super) buffer: &'a Buffer<T>,
     pub(super) start: usize,
     pub(super) len: usize,
+    /// What lies behind it in the buffer is nobody's.
+    alone: bool,
 }
 
 impl<T: Element> fmt::Debug for Buffer<T> {
@@ -47,7 +49,7 @@ impl<T: Element> fmt::Debug for Slice<'_, T> {
 
 impl<'a, T: Element> From<&'a Buffer<T>> for Slice<'a, T> {
     fn from(buffer: &'a Buffer<T>) -> Self {
-        Slice { buffer, start: 0, len: buffer.len }
+        Slice { buffer, start: 0, len: buffer.len, alone: true }
     }
 }
 
@@ -207,7 +209,13 @@ impl<'a, T: Element> Slice<'a, T> {
     /// [`Shape`](crate::ErrorKind::Shape) if the range is not within the slice.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'a, T>> {
         let (start, len) = within(range, self.len, T::DTYPE)?;
-        Ok(Slice { buffer: self.buffer, start: self.start + start, len })
+        let alone = self.alone && start + len == self.len;
+        Ok(Slice { buffer: self.buffer, start: self.start + start, len, alone })
+    }
+
+    /// The slice as the last of its buffer: a word that it fills in part is its own.
+    pub(crate) fn alone(self) -> Self {
+        Self { alone: true, ..self }
     }
 
     /// Byte offset of the first element in the wgpu buffer.
@@ -223,8 +231,7 @@ impl<'a, T: Element> Slice<'a, T> {
             dtype: T::DTYPE,
             offset: self.offset(),
             len: self.len,
-            whole_words: (self.len * T::DTYPE.size()).is_multiple_of(4)
-                || self.start + self.len == self.buffer.len,
+            whole_words: (self.len * T::DTYPE.size()).is_multiple_of(4) || self.alone,
         }
     }
 
@@ -232,8 +239,7 @@ impl<'a, T: Element> Slice<'a, T> {
     /// neighbour that the copy would touch.
     pub(super) fn copy_range(&self) -> Option<(u64, u64)> {
         let (start, bytes) = (self.offset(), (self.len * T::DTYPE.size()) as u64);
-        let at_end = self.start + self.len == self.buffer.len
-            && start + bytes.next_multiple_of(4) <= self.buffer.memory.raw.size;
+        let at_end = self.alone && start + bytes.next_multiple_of(4) <= self.buffer.memory.raw.size;
         (start % 4 == 0 && (bytes % 4 == 0 || at_end)).then_some((start, bytes.next_multiple_of(4)))
     }
 }

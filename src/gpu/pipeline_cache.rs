@@ -201,20 +201,7 @@ impl Gpu {
 
     /// Compiles every kernel of `programs` ahead of use, in parallel, or finds it on disk. Planning finds them then.
     ///
-    /// ```
-    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
-    /// use tilework::prelude::*;
-    /// use tilework::program::Op;
-    ///
-    /// let gpu = Gpu::new()?;
-    /// let (sum, gemm) = (Reduce::new(Sum, 1000), Gemm::new(64, 64, 64));
-    /// gpu.warm_up([
-    ///     Op::<f32>::lower(&sum, gpu.profile())?,
-    ///     Op::<f32>::lower(&gemm, gpu.profile())?,
-    /// ])?;
-    /// let plan = gemm.plan::<f32>(&gpu)?; // compiles nothing
-    /// # Ok::<(), tilework::Error>(())
-    /// ```
+    /// [`Gpu::lower`](crate::Gpu::lower) gives the programs of ops, and shows how to use it.
     ///
     /// # Errors
     /// The first failure, after all have been tried.

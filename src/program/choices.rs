@@ -1,4 +1,4 @@
-//! What a device has taught: variants that were measured to be faster there, and such that gave wrong results.
+//! What a device has taught: variants that were measured to be faster there, and such that failed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use std::fmt;
 pub struct Choices {
     /// What `auto` takes, by name of the op, wherever it fits the device.
     pub forced: BTreeMap<String, Choice>,
-    /// What gave wrong results: never chosen, and refused where it is asked for by name.
+    /// What failed: never chosen, and refused where it is asked for by name.
     pub denied: Vec<Denied>,
 }
 
@@ -42,7 +42,7 @@ impl Choice {
     }
 }
 
-/// A variant that gave wrong results on a driver, or one row of its table.
+/// A variant that gave wrong results on a driver, or lost its device; or one row of its table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denied {
     /// Name of the op.
@@ -51,7 +51,7 @@ pub struct Denied {
     pub variant: String,
     /// Name of the row; the whole variant, if there is none.
     pub row: Option<String>,
-    /// What was wrong.
+    /// What went wrong.
     pub why: String,
 }
 

@@ -102,7 +102,7 @@ pub struct OpInfo {
 pub(crate) const ASKED: &str = "asked for by name";
 
 /// Resolves a variant by name: `auto` takes what is forced on the op, or asks `policy`; any other must exist and fit
-/// the device. What gave wrong results there is not taken.
+/// the device. What is denied there is not taken.
 pub(crate) fn choose(
     op: &str,
     asked: &str,
@@ -140,12 +140,10 @@ pub(crate) fn choose(
     // Lists of variants climb: the one before is next in speed, and asks for no more.
     let mut others = variants[..place].iter().rev().chain(&variants[place + 1..]).filter(usable);
     match others.next().filter(|_| auto) {
-        Some(next) => {
-            Ok((next, format!("`{name}` gave wrong results on this driver; {} is next to it", next.name)))
-        }
+        Some(next) => Ok((next, format!("`{name}` failed on this driver; {} is next to it", next.name))),
         None => Err(err!(
             Unsupported,
-            "{op}: the variant `{name}` gave wrong results with the driver {} of {} ({}){}; Gpu::clear_cache lets it be \
+            "{op}: the variant `{name}` failed with the driver {} of {} ({}){}; Gpu::clear_cache lets it be \
              tried again, which is right after an update of the driver",
             profile.driver,
             profile.name,

@@ -228,7 +228,7 @@ impl<'a> Chunk<'a> {
     pub fn input<T: Element>(&self, input: Input<T>) -> Result<Slice<'a, T>> {
         let i = input.0.check(self.pipeline, "input")?;
         let buffer = self.set.inputs[i].buffer::<T>().ok_or_else(foreign::<T>)?;
-        buffer.slice(..self.lens[i])
+        Ok(buffer.slice(..self.lens[i])?.alone())
     }
 
     /// The first `len` elements of an output, all of which go to the host behind the kernels. Of an output that is not
@@ -242,7 +242,7 @@ impl<'a> Chunk<'a> {
         let buffer = self.set.outputs[i].buffer::<T>().ok_or_else(foreign::<T>)?;
         let slice = buffer.slice(..len)?;
         self.outputs[i].set(len);
-        Ok(slice)
+        Ok(slice.alone())
     }
 }
 

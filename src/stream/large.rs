@@ -7,11 +7,15 @@ use super::source::Source;
 use crate::element::{DType, Element};
 use crate::elementwise::{Map, MapFn, Zip, ZipFn};
 use crate::error::{Result, err};
-use crate::gpu::{Executable, Gpu};
+use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder, Slice};
 use crate::primitives::{
-    ArgMax, ArgMin, Histogram, Max, Min, Predicate, RadixSort, Reduce, Reducer, Scan, Select, SelectIf,
+    ArgMax, ArgMin, Histogram, Max, Min, Operator, Predicate, RadixSort, Reduce, Reducer, Scan, Select,
+    SelectIf,
 };
-use crate::program::{Op, Program};
+use crate::program::{DeviceProfile, Op, Program};
+use crate::quantize::Cast;
+use crate::tune::{lower_known, lower_on};
+use half::f16;
 
 /// Bytes of the largest input or output of a chunk, unless the caller says otherwise.
 const CHUNK_BYTES: usize = 16 << 20;
@@ -63,16 +67,27 @@ pub struct Streamed {
     cancel: Cancel,
 }
 
+/// An op for so many elements.
+type Lower<'p> = dyn Fn(&DeviceProfile, usize) -> Result<Program> + 'p;
+
 /// The kernels of chunks: all have one length but the first or the last.
 struct Plans<'p> {
     gpu: &'p Gpu,
-    lower: Box<dyn FnMut(usize) -> Result<Program> + 'p>,
+    lower: Box<Lower<'p>>,
     ready: Vec<(usize, Executable)>,
 }
 
 impl<'p> Plans<'p> {
-    fn new(gpu: &'p Gpu, lower: impl FnMut(usize) -> Result<Program> + 'p) -> Self {
-        Self { gpu, lower: Box::new(lower), ready: Vec::new() }
+    /// Plans for chunks of `len` elements, as single ops are planned: what is wrong with the op is said before anything
+    /// runs, and tuning that measures has the device for itself.
+    fn new(
+        gpu: &'p Gpu,
+        len: usize,
+        lower: impl Fn(&DeviceProfile, usize) -> Result<Program> + 'p,
+    ) -> Result<Self> {
+        let program = lower_on(gpu, &|profile| lower(profile, len))?;
+        let ready = vec![(len, gpu.prepare_lowered(program)?)];
+        Ok(Self { gpu, lower: Box::new(lower), ready })
     }
 
     fn get(&mut self, len: usize) -> Result<&Executable> {
@@ -80,7 +95,8 @@ impl<'p> Plans<'p> {
             Some(at) => at,
             None => {
                 self.ready.truncate(2);
-                self.ready.insert(0, (len, self.gpu.prepare_lowered((self.lower)(len)?)?));
+                let program = lower_known(self.gpu, &|profile| (self.lower)(profile, len))?;
+                self.ready.insert(0, (len, self.gpu.prepare_lowered(program)?));
                 0
             }
         };
@@ -183,11 +199,10 @@ impl Streamed {
     ) -> Result<()> {
         let size = T::DTYPE.size();
         let len = self.chunk_len("map", x.left(), &[size, size])?;
+        let map = move |profile: &_, n| Op::<T>::lower(&Map::new(function.clone(), n), profile);
+        let mut plans = Plans::new(&self.gpu, len, map)?;
         let mut pipeline = self.pipeline(x.left(), len);
         let (input, output) = (pipeline.input::<T>(len), pipeline.output::<T>(len));
-        let profile = self.gpu.profile();
-        let lower = move |n| Op::<T>::lower(&Map::new(function.clone(), n), profile);
-        let mut plans = Plans::new(&self.gpu, lower);
         pipeline.run(
             |chunk| fill_from(chunk, input, &mut x),
             |rec, chunk| {
@@ -226,12 +241,11 @@ impl Streamed {
     ) -> Result<()> {
         let size = T::DTYPE.size();
         let len = self.chunk_len("zip", x.left(), &[size; 3])?;
+        let zip = move |profile: &_, n| Op::<T>::lower(&Zip::new(function.clone(), n), profile);
+        let mut plans = Plans::new(&self.gpu, len, zip)?;
         let mut pipeline = self.pipeline(x.left(), len);
         let (xs, ys) = (pipeline.input::<T>(len), pipeline.input::<T>(len));
         let output = pipeline.output::<T>(len);
-        let profile = self.gpu.profile();
-        let lower = move |n| Op::<T>::lower(&Zip::new(function.clone(), n), profile);
-        let mut plans = Plans::new(&self.gpu, lower);
         pipeline.run(
             |chunk| {
                 fill_from(chunk, xs, &mut x)?;
@@ -272,11 +286,11 @@ impl Streamed {
             ));
         }
         let mut totals = Vec::new();
-        let (profile, each) = (self.gpu.profile(), op.clone());
-        let lower = move |n| Op::<T>::lower(&Reduce::new(each.clone(), n), profile);
-        let mut plans = Plans::new(&self.gpu, lower);
         let left = input.left();
         let len = self.chunk_len("reduce", left, &[T::DTYPE.size()])?;
+        let each = op.clone();
+        let reduce = move |profile: &_, n| Op::<T>::lower(&Reduce::new(each.clone(), n), profile);
+        let mut plans = Plans::new(&self.gpu, len, reduce)?;
         let mut pipeline = self.pipeline(left, len);
         let (elements, total) = (pipeline.input::<T>(len), pipeline.output::<U>(1));
         pipeline.run(
@@ -349,13 +363,12 @@ impl Streamed {
         P: Reducer<T, Output = u32> + Clone,
         V: Reducer<T, Output = T> + Clone,
     {
-        let profile = self.gpu.profile();
-        let lower = move |n| Op::<T>::lower(&Reduce::new(position.clone(), n), profile);
-        let mut positions = Plans::new(&self.gpu, lower);
-        let lower = move |n| Op::<T>::lower(&Reduce::new(value.clone(), n), profile);
-        let mut values = Plans::new(&self.gpu, lower);
         let left = input.left();
         let len = self.chunk_len("reduce", left, &[T::DTYPE.size()])?;
+        let position = move |profile: &_, n| Op::<T>::lower(&Reduce::new(position.clone(), n), profile);
+        let mut positions = Plans::new(&self.gpu, len, position)?;
+        let value = move |profile: &_, n| Op::<T>::lower(&Reduce::new(value.clone(), n), profile);
+        let mut values = Plans::new(&self.gpu, len, value)?;
         let mut pipeline = self.pipeline(left, len);
         let elements = pipeline.input::<T>(len);
         let (place, extreme) = (pipeline.output::<u32>(1), pipeline.output::<T>(1));
@@ -382,7 +395,7 @@ impl Streamed {
         best.map(|(at, _)| at).ok_or_else(|| err!(Shape, "reduce: the position of an extreme of 0 elements"))
     }
 
-    /// All prefixes, each with its last element: [`Scan`]. Of f32, i32 and u32.
+    /// All prefixes, each with its last element: [`Scan`]. Of f32, f16, i32 and u32.
     ///
     /// # Errors
     /// See [`Streamed`].
@@ -399,7 +412,7 @@ impl Streamed {
         Ok(all)
     }
 
-    /// All prefixes, each without its last element; the first is the identity: [`Scan::exclusive`]. Of f32, i32 and u32.
+    /// All prefixes, each without its last element; the first is the identity: [`Scan::exclusive`]. Of f32, f16, i32 and u32.
     ///
     /// # Errors
     /// See [`Streamed`].
@@ -441,23 +454,27 @@ impl Streamed {
         O: Reducer<T, Output = T> + Clone,
     {
         let size = T::DTYPE.size();
-        if !matches!(T::DTYPE, DType::F32 | DType::I32 | DType::U32) {
-            return Err(err!(
-                Unsupported,
-                "scan: in chunks it takes f32, i32 and u32, not {}: the total that goes from one to the next is 32 bits wide",
-                T::DTYPE
-            ));
-        }
         let left = input.left();
         let len = self.chunk_len("scan", left, &[size, size])?;
         // Chunks after the first begin with the last result of the one before, which the device puts there.
         let room = len.max(2);
+        let mut scans = match T::DTYPE {
+            DType::F32 | DType::I32 | DType::U32 => Scans::Words {
+                scan: Plans::new(&self.gpu, room, move |profile: &_, n| {
+                    Op::<T>::lower(&Scan::new(op.clone(), n), profile)
+                })?,
+                carry: self.gpu.alloc::<T>(1)?,
+            },
+            DType::F16 => Scans::Halves(Halves::new(&self.gpu, op.operator(), room)?),
+            other => {
+                return Err(err!(
+                    Unsupported,
+                    "scan: it takes f32, f16, i32 and u32, not {other}; take one of these"
+                ));
+            }
+        };
         let mut pipeline = self.pipeline(left, room);
         let (elements, prefixes) = (pipeline.input::<T>(room), pipeline.output::<T>(room));
-        let carry = self.gpu.alloc::<T>(1)?;
-        let profile = self.gpu.profile();
-        let lower = move |n| Op::<T>::lower(&Scan::new(op.clone(), n), profile);
-        let mut plans = Plans::new(&self.gpu, lower);
         let carried = |number: usize| usize::from(number > 0);
         pipeline.run(
             |chunk| {
@@ -470,11 +487,7 @@ impl Streamed {
             |rec, chunk| {
                 let x = chunk.input(elements)?;
                 let y = chunk.output(prefixes, x.len())?;
-                if chunk.number() > 0 {
-                    rec.copy(&carry, x.slice(..1)?)?;
-                }
-                plans.get(x.len())?.record(rec, &[x.untyped(), y.untyped()])?;
-                Ok(rec.copy(y.slice(x.len() - 1..)?, &carry)?)
+                Ok(scans.record(rec, x, y, chunk.number() > 0)?)
             },
             |chunk| sink(&chunk.read(prefixes)?[carried(chunk.number())..]),
         )?;
@@ -509,12 +522,10 @@ impl Streamed {
         bins: usize,
         histogram: impl Fn(usize) -> Histogram,
     ) -> Result<Vec<u64>> {
-        let lower = |n| Op::<T>::lower(&histogram(n), self.gpu.profile());
-        let mut plans = Plans::new(&self.gpu, lower);
         let left = input.left();
         let len = self.chunk_len("histogram", left, &[T::DTYPE.size()])?;
-        // Bad bins are refused before memory is allocated for them.
-        plans.get(len)?;
+        let count = |profile: &_, n| Op::<T>::lower(&histogram(n), profile);
+        let mut plans = Plans::new(&self.gpu, len, count)?;
         let mut pipeline = self.pipeline(left, len);
         let (elements, counts) = (pipeline.input::<T>(len), pipeline.output::<u32>(bins));
         let mut all = vec![0u64; bins];
@@ -545,11 +556,11 @@ impl Streamed {
         let size = T::DTYPE.size();
         let left = input.left();
         let len = self.chunk_len("select", left, &[size, 4, size])?;
+        let select = |profile: &_, n| Op::<T>::lower(&Select::new(n), profile);
+        let mut plans = Plans::new(&self.gpu, len, select)?;
         let mut pipeline = self.pipeline(left, len);
         let (elements, flagged) = (pipeline.input::<T>(len), pipeline.input::<u32>(len));
         let (kept, count) = (pipeline.output::<T>(len), pipeline.output::<u32>(1));
-        let lower = |n| Op::<T>::lower(&Select::new(n), self.gpu.profile());
-        let mut plans = Plans::new(&self.gpu, lower);
         let mut all = Vec::new();
         pipeline.run(
             |chunk| {
@@ -585,11 +596,11 @@ impl Streamed {
         let size = T::DTYPE.size();
         let left = input.left();
         let len = self.chunk_len("select", left, &[size, size])?;
+        let select = |profile: &_, n| Op::<T>::lower(&Select::by(n, predicate.clone()), profile);
+        let mut plans = Plans::new(&self.gpu, len, select)?;
         let mut pipeline = self.pipeline(left, len);
         let elements = pipeline.input::<T>(len);
         let (kept, count) = (pipeline.output::<T>(len), pipeline.output::<u32>(1));
-        let lower = |n| Op::<T>::lower(&Select::by(n, predicate.clone()), self.gpu.profile());
-        let mut plans = Plans::new(&self.gpu, lower);
         let mut all = Vec::new();
         pipeline.run(
             |chunk| fill_from(chunk, elements, &mut input),
@@ -615,10 +626,10 @@ impl Streamed {
     pub fn sort<T: SortKey>(&self, mut keys: impl Source<T>, descending: bool) -> Result<Vec<T>> {
         let left = keys.left();
         let len = self.chunk_len("sort", left, &[T::DTYPE.size(); 2])?;
+        let sort = |profile: &_, n| Op::<T>::lower(&RadixSort::new(n).descending(descending), profile);
+        let mut plans = Plans::new(&self.gpu, len, sort)?;
         let mut pipeline = self.pipeline(left, len);
         let (input, output) = (pipeline.input::<T>(len), pipeline.output::<T>(len));
-        let lower = |n| Op::<T>::lower(&RadixSort::new(n).descending(descending), self.gpu.profile());
-        let mut plans = Plans::new(&self.gpu, lower);
         let mut sorted = Vec::with_capacity(left.unwrap_or(0));
         pipeline.run(
             |chunk| fill_from(chunk, input, &mut keys),
@@ -655,11 +666,11 @@ impl Streamed {
         let size = T::DTYPE.size();
         let left = keys.left();
         let len = self.chunk_len("sort", left, &[size, size, 4, 4])?;
+        let sort = |n| RadixSort::new(n).descending(descending).with_values();
+        let mut plans = Plans::new(&self.gpu, len, |profile, n| Op::<T>::lower(&sort(n), profile))?;
         let mut pipeline = self.pipeline(left, len);
         let (key, value) = (pipeline.input::<T>(len), pipeline.input::<u32>(len));
         let (key_out, value_out) = (pipeline.output::<T>(len), pipeline.output::<u32>(len));
-        let sort = |n| RadixSort::new(n).descending(descending).with_values();
-        let mut plans = Plans::new(&self.gpu, |n| Op::<T>::lower(&sort(n), self.gpu.profile()));
         let capacity = left.unwrap_or(0);
         let (mut sorted, mut moved) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
         pipeline.run(
@@ -698,6 +709,89 @@ impl Streamed {
             return Err(err!(Cancelled, "sort: cancelled while sorted chunks were merged"));
         }
         Ok(())
+    }
+}
+
+/// Scans of chunks, with what goes from one to the next.
+enum Scans<'p, T: Element> {
+    /// A word an element: a total is copied as it is.
+    Words {
+        scan: Plans<'p>,
+        carry: Buffer<T>,
+    },
+    Halves(Halves<'p>),
+}
+
+impl<T: Element> Scans<'_, T> {
+    /// Scans `x` into `y`; where it `carries`, the first element is the total of all chunks before.
+    fn record(&mut self, rec: &mut Recorder, x: Slice<'_, T>, y: Slice<'_, T>, carries: bool) -> Result<()> {
+        match self {
+            Self::Words { scan, carry } => {
+                if carries {
+                    rec.copy(&*carry, x.slice(..1)?)?;
+                }
+                scan.get(x.len())?.record(rec, &[x.untyped(), y.untyped()])?;
+                rec.copy(y.slice(x.len() - 1..)?, &*carry)
+            }
+            Self::Halves(halves) => halves.record(rec, &x.untyped(), &y.untyped(), x.len(), carries),
+        }
+    }
+}
+
+/// Scans of f16, of which two share a word: in f32, so that totals go from chunk to chunk without being rounded.
+struct Halves<'p> {
+    widen: Plans<'p>,
+    scan: Plans<'p>,
+    narrow: Plans<'p>,
+    /// Of f32, for one chunk: elements, prefixes and the total. Chunks run one after another.
+    x: Buffer<f32>,
+    y: Buffer<f32>,
+    carry: Buffer<f32>,
+}
+
+/// The same operator for other elements: f16 is combined in f32 anyway.
+#[derive(Clone)]
+struct Same(Operator);
+
+impl Reducer<f32> for Same {
+    type Output = f32;
+
+    fn operator(&self) -> Operator {
+        self.0.clone()
+    }
+}
+
+impl<'p> Halves<'p> {
+    fn new(gpu: &'p Gpu, operator: Operator, room: usize) -> Result<Self> {
+        let op = Same(operator);
+        Ok(Self {
+            widen: Plans::new(gpu, room, |profile, n| Op::<f16>::lower(&Cast::new(n), profile))?,
+            scan: Plans::new(gpu, room, move |profile, n| {
+                Op::<f32>::lower(&Scan::new(op.clone(), n), profile)
+            })?,
+            narrow: Plans::new(gpu, room, |profile, n| Op::<f32>::lower(&Cast::new(n), profile))?,
+            x: gpu.alloc(room)?,
+            y: gpu.alloc(room)?,
+            carry: gpu.alloc(1)?,
+        })
+    }
+
+    fn record(
+        &mut self,
+        rec: &mut Recorder,
+        input: &RawSlice<'_>,
+        output: &RawSlice<'_>,
+        n: usize,
+        carries: bool,
+    ) -> Result<()> {
+        let (x, y) = (self.x.slice(..n)?, self.y.slice(..n)?);
+        self.widen.get(n)?.record(rec, &[*input, x.untyped()])?;
+        if carries {
+            rec.copy(&self.carry, x.slice(..1)?)?;
+        }
+        self.scan.get(n)?.record(rec, &[x.untyped(), y.untyped()])?;
+        rec.copy(y.slice(n - 1..)?, &self.carry)?;
+        self.narrow.get(n)?.record(rec, &[y.untyped(), *output])
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn lower_allowed(profile: &DeviceProfile, lower: &Lower<'_>) -> Resul
     free.choices.denied.clear();
     let Some(plain) = lower(&free).ok().filter(is_auto) else { return first };
     let variants = crate::ops::ops().find(|info| info.name == plain.op).map_or(&[][..], |i| (i.variants)());
-    let why = format!("`{}` gave wrong results on this driver; this takes the shape", plain.variant);
+    let why = format!("`{}` failed on this driver; this takes the shape", plain.variant);
     let mut others = variants.iter().filter_map(|v| {
         let program = lower(&forced(profile, plain.op, Choice::variant(v.name, &why))).ok()?;
         (program.variant == v.name).then_some(program)
@@ -67,16 +67,24 @@ pub(super) fn lower_allowed(profile: &DeviceProfile, lower: &Lower<'_>) -> Resul
     others.next().map_or(first, Ok)
 }
 
-/// Lowers for a device: by the op's policy, or what was measured there to be better.
-pub(crate) fn lower_on(gpu: &Gpu, lower: &Lower<'_>) -> Result<Program> {
-    let profile = gpu.planning_profile();
-    let program = lower_allowed(&profile, lower)?;
-    if gpu.tuning() == Tuning::Off || program.dispatches.is_empty() || !is_auto(&program) {
+/// Lowers for a device: by the op's policy, or what was measured there to be better. Nothing is measured now.
+pub(crate) fn lower_known(gpu: &Gpu, lower: &Lower<'_>) -> Result<Program> {
+    let program = lower_allowed(&gpu.planning_profile(), lower)?;
+    if !is_tunable(gpu, &program) {
         return Ok(program);
     }
-    let winner = match gpu.winner(program.op, || class(&program)) {
-        Some(winner) => winner,
-        None if gpu.tuning() == Tuning::Measure && can_make(&program) => {
+    Ok(match gpu.winner(program.op, || class(&program)) {
+        Some(winner) => with(gpu, program, &winner, lower),
+        None => program,
+    })
+}
+
+/// The same; and what nothing is known of is measured first, where the caller of the device wants it.
+pub(crate) fn lower_on(gpu: &Gpu, lower: &Lower<'_>) -> Result<Program> {
+    if gpu.tuning() == Tuning::Measure {
+        let program = lower_allowed(&gpu.planning_profile(), lower)?;
+        let known = || gpu.winner(program.op, || class(&program)).is_some();
+        if is_tunable(gpu, &program) && can_make(&program) && !known() {
             let options = TuningOptions::default();
             let search = Search { gpu, lower, options: &options, goal: Goal::Fastest };
             // The op can be planned whether it can be tuned or not, and is not tried again.
@@ -84,16 +92,14 @@ pub(crate) fn lower_on(gpu: &Gpu, lower: &Lower<'_>) -> Result<Program> {
                 let nothing = Winner { better: None, before: 0.0, after: 0.0 };
                 gpu.remember(program.op, &class(&program), &nothing, false);
             }
-            // A default that was found wrong is denied by now.
-            let program = lower_allowed(&gpu.planning_profile(), lower)?;
-            match gpu.winner(program.op, || class(&program)) {
-                Some(winner) => return Ok(with(gpu, program, &winner, lower)),
-                None => return Ok(program),
-            }
         }
-        None => return Ok(program),
-    };
-    Ok(with(gpu, program, &winner, lower))
+    }
+    // A default that was found wrong is denied by now.
+    lower_known(gpu, lower)
+}
+
+fn is_tunable(gpu: &Gpu, program: &Program) -> bool {
+    gpu.tuning() != Tuning::Off && !program.dispatches.is_empty() && is_auto(program)
 }
 
 /// The program of the winner, if it still fits.

@@ -28,6 +28,7 @@
 //! What a variant computes is held against what the default computes on the same operands: integers exactly (bytes of
 //! image filters within one), floats within a bound from the number of terms. One that differs is denied: it is put on
 //! the driver's [denylist](crate::Gpu::denied), never chosen there again, and refused where it is asked for by name.
+//! So is one with which the device is lost: that ends the search, and no later one begins with it.
 //! Where two other variants agree with each other, and none with the default, it is the default that is denied. A
 //! variant whose bits vary from run to run, or that needs cooperative matrices, never replaces one that does not.
 //!
@@ -42,13 +43,13 @@ mod class;
 mod operands;
 mod search;
 
-pub(crate) use class::lower_on;
+pub(crate) use class::{lower_known, lower_on};
 
 use self::search::Search;
 use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Gpu, RawSlice};
-use crate::program::{Denied, Op};
+use crate::program::{Denied, Op, Program};
 use std::fmt;
 use std::time::Duration;
 
@@ -184,6 +185,29 @@ impl fmt::Display for TuningReport {
 enum Goal {
     Fastest,
     Right,
+}
+
+impl Gpu {
+    /// What [`plan`](crate::Plannable::plan) makes ready, as plain data: by the op's policy, or as tuned, and without what is
+    /// denied here. [`Op::lower`] on the device's profile knows the policy alone.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (sum, gemm) = (Reduce::new(Sum, 1000), Gemm::new(64, 64, 64));
+    /// // All kernels at once, in parallel.
+    /// gpu.warm_up([gpu.lower::<f32, _>(&sum)?, gpu.lower::<f32, _>(&gemm)?])?;
+    /// let plan = gemm.plan::<f32>(&gpu)?; // compiles nothing
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the op's `lower`.
+    pub fn lower<T: Element, D: Op<T>>(&self, op: &D) -> Result<Program> {
+        lower_on(self, &|profile| op.lower(profile))
+    }
 }
 
 /// Measures the variants of an op on operands that are made up, and remembers the fastest.

@@ -4,7 +4,7 @@ use super::check::difference;
 use super::class::{Lower, class, compatible, forced, is_auto, lower_allowed};
 use super::operands::{Operands, rows};
 use super::{Candidate, Goal, Outcome, Stopped, TuningOptions, TuningReport};
-use crate::error::{ErrorKind, Result, err};
+use crate::error::{Error, ErrorKind, Result, err};
 use crate::gpu::{Executable, Gpu, RawSlice, Winner};
 use crate::program::{Choice, Denied, DeviceProfile, Program, Variant};
 use crate::shader::Target;
@@ -130,7 +130,10 @@ impl Search<'_> {
                 break;
             }
             let fastest = best.as_ref().map_or(default.seconds, |b| b.seconds);
-            let (outcome, runner) = self.try_one(&default, &candidate, fastest, &mut seen, &mut wrong)?;
+            // What was lost before is nobody's fault here.
+            gpu.probe()?;
+            let tried = self.try_one(&default, &candidate, fastest, &mut seen, &mut wrong);
+            let (outcome, runner) = tried.map_err(|e| self.blame(&mut report, &candidate, e))?;
             let Some(outcome) = outcome else { continue };
             right |= matches!(outcome, Outcome::Right | Outcome::Measured(_));
             report.tried.push((candidate, outcome));
@@ -203,7 +206,7 @@ impl Search<'_> {
         if choices.denies(op, candidate.variant).is_some()
             || candidate.row.as_ref().is_some_and(|r| choices.denies_row(op, candidate.variant, || r.clone()))
         {
-            return skipped("it gave wrong results on this driver before".into());
+            return skipped("it failed on this driver before".into());
         }
         let choice =
             Choice { variant: candidate.variant.into(), row: candidate.row.clone(), why: "tuning".into() };
@@ -230,7 +233,7 @@ impl Search<'_> {
         if text > most {
             return skipped(format!("{text} bytes of WGSL are above {most}: it compiles slowly"));
         }
-        let lost = |e: &crate::Error| e.kind() == ErrorKind::DeviceLost;
+        let lost = |e: &Error| e.kind() == ErrorKind::DeviceLost;
         let executable = match gpu.prepare_lowered(program) {
             Err(e) if !lost(&e) => return skipped(e.to_string()),
             other => other?,
@@ -322,6 +325,16 @@ impl Search<'_> {
         }
         let once = self.gpu.time(|rec| operands.record_copies(rec))?.seconds;
         Ok(self.gpu.measure(runs(once), |rec| operands.record_copies(rec))?.median())
+    }
+
+    /// Denies a candidate with which the device was lost: no start may try it again.
+    fn blame(&self, report: &mut TuningReport, candidate: &Candidate, error: Error) -> Error {
+        if error.kind() != ErrorKind::DeviceLost {
+            return error;
+        }
+        self.deny(report, candidate, format!("the device was lost while it ran ({error})"));
+        let kept = if self.options.save { "it is denied from now on" } else { "nothing of it is kept" };
+        error.context(&format!("tune: {}: `{candidate}` ended the device; {kept}", report.op))
     }
 
     fn deny(&self, report: &mut TuningReport, candidate: &Candidate, why: String) {

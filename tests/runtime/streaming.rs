@@ -422,7 +422,14 @@ fn large_elementwise_ops_match_reference() {
         assert_eq!(streamed.zip(&x[..], &y[..], ZipFn::Sub).unwrap(), wanted, "{}", device.label);
         let halves: Vec<f16> = random.elements(4001);
         let wanted: Vec<f16> = halves.iter().map(|x| -*x).collect();
-        assert_eq!(streamed.clone().chunk(33).map(&halves[..], MapFn::Neg).unwrap(), wanted);
+        // The last chunk ends within a word, in the middle of a buffer or at its end.
+        for chunk in [33, 34, 4001] {
+            assert_eq!(
+                streamed.clone().chunk(chunk).map(&halves[..], MapFn::Neg).unwrap(),
+                wanted,
+                "{chunk}"
+            );
+        }
         // A reader and an iterator are what a slice is.
         let bytes = bytemuck::cast_slice::<i32, u8>(&x);
         let short = x[..5000].iter().copied();
@@ -510,6 +517,47 @@ fn large_scans_match_reference() {
         let least = streamed.exclusive_scan(&floats[..3], Min).unwrap();
         assert_eq!(least, [f32::INFINITY, floats[0], floats[0].min(floats[1])]);
         assert_eq!(streamed.clone().chunk(1).inclusive_scan(&ints[..4], Max).unwrap().len(), 4);
+    }
+}
+
+#[test]
+fn large_scans_of_halves_match_reference() {
+    for device in devices().iter().filter(|d| d.main || d.label.contains("defaults")) {
+        let mut random = Random::new(3);
+        let x: Vec<f16> = random.elements(9001);
+        let op = Reducer::<f16>::operator(&Sum);
+        for (chunk, n) in [(CHUNK, 9001), (33, 3001), (34, 3001), (1, 20), (10_000, 9001), (7, 7), (7, 0)] {
+            let streamed = device.gpu.streamed().chunk(chunk);
+            for exclusive in [false, true] {
+                let got = match exclusive {
+                    false => streamed.inclusive_scan(&x[..n], Sum).unwrap(),
+                    true => streamed.exclusive_scan(&x[..n], Sum).unwrap(),
+                };
+                let wanted = scan(&op, 1, n, exclusive, false, &x[..n]).unwrap();
+                // Totals are not rounded from chunk to chunk, so that the bound is that of one scan.
+                let bound = scan_bound(&op, 1, n, exclusive, false, &x[..n]);
+                let label = format!("{}, {n} in chunks of {chunk}, exclusive {exclusive}", device.label);
+                assert_close(&label, &numbers(&got), &wanted, &bound);
+            }
+        }
+        // Above what f16 holds, and NaN, from chunk to chunk.
+        let streamed = device.gpu.streamed().chunk(2);
+        let large = [f16::MAX, f16::MAX, f16::MIN, f16::ONE, f16::MIN, f16::ONE, f16::ONE];
+        let sums = streamed.inclusive_scan(&large[..], Sum).unwrap();
+        assert_eq!((sums[1], sums[2], sums[6]), (f16::INFINITY, f16::MAX, f16::from_f32(3.0)));
+        let mut odd = large.to_vec();
+        odd[4] = f16::NAN;
+        let least = streamed.inclusive_scan(&odd[..], Min).unwrap();
+        assert_eq!(least[..4], [f16::MAX, f16::MAX, f16::MIN, f16::MIN]);
+        assert!(least[4..].iter().all(|x| x.is_nan()), "{least:?}");
+        let last = CustomOp::new(
+            "fn op_identity() -> T { return T(0); }
+             fn op_combine(a: T, b: T) -> T { return select(b, a, b == 0.0); }",
+        );
+        let kept: Vec<f16> =
+            (0..100).map(|i| f16::from_f32(if i % 11 == 0 { i as f32 } else { 0.0 })).collect();
+        let wanted: Vec<f16> = (0..100).map(|i| f16::from_f32((i / 11 * 11) as f32)).collect();
+        assert_eq!(streamed.inclusive_scan(&kept[..], last).unwrap(), wanted, "{}", device.label);
     }
 }
 
@@ -728,10 +776,11 @@ fn large_ops_refuse_bad_input() {
     refused(streamed.reduce(&[1u32, 2][..], ArgMin), Unsupported, &["arg_min"]);
     refused(streamed.reduce::<f32, _, _>(&[][..], Max), Shape, &["0 elements"]);
     refused(streamed.arg_max::<f32>(&[][..]), Shape, &["0 elements"]);
-    refused(streamed.inclusive_scan(&[f16::ONE; 3][..], Sum), Unsupported, &["f16"]);
+    refused(streamed.inclusive_scan(&[1u8; 3][..], Min), Unsupported, &["f32, f16, i32 and u32, not u8"]);
+    refused(streamed.exclusive_scan(&[1u8; 3][..], Min), Unsupported, &["u8"]);
     refused(streamed.histogram(&x[..], 0, 0.0, 1.0), InvalidArgument, &["0 bins"]);
     refused(streamed.histogram(&x[..], 4, 1.0, 1.0), InvalidArgument, &["lo below hi"]);
-    refused(streamed.map::<u32>(Reader(&[0u8; 7][..]), MapFn::Neg), Io, &["chunk 0, fill", "3 bytes only"]);
+    refused(streamed.map::<i32>(Reader(&[0u8; 7][..]), MapFn::Neg), Io, &["chunk 0, fill", "3 bytes only"]);
     let full = |_: &[f32]| -> Outcome { Err(io::Error::other("disk full").into()) };
     refused(streamed.map_to(&x[..], MapFn::Neg, full), Io, &["chunk 0, drain", "disk full"]);
     let cancel = Cancel::new();
