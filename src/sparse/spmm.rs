@@ -30,7 +30,7 @@ use lowering::Lowering;
 /// variant: same bits. NaN and infinities go through as IEEE arithmetic has them.
 ///
 /// # Cost
-/// 2 n flop for each entry; every list read once, and a row of B for each entry, from the device's cache if it fits there;
+/// 2 n flop for each entry; every list read once without its padding, and a row of B for each entry, from the device's cache if it fits there;
 /// C written once, and read once if `beta` is not 0. Dense rows are read in vectors of four where `n`, `ldb` and `ldc` are
 /// multiples of four, which is nearly twice as fast as without. One dispatch for `csr-scalar`, `csr-vector`, `ell`,
 /// `jds` and `sell` (one more for every 2^20 entries of a longer row); several for the others, whose scratch is a

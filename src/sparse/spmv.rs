@@ -36,7 +36,7 @@ use crate::shader::Spec;
 /// go through as IEEE arithmetic has them, except that `csc-atomic` leaves out columns whose element of `x` is 0.
 ///
 /// # Cost
-/// 2 flop for each entry; every list and x read once, y written once, and read once if `beta` is not 0. One dispatch for
+/// 2 flop for each entry; every list without its padding and x read once, y written once, and read once if `beta` is not 0. One dispatch for
 /// `csr-scalar`, `csr-vector`, `ell`, `jds` and `sell` (one more for every 2^20 entries of a longer row); three for
 /// `csr-merge` and `csr-segmented`, two or more for the others. Scratch is 8 bytes for each of their tiles, 12 for those
 /// of the former two. `csc`, and `coo` of entries in no order, sort on each call and take 12 bytes of scratch for each

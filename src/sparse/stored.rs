@@ -198,11 +198,20 @@ impl Stored {
     }
 
     /// Bytes of an operation that reads all operands but the last, and writes that one, which it reads too if
-    /// `updates` says so; `columns` products for each entry.
+    /// `updates` says so; `columns` products for each entry. Padding is not counted: rows end where it begins.
     pub(super) fn cost(&self, operands: &[Operand], columns: usize, updates: bool) -> Cost {
+        let padding = self.places().saturating_sub(self.entries);
+        // Only the lists of places, of which there are two, have padding.
+        let padded = |operand: &&Operand| {
+            matches!(operand.name, "col_idxs" | "ell.col_idxs" | "values" | "ell.values")
+        };
+        let skipped: usize = operands.iter().filter(padded).map(|list| padding * list.dtype.size()).sum();
         let bytes: u64 = operands.iter().map(Operand::bytes).sum();
         let result = operands.last().filter(|_| updates).map_or(0, Operand::bytes);
-        Cost { flop: 2.0 * self.entries as f64 * columns as f64, bytes: (bytes + result) as f64 }
+        Cost {
+            flop: 2.0 * self.entries as f64 * columns as f64,
+            bytes: (bytes + result).saturating_sub(skipped as u64) as f64,
+        }
     }
 }
 

@@ -273,6 +273,36 @@ fn values_of_padding_do_not_matter() {
 }
 
 #[test]
+fn costs_count_no_padding() {
+    // One row is long, so that nearly all places of `ell` are padding.
+    let mut csr = Csr { rows: 300, cols: 200, row_ptrs: vec![0], ..Csr::default() };
+    for row in 0..300u32 {
+        let columns = if row == 7 { 200 } else { 2 };
+        csr.col_idxs.extend(0..columns);
+        csr.row_ptrs.push(csr.col_idxs.len() as u32);
+    }
+    csr.values = vec![1.0; csr.col_idxs.len()];
+    let entries = csr.values.len();
+    let bytes = |matrix: &dyn SparseMatrix, beta: f32| {
+        let spmv = Spmv::new(matrix.stored().unwrap()).beta(beta);
+        let program = spmv.lower(&DeviceProfile::h100()).unwrap();
+        let spmm = Spmm::new(matrix.stored().unwrap(), 1).beta(beta).lower(&DeviceProfile::h100()).unwrap();
+        assert_eq!(program.cost.flop, 2.0 * entries as f64);
+        assert_eq!(program.cost, spmm.cost);
+        program.cost.bytes as usize
+    };
+    let (places, vectors) = (8 * entries, 4 * (200 + 300));
+    assert_eq!(bytes(&csr.to_ell().unwrap(), 0.0), places + vectors);
+    assert_eq!(bytes(&csr.to_ell().unwrap(), 1.0), places + vectors + 4 * 300);
+    let hybrid = csr.to_hybrid(3).unwrap();
+    // What is over goes to the list, which has rows too.
+    assert_eq!(bytes(&hybrid, 0.0), places + 4 * 197 + vectors);
+    let sell = csr.to_sell(32, 64).unwrap();
+    assert_eq!(bytes(&sell, 0.0), places + 4 * (sell.row_order.len() + sell.slice_ptrs.len()) + vectors);
+    assert_eq!(bytes(&csr, 0.0), places + 4 * 301 + vectors);
+}
+
+#[test]
 fn nan_goes_through_where_it_is_and_not_out_of_an_unread_y() {
     let Some(gpu) = gpu() else { return };
     let mut csr = banded(40, 1);
