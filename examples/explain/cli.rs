@@ -128,6 +128,10 @@ fn parse(mut args: lexopt::Parser) -> Result<Asked, Failure> {
         found.ok_or_else(|| refuse!("{}: no variant `{name}`; there are: {}", command.name, names()))
     };
     let variants = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let picture = picture.map(PathBuf::from);
+    if let Some(path) = &picture {
+        pictures::is_png(path).map_err(Failure::bad_input)?;
+    }
     Ok(Asked::For(Box::new(Request {
         command,
         info,
@@ -136,7 +140,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Asked, Failure> {
         matrix: matrix.map(PathBuf::from),
         keys,
         variants: if names.is_empty() { all.iter().collect() } else { variants },
-        picture: picture.map(PathBuf::from),
+        picture,
         reports,
         measure,
         runs,
@@ -265,7 +269,9 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     );
     let chosen = match &auto.before {
         None => {
-            let program = (auto.lower)(gpu.profile())?;
+            // As planned: by what was measured here, if anything was.
+            let executable = (auto.plan)(&gpu)?;
+            let program = executable.program();
             text += &format!("  auto     {} ({})\n", program.variant, program.why);
             Some(program.variant)
         }
@@ -296,6 +302,9 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
         }
     }
     say(out, &format!("\n{}", numbers(&done, chosen)))?;
+    if chosen.is_some_and(|chosen| done.iter().any(|d| d.name == chosen)) {
+        say(out, "*: what auto takes\n")?;
+    }
     say(out, "MB and flop/byte: what must be moved\n")?;
     if let Some(clock) = clock {
         say(

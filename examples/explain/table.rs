@@ -17,11 +17,10 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
 
 /// Four digits that count.
 pub(crate) fn short(x: f64) -> String {
-    let decimals = match x.abs() {
-        x if x >= 1000.0 => 0,
-        x if x >= 100.0 => 1,
-        x if x >= 10.0 => 2,
-        _ => 3,
-    };
-    format!("{x:.decimals$}")
+    let digits = x.abs().log10().floor();
+    match digits {
+        _ if x == 0.0 => "0".into(),
+        d if d < -5.0 => format!("{x:.3e}"),
+        d => format!("{x:.*}", (3.0 - d).clamp(0.0, 8.0) as usize),
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::failure::{Failure, exit_code, open_file, open_gpu};
 use super::picture::{Panel, TimelinePicture};
-use super::pictures::save;
+use super::pictures::{is_png, save};
 use super::work::{Add, Bytes, Work};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use std::io::Write;
@@ -93,7 +93,11 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             Long("balance") => options.balance = true,
             Long("rounds") => options.rounds = Some(args.value()?.parse()?),
             Long("repeat") => options.repeat = args.value()?.parse::<usize>()?.clamp(1, 1000),
-            Short('o') => options.picture = Some(args.value()?.into()),
+            Short('o') => {
+                let path = PathBuf::from(args.value()?);
+                is_png(&path).map_err(Failure::bad_input)?;
+                options.picture = Some(path);
+            }
             Long("adapter") => options.adapter = Some(args.value()?.string()?),
             Short('h') | Long("help") => return Ok(None),
             _ => return Err(arg.unexpected().into()),
@@ -138,6 +142,9 @@ fn overlap(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         return Err(Failure::bad_input(format!("--chunk {chunk}: a binding has {most} bytes at the most")));
     }
     say(out, &format!("{} ({})\n", gpu.profile().name, gpu.profile().backend))?;
+    if software {
+        say(out, "the device is the processor itself: what overlaps shares its cores, and gains little\n")?;
+    }
     let wanted = |name: &str| options.only.as_deref().is_none_or(|only| only == name);
     let mut panels = Vec::new();
     let mut right = true;

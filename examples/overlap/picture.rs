@@ -115,7 +115,8 @@ impl TimelinePicture {
         let scale = f64::from(WIDTH - LEFT - RIGHT) / longest.max(1e-9);
         let at = |seconds: f64| LEFT + (seconds * scale).round() as i32;
         let t = &panel.timeline;
-        let title = format!("{}: {:.2} ms for {} chunks", panel.title, t.seconds * 1e3, t.chunks);
+        let chunks = if t.chunks == 1 { "chunk" } else { "chunks" };
+        let title = format!("{}: {:.2} ms for {} {chunks}", panel.title, t.seconds * 1e3, t.chunks);
         area.draw_text(&title, &sized(16), (LEFT, top)).map_err(|e| said(&e))?;
         let lanes = top + 26;
         let bottom = lanes + 4 * LANE;

@@ -26,12 +26,21 @@ fn register() {
     });
 }
 
-/// Writes the picture as its file's name says: as PNG where it ends so, as SVG otherwise.
+/// Whether the file's name says that it is a PNG, and not an SVG; others are refused.
+pub(crate) fn is_png(path: &Path) -> Result<bool, String> {
+    let ends = |ending: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending));
+    match ends("png") {
+        false if !ends("svg") => Err(format!("{}: must end with .svg or .png", path.display())),
+        png => Ok(png),
+    }
+}
+
+/// Writes the picture as its file's name says.
 pub(crate) fn save(path: &Path, picture: &impl Picture) -> Result<(), String> {
     let named = |e: String| format!("{}: {e}", path.display());
-    let bytes = match path.extension() {
-        Some(ending) if ending.eq_ignore_ascii_case("png") => png(picture).map_err(named)?,
-        _ => svg(picture).map_err(named)?.into_bytes(),
+    let bytes = match is_png(path)? {
+        true => png(picture).map_err(named)?,
+        false => svg(picture).map_err(named)?.into_bytes(),
     };
     whole(path, &bytes)
 }

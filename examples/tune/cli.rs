@@ -5,6 +5,7 @@ use super::failure::{Failure, exit_code, open_gpu};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::time::Duration;
+use tilework::ErrorKind;
 use tilework::tune::{Outcome, Stopped, TuningOptions, TuningReport};
 
 const USAGE: &str = "\
@@ -95,7 +96,7 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
             names.join(", ")
         )));
     }
-    let gpu = open_gpu(options.adapter.clone())?;
+    let mut gpu = open_gpu(options.adapter.clone())?;
     let large = options.large.unwrap_or(!gpu.profile().is_cpu());
     let wanted = |case: &Case| options.ops.is_empty() || options.ops.iter().any(|op| op == case.op);
     let cases: Vec<_> = cases(large).into_iter().filter(wanted).collect();
@@ -112,9 +113,13 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
         bar.set_message(format!("{} {}", case.op, case.shape));
         match case.tune(&gpu, &how) {
             Ok(report) => reports.push((case, report)),
-            // A shape may be too large for a device.
-            Err(e) if e.kind() != tilework::ErrorKind::DeviceLost => misses.push((case, e)),
-            Err(e) => return Err(e.into()),
+            // A shape may be too large for a device, and a variant too much for its driver.
+            Err(e) => {
+                if e.kind() == ErrorKind::DeviceLost {
+                    gpu = open_gpu(options.adapter.clone())?;
+                }
+                misses.push((case, e));
+            }
         }
         bar.inc(1);
     }
@@ -131,19 +136,28 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
         }
     }
     let denied: Vec<_> = reports.iter().flat_map(|(_, report)| &report.denied).collect();
+    let lost = misses.iter().any(|(_, e)| e.kind() == ErrorKind::DeviceLost);
+    // What a search that ran out of time has not found may still be there.
+    let known = |r: &TuningReport| r.stopped != Stopped::Budget || r.best != r.default;
+    let found = lost || !denied.is_empty() || reports.iter().any(|(_, report)| known(report));
     let cache = gpu.cache();
-    text += &match (&cache.trouble, options.save, &cache.directory) {
-        (_, false, _) => "\nNothing is kept; --save keeps it.\n".into(),
-        (Some(trouble), ..) => format!("\nNOT kept: {trouble}\n"),
-        (None, true, Some(directory)) => format!("\nKept in {}.\n", directory.display()),
-        (None, true, None) => "\nNOT kept: there is no cache directory.\n".into(),
+    let kept = match (&cache.trouble, options.save, &cache.directory) {
+        (_, false, _) => Ok("Nothing is kept; --save keeps it.".into()),
+        (Some(trouble), ..) => Err(format!("NOT kept: {trouble}")),
+        (None, true, None) => Err("NOT kept: there is no cache directory.".into()),
+        (None, true, Some(_)) if !found => {
+            Ok("Nothing to keep: the time was up before anything was found.".into())
+        }
+        (None, true, Some(directory)) => Ok(format!("Kept in {}.", directory.display())),
     };
+    let (Ok(line) | Err(line)) = &kept;
+    text += &format!("\n{line}\n");
     out.write_all(text.as_bytes()).map_err(|e| Failure::output(&e))?;
     for variant in &denied {
         // Said once: from now on it is not run here.
         let _ = writeln!(err, "tune: wrong on this driver, and denied: {variant}");
     }
-    Ok(if denied.is_empty() { 0 } else { 1 })
+    Ok(if denied.is_empty() && !lost && kept.is_ok() { 0 } else { 1 })
 }
 
 /// A line for each shape.

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Each candidate's result is held against the default's; one that differs is denied on this driver from then on (with
-//! `--save`, also in later runs). Exit code 1 if a variant is wrong or the device fails, 2 for bad input, 3 if there is no
-//! adapter.
+//! `--save`, also in later runs). Exit code 1 if a variant is wrong, the device fails, or what is to be kept cannot
+//! be, 2 for bad input, 3 if there is no adapter.
 
 mod cases;
 mod cli;

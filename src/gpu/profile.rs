@@ -273,7 +273,8 @@ fn percent(ceilings: Option<Ceilings>, cost: Option<Cost>, seconds: f64) -> Opti
 impl Profile {
     /// Seconds of all ops together.
     pub fn seconds(&self) -> f64 {
-        self.ops.iter().map(|op| op.seconds).sum()
+        // A sum of nothing is -0 in Rust.
+        self.ops.iter().fold(0.0, |sum, op| sum + op.seconds)
     }
 
     /// Holds times against the roofline.

@@ -82,7 +82,8 @@ pub struct Timeline {
 impl Timeline {
     /// Seconds that a stage took of all chunks together.
     pub fn busy(&self, stage: Stage) -> f64 {
-        self.of(stage).map(|e| e.end - e.begin).sum()
+        // A sum of nothing is -0 in Rust.
+        self.of(stage).fold(0.0, |sum, e| sum + (e.end - e.begin))
     }
 
     /// Seconds a chunk in the steady state: from the end of the first one's draining to the end of the last one's, shared
@@ -194,5 +195,6 @@ mod tests {
         let spans: Vec<_> = timeline.events.iter().map(|e| (e.begin, e.end)).collect();
         assert_eq!(spans, [(1.0, 3.0), (3.0, 4.0)]);
         assert_eq!((timeline.clock, timeline.period()), (Clock::Wall, None));
+        assert!(timeline.busy(Stage::Fill).is_sign_positive(), "printed, nothing is 0 and not -0");
     }
 }

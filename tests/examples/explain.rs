@@ -54,7 +54,7 @@ fn explain_holds_variants_against_the_roofline() {
     assert!(out.starts_with("gemm: ") && out.contains("inputs   (64, 48) of f32, (48, 64) of f32"), "{out}");
     // 2 x 64 x 64 x 48 operations on the bytes of three matrices.
     let naive = line(&out, "naive");
-    assert_eq!(naive[1..5], ["1", "0.000", "0.041", "9.600"], "{out}");
+    assert_eq!(naive[1..5], ["1", "0.0003932", "0.04096", "9.600"], "{out}");
     assert!(out.contains("measured: the median") && !out.contains("not here"), "{out}");
     assert!(out.contains("\ngemm on ") && out.contains("  workgroups  "), "the reports too: {out}");
     let analysis = &out[out.find("\nanalysis").unwrap()..];
@@ -78,6 +78,7 @@ fn explain_predicts_what_it_does_not_run() {
     let row = line(&out, "interleaved");
     assert_eq!(row.last(), Some(&"-"), "{out}");
     assert!(!out.contains("measured:") && out.contains("coarsened *"), "{out}");
+    assert!(out.contains("*: what auto takes"), "{out}");
     assert!(out.contains("joins: at the least") && out.contains("divergent: of "), "{out}");
 }
 
@@ -165,6 +166,7 @@ fn explain_refuses_in_one_line() {
         (&["gemm", "--shape", "4x4", "--alpha", "x"], "--alpha x"),
         (&["gemm", "--shape", "4x4", "--variant", "fast"], "no variant `fast`; there are: naive"),
         (&["gemm", "--shape", "4x4", "--runs", "0"], "--runs 0"),
+        (&["gemm", "--shape", "4x4", "-o", "a.jpg"], "a.jpg: must end with .svg or .png"),
         (&["gemm", "--shape", "4x4", "--matrix", "a.mtx"], "takes no sparse matrix"),
         (&["map", "--shape", "4", "--shape", "4"], "map: 2 inputs given"),
         (&["map", "--shape", "99999999999"], "take a smaller one"),

@@ -34,6 +34,17 @@ fn tune_prints_a_line_for_each_shape() {
 }
 
 #[test]
+fn tune_says_that_there_was_nothing_to_keep() {
+    if gpu().is_none() {
+        return;
+    }
+    let (code, out, err) = run(&["--ops", "transpose", "--sizes", "small", "--budget", "0", "--save"]);
+    assert!(code == 0 && err.is_empty(), "{out}{err}");
+    // Unless the default is as fast as can be, which is known then.
+    assert!(out.contains("Nothing to keep") || out.contains("  roofline\n"), "{out}");
+}
+
+#[test]
 fn tune_refuses_bad_input() {
     let cases: &[(&[&str], &str)] = &[
         (&["--ops", "zip,frob"], "--ops frob: no such op here; there are attention, blur"),

@@ -169,6 +169,7 @@ fn a_profile_of_nothing_is_an_empty_table() {
         assert!(profile.ops.is_empty() && profile.seconds() == 0.0, "{profile:?}");
         let text = profile.to_string();
         assert!(text.starts_with("0 ops with 0 dispatches on ") && text.lines().count() == 3, "{text}");
+        assert!(text.contains(": 0.000 us, "), "{text}");
         let trace: Value = serde_json::from_str(&profile.chrome_trace()).unwrap();
         assert!(trace["traceEvents"].as_array().unwrap().iter().all(|e| e["ph"] == "M"));
     }
