@@ -52,9 +52,12 @@ fn cases() -> Vec<Case> {
             }
         }
     }
-    for (file, entry) in
-        [("probe/copy", "copy"), ("probe/fma", "multiply_add"), ("dispatch/counted", "fold_count")]
-    {
+    for (file, entry) in [
+        ("probe/copy", "copy"),
+        ("probe/fma", "multiply_add"),
+        ("dispatch/counted", "fold_count"),
+        ("dispatch/fill", "fill_words"),
+    ] {
         let kernel = Kernel::library(file, entry, shader::Spec::new());
         cases.push(Case {
             what: file.into(),

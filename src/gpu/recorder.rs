@@ -4,9 +4,9 @@ use super::pool::Memory;
 use super::profile::{OpProfile, Profiler};
 use super::timer::PassClock;
 use super::{Buffer, Gpu, RawSlice, Slice, lock};
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::Cost;
+use crate::program::{Cost, fill};
 use std::sync::{Arc, Mutex};
 
 mod sealed {
@@ -361,6 +361,29 @@ impl<E: Encoder> Recorder<E> {
         self.outside_passes().clear_buffer(&memory.raw.buffer, start, Some(bytes));
         self.keep([memory].into_iter());
         self.end_op()
+    }
+
+    /// Records setting every element to `value`.
+    ///
+    /// # Errors
+    /// [`Buffer`](crate::ErrorKind::Buffer) if the slice starts where the device cannot bind it, shares a 4-byte word with
+    /// its neighbours, or lives on another `Gpu`; those of building a small kernel.
+    pub fn fill<'a, T: Element>(&mut self, slice: impl Into<Slice<'a, T>>, value: T) -> Result<()> {
+        let slice = slice.into();
+        self.gpu.probe()?;
+        self.check_owner("fill", &slice.buffer.gpu)?;
+        if slice.is_empty() {
+            return Ok(());
+        }
+        let elements = slice.untyped();
+        elements.check_writable("fill", "the slice")?;
+        let mut bytes = [0; 8];
+        bytes.chunks_exact_mut(T::DTYPE.size()).for_each(|to| to.copy_from_slice(bytemuck::bytes_of(&value)));
+        let len = elements.bytes().div_ceil(4) as usize;
+        let words = RawSlice { dtype: DType::U32, len, whole_words: true, ..elements };
+        let gpu = self.gpu.clone();
+        let program = fill::fill(len, bytemuck::cast(bytes), gpu.profile())?;
+        gpu.prepare_lowered(program)?.record(self, &[words])
     }
 }
 

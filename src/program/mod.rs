@@ -16,6 +16,7 @@
 
 mod choices;
 pub(crate) mod counted;
+pub(crate) mod fill;
 mod measurement;
 pub(crate) mod probe;
 mod profile;

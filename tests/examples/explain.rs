@@ -3,7 +3,10 @@
 use super::rows::Folder;
 use crate::support::gpu;
 use std::fs;
-use tilework::program::Requires;
+use tilework::gpu::AdapterFilter;
+use tilework::program::{DeviceProfile, In, Op, Out, Program, Requires};
+use tilework::tune::{TuningOptions, tune};
+use tilework::{Gpu, GpuOptions, Zip, ZipFn};
 
 #[allow(dead_code, reason = "the op example reads results too")]
 #[path = "../../examples/op/array.rs"]
@@ -80,6 +83,56 @@ fn explain_predicts_what_it_does_not_run() {
     assert!(!out.contains("measured:") && out.contains("coarsened *"), "{out}");
     assert!(out.contains("*: what auto takes"), "{out}");
     assert!(out.contains("joins: at the least") && out.contains("divergent: of "), "{out}");
+}
+
+/// Runs the ignored test in a process with a cache directory of its own.
+#[test]
+fn explain_marks_what_was_tuned() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = Folder::new("explain-tuned");
+    let here = "examples::explain::explain_marks_what_was_tuned_here";
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored", here])
+        .env("TILEWORK_CACHE", folder.0.join("cache"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+#[ignore = "run by `explain_marks_what_was_tuned`, with a cache directory of its own"]
+fn explain_marks_what_was_tuned_here() {
+    const N: usize = 1 << 18;
+    /// A sum of two vectors whose fastest variant does it many times.
+    struct Slow;
+    impl Op<f32> for Slow {
+        type Operands = (In<f32>, In<f32>, Out<f32>);
+
+        fn lower(&self, profile: &DeviceProfile) -> tilework::Result<Program> {
+            let mut program = Op::<f32>::lower(&Zip::new(ZipFn::Add, N), profile)?;
+            if program.variant == "vec4" {
+                program.dispatches = (0..20).flat_map(|_| program.dispatches.clone()).collect();
+            }
+            Ok(program)
+        }
+    }
+    let explain = || {
+        let (code, out, err) = run(&["zip", "--fn", "add", "--shape", &N.to_string(), "--no-measure"]);
+        assert_eq!((code, err.as_str()), (0, ""), "{out}");
+        out
+    };
+    assert!(explain().contains("\nvec4 *"), "{}", explain());
+    let name = gpu().unwrap().profile().name.clone();
+    let options = GpuOptions { adapter: AdapterFilter::Name(name), ..GpuOptions::default() };
+    let gpu = pollster::block_on(Gpu::request(options)).unwrap();
+    let thorough = TuningOptions { near_roofline: 0.0, ..TuningOptions::default() };
+    let best = tune::<f32, _>(&gpu, &Slow, &thorough).unwrap().best.variant;
+    let out = explain();
+    assert!(out.contains(&format!("\n{best} *")) && !out.contains("\nvec4 *"), "{out}");
+    assert!(out.contains(&format!("auto     {best} (tuned on this device: ")), "{out}");
 }
 
 #[test]

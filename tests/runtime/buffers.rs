@@ -1,7 +1,7 @@
 //! Buffers and slices: ranges, lengths, bits, limits, a caller's own.
 
 use super::{Caller, refused};
-use crate::support::{Random, devices, gpu};
+use crate::support::{Device, Random, devices, gpu};
 use half::f16;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use tilework::ErrorKind::{Aliasing, Buffer as Wrong, OutOfMemory, Shape, TooLarge, Unsupported};
@@ -182,6 +182,52 @@ fn a_slice_that_shares_a_word_is_refused_and_its_neighbours_stay() {
     rec.clear(h.slice(6..).unwrap()).unwrap();
     rec.submit().unwrap();
     assert_eq!(h.slice(4..).unwrap().read().unwrap(), [halves[4], halves[5], f16::ZERO]);
+}
+
+#[test]
+fn filling_sets_every_element_and_no_other() {
+    fn check<T: Element + PartialEq + std::fmt::Debug>(d: &Device, value: T) {
+        let (gpu, label) = (&d.gpu, format!("{}, {}", d.label, T::DTYPE));
+        for n in [1, 3, 4, 1023, 2500, 70_000] {
+            let x = gpu.upload(&vec![T::default(); n]).unwrap();
+            let mut rec = gpu.recorder();
+            rec.fill(&x, value).unwrap();
+            rec.submit().unwrap();
+            assert!(x.read().unwrap() == vec![value; n], "{label}: {n}");
+        }
+        // A part in the middle, and one to the end.
+        let x = gpu.upload(&vec![T::default(); 1000]).unwrap();
+        for (range, end) in [(256..512, 512), (768..1000, 1000)] {
+            let mut rec = gpu.recorder();
+            rec.fill(x.slice(range.clone()).unwrap(), value).unwrap();
+            rec.submit().unwrap();
+            let got = x.read().unwrap();
+            assert!(got[range].iter().all(|v| *v == value), "{label}: to {end}");
+            assert!(got[512..768].iter().chain(&got[..256]).all(|v| *v == T::default()), "{label}: to {end}");
+        }
+    }
+    for d in devices() {
+        check(d, 0xa5u8);
+        check(d, -7i8);
+        check(d, f16::from_f32(-1.5));
+        check(d, 1e-30f32);
+        check(d, -5i32);
+        check(d, u32::MAX);
+        if d.gpu.profile().features.int64 {
+            check(d, 0x0123_4567_89ab_cdefu64);
+        }
+    }
+    let Some(gpu) = gpu() else { return };
+    let x = gpu.upload(&[1u8; 2000]).unwrap();
+    let mut rec = gpu.recorder();
+    refused(rec.fill(x.slice(0..255).unwrap(), 3), Wrong, &["fill", "255 elements of u8", "4-byte word"]);
+    refused(rec.fill(x.slice(4..8).unwrap(), 3), Wrong, &["fill", "byte 4", "alignment"]);
+    rec.fill(x.slice(7..7).unwrap(), 3).unwrap();
+    rec.submit().unwrap();
+    assert_eq!(x.read().unwrap(), [1; 2000]);
+    let profile = gpu.profile_work(|rec| rec.fill(&x, 9)).unwrap();
+    assert_eq!((profile.ops[0].op.as_str(), profile.ops[0].cost.unwrap().bytes), ("fill", 2000.0));
+    assert_eq!(x.read().unwrap(), [9; 2000]);
 }
 
 #[test]

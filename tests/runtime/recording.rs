@@ -106,6 +106,7 @@ fn another_gpus_buffers_and_recorders_are_refused() {
     refused(rec.copy(&other_x, &x), Wrong, &["copy", "another Gpu"]);
     refused(rec.copy(&x, &other_x), Wrong, &["copy", "another Gpu"]);
     refused(rec.clear(&other_x), Wrong, &["clear", "another Gpu"]);
+    refused(rec.fill(&other_x, 1.0), Wrong, &["fill", "another Gpu"]);
     refused(there.reduce(&x, Sum), Wrong, &["another Gpu"]);
     let mut other_rec = there.recorder();
     refused(plan.record(&mut other_rec, &x, &y), Wrong, &["recorder", "another Gpu"]);
