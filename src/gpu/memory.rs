@@ -42,6 +42,9 @@ impl fmt::Display for MemoryReport {
     }
 }
 
+/// Labels of which nothing is live are forgotten when there are more: a program may make up new ones for ever.
+const MOST_LABELS: usize = 1000;
+
 /// The label of memory that nobody uses.
 const POOLED: &str = "pooled";
 
@@ -73,8 +76,10 @@ impl Ledger {
     }
 
     fn take(&mut self, label: &str, bytes: u64) {
-        if let Some((live, _)) = self.labels.get_mut(label) {
-            *live -= bytes;
+        let Some((live, _)) = self.labels.get_mut(label) else { return };
+        *live -= bytes;
+        if *live == 0 && self.labels.len() > MOST_LABELS {
+            self.labels.remove(label);
         }
     }
 }
@@ -123,7 +128,8 @@ impl Drop for Charge {
 }
 
 impl Gpu {
-    /// What the memory that tilework allocated is used for. Buffers of the caller's are not counted.
+    /// What the memory that tilework allocated is used for. Buffers of the caller's are not counted. Above 1000 labels those
+    /// that nothing is live under are left out.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -146,5 +152,34 @@ impl Gpu {
         let uses = ledger.labels.iter().filter(|(label, _)| ***label != *POOLED);
         let uses = uses.map(|(label, &(live, peak))| MemoryUse { label: label.to_string(), live, peak });
         MemoryReport { uses: uses.collect(), live: ledger.all - pooled, pooled, peak: ledger.peak }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_that_nobody_uses_are_forgotten_and_bytes_are_not() {
+        let meter = Arc::new(Meter::default());
+        let kept = meter.charge("kept", 7);
+        for i in 0..5000 {
+            let charge = meter.charge("buffer", 3);
+            charge.label(&format!("frame {i}"));
+            charge.pooled();
+        }
+        let seen = || {
+            let ledger = lock(&meter.ledger);
+            (ledger.labels.len(), ledger.all, ledger.labels.get("kept").copied())
+        };
+        let (labels, all, of_kept) = seen();
+        assert!((MOST_LABELS / 2..=MOST_LABELS + 2).contains(&labels), "{labels} labels");
+        assert_eq!((all, of_kept), (7, Some((7, 7))));
+        // Those in use are all there, however many they are.
+        let many: Vec<_> = (0..3000).map(|i| meter.charge(&format!("weights {i}"), 1)).collect();
+        assert!(seen().0 >= 3000);
+        drop((many, kept));
+        let (labels, all, _) = seen();
+        assert!(all == 0 && labels <= MOST_LABELS + 2, "{all} bytes, {labels} labels");
     }
 }
