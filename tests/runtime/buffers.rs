@@ -196,7 +196,7 @@ fn filling_sets_every_element_and_no_other() {
             assert!(x.read().unwrap() == vec![value; n], "{label}: {n}");
         }
         // A part in the middle, and one to the end.
-        let x = gpu.upload(&vec![T::default(); 1000]).unwrap();
+        let x = gpu.upload(&[T::default(); 1000]).unwrap();
         for (range, end) in [(256..512, 512), (768..1000, 1000)] {
             let mut rec = gpu.recorder();
             rec.fill(x.slice(range.clone()).unwrap(), value).unwrap();
