@@ -406,6 +406,34 @@ fn the_timeline_is_one_clock() {
     }
 }
 
+#[test]
+fn a_chunk_that_ends_within_a_word_has_the_word_for_itself() {
+    let Some(gpu) = gpu() else { return };
+    let data: Vec<u8> = (0..11).collect();
+    let (mut chunks, mut got) = (data.chunks(8), Vec::new());
+    let mut pipeline = Pipeline::new(gpu, 2);
+    let (x, y, z) = (pipeline.input::<u8>(8), pipeline.output::<u8>(8), pipeline.output::<u8>(8));
+    let run = pipeline.run(
+        |chunk| {
+            let Some(part) = chunks.next() else { return Ok(false) };
+            chunk.write(x, part)?;
+            Ok(true)
+        },
+        |rec, chunk| {
+            let x = chunk.input(x)?;
+            rec.copy(x, chunk.output(y, x.len())?)?;
+            Ok(rec.fill(chunk.output(z, x.len())?, 7)?)
+        },
+        |chunk| {
+            got.extend_from_slice(chunk.read(y)?);
+            assert!(chunk.read(z)?.iter().all(|z| *z == 7));
+            Ok(())
+        },
+    );
+    run.unwrap();
+    assert_eq!(got, data);
+}
+
 /// Elements of the large ops: hundreds of chunks of `CHUNK`.
 const N: usize = 150_001;
 const CHUNK: usize = 700;
@@ -422,7 +450,7 @@ fn large_elementwise_ops_match_reference() {
         assert_eq!(streamed.zip(&x[..], &y[..], ZipFn::Sub).unwrap(), wanted, "{}", device.label);
         let halves: Vec<f16> = random.elements(4001);
         let wanted: Vec<f16> = halves.iter().map(|x| -*x).collect();
-        // The last chunk ends within a word, in the middle of a buffer or at its end.
+        // The last chunk ends with a word, or within one, or is all.
         for chunk in [33, 34, 4001] {
             assert_eq!(
                 streamed.clone().chunk(chunk).map(&halves[..], MapFn::Neg).unwrap(),
