@@ -167,8 +167,9 @@ fn a_hundred_thousand_cycles() {
     };
     cycles(&gpu, 500);
     let allocated = report();
-    // Slow drivers show in fewer what there is to see.
-    let count = if std::env::var_os("TILEWORK_ONE_WAY").is_some() { 5_000 } else { 100_000 };
+    // Slow drivers show in fewer what there is to see; fast ones have threads of their own that take memory for a while.
+    let few = gpu.profile().is_cpu() && std::env::var_os("TILEWORK_ONE_WAY").is_some();
+    let count = if few { 5_000 } else { 100_000 };
     let (before, after) = cycles(&gpu, count);
     eprintln!("{before} bytes resident, then {after}; allocations {allocated:?}, then {:?}", report());
     assert!(after < before + (8 << 20), "{before} bytes resident grew to {after}");
