@@ -8,14 +8,12 @@ use half::f16;
 #[cfg(feature = "cuda")]
 use support::random_on_cuda;
 use support::{Bench, Case, centred, random};
-use tilework::attention::{Attended, Attention, CoopTile, FlashTile};
+use tilework::attention::{Attention, CoopTile, FlashTile};
 #[cfg(feature = "cuda")]
 use tilework::cuda::CudaOp;
 use tilework::prelude::*;
 use tilework::program::Op;
-#[cfg(feature = "cuda")]
-use tilework::program::{In, Out};
-use tilework::{AttentionExtras, Element, Result};
+use tilework::{Element, Result};
 
 /// The cases of some ops.
 type Group = fn(&mut Bench) -> Result<()>;
@@ -47,7 +45,7 @@ fn several<T: Element>(
     value: impl Fn(u32) -> T,
 ) -> Result<()>
 where
-    Attention: Op<T, Operands = Attended<T>>,
+    Attention: Op<T>,
 {
     let Some((_, first)) = ops.first() else { return Ok(()) };
     let gpu = bench.gpu.clone();
@@ -60,9 +58,9 @@ where
         let plan = op.plan::<T>(&gpu)?;
         let cost = plan.program().cost;
         // What was chosen, where that was left open.
-        let variant = if variant == "auto" { plan.program().variant } else { variant };
+        let variant = if variant == "auto" { plan.program().variant() } else { variant };
         let case = Case { op: "attention", variant, dtype: T::DTYPE.name(), size: size.into(), cost };
-        bench.device(&case, |rec| plan.record(rec, &q, &k, &v, AttentionExtras::new(), &output));
+        bench.device(&case, |rec| plan.record(rec, &q, &k, &v, &output));
     }
     Ok(())
 }
@@ -104,7 +102,7 @@ fn attention(bench: &mut Bench) -> Result<()> {
 #[cfg(feature = "cuda")]
 fn on_cuda<T: Element>(bench: &mut Bench, size: &str, op: &Attention, value: impl Fn(u32) -> T) -> Result<()>
 where
-    Attention: CudaOp<T, Operands = (In<T>, In<T>, In<T>, Out<T>)>,
+    Attention: CudaOp<T>,
 {
     let Some(cuda) = bench.cuda.clone() else { return Ok(()) };
     let stream = cuda.stream()?;

@@ -4,7 +4,7 @@ mod support;
 
 use support::{Bench, Case, centred, random};
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::{Element, Result};
 
 /// The cases of an op.
@@ -31,19 +31,19 @@ fn family(bench: &mut Bench) -> Result<()> {
 }
 
 /// Measures one stencil; one that does not fit is left out.
-fn measure<T: Element, D: Op<T, Operands = (In<T>, Out<T>)>>(
+fn measure<T: Element, D: Op<T>>(
     bench: &mut Bench,
     (op, variant, size): (&str, &str, String),
     desc: &D,
     x: &Buffer<T>,
     y: &Buffer<T>,
 ) -> Result<()> {
-    let Ok(plan) = desc.plan::<T>(&bench.gpu) else { return Ok(()) };
+    let Ok(plan) = desc.plan::<T>(&bench.gpu).map(tilework::Plan::into_executable) else { return Ok(()) };
     let len = plan.program().operands[0].len;
     let (dtype, cost) = (T::DTYPE.to_string(), plan.program().cost);
     let case = Case { op, variant, dtype: &dtype, size, cost };
     let (x, y) = (x.slice(..len)?, y.slice(..len)?);
-    bench.device(&case, |rec| plan.record(rec, x, y));
+    bench.device(&case, |rec| plan.record(rec, &[x.untyped(), y.untyped()]));
     Ok(())
 }
 
@@ -196,7 +196,7 @@ fn conv_layers(bench: &mut Bench, chosen: bool) -> Result<()> {
 
 /// Measures one variant of a layer, if it is the one that is chosen by itself, or if it is not; one that does not fit
 /// is left out.
-fn layer_case<D: Op<f32, Operands = (In<f32>, In<f32>, Out<f32>)>>(
+fn layer_case<D: Op<f32>>(
     bench: &mut Bench,
     (op, variant, size): (&str, &str, &str),
     [auto, desc]: [&D; 2],
@@ -204,11 +204,11 @@ fn layer_case<D: Op<f32, Operands = (In<f32>, In<f32>, Out<f32>)>>(
     [a, b, c]: [&Buffer<f32>; 3],
 ) -> Result<()> {
     let profile = bench.gpu.profile();
-    if (auto.lower(profile)?.variant == variant) != chosen {
+    if (auto.lower(profile)?.variant() == variant) != chosen {
         return Ok(());
     }
-    let Ok(plan) = desc.plan::<f32>(&bench.gpu) else { return Ok(()) };
+    let Ok(plan) = desc.plan::<f32>(&bench.gpu).map(tilework::Plan::into_executable) else { return Ok(()) };
     let case = Case { op, variant, dtype: "f32", size: size.into(), cost: plan.program().cost };
-    bench.device(&case, |rec| plan.record(rec, a, b, c));
+    bench.device(&case, |rec| plan.record(rec, &[a, b, c].map(|x| Slice::from(x).untyped())));
     Ok(())
 }

@@ -13,7 +13,7 @@ use tilework::ErrorKind;
 #[cfg(feature = "cuda")]
 use tilework::cuda::{CudaGpu, CudaOp};
 use tilework::prelude::*;
-use tilework::program::{In, InOut, Op};
+use tilework::program::Op;
 use tilework::{DType, Element, Result};
 
 /// The cases of some ops.
@@ -60,7 +60,7 @@ impl<T: Element> Matrices<T> {
     /// Measures the product as `form` sets it up, under the name `variant`.
     fn measure(&self, bench: &mut Bench, variant: &str, form: impl FnOnce(Gemm) -> Gemm) -> Result<()>
     where
-        Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+        Gemm: Op<T>,
     {
         let [m, n, k] = self.shape;
         let plan = form(Gemm::new(m, n, k)).plan::<T>(&bench.gpu)?;
@@ -151,7 +151,7 @@ fn square_on_cuda<T: Element>(
     value: impl Fn(u32) -> T,
 ) -> Result<()>
 where
-    Gemm: CudaOp<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    Gemm: CudaOp<T>,
 {
     let (a, b) = (random_on_cuda(cuda, side * side, &value)?, random_on_cuda(cuda, side * side, &value)?);
     let (c, stream) = (cuda.alloc::<T>(side * side)?, cuda.stream()?);
@@ -178,7 +178,7 @@ fn widened(
 ) -> Result<()> {
     let [m, n, k] = halves.shape;
     let c = bench.gpu.alloc::<f32>(m * n)?;
-    let plan = form(Gemm::new(m, n, k)).widened().plan::<f16>(&bench.gpu)?;
+    let plan = form(Gemm::new(m, n, k)).mixed_precision().plan::<f16>(&bench.gpu)?;
     let (size, cost) = (format!("{m}x{n}x{k}"), plan.program().cost);
     let case = Case { op: "gemm", variant, dtype: "f16-f32", size, cost };
     bench.device(&case, |rec| plan.record(rec, &halves.a, &halves.b, &c));
@@ -317,7 +317,7 @@ fn gemm_coop(bench: &mut Bench) -> Result<()> {
         let forms = forms.into_iter().chain(COOP_TILES[..5].iter().map(|tile| fresh(*tile)));
         for (variant, op) in forms.chain([("coop".to_owned(), tensor.clone())]) {
             // With room for the edges of C some take more workgroup memory than there is.
-            if op.clone().widened().plan::<f16>(&gpu).is_ok() {
+            if op.clone().mixed_precision().plan::<f16>(&gpu).is_ok() {
                 widened(bench, &halves, &variant, |_| op)?;
             }
         }
@@ -421,7 +421,7 @@ fn batched<T: Element>(
     value: impl Fn(u32) -> T,
 ) -> Result<()>
 where
-    GemmBatched: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    GemmBatched: Op<T>,
 {
     let gpu = bench.gpu.clone();
     let (a, b) = (random(&gpu, batch * m * k, &value)?, random(&gpu, batch * k * n, &value)?);
@@ -505,7 +505,7 @@ fn one_gemv<T: Element>(
     y: &Buffer<T>,
 ) -> Result<()>
 where
-    Gemv: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    Gemv: Op<T>,
 {
     for trans in [false, true] {
         let Ok(plan) = Gemv::new(m, k).trans(trans).variant(variant).plan::<T>(&bench.gpu) else { continue };

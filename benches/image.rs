@@ -4,7 +4,7 @@ mod support;
 
 use support::{Bench, Case, random};
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::{Element, Result};
 
 /// The cases of an op.
@@ -26,18 +26,18 @@ fn family(bench: &mut Bench) -> Result<()> {
 }
 
 /// Measures one way to run an op; one that does not fit is left out.
-fn measure<T: Element, D: Op<T, Operands = (In<T>, Out<T>)>>(
+fn measure<T: Element, D: Op<T>>(
     bench: &mut Bench,
     (op, variant, size): (&str, &str, &str),
     desc: &D,
     (x, y): &(Buffer<T>, Buffer<T>),
 ) -> Result<()> {
-    let Ok(plan) = desc.plan::<T>(&bench.gpu) else { return Ok(()) };
+    let Ok(plan) = desc.plan::<T>(&bench.gpu).map(tilework::Plan::into_executable) else { return Ok(()) };
     let [input, output] = [0, 1].map(|i| plan.program().operands[i].len);
     let (dtype, cost) = (T::DTYPE.to_string(), plan.program().cost);
     let case = Case { op, variant, dtype: &dtype, size: size.to_owned(), cost };
     let (x, y) = (x.slice(..input)?, y.slice(..output)?);
-    bench.device(&case, |rec| plan.record(rec, x, y));
+    bench.device(&case, |rec| plan.record(rec, &[x.untyped(), y.untyped()]));
     Ok(())
 }
 
@@ -79,7 +79,7 @@ impl Pixels {
     /// Measures one way to run an op, on both types.
     fn measure<D>(&self, bench: &mut Bench, case: (&str, &str, &str), desc: &D) -> Result<()>
     where
-        D: Op<u8, Operands = (In<u8>, Out<u8>)> + Op<f32, Operands = (In<f32>, Out<f32>)>,
+        D: Op<u8> + Op<f32>,
     {
         measure(bench, case, desc, &self.u8)?;
         measure(bench, case, desc, &self.f32)

@@ -12,7 +12,7 @@ use tilework::nn::{
 use tilework::nn::{GatherRows, MeanPool};
 use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::{DType, Element, Result};
 
 /// The cases of some ops.
@@ -83,7 +83,7 @@ fn buffers<T: Element>(bench: &Bench, value: impl Fn(u32) -> T) -> Result<(Buffe
 }
 
 /// Measures an op from one buffer to another.
-fn one<T: Element, O: Op<T, Operands = (In<T>, Out<T>)>>(
+fn one<T: Element, O: Op<T>>(
     bench: &mut Bench,
     op: &O,
     variant: Option<&str>,
@@ -92,11 +92,11 @@ fn one<T: Element, O: Op<T, Operands = (In<T>, Out<T>)>>(
     y: Slice<'_, T>,
 ) -> Result<()> {
     // A row may be more than one workgroup holds.
-    let Ok(plan) = op.plan::<T>(&bench.gpu) else { return Ok(()) };
+    let Ok(plan) = op.plan::<T>(&bench.gpu).map(tilework::Plan::into_executable) else { return Ok(()) };
     let program = plan.program();
-    let variant = variant.unwrap_or(program.variant);
+    let variant = variant.unwrap_or(program.variant());
     let case = Case { op: program.op, variant, dtype: T::DTYPE.name(), size, cost: program.cost };
-    bench.device(&case, |rec| plan.record(rec, x, y));
+    bench.device(&case, |rec| plan.record(rec, &[x.untyped(), y.untyped()]));
     Ok(())
 }
 
@@ -135,9 +135,9 @@ fn layer_norm(bench: &mut Bench) -> Result<()> {
         let program = plan.program();
         let size = format!("{rows}x{n}");
         let case =
-            Case { op: "layer-norm", variant: program.variant, dtype: "f32", size, cost: program.cost };
+            Case { op: "layer-norm", variant: program.variant(), dtype: "f32", size, cost: program.cost };
         let (x, y) = (x.slice(..rows * n)?, y.slice(..rows * n)?);
-        bench.device(&case, |rec| plan.record(rec, x, &gamma, &beta, y));
+        bench.device(&case, |rec| plan.with_beta(&beta).record(rec, x, &gamma, y));
     }
     Ok(())
 }
@@ -153,7 +153,7 @@ fn rope(bench: &mut Bench) -> Result<()> {
         let program = plan.program();
         let layout = if interleaved { " interleaved" } else { "" };
         let size = format!("{batch}x{heads}x{tokens}x{size}{layout}");
-        let case = Case { op: "rope", variant: program.variant, dtype: "f16", size, cost: program.cost };
+        let case = Case { op: "rope", variant: program.variant(), dtype: "f16", size, cost: program.cost };
         bench.device(&case, |rec| plan.record(rec, &x, &angles, &angles, &y));
     }
     Ok(())
@@ -167,7 +167,8 @@ fn rms_norm(bench: &mut Bench) -> Result<()> {
         let plan = RmsNorm::new(rows, n).plan::<f32>(&bench.gpu)?;
         let program = plan.program();
         let size = format!("{rows}x{n}");
-        let case = Case { op: "rms-norm", variant: program.variant, dtype: "f32", size, cost: program.cost };
+        let case =
+            Case { op: "rms-norm", variant: program.variant(), dtype: "f32", size, cost: program.cost };
         let (x, y) = (x.slice(..rows * n)?, y.slice(..rows * n)?);
         bench.device(&case, |rec| plan.record(rec, x, &gamma, y));
     }
@@ -232,7 +233,7 @@ fn pool_backward(bench: &mut Bench) -> Result<()> {
         let plan = Pool2dBackward::new(kind, shape, [2, 2]).plan::<f32>(&bench.gpu)?;
         let program = plan.program();
         let case =
-            Case { op: "pool-backward", variant: program.variant, dtype: "f32", size, cost: program.cost };
+            Case { op: "pool-backward", variant: program.variant(), dtype: "f32", size, cost: program.cost };
         bench.device(&case, |rec| plan.record(rec, &x, &dy, &dx));
     }
     Ok(())
@@ -242,7 +243,7 @@ fn pool_backward(bench: &mut Bench) -> Result<()> {
 fn any(bench: &mut Bench, op: &impl Op<f32>, size: String) -> Result<()> {
     let executable = op.plan::<f32>(&bench.gpu)?.into_executable();
     let program = executable.program();
-    let case = Case { op: program.op, variant: program.variant, dtype: "f32", size, cost: program.cost };
+    let case = Case { op: program.op, variant: program.variant(), dtype: "f32", size, cost: program.cost };
     let (mut floats, mut labels) = (Vec::new(), Vec::new());
     for operand in &program.operands {
         if operand.dtype == DType::U32 {
@@ -379,7 +380,7 @@ fn gather_rows(bench: &mut Bench) -> Result<()> {
         let program = plan.program();
         let size = format!("{count} of {rows}x{n}");
         let case =
-            Case { op: "gather-rows", variant: program.variant, dtype: "f32", size, cost: program.cost };
+            Case { op: "gather-rows", variant: program.variant(), dtype: "f32", size, cost: program.cost };
         bench.device(&case, |rec| plan.record(rec, &table, &indices, &output));
     }
     Ok(())
@@ -395,7 +396,8 @@ fn mean_pool(bench: &mut Bench) -> Result<()> {
         let plan = MeanPool::new(batch, tokens, width).normalized().plan::<f32>(&bench.gpu)?;
         let program = plan.program();
         let size = format!("{batch}x{tokens}x{width}");
-        let case = Case { op: "mean-pool", variant: program.variant, dtype: "f32", size, cost: program.cost };
+        let case =
+            Case { op: "mean-pool", variant: program.variant(), dtype: "f32", size, cost: program.cost };
         bench.device(&case, |rec| plan.record(rec, &x, &lengths, &output));
     }
     Ok(())

@@ -290,7 +290,7 @@ fn sort_pairs(
     let size = format!("pairs {n} {what}");
     let case = Case { op: "sort", variant, dtype: "u32", size, cost: plan.program().cost };
     let input = keys.slice(..n)?;
-    bench.device(&case, |rec| plan.record(rec, input, input, &keys_out, &values_out));
+    bench.device(&case, |rec| plan.with_values(input, &values_out).record(rec, input, &keys_out));
     Ok(())
 }
 
@@ -323,7 +323,7 @@ fn scan(bench: &mut Bench) -> Result<()> {
         one_scan(bench, &Scan::new(Sum, n).exclusive(true), &x, &y, n.to_string())?;
         one_scan(
             bench,
-            &Scan::new(Sum, n).exclusive(true).deterministic(true),
+            &Scan::new(Sum, n).exclusive(true).deterministic(),
             &x,
             &y,
             format!("same bits {n}"),
@@ -366,7 +366,7 @@ fn one_scan<T: Element, O: Reducer<T, Output = T>>(
     size: String,
 ) -> Result<()> {
     let Ok(plan) = scan.plan::<T>(&bench.gpu) else { return Ok(()) };
-    let (variant, cost, n) = (plan.program().variant, plan.program().cost, plan.program().operands[0].len);
+    let (variant, cost, n) = (plan.program().variant(), plan.program().cost, plan.program().operands[0].len);
     let case = Case { op: "scan", variant, dtype: T::DTYPE.name(), size, cost };
     let (input, output) = (x.slice(..n)?, y.slice(..n)?);
     bench.device(&case, |rec| plan.record(rec, input, output));
@@ -484,7 +484,7 @@ fn top_k(bench: &mut Bench) -> Result<()> {
 fn one_top_k<T: Element>(bench: &mut Bench, top: &TopK, x: &Buffer<T>, k: usize, size: String) -> Result<()> {
     let Ok(plan) = top.plan::<T>(&bench.gpu) else { return Ok(()) };
     let (values, indices) = (bench.gpu.alloc::<T>(k)?, bench.gpu.alloc::<u32>(k)?);
-    let (variant, cost, n) = (plan.program().variant, plan.program().cost, plan.program().operands[0].len);
+    let (variant, cost, n) = (plan.program().variant(), plan.program().cost, plan.program().operands[0].len);
     let case = Case { op: "top-k", variant, dtype: T::DTYPE.name(), size, cost };
     let input = x.slice(..n)?;
     bench.device(&case, |rec| plan.record(rec, input, &values, &indices));

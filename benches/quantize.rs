@@ -7,7 +7,7 @@ use support::{Bench, Case, centred, random};
 use tilework::Element;
 use tilework::Result;
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize, Scales};
 
 /// The cases of some ops.
@@ -55,7 +55,7 @@ fn cast(bench: &mut Bench) -> Result<()> {
     let (x, y) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<f16>(n)?);
     let (narrow, widen) = (Cast::new(n).plan::<f32>(&bench.gpu)?, Cast::new(n).plan::<f16>(&bench.gpu)?);
     let program = narrow.program();
-    let (variant, cost) = (program.variant, program.cost);
+    let (variant, cost) = (program.variant(), program.cost);
     let case = |dtype| Case { op: "cast", variant, dtype, size: n.to_string(), cost };
     bench.device(&case("f32-f16"), |rec| narrow.record(rec, &x, &y));
     bench.device(&case("f16-f32"), |rec| widen.record(rec, &y, &x));
@@ -74,7 +74,7 @@ fn quantize(bench: &mut Bench) -> Result<()> {
 
 fn quantize_to<Q: Code, T: Element>(bench: &mut Bench, x: &Buffer<T>) -> Result<()>
 where
-    Quantize<Q>: Op<T, Operands = (In<T>, Out<Q>, Out<f32>)>,
+    Quantize<Q>: Op<T>,
 {
     let output = bench.gpu.alloc::<Q>(x.len())?;
     let scale = bench.gpu.alloc::<f32>(x.len() / 32)?;
@@ -107,7 +107,7 @@ fn dequantize(bench: &mut Bench) -> Result<()> {
 
 fn dequantize_to<Q: Code, T: Element>(bench: &mut Bench, x: &Buffer<Q>) -> Result<()>
 where
-    Dequantize<Q>: Op<T, Operands = (In<Q>, In<f32>, Out<T>)>,
+    Dequantize<Q>: Op<T>,
 {
     let output = bench.gpu.alloc::<T>(x.len())?;
     let scale = random(&bench.gpu, x.len() / 32, centred)?;
@@ -118,7 +118,7 @@ where
         let dtype = format!("{}-{}", Q::NAME, T::DTYPE);
         let size = format!("{rows}x{n}{name}");
         let case =
-            Case { op: "dequantize", variant: program.variant, dtype: &dtype, size, cost: program.cost };
+            Case { op: "dequantize", variant: program.variant(), dtype: &dtype, size, cost: program.cost };
         let (x, y) = (x.slice(..rows * n)?, output.slice(..rows * n)?);
         let scale = scale.slice(..spans)?;
         bench.device(&case, |rec| plan.record(rec, x, scale, y));
@@ -181,7 +181,7 @@ fn gemm_int8(bench: &mut Bench) -> Result<()> {
     if let Ok(plan) = layer.plan::<f16>(&bench.gpu) {
         let (size, cost) = (format!("{side}x{side}x{side} scaled"), plan.program().cost);
         let case = Case { op: "gemm-int8", variant: "auto", dtype: "i8-f16", size, cost };
-        bench.device(&case, |rec| plan.record(rec, &factors.a, &factors.b, &scale, &scale, &c));
+        bench.device(&case, |rec| plan.with_scales(&scale, &scale).record(rec, &factors.a, &factors.b, &c));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use support::Bench;
 use tilework::gpu::{AdapterFilter, CacheDir};
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Program};
-use tilework::{Result, ops};
+use tilework::{Result, operations};
 
 /// Dispatches of one submission.
 const DISPATCHES: usize = 10_000;
@@ -50,7 +50,7 @@ fn family(bench: &mut Bench) -> Result<()> {
         Ok(())
     };
     // The same kernel by hand in bare wgpu, with one cached bind group.
-    let bare = Bare::new(&gpu, &plan, [x.raw(), y.raw(), z.raw()])?;
+    let bare = Bare::new(&gpu, plan.program(), [x.raw(), y.raw(), z.raw()])?;
     for (name, submit) in [("record 10000", false), ("submit 10000", true)] {
         bench.host(&format!("{name}/tilework"), || record(submit).expect("records"));
         bench.host(&format!("{name}/bare wgpu"), || bare.record(&gpu, submit));
@@ -86,10 +86,13 @@ fn start(bench: &mut Bench) -> Result<()> {
 
 /// The programs that show the first variant of each op.
 fn first_programs(profile: &DeviceProfile) -> Result<Vec<Program>> {
-    let fits = |op: &'static tilework::program::OpInfo| {
+    let fits = |op: &'static tilework::program::Operation| {
         (op.variants)().iter().find(|v| v.requires.missing(profile).is_none()).map(|v| (op, v.name))
     };
-    let samples = ops().filter_map(fits).map(|(op, variant)| (op.samples)(profile, variant));
+    let samples = operations()
+        .filter(|op| !op.solver)
+        .filter_map(fits)
+        .map(|(op, variant)| (op.samples)(profile, variant));
     Ok(samples.collect::<Result<Vec<_>>>()?.concat())
 }
 
@@ -101,8 +104,7 @@ struct Bare {
 }
 
 impl Bare {
-    fn new(gpu: &Gpu, plan: &tilework::Plan<impl Sized>, buffers: [&wgpu::Buffer; 3]) -> Result<Self> {
-        let program = plan.program();
+    fn new(gpu: &Gpu, program: &Program, buffers: [&wgpu::Buffer; 3]) -> Result<Self> {
         let (kernel, dispatch) = (&program.kernels[0], &program.dispatches[0]);
         let text = kernel.expand(tilework::shader::Target::Naga)?;
         let device = gpu.device();

@@ -136,9 +136,9 @@ fn spmm(bench: &mut Bench) -> Result<()> {
     let csr = scattered(n, 16);
     let name = format!("{n} rows, 16 a row random");
     one_product(bench, &name, &csr, &[32, 128, 33])?;
-    one_product(bench, &name, &csr.to_coo(), &[32])?;
-    one_product(bench, &name, &csr.to_csc(), &[32])?;
-    one_product(bench, &name, &csr.to_jds(), &[32])?;
+    one_product(bench, &name, &csr.to_coo()?, &[32])?;
+    one_product(bench, &name, &csr.to_csc()?, &[32])?;
+    one_product(bench, &name, &csr.to_jds()?, &[32])?;
     one_product(bench, &name, &csr.to_sell(32, 1024)?, &[32])?;
     one_product(bench, &name, &csr.to_hybrid(csr.analyse().hybrid_width)?, &[32])?;
     one_product(bench, &name, &csr.to_ell()?, &[32])?;
@@ -231,7 +231,7 @@ fn spconvert(bench: &mut Bench) -> Result<()> {
         let Some(target) = Target::named(name) else { continue };
         one_conversion(bench, &format!("{n} rows, 16 a row random, csr to {name}"), &csr, target)?;
     }
-    one_conversion(bench, &format!("{n} rows, 16 a row random, csc to csr"), &csr.to_csc(), Target::Csr)
+    one_conversion(bench, &format!("{n} rows, 16 a row random, csc to csr"), &csr.to_csc()?, Target::Csr)
 }
 
 fn one_conversion(bench: &mut Bench, name: &str, from: &impl SparseMatrix, to: Target) -> Result<()> {

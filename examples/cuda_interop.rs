@@ -12,32 +12,44 @@
 //! Exit code 1 if a result is wrong, 2 for bad arguments, 3 where something is missing: an adapter, CUDA, a driver that
 //! shares memory, or a card that both have open.
 
+#[allow(dead_code, reason = "this program opens no files")]
+#[path = "streaming/failure.rs"]
+mod failure;
+
+use failure::{Failure, exit_code, say};
+use std::io::Write;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cuda_interop [--adapter SUBSTRING] [--elements N] [--size N] [--copy]
 
-  --adapter SUBSTRING  an adapter of wgpu with this in its name or driver; the best
+  --adapter SUBSTRING  an adapter of wgpu, of this backend or with this in its name or driver; the best
   --elements N         elements of the prefix sums; 16777216
   --size N             rows and columns of the matrices, even; 4096
   --copy               only copy through the host: works with any adapter and any CUDA device
 ";
 
 fn main() -> ExitCode {
-    #[cfg(target_os = "linux")]
-    return interop::main();
-    #[cfg(not(target_os = "linux"))]
-    {
-        eprintln!("cuda_interop: memory is shared on Linux only\n{USAGE}");
-        ExitCode::from(3)
+    failure::main("cuda_interop", std::io::stdout().lock(), |args, out, err| {
+        exit_code("cuda_interop", interop::main(args, out), err)
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+mod interop {
+    use super::{Failure, USAGE, Write, say};
+
+    pub(super) fn main(_: lexopt::Parser, out: &mut dyn Write) -> Result<u8, Failure> {
+        say(out, &format!("memory is shared on Linux only\n{USAGE}")).map(|()| 3)
     }
 }
 
 #[cfg(target_os = "linux")]
 mod interop {
-    use super::USAGE;
+    use super::failure::Args;
+    use super::{Failure, USAGE, Write, say};
     use half::f16;
-    use std::process::ExitCode;
+    use std::error::Error;
     use std::time::{Duration, Instant};
     use tilework::cuda::{Bridge, CudaBuffer, CudaGpu, CudaOptions, CudaStream, Order};
     use tilework::gpu::{AdapterFilter, OwnKernel};
@@ -85,49 +97,42 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
         copy: bool,
     }
 
-    fn arguments() -> Result<Option<Arguments>, lexopt::Error> {
+    fn arguments(parser: lexopt::Parser) -> Result<Option<Arguments>, lexopt::Error> {
         use lexopt::prelude::*;
         let mut found =
             Arguments { adapter: AdapterFilter::Best, elements: 1 << 24, size: 4096, copy: false };
-        let mut parser = lexopt::Parser::from_env();
+        let mut parser = Args::new(parser, &[]);
         while let Some(argument) = parser.next()? {
             match argument {
                 Long("adapter") => found.adapter = AdapterFilter::Name(parser.value()?.string()?),
-                Long("elements") => found.elements = parser.value()?.parse()?,
-                Long("size") => found.size = parser.value()?.parse()?,
+                Long("elements") => found.elements = parser.number(1..=1 << 30)?,
+                Long("size") => found.size = parser.number(2..=1 << 14)?,
                 Long("copy") => found.copy = true,
                 Long("help") | Short('h') => return Ok(None),
                 _ => return Err(argument.unexpected()),
             }
         }
-        if found.elements == 0 || found.size == 0 || found.size % 2 == 1 {
-            return Err("--elements wants 1 or more, --size an even number from 2".into());
+        if found.size % 2 == 1 {
+            return Err(format!("--size {}: must be even", found.size).into());
         }
         Ok(Some(found))
     }
 
-    pub(super) fn main() -> ExitCode {
-        let arguments = match arguments() {
-            Ok(Some(arguments)) => arguments,
-            Ok(None) => {
-                print!("{USAGE}");
-                return ExitCode::SUCCESS;
-            }
-            Err(e) => {
-                eprintln!("cuda_interop: {e}\n{USAGE}");
-                return ExitCode::from(2);
-            }
+    pub(super) fn main(args: lexopt::Parser, out: &mut dyn Write) -> Result<u8, Failure> {
+        let Some(arguments) = arguments(args)? else {
+            return say(out, USAGE).map(|()| 0);
         };
-        match run(&arguments) {
-            Ok(true) => ExitCode::SUCCESS,
-            Ok(false) => ExitCode::FAILURE,
-            Err(e) => {
-                eprintln!("cuda_interop: {e}");
-                let missing = [ErrorKind::NoAdapter, ErrorKind::Unsupported, ErrorKind::InvalidArgument];
-                ExitCode::from(if missing.contains(&e.kind()) { 3 } else { 2 })
+        let missing = [ErrorKind::NoAdapter, ErrorKind::Unsupported, ErrorKind::InvalidArgument];
+        run(&arguments, out).map(|right| u8::from(!right)).map_err(|e| {
+            match e.downcast_ref::<tilework::Error>() {
+                Some(known) if missing.contains(&known.kind()) => Failure::missing(known),
+                _ => e.into(),
             }
-        }
+        })
     }
+
+    /// Results of work that prints.
+    type Told<T> = std::result::Result<T, Box<dyn Error>>;
 
     /// How data comes from one side to the other.
     enum Way {
@@ -224,7 +229,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
         fn sum_once(
             &self,
             way: &Way,
-            scan: &CudaPlan<SumOperands>,
+            scan: &CudaPlan<Scan<Sum>, u32>,
             x: &Pair<u32>,
             y: &Pair<u32>,
         ) -> Result<()> {
@@ -238,12 +243,18 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
         }
 
         /// What there is to know besides: the price of handing over, and whether CUDA is slower on memory of wgpu.
-        fn prices(&self, ways: &[Way], scan: &CudaPlan<SumOperands>, n: usize) -> Result<()> {
+        fn prices(
+            &self,
+            ways: &[Way],
+            scan: &CudaPlan<Scan<Sum>, u32>,
+            n: usize,
+            out: &mut dyn Write,
+        ) -> Told<()> {
             let one = Scan::new(Sum, 1).plan::<u32>(&self.cuda)?;
             for way in ways {
                 let (x, y) = (self.pair::<u32>(way, 1)?, self.pair::<u32>(way, 1)?);
                 let turn = self.time(&|| self.sum_once(way, &one, &x, &y))?;
-                println!("one element, there and back, {}: {:.1} us", way.name(), turn * 1e6);
+                say(out, &format!("one element, there and back, {}: {:.1} us\n", way.name(), turn * 1e6))?;
             }
             for (way, memory) in
                 ways.iter().take(1).zip(["memory of wgpu"]).chain([(&Way::Copied, "memory of its own")])
@@ -251,13 +262,25 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
                 let (x, y) = (self.pair::<u32>(way, n)?, self.pair::<u32>(way, n)?);
                 let runs = self.stream.measure(9, |stream| scan.run(stream, &x.cuda, &y.cuda))?;
                 let rate = 8.0 * n as f64 / runs.median() * 1e-9;
-                println!("CUDA's kernel alone on {memory}: {:.1} us, {rate:.1} GB/s", runs.median() * 1e6);
+                say(
+                    out,
+                    &format!(
+                        "CUDA's kernel alone on {memory}: {:.1} us, {rate:.1} GB/s\n",
+                        runs.median() * 1e6
+                    ),
+                )?;
             }
             Ok(())
         }
 
         /// Prefix sums. Whether they are right.
-        fn sums(&self, way: &Way, scan: &CudaPlan<SumOperands>, n: usize) -> Result<bool> {
+        fn sums(
+            &self,
+            way: &Way,
+            scan: &CudaPlan<Scan<Sum>, u32>,
+            n: usize,
+            out: &mut dyn Write,
+        ) -> Told<bool> {
             let (x, y) = (self.pair::<u32>(way, n)?, self.pair::<u32>(way, n)?);
             let round = || self.sum_once(way, scan, &x, &y);
             round()?;
@@ -270,18 +293,20 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
             let seconds = self.time(&round)?;
             // Written by wgpu, read and written by CUDA.
             let bytes = 12.0 * n as f64;
-            println!(
-                "  {:24} {:9.1} us {:9.1} GB/s  {}",
-                way.name(),
-                seconds * 1e6,
-                bytes / seconds * 1e-9,
-                verdict(right)
-            );
+            let (name, rate) = (way.name(), bytes / seconds * 1e-9);
+            let text = format!("  {name:24} {:9.1} us {rate:9.1} GB/s  {}\n", seconds * 1e6, verdict(right));
+            say(out, &text)?;
             Ok(right)
         }
 
         /// A product of matrices. Whether sixteen of its rows are right: sums of these numbers are exact.
-        fn product(&self, way: &Way, gemm: &CudaPlan<ProductOperands>, n: usize) -> Result<bool> {
+        fn product(
+            &self,
+            way: &Way,
+            gemm: &CudaPlan<Gemm, f16>,
+            n: usize,
+            out: &mut dyn Write,
+        ) -> Told<bool> {
             let (a, b) = (self.pair::<f16>(way, n * n)?, self.pair::<f16>(way, n * n)?);
             let c = self.pair::<f32>(way, n * n)?;
             let round = || {
@@ -308,39 +333,33 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
             });
             let seconds = self.time(&round)?;
             let flop = 2.0 * (n as f64).powi(3);
-            println!(
-                "  {:24} {:9.1} us {:9.1} TFLOP/s  {}",
-                way.name(),
-                seconds * 1e6,
-                flop / seconds * 1e-12,
-                verdict(right)
-            );
+            let (name, rate) = (way.name(), flop / seconds * 1e-12);
+            let text =
+                format!("  {name:24} {:9.1} us {rate:9.1} TFLOP/s  {}\n", seconds * 1e6, verdict(right));
+            say(out, &text)?;
             Ok(right)
         }
     }
-
-    type SumOperands = <Scan<Sum> as tilework::cuda::CudaOp<u32>>::Operands;
-    type ProductOperands = <Widened<Gemm> as tilework::cuda::CudaOp<f16>>::Operands;
 
     fn verdict(right: bool) -> &'static str {
         if right { "right" } else { "WRONG" }
     }
 
-    fn run(arguments: &Arguments) -> Result<bool> {
+    fn run(arguments: &Arguments, out: &mut dyn Write) -> Told<bool> {
         let options = GpuOptions { adapter: arguments.adapter.clone(), ..Default::default() };
         let gpu = pollster::block_on(Gpu::request(options))?;
-        println!("wgpu: {} through {}", gpu.profile().name, gpu.profile().backend);
+        say(out, &format!("wgpu: {} through {}\n", gpu.profile().name, gpu.profile().backend))?;
         let fill = gpu.kernel("fill.wgsl", FILL, "fill")?;
         let cuda =
             if arguments.copy { CudaGpu::new()? } else { CudaGpu::beside(&gpu, CudaOptions::default())? };
-        println!("CUDA: {}", cuda.profile().identity());
+        say(out, &format!("CUDA: {}\n", cuda.profile().identity()))?;
         let stream = cuda.stream()?;
         let both = Both { gpu, cuda, stream, fill };
 
         let mut ways = vec![Way::Copied];
         if !arguments.copy {
             let bridge = Bridge::new(&both.gpu, &both.stream)?;
-            println!("order: {}", bridge.order());
+            say(out, &format!("order: {}\n", bridge.order()))?;
             let waits = Bridge::with_host_waits(&both.gpu, &both.stream, "asked for, to compare")?;
             let semaphores = *bridge.order() == Order::Semaphores;
             ways.insert(0, Way::InPlace(waits));
@@ -352,18 +371,30 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
         let mut right = true;
         let n = arguments.elements;
         let scan = Scan::new(Sum, n).plan::<u32>(&both.cuda)?;
-        println!("prefix sums of {n} elements, filled by wgpu, summed by CUDA ({}):", scan.report().variant);
+        say(
+            out,
+            &format!(
+                "prefix sums of {n} elements, filled by wgpu, summed by CUDA ({}):\n",
+                scan.report().decision.variant
+            ),
+        )?;
         for way in &ways {
-            right &= both.sums(way, &scan, n)?;
+            right &= both.sums(way, &scan, n, out)?;
         }
         if !arguments.copy {
-            both.prices(&ways, &scan, n)?;
+            both.prices(&ways, &scan, n, out)?;
         }
         let n = arguments.size;
-        let gemm = Gemm::new(n, n, n).widened().plan::<f16>(&both.cuda)?;
-        println!("product of two {n} x {n} matrices of f16, into f32 ({}):", gemm.report().variant);
+        let gemm = Gemm::new(n, n, n).mixed_precision().plan::<f16>(&both.cuda)?;
+        say(
+            out,
+            &format!(
+                "product of two {n} x {n} matrices of f16, into f32 ({}):\n",
+                gemm.report().decision.variant
+            ),
+        )?;
         for way in &ways {
-            right &= both.product(way, &gemm, n)?;
+            right &= both.product(way, &gemm, n, out)?;
         }
         Ok(right)
     }

@@ -9,14 +9,18 @@
 //!
 //! Exit code 1 if a result is wrong, 2 for bad arguments, 3 if this machine has no CUDA device, or no compiler for it.
 
-use std::fmt::Display;
+#[allow(dead_code, reason = "this program opens no files and no adapter")]
+#[path = "streaming/failure.rs"]
+mod failure;
+
+use failure::{Args, Failure, exit_code, say};
 use std::io::Write;
 use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Instant;
 use tilework::cuda::{CudaBuffer, CudaGpu, CudaStream, PinnedBuffer};
+use tilework::io::shown;
 use tilework::prelude::*;
-use tilework::program::{In, Out};
 use tilework::{CudaPlan, Result};
 
 const USAGE: &str = "\
@@ -34,36 +38,24 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = match arguments() {
-        Ok(Some(arguments)) => arguments,
-        Ok(None) => {
-            say(USAGE);
-            return ExitCode::SUCCESS;
-        }
-        Err(e) => return fail(e, 2),
+    failure::main("cuda_streams", std::io::stdout().lock(), |args, out, err| {
+        exit_code("cuda_streams", all(args, out), err)
+    })
+}
+
+fn all(args: lexopt::Parser, out: &mut dyn Write) -> Result<u8, Failure> {
+    let Some(arguments) = arguments(args)? else {
+        return say(out, USAGE).map(|()| 0);
     };
-    let cuda = match CudaGpu::new().and_then(|cuda| cuda.nvrtc().map(|_| cuda.clone())) {
-        Ok(cuda) => cuda,
-        Err(e) => return fail(e, 3),
-    };
-    match run(&cuda, &arguments) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => fail("a result is wrong", 1),
-        Err(e) => fail(e, 2),
+    let cuda = CudaGpu::new().and_then(|cuda| cuda.nvrtc().map(|_| cuda.clone()));
+    let right = run(&cuda.map_err(Failure::missing)?, &arguments, out)?;
+    if !right {
+        say(out, "a result is WRONG\n")?;
     }
+    Ok(u8::from(!right))
 }
 
-fn fail(what: impl Display, code: u8) -> ExitCode {
-    // Nobody may be reading.
-    let _ = writeln!(std::io::stderr(), "cuda_streams: {what}");
-    ExitCode::from(code)
-}
-
-fn say(text: &str) {
-    let _ = write!(std::io::stdout(), "{text}");
-}
-
-fn arguments() -> Result<Option<Arguments>, Box<dyn std::error::Error>> {
+fn arguments(parser: lexopt::Parser) -> Result<Option<Arguments>, Box<dyn std::error::Error>> {
     use lexopt::prelude::*;
     let mut given = Arguments { n: 1 << 24, streams: 4, chunks: 16 };
     let within = |name: &str, value: usize, most: usize| match value {
@@ -71,7 +63,7 @@ fn arguments() -> Result<Option<Arguments>, Box<dyn std::error::Error>> {
         value if value > most => Err(format!("{name}: {value} is above {most}")),
         value => Ok(value),
     };
-    let mut parser = lexopt::Parser::from_env();
+    let mut parser = Args::new(parser, &[]);
     while let Some(arg) = parser.next()? {
         match arg {
             Long("streams") => given.streams = within("--streams", parser.value()?.parse()?, 64)?,
@@ -93,7 +85,7 @@ struct Vectors {
 /// A part of the vectors and the addition of so many elements.
 struct Chunk {
     range: Range<usize>,
-    plan: CudaPlan<(In<f32>, In<f32>, Out<f32>)>,
+    plan: CudaPlan<Zip, f32>,
 }
 
 impl Vectors {
@@ -137,27 +129,30 @@ fn median(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(seconds[2])
 }
 
-fn run(cuda: &CudaGpu, arguments: &Arguments) -> Result<bool> {
+fn run(cuda: &CudaGpu, arguments: &Arguments, out: &mut dyn Write) -> Result<bool, Failure> {
     let &Arguments { n, streams: number, chunks } = arguments;
     let (profile, nvrtc) = (cuda.profile(), cuda.nvrtc()?);
-    say(&format!(
-        "{} at {}, compute capability {}.{}, driver for CUDA {}.{}\nNVRTC {}.{} at {}\n{} copy engines: {}\n\n",
-        profile.name,
-        profile.pci_bus_id,
-        profile.compute.0,
-        profile.compute.1,
-        profile.driver.0,
-        profile.driver.1,
-        nvrtc.version().0,
-        nvrtc.version().1,
-        nvrtc.path().display(),
-        profile.copy_engines,
-        match profile.copy_engines {
-            0 => "kernels wait for copies",
-            1 => "one copy at a time runs beside kernels",
-            _ => "a copy each way at once, beside kernels",
-        }
-    ));
+    say(
+        out,
+        &format!(
+            "{} at {}, compute capability {}.{}, driver for CUDA {}.{}\nNVRTC {}.{} at {}\n{} copy engines: {}\n\n",
+            profile.name,
+            profile.pci_bus_id,
+            profile.compute.0,
+            profile.compute.1,
+            profile.driver.0,
+            profile.driver.1,
+            nvrtc.version().0,
+            nvrtc.version().1,
+            shown(nvrtc.path()),
+            profile.copy_engines,
+            match profile.copy_engines {
+                0 => "kernels wait for copies",
+                1 => "one copy at a time runs beside kernels",
+                _ => "a copy each way at once, beside kernels",
+            }
+        ),
+    )?;
     let streams = (0..number.max(2)).map(|_| cuda.stream()).collect::<Result<Vec<_>>>()?;
     let mut vectors = Vectors {
         host: [cuda.pinned(n)?, cuda.pinned(n)?, cuda.pinned(n)?],
@@ -168,7 +163,7 @@ fn run(cuda: &CudaGpu, arguments: &Arguments) -> Result<bool> {
             *x = ((i * (step + 3)) % 1001) as f32 * 0.5;
         }
     }
-    copies(&mut vectors, &streams)?;
+    copies(&mut vectors, &streams, out)?;
     // Chunks begin at multiples of 4 elements: kernels read vectors.
     let each = n.div_ceil(chunks).next_multiple_of(4);
     let parts = (0..n).step_by(each).map(|at| {
@@ -178,17 +173,18 @@ fn run(cuda: &CudaGpu, arguments: &Arguments) -> Result<bool> {
     let parts = parts.collect::<Result<Vec<_>>>()?;
     let whole = [Chunk { plan: Zip::new(ZipFn::Add, n).plan::<f32>(cuda)?, range: 0..n }];
     let moved = 12.0 * n as f64;
-    say(&format!("z = x + y, {n} f32 each, uploads and download included\n"));
+    say(out, &format!("z = x + y, {n} f32 each, uploads and download included\n"))?;
     let mut right = true;
     let mut first = None;
-    let mut row = |vectors: &mut Vectors, name: &str, work: &dyn Fn(&Vectors) -> Result<()>| -> Result<()> {
-        let seconds = median(|| work(vectors))?;
-        right &= vectors.take_sums()?;
-        let base = *first.get_or_insert(seconds);
-        let rate = moved * 1e-9 / seconds;
-        say(&format!("  {name:<44} {:9.3} ms {rate:7.1} GB/s {:6.2} x\n", seconds * 1e3, base / seconds));
-        Ok(())
-    };
+    let mut row =
+        |vectors: &mut Vectors, name: &str, work: &dyn Fn(&Vectors) -> Result<()>| -> Result<(), Failure> {
+            let seconds = median(|| work(vectors))?;
+            right &= vectors.take_sums()?;
+            let base = *first.get_or_insert(seconds);
+            let rate = moved * 1e-9 / seconds;
+            let gain = base / seconds;
+            say(out, &format!("  {name:<44} {:9.3} ms {rate:7.1} GB/s {gain:6.2} x\n", seconds * 1e3))
+        };
     let wait = || streams.iter().try_for_each(CudaStream::wait);
     let depth_first = |vectors: &Vectors, streams: &[CudaStream], chunks: &[Chunk]| {
         for (chunk, stream) in chunks.iter().zip(streams.iter().cycle()) {
@@ -216,32 +212,32 @@ fn run(cuda: &CudaGpu, arguments: &Arguments) -> Result<bool> {
 }
 
 /// Prints how fast memory of both kinds is copied.
-fn copies(vectors: &mut Vectors, streams: &[CudaStream]) -> Result<()> {
+fn copies(vectors: &mut Vectors, streams: &[CudaStream], out: &mut dyn Write) -> Result<(), Failure> {
     let n = vectors.device[0].len();
     let bytes = 4.0 * n as f64;
-    say(&format!("copies of {n} f32\n"));
-    let row = |name: &str, bytes: f64, seconds: f64| {
-        say(&format!("  {name:<44} {:9.3} ms {:7.1} GB/s\n", seconds * 1e3, bytes * 1e-9 / seconds));
+    say(out, &format!("copies of {n} f32\n"))?;
+    let mut row = |name: &str, bytes: f64, seconds: f64| {
+        let rate = bytes * 1e-9 / seconds;
+        say(out, &format!("  {name:<44} {:9.3} ms {rate:7.1} GB/s\n", seconds * 1e3))
     };
     let mut pageable = vectors.host[0].get()?.to_vec();
     let device = &vectors.device[0];
-    row("pageable memory to the device", bytes, median(|| device.write(&pageable))?);
+    row("pageable memory to the device", bytes, median(|| device.write(&pageable))?)?;
     let read = median(|| device.slice(..)?.read_into(&mut pageable))?;
-    row("the device to pageable memory", bytes, read);
+    row("the device to pageable memory", bytes, read)?;
     let (up, down) = (&streams[0], &streams[1]);
     let upload = |v: &Vectors| up.upload(&v.host[0], &v.device[0]);
     let download = |v: &Vectors| down.download(&v.device[1], &v.host[2]);
     let to = median(|| upload(vectors).and_then(|()| up.wait()))?;
-    row("pinned memory to the device", bytes, to);
+    row("pinned memory to the device", bytes, to)?;
     let from = median(|| download(vectors).and_then(|()| down.wait()))?;
-    row("the device to pinned memory", bytes, from);
+    row("the device to pinned memory", bytes, from)?;
     let both = median(|| {
         upload(vectors)?;
         download(vectors)?;
         up.wait()?;
         down.wait()
     })?;
-    row("both at once, on two streams", 2.0 * bytes, both);
-    say("\n");
-    Ok(())
+    row("both at once, on two streams", 2.0 * bytes, both)?;
+    say(out, "\n")
 }

@@ -7,7 +7,11 @@
 //!
 //! Exit code 2 for bad arguments, 3 if this machine has no adapter.
 
-use std::error::Error;
+#[allow(dead_code, reason = "other programs open files by it")]
+#[path = "streaming/failure.rs"]
+mod failure;
+
+use failure::{Args, Failure, exit_code, say};
 use std::io::Write;
 use std::process::ExitCode;
 use tilework::gpu::AdapterFilter;
@@ -17,45 +21,36 @@ use tilework::{Gpu, GpuOptions};
 const USAGE: &str = "\
 usage: device [--adapter SUBSTRING] [--no-measure]
 
-  --adapter SUBSTRING  only adapters with this in their name or driver
+  --adapter SUBSTRING  only adapters of this backend, or with this in their name or driver
   --no-measure         leave out the ceilings, which take a moment to measure
 ";
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(code) => code,
-        Err(e) => {
-            // Nobody may be reading.
-            let _ = writeln!(std::io::stderr(), "device: {e}");
-            ExitCode::from(2)
-        }
-    }
+    failure::main("device", std::io::stdout().lock(), |args, out, err| {
+        exit_code("device", run(args, out).map(|()| 0), err)
+    })
 }
 
-fn run() -> Result<ExitCode, Box<dyn Error>> {
+fn run(parser: lexopt::Parser, out: &mut dyn Write) -> Result<(), Failure> {
     use lexopt::prelude::*;
     let (mut wanted, mut measure) = (String::new(), true);
-    let mut parser = lexopt::Parser::from_env();
+    let mut parser = Args::new(parser, &[]);
     while let Some(arg) = parser.next()? {
         match arg {
-            Long("adapter") => wanted = parser.value()?.string()?.to_lowercase(),
+            Long("adapter") => wanted = parser.value()?.string()?,
             Long("no-measure") => measure = false,
             Short('h') | Long("help") => {
-                say(USAGE);
-                return Ok(ExitCode::SUCCESS);
+                return say(out, USAGE);
             }
             _ => return Err(arg.unexpected().into()),
         }
     }
-    let fits = |p: &DeviceProfile| format!("{} {}", p.name, p.driver).to_lowercase().contains(&wanted);
-    let adapters: Vec<_> = Gpu::adapters().into_iter().enumerate().filter(|(_, p)| fits(p)).collect();
+    let filter = if wanted.is_empty() { AdapterFilter::Best } else { AdapterFilter::Name(wanted) };
+    let adapters: Vec<_> =
+        Gpu::adapters().into_iter().enumerate().filter(|(i, p)| filter.fits(*i, p)).collect();
     if adapters.is_empty() {
         // Opening what is not there says what is missing, and what to do.
-        let filter = if wanted.is_empty() { AdapterFilter::Best } else { AdapterFilter::Name(wanted) };
-        if let Err(e) = open(filter) {
-            let _ = writeln!(std::io::stderr(), "device: {e}");
-        }
-        return Ok(ExitCode::from(if Gpu::adapters().is_empty() { 3 } else { 2 }));
+        open(filter)?;
     }
     for (index, profile) in adapters {
         let ceilings = if measure {
@@ -63,18 +58,13 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         } else {
             None
         };
-        say(&describe(index, &profile, ceilings));
+        say(out, &describe(index, &profile, ceilings))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn open(adapter: AdapterFilter) -> tilework::Result<Gpu> {
     pollster::block_on(Gpu::request(GpuOptions { adapter, ..Default::default() }))
-}
-
-/// Prints; a reader that has gone away is no failure.
-fn say(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 /// A row for each property; those of one subject follow its name.

@@ -8,11 +8,15 @@
 //!
 //! Exit code 1 if a result is wrong, 2 for bad arguments, 3 if this machine has no adapter.
 
+#[allow(dead_code, reason = "other programs open files by it")]
+#[path = "streaming/failure.rs"]
+mod failure;
 #[path = "pictures/mod.rs"]
 mod pictures;
 #[path = "pictures/roofline.rs"]
 mod roofline;
 
+use failure::{Args, Failure, exit_code, room_for, say};
 use roofline::{Dot, RooflinePicture};
 use std::io::Write;
 use std::path::Path;
@@ -20,6 +24,7 @@ use std::process::ExitCode;
 use tilework::analysis::{Matmul, Roofline};
 use tilework::dense::Gemm;
 use tilework::gpu::AdapterFilter;
+use tilework::io::{check_outputs, shown};
 use tilework::program::Ceilings;
 use tilework::{ErrorKind, Gpu, GpuOptions, Plannable};
 
@@ -27,7 +32,7 @@ const USAGE: &str = "\
 usage: ladder [SIZE | M N K] [--adapter SUBSTRING] [--out FILE.svg]
 
   SIZE, or M N K       rows and columns of the product, and terms of a sum; 2048 on a card, 256 on a processor
-  --adapter SUBSTRING  an adapter with this in its name or driver
+  --adapter SUBSTRING  an adapter of this backend, or with this in its name or driver
   --out FILE           where the picture goes, as SVG or PNG; ladder.svg
 ";
 
@@ -49,38 +54,19 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = match arguments() {
-        Ok(Some(arguments)) => arguments,
-        Ok(None) => {
-            say(USAGE);
-            return ExitCode::SUCCESS;
-        }
-        Err(e) => return fail(&e.to_string(), 2),
-    };
-    match run(&arguments) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(e) => {
-            let no_adapter = Gpu::adapters().is_empty();
-            fail(&e.to_string(), if no_adapter { 3 } else { 2 })
-        }
-    }
+    failure::main("ladder", std::io::stdout().lock(), |args, out, err| {
+        let result = arguments(args).and_then(|arguments| match arguments {
+            Some(arguments) => Ok(u8::from(!run(&arguments, out)?)),
+            None => Ok(say(out, USAGE).map(|()| 0)?),
+        });
+        exit_code("ladder", result.map_err(Failure::from), err)
+    })
 }
 
-fn fail(what: &str, code: u8) -> ExitCode {
-    // Nobody may be reading.
-    let _ = writeln!(std::io::stderr(), "ladder: {what}");
-    ExitCode::from(code)
-}
-
-fn say(text: &str) {
-    let _ = write!(std::io::stdout(), "{text}");
-}
-
-fn arguments() -> Result<Option<Arguments>, Box<dyn std::error::Error>> {
+fn arguments(parser: lexopt::Parser) -> Result<Option<Arguments>, Box<dyn std::error::Error>> {
     use lexopt::prelude::*;
+    let mut parser = Args::new(parser, &[]);
     let (mut sizes, mut adapter, mut out) = (Vec::new(), String::new(), "ladder.svg".to_owned());
-    let mut parser = lexopt::Parser::from_env();
     while let Some(arg) = parser.next()? {
         match arg {
             Long("adapter") => adapter = parser.value()?.string()?,
@@ -99,10 +85,12 @@ fn arguments() -> Result<Option<Arguments>, Box<dyn std::error::Error>> {
     if shape.is_some_and(|s| s.contains(&0)) {
         return Err("a product without elements or terms has nothing to measure".into());
     }
+    pictures::is_png(Path::new(&out))?;
     Ok(Some(Arguments { shape, adapter, out }))
 }
 
-fn run(arguments: &Arguments) -> Result<bool, Box<dyn std::error::Error>> {
+fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, Box<dyn std::error::Error>> {
+    check_outputs([&arguments.out])?;
     let adapter = match arguments.adapter.as_str() {
         "" => AdapterFilter::Best,
         name => AdapterFilter::Name(name.to_owned()),
@@ -110,16 +98,20 @@ fn run(arguments: &Arguments) -> Result<bool, Box<dyn std::error::Error>> {
     let gpu = pollster::block_on(Gpu::request(GpuOptions { adapter, ..Default::default() }))?;
     let profile = gpu.profile();
     let [m, n, k] = arguments.shape.unwrap_or([if profile.is_cpu() { 256 } else { 2048 }; 3]);
+    fits(&gpu, [m, n, k])?;
     let ceilings = gpu.ceilings()?;
-    say(&format!(
-        "{} ({})\n{m} x {n} x {k} f32: {:.4} GFLOP; at the most {:.0} GFLOP/s and {:.0} GB/s\n\n",
-        profile.name,
-        profile.driver,
-        Matmul { m: m as u64, n: n as u64, k: k as u64 }.flop() as f64 * 1e-9,
-        ceilings.fma_flop_per_second * 1e-9,
-        ceilings.copy_bytes_per_second * 1e-9,
-    ));
-    let steps = climb(&gpu, [m, n, k], &ceilings)?;
+    say(
+        out,
+        &format!(
+            "{} ({})\n{m} x {n} x {k} f32: {:.4} GFLOP; at the most {:.0} GFLOP/s and {:.0} GB/s\n\n",
+            profile.name,
+            profile.driver,
+            Matmul { m: m as u64, n: n as u64, k: k as u64 }.flop() as f64 * 1e-9,
+            ceilings.fma_flop_per_second * 1e-9,
+            ceilings.copy_bytes_per_second * 1e-9,
+        ),
+    )?;
+    let steps = climb(&gpu, [m, n, k], &ceilings, out)?;
     let dot = |s: &Step| Dot {
         text: format!("{} ({:.3} ms)", s.variant, s.seconds * 1e3),
         intensity: s.intensity,
@@ -132,14 +124,35 @@ fn run(arguments: &Arguments) -> Result<bool, Box<dyn std::error::Error>> {
         dots: steps.iter().map(dot).collect(),
     };
     pictures::save(Path::new(&arguments.out), &picture)?;
-    say(&format!("\n{}\n", arguments.out));
+    say(out, &format!("\n{}\n", shown(&arguments.out)))?;
     // The order of summation differs, and so may the last bits of sums of k terms below 1.
     let bound = 2.0 * k as f32 * f32::EPSILON * k as f32;
     let wrong: Vec<_> = steps.iter().filter(|s| s.difference > bound).map(|s| s.variant).collect();
     if !wrong.is_empty() {
-        say(&format!("wrong: {}\n", wrong.join(", ")));
+        say(out, &format!("wrong: {}\n", wrong.join(", ")))?;
     }
     Ok(wrong.is_empty())
+}
+
+/// Refuses a shape whose matrices the device cannot bind, or the host cannot hold.
+fn fits(gpu: &Gpu, [m, n, k]: [usize; 3]) -> Result<(), Box<dyn std::error::Error>> {
+    let limits = &gpu.profile().limits;
+    let most = limits.max_storage_binding.min(limits.max_buffer_size);
+    let mut all = 0usize;
+    for (name, rows, columns) in [("A", m, k), ("B", k, n), ("C", m, n)] {
+        let elements = rows.saturating_mul(columns);
+        let bytes = elements.saturating_mul(4);
+        if bytes as u64 > most {
+            let device = &gpu.profile().name;
+            return Err(format!(
+                "{name} of {rows} x {columns} f32: a matrix may have {most} bytes on {device}; take a smaller size"
+            )
+            .into());
+        }
+        all += elements;
+    }
+    // The first result stays while the next one comes.
+    Ok(room_for("the matrices", all + 2 * m * n, 4)?)
 }
 
 fn roof(ceilings: &Ceilings) -> Roofline {
@@ -147,7 +160,12 @@ fn roof(ceilings: &Ceilings) -> Roofline {
 }
 
 /// Runs every variant that this device has, and prints a line for each.
-fn climb(gpu: &Gpu, [m, n, k]: [usize; 3], ceilings: &Ceilings) -> tilework::Result<Vec<Step>> {
+fn climb(
+    gpu: &Gpu,
+    [m, n, k]: [usize; 3],
+    ceilings: &Ceilings,
+    out: &mut dyn Write,
+) -> Result<Vec<Step>, Failure> {
     let random = |len: usize, mut state: u32| -> Vec<f32> {
         let next = || {
             state ^= state << 13;
@@ -160,20 +178,23 @@ fn climb(gpu: &Gpu, [m, n, k]: [usize; 3], ceilings: &Ceilings) -> tilework::Res
     let (a, b) = (gpu.upload(&random(m * k, 1))?, gpu.upload(&random(k * n, 2))?);
     let roofline = roof(ceilings);
     let once = roofline.bandwidth * Matmul { m: m as u64, n: n as u64, k: k as u64 }.best_intensity(4);
-    say(&format!(
-        "{:<16} {:>11} {:>10} {:>7} {:>9} {:>11}  {}\n",
-        "variant", "time", "GFLOP/s", "of FMA", "of copy", "flop/byte", "what it does"
-    ));
+    say(
+        out,
+        &format!(
+            "{:<16} {:>11} {:>10} {:>7} {:>9} {:>11}  {}\n",
+            "variant", "time", "GFLOP/s", "of FMA", "of copy", "flop/byte", "what it does"
+        ),
+    )?;
     let mut steps: Vec<Step> = Vec::new();
     let mut first: Option<Vec<f32>> = None;
     for variant in Gemm::variants() {
         let plan = match Gemm::new(m, n, k).variant(variant.name).plan::<f32>(gpu) {
             Ok(plan) => plan,
             Err(e) if e.kind() == ErrorKind::Unsupported => {
-                say(&format!("{:<16} {e}\n", variant.name));
+                say(out, &format!("{:<16} {e}\n", variant.name))?;
                 continue;
             }
-            Err(e) => return Err(e),
+            Err(e) => return Err(e.into()),
         };
         let c = gpu.alloc::<f32>(m * n)?;
         let seconds = gpu.measure(9, |rec| plan.record(rec, &a, &b, &c))?.median();
@@ -187,17 +208,39 @@ fn climb(gpu: &Gpu, [m, n, k]: [usize; 3], ceilings: &Ceilings) -> tilework::Res
         let cost = plan.program().cost;
         let flops = cost.flop / seconds;
         let intensity = cost.flop / plan.program().traffic.unwrap_or(cost.bytes);
-        say(&format!(
-            "{:<16} {:>8.2} us {:>10.1} {:>5.1} % {:>7.1} % {:>11.2}  {}\n",
-            variant.name,
-            seconds * 1e6,
-            flops * 1e-9,
-            100.0 * flops / roofline.peak,
-            100.0 * flops / once,
-            intensity,
-            variant.about,
-        ));
+        say(
+            out,
+            &format!(
+                "{:<16} {:>8.2} us {:>10.1} {:>5.1} % {:>7.1} % {:>11.2}  {}\n",
+                variant.name,
+                seconds * 1e6,
+                flops * 1e-9,
+                100.0 * flops / roofline.peak,
+                100.0 * flops / once,
+                intensity,
+                variant.about,
+            ),
+        )?;
         steps.push(Step { variant: variant.name, seconds, flops, intensity, difference });
     }
     Ok(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+    use tilework::Gpu;
+
+    #[test]
+    fn ladder_refuses_matrices_that_no_device_binds() {
+        let Ok(gpu) = Gpu::new() else { return };
+        fits(&gpu, [64, 48, 32]).unwrap();
+        for shape in [[5_000_000_000; 3], [usize::MAX, 1, 1], [1, 2, usize::MAX], [1 << 32, 1 << 32, 1]] {
+            let refused = fits(&gpu, shape).unwrap_err().to_string();
+            assert!(
+                refused.contains("take a smaller size") && refused.lines().count() == 1,
+                "{shape:?}: {refused}"
+            );
+        }
+    }
 }

@@ -8,11 +8,23 @@
 //! cargo run --release --example own_device
 //! ```
 //!
-//! Exit code 1 if the result is wrong or something fails, 3 if this machine has no adapter.
+//! Exit code 1 if the result is wrong, 2 if something fails, 3 if this machine has no adapter.
 
+#[allow(dead_code, reason = "this program opens its device by itself")]
+#[path = "streaming/failure.rs"]
+mod failure;
+
+use failure::{Args, Failure, exit_code, say};
 use std::error::Error;
+use std::io::Write;
 use std::process::ExitCode;
 use tilework::prelude::*;
+
+const USAGE: &str = "\
+usage: own_device
+
+Takes no arguments.
+";
 
 /// Not a multiple of anything.
 const N: u32 = 1_000_003;
@@ -54,25 +66,35 @@ const SHADER: &str = "
 ";
 
 fn main() -> ExitCode {
-    match pollster::block_on(run()) {
-        Ok(code) => code,
-        Err(e) => {
-            eprintln!("own_device: {e}");
-            ExitCode::FAILURE
-        }
+    failure::main("own_device", std::io::stdout().lock(), |args, out, err| {
+        let result = parse(args).and_then(|help| match help {
+            true => say(out, USAGE).map(|()| 0),
+            false => pollster::block_on(run(out)).map_err(Failure::from),
+        });
+        exit_code("own_device", result, err)
+    })
+}
+
+/// Whether `--help` is asked for.
+fn parse(args: lexopt::Parser) -> Result<bool, Failure> {
+    use lexopt::prelude::*;
+    match Args::new(args, &[]).next()? {
+        None => Ok(false),
+        Some(Short('h') | Long("help")) => Ok(true),
+        Some(other) => Err(other.unexpected().into()),
     }
 }
 
-async fn run() -> Result<ExitCode, Box<dyn Error>> {
+async fn run(out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     // The program's own device, as it would open it without tilework. A process should have one Instance; tilework
     // makes none if all its devices come from outside.
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env());
     let Ok(adapter) = instance.request_adapter(&wgpu::RequestAdapterOptions::default()).await else {
-        eprintln!("own_device: this machine has no adapter");
-        return Ok(ExitCode::from(3));
+        return Err(Failure::missing("this machine has no adapter").into());
     };
     let (device, queue) = adapter.request_device(&wgpu::DeviceDescriptor::default()).await?;
-    println!("device: {}, opened with wgpu's default limits and no features", adapter.get_info().name);
+    let name = adapter.get_info().name;
+    say(out, &format!("device: {name}, opened with wgpu's default limits and no features\n"))?;
 
     // Its own buffers: one for the energies, one for a number each.
     let buffer = |label, elements: u32, usage| {
@@ -157,7 +179,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let [total, greatest] = *bytemuck::pod_collect_to_vec::<u8, f32>(&words) else {
         return Err("the staging buffer holds two numbers".into());
     };
-    println!("sum of {N} energies: {total}; the greatest is {greatest} of it");
+    say(out, &format!("sum of {N} energies: {total}; the greatest is {greatest} of it\n"))?;
 
     // Multiples of 1/1024 are exact, and the sum of them is what the reference says, within its bound.
     let host: Vec<f32> = (0..N).map(|i| (i % 1024) as f32 / 1024.0).collect();
@@ -169,10 +191,11 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let slack = quotient * (2.5 * f64::from(f32::EPSILON) + bound / wanted);
     let right = (f64::from(total) - wanted).abs() <= bound && (f64::from(greatest) - quotient).abs() <= slack;
     if !right {
-        return Err(format!("WRONG: the sum should be {wanted}, and the greatest {quotient} of it").into());
+        say(out, &format!("WRONG: the sum should be {wanted}, and the greatest {quotient} of it\n"))?;
+        return Ok(1);
     }
-    println!("both agree with the host's results: {wanted} and {quotient:e}");
-    Ok(ExitCode::SUCCESS)
+    say(out, &format!("both agree with the host's results: {wanted} and {quotient:e}\n"))?;
+    Ok(0)
 }
 
 /// A pass of the program's own, over every energy.

@@ -12,16 +12,29 @@
 //!
 //! Exit code 1 if the result is wrong, 2 if the kernel is refused, 3 if this machine has no adapter.
 
+#[allow(dead_code, reason = "this program has one argument and opens the best device")]
+#[path = "streaming/failure.rs"]
+mod failure;
+
+use failure::{Args, Failure, exit_code, say};
 use std::error::Error;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use tilework::ErrorKind;
+use tilework::io::shown;
 use tilework::prelude::*;
 use tilework::program::Grid;
 use tilework::shader::{BindingKind, Interface, Spec, Target, expand_text};
 
 /// Not a multiple of any workgroup.
 const N: usize = 1_000_003;
+
+const USAGE: &str = "\
+usage: own_kernel [KERNEL.wgsl | --print]
+
+  KERNEL.wgsl  the kernel that is run instead of the built-in one
+  --print      print the built-in kernel
+";
 
 const BUILT_IN: &str = "\
 // The mean of three neighbours; one invocation computes one element.
@@ -47,30 +60,43 @@ fn mean_of_three(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation
 ";
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(code) => code,
-        Err(e) => {
-            let none =
-                matches!(e.downcast_ref::<tilework::Error>(), Some(e) if e.kind() == ErrorKind::NoAdapter);
-            eprintln!("own_kernel: {e}");
-            ExitCode::from(if none { 3 } else { 2 })
-        }
-    }
+    failure::main("own_kernel", std::io::stdout().lock(), |args, out, err| {
+        exit_code("own_kernel", run(args, out).map_err(Failure::from), err)
+    })
 }
 
-fn run() -> Result<ExitCode, Box<dyn Error>> {
-    let file = std::env::args().nth(1);
-    let (name, text) = match file {
-        Some(option) if option == "--print" => {
-            // A reader that has gone away is no failure.
-            let _ = std::io::stdout().write_all(BUILT_IN.as_bytes());
-            return Ok(ExitCode::SUCCESS);
+/// What the command line asks for.
+enum Asked {
+    Text(&'static str),
+    Run(Option<PathBuf>),
+}
+
+fn parse(args: lexopt::Parser) -> Result<Asked, Failure> {
+    use lexopt::prelude::*;
+    let (mut args, mut file) = (Args::new(args, &[]), None);
+    while let Some(arg) = args.next()? {
+        match arg {
+            Short('h') | Long("help") => return Ok(Asked::Text(USAGE)),
+            Long("print") => return Ok(Asked::Text(BUILT_IN)),
+            Value(path) if file.is_none() => file = Some(PathBuf::from(path)),
+            _ => return Err(arg.unexpected().into()),
         }
-        Some(path) => {
-            let text = std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
-            (path, text)
+    }
+    Ok(Asked::Run(file))
+}
+
+fn run(args: lexopt::Parser, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
+    let (name, text) = match parse(args)? {
+        Asked::Text(text) => {
+            say(out, text)?;
+            return Ok(0);
         }
-        None => ("mean_of_three.wgsl".to_owned(), BUILT_IN.to_owned()),
+        Asked::Run(Some(path)) => {
+            let name = shown(&path);
+            let text = std::fs::read_to_string(&path).map_err(|e| format!("{name}: {e}"))?;
+            (name, text)
+        }
+        Asked::Run(None) => ("mean_of_three.wgsl".to_owned(), BUILT_IN.to_owned()),
     };
 
     // Validation needs no device; errors name the line of the file.
@@ -80,11 +106,11 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         return Err(format!("{name}: {} entry points; this example wants one", entries.len()).into());
     };
     let interface = module.interface(entry)?;
-    print_interface(&name, &interface);
+    say(out, &describe(&name, &interface))?;
 
     let gpu = Gpu::new()?;
     let kernel = gpu.kernel(&name, &text, entry)?;
-    println!("compiled for {}, with all runtime checks", gpu.profile().name);
+    say(out, &format!("compiled for {}, with all runtime checks\n", gpu.profile().name))?;
 
     let host: Vec<f32> = (0..N).map(|i| ((i * 7919) % 1000) as f32 / 1000.0).collect();
     let x = gpu.upload(&host)?;
@@ -122,28 +148,31 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     });
     let wrong: Vec<_> = wrong.collect();
     if let Some((i, got, want)) = wrong.first() {
-        println!(
-            "WRONG: {} of {N} elements; the first is y[{i}] = {got}, which should be {want}",
-            wrong.len()
-        );
-        return Ok(ExitCode::FAILURE);
+        let count = wrong.len();
+        let first = format!("the first is y[{i}] = {got}, which should be {want}");
+        say(out, &format!("WRONG: {count} of {N} elements; {first}\n"))?;
+        return Ok(1);
     }
     let m = gpu.measure(9, |rec| kernel.record(rec, &args, workgroups))?;
     let rate = 2.0 * 4.0 * N as f64 / m.median() * 1e-9;
-    println!("right: all {N} elements; {:.1} us ({} clock), {rate:.2} GB/s", m.median() * 1e6, m.clock);
-    Ok(ExitCode::SUCCESS)
+    let time = format!("{:.1} us ({} clock)", m.median() * 1e6, m.clock);
+    say(out, &format!("right: all {N} elements; {time}, {rate:.2} GB/s\n"))?;
+    Ok(0)
 }
 
-fn print_interface(name: &str, interface: &Interface) {
+/// What the kernel binds.
+fn describe(name: &str, interface: &Interface) -> String {
     let [x, y, z] = interface.workgroup_size;
-    println!("{name}: {} with {x} x {y} x {z} invocations a workgroup", interface.entry);
-    println!("  workgroup memory: {} bytes", interface.workgroup_bytes);
+    let mut text = format!("{name}: {} with {x} x {y} x {z} invocations a workgroup\n", interface.entry);
+    text += &format!("  workgroup memory: {} bytes\n", interface.workgroup_bytes);
     for b in &interface.bindings {
-        println!("  binding {}: {} ({:?}, at least {} bytes)", b.index, b.name, b.kind, b.min_size);
+        let kind = format!("{:?}, at least {} bytes", b.kind, b.min_size);
+        text += &format!("  binding {}: {} ({kind})\n", b.index, b.name);
         for m in &b.members {
-            println!("    {}: {} bytes at {}", m.name, m.size, m.offset);
+            text += &format!("    {}: {} bytes at {}\n", m.name, m.size, m.offset);
         }
     }
+    text
 }
 
 /// The bytes of the kernel's uniform struct: zeros, with the number of elements where its `n` is.

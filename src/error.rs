@@ -1,6 +1,7 @@
 //! One error type: a kind to match on, and a text that says what to do.
 
 use std::fmt;
+use std::path::Path;
 
 /// Result of every fallible call in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -24,9 +25,10 @@ pub enum ErrorKind {
     TooLarge,
     /// One wgpu buffer was given both as an input and as an output.
     Aliasing,
-    /// A buffer belongs to another `Gpu`, or lacks a usage or an alignment.
+    /// A buffer belongs to another `Gpu`, lacks a usage or an alignment, or is to be read although nothing was ever
+    /// written to it.
     Buffer,
-    /// The device has no memory left for an allocation. Everything allocated before stays usable.
+    /// The device or the host has no memory left for an allocation. Everything allocated before stays usable.
     OutOfMemory,
     /// The device is gone. Nothing that lives on it can be used again; open a new `Gpu`.
     DeviceLost,
@@ -60,8 +62,13 @@ pub struct Error {
 }
 
 impl Error {
+    /// Control characters of the message, which may come from the name of a file or from a shader, are escaped: a
+    /// terminal would obey them.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into().into_boxed_str() }
+        let message = message.into();
+        let is_harmless = |c: char| matches!(c, '\n' | '\t') || !c.is_control();
+        let message = if message.chars().all(is_harmless) { message } else { escaped(&message, is_harmless) };
+        Self { kind, message: message.into_boxed_str() }
     }
 
     /// The class of the failure.
@@ -90,6 +97,24 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
+/// The text with all characters escaped that are not to be kept.
+fn escaped(text: &str, kept: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if kept(c) {
+            out.push(c);
+        } else {
+            out.extend(c.escape_default());
+        }
+    }
+    out
+}
+
+/// The name of a file, without anything that a terminal would obey: see [`io::shown`](crate::io::shown()).
+pub(crate) fn shown(path: &Path) -> String {
+    escaped(&path.to_string_lossy(), |c| !c.is_control())
+}
+
 /// `err!(Shape, "...", ..)`: an [`Error`] of that kind with a formatted text.
 macro_rules! err {
     ($kind:ident, $($arg:tt)*) => {
@@ -97,3 +122,74 @@ macro_rules! err {
     };
 }
 pub(crate) use err;
+
+/// Makes room in `list` for `more` elements, where a caller's sizes decide how many: a number that is too large is no
+/// reason to end the program.
+pub(crate) fn make_room<T>(doing: &str, list: &mut Vec<T>, more: usize) -> Result<()> {
+    list.try_reserve(more).map_err(|_| no_room::<T>(doing, list.len().saturating_add(more)))
+}
+
+/// An empty list with room for `len` elements: see [`make_room`].
+pub(crate) fn with_room<T>(doing: &str, len: usize) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(len).map_err(|_| no_room::<T>(doing, len))?;
+    Ok(list)
+}
+
+/// `len` times `value`: see [`make_room`].
+pub(crate) fn filled<T: Clone>(doing: &str, len: usize, value: T) -> Result<Vec<T>> {
+    let mut list = with_room(doing, len)?;
+    list.resize(len, value);
+    Ok(list)
+}
+
+/// A copy of `list`: see [`make_room`].
+pub(crate) fn copied<T: Copy>(doing: &str, list: &[T]) -> Result<Vec<T>> {
+    let mut copy = with_room(doing, list.len())?;
+    copy.extend_from_slice(list);
+    Ok(copy)
+}
+
+fn no_room<T>(doing: &str, len: usize) -> Error {
+    let bytes = len.saturating_mul(size_of::<T>());
+    err!(
+        OutOfMemory,
+        "{doing}: a list of {len} elements needs {bytes} bytes of the host's memory, which it does not have; free some, \
+         or work in smaller pieces"
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_that_the_host_cannot_hold_are_errors() {
+        let huge = [1 << 60, usize::MAX / 8, usize::MAX];
+        for len in huge {
+            let mut some = vec![1u64, 2];
+            let refused = [
+                make_room("op", &mut some, len).unwrap_err(),
+                with_room::<u64>("op", len).unwrap_err(),
+                filled("op", len, 7u64).unwrap_err(),
+            ];
+            for e in refused {
+                assert_eq!(e.kind(), ErrorKind::OutOfMemory);
+                assert!(
+                    e.to_string().starts_with("op: a list of ") && e.to_string().contains("bytes"),
+                    "{e}"
+                );
+            }
+            assert_eq!(some, [1, 2]);
+        }
+        assert_eq!(filled("op", 3, 7).unwrap(), copied("op", &[7; 3]).unwrap());
+    }
+
+    #[test]
+    fn control_characters_of_a_message_are_escaped() {
+        let e = err!(Io, "cannot open {}", "a\x1b[31m\r\u{9b}2J\u{e4}\u{7f}\n\tline");
+        assert_eq!(e.to_string(), "cannot open a\\u{1b}[31m\\r\\u{9b}2J\u{e4}\\u{7f}\n\tline");
+        assert_eq!(e.clone().context("op").to_string(), format!("op: {e}"));
+    }
+}

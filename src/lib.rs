@@ -104,6 +104,7 @@
 //! integers and timestamps are used where they are there; `auto`, the default variant, chooses, and says why.
 
 pub mod analysis;
+mod api;
 pub mod attention;
 pub mod conv;
 #[cfg(feature = "cuda")]
@@ -116,7 +117,7 @@ pub mod gpu;
 pub mod image;
 pub mod io;
 pub mod nn;
-mod ops;
+mod operations;
 mod plan;
 pub mod primitives;
 pub mod program;
@@ -130,26 +131,24 @@ mod store;
 pub mod stream;
 pub mod tune;
 
+pub use api::{DeviceMatrix, Solver};
 pub use attention::Attention;
 pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};
 pub use conv::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
-pub use dense::{
-    Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Precision, Transpose, Widened,
-};
+pub use dense::{Activation, Gemm, GemmBatched, Gemv, Precision, Transpose};
 pub use element::{DType, Element};
 pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
 pub use nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
-pub use ops::ops;
+pub use operations::operations;
 #[cfg(feature = "cuda")]
 pub use plan::CudaPlan;
-pub use plan::{AttentionExtras, DeviceMatrix, Fact, KernelReport, Plan, Plannable, PlansOn, Report, Solver};
+pub use plan::{Fact, KernelReport, Plan, Plannable, Plans, Report};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 pub use primitives::{
-    Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectCounted, SelectIf,
-    TopK, Unique,
+    Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, TopK, Unique,
 };
 pub use primitives::{ReduceByKey, SegmentedReduce};
 pub use quantize::GemmInt8;
@@ -160,13 +159,12 @@ pub mod prelude {
     pub use crate::GemmInt8;
     pub use crate::gpu::Arg;
     pub use crate::{
-        Activation, Axpy, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Gemv, Map, MapFn, Precision,
-        Transpose, Widened, Zip, ZipFn,
+        Activation, Axpy, Gemm, GemmBatched, Gemv, Map, MapFn, Precision, Transpose, Zip, ZipFn,
     };
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     pub use crate::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
     pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
-    pub use crate::{Buffer, Gpu, GpuOptions, Plannable, Recorder, Slice};
+    pub use crate::{Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice};
     pub use crate::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
     pub use crate::{DeviceMatrix, Spconvert, Spmm, Spmv};
     pub use crate::{Histogram, RadixSort, TopK};

@@ -4,8 +4,9 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use std::ops::{Bound, RangeBounds};
 
-/// Elements of a shape at the most: their bytes, and twice as many, can be counted.
-const MOST: usize = usize::MAX / 16;
+/// Elements of a shape at the most: 2^44, or 2^28 of a machine of 32 bits. No device holds as many, their bytes can be
+/// counted, and so can the bindings that they are cut into.
+const MOST: usize = (usize::MAX / 16) >> ((usize::BITS - 32) / 2);
 
 /// Number of elements of a shape, for the operand `operand` of `op`. Where an extent is 0 the others must be such that
 /// their product can be counted too: it is, on the way to what has no elements.
@@ -13,7 +14,7 @@ pub(crate) fn elements(op: &str, operand: &str, dims: &[usize]) -> Result<usize>
     let others = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d.max(1)));
     let len = if dims.contains(&0) { 0 } else { others.unwrap_or(0) };
     others.filter(|n| *n <= MOST).map(|_| len).ok_or_else(|| {
-        err!(TooLarge, "{op}: the shape {dims:?} of {operand} has more elements than this machine can count; split the work")
+        err!(TooLarge, "{op}: the shape {dims:?} of {operand} has more than {MOST} elements, and no device holds them; split the work")
     })
 }
 

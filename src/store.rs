@@ -1,11 +1,15 @@
 //! Small files in the user's cache directory: compiled kernels and what tuning found.
 //!
+//! Only regular files are opened, and only those are replaced: whoever opens a pipe waits for its other end.
+//!
 //! What is kept is only ever a shortcut: whatever is wrong with a file or a directory, the work is done again. A file
 //! holds its whole key and a checksum, so one that is truncated, flipped, renamed or of somebody else is not read. It is
 //! written under another name and then renamed, so that nobody sees half of it, also where processes write at once.
 
+use crate::io::Aside;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -117,7 +121,7 @@ impl Store {
     pub(crate) fn load(&self, kind: &str, key: &[u8]) -> Option<Vec<u8>> {
         self.root.as_ref()?;
         let path = self.path(kind, key);
-        let mut file = match File::open(&path) {
+        let mut file = match regular(&path).and_then(|()| File::open(&path)) {
             Ok(file) => file,
             // Nothing was kept yet.
             Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
@@ -132,16 +136,17 @@ impl Store {
             self.note("reading", &path, &e);
             return None;
         }
-        let payload = unpack(&bytes, key).map(<[u8]>::to_vec);
-        if payload.is_none() {
+        let Some(payload) = unpack(&bytes, key) else {
             self.damaged.fetch_add(1, Ordering::Relaxed);
             // It would be in the way of the next, and is in any case of no use.
             let _ = fs::remove_file(&path);
             return None;
-        }
+        };
         // The files used last stay longest.
         let _ = file.set_modified(SystemTime::now());
-        payload
+        bytes.truncate(payload.end);
+        bytes.drain(..payload.start);
+        Some(bytes)
     }
 
     /// Keeps `payload` under `kind` and `key`. What goes wrong is remembered for the report, and nothing else.
@@ -177,7 +182,9 @@ impl Store {
     /// is found again.
     fn lock_file(&self) -> Option<File> {
         fs::create_dir_all(&self.home).ok()?;
-        let file = File::options().create(true).append(true).open(self.home.join(LOCK)).ok()?;
+        let path = self.home.join(LOCK);
+        replaceable(&path).ok()?;
+        let file = File::options().create(true).append(true).open(path).ok()?;
         for _ in 0..PATIENCE {
             match file.try_lock() {
                 Ok(()) => return Some(file),
@@ -189,16 +196,11 @@ impl Store {
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         fs::create_dir_all(&self.home)?;
-        let part =
-            self.home.join(format!(".{}-{}.part", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-        let written = File::create_new(&part).and_then(|mut file| file.write_all(bytes));
-        let renamed = written.and_then(|()| fs::rename(&part, path));
-        if renamed.is_err() {
-            let _ = fs::remove_file(&part);
-        }
-        renamed
+        replaceable(path)?;
+        let mut file = Aside::new(&self.home)?;
+        file.write_all(bytes)?;
+        file.put(path)
     }
 
     /// Counts a kernel that was made ready.
@@ -210,7 +212,7 @@ impl Store {
 
     /// Remembers the first trouble.
     fn note(&self, doing: &str, path: &Path, error: &io::Error) {
-        lock(&self.trouble).get_or_insert_with(|| format!("{doing} {}: {error}", path.display()));
+        lock(&self.trouble).get_or_insert_with(|| format!("{doing} {}: {error}", crate::error::shown(path)));
     }
 
     /// Drops the files used longest ago, of all devices, when there are too many bytes.
@@ -267,6 +269,22 @@ impl Store {
     }
 }
 
+/// That a path is one of a regular file.
+fn regular(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.is_file() {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file; remove it"))
+}
+
+/// That a path is one of a regular file, or of nothing.
+fn replaceable(path: &Path) -> io::Result<()> {
+    match regular(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
 /// A file of ours.
 struct Kept {
     path: PathBuf,
@@ -309,8 +327,8 @@ fn pack(key: &[u8], payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The payload of a whole file with this key.
-fn unpack<'a>(bytes: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+/// Where the payload lies in a whole file with this key.
+fn unpack(bytes: &[u8], key: &[u8]) -> Option<Range<usize>> {
     let (body, sum) = bytes.split_last_chunk::<8>()?;
     let rest = body.strip_prefix(MAGIC)?;
     let (key_len, rest) = rest.split_first_chunk::<8>()?;
@@ -318,7 +336,7 @@ fn unpack<'a>(bytes: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let payload = rest.strip_prefix(key)?;
     let lens = (u64::from_le_bytes(*key_len), u64::from_le_bytes(*len));
     let whole = lens == (key.len() as u64, payload.len() as u64) && u64::from_le_bytes(*sum) == xxh3_64(body);
-    whole.then_some(payload)
+    whole.then_some(body.len() - payload.len()..body.len())
 }
 
 /// Locks, also after a thread panicked while holding the lock: the numbers behind it are whole at any time.
@@ -327,7 +345,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
+#[allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 mod tests {
     use super::*;
 
@@ -357,7 +375,7 @@ mod tests {
     #[test]
     fn every_truncated_or_flipped_file_is_ignored() {
         let whole = pack(b"key", b"payload");
-        assert_eq!(unpack(&whole, b"key"), Some(&b"payload"[..]));
+        assert_eq!(unpack(&whole, b"key").map(|place| &whole[place]), Some(&b"payload"[..]));
         assert_eq!(unpack(&whole, b"kez"), None);
         for n in 0..whole.len() {
             assert_eq!(unpack(&whole[..n], b"key"), None, "{n} bytes");
@@ -446,6 +464,48 @@ mod tests {
         assert!(store.report().trouble.is_some_and(|text| text.contains("too large")));
         assert_eq!(fs::read_dir(&store.home).unwrap().count(), 0, "half a file is left");
         fs::remove_dir_all(root).unwrap();
+    }
+
+    /// Pipes that nobody writes to or reads from, where files are looked for.
+    #[test]
+    #[cfg(unix)]
+    fn pipes_and_folders_in_place_of_files_are_trouble_that_is_told() {
+        let (finished, wait) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for pipe in [true, false] {
+                let (store, root) = store(if pipe { "pipes" } else { "folders" });
+                fs::create_dir_all(&store.home).unwrap();
+                let paths = [store.path("a", b"key"), store.home.join(LOCK)];
+                for path in &paths {
+                    if pipe {
+                        let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+                        assert!(made.success());
+                    } else {
+                        fs::create_dir(path).unwrap();
+                    }
+                }
+                assert_eq!(store.load("a", b"key"), None);
+                let trouble = store.report().trouble.unwrap();
+                assert!(
+                    trouble.contains("not a regular file") && trouble.starts_with("reading"),
+                    "{trouble}"
+                );
+                store.save("a", b"key", b"payload");
+                store.update("a", b"other", |old| old.unwrap_or(b"new".to_vec()));
+                assert_eq!(
+                    store.load("a", b"other").as_deref(),
+                    Some(&b"new"[..]),
+                    "the lock is done without"
+                );
+                assert!(paths.iter().all(|path| !fs::metadata(path).unwrap().is_file()), "not replaced");
+                assert_eq!(store.report().written, 1);
+                store.clear();
+                assert!(paths.iter().all(|path| path.exists()), "not removed");
+                fs::remove_dir_all(root).unwrap();
+            }
+            finished.send(()).unwrap();
+        });
+        wait.recv_timeout(Duration::from_secs(60)).expect("a pipe is waited for, or the test failed");
     }
 
     #[test]

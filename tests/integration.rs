@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod api;
 mod architecture;
 mod attention {
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]
@@ -67,13 +68,19 @@ mod examples {
     #[path = "../../examples/op/header.rs"]
     mod header;
 
+    #[allow(dead_code, clippy::duplicate_mod, reason = "only its tests run here, with modules of its own")]
+    #[path = "../../examples/ladder.rs"]
+    mod ladder;
+
     mod adaptive;
+    mod args;
     mod cnn;
     mod compare;
     mod decode;
     mod encoder;
     mod explain;
     mod image;
+    mod outputs;
     mod overlap;
     mod pagerank;
     mod quadtree;
@@ -83,6 +90,7 @@ mod examples {
     mod tune;
     mod wordcount;
 }
+mod fragments;
 mod image {
     mod blur;
     mod equalize;

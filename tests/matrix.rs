@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tilework::program::OpInfo;
+use tilework::program::Operation;
 
 /// What one process of tests left behind.
 struct Module {
@@ -107,8 +107,8 @@ impl Column {
 }
 
 /// Ops, and what drives them with kernels of its own.
-fn ops() -> impl Iterator<Item = &'static OpInfo> {
-    tilework::ops().chain(tilework::sparse::SOLVERS)
+fn ops() -> impl Iterator<Item = &'static Operation> {
+    tilework::operations()
 }
 
 /// The matrix with these columns instead of those of their names.
@@ -173,7 +173,7 @@ fn nothing_in_the_matrix_fails() {
 }
 
 /// Cells of an op's row: how many of its variants pass in each column.
-fn cells(matrix: &Map<String, Value>, op: &OpInfo) -> Vec<String> {
+fn cells(matrix: &Map<String, Value>, op: &Operation) -> Vec<String> {
     let all = (op.variants)();
     let cell = |column: &Value| {
         let is = |what: &str| {
@@ -194,7 +194,7 @@ fn cells(matrix: &Map<String, Value>, op: &OpInfo) -> Vec<String> {
 pub(crate) fn table() -> String {
     let matrix = matrix();
     let columns = matrix.as_object().unwrap();
-    let mut rows: Vec<(Vec<String>, Vec<&OpInfo>)> = Vec::new();
+    let mut rows: Vec<(Vec<String>, Vec<&Operation>)> = Vec::new();
     for op in ops() {
         let cells = cells(columns, op);
         match rows.iter_mut().find(|(c, _)| *c == cells) {

@@ -11,6 +11,7 @@ mod draw;
 mod elementwise;
 mod guarded;
 mod image;
+mod long;
 mod nn;
 mod primitives;
 mod quantize;
@@ -183,7 +184,7 @@ properties! {
 
 #[test]
 fn every_op_has_a_property() {
-    let mut ops: Vec<&str> = tilework::ops().map(|op| op.name).collect();
+    let mut ops: Vec<&str> = tilework::operations().filter(|op| !op.solver).map(|op| op.name).collect();
     let mut tested: Vec<&str> = CASES.iter().map(|(op, _)| *op).collect();
     ops.sort_unstable();
     tested.sort_unstable();

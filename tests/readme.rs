@@ -94,7 +94,7 @@ fn peers() -> String {
 
 /// The variants that are not translated for every compiler, and why.
 fn translations() -> String {
-    let ops = tilework::ops().chain(tilework::sparse::SOLVERS);
+    let ops = tilework::operations();
     let variants = ops.flat_map(|op| (op.variants)().iter().map(move |v| (op, v)));
     let mut table = "| variant | translated for | why not for others |\n|---|---|---|\n".to_owned();
     for (op, v) in variants.filter(|(_, v)| v.translations != Translation::ALL) {

@@ -2,6 +2,7 @@
 
 mod buffers;
 mod cache;
+mod determinism;
 mod devices;
 mod kernels;
 mod loss;
@@ -9,12 +10,17 @@ mod memory;
 mod profiling;
 mod programs;
 mod recording;
+mod reentry;
+#[cfg(target_os = "linux")]
+mod scarce;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod shared;
+mod sources;
 mod streaming;
 mod threads;
 mod timing;
 mod tuning;
+mod written;
 
 use crate::support;
 use std::sync::atomic::{AtomicUsize, Ordering};

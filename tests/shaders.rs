@@ -4,7 +4,7 @@
 use crate::support::profiles;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use tilework::program::{DeviceProfile, Kernel, OpInfo, Program, Requires, Source, Translation};
+use tilework::program::{DeviceProfile, Kernel, Operation, Program, Requires, Source, Translation};
 use tilework::shader::{self, BindingKind, Module, Target};
 
 /// One kernel of one variant, with the profile it was lowered for.
@@ -16,7 +16,7 @@ struct Case {
 }
 
 fn programs_of(
-    op: &'static OpInfo,
+    op: &'static Operation,
     profile: &DeviceProfile,
 ) -> Vec<(String, Program, &'static [Translation], Requires)> {
     let fitting = (op.variants)().iter().filter(|v| v.requires.missing(profile).is_none());
@@ -32,8 +32,8 @@ fn programs_of(
 }
 
 /// Ops, and what drives them with kernels of its own.
-fn ops() -> impl Iterator<Item = &'static OpInfo> {
-    tilework::ops().chain(tilework::sparse::SOLVERS)
+fn ops() -> impl Iterator<Item = &'static Operation> {
+    tilework::operations()
 }
 
 fn programs() -> Vec<(String, Program, &'static [Translation], Requires)> {

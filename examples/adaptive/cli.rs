@@ -1,16 +1,17 @@
 //! The command line of `adaptive`.
 
 use super::adaptive_grid::{Maker, Rule, SIDE};
-use super::failure::{Failure, exit_code, open_gpu};
+use super::failure::{Args, Failure, exit_code, open_gpu, say};
 use super::field::Field;
-use super::levels::{Doing, duration, number, picture_file, times};
+use super::levels::{Doing, duration, picture_file, times};
 use super::picture::picture;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
+use tilework::io::{check_outputs, shown};
 
 /// Cells of this level, all of them, are what every device can bind.
-const DEEPEST: u64 = 11;
+const DEEPEST: u32 = 11;
 
 const USAGE: &str = "\
 usage: adaptive [--field NAME | --image FILE] [--picture FILE.png]
@@ -24,7 +25,7 @@ usage: adaptive [--field NAME | --image FILE] [--picture FILE.png]
   --picture FILE.png   the field and the edges of the cells
   --size PIXELS        of the longer side of the picture (1536)
   --no-check           do not measure the cells on the processor too
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 ";
 
 struct Options {
@@ -42,18 +43,15 @@ struct Options {
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|options| match options {
         Some(options) => adaptive(&options, out),
-        None => {
-            // A reader that has gone away is no failure.
-            let _ = out.write_all(USAGE.as_bytes());
-            Ok(0)
-        }
+        None => say(out, USAGE).map(|()| 0),
     });
     exit_code("adaptive", result, err)
 }
 
 /// The options, or nothing if `--help` is asked for.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
     let (mut field, mut image) = (None, None);
     let mut options = Options {
         name: String::new(),
@@ -76,17 +74,11 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
                     Failure::bad_input(format!("--threshold {text}: must be a number from 0 on"))
                 })?;
             }
-            Long("first") => {
-                options.rule.first = number("--first", &args.value()?.string()?, 0, DEEPEST)? as u32;
-            }
-            Long("deepest") => {
-                options.rule.deepest = number("--deepest", &args.value()?.string()?, 0, DEEPEST)? as u32;
-            }
-            Long("capacity") => {
-                options.capacity = number("--capacity", &args.value()?.string()?, 4, 1 << 32)? as usize;
-            }
+            Long("first") => options.rule.first = args.number(0..=DEEPEST)?,
+            Long("deepest") => options.rule.deepest = args.number(0..=DEEPEST)?,
+            Long("capacity") => options.capacity = args.number(4..=1 << 32)?,
             Long("picture") => options.picture = Some(picture_file(args.value()?)?),
-            Long("size") => options.size = number("--size", &args.value()?.string()?, 64, 8192)? as usize,
+            Long("size") => options.size = args.number(64..=8192)?,
             Long("no-check") => options.check = false,
             Long("adapter") => options.adapter = Some(args.value()?.string()?),
             Short('h') | Long("help") => return Ok(None),
@@ -99,7 +91,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     }
     (options.field, options.name) = match (field, image) {
         (Some(_), Some(_)) => return Err(Failure::bad_input("--field and --image: one of them, please")),
-        (None, Some(path)) => (Field::read(&path)?, path.display().to_string()),
+        (None, Some(path)) => (Field::read(&path)?, shown(path)),
         (name, None) => {
             let name = name.unwrap_or_else(|| "vortex".to_owned());
             let field = Field::parse(&name)
@@ -112,6 +104,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
 
 fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let Options { field, rule, .. } = options;
+    check_outputs(&options.picture)?;
     let gpu = open_gpu(options.adapter.clone())?;
     let doing = Doing::new("refining the grid");
     // All cells of the deepest level are a grid that is refined nowhere.
@@ -128,7 +121,7 @@ fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let (grid, whole) = (maker.read()?, uniform.integral()?);
 
     let mut text = format!(
-        "{} on {}\ncells whose {SIDE} x {SIDE} samples differ by more than {} split, from level {} to {}\n\n",
+        "{} on {}\ncells whose {SIDE} x {SIDE} samples differ by more than {:?} split, from level {} to {}\n\n",
         options.name,
         gpu.profile().name,
         rule.threshold,
@@ -181,9 +174,9 @@ fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     if let Some(path) = &options.picture {
         doing.next("drawing");
         picture(&grid, field, rule.first, options.size).save(path).map_err(Failure::bad_input)?;
-        text += &format!("picture written to {}\n", path.display());
+        text += &format!("picture written to {}\n", shown(path));
     }
     drop(doing);
-    out.write_all(text.as_bytes()).map_err(|e| Failure::output(&e))?;
+    say(out, &text)?;
     Ok(if same { 0 } else { 1 })
 }

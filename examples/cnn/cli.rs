@@ -1,6 +1,6 @@
 //! The command line of `cnn`.
 
-use super::failure::{Failure, exit_code, open_gpu};
+use super::failure::{Args, Failure, exit_code, open_gpu, say};
 use super::learn::{CLASSES, Confusion, Training, network, test, train};
 use super::weights;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tilework::Gpu;
+use tilework::io::check_outputs;
 use tilework::io::idx::{Labelled, read_labelled};
 use tilework::nn::Sequential;
 
@@ -22,7 +23,7 @@ usage: cnn train --data DIR [--weights FILE] [--epochs N]...
   --batch N            images of a step (128)
   --rate R             the rate of Adam (0.001)
   --seed N             first weights and order of images (1)
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 ";
 
 struct Options {
@@ -37,26 +38,23 @@ struct Options {
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|options| match options {
         Some(options) => cnn(&options, out),
-        None => {
-            // A reader that has gone away is no failure.
-            let _ = out.write_all(USAGE.as_bytes());
-            Ok(0)
-        }
+        None => say(out, USAGE).map(|()| 0),
     });
     exit_code("cnn", result, err)
 }
 
 /// The options, or nothing if `--help` is asked for.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
     let (mut learns, mut data, mut weights, mut adapter) = (None, None, None, None);
     let mut training = Training { epochs: 5, batch: 128, rate: 1e-3, seed: 1 };
     while let Some(arg) = args.next()? {
         match arg {
             Long("data") => data = Some(PathBuf::from(args.value()?)),
             Long("weights") => weights = Some(PathBuf::from(args.value()?)),
-            Long("epochs") => training.epochs = args.value()?.parse()?,
-            Long("batch") => training.batch = args.value()?.parse()?,
+            Long("epochs") => training.epochs = args.number(0..=1 << 20)?,
+            Long("batch") => training.batch = args.number(1..=1 << 20)?,
             Long("rate") => training.rate = args.value()?.parse()?,
             Long("seed") => training.seed = args.value()?.parse()?,
             Long("adapter") => adapter = Some(args.value()?.string()?),
@@ -89,6 +87,9 @@ fn images(folder: &Path, part: &str) -> Result<Labelled, Failure> {
 }
 
 fn cnn(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
+    if options.learns {
+        check_outputs(&options.weights)?;
+    }
     let tested = images(&options.data, "t10k")?;
     let learned = if options.learns { Some(images(&options.data, "train")?) } else { None };
     let [_, h, w] = tested.shape;

@@ -22,15 +22,7 @@ pub(crate) fn save(path: &Path, net: &Sequential, values: &[f32]) -> Result<(), 
         .map(|(name, shape, bytes)| Ok((name.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytes)?)));
     let views = views.collect::<Result<Vec<_>, _>>().map_err(bad)?;
     let bytes = serialize(views, None).map_err(bad)?;
-    let mut failed = None;
-    let written = write_aside(path, |mut file| {
-        failed = file.write_all(&bytes).and_then(|()| file.sync_all()).err();
-        Ok(())
-    });
-    match failed {
-        Some(e) => Err(Failure::file(path, &e)),
-        None => Ok(written?),
-    }
+    Ok(write_aside(path, |file| file.write_all(&bytes))?)
 }
 
 /// Reads the parameters. Every tensor of the network must be there, in its shape, and no other.

@@ -233,7 +233,7 @@ fn on_wgpu(gpu: &Gpu, problem: &Problem) -> Result<Outcome> {
     let mut rec = gpu.recorder();
     executable.record(&mut rec, &raw)?;
     rec.submit()?;
-    let variant = executable.program().variant.to_owned();
+    let variant = executable.program().variant().to_owned();
     let check = (problem.check)(&buffers[problem.output].bytes()?)?;
     if !check.passed {
         return Ok(Outcome::Wrong { variant, check });

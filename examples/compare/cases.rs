@@ -8,7 +8,7 @@ use half::bf16;
 use half::f16;
 use std::cell::OnceCell;
 use std::rc::Rc;
-use tilework::attention::{Attended, Attention};
+use tilework::attention::Attention;
 use tilework::gpu::Executable;
 use tilework::prelude::*;
 use tilework::primitives::Operator;
@@ -535,7 +535,7 @@ fn attention_f16(t: usize) -> Result<Problem> {
 
 fn attention<T: Number + Into<f64>>(t: usize) -> Result<Problem>
 where
-    Attention: Op<T, Operands = Attended<T>>,
+    Attention: Op<T>,
 {
     let op = Attention::new(1, HEADS, HEADS, t, t, WIDTH);
     let [q, k, v] = [1, 2, 3].map(|seed| noise::<T>(HEADS * t * WIDTH, seed));

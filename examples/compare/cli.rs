@@ -3,7 +3,7 @@
 use super::backends::{Backend, Found, Outcome, find, share_roofs};
 use super::cases::{CASES, Case};
 use super::draw;
-use super::failure::{Failure, exit_code};
+use super::failure::{Args, Failure, exit_code, say};
 use super::pictures::whole;
 use super::rows::{self, Row};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use tilework::io::{check_outputs, shown};
 
 const USAGE: &str = "\
 usage: compare [--ops LIST] [--sizes LIST] [--backends LIST] [--out DIR]
@@ -40,13 +41,10 @@ pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write
     exit_code("compare", result, err)
 }
 
-fn say(out: &mut dyn Write, text: &str) -> Result<(), Failure> {
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::output(&e))
-}
-
 /// The options, or nothing if `--list` or `--help` has been answered.
-fn parse(mut args: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Options>, Failure> {
+fn parse(args: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
     let (mut ops, mut sizes, mut backends) = (None, None, None);
     let mut folder = PathBuf::from("target/compare");
     while let Some(arg) = args.next()? {
@@ -169,9 +167,7 @@ impl LeftOut {
 /// Makes the folder and tries whether a file can be written there, before any work is done.
 fn prepare(folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, &e))?;
-    let probe = folder.join(format!(".{}.part", std::process::id()));
-    let tried = std::fs::File::create_new(&probe).and_then(|_| std::fs::remove_file(&probe));
-    tried.map_err(|e| Failure::file(folder, &e))
+    Ok(check_outputs([folder.join("rows.json")])?)
 }
 
 fn compare(options: Options, out: &mut dyn Write) -> Result<u8, Failure> {
@@ -261,7 +257,7 @@ fn compare(options: Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let pictures = draw::all(&folder, &cases, &all, &backends).map_err(Failure::bad_input)?;
     let wrong = all.iter().filter(|row| row.timed.is_none()).count();
     say(out, &format!("\n{}", left_out.describe()))?;
-    say(out, &format!("\n{}: rows.json, and {pictures} pictures as SVG and PNG\n", folder.display()))?;
+    say(out, &format!("\n{}: rows.json, and {pictures} pictures as SVG and PNG\n", shown(&folder)))?;
     say(
         out,
         &match wrong {

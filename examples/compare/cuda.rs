@@ -42,7 +42,7 @@ pub(crate) fn solve(gpu: &CudaGpu, problem: &Problem) -> Result<Outcome> {
         let raw: Vec<_> = operands.iter().map(|o| o.raw()).collect();
         executable.run(stream, &raw)
     };
-    solve_by(gpu, problem, executable.program().variant, run)
+    solve_by(gpu, problem, executable.program().variant(), run)
 }
 
 fn solve_by(

@@ -30,13 +30,8 @@ mod problem;
 mod roofline;
 mod rows;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut out = std::io::stdout().lock();
-    let code = cli::run(lexopt::Parser::from_env(), &mut out, &mut std::io::stderr());
-    // A reader that has gone away is no failure.
-    let _ = out.flush();
-    ExitCode::from(code)
+    failure::main("compare", std::io::stdout().lock(), cli::run)
 }

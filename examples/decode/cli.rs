@@ -1,6 +1,6 @@
 //! The command line of `decode`.
 
-use super::failure::{Failure, exit_code, open_gpu};
+use super::failure::{Args, Failure, exit_code, open_gpu, room_for, say};
 use super::head::{Samples, fit};
 use super::model::{Losses, Model};
 use super::network::layers::Storage;
@@ -25,7 +25,7 @@ usage: decode TEXT [--width N] [--layers N] [--heads N] [--kv-heads N] [--contex
   --bytes N            bytes of the text, at the most (16384)
   --epochs N           walks over the vectors that the head is fitted to (5)
   --seed N             the decoder's weights (1)
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
 Prints the perplexity of the text's last quarter by the types of weights and of cached keys and values, and tokens a second.
 ";
@@ -43,18 +43,15 @@ struct Options {
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|options| match options {
         Some(options) => decode(&options, out),
-        None => {
-            // A reader that has gone away is no failure.
-            let _ = out.write_all(USAGE.as_bytes());
-            Ok(0)
-        }
+        None => say(out, USAGE).map(|()| 0),
     });
     exit_code("decode", result, err)
 }
 
 /// The options, or nothing if `--help` is asked for.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
     let mut shape = Shape { layers: 2, width: 128, heads: 8, kv_heads: 2, context: 256 };
     let (mut text, mut bytes, mut epochs, mut seed, mut adapter) = (None, 1 << 14, 5, 1, None);
     while let Some(arg) = args.next()? {
@@ -64,8 +61,8 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             Long("heads") => shape.heads = args.value()?.parse()?,
             Long("kv-heads") => shape.kv_heads = args.value()?.parse()?,
             Long("context") => shape.context = args.value()?.parse()?,
-            Long("bytes") => bytes = args.value()?.parse()?,
-            Long("epochs") => epochs = args.value()?.parse()?,
+            Long("bytes") => bytes = args.number(1..=1 << 30)?,
+            Long("epochs") => epochs = args.number(0..=1 << 20)?,
             Long("seed") => seed = args.value()?.parse()?,
             Long("adapter") => adapter = Some(args.value()?.string()?),
             Short('h') | Long("help") => return Ok(None),
@@ -94,7 +91,7 @@ fn decode(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     lines += &perplexities(&gpu, &decoder, &text)?;
     let (one_by_one, same) = token_by_token(&gpu, &decoder, &text.judged[0])?;
     lines += &one_by_one;
-    out.write_all(lines.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::output(&e))?;
+    say(out, &lines)?;
     Ok(u8::from(!same))
 }
 
@@ -112,6 +109,9 @@ fn bar(of: &str, len: usize) -> ProgressBar {
 /// What the decoder makes of each byte of the first part, and the bytes behind.
 fn vectors(gpu: &Gpu, decoder: &Decoder, text: &Text) -> Result<Samples, Failure> {
     let Shape { width, context, .. } = decoder.shape;
+    // In order as they come, and twice in the order of a walk.
+    let elements = text.fitted.len().saturating_mul(context * width);
+    room_for("--bytes, --width: the vectors of the text", elements, 3 * 4)?;
     let model = Model::new(gpu, decoder, Storage::F32)?;
     let pass = model.pass(context, &model.cache(KvType::F32)?)?;
     let bar = bar("pieces read", text.fitted.len());

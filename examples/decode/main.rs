@@ -24,13 +24,8 @@ mod network;
 mod text;
 mod weights;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut out = std::io::stdout().lock();
-    let code = cli::run(lexopt::Parser::from_env(), &mut out, &mut std::io::stderr());
-    // A reader that has gone away is no failure.
-    let _ = out.flush();
-    ExitCode::from(code)
+    failure::main("decode", std::io::stdout().lock(), cli::run)
 }

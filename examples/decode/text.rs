@@ -1,7 +1,8 @@
 //! A text in two parts, and what counting says of it.
 
-use super::failure::Failure;
+use super::failure::{Failure, open_file};
 use super::weights::BYTES;
+use std::io::Read;
 use std::path::Path;
 use tilework::analysis::perplexity;
 
@@ -16,8 +17,9 @@ pub(crate) struct Text {
 impl Text {
     /// The first `most` bytes of a file, whole pieces: three quarters and one.
     pub(crate) fn read(path: &Path, context: usize, most: usize) -> Result<Self, Failure> {
-        let mut bytes = std::fs::read(path).map_err(|e| Failure::file(path, &e))?;
-        bytes.truncate(most);
+        let (file, _) = open_file(path)?;
+        let mut bytes = Vec::new();
+        file.take(most as u64).read_to_end(&mut bytes).map_err(|e| Failure::file(path, &e))?;
         Self::of(&bytes, context).map_err(|e| e.at(path))
     }
 

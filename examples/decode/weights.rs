@@ -6,6 +6,9 @@ use super::network::layers::Linear;
 /// There is a token for each byte.
 pub(crate) const BYTES: usize = 256;
 
+/// Parameters of a decoder, at the most: 1 GiB.
+const MAX_PARAMETERS: usize = 1 << 28;
+
 /// The epsilon of the norms.
 pub(crate) const EPS: f32 = 1e-5;
 
@@ -38,6 +41,12 @@ impl Shape {
                 "--heads {heads}: must be a multiple of the {kv_heads} heads of keys and values (--kv-heads)"
             )));
         }
+        let parameters = self.parameters();
+        if parameters > MAX_PARAMETERS {
+            return Err(Failure::bad_input(format!(
+                "--layers {layers}, --width {width}: {parameters} parameters; there may be {MAX_PARAMETERS}"
+            )));
+        }
         if width > 1 << 14 || width == 0 || width % (8 * heads) != 0 {
             return Err(Failure::bad_input(format!(
                 "--width {width}: must be up to {} and a multiple of {}, 8 for each of {heads} heads",
@@ -46,6 +55,13 @@ impl Shape {
             )));
         }
         Ok(())
+    }
+
+    /// Parameters of the layers, about: whatever the extents are, this does not overflow.
+    fn parameters(&self) -> usize {
+        // Queries, keys and values; what is attended; up and down.
+        let columns = self.width.saturating_mul(3 + 1 + 4);
+        self.layers.saturating_mul(self.width).saturating_mul(columns)
     }
 
     /// Elements of a head's vector.

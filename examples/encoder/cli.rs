@@ -1,7 +1,7 @@
 //! The command line of `encoder`.
 
 use super::exact;
-use super::failure::{Failure, exit_code, open_gpu};
+use super::failure::{Args, Failure, exit_code, open_gpu, say};
 use super::model::{Encoder, PRECISIONS};
 use super::network::layers::Storage;
 use super::tokens::Vocabulary;
@@ -22,10 +22,13 @@ usage: encoder --weights FILE --vocab FILE SENTENCE... [--precision f32|f16|int8
   --batch N            sentences at a time, at the most (64)
   --check              hold each vector against the processor's, in f64
   --bench              tokens a second, of one sentence and of a batch
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
 Prints the cosine of the vectors of each two sentences. Sentences are cut to as many tokens as the encoder has places for.
 ";
+
+/// Sentences at a time, at the most.
+const MAX_BATCH: usize = 1 << 16;
 
 struct Options {
     weights: PathBuf,
@@ -43,18 +46,15 @@ struct Options {
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|options| match options {
         Some(options) => encode(&options, out),
-        None => {
-            // A reader that has gone away is no failure.
-            let _ = out.write_all(USAGE.as_bytes());
-            Ok(0)
-        }
+        None => say(out, USAGE).map(|()| 0),
     });
     exit_code("encoder", result, err)
 }
 
 /// The options, or nothing if `--help` is asked for.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
     let (mut weights, mut vocabulary, mut sentences) = (None, None, Vec::new());
     let (mut precision, mut heads, mut batch) = (PRECISIONS[0], 12, 64);
     let (mut check, mut bench, mut adapter) = (false, false, None);
@@ -69,8 +69,8 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
                     Failure::bad_input(format!("--precision {name}: must be f32, f16 or int8"))
                 })?;
             }
-            Long("heads") => heads = args.value()?.parse()?,
-            Long("batch") => batch = args.value()?.parse()?,
+            Long("heads") => heads = args.number(1..=1 << 10)?,
+            Long("batch") => batch = args.number(1..=MAX_BATCH)?,
             Long("check") => check = true,
             Long("bench") => bench = true,
             Long("adapter") => adapter = Some(args.value()?.string()?),
@@ -84,9 +84,6 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let vocabulary = vocabulary.ok_or_else(|| missing("--vocab is missing; it names the vocabulary"))?;
     if sentences.is_empty() {
         return Err(missing("there is no sentence to encode"));
-    }
-    if batch == 0 {
-        return Err(Failure::bad_input("--batch 0: must be at least 1"));
     }
     Ok(Some(Options { weights, vocabulary, sentences, precision, heads, batch, check, bench, adapter }))
 }
@@ -120,7 +117,7 @@ fn encode(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     if options.bench {
         text += &rates(&gpu, &encoder, &sentences, options)?;
     }
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::output(&e))?;
+    say(out, &text)?;
     Ok(u8::from(!right))
 }
 

@@ -1,19 +1,19 @@
 //! The command line of `explain`.
 
 use super::array::{self, DeviceArray, refuse};
-use super::commands::{Before, Call, Command, Job, Keys, Operand};
-use super::failure::{Failure, exit_code, open_file, open_gpu};
-use super::inputs::{self, Shape};
+use super::commands::{Before, Call, Command, Job, Keys, Operand, read_matrix};
+use super::failure::{Args, Failure, exit_code, open_gpu, profile_at_hand, say};
+use super::inputs::{self, Fill, Shape};
 use super::pictures;
 use super::roofline::{Dot, RooflinePicture};
 use super::table::{short, table};
 use std::ffi::OsString;
-use std::io::{BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use tilework::gpu::{Clock, Executable, OpProfile, Profile};
-use tilework::io::matrix_market::{self, Matrix};
-use tilework::program::{DeviceProfile, Grid, OpInfo, Program, Variant};
-use tilework::sparse::{Csr, Duplicates};
+use tilework::io::{check_outputs, shown};
+use tilework::program::{Grid, Operation, Program, Variant};
+use tilework::sparse::Csr;
 use tilework::{DType, Error, ErrorKind, Gpu, KernelReport, Report};
 
 const USAGE: &str = "\
@@ -29,14 +29,14 @@ usage: explain OP --shape SHAPE [--shape SHAPE ...] [--key value ...] [-o ROOFLI
   --reports            the report of each variant too
   --no-measure         nothing runs: what is predicted only
   --runs N             runs of each variant, of which the median counts (11; 3 on a processor)
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
 The keys are those of the example op.
 ";
 
 struct Request {
     command: &'static Command,
-    info: &'static OpInfo,
+    info: &'static Operation,
     shapes: Vec<Shape>,
     dtype: DType,
     matrix: Option<PathBuf>,
@@ -52,11 +52,7 @@ struct Request {
 /// Runs the program and gives its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|asked| match asked {
-        Asked::Text(text) => {
-            // A reader that has gone away is no failure.
-            let _ = write!(out, "{text}");
-            Ok(0)
-        }
+        Asked::Text(text) => say(out, &text).map(|()| 0),
         Asked::For(request) => explain(&request, out),
     });
     exit_code("explain", result, err)
@@ -68,8 +64,9 @@ enum Asked {
     For(Box<Request>),
 }
 
-fn parse(mut args: lexopt::Parser) -> Result<Asked, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Asked, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &["shape", "variant"]);
     let mut command: Option<&'static Command> = None;
     let (mut shapes, mut keys, mut names) = (Vec::new(), Keys::default(), Vec::new());
     let (mut dtype, mut matrix, mut picture, mut runs, mut adapter) = (None, None, None, None, None);
@@ -112,7 +109,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Asked, Failure> {
     let Some(command) = command else {
         return Err(refuse!("no op named; usage: explain OP --shape SHAPE (see --help and --list)"));
     };
-    let Some(info) = tilework::ops().find(|info| info.name == command.name) else {
+    let Some(info) = tilework::operations().find(|info| info.name == command.name) else {
         return Err(refuse!("{}: not in the list of ops", command.name));
     };
     let text = |slot: Option<OsString>| slot.map(|s| s.to_string_lossy().into_owned());
@@ -149,16 +146,18 @@ fn parse(mut args: lexopt::Parser) -> Result<Asked, Failure> {
 }
 
 fn list() -> String {
-    let known = tilework::ops().filter(|info| Command::find(info.name).is_ok());
+    let known = tilework::operations().filter(|info| Command::find(info.name).is_ok());
     known
         .map(|i| format!("{}: {}\n  inputs  {}\n  keys    {}\n", i.name, i.about, i.inputs, i.keys))
         .collect()
 }
 
-/// What there is to work on.
+/// What there is to work on. The arrays are made when they are looked at.
 struct Material {
     matrix: Csr,
-    inputs: Vec<array::Array>,
+    shapes: Vec<Shape>,
+    /// Arrays that there are at least, of shapes that follow from the others.
+    least: usize,
 }
 
 impl Request {
@@ -168,9 +167,9 @@ impl Request {
             if self.matrix.is_some() {
                 return Err(refuse!("{op}: --matrix is given, and the op takes no sparse matrix"));
             }
-            let inputs = inputs::arrays(op, *self.command.inputs.start(), &self.shapes, self.dtype)?;
-            self.check_count(inputs.len())?;
-            return Ok(Material { matrix: Csr::default(), inputs });
+            let least = *self.command.inputs.start();
+            self.check_count(self.shapes.len().max(least))?;
+            return Ok(Material { matrix: Csr::default(), shapes: self.shapes.clone(), least });
         }
         let (matrix, others) = match (&self.matrix, self.shapes.split_first()) {
             (Some(path), _) => (read_matrix(path)?, &self.shapes[..]),
@@ -198,9 +197,12 @@ impl Request {
         if others.is_empty() && !wanted.is_empty() {
             others.push(Shape { extents: wanted, dtype: None });
         }
-        let inputs = inputs::arrays(op, others.len(), &others, self.dtype)?;
-        self.check_count(1 + inputs.len())?;
-        Ok(Material { matrix, inputs })
+        self.check_count(1 + others.len())?;
+        Ok(Material { matrix, least: others.len(), shapes: others })
+    }
+
+    fn inputs(&self, material: &Material, fill: Fill) -> Result<Vec<array::Array>, Failure> {
+        inputs::arrays(self.command.name, material.least, &material.shapes, self.dtype, fill)
     }
 
     fn check_count(&self, given: usize) -> Result<(), Failure> {
@@ -212,19 +214,9 @@ impl Request {
     }
 
     /// The job of a variant.
-    fn job(&self, material: &Material, variant: &str) -> Result<Job, Failure> {
-        let (matrix, inputs) = (material.matrix.clone(), material.inputs.clone());
+    fn job(&self, material: &Material, variant: &str, fill: Fill) -> Result<Job, Failure> {
+        let (matrix, inputs) = (material.matrix.clone(), self.inputs(material, fill)?);
         (self.command.job)(Call { matrix, inputs, keys: &self.keys, variant })
-    }
-}
-
-/// A sparse matrix; entries at one position are added up.
-fn read_matrix(path: &Path) -> Result<Csr, Failure> {
-    let (file, _) = open_file(path)?;
-    let matrix = matrix_market::read(BufReader::with_capacity(1 << 20, file));
-    match matrix.map_err(|e| Failure::from(e).at(path))? {
-        Matrix::Sparse(triplets) => Ok(Csr::from_triplets(&triplets, Duplicates::Sum)?),
-        Matrix::Dense(_) => Err(Failure::bad_input("an array file; a coordinate file is wanted").at(path)),
     }
 }
 
@@ -241,10 +233,11 @@ struct Explained {
 
 fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let Request { command, info, .. } = request;
+    check_outputs(&request.picture)?;
     let material = request.material()?;
-    // What no device can run is refused before one is opened.
-    let auto = request.job(&material, "auto")?;
-    if let Err(e) = (auto.lower)(&DeviceProfile::h100())
+    // What the device cannot run is refused before it is opened.
+    let auto = request.job(&material, "auto", Fill::Blank)?;
+    if let Err(e) = (auto.lower)(&profile_at_hand(request.adapter.as_deref()))
         && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument)
     {
         return Err(e.into());
@@ -257,7 +250,7 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
         let a = &material.matrix;
         inputs.push(format!("a {} x {} matrix of {} entries", a.rows, a.cols, a.values.len()));
     }
-    inputs.extend(material.inputs.iter().map(array::Array::describe));
+    inputs.extend(request.inputs(&material, Fill::Blank)?.iter().map(array::Array::describe));
     text += &format!("  inputs   {}\n", inputs.join(", "));
     text += &format!(
         "  adapter  {} ({}): {} GB/s, {} GFLOP/s, which meet at {} operations a byte\n",
@@ -272,8 +265,8 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
             // As planned: by what was measured here, if anything was.
             let executable = (auto.plan)(&gpu)?;
             let program = executable.program();
-            text += &format!("  auto     {} ({})\n", program.variant, program.why);
-            Some(program.variant)
+            text += &format!("  auto     {} ({})\n", program.variant(), program.decision.why);
+            Some(program.variant())
         }
         Some(Before::Suit(..)) => {
             let (format, why) = material.matrix.analyse().format();
@@ -318,7 +311,7 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
         match picture(command.name, &inputs, &gpu, &done) {
             Some(picture) => {
                 pictures::save(path, &picture).map_err(Failure::bad_input)?;
-                say(out, &format!("\n{}\n", path.display()))?;
+                say(out, &format!("\n{}\n", shown(path)))?;
             }
             None => say(
                 out,
@@ -327,10 +320,6 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
         }
     }
     Ok(0)
-}
-
-fn say(out: &mut dyn Write, text: &str) -> Result<(), Failure> {
-    write!(out, "{text}").map_err(|e| Failure::output(&e))
 }
 
 /// Lines under a title, if there are any.
@@ -346,7 +335,7 @@ fn explained(
     gpu: &Gpu,
     variant: &'static str,
 ) -> Result<Result<(Explained, Option<Clock>), Error>, Failure> {
-    let job = request.job(material, variant)?;
+    let job = request.job(material, variant, Fill::Blank)?;
     let executable = match (job.plan)(gpu) {
         Ok(executable) => executable,
         Err(e) if matches!(e.kind(), ErrorKind::DeviceLost | ErrorKind::OutOfMemory) => return Err(e.into()),
@@ -354,7 +343,13 @@ fn explained(
     };
     let report = Report::of(&executable);
     let measurable = request.measure && !matches!(job.before, Some(Before::Convert(..)));
-    let measured = if measurable { Some(measure(gpu, &executable, &job, request.runs)?) } else { None };
+    let measured = if measurable {
+        drop(job);
+        let job = request.job(material, variant, Fill::Random)?;
+        Some(measure(gpu, &executable, &job, request.runs)?)
+    } else {
+        None
+    };
     let profile = measured.as_ref().and_then(|m| m.profile.ops.first());
     let main = main_kernel(executable.program(), &report, profile);
     let (kernel, asked) = (main.map(|i| report.kernels[i].clone()), executable.program().traffic);

@@ -1,7 +1,7 @@
 //! Inputs of an op, made up from their shapes.
 
 use super::array::{Array, Data, refuse};
-use super::failure::Failure;
+use super::failure::{Failure, room_for};
 use half::f16;
 use tilework::DType;
 use tilework::sparse::Csr;
@@ -13,6 +13,17 @@ pub(crate) struct Shape {
     /// Type of the elements, where it is not that of the others.
     pub(crate) dtype: Option<DType>,
 }
+
+/// What arrays hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fill {
+    /// Zeros where planning cannot see them: in arrays of more than [`MAX_SEEN`] elements.
+    Blank,
+    Random,
+}
+
+/// Elements of an array that planning may look at, as it does at the weights of a filter.
+const MAX_SEEN: usize = 1 << 16;
 
 /// Elements of an input at the most: 16 GiB of words.
 const MOST: usize = 1 << 32;
@@ -92,7 +103,13 @@ fn is_always_f32(op: &str, i: usize) -> bool {
 }
 
 /// The arrays of an op that takes at least `least` of them.
-pub(crate) fn arrays(op: &str, least: usize, given: &[Shape], dtype: DType) -> Result<Vec<Array>, Failure> {
+pub(crate) fn arrays(
+    op: &str,
+    least: usize,
+    given: &[Shape],
+    dtype: DType,
+    fill: Fill,
+) -> Result<Vec<Array>, Failure> {
     let mut shapes: Vec<_> = given.iter().map(|s| s.extents.clone()).collect();
     while shapes.len() < least {
         let Some(next) = follows(op, shapes.len(), &shapes) else {
@@ -102,6 +119,9 @@ pub(crate) fn arrays(op: &str, least: usize, given: &[Shape], dtype: DType) -> R
         };
         shapes.push(next);
     }
+    let elements = shapes.iter().map(|shape| count(shape)).sum::<Result<usize, Failure>>()?;
+    // No element has more bytes.
+    room_for(&format!("{op}: the inputs"), elements, 4)?;
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut arrays = Vec::with_capacity(shapes.len());
     for (i, shape) in shapes.iter().enumerate() {
@@ -114,7 +134,7 @@ pub(crate) fn arrays(op: &str, least: usize, given: &[Shape], dtype: DType) -> R
         };
         let dtype = given.get(i).and_then(|s| s.dtype).unwrap_or(usual);
         let below = of_index.map_or(usize::MAX, |(_, below)| below.max(1));
-        arrays.push(Array { shape: shape.clone(), data: random.data(dtype, n, below)? });
+        arrays.push(Array { shape: shape.clone(), data: random.data(dtype, n, below, fill)? });
     }
     Ok(arrays)
 }
@@ -127,6 +147,8 @@ pub(crate) fn matrix(rows: usize, cols: usize, entries: usize) -> Result<Csr, Fa
             "a matrix of {rows} x {cols}: at most 2^32 - 2 rows and columns can be numbered"
         ));
     }
+    // A list that grows is held twice for a moment.
+    room_for(&format!("a matrix of {rows} rows"), rows + 4 * rows * entries, 4)?;
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let mut a = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
     for _ in 0..rows {
@@ -146,6 +168,19 @@ pub(crate) fn matrix(rows: usize, cols: usize, entries: usize) -> Result<Csr, Fa
     Ok(a)
 }
 
+/// Zeros, which take no memory until they are written to.
+fn blank(dtype: DType, n: usize) -> Result<Data, Failure> {
+    Ok(match dtype {
+        DType::F32 => vec![0f32; n].into(),
+        DType::F16 => vec![f16::ZERO; n].into(),
+        DType::I32 => vec![0i32; n].into(),
+        DType::U32 => vec![0u32; n].into(),
+        DType::U8 => vec![0u8; n].into(),
+        DType::I8 => vec![0i8; n].into(),
+        other => return Err(refuse!("{other}: no type of elements that this program makes")),
+    })
+}
+
 /// xorshift64* (Vigna 2016).
 struct Random(u64);
 
@@ -162,7 +197,10 @@ impl Random {
         (self.next() & 0xff_ffff) as f32 / 16_777_216.0
     }
 
-    fn data(&mut self, dtype: DType, n: usize, below: usize) -> Result<Data, Failure> {
+    fn data(&mut self, dtype: DType, n: usize, below: usize, fill: Fill) -> Result<Data, Failure> {
+        if fill == Fill::Blank && n > MAX_SEEN {
+            return blank(dtype, n);
+        }
         Ok(match dtype {
             DType::F32 => (0..n).map(|_| self.float()).collect::<Vec<_>>().into(),
             DType::F16 => (0..n).map(|_| f16::from_f32(self.float())).collect::<Vec<_>>().into(),
@@ -202,9 +240,23 @@ mod tests {
     }
 
     #[test]
+    fn arrays_are_blank_only_where_planning_cannot_see_them() {
+        let made = |shape: &str, fill| {
+            let given = [Shape::parse(shape).unwrap()];
+            let Data::F32(x) = arrays("map", 1, &given, DType::F32, fill).unwrap().remove(0).data else {
+                panic!("it is of f32")
+            };
+            x
+        };
+        assert_eq!(made("256x256", Fill::Blank), made("256x256", Fill::Random));
+        assert_eq!(made("65537", Fill::Blank), vec![0.0; 65537]);
+        assert!(made("65537", Fill::Random).iter().any(|x| *x != 0.0));
+    }
+
+    #[test]
     fn indices_stay_in_what_they_index() {
         let given = [Shape::parse("7x3").unwrap()];
-        let labels = arrays("cross-entropy", 2, &given, DType::F32).unwrap().pop().unwrap();
+        let labels = arrays("cross-entropy", 2, &given, DType::F32, Fill::Blank).unwrap().pop().unwrap();
         let Data::U32(labels) = labels.data else { panic!("labels are of u32") };
         assert!(labels.len() == 7 && labels.iter().all(|l| *l < 3), "{labels:?}");
     }

@@ -33,13 +33,8 @@ mod pictures;
 mod roofline;
 mod table;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut out = std::io::stdout().lock();
-    let code = cli::run(lexopt::Parser::from_env(), &mut out, &mut std::io::stderr());
-    // A reader that has gone away is no failure.
-    let _ = out.flush();
-    ExitCode::from(code)
+    failure::main("explain", std::io::stdout().lock(), cli::run)
 }

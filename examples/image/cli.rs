@@ -1,6 +1,6 @@
 //! The command line of `image`.
 
-use super::failure::{Failure, exit_code, open_gpu};
+use super::failure::{Args, Failure, exit_code, open_gpu, say};
 use super::files::{self, Picture};
 use super::steps::Step;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -8,7 +8,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tilework::image::Image;
-use tilework::{Buffer, Gpu};
+use tilework::io::{check_outputs, shown};
+use tilework::{Buffer, Gpu, Slice};
 
 const USAGE: &str = "\
 usage: image INPUT OUTPUT --ops STEP,... [--check]
@@ -20,7 +21,7 @@ usage: image INPUT OUTPUT --ops STEP,... [--check]
                          sobel           how fast each channel changes
                          equalize        values of each channel spread over their whole range
   --check              hold each step's result against the processor's
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
 Files are PNG or JPEG, by their contents when read and by their ending when written; deeper colours are read as 8 bits
 a channel, and a picture that lies on its side is turned upright. JPEG keeps no opacity.
@@ -38,18 +39,15 @@ struct Options {
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|options| match options {
         Some(options) => process(&options, out),
-        None => {
-            // A reader that has gone away is no failure.
-            let _ = out.write_all(USAGE.as_bytes());
-            Ok(0)
-        }
+        None => say(out, USAGE).map(|()| 0),
     });
     exit_code("image", result, err)
 }
 
 /// The options, or nothing if `--help` is asked for.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
     let (mut paths, mut steps, mut check, mut adapter) = (Vec::new(), None, false, None);
     while let Some(arg) = args.next()? {
         match arg {
@@ -78,19 +76,17 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
 
 fn process(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let format = files::format_of(&options.output)?;
+    check_outputs([&options.output])?;
     let start = Instant::now();
     let picture = files::read(&options.input)?;
-    say(
-        out,
-        &format!("{}: {picture}, read in {}\n", options.input.display(), milliseconds(start.elapsed())),
-    )?;
+    say(out, &format!("{}: {picture}, read in {}\n", shown(&options.input), milliseconds(start.elapsed())))?;
     let gpu = open_gpu(options.adapter.clone())?;
     let (picture, same) = work(&gpu, picture, options, out)?;
     let start = Instant::now();
     let picture = files::write(&options.output, format, picture)?;
     say(
         out,
-        &format!("{}: {picture}, written in {}\n", options.output.display(), milliseconds(start.elapsed())),
+        &format!("{}: {picture}, written in {}\n", shown(&options.output), milliseconds(start.elapsed())),
     )?;
     Ok(u8::from(!same))
 }
@@ -181,9 +177,11 @@ pub(crate) fn once(
     let plan = step.plan(gpu, image)?;
     let program = plan.program();
     let y = gpu.alloc::<u8>(program.operands[1].len)?;
-    let measured = gpu.measure(if gpu.profile().is_cpu() { 3 } else { 25 }, |rec| plan.record(rec, x, &y))?;
+    let runs = if gpu.profile().is_cpu() { 3 } else { 25 };
+    let operands = [x, &y].map(|buffer| Slice::from(buffer).untyped());
+    let measured = gpu.measure(runs, |rec| plan.record(rec, &operands))?;
     let done =
-        Done { variant: program.variant, seconds: measured.median(), bytes: program.cost.bytes, bands: 1 };
+        Done { variant: program.variant(), seconds: measured.median(), bytes: program.cost.bytes, bands: 1 };
     Ok((done, y))
 }
 
@@ -225,8 +223,4 @@ pub(crate) fn by_bands(
 
 fn milliseconds(time: Duration) -> String {
     format!("{:.3} ms", time.as_secs_f64() * 1e3)
-}
-
-fn say(out: &mut dyn Write, text: &str) -> Result<(), Failure> {
-    out.write_all(text.as_bytes()).map_err(|e| Failure::output(&e))
 }

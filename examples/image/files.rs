@@ -8,9 +8,9 @@ use ::image::codecs::jpeg::JpegEncoder;
 use ::image::codecs::png::PngEncoder;
 use ::image::{ExtendedColorType, ImageEncoder, ImageError};
 pub(crate) use reading::{Picture, read};
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
+use tilework::io::write_aside;
 
 /// Quality of JPEG files.
 const QUALITY: u8 = 92;
@@ -32,7 +32,7 @@ pub(crate) fn format_of(path: &Path) -> Result<Format, Failure> {
     }
 }
 
-/// Writes a picture beside its place and renames it: there is all of it or nothing. Returns what was written.
+/// Writes a picture, all of it or nothing. Returns what was written.
 pub(crate) fn write(path: &Path, format: Format, mut picture: Picture) -> Result<Picture, Failure> {
     let channels = picture.image.channels;
     if format == Format::Jpeg && [2, 4].contains(&channels) {
@@ -40,37 +40,20 @@ pub(crate) fn write(path: &Path, format: Format, mut picture: Picture) -> Result
         picture.pixels = opaque.copied().collect();
         picture.image.channels -= 1;
     }
-    // A link keeps pointing where it points.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut part = target.clone().into_os_string();
-    part.push(format!(".{}.part", std::process::id()));
-    let part = PathBuf::from(part);
-    let done = encode(&part, format, &picture)
-        .and_then(|()| fs::rename(&part, &target).map_err(ImageError::IoError));
-    done.map_err(|e| {
-        // What was begun is of no use.
-        let _ = fs::remove_file(&part);
-        Failure::bad_input(e.to_string()).at(path)
-    })?;
+    write_aside(path, |file| encode(file, format, &picture).map_err(io::Error::other))?;
     Ok(picture)
 }
 
-fn encode(path: &Path, format: Format, picture: &Picture) -> Result<(), ImageError> {
+fn encode(file: &mut impl Write, format: Format, picture: &Picture) -> Result<(), ImageError> {
     let kind = match picture.image.channels {
         1 => ExtendedColorType::L8,
         2 => ExtendedColorType::La8,
         3 => ExtendedColorType::Rgb8,
         _ => ExtendedColorType::Rgba8,
     };
-    let mut file = BufWriter::new(File::create(path)?);
     let (w, h) = (picture.image.w as u32, picture.image.h as u32);
     match format {
-        Format::Png => PngEncoder::new(&mut file).write_image(&picture.pixels, w, h, kind)?,
-        Format::Jpeg => {
-            JpegEncoder::new_with_quality(&mut file, QUALITY).write_image(&picture.pixels, w, h, kind)?;
-        }
+        Format::Png => PngEncoder::new(file).write_image(&picture.pixels, w, h, kind),
+        Format::Jpeg => JpegEncoder::new_with_quality(file, QUALITY).write_image(&picture.pixels, w, h, kind),
     }
-    file.flush()?;
-    file.into_inner().map_err(io::Error::from)?.sync_all()?;
-    Ok(())
 }

@@ -14,13 +14,8 @@ mod failure;
 mod files;
 mod steps;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut out = std::io::stdout().lock();
-    let code = cli::run(lexopt::Parser::from_env(), &mut out, &mut std::io::stderr());
-    // A reader that has gone away is no failure.
-    let _ = out.flush();
-    ExitCode::from(code)
+    failure::main("image", std::io::stdout().lock(), cli::run)
 }

@@ -4,10 +4,10 @@ use super::failure::Failure;
 use std::fmt;
 use std::ops::Range;
 use std::thread;
+use tilework::gpu::Executable;
 use tilework::image::{Blur, Equalize, Gaussian, Grey, Image, Sobel};
-use tilework::program::{In, Out};
 use tilework::reference;
-use tilework::{Gpu, Plan, Plannable};
+use tilework::{Gpu, Plannable};
 
 /// One of `--ops`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +32,7 @@ impl fmt::Display for Step {
         match self {
             Self::Grey => f.write_str("grey"),
             Self::Blur(radius) => write!(f, "blur={radius}"),
-            Self::Gaussian(sigma) => write!(f, "gaussian={sigma}"),
+            Self::Gaussian(sigma) => write!(f, "gaussian={sigma:?}"),
             Self::Sobel => f.write_str("sobel"),
             Self::Equalize => f.write_str("equalize"),
         }
@@ -66,14 +66,14 @@ impl Step {
     }
 
     /// The step for such pictures.
-    pub(crate) fn plan(self, gpu: &Gpu, image: Image) -> tilework::Result<Plan<(In<u8>, Out<u8>)>> {
-        match self {
-            Self::Grey => Grey::new(image).plan::<u8>(gpu),
-            Self::Blur(radius) => Blur::new(image, radius).plan::<u8>(gpu),
-            Self::Gaussian(sigma) => Gaussian::new(image, sigma).plan::<u8>(gpu),
-            Self::Sobel => Sobel::new(image).plan::<u8>(gpu),
-            Self::Equalize => Equalize::new(image).plan::<u8>(gpu),
-        }
+    pub(crate) fn plan(self, gpu: &Gpu, image: Image) -> tilework::Result<Executable> {
+        Ok(match self {
+            Self::Grey => Grey::new(image).plan::<u8>(gpu)?.into_executable(),
+            Self::Blur(radius) => Blur::new(image, radius).plan::<u8>(gpu)?.into_executable(),
+            Self::Gaussian(sigma) => Gaussian::new(image, sigma).plan::<u8>(gpu)?.into_executable(),
+            Self::Sobel => Sobel::new(image).plan::<u8>(gpu)?.into_executable(),
+            Self::Equalize => Equalize::new(image).plan::<u8>(gpu)?.into_executable(),
+        })
     }
 
     /// Rows above and below that a row of the result depends on; nothing, if on all.

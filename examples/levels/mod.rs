@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tilework::gpu::OwnKernel;
 use tilework::prelude::*;
-use tilework::program::{In, Out};
 use tilework::{Plan, Result};
 
 /// Words of a cell on the device; what they are is the program's own, but for [`CHILD`].
@@ -22,7 +21,7 @@ pub(crate) const CHILD: usize = 3;
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Selects numbers of cells: from numbers, flags and how many there are, to numbers and how many.
-type Selection = Plan<(In<u32>, In<u32>, In<u32>, Out<u32>, Out<u32>)>;
+type Selection = Plan<Select, u32>;
 
 /// A tree on the device, level by level.
 ///
@@ -144,7 +143,8 @@ impl Levels {
         }
         let Level { capacity, count, select, .. } = &self.levels[number as usize];
         let (numbers, flags) = (self.numbers.slice(..*capacity)?, self.flags.slice(..*capacity)?);
-        select.record(rec, numbers, flags, count, self.parents.slice(..*capacity)?, &self.wanted)
+        let parents = self.parents.slice(..*capacity)?;
+        select.with_length(count).record(rec, numbers, flags, parents, &self.wanted)
     }
 
     /// Waits: what became of each level, and its cells. Ends with the last level that has any.
@@ -219,13 +219,6 @@ fn gather(code: u32) -> u32 {
 /// Column and row of the cell with this Morton code among those of its level.
 pub(crate) fn place(code: u32) -> (u32, u32) {
     (gather(code), gather(code >> 1))
-}
-
-/// The whole number of an option.
-pub(crate) fn number(key: &str, text: &str, least: u64, most: u64) -> std::result::Result<u64, Failure> {
-    text.parse().ok().filter(|n| (least..=most).contains(n)).ok_or_else(|| {
-        Failure::bad_input(format!("{key} {text}: must be a whole number from {least} to {most}"))
-    })
 }
 
 /// The file of `--picture`.

@@ -2,16 +2,18 @@
 
 mod picture;
 
-pub(crate) use super::failure::{Failure, open_gpu};
-use super::failure::{exit_code, open_file};
-use super::pictures;
+pub(crate) use super::failure::{Args, Failure, open_gpu, say};
+use super::failure::{exit_code, open_file, room_for};
+use super::pictures::{self, is_png};
 use indicatif::{ProgressBar, ProgressStyle};
 #[cfg(test)]
 pub(crate) use picture::pattern;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tilework::io::check_outputs;
 use tilework::io::matrix_market::{self, Dense, Matrix};
+use tilework::io::shown;
 use tilework::sparse::{Csr, Duplicates, Outcome, Solution, Target};
 use tilework::{DeviceMatrix, Gpu};
 
@@ -28,11 +30,7 @@ pub(crate) fn run<R>(
 ) -> u8 {
     let result = request.and_then(|request| match request {
         Some(request) => work(&request, out),
-        None => {
-            // A reader that has gone away is no failure.
-            let _ = write!(out, "{usage}{USAGE}");
-            Ok(0)
-        }
+        None => say(out, &format!("{usage}{USAGE}")).map(|()| 0),
     });
     exit_code(program, result, err)
 }
@@ -52,6 +50,10 @@ pub(crate) fn read_square(path: &Path) -> Result<Csr, Failure> {
         let (rows, cols) = (triplets.rows, triplets.cols);
         return Err(Failure::bad_input(format!("{rows} x {cols}; it must be square, and not empty")).at(path));
     }
+    let (rows, entries) = (triplets.rows, triplets.values.len());
+    // Pointers and some vectors, of which those of the check have 8 bytes an element; the entries, in two formats.
+    let words = rows.saturating_mul(12).saturating_add(entries.saturating_mul(6));
+    room_for(&format!("{rows} rows with {entries} entries"), words, 4).map_err(|e| e.at(path))?;
     Ok(Csr::from_triplets(&triplets, Duplicates::Sum)?)
 }
 
@@ -107,12 +109,11 @@ pub(crate) struct Options {
 }
 
 /// What the usage of a program says of them.
-pub(crate) const USAGE: &str = "\
-  --format NAME        auto, coo, csr, csc, ell, jds, hybrid or sell (auto)
+pub(crate) const USAGE: &str = "  --format NAME        auto, coo, csr, csc, ell, jds, hybrid or sell (auto)
   --history            print the residual of every iteration
   --plot FILE          draw the residuals, as SVG or PNG
   --spy FILE.png       draw where the matrix has entries
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one); also --device
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one); also --device
 ";
 
 impl Options {
@@ -130,7 +131,7 @@ impl Options {
     }
 
     /// Takes the option `--name`, which is none of the program's own.
-    pub(crate) fn take(&mut self, name: &str, args: &mut lexopt::Parser) -> Result<(), Failure> {
+    pub(crate) fn take(&mut self, name: &str, args: &mut Args) -> Result<(), Failure> {
         use lexopt::prelude::*;
         match name {
             "tol" => self.tolerance = args.value()?.parse()?,
@@ -144,19 +145,38 @@ impl Options {
                 self.format = format;
             }
             "history" => self.history = true,
-            "plot" => self.plot = Some(args.value()?.into()),
-            "spy" => self.spy = Some(args.value()?.into()),
-            "adapter" | "device" => self.adapter = Some(args.value()?.string()?),
+            "plot" => {
+                let path = PathBuf::from(args.value()?);
+                is_png(&path).map_err(Failure::bad_input)?;
+                self.plot = Some(path);
+            }
+            "spy" => {
+                let path = PathBuf::from(args.value()?);
+                if !is_png(&path).is_ok_and(|png| png) {
+                    return Err(Failure::bad_input("--spy: must end with .png").at(&path));
+                }
+                self.spy = Some(path);
+            }
+            "adapter" | "device" => {
+                if self.adapter.replace(args.value()?.string()?).is_some() {
+                    return Err(Failure::bad_input("--adapter and --device are given, which are the same"));
+                }
+            }
             _ => return Err(lexopt::Arg::Long(name).unexpected().into()),
         }
         Ok(())
+    }
+
+    /// Checks that all files that are asked for can be written.
+    pub(crate) fn check_outputs(&self) -> Result<(), Failure> {
+        Ok(check_outputs([&self.output, &self.plot, &self.spy].into_iter().flatten())?)
     }
 
     /// Draws where a matrix has entries, if that is asked for.
     pub(crate) fn draw_pattern(&self, csr: &Csr, out: &mut dyn Write) -> Result<(), Failure> {
         let Some(path) = &self.spy else { return Ok(()) };
         picture::spy(path, csr)?;
-        say(out, &format!("{}: where the matrix has entries\n", path.display()))
+        say(out, &format!("{}: where the matrix has entries\n", shown(path)))
     }
 
     /// Runs a solver under a bar of iterations, prints what it came to, and gives it.
@@ -195,16 +215,16 @@ impl Options {
         out: &mut dyn Write,
     ) -> Result<u8, Failure> {
         if let Some(path) = &self.plot {
-            let name = matrix.file_name().unwrap_or_default().to_string_lossy();
+            let name = shown(matrix.file_name().unwrap_or_default());
             let title = format!("{name}: {} on {}", solution.outcome, gpu.profile().name);
             let residuals = &solution.history;
             picture::Residuals { title, what, from: first(solution), residuals }.plot(path)?;
-            say(out, &format!("{}: the residuals\n", path.display()))?;
+            say(out, &format!("{}: the residuals\n", shown(path)))?;
         }
         if let Some(path) = &self.output {
             let dense = Dense { rows: result.len(), cols: 1, values: result };
             matrix_market::write_file(path, &Matrix::Dense(dense))?;
-            say(out, &format!("{}: the result\n", path.display()))?;
+            say(out, &format!("{}: the result\n", shown(path)))?;
         }
         Ok(u8::from(solution.outcome != Outcome::Converged))
     }
@@ -213,10 +233,6 @@ impl Options {
 /// The iteration of the first residual: some solvers have one before they begin.
 fn first(solution: &Solution) -> usize {
     usize::from(solution.history.len() == solution.iterations)
-}
-
-pub(crate) fn say(out: &mut dyn Write, text: &str) -> Result<(), Failure> {
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::output(&e))
 }
 
 /// A bar of iterations on standard error, with the last residual; hidden where that is not a terminal.

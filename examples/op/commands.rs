@@ -1,13 +1,14 @@
 //! Op names to descriptors: the one place that knows what each op takes on the command line.
 
 use super::array::{Array, Data, refuse, shape_text, with_data, with_type};
-use super::failure::Failure;
+use super::failure::{Failure, open_file, room_for};
 use super::npy;
 use half::f16;
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::io::BufReader;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tilework::attention::{Attention, KvType};
 use tilework::conv::{Boundary, Conv1d, Conv2d, Conv3d};
@@ -16,6 +17,7 @@ use tilework::dense::{Activation, Gemm, GemmBatched, Gemv, Precision, Transpose}
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 use tilework::gpu::Executable;
 use tilework::image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
+use tilework::io::matrix_market::{self, Matrix, Triplets};
 use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
     RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
@@ -28,7 +30,8 @@ use tilework::quantize::{Cast, Dequantize, GemmInt8, Quantize, Scales};
 use tilework::reference;
 use tilework::reference::Number;
 use tilework::sparse::{
-    Csr, Format, HostMatrix, List, SparseMatrix, Spconvert, Spmm, Spmv, Statistics, Stored, Target,
+    Csr, Duplicates, Format, HostMatrix, List, SparseMatrix, Spconvert, Spmm, Spmv, Statistics, Stored,
+    Target,
 };
 use tilework::{
     ArgMax, ArgMin, DType, Element, Gpu, Histogram, Max, Min, Partition, Plannable, Prod, RadixSort,
@@ -462,24 +465,27 @@ fn job<T: Element>(op: impl Op<T> + Clone + 'static, operands: Vec<Operand>) -> 
     }
 }
 
-/// A job of an op on words, whatever else the type may be.
+/// A job of an op on words; `$types` are those that the op takes.
 macro_rules! job_on_words {
-    ($x:ident, $op:expr, $operands:expr) => {
+    ($name:literal, $x:ident, $op:expr, $operands:expr) => {
+        job_on_words!($name, $x, $op, $operands, "f32, i32 and u32")
+    };
+    ($name:literal, $x:ident, $op:expr, $operands:expr, $types:literal) => {
         match $x.data.dtype() {
             DType::F32 => Ok(job::<f32>($op, $operands)),
             DType::I32 => Ok(job::<i32>($op, $operands)),
             DType::U32 => Ok(job::<u32>($op, $operands)),
-            other => Err(refuse!("the input is of {other}; the op takes f32, i32 and u32")),
+            other => Err(refuse!("{}: the input is of {other}; the op takes {}", $name, $types)),
         }
     };
 }
 
 /// As `job_on_words`, and for f16.
 macro_rules! job_on_halves {
-    ($x:ident, $op:expr, $operands:expr) => {
+    ($name:literal, $x:ident, $op:expr, $operands:expr) => {
         match $x.data.dtype() {
             DType::F16 => Ok(job::<f16>($op, $operands)),
-            _ => job_on_words!($x, $op, $operands),
+            _ => job_on_words!($name, $x, $op, $operands, "f32, f16, i32 and u32"),
         }
     };
 }
@@ -501,28 +507,38 @@ fn flagged(op: &str, call: &mut Call<'_>) -> Result<(usize, Array, Array), Failu
 fn select(mut call: Call<'_>) -> Result<Job, Failure> {
     let (n, x, flags) = flagged("select", &mut call)?;
     let op = Select::new(n).variant(call.variant);
-    job_on_halves!(x, op, vec![Operand::Given(x), Operand::Given(flags), Operand::Counted, Operand::Count])
+    job_on_halves!(
+        "select",
+        x,
+        op,
+        vec![Operand::Given(x), Operand::Given(flags), Operand::Counted, Operand::Count]
+    )
 }
 
 fn partition(mut call: Call<'_>) -> Result<Job, Failure> {
     let (n, x, flags) = flagged("partition", &mut call)?;
     let op = Partition::new(n).variant(call.variant);
     let parted = Operand::Result(vec![n]);
-    job_on_halves!(x, op, vec![Operand::Given(x), Operand::Given(flags), parted, Operand::Count])
+    job_on_halves!("partition", x, op, vec![Operand::Given(x), Operand::Given(flags), parted, Operand::Count])
 }
 
 fn unique(mut call: Call<'_>) -> Result<Job, Failure> {
     let [x] = call.take()?;
     let [n] = x.dims("unique: x")?;
     let op = Unique::new(n).variant(call.variant);
-    job_on_halves!(x, op, vec![Operand::Given(x), Operand::Counted, Operand::Count])
+    job_on_halves!("unique", x, op, vec![Operand::Given(x), Operand::Counted, Operand::Count])
 }
 
 fn run_length(mut call: Call<'_>) -> Result<Job, Failure> {
     let [x] = call.take()?;
     let [n] = x.dims("run-length: x")?;
     let op = RunLength::new(n).variant(call.variant);
-    job_on_halves!(x, op, vec![Operand::Given(x), Operand::Counted, Operand::Counted, Operand::Count])
+    job_on_halves!(
+        "run-length",
+        x,
+        op,
+        vec![Operand::Given(x), Operand::Counted, Operand::Counted, Operand::Count]
+    )
 }
 
 /// The job for one type of keys.
@@ -532,7 +548,12 @@ macro_rules! reduce_keys {
             ($sum:ident) => {{
                 let reduce = ReduceByKey::new($sum, $n).with_keys::<$key>().variant($variant);
                 let x = $values;
-                job_on_words!(x, reduce, reduced(vec![Operand::Given($keys), Operand::Given(x)], 2))
+                job_on_words!(
+                    "reduce-by-key",
+                    x,
+                    reduce,
+                    reduced(vec![Operand::Given($keys), Operand::Given(x)], 2)
+                )
             }};
         }
         match $op {
@@ -576,7 +597,12 @@ fn segmented_reduce(mut call: Call<'_>) -> Result<Job, Failure> {
     macro_rules! by {
         ($op:ident) => {{
             let reduce = SegmentedReduce::new($op, n).variant(variant);
-            job_on_words!(x, reduce, reduced(vec![Operand::Given(x), Operand::Given(heads)], 1))
+            job_on_words!(
+                "segmented-reduce",
+                x,
+                reduce,
+                reduced(vec![Operand::Given(x), Operand::Given(heads)], 1)
+            )
         }};
     }
     match call.keys.choice("op", &["sum", "prod", "min", "max"])? {
@@ -785,8 +811,8 @@ fn gemm(mut call: Call<'_>) -> Result<Job, Failure> {
     let c = if call.inputs.len() == 3 { call.inputs.pop() } else { None };
     let [a, b] = call.take()?;
     let keys = call.keys;
-    let precision = match keys.choice("precision", &["strict", "fast", "tensor"])? {
-        "fast" => Precision::Split,
+    let precision = match keys.choice("precision", &["strict", "split", "tensor", "fast"])? {
+        "split" | "fast" => Precision::Split,
         "tensor" => Precision::Tensor,
         _ => Precision::Strict,
     };
@@ -912,6 +938,30 @@ fn gemv(mut call: Call<'_>) -> Result<Job, Failure> {
     }
 }
 
+/// Zeros that a product is added to.
+fn zeros(name: &str, shape: &[usize]) -> Result<Array, Failure> {
+    let n = shape.iter().fold(1usize, |n, extent| n.saturating_mul(*extent));
+    room_for(&format!("{name} is {}", shape_text(shape)), n, 4)?;
+    Ok(Array { shape: shape.to_vec(), data: vec![0f32; n].into() })
+}
+
+/// A sparse matrix of a Matrix Market file; entries at one position are added up.
+pub(crate) fn read_matrix(path: &Path) -> Result<Csr, Failure> {
+    let (file, _) = open_file(path)?;
+    let matrix = matrix_market::read(BufReader::with_capacity(1 << 20, file));
+    let triplets = match matrix.map_err(|e| Failure::from(e).at(path))? {
+        Matrix::Sparse(triplets) => triplets,
+        Matrix::Dense(_) => {
+            return Err(Failure::bad_input("an array file; a coordinate file is wanted").at(path));
+        }
+    };
+    let Triplets { rows, cols, values, .. } = &triplets;
+    let words = rows.saturating_add(*cols).saturating_add(2 * values.len());
+    // The matrix, the same in another format, and the lists of both.
+    room_for(&format!("a matrix of {rows} x {cols}"), words, 4 * 4).map_err(|e| e.at(path))?;
+    Csr::from_triplets(&triplets, Duplicates::Sum).map_err(|e| Failure::from(e).at(path))
+}
+
 fn spmv(mut call: Call<'_>) -> Result<Job, Failure> {
     let y = if call.inputs.len() == 2 { call.inputs.pop() } else { None };
     let [x] = call.take()?;
@@ -931,7 +981,7 @@ fn spmv(mut call: Call<'_>) -> Result<Job, Failure> {
     let beta = call.keys.number("beta", 0f32)?;
     let alpha = call.keys.number("alpha", 1f32)?;
     // Without a file, y begins as zeros.
-    let y = y.unwrap_or_else(|| Array { shape: vec![a.rows], data: vec![0f32; a.rows].into() });
+    let y = y.map_or_else(|| zeros("spmv: y", &[a.rows]), Ok)?;
     let variant = call.variant.to_owned();
     in_format(a, &call, [x, y], move |stored, seen, operands| {
         let op = Spmv::new(stored).alpha(alpha).beta(beta).variant(&variant);
@@ -953,7 +1003,7 @@ fn spmm(mut call: Call<'_>) -> Result<Job, Failure> {
         }
     };
     let variant = call.variant.to_owned();
-    let c = Array { shape: vec![rows, n], data: vec![0f32; rows * n].into() };
+    let c = zeros("spmm: c", &[rows, n])?;
     in_format(a, &call, [b, c], move |stored, _, operands| {
         job::<f32>(Spmm::new(stored, n).variant(&variant), operands)
     })
@@ -1741,8 +1791,12 @@ fn attention(mut call: Call<'_>) -> Result<Job, Failure> {
             return Err(refuse!("attention: --page {tokens}; pages have 16 to 256 tokens"));
         }
         let each = s.div_ceil(tokens);
-        op = op.paged(tokens, b * each);
-        let pages = shuffled(b * each);
+        op = op.paged(tokens, b.saturating_mul(each));
+        let count = b.saturating_mul(each);
+        room_for("attention: the pages", count, 4)?;
+        let pages = shuffled(count);
+        let rows = pages.len().saturating_mul(g).saturating_mul(tokens);
+        room_for("attention: the pages", rows.saturating_mul(d), 2 * 4)?;
         keys = in_pages(&keys, [b, g, s, d], tokens, &pages);
         values = in_pages(&values, [b, g, s, d], tokens, &pages);
         table = Some(Array { shape: vec![b, each], data: Data::U32(pages) });

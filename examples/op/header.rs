@@ -8,6 +8,18 @@ const MAX_HEADER: usize = 1 << 16;
 /// Most brackets within each other in a header; a plain array has two. The parser's time doubles with each.
 const MAX_NESTING: usize = 6;
 
+/// Names and numbers of a part of a header that lies outside of quotes.
+fn words(part: &[u8]) -> impl Iterator<Item = &[u8]> {
+    part.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').filter(|word| !word.is_empty())
+}
+
+/// Whether a word, if it is a number, has decimal digits only; Python 2 wrote an L behind them.
+fn is_word_of_numpy(word: &[u8]) -> bool {
+    let digits = word.strip_suffix(b"L").unwrap_or(word);
+    let plain = digits.iter().all(u8::is_ascii_digit) && (digits == b"0" || !digits.starts_with(b"0"));
+    !word[0].is_ascii_digit() || plain
+}
+
 /// The header, after a look at it: the parser recurses, and must not be led too deep.
 pub(crate) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
     let bad = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
@@ -43,6 +55,12 @@ pub(crate) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
             return Err(bad("the header is nested too deeply"));
         }
     }
+    // The parser takes Python's other ways to write a number, which NumPy never does.
+    if !bytes[start..].split(|byte| b"'\"".contains(byte)).step_by(2).flat_map(words).all(is_word_of_numpy) {
+        return Err(bad(
+            "the header is not one that NumPy writes: a number of it has more than decimal digits",
+        ));
+    }
     // The parser multiplies extents without looking.
     let numbers = bytes[start..].split(|byte| !byte.is_ascii_digit()).filter(|number| !number.is_empty());
     let extent = |number: &[u8]| std::str::from_utf8(number).ok()?.parse::<u64>().ok();
@@ -50,4 +68,30 @@ pub(crate) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
         return Err(bad("the shape has more elements than this machine can count"));
     }
     NpyHeader::from_reader(bytes.as_slice()).map_err(|_| bad("the header is not one that NumPy writes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_header;
+
+    /// A file's beginning with this shape.
+    fn file(shape: &str) -> Vec<u8> {
+        let dict = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
+        let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        file.extend(format!("{dict:<117}\n").bytes());
+        file
+    }
+
+    #[test]
+    fn header_takes_numbers_as_numpy_writes_them_and_no_others() {
+        for (shape, extents) in [("()", &[][..]), ("(0,)", &[0]), ("(10,)", &[10]), ("(3, 40)", &[3, 40])] {
+            assert_eq!(read_header(&mut &file(shape)[..]).unwrap().shape(), extents, "{shape}");
+        }
+        for shape in
+            ["(0xa,)", "(1_0,)", "(0b11,)", "(0o7,)", "(2, 0X1F)", "(010,)", "(00,)", "(1e3,)", "(-1,)"]
+        {
+            let e = read_header(&mut &file(shape)[..]).err().unwrap();
+            assert!(e.to_string().contains("not one that NumPy writes"), "{shape}: {e}");
+        }
+    }
 }

@@ -19,18 +19,17 @@ mod header;
 mod npy;
 
 use array::{Array, DeviceArray, refuse};
-use commands::{Before, Call, Command, Job, Keys, Operand};
-use failure::{Failure, exit_code};
+use commands::{Before, Call, Command, Job, Keys, Operand, read_matrix};
+use failure::{Args, Failure, exit_code, profile_at_hand, say};
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tilework::gpu::AdapterFilter;
 use tilework::gpu::Recorder;
-use tilework::io::matrix_market::{self, Matrix};
+use tilework::io::check_outputs;
 use tilework::program::DeviceProfile;
-use tilework::sparse::{Csr, Duplicates};
 use tilework::{ErrorKind, Gpu, GpuOptions, Report};
 
 const USAGE: &str = "\
@@ -39,7 +38,7 @@ usage: op NAME INPUT.npy ... -o OUTPUT.npy [-o ...] [--key value ...]
 
   --list               every op with its inputs, keys and variants
   --variant NAME       the variant to run (auto)
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
   --report             the plan's report and the measured time, on standard error
   --repeat N           time N runs: least, median, greatest
   --checked            run the kernels with runtime checks
@@ -49,6 +48,8 @@ Files hold arrays in C order: f32, f16, i32, u32, u8, i8; sparse matrices come a
 
 /// Runs timed for `--report` where `--repeat` does not say how many.
 const DEFAULT_RUNS: usize = 5;
+/// Runs timed at the most.
+const MAX_RUNS: usize = 1 << 24;
 /// Runs timed in one go.
 const BATCH: usize = 1024;
 
@@ -66,19 +67,16 @@ struct Request {
 }
 
 fn main() -> ExitCode {
-    let result = parse().and_then(|request| request.map_or(Ok(()), |r| run(&r)));
-    ExitCode::from(exit_code("op", result.map(|()| 0), &mut std::io::stderr()))
-}
-
-/// Prints to standard output; a reader that has gone away is no failure.
-fn say(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    failure::main("op", std::io::stdout().lock(), |args, out, err| {
+        let result = parse(args, out).and_then(|request| request.map_or(Ok(()), |r| run(&r, out)));
+        exit_code("op", result.map(|()| 0), err)
+    })
 }
 
 /// The request, or nothing if `--list` or `--help` has been answered.
-fn parse() -> Result<Option<Request>, Failure> {
+fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>, Failure> {
     use lexopt::prelude::*;
-    let mut parser = lexopt::Parser::from_env();
+    let mut parser = Args::new(parser, &["o"]);
     let mut command: Option<&'static Command> = None;
     let (mut inputs, mut outputs, mut keys) = (Vec::new(), Vec::new(), Keys::default());
     let (mut variant, mut adapter, mut repeat) = (None, None, None);
@@ -92,11 +90,11 @@ fn parse() -> Result<Option<Request>, Failure> {
     while let Some(arg) = parser.next()? {
         match arg {
             Long("list") => {
-                say(&list());
+                say(out, &list())?;
                 return Ok(None);
             }
             Short('h') | Long("help") => {
-                say(USAGE);
+                say(out, USAGE)?;
                 return Ok(None);
             }
             Short('o') => outputs.push(PathBuf::from(parser.value()?)),
@@ -133,9 +131,9 @@ fn parse() -> Result<Option<Request>, Failure> {
     };
     let repeat = match repeat.as_deref().map(|n| (n, n.parse())) {
         None => None,
-        Some((_, Ok(n @ 1..))) => Some(n),
+        Some((_, Ok(n @ 1..=MAX_RUNS))) => Some(n),
         Some((text, _)) => {
-            return Err(refuse!("--repeat {text}: must be a whole number of runs, at least 1"));
+            return Err(refuse!("--repeat {text}: must be a whole number of runs from 1 to {MAX_RUNS}"));
         }
     };
     let variant = variant.unwrap_or_else(|| "auto".into());
@@ -146,7 +144,7 @@ fn parse() -> Result<Option<Request>, Failure> {
 fn list() -> String {
     let floor = DeviceProfile::webgpu_defaults();
     let mut text = String::new();
-    for info in tilework::ops() {
+    for info in tilework::operations().filter(|info| Command::find(info.name).is_ok()) {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
@@ -163,8 +161,9 @@ fn list() -> String {
     text
 }
 
-fn run(request: &Request) -> Result<(), Failure> {
+fn run(request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
     let command = request.command;
+    check_outputs(&request.outputs)?;
     if !command.inputs.contains(&request.inputs.len()) {
         let (least, most) = (command.inputs.start(), command.inputs.end());
         let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
@@ -179,12 +178,16 @@ fn run(request: &Request) -> Result<(), Failure> {
     let inputs = arrays.iter().map(|path| npy::read(path)).collect::<Result<Vec<_>, _>>()?;
     let mut job = (command.job)(Call { matrix, inputs, keys: &request.keys, variant: &request.variant })?;
     let before = job.before.take();
-    let places = match &before {
-        Some(Before::Convert(..)) => convert::target(request).map(|_| vec![])?,
-        _ => places(request, &job)?,
+    let outputs = match &before {
+        Some(Before::Convert(..)) => 1,
+        _ => job.operands.iter().filter(|o| !matches!(o, Operand::Given(_) | Operand::Count)).count(),
     };
-    // What no device can run is refused before one is opened, which takes a while and lets some drivers talk.
-    if let Err(e) = (job.lower)(&DeviceProfile::h100())
+    if request.outputs.len() != outputs {
+        let (name, given) = (command.name, request.outputs.len());
+        return Err(refuse!("{name}: {given} output files given with -o, {outputs} wanted"));
+    }
+    // What the device cannot run is refused before it is opened, which takes a while and lets some drivers talk.
+    if let Err(e) = (job.lower)(&profile_at_hand(request.adapter.as_deref()))
         && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument | ErrorKind::Unsupported)
     {
         return Err(e.into());
@@ -193,45 +196,19 @@ fn run(request: &Request) -> Result<(), Failure> {
     let options = GpuOptions { adapter, checked: request.checked, ..Default::default() };
     let gpu = pollster::block_on(Gpu::request(options))?;
     match before {
-        Some(Before::Convert(matrix, target)) => return convert::run(&gpu, request, &matrix, target),
+        Some(Before::Convert(matrix, target)) => return convert::run(&gpu, request, &matrix, target, out),
         Some(Before::Suit(matrix, suited)) => {
             let (matrix, seen) = gpu.suit_matrix(&gpu.upload_matrix(&matrix)?)?;
             job = suited(job, &matrix.read()?, &seen)?;
         }
         None => {}
     }
-    let arrays = execute(&gpu, job, request)?;
-    npy::write_all(places.into_iter().zip(arrays))
-}
-
-/// A sparse matrix; entries at one position are added up.
-fn read_matrix(path: &Path) -> Result<Csr, Failure> {
-    match matrix_market::read_file(path)? {
-        Matrix::Sparse(triplets) => Ok(Csr::from_triplets(&triplets, Duplicates::Sum)?),
-        Matrix::Dense(_) => Err(refuse!("{}: an array file; a coordinate file is wanted", path.display())),
-    }
-}
-
-/// Where the outputs go.
-fn places(request: &Request, job: &Job) -> Result<Vec<npy::Place>, Failure> {
-    let results = job.operands.iter().filter(|o| !matches!(o, Operand::Given(_) | Operand::Count)).count();
-    if request.outputs.len() != results {
-        let name = request.command.name;
-        return Err(refuse!(
-            "{name}: {} output files given with -o, {results} wanted",
-            request.outputs.len()
-        ));
-    }
-    for (i, path) in request.outputs.iter().enumerate() {
-        if request.outputs[..i].contains(path) {
-            return Err(refuse!("-o {} is given twice; each output needs a file of its own", path.display()));
-        }
-    }
-    request.outputs.iter().map(|path| npy::place(path)).collect()
+    let arrays = execute(&gpu, job, request, out)?;
+    npy::write_all(request.outputs.iter().zip(arrays))
 }
 
 /// Runs the job once for its results, and then again to measure it if that was asked for.
-fn execute(gpu: &Gpu, job: Job, request: &Request) -> Result<Vec<Array>, Failure> {
+fn execute(gpu: &Gpu, job: Job, request: &Request, out: &mut dyn Write) -> Result<Vec<Array>, Failure> {
     let executable = (job.plan)(gpu)?;
     let mut buffers: Vec<Box<dyn DeviceArray>> = Vec::new();
     for (operand, wanted) in job.operands.iter().zip(&executable.program().operands) {
@@ -260,7 +237,7 @@ fn execute(gpu: &Gpu, job: Job, request: &Request) -> Result<Vec<Array>, Failure
         };
         results.push(Array { shape, data });
     }
-    measure(gpu, request, || Report::of(&executable), |rec| executable.record(rec, &raw))?;
+    measure(gpu, request, || Report::of(&executable), |rec| executable.record(rec, &raw), out)?;
     Ok(results)
 }
 
@@ -270,6 +247,7 @@ fn measure(
     request: &Request,
     report: impl Fn() -> Report,
     mut record: impl FnMut(&mut Recorder) -> tilework::Result<()>,
+    out: &mut dyn Write,
 ) -> Result<(), Failure> {
     if request.report || request.repeat.is_some() {
         let runs = request.repeat.unwrap_or(DEFAULT_RUNS);
@@ -303,7 +281,7 @@ fn measure(
             let _ = writeln!(std::io::stderr(), "{report}\n  measured    {times}{rates}");
         }
         if request.repeat.is_some() {
-            say(&format!("{}: {times}\n", request.command.name));
+            say(out, &format!("{}: {times}\n", request.command.name))?;
         }
     }
     Ok(())

@@ -1,12 +1,13 @@
-//! NumPy files: read with clear refusals, written aside and renamed.
+//! NumPy files: read with clear refusals, written whole or not at all.
 
 use super::array::{Array, Data, refuse, with_data};
 use super::failure::Failure;
 use super::header::read_header;
 use npyz::{DType, Deserialize, Endianness, NpyFile, NpyHeader, Order, TypeChar, WriterBuilder};
-use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use tilework::io::WholeFile;
 
 /// Reads an array of one of the types that ops take.
 pub(crate) fn read(path: &Path) -> Result<Array, Failure> {
@@ -74,79 +75,22 @@ fn elements<T: Deserialize>(header: NpyHeader, reader: impl Read, n: usize) -> R
     Ok(elements)
 }
 
-fn write(array: &Array, file: File) -> io::Result<()> {
+fn write(array: &Array, mut out: impl Write) -> io::Result<()> {
     let shape: Vec<u64> = array.shape.iter().map(|&d| d as u64).collect();
-    let mut out = BufWriter::with_capacity(1 << 20, file);
     with_data!(&array.data, v => {
         let options = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(&mut out);
         let mut writer = options.begin_nd()?;
         writer.extend(v.iter().copied())?;
-        writer.finish()?;
+        writer.finish()
+    })
+}
+
+/// Writes every array, all of them or none.
+pub(crate) fn write_all<'a>(arrays: impl IntoIterator<Item = (&'a PathBuf, Array)>) -> Result<(), Failure> {
+    let written = arrays.into_iter().map(|(path, array)| {
+        let mut file = WholeFile::create(path)?;
+        write(&array, &mut file).map_err(|e| Failure::file(path, &e))?;
+        Ok(file)
     });
-    out.flush()
-}
-
-/// Where a file is going to be.
-pub(crate) enum Place {
-    /// Written under the second name and renamed to the first.
-    File(PathBuf, PathBuf),
-    /// A pipe or a device, which cannot be renamed to.
-    Stream(PathBuf),
-}
-
-/// Finds the place of an output; refuses names that no file can have.
-pub(crate) fn place(path: &Path) -> Result<Place, Failure> {
-    // A link keeps pointing where it points.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    match fs::metadata(&target) {
-        Ok(there) if there.is_dir() => return Err(refuse!("-o {}: is a directory", path.display())),
-        Ok(there) if !there.is_file() => return Ok(Place::Stream(target)),
-        _ => {}
-    }
-    let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
-        return Err(refuse!("-o {}: is no name of a file", path.display()));
-    };
-    if !folder.as_os_str().is_empty() && !folder.is_dir() {
-        return Err(refuse!("-o {}: there is no folder {}", path.display(), folder.display()));
-    }
-    let mut beside = name.to_os_string();
-    beside.push(format!(".{}.part", std::process::id()));
-    let beside = target.with_file_name(beside);
-    Ok(Place::File(target, beside))
-}
-
-/// Writes every array beside its place and then renames all: no file is ever half-written, and if one cannot
-/// be written, none appears.
-pub(crate) fn write_all(arrays: impl IntoIterator<Item = (Place, Array)>) -> Result<(), Failure> {
-    let mut aside = Aside(Vec::new());
-    for (place, array) in arrays {
-        let (name, file) = match place {
-            Place::Stream(name) => (name.clone(), File::create(name)),
-            Place::File(target, beside) => {
-                let file = File::options().write(true).create_new(true).open(&beside);
-                if file.is_ok() {
-                    aside.0.push((target.clone(), beside));
-                }
-                (target, file)
-            }
-        };
-        file.and_then(|file| write(&array, file)).map_err(|e| refuse!("-o {}: {e}", name.display()))?;
-    }
-    while let Some((target, beside)) = aside.0.last() {
-        fs::rename(beside, target).map_err(|e| refuse!("-o {}: {e}", target.display()))?;
-        aside.0.pop();
-    }
-    Ok(())
-}
-
-/// Files that still have to be renamed; removed if that does not happen.
-struct Aside(Vec<(PathBuf, PathBuf)>);
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        for (_, beside) in &self.0 {
-            // There is nobody left to tell.
-            let _ = fs::remove_file(beside);
-        }
-    }
+    Ok(WholeFile::finish_all(written.collect::<Result<Vec<_>, Failure>>()?)?)
 }

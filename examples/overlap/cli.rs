@@ -1,13 +1,14 @@
 //! The command line of `overlap`.
 
-use super::failure::{Failure, exit_code, open_file, open_gpu};
+use super::failure::{Args, Failure, exit_code, open_file, open_gpu, say};
 use super::picture::{Panel, TimelinePicture};
 use super::pictures::{is_png, save};
-use super::work::{Add, Bytes, Work};
+use super::work::{Add, Bytes, MOST_ROUNDS, Work};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::path::PathBuf;
 use tilework::Gpu;
+use tilework::io::{check_outputs, shown};
 use tilework::stream::{Stage, Timeline};
 
 const USAGE: &str = "\
@@ -22,7 +23,7 @@ usage: overlap [--only add|histogram] [--file FILE] [--balance] [-o PICTURE.svg]
   --rounds N           makes kernels heavier by N rounds
   --repeat N           runs of each, of which the fastest counts (3)
   -o PICTURE           draws what ran when, of the fastest chunk size, as .svg or .png
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
 BYTES may end in K, M or G.
 ";
@@ -47,18 +48,15 @@ struct Options {
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|options| match options {
         Some(options) => overlap(&options, out),
-        None => {
-            // A reader that has gone away is no failure.
-            let _ = out.write_all(USAGE.as_bytes());
-            Ok(0)
-        }
+        None => say(out, USAGE).map(|()| 0),
     });
     exit_code("overlap", result, err)
 }
 
 /// The options, or nothing if `--help` is asked for.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
     let mut options = Options {
         only: None,
         file: None,
@@ -91,8 +89,8 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
                 })?;
             }
             Long("balance") => options.balance = true,
-            Long("rounds") => options.rounds = Some(args.value()?.parse()?),
-            Long("repeat") => options.repeat = args.value()?.parse::<usize>()?.clamp(1, 1000),
+            Long("rounds") => options.rounds = Some(args.number(0..=MOST_ROUNDS)?),
+            Long("repeat") => options.repeat = args.number(1..=1000)?,
             Short('o') => {
                 let path = PathBuf::from(args.value()?);
                 is_png(&path).map_err(Failure::bad_input)?;
@@ -125,6 +123,7 @@ fn bytes(key: &str, text: &str) -> Result<u64, Failure> {
 }
 
 fn overlap(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
+    check_outputs(&options.picture)?;
     if let Some(path) = &options.file {
         open_file(path)?;
     }
@@ -149,7 +148,7 @@ fn overlap(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let mut panels = Vec::new();
     let mut right = true;
     if wanted("add") {
-        let mut work = Work::Add(Add::new(size));
+        let mut work = Work::Add(Add::new(size)?);
         right &= measure(&gpu, &mut work, &sizes, options, out, &mut panels)?;
     }
     if wanted("histogram") {
@@ -159,7 +158,7 @@ fn overlap(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     if let Some(path) = &options.picture {
         let picture = TimelinePicture { title: format!("Streams on {}", gpu.profile().name), panels };
         save(path, &picture).map_err(Failure::bad_input)?;
-        say(out, &format!("drawn to {}\n", path.display()))?;
+        say(out, &format!("drawn to {}\n", shown(path)))?;
     }
     Ok(if right { 0 } else { 1 })
 }
@@ -301,9 +300,4 @@ fn table(work: &Work, rows: &[Row]) -> String {
         );
     }
     text
-}
-
-/// Writes; a reader that has gone away ends the program, and is no failure.
-fn say(to: &mut dyn Write, text: &str) -> Result<(), Failure> {
-    to.write_all(text.as_bytes()).map_err(|e| Failure::output(&e))
 }

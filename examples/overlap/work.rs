@@ -1,6 +1,6 @@
 //! The two works: their data, their chunks, and what the processor says.
 
-use super::failure::Failure;
+use super::failure::{Failure, room_for};
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use tilework::stream::{Pipeline, Timeline};
 
 /// Rounds of a kernel at the most: a software driver ends an invocation's loops after 65535 steps, and an invocation may
 /// have four elements.
-const MOST_ROUNDS: u32 = 8192;
+pub(crate) const MOST_ROUNDS: u32 = 8192;
 /// Steps that the processor takes to check a run.
 const STEPS: usize = 1 << 26;
 
@@ -45,18 +45,22 @@ fn random(i: u64) -> u64 {
 
 impl Add {
     /// Vectors of so many bytes.
-    pub(crate) fn new(bytes: u64) -> Self {
+    pub(crate) fn new(bytes: u64) -> Result<Self, Failure> {
         let n = bytes as usize / 4;
+        room_for(&format!("--size {bytes}: three vectors"), n, 12)?;
         let x = (0..n as u64).map(|i| random(i) as u32).collect();
         let y = (0..n as u64).map(|i| (random(i) >> 32) as u32).collect();
         // Written to, so that no run is the first to touch it.
-        Self { x, y, z: vec![1; n] }
+        Ok(Self { x, y, z: vec![1; n] })
     }
 }
 
 impl Bytes {
     /// Those of a file, or so many that are made up.
     pub(crate) fn new(file: Option<PathBuf>, bytes: u64) -> Result<Self, Failure> {
+        if file.is_none() {
+            room_for(&format!("--size {bytes}: as many bytes"), bytes as usize, 1)?;
+        }
         let made = |n: u64| (0..n).map(|i| (random(i) & random(i + 7)) as u8).collect::<Vec<u8>>();
         let bytes = if file.is_none() { made(bytes) } else { Vec::new() };
         let mut all = Self { file, len: bytes.len() as u64, bytes, counts: [0; 256] };

@@ -1,10 +1,11 @@
 //! The command line of `pagerank`.
 
-use super::matrices::{self, Failure, Options, open_gpu, say};
+use super::matrices::{self, Args, Failure, Options, open_gpu, say};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 use tilework::Slice;
+use tilework::io::shown;
 use tilework::reference;
 use tilework::sparse::{Csr, PageRank};
 
@@ -36,8 +37,9 @@ pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write
 }
 
 /// What is asked for, or nothing if `--help` is.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Request>, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Option<Request>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
     let (mut paths, mut options) = (Vec::new(), Options::new(1e-6, 1000));
     let (mut damping, mut top, mut unweighted, mut start) = (0.85, 20, false, None);
     while let Some(arg) = args.next()? {
@@ -64,6 +66,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Request>, Failure> {
 
 fn rank(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let Request { graph, damping, top, unweighted, start, options } = request;
+    options.check_outputs()?;
     let begin = Instant::now();
     let mut links = matrices::read_square(graph)?;
     let (n, entries) = (links.rows, links.entries());
@@ -74,7 +77,7 @@ fn rank(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let dangling = links.row_ptrs.windows(2).filter(|pair| pair[0] == pair[1]).count();
     let milliseconds = 1e3 * begin.elapsed().as_secs_f64();
     let counted = format!("{n} nodes, {entries} links, {dangling} nodes without");
-    say(out, &format!("{}: {counted}; read in {milliseconds:.0} ms\n", graph.display()))?;
+    say(out, &format!("{}: {counted}; read in {milliseconds:.0} ms\n", shown(graph)))?;
     let start = start.as_ref().map(|path| begins(path, n)).transpose()?;
     options.draw_pattern(&links, out)?;
     let gpu = open_gpu(options.adapter.clone())?;

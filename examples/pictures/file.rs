@@ -17,11 +17,5 @@ pub(crate) fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<
 
 /// Writes a file that appears when it is whole.
 pub(crate) fn whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let mut failed = None;
-    write_aside(path, |mut file| {
-        failed = file.write_all(bytes).and_then(|()| file.sync_all()).err();
-        Ok(())
-    })
-    .map_err(|e| e.to_string())?;
-    failed.map_or(Ok(()), |e| Err(format!("{}: {e}", path.display())))
+    write_aside(path, |file| file.write_all(bytes)).map_err(|e| e.to_string())
 }

@@ -6,14 +6,13 @@ use super::points::Point;
 use super::tree::{Rule, Square, Tree};
 use tilework::gpu::OwnKernel;
 use tilework::prelude::*;
-use tilework::program::{In, Out};
 use tilework::{Plan, Result};
 
 /// Invocations of a workgroup of the kernels.
 const WORKGROUP_SIZE: usize = 256;
 
 /// Sorts codes and, with them, numbers of points.
-type Sort = Plan<(In<u32>, In<u32>, Out<u32>, Out<u32>)>;
+type Sort = Plan<RadixSort, u32>;
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
@@ -100,7 +99,8 @@ impl Builder {
         let points = [&self.codes, &self.numbers].map(Arg::from);
         let args = [&[params, Arg::from(&self.points)][..], &points].concat();
         self.encode.record(rec, &args, workgroups(self.params.n as usize, WORKGROUP_SIZE))?;
-        self.sort.record(rec, &self.codes, &self.numbers, &self.sorted, &self.order)?;
+        let sort = self.sort.with_values(&self.numbers, &self.order);
+        sort.record(rec, &self.codes, &self.sorted)?;
         self.levels.plant(rec, &self.plant, params, &[], [1, 1, 1])
     }
 

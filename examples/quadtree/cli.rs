@@ -1,8 +1,8 @@
 //! The command line of `quadtree`.
 
 use super::builder::Builder;
-use super::failure::{Failure, exit_code, open_gpu};
-use super::levels::{Doing, duration, number, picture_file, times};
+use super::failure::{Args, Failure, exit_code, open_gpu, say};
+use super::levels::{Doing, duration, picture_file, times};
 use super::picture::picture;
 use super::points::{self, Shape};
 use super::results;
@@ -10,6 +10,7 @@ use super::tree::{DEEPEST, Rule, Square};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
+use tilework::io::{check_outputs, shown};
 
 const USAGE: &str = "\
 usage: quadtree [FILE] [--picture FILE.png] [-o FILE.json]
@@ -25,7 +26,7 @@ usage: quadtree [FILE] [--picture FILE.png] [-o FILE.json]
   --size PIXELS        of a side of the picture (1600)
   -o FILE              cells as .json, with the order of points, or as .npy
   --no-check           do not build the tree on the processor too
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
 Points that are not finite are left out. A point on a border is of the cell that begins there.
 ";
@@ -48,18 +49,15 @@ struct Options {
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|options| match options {
         Some(options) => quadtree(&options, out),
-        None => {
-            // A reader that has gone away is no failure.
-            let _ = out.write_all(USAGE.as_bytes());
-            Ok(0)
-        }
+        None => say(out, USAGE).map(|()| 0),
     });
     exit_code("quadtree", result, err)
 }
 
 /// The options, or nothing if `--help` is asked for.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
     let mut options = Options {
         file: None,
         shape: Shape::Clusters,
@@ -82,23 +80,13 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
                 options.shape = Shape::parse(&text)
                     .ok_or_else(|| Failure::bad_input(format!("--shape {text}: must be {}", Shape::NAMES)))?;
             }
-            Long("points") => {
-                options.points = number("--points", &args.value()?.string()?, 0, 1 << 28)? as usize;
-            }
-            Long("seed") => options.seed = number("--seed", &args.value()?.string()?, 0, u64::MAX)?,
-            Long("leaf-capacity") => {
-                let most = u64::from(u32::MAX);
-                options.rule.leaf = number("--leaf-capacity", &args.value()?.string()?, 1, most)? as u32;
-            }
-            Long("max-depth") => {
-                let most = u64::from(DEEPEST);
-                options.rule.deepest = number("--max-depth", &args.value()?.string()?, 0, most)? as u32;
-            }
-            Long("capacity") => {
-                options.capacity = number("--capacity", &args.value()?.string()?, 4, 1 << 32)? as usize;
-            }
+            Long("points") => options.points = args.number(0..=1 << 28)?,
+            Long("seed") => options.seed = args.number(0..=u64::MAX)?,
+            Long("leaf-capacity") => options.rule.leaf = args.number(1..=u32::MAX)?,
+            Long("max-depth") => options.rule.deepest = args.number(0..=DEEPEST)?,
+            Long("capacity") => options.capacity = args.number(4..=1 << 32)?,
             Long("picture") => options.picture = Some(picture_file(args.value()?)?),
-            Long("size") => options.size = number("--size", &args.value()?.string()?, 64, 8192)? as usize,
+            Long("size") => options.size = args.number(64..=8192)?,
             Short('o') => {
                 let path = PathBuf::from(args.value()?);
                 results::named(&path)?;
@@ -118,13 +106,14 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
 }
 
 fn quadtree(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
+    check_outputs([&options.output, &options.picture].into_iter().flatten())?;
     let doing = Doing::new("reading points");
     let (all, source) = match &options.file {
-        Some(path) => (points::read(path)?, path.display().to_string()),
+        Some(path) => (points::read(path)?, shown(path)),
         None => {
             let Options { shape, points, seed, .. } = *options;
             let source = format!("{shape:?}, seed {seed}").to_lowercase();
-            (points::generate(shape, points, seed), source)
+            (points::generate(shape, points, seed)?, source)
         }
     };
     let (points, others) = points::finite(all);
@@ -178,14 +167,14 @@ fn quadtree(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     }
     if let Some(path) = &options.output {
         results::save(path, &tree, &square)?;
-        text += &format!("cells written to {}\n", path.display());
+        text += &format!("cells written to {}\n", shown(path));
     }
     if let Some(path) = &options.picture {
         doing.next("drawing");
         picture(&tree, &points, &square, options.size).save(path).map_err(Failure::bad_input)?;
-        text += &format!("picture written to {}\n", path.display());
+        text += &format!("picture written to {}\n", shown(path));
     }
     drop(doing);
-    out.write_all(text.as_bytes()).map_err(|e| Failure::output(&e))?;
+    say(out, &text)?;
     Ok(if same { 0 } else { 1 })
 }

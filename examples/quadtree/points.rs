@@ -1,6 +1,6 @@
 //! Points from files, and points that are made up.
 
-use super::failure::{Failure, open_file};
+use super::failure::{Failure, open_file, room_for};
 use super::header::read_header;
 use npyz::{DType, Endianness, NpyFile, Order, TypeChar};
 use std::fs::File;
@@ -138,7 +138,8 @@ impl Random {
 }
 
 /// `n` points, most of them in the square from 0 to 1; the same for the same seed.
-pub(crate) fn generate(shape: Shape, n: usize, seed: u64) -> Vec<Point> {
+pub(crate) fn generate(shape: Shape, n: usize, seed: u64) -> Result<Vec<Point>, Failure> {
+    room_for(&format!("{n} points"), n, size_of::<Point>())?;
     let mut random = Random(seed);
     let clusters: Vec<_> = (0..16)
         .map(|_| {
@@ -166,5 +167,5 @@ pub(crate) fn generate(shape: Shape, n: usize, seed: u64) -> Vec<Point> {
         };
         [x as f32, y as f32]
     };
-    (0..n).map(point).collect()
+    Ok((0..n).map(point).collect())
 }

@@ -4,7 +4,7 @@ use super::failure::Failure;
 use super::tree::{Square, Tree};
 use npyz::WriterBuilder;
 use serde_json::json;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 use tilework::io::write_aside;
 
@@ -30,15 +30,8 @@ pub(crate) fn named(path: &Path) -> Result<(), Failure> {
 
 /// Writes cells, and as JSON the order of points too, as the file's name says.
 pub(crate) fn save(path: &Path, tree: &Tree, square: &Square) -> Result<(), Failure> {
-    let mut failed = None;
-    write_aside(path, |file| {
-        let mut out = BufWriter::with_capacity(1 << 20, file);
-        let numpy = path.extension().is_some_and(|ending| ending == "npy");
-        let done = if numpy { write_npy(&mut out, tree) } else { write_json(&mut out, tree, square) };
-        failed = done.and_then(|()| out.flush()).err();
-        Ok(())
-    })?;
-    failed.map_or(Ok(()), |e| Err(Failure::output(&e)))
+    let numpy = path.extension().is_some_and(|ending| ending == "npy");
+    Ok(write_aside(path, |out| if numpy { write_npy(out, tree) } else { write_json(out, tree, square) })?)
 }
 
 fn write_npy(out: &mut impl Write, tree: &Tree) -> std::io::Result<()> {

@@ -1,13 +1,14 @@
 //! The command line of `rows`.
 
 use super::index::{Index, Indexer};
-use super::saved;
-use super::streaming::{Failure, chunk_bytes, exit_code, open_file, open_gpu, progress, rate};
+use super::saved::{self, Saved};
+use super::streaming::{Args, Failure, chunk_bytes, exit_code, open_file, open_gpu, progress, rate, say};
 use indicatif::DecimalBytes;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tilework::io::{check_outputs, shown};
 
 const USAGE: &str = "\
 usage: rows FILE... [--line N]... [--range A..B]... [--index INDEX] [--check]
@@ -15,9 +16,9 @@ usage: rows FILE... [--line N]... [--range A..B]... [--index INDEX] [--check]
   --line N             print line N; the first is line 1
   --range A..B         print lines A to B, both included; A.. to the last one, ..B from the first one
   -n                   print each line's number before it
-  --index INDEX        use this index of the file if it is there and the file has not changed, else write it
+  --index INDEX        use this index of the file if it is there and whole, and the file has not changed; else write it
   --check              hold the index against the processor's
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
   --chunk MIB          MiB that the device gets at a time, at the most (64)
 
 A line ends with a newline, or with the file. Its newline, and a carriage return before that, are not printed;
@@ -43,18 +44,15 @@ struct Options {
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|options| match options {
         Some(options) => rows(&options, out, err),
-        None => {
-            // A reader that has gone away is no failure.
-            let _ = out.write_all(USAGE.as_bytes());
-            Ok(0)
-        }
+        None => say(out, USAGE).map(|()| 0),
     });
     exit_code("rows", result, err)
 }
 
 /// The options, or nothing if `--help` is asked for.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &["line", "range"]);
     let mut options = Options {
         files: Vec::new(),
         wanted: Vec::new(),
@@ -121,8 +119,7 @@ fn rows(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
     for (i, (path, (mut file, _))) in files.into_iter().enumerate() {
         let (index, story) = obtain(options, path, &mut file, &mut device, chunk)?;
         let lines = index.lines();
-        let mut text =
-            format!("{}: {lines} lines in {}; {story}\n", path.display(), DecimalBytes(index.bytes));
+        let mut text = format!("{}: {lines} lines in {}; {story}\n", shown(path), DecimalBytes(index.bytes));
         if options.check {
             let begin = Instant::now();
             file.rewind().map_err(|e| Failure::file(path, &e))?;
@@ -134,7 +131,7 @@ fn rows(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
             same &= found.is_ok();
         }
         if options.wanted.is_empty() {
-            say(out, text.as_bytes())?;
+            put(out, text.as_bytes())?;
             continue;
         }
         // Standard output is for the lines alone. Nobody may be reading the rest.
@@ -147,13 +144,13 @@ fn rows(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
         }
         if options.files.len() > 1 {
             let gap = if i > 0 { "\n" } else { "" };
-            say(out, format!("{gap}==> {} <==\n", path.display()).as_bytes())?;
+            put(out, format!("{gap}==> {} <==\n", shown(path)).as_bytes())?;
         }
         let mut text = Lines::new(file).map_err(|e| Failure::file(path, &e))?;
         for &(first, last) in &options.wanted {
             for n in first..=last.unwrap_or(lines) {
                 if options.numbers {
-                    say(out, format!("{n}: ").as_bytes())?;
+                    put(out, format!("{n}: ").as_bytes())?;
                 }
                 text.print(&index, n, out).map_err(|e| e.at(path))?;
             }
@@ -172,13 +169,19 @@ fn obtain(
 ) -> Result<(Index, String), Failure> {
     let meta = file.metadata().map_err(|e| Failure::file(path, &e))?;
     let memory = |index: &Index| format!("index of {}, 8 bytes a line", DecimalBytes(index.memory()));
+    let mut useless = None;
     if let Some(saved) = &options.index {
         let begin = Instant::now();
-        if let Some(index) = saved::load(saved, &meta)? {
-            let story = format!("{}, read from {} in {}", memory(&index), saved.display(), seconds(begin));
+        let there = saved::load(saved, &meta)?;
+        if let Saved::Useless(why) = there {
+            useless = Some(why);
+        }
+        if let Saved::Index(index) = there {
+            let story = format!("{}, read from {} in {}", memory(&index), shown(saved), seconds(begin));
             return Ok((index, story));
         }
     }
+    check_outputs(&options.index)?;
     if device.is_none() {
         *device = Some(Indexer::new(&open_gpu(options.adapter.clone())?, chunk)?);
     }
@@ -192,7 +195,10 @@ fn obtain(
     let mut story = format!("{took:.3} s, {rate} on {}; {}", indexer.adapter(), memory(&index));
     if let Some(saved) = &options.index {
         saved::save(saved, &index, &meta)?;
-        story += &format!(", written to {}", saved.display());
+        story += &format!(", written to {}", shown(saved));
+        if let Some(why) = useless {
+            story += &format!("; {why}, and is replaced");
+        }
     }
     Ok((index, story))
 }
@@ -202,7 +208,7 @@ fn seconds(since: Instant) -> String {
 }
 
 /// Writes; a reader that has gone away ends the program, and is no failure.
-fn say(to: &mut dyn Write, text: &[u8]) -> Result<(), Failure> {
+fn put(to: &mut dyn Write, text: &[u8]) -> Result<(), Failure> {
     to.write_all(text).map_err(|e| Failure::output(&e))
 }
 
@@ -237,11 +243,11 @@ impl Lines {
             left -= piece;
             if left == 0 {
                 let line = held.strip_suffix(b"\n").map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-                say(out, String::from_utf8_lossy(line.unwrap_or(&held)).as_bytes())?;
-                return say(out, b"\n");
+                put(out, String::from_utf8_lossy(line.unwrap_or(&held)).as_bytes())?;
+                return put(out, b"\n");
             }
             let ready = held.len() - unfinished(&held);
-            say(out, String::from_utf8_lossy(&held[..ready]).as_bytes())?;
+            put(out, String::from_utf8_lossy(&held[..ready]).as_bytes())?;
             held.drain(..ready);
         }
     }

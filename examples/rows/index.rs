@@ -1,6 +1,6 @@
 //! Where the lines of a text begin: found on the device, kept on the host.
 
-use super::streaming::{Failure, read_ahead, workgroups};
+use super::streaming::{Failure, read_ahead, room_for, workgroups};
 use std::io::{self, Read};
 use std::ops::Range;
 use tilework::gpu::OwnKernel;
@@ -153,6 +153,7 @@ impl Indexer {
         // What the device kept of the last chunk, and the bytes of that chunk.
         let (mut marks, mut bytes) = (Vec::new(), 0);
         let fill = |buffer: &mut Vec<u8>| {
+            room_for("--chunk", self.chunk, 1)?;
             buffer.reserve(self.chunk);
             let read = text.by_ref().take(self.chunk as u64).read_to_end(buffer);
             read.map(|n| n > 0).map_err(|e| Failure::bad_input(e.to_string()))

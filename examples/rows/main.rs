@@ -16,13 +16,9 @@ mod saved;
 #[path = "../streaming/mod.rs"]
 mod streaming;
 
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let code = cli::run(lexopt::Parser::from_env(), &mut out, &mut std::io::stderr());
-    // A reader that has gone away is no failure.
-    let _ = out.flush();
-    ExitCode::from(code)
+    streaming::main("rows", BufWriter::new(std::io::stdout().lock()), cli::run)
 }

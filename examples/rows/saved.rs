@@ -1,16 +1,28 @@
-//! An index on disk: a head of five numbers of 64 bits, little-endian, then the byte where each line begins.
+//! An index on disk: numbers of 64 bits, little-endian. A head of five, the byte where each line begins, and a checksum
+//! of all of these.
 
 use super::index::Index;
 use super::streaming::Failure;
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
+use tilework::io::write_aside;
+use xxhash_rust::xxh3::Xxh3Default;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"tilerows");
-const VERSION: u64 = 1;
+/// Counts the layouts of the file.
+const VERSION: u64 = 2;
 /// Numbers of the head: magic, version, bytes of the text, its time of change, lines.
 const HEAD: usize = 5;
+
+/// What there is at the place of an index.
+pub(crate) enum Saved {
+    Index(Index),
+    /// Nothing that is of use, and why.
+    Useless(&'static str),
+    Nothing,
+}
 
 /// Nanoseconds since 1970 at which the text was last changed; 0 where the file system does not know.
 fn changed(text: &Metadata) -> u64 {
@@ -18,54 +30,92 @@ fn changed(text: &Metadata) -> u64 {
     since.map_or(0, |d| d.as_nanos() as u64)
 }
 
-fn number(file: &mut impl Read) -> io::Result<u64> {
-    let mut bytes = [0; 8];
-    file.read_exact(&mut bytes)?;
-    Ok(u64::from_le_bytes(bytes))
+/// Numbers of a file and their checksum.
+struct Numbers<F> {
+    file: F,
+    sum: Xxh3Default,
 }
 
-/// The index at `path`, if there is one and it is of the text as it is now. A file of another kind is refused.
-pub(crate) fn load(path: &Path, text: &Metadata) -> Result<Option<Index>, Failure> {
+impl<F> Numbers<F> {
+    fn new(file: F) -> Self {
+        Self { file, sum: Xxh3Default::new() }
+    }
+}
+
+impl<F: Read> Numbers<F> {
+    fn read(&mut self) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.file.read_exact(&mut bytes)?;
+        self.sum.update(&bytes);
+        Ok(u64::from_le_bytes(bytes))
+    }
+}
+
+impl<F: Write> Numbers<F> {
+    fn write(&mut self, number: u64) -> io::Result<()> {
+        let bytes = number.to_le_bytes();
+        self.sum.update(&bytes);
+        self.file.write_all(&bytes)
+    }
+}
+
+/// The index at `path`, if it is whole and of the text as it is now. A file of another kind is refused.
+pub(crate) fn load(path: &Path, text: &Metadata) -> Result<Saved, Failure> {
+    let failed = |e: io::Error| Failure::file(path, &e);
     let file = match File::open(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(|e| Failure::file(path, &e))?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Saved::Nothing),
+        other => other.map_err(failed)?,
     };
-    let held = file.metadata().map_err(|e| Failure::file(path, &e))?.len();
-    let mut file = BufReader::new(file);
-    let mut head = [0; HEAD];
-    let whole = head.iter_mut().try_for_each(|place| number(&mut file).map(|n| *place = n)).is_ok();
-    let [magic, version, bytes, time, lines] = head;
-    if !whole || magic != MAGIC {
+    let held = file.metadata().map_err(failed)?.len();
+    let mut numbers = Numbers::new(BufReader::new(file));
+    if !numbers.read().is_ok_and(|magic| magic == MAGIC) {
         return Err(Failure::bad_input("is no index of this program; it is left as it is").at(path));
     }
-    let fits = version == VERSION && bytes == text.len() && time == changed(text);
-    if !fits || lines.checked_add(HEAD as u64).and_then(|n| n.checked_mul(8)) != Some(held) {
-        return Ok(None);
+    let damaged = Ok(Saved::Useless("it was damaged"));
+    let mut head = [0; HEAD - 1];
+    if head.iter_mut().try_for_each(|place| numbers.read().map(|n| *place = n)).is_err() {
+        return damaged;
     }
-    let starts = (0..lines).map(|_| number(&mut file)).collect::<io::Result<Vec<_>>>();
-    let starts = starts.map_err(|e| Failure::file(path, &e))?;
-    // A damaged index is built anew.
+    let [version, bytes, time, lines] = head;
+    if version != VERSION {
+        return Ok(Saved::Useless("it was of another version"));
+    }
+    // With the checksum.
+    if lines.checked_add(HEAD as u64 + 1).and_then(|n| n.checked_mul(8)) != Some(held) {
+        return damaged;
+    }
+    let mut starts = Vec::new();
+    if starts.try_reserve_exact(lines as usize).is_err() {
+        return Err(Failure::bad_input(format!("this machine has no memory for its {lines} lines")).at(path));
+    }
+    for _ in 0..lines {
+        starts.push(numbers.read().map_err(failed)?);
+    }
+    let sum = numbers.sum.digest();
+    if numbers.read().map_err(failed)? != sum {
+        return damaged;
+    }
+    if bytes != text.len() || time != changed(text) {
+        return Ok(Saved::Useless("it was of the file as it was before"));
+    }
+    // A checksum is no proof of who wrote it.
     let sound = starts.is_sorted_by(|a, b| a < b)
         && starts.first().is_none_or(|s| *s == 0)
         && starts.last().is_none_or(|s| *s < bytes)
         && (lines > 0 || bytes == 0);
-    Ok(sound.then_some(Index { starts, bytes }))
+    if sound { Ok(Saved::Index(Index { starts, bytes })) } else { damaged }
 }
 
 /// Writes the index of a text to `path`, all of it or nothing.
 pub(crate) fn save(path: &Path, index: &Index, text: &Metadata) -> Result<(), Failure> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let write = || {
-        let mut file = BufWriter::new(File::create(&part)?);
-        let head = [MAGIC, VERSION, index.bytes, changed(text), index.lines()];
-        head.iter().chain(&index.starts).try_for_each(|n| file.write_all(&n.to_le_bytes()))?;
-        file.into_inner()?.sync_all()?;
-        fs::rename(&part, path)
-    };
-    write().map_err(|e| {
-        // What was begun is of no use.
-        let _ = fs::remove_file(&part);
-        Failure::file(path, &e)
-    })
+    write_aside(path, |file| write(file, index, text))?;
+    Ok(())
+}
+
+fn write(file: impl Write, index: &Index, text: &Metadata) -> io::Result<()> {
+    let mut numbers = Numbers::new(BufWriter::new(file));
+    let head = [MAGIC, VERSION, index.bytes, changed(text), index.lines()];
+    head.iter().chain(&index.starts).try_for_each(|n| numbers.write(*n))?;
+    numbers.write(numbers.sum.digest())?;
+    numbers.file.flush()
 }

@@ -1,19 +1,17 @@
 //! The command line of `sanitize`.
 
 use super::array::{Data, refuse, with_data};
-use super::commands::{Call, Command, Keys, Operand};
-use super::failure::{Failure, exit_code};
+use super::commands::{Call, Command, Keys, Operand, read_matrix};
+use super::failure::{Args, Failure, exit_code, say};
 use super::npy;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tilework::analysis::Interleaving;
-use tilework::io::matrix_market::{self, Matrix};
 use tilework::program::DeviceProfile;
 use tilework::shader::{Spec, Target, expand_text};
 use tilework::sim::{self, Counts, Options, Report, Schedule};
-use tilework::sparse::{Csr, Duplicates};
 
 const USAGE: &str = "\
 usage: sanitize OP INPUT.npy ... [--key value ...]
@@ -43,6 +41,9 @@ usage: sanitize OP INPUT.npy ... [--key value ...]
   --source             the whole source with counts in the margin
   --json               everything as JSON
 ";
+
+/// Bytes of all buffers that the simulator takes.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// What is run.
 enum What {
@@ -75,23 +76,22 @@ pub(crate) fn run(parser: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Wri
                 (shown(&report, &request), u8::from(!report.is_clean()))
             }
         };
-        match out.write_all(text.as_bytes()) {
-            Ok(()) => Ok(code),
-            Err(e) => Err(Failure::output(&e)),
-        }
+        say(out, &text).map(|()| code)
     });
     exit_code("sanitize", done, err)
 }
 
 /// The request, or nothing if `--help` has been answered.
-fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
+fn parse(parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
     use lexopt::prelude::*;
+    let mut parser = Args::new(parser, &["buffer"]);
     let mut what: Option<What> = None;
     let (mut inputs, mut keys, mut buffers) = (Vec::new(), Keys::default(), Vec::new());
     let (mut variant, mut entry) = ("auto".to_owned(), None);
     let mut profile = DeviceProfile::h100();
     let mut workgroups = [1; 3];
     let mut options = Options::default();
+    let mut room = MAX_BYTES;
     let (mut worst, mut source, mut json) = (10, false, false);
     while let Some(arg) = parser.next()? {
         let of_op = |name: &str| match &what {
@@ -103,7 +103,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
             Long("entry") => entry = Some(parser.value()?.string()?),
             Long("workgroups") => workgroups = extents("workgroups", &parser.value()?.string()?)?,
             Long("buffer") => buffers.push(parser.value()?.string()?),
-            Long("immediates") => options.immediates = data(&parser.value()?.string()?)?,
+            Long("immediates") => options.immediates = data(&parser.value()?.string()?, &mut room)?,
             Long("variant") => variant = parser.value()?.string()?,
             Long("profile") => profile = device(&parser.value()?.string()?)?,
             Long("subgroup") => options.subgroup_size = number("subgroup", &parser.value()?.string()?)?,
@@ -111,7 +111,13 @@ fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
             Long("sector") => options.sector_bytes = number("sector", &parser.value()?.string()?)?,
             Long("banks") => options.banks = number("banks", &parser.value()?.string()?)?,
             Long("dram") => {
-                let [burst, channels, banks] = extents("dram", &parser.value()?.string()?)?.map(u64::from);
+                let text = parser.value()?.string()?;
+                let parts = numbers("dram", &text)?;
+                let [burst, channels, banks] = parts[..] else {
+                    return Err(refuse!(
+                        "--dram {text}: must be three numbers: bytes of a burst, channels, banks"
+                    ));
+                };
                 options.interleaving = Some(Interleaving { burst, channels, banks });
             }
             Long("steps") => options.step_limit = number("steps", &parser.value()?.string()?)?,
@@ -165,12 +171,15 @@ fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
 }
 
 fn number<T: FromStr>(key: &str, text: &str) -> Result<T, Failure> {
-    text.parse().map_err(|_| refuse!("--{key} {text}: must be a whole number"))
+    text.parse().map_err(|_| refuse!("--{key} {text}: must be a whole number within bounds"))
+}
+
+fn numbers<T: FromStr>(key: &str, text: &str) -> Result<Vec<T>, Failure> {
+    text.split(',').map(|part| number(key, part.trim())).collect()
 }
 
 fn extents(key: &str, text: &str) -> Result<[u32; 3], Failure> {
-    let parts = text.split(',').map(|part| number(key, part.trim())).collect::<Result<Vec<_>, _>>()?;
-    match parts[..] {
+    match numbers(key, text)?[..] {
         [x] => Ok([x, 1, 1]),
         [x, y] => Ok([x, y, 1]),
         [x, y, z] => Ok([x, y, z]),
@@ -232,6 +241,13 @@ fn run_op(command: &Command, request: &Request) -> Result<Report, Failure> {
         return Err(refuse!("{}: a device looks for the format first; name one with --format", command.name));
     }
     let program = (job.lower)(&request.profile)?;
+    let all = program.operands.iter().map(|operand| operand.bytes()).fold(0u64, u64::saturating_add);
+    if all > MAX_BYTES {
+        return Err(refuse!(
+            "{}: operands of {all} bytes; the simulator takes {MAX_BYTES} in all",
+            command.name
+        ));
+    }
     let operands = job.operands.iter().zip(&program.operands).map(|(operand, wanted)| match operand {
         Operand::Given(array) | Operand::Updated(array) => bytes(&array.data),
         Operand::Result(_) | Operand::Counted | Operand::Count => vec![0; wanted.bytes() as usize],
@@ -239,22 +255,14 @@ fn run_op(command: &Command, request: &Request) -> Result<Report, Failure> {
     Ok(sim::run(&program, &mut operands.collect::<Vec<_>>(), &request.options)?)
 }
 
-/// A sparse matrix; entries at one position are added up.
-fn read_matrix(path: &Path) -> Result<Csr, Failure> {
-    match matrix_market::read_file(path)? {
-        Matrix::Sparse(triplets) => Ok(Csr::from_triplets(&triplets, Duplicates::Sum)?),
-        Matrix::Dense(_) => Err(refuse!("{}: an array file; a coordinate file is wanted", path.display())),
-    }
-}
-
-/// The bytes of what is bound.
-fn data(text: &str) -> Result<Vec<u8>, Failure> {
+/// The bytes of what is bound; zeros take from the room there is.
+fn data(text: &str, room: &mut u64) -> Result<Vec<u8>, Failure> {
     if let Some(n) = text.strip_prefix("zeros:") {
-        let n: usize = number("buffer zeros", n)?;
-        if n > 1 << 30 {
-            return Err(refuse!("--buffer zeros:{n}: the simulator takes 1073741824 bytes in all"));
-        }
-        return Ok(vec![0; n]);
+        let n: u64 = number("buffer zeros", n)?;
+        *room = room
+            .checked_sub(n)
+            .ok_or_else(|| refuse!("--buffer zeros:{n}: the simulator takes {MAX_BYTES} bytes in all"))?;
+        return Ok(vec![0; n as usize]);
     }
     let Some(words) = text.strip_prefix("words:") else {
         return Ok(bytes(&npy::read(Path::new(text))?.data));
@@ -283,7 +291,9 @@ fn run_kernel(path: &Path, request: &Request) -> Result<Report, Failure> {
         return Err(refuse!("{}: what a kernel binds comes with --buffer", extra.display()));
     }
     let text = std::fs::read_to_string(path).map_err(|e| refuse!("{name}: {e}"))?;
-    let mut buffers = request.buffers.iter().map(|b| data(b)).collect::<Result<Vec<_>, _>>()?;
+    let mut room = MAX_BYTES;
+    let buffers = request.buffers.iter().map(|b| data(b, &mut room));
+    let mut buffers = buffers.collect::<Result<Vec<_>, _>>()?;
     let entry = match &request.entry {
         Some(entry) => entry.clone(),
         None => {

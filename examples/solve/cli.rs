@@ -1,9 +1,10 @@
 //! The command line of `solve`.
 
-use super::matrices::{self, Failure, Options, open_gpu, say};
+use super::matrices::{self, Args, Failure, Options, open_gpu, say};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
+use tilework::io::shown;
 use tilework::reference;
 use tilework::sparse::{ConjugateGradient, Csr, Preconditioner};
 
@@ -31,8 +32,9 @@ pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write
 }
 
 /// What is asked for, or nothing if `--help` is.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Request>, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Option<Request>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
     let (mut paths, mut options) = (Vec::new(), Options::new(1e-5, 10_000));
     let mut preconditioner = Preconditioner::Jacobi;
     while let Some(arg) = args.next()? {
@@ -68,11 +70,12 @@ fn parse(mut args: lexopt::Parser) -> Result<Option<Request>, Failure> {
 
 fn solve(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let Request { matrix, right, preconditioner, options } = request;
+    options.check_outputs()?;
     let start = Instant::now();
     let a = matrices::read_square(matrix)?;
     let (n, entries) = (a.rows, a.entries());
     let milliseconds = 1e3 * start.elapsed().as_secs_f64();
-    say(out, &format!("{}: {n} x {n}, {entries} entries, read in {milliseconds:.0} ms\n", matrix.display()))?;
+    say(out, &format!("{}: {n} x {n}, {entries} entries, read in {milliseconds:.0} ms\n", shown(matrix)))?;
     let b = match right {
         Some(path) => matrices::read_vector(path, n)?,
         None => ones(&a)?,

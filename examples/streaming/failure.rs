@@ -1,9 +1,20 @@
 //! How a program on files ends early, and what it opens first.
 
+#[path = "args.rs"]
+mod args;
+#[path = "room.rs"]
+mod room;
+
+pub(crate) use args::Args;
+use std::error::Error;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
+use std::process::ExitCode;
 use tilework::gpu::AdapterFilter;
+use tilework::io::shown;
+use tilework::program::DeviceProfile;
 use tilework::{ErrorKind, Gpu, GpuOptions};
 
 /// Why a program ends early: a text of one line, and the exit code.
@@ -28,9 +39,41 @@ impl Failure {
         Self { code: if gone { 0 } else { 1 }, text: format!("writing the result: {error}") }
     }
 
+    /// Of a machine without what the program needs.
+    #[allow(dead_code, reason = "most programs need an adapter and nothing else")]
+    pub(crate) fn missing(what: impl fmt::Display) -> Self {
+        Self { code: 3, text: what.to_string() }
+    }
+
     /// Says which file the failure is about.
     pub(crate) fn at(self, path: &Path) -> Self {
         Self { text: format!("{}: {}", path.display(), self.text), ..self }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Error for Failure {}
+
+/// For programs that pass errors of all kinds on.
+impl From<Box<dyn Error>> for Failure {
+    fn from(e: Box<dyn Error>) -> Self {
+        let e = match e.downcast::<Self>() {
+            Ok(failure) => return *failure,
+            Err(e) => e,
+        };
+        let e = match e.downcast::<tilework::Error>() {
+            Ok(e) => return Self::from(*e),
+            Err(e) => e,
+        };
+        match e.downcast::<lexopt::Error>() {
+            Ok(e) => Self::from(*e),
+            Err(e) => Self::bad_input(e.to_string()),
+        }
     }
 }
 
@@ -51,11 +94,17 @@ impl From<lexopt::Error> for Failure {
     }
 }
 
+/// Refuses a list that this machine has no memory for.
+#[allow(dead_code, reason = "only some programs make lists of a length that the user says")]
+pub(crate) fn room_for(what: &str, elements: usize, bytes_each: usize) -> Result<(), Failure> {
+    room::room_for(what, elements, bytes_each).map_err(Failure::bad_input)
+}
+
 /// The exit code of what a program came to, after a line on `err` if it failed.
 pub(crate) fn exit_code(program: &str, result: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
     result.unwrap_or_else(|Failure { code, text }| {
         if code != 0 {
-            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let line = shown(text.split_whitespace().collect::<Vec<_>>().join(" "));
             // Nobody may be reading.
             let _ = writeln!(err, "{program}: {line}");
         }
@@ -63,7 +112,34 @@ pub(crate) fn exit_code(program: &str, result: Result<u8, Failure>, err: &mut dy
     })
 }
 
-/// Opens the adapter that has `name` in its name or driver, or the best one.
+/// Runs a program on this process's arguments and standard error; its output goes to `out`. The exit code is that of the
+/// program, or 1 if all went well but the end of the output cannot be written.
+pub(crate) fn main(
+    program: &str,
+    mut out: impl Write,
+    run: impl FnOnce(lexopt::Parser, &mut dyn Write, &mut dyn Write) -> u8,
+) -> ExitCode {
+    let err = &mut io::stderr();
+    let code = run(lexopt::Parser::from_env(), &mut out, err);
+    let end = out.flush().map(|()| code).map_err(|e| Failure::output(&e));
+    // A program that has failed has said so.
+    ExitCode::from(if code == 0 { exit_code(program, end, err) } else { code })
+}
+
+/// Prints, and has it shown.
+pub(crate) fn say(out: &mut dyn Write, text: &str) -> Result<(), Failure> {
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::output(&e))
+}
+
+/// What is known of the adapter that [`open_gpu`] would open, or of a large card where there is none.
+#[allow(dead_code, reason = "only some programs look before they open a device")]
+pub(crate) fn profile_at_hand(name: Option<&str>) -> DeviceProfile {
+    let filter = name.map_or(AdapterFilter::Best, |name| AdapterFilter::Name(name.to_owned()));
+    let mut all = Gpu::adapters().into_iter().enumerate();
+    all.find(|(i, profile)| filter.fits(*i, profile)).map_or_else(DeviceProfile::h100, |(_, profile)| profile)
+}
+
+/// Opens the adapter of the backend `name`, or with `name` in its name or driver; or the best one.
 pub(crate) fn open_gpu(name: Option<String>) -> Result<Gpu, Failure> {
     let adapter = name.map_or(AdapterFilter::Best, AdapterFilter::Name);
     Ok(pollster::block_on(Gpu::request(GpuOptions { adapter, ..Default::default() }))?)

@@ -4,7 +4,11 @@
 mod failure;
 mod grid;
 
-pub(crate) use failure::{Failure, exit_code, open_file, open_gpu};
+#[allow(unused_imports, reason = "only some programs look before they open a device")]
+pub(crate) use failure::profile_at_hand;
+#[allow(unused_imports, reason = "only some programs make lists of a length that the user says")]
+pub(crate) use failure::room_for;
+pub(crate) use failure::{Args, Failure, exit_code, main, open_file, open_gpu, say};
 pub(crate) use grid::workgroups;
 use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 use std::sync::mpsc;

@@ -3,7 +3,7 @@
 use crate::material::Material;
 use crate::measured::{Check, Effort, check_on_all_cores, check_product, sparse_matrix};
 use half::f16;
-use tilework::attention::{Attended, Attention, KvAppend};
+use tilework::attention::{Attention, KvAppend};
 use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
     RmsNormBackward, Rope, Sgd, SoftmaxBackward, SquaredError,
@@ -11,11 +11,11 @@ use tilework::nn::{
 use tilework::nn::{GatherRows, MeanPool};
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
-use tilework::program::{Access, In, InOut, Op, Out};
+use tilework::program::{Access, Op};
 use tilework::quantize::{Cast, Code, Dequantize, Quantize};
 use tilework::reference::{self, AttentionInputs, Number};
 use tilework::sparse::{Csr, HostMatrix, Target};
-use tilework::{AttentionExtras, DType, Element, Report, Result};
+use tilework::{DType, Element, Report, Result};
 
 /// Rows of the table, for every adapter.
 pub(crate) const CASES: &[Case] = &[
@@ -442,7 +442,7 @@ const CHECKED: Effort = Effort { terms: 1 << 30, slack: 1.0 };
 fn gemm<T>(gpu: &Gpu, variant: &str, n: usize, numbers: &[T]) -> Result<Outcome>
 where
     T: Number + Into<f64>,
-    Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    Gemm: Op<T>,
 {
     let (a, b) = (&numbers[..n * n], &numbers[n * n..2 * n * n]);
     let (da, db, dc) = (gpu.upload(a)?, gpu.upload(b)?, gpu.alloc::<T>(n * n)?);
@@ -463,7 +463,7 @@ fn gemm_widened(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let numbers: Vec<f16> = material.floats[..2 * n * n].iter().map(|&x| f16::from_f32(x)).collect();
     let (a, b) = numbers.split_at(n * n);
     let (da, db, dc) = (gpu.upload(a)?, gpu.upload(b)?, gpu.alloc::<f32>(n * n)?);
-    let plan = Gemm::new(n, n, n).widened().plan::<f16>(gpu)?;
+    let plan = Gemm::new(n, n, n).mixed_precision().plan::<f16>(gpu)?;
     run(gpu, |rec| plan.record(rec, &da, &db, &dc))?;
     let check = check_product(&Gemm::new(1, n, n), a, b, None, &dc.read()?, &CHECKED)?;
     outcome(gpu, format!("{n}x{n}x{n}"), plan.report(), check, |rec| plan.record(rec, &da, &db, &dc))
@@ -479,10 +479,10 @@ fn gemm_with_bias_and_gelu(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let (da, db, dbias) = (gpu.upload(a)?, gpu.upload(b)?, gpu.upload(bias)?);
     let dc = gpu.alloc::<f32>(n * n)?;
     let plan = op(n).with_bias().plan::<f32>(gpu)?;
-    run(gpu, |rec| plan.record(rec, &da, &db, &dbias, &dc))?;
+    run(gpu, |rec| plan.with_bias(&dbias).record(rec, &da, &db, &dc))?;
     let check = check_product(&op(1), a, b, Some(bias), &dc.read()?, &CHECKED)?;
     let size = format!("{n}x{n}x{n}");
-    outcome(gpu, size, plan.report(), check, |rec| plan.record(rec, &da, &db, &dbias, &dc))
+    outcome(gpu, size, plan.report(), check, |rec| plan.with_bias(&dbias).record(rec, &da, &db, &dc))
 }
 
 /// Up to 10,000 pairs of 32 x 32.
@@ -561,7 +561,7 @@ fn spconvert(gpu: &Gpu, name: &str, numbers: &[f32]) -> Result<Outcome> {
     let csr = sparse_matrix(numbers.len() / 16, numbers);
     let target = Target::named(name).unwrap_or(Target::Csr);
     let host = if target == Target::Csr {
-        let mut coo = csr.to_coo();
+        let mut coo = csr.to_coo()?;
         coo.row_idxs.reverse();
         coo.col_idxs.reverse();
         coo.values.reverse();
@@ -671,7 +671,7 @@ type Reference = (Vec<f64>, Vec<f64>);
 
 /// An image of one channel, about square, rows of a multiple of 4. The upper part is checked: all of it that has
 /// `reach` rows below it.
-fn picture<T: Number, D: Op<T, Operands = (In<T>, Out<T>)>>(
+fn picture<T: Number, D: Op<T>>(
     gpu: &Gpu,
     x: &[T],
     (reach, taps): (usize, usize),
@@ -682,12 +682,14 @@ fn picture<T: Number, D: Op<T, Operands = (In<T>, Out<T>)>>(
     let side = (x.len().isqrt() & !3).max(4);
     let (dx, dy) = (gpu.upload(&x[..side * side])?, gpu.alloc::<T>(side * side)?);
     let plan = op([side, side]).plan::<T>(gpu)?;
-    run(gpu, |rec| plan.record(rec, &dx, &dy))?;
+    let report = plan.report();
+    let (plan, operands) = (plan.into_executable(), [&dx, &dy].map(|buffer| Slice::from(buffer).untyped()));
+    run(gpu, |rec| plan.record(rec, &operands))?;
     let rows = checked_rows(side, taps * side).max(reach + 1).min(side);
     let front = if rows == side { side } else { rows - reach } * side;
     let (want, bounds) = reference(&op([rows, side]), &x[..rows * side])?;
     let check = check_front(&dy.read()?, &want, &bounds, front);
-    outcome(gpu, format!("{side}x{side}{what}"), plan.report(), check, |rec| plan.record(rec, &dx, &dy))
+    outcome(gpu, format!("{side}x{side}{what}"), report, check, |rec| plan.record(rec, &operands))
 }
 
 fn blur(gpu: &Gpu, radius: usize, x: &[u8]) -> Result<Outcome> {
@@ -851,11 +853,13 @@ fn layer_norm(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<f32>(x.len())?);
     let (dg, db) = (gpu.upload(&gamma)?, gpu.upload(&beta)?);
     let plan = op.clone().with_beta().plan::<f32>(gpu)?;
-    run(gpu, |rec| plan.record(rec, &dx, &dg, &db, &dy))?;
+    run(gpu, |rec| plan.with_beta(&db).record(rec, &dx, &dg, &dy))?;
     let want = reference::layer_norm(&op, x, &gamma, Some(&beta));
     let bounds = reference::layer_norm_bound(&op, x, &gamma, Some(&beta));
     let check = Check::compare(&dy.read()?, &want, &bounds);
-    outcome(gpu, format!("{rows}x{n}"), plan.report(), check, |rec| plan.record(rec, &dx, &dg, &db, &dy))
+    outcome(gpu, format!("{rows}x{n}"), plan.report(), check, |rec| {
+        plan.with_beta(&db).record(rec, &dx, &dg, &dy)
+    })
 }
 
 fn rms_norm(gpu: &Gpu, material: &Material) -> Result<Outcome> {
@@ -1017,13 +1021,13 @@ fn cross_entropy(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let (losses, mean, gradient) =
         (gpu.alloc::<f32>(rows)?, gpu.alloc::<f32>(1)?, gpu.alloc::<f32>(x.len())?);
     let plan = CrossEntropy::new(rows, n).with_gradient().plan::<f32>(gpu)?;
-    run(gpu, |rec| plan.record(rec, &dx, &dl, &losses, &mean, &gradient))?;
+    run(gpu, |rec| plan.with_dx(&gradient).record(rec, &dx, &dl, &losses, &mean))?;
     let want = reference::cross_entropy(n, x, &labels);
     let bounds = reference::cross_entropy_bound(n, x, &labels);
     let check = Check::compare(&losses.read()?, &want.0, &bounds.0)
         .and(Check::compare(&mean.read()?, &[want.1], &[bounds.1]))
         .and(Check::compare(&gradient.read()?, &want.2, &bounds.2));
-    let again = |rec: &mut Recorder| plan.record(rec, &dx, &dl, &losses, &mean, &gradient);
+    let again = |rec: &mut Recorder| plan.with_dx(&gradient).record(rec, &dx, &dl, &losses, &mean);
     outcome(gpu, format!("{rows}x{n}"), plan.report(), check, again)
 }
 
@@ -1080,8 +1084,8 @@ fn batch_norm(gpu: &Gpu, material: &Material) -> Result<Outcome> {
 fn sgd(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let (p, g) = halves(&material.floats);
     let op = Sgd::new(p.len(), 0.1).decay(0.01).with_momentum(0.9);
-    let want = reference::sgd(op.sgd(), p, g, p);
-    let bounds = reference::sgd_bound(op.sgd(), p, g, p);
+    let want = reference::sgd(&op, p, g, p);
+    let bounds = reference::sgd_bound(&op, p, g, p);
     floats(gpu, &op, p.len().to_string(), &[p, g, p], &want, &bounds)
 }
 
@@ -1140,11 +1144,11 @@ fn sort_pairs(gpu: &Gpu, floats: &[f32]) -> Result<Outcome> {
     let (dx, dy) = (gpu.upload(keys)?, gpu.upload(&values)?);
     let (sx, sy) = (gpu.alloc::<f32>(n)?, gpu.alloc::<u32>(n)?);
     let plan = RadixSort::new(n).with_values().plan::<f32>(gpu)?;
-    run(gpu, |rec| plan.record(rec, &dx, &dy, &sx, &sy))?;
+    run(gpu, |rec| plan.with_values(&dy, &sy).record(rec, &dx, &sx))?;
     let order = reference::sort_positions(keys, false, 0..32);
     let check = Check::exact(&sx.read()?, order.iter().map(|&i| keys[i]))
         .and(Check::exact(&sy.read()?, order.iter().map(|&i| i as u32)));
-    outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.record(rec, &dx, &dy, &sx, &sy))
+    outcome(gpu, n.to_string(), plan.report(), check, |rec| plan.with_values(&dy, &sy).record(rec, &dx, &sx))
 }
 
 fn top_k(gpu: &Gpu, k: usize, x: &[f32]) -> Result<Outcome> {
@@ -1189,17 +1193,16 @@ fn attend<T: Number + Into<f64>>(
     [k, v]: [&[T]; 2],
 ) -> Result<Outcome>
 where
-    Attention: Op<T, Operands = Attended<T>>,
+    Attention: Op<T>,
     f64: From<T>,
 {
     let (dq, dk, dv, out) = (gpu.upload(q)?, gpu.upload(k)?, gpu.upload(v)?, gpu.alloc::<T>(q.len())?);
     let plan = op.plan::<T>(gpu)?;
-    let none = AttentionExtras::new();
-    run(gpu, |rec| plan.record(rec, &dq, &dk, &dv, none, &out))?;
+    run(gpu, |rec| plan.record(rec, &dq, &dk, &dv, &out))?;
     let inputs = AttentionInputs::default();
     let want = reference::attention(op, q, k, v, inputs);
     let check = Check::compare(&out.read()?, &want, &reference::attention_bound(op, q, k, v, inputs));
-    outcome(gpu, shape, plan.report(), check, |rec| plan.record(rec, &dq, &dk, &dv, none, &out))
+    outcome(gpu, shape, plan.report(), check, |rec| plan.record(rec, &dq, &dk, &dv, &out))
 }
 
 fn kv_append(gpu: &Gpu, material: &Material) -> Result<Outcome> {
@@ -1209,13 +1212,12 @@ fn kv_append(gpu: &Gpu, material: &Material) -> Result<Outcome> {
     let (lengths, cache) = ([3u32], vec![f16::ZERO; heads * keys * d]);
     let (dx, dl, dk, dv) = (gpu.upload(&x)?, gpu.upload(&lengths)?, gpu.upload(&cache)?, gpu.upload(&cache)?);
     let plan = op.plan::<f16>(gpu)?;
-    let extras = AttentionExtras::new().lengths(&dl);
-    run(gpu, |rec| plan.record(rec, &dx, &dx, extras, &dk, &dv))?;
+    run(gpu, |rec| plan.record(rec, &dx, &dx, &dl, &dk, &dv))?;
     let mut want = vec![0f32; cache.len()];
     reference::kv_append(&op, &x, &lengths, None, &mut want);
     let got: Vec<f32> = dv.read()?.into_iter().map(f16::to_f32).collect();
     let check = Check::compare(&got, &want, &vec![0.0; want.len()]);
     outcome(gpu, format!("{heads}x{tokens}x{d}"), plan.report(), check, |rec| {
-        plan.record(rec, &dx, &dx, extras, &dk, &dv)
+        plan.record(rec, &dx, &dx, &dl, &dk, &dv)
     })
 }

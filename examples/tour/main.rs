@@ -9,6 +9,9 @@
 //! or an op fails, 2 for bad arguments or files, 3 if this machine has no adapter.
 
 mod cases;
+#[allow(dead_code, reason = "it opens every adapter, and its files by itself")]
+#[path = "../streaming/failure.rs"]
+mod failure;
 mod material;
 #[path = "../measured/mod.rs"]
 mod measured;
@@ -16,23 +19,23 @@ mod results;
 mod table;
 
 use cases::CASES;
+use failure::{Args, Failure, exit_code, say};
 use indicatif::{ProgressBar, ProgressStyle};
 use material::{Material, Source};
-use results::Target;
 use std::error::Error;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 use tilework::gpu::AdapterFilter;
-use tilework::program::DeviceProfile;
+use tilework::io::check_outputs;
 use tilework::{Gpu, GpuOptions};
 
 const USAGE: &str = "\
 usage: tour [FILE...] [--adapter SUBSTRING] [--small] [--json FILE] [--markdown]
 
   FILE...              work on the bytes of these files instead of the program's own sources
-  --adapter SUBSTRING  only adapters with this in their name or driver
+  --adapter SUBSTRING  only adapters of this backend, or with this in their name or driver
   --small              on cards too, no more data than a software adapter gets
   --json FILE          write the rows there as well
   --markdown           print the tables as Markdown
@@ -52,29 +55,26 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match parse().and_then(|options| options.map_or(Ok(ExitCode::SUCCESS), |o| tour(&o))) {
-        Ok(code) => code,
-        Err(e) => {
-            tell(&format!("tour: {e}\n"));
-            ExitCode::from(2)
-        }
-    }
+    failure::main("tour", std::io::stdout().lock(), |args, out, err| {
+        let result = parse(args, out).and_then(|options| options.map_or(Ok(0), |o| tour(&o, out)));
+        exit_code("tour", result.map_err(Failure::from), err)
+    })
 }
 
 /// The options, or nothing if `--help` has been answered.
-fn parse() -> Result<Option<Options>, Box<dyn Error>> {
+fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Options>, Box<dyn Error>> {
     use lexopt::prelude::*;
     let mut options =
         Options { files: Vec::new(), adapter: String::new(), json: None, markdown: false, small: false };
-    let mut parser = lexopt::Parser::from_env();
+    let mut parser = Args::new(parser, &[]);
     while let Some(arg) = parser.next()? {
         match arg {
-            Long("adapter") => options.adapter = parser.value()?.string()?.to_lowercase(),
+            Long("adapter") => options.adapter = parser.value()?.string()?,
             Long("json") => options.json = Some(parser.value()?.into()),
             Long("small") => options.small = true,
             Long("markdown") => options.markdown = true,
             Short('h') | Long("help") => {
-                say(USAGE);
+                say(out, USAGE)?;
                 return Ok(None);
             }
             Value(file) => options.files.push(file.into()),
@@ -84,30 +84,16 @@ fn parse() -> Result<Option<Options>, Box<dyn Error>> {
     Ok(Some(options))
 }
 
-/// Prints to standard output; a reader that has gone away is no failure.
-fn say(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-}
-
-/// Prints to standard error.
-fn tell(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
-}
-
-fn tour(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+fn tour(options: &Options, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     let source = Source::read(&options.files)?;
-    let target = options.json.as_deref().map(Target::new).transpose()?;
+    check_outputs(&options.json)?;
     let found = Gpu::adapters();
     if found.is_empty() {
         // Opening what is not there says what is missing, and what to do.
-        if let Err(e) = Gpu::new() {
-            tell(&format!("tour: {e}\n"));
-        }
-        return Ok(ExitCode::from(3));
+        Gpu::new()?;
     }
-    let fits =
-        |p: &DeviceProfile| format!("{} {}", p.name, p.driver).to_lowercase().contains(&options.adapter);
-    let adapters: Vec<_> = found.iter().enumerate().filter(|(_, p)| fits(p)).collect();
+    let filter = AdapterFilter::Name(options.adapter.clone());
+    let adapters: Vec<_> = found.iter().enumerate().filter(|(i, p)| filter.fits(*i, p)).collect();
     if adapters.is_empty() {
         let names: Vec<_> = found.iter().map(|p| format!("{} ({})", p.name, p.driver)).collect();
         let there = names.join(", ");
@@ -116,14 +102,17 @@ fn tour(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let version = env!("CARGO_PKG_VERSION");
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let date = now.split('T').next().unwrap_or_default();
-    say(&format!("tilework {version}, {date}, on {}, as u8 and as f32 in [-1, 1]\n", source.describe()));
-    say(LEGEND);
+    say(
+        out,
+        &format!("tilework {version}, {date}, on {}, as u8 and as f32 in [-1, 1]\n", source.describe()),
+    )?;
+    say(out, LEGEND)?;
 
     // Hidden where standard error is not a terminal.
     let bar = ProgressBar::new((adapters.len() * CASES.len()) as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?);
     bar.enable_steady_tick(Duration::from_millis(200));
-    let print = |text: String| bar.suspend(|| say(&text));
+    let mut print = |text: String| bar.suspend(|| say(out, &text));
     let (mut rows, mut unopened, mut failed) = (Vec::new(), 0, 0);
     for (index, profile) in adapters {
         bar.set_message(format!("{}: measuring its ceilings", profile.name));
@@ -132,25 +121,25 @@ fn tour(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         {
             Ok(gpu) => gpu,
             Err(e) => {
-                print(format!("\n{}, {}\nFAILED to open: {e}\n", profile.name, profile.backend));
+                print(format!("\n{}, {}\nFAILED to open: {e}\n", profile.name, profile.backend))?;
                 bar.inc(CASES.len() as u64);
                 unopened += 1;
                 continue;
             }
         };
         let material = Material::new(&source, gpu.profile(), options.small);
-        print(table::heading(&gpu, &material, options.markdown));
+        print(table::heading(&gpu, &material, options.markdown))?;
         for case in CASES {
             bar.set_message(format!("{}: {} {}", profile.name, case.op, case.dtype));
             if let Some(missing) = case.missing(&gpu) {
-                print(table::remark(case, &format!("not here: {missing}"), options.markdown));
+                print(table::remark(case, &format!("not here: {missing}"), options.markdown))?;
             } else {
                 let outcome = (case.run)(&gpu, &material);
                 failed += usize::from(!matches!(&outcome, Ok(o) if o.check.passed));
                 print(match &outcome {
                     Ok(o) => table::row(case, o, options.markdown),
                     Err(e) => table::remark(case, &format!("FAILED: {e}"), options.markdown),
-                });
+                })?;
                 rows.push(results::row(case, outcome.as_ref().ok(), profile, date, version));
             }
             bar.inc(1);
@@ -159,18 +148,19 @@ fn tour(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         print(format!(
             "kernels made ready in {:.1} s: {} compiled, {} found on disk\n",
             cache.seconds, cache.compiled, cache.found
-        ));
+        ))?;
         gpu.trim();
     }
     bar.finish_and_clear();
-    if let Some(target) = target {
-        target.write(&rows)?;
+    if let Some(path) = &options.json {
+        results::write(path, &rows)?;
     }
     let of = rows.len();
-    say(&match (failed, unopened) {
+    let verdict = match (failed, unopened) {
         (0, 0) => format!("\nall {of} passed\n"),
         (_, 0) => format!("\n{failed} of {of} FAILED\n"),
         _ => format!("\n{failed} of {of} FAILED; {unopened} adapters could not be opened\n"),
-    });
-    Ok(if failed + unopened == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    };
+    say(out, &verdict)?;
+    Ok(u8::from(failed + unopened > 0))
 }

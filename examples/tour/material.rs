@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use tilework::io::shown;
 use tilework::program::{DeviceClass, DeviceProfile};
 use tilework::shader;
 
@@ -25,7 +26,7 @@ impl Source {
         let mut bytes = Vec::new();
         for path in files {
             let before = bytes.len();
-            let name = path.display();
+            let name = shown(path);
             // A pipe or a device may never end.
             File::open(path)
                 .and_then(|file| file.take((MOST - before) as u64).read_to_end(&mut bytes))
@@ -35,7 +36,7 @@ impl Source {
             }
         }
         let from = match files {
-            [one] => one.display().to_string(),
+            [one] => shown(one),
             _ => format!("{} files", files.len()),
         };
         Ok(Self { bytes, from })

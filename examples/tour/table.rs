@@ -53,7 +53,7 @@ pub(crate) fn row(case: &Case, outcome: &Outcome, markdown: bool) -> String {
         case.op.to_owned(),
         case.dtype.to_string(),
         o.size.clone(),
-        o.report.variant.to_owned(),
+        o.report.decision.variant.to_owned(),
         time(o.seconds),
         rate,
         o.percent().map_or_else(|| "-".to_owned(), |p| format!("{p:.0} %")),

@@ -1,11 +1,12 @@
 //! The command line of `tune`.
 
 use super::cases::{Case, cases};
-use super::failure::{Failure, exit_code, open_gpu};
+use super::failure::{Args, Failure, exit_code, open_gpu, say};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::time::Duration;
 use tilework::ErrorKind;
+use tilework::io::shown;
 use tilework::tune::{Outcome, Stopped, TuningOptions, TuningReport};
 
 const USAGE: &str = "\
@@ -16,7 +17,7 @@ usage: tune [--ops OP,OP...] [--sizes small|large] [--budget SECONDS] [--save]
   --budget SECONDS     time for the candidates of each shape (3)
   --save               keep what is found in the cache directory, where planning looks it up
   --verbose            every candidate of every shape
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
 Of each op and shape: what its own policy takes, and the fastest variant that computes the same. A row named after a
 variant is one of its table of tiles.
@@ -35,18 +36,15 @@ struct Options {
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|options| match options {
         Some(options) => tune(&options, out, err),
-        None => {
-            // A reader that has gone away is no failure.
-            let _ = out.write_all(USAGE.as_bytes());
-            Ok(0)
-        }
+        None => say(out, USAGE).map(|()| 0),
     });
     exit_code("tune", result, err)
 }
 
 /// The options, or nothing if `--help` is asked for.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
     let mut options = Options {
         ops: Vec::new(),
         large: None,
@@ -148,11 +146,11 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
         (None, true, Some(_)) if !found => {
             Ok("Nothing to keep: the time was up before anything was found.".into())
         }
-        (None, true, Some(directory)) => Ok(format!("Kept in {}.", directory.display())),
+        (None, true, Some(directory)) => Ok(format!("Kept in {}.", shown(directory))),
     };
     let (Ok(line) | Err(line)) = &kept;
     text += &format!("\n{line}\n");
-    out.write_all(text.as_bytes()).map_err(|e| Failure::output(&e))?;
+    say(out, &text)?;
     for variant in &denied {
         // Said once: from now on it is not run here.
         let _ = writeln!(err, "tune: wrong on this driver, and denied: {variant}");

@@ -2,7 +2,7 @@
 
 use super::counter::Counter;
 use super::pieces::Pieces;
-use super::streaming::{Failure, chunk_bytes, exit_code, open_file, open_gpu, progress, rate};
+use super::streaming::{Args, Failure, chunk_bytes, exit_code, open_file, open_gpu, progress, rate, say};
 use super::words::Counts;
 use indicatif::DecimalBytes;
 use std::io::{BufReader, Write};
@@ -14,7 +14,7 @@ usage: wordcount FILE... [--top N] [--check]
 
   --top N              print the N most frequent words (20)
   --check              hold the counts against the processor's
-  --adapter SUBSTRING  the adapter, by a part of its name or driver (the best one)
+  --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
   --chunk MIB          MiB that the device gets at a time, at the most (32; 8 for a processor)
 
 Words are made of ASCII letters, which count as lower case, ASCII digits, and what is not ASCII except U+0080 to
@@ -36,27 +36,19 @@ struct Options {
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|options| match options {
         Some(options) => wordcount(&options, out),
-        None => {
-            // A reader that has gone away is no failure.
-            let _ = out.write_all(USAGE.as_bytes());
-            Ok(0)
-        }
+        None => say(out, USAGE).map(|()| 0),
     });
     exit_code("wordcount", result, err)
 }
 
 /// The options, or nothing if `--help` is asked for.
-fn parse(mut args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
     let mut options = Options { files: Vec::new(), top: 20, check: false, adapter: None, chunk: None };
     while let Some(arg) = args.next()? {
         match arg {
-            Long("top") => {
-                let text = args.value()?.string()?;
-                options.top = text.parse().map_err(|_| {
-                    Failure::bad_input(format!("--top {text}: must be a whole number of words"))
-                })?;
-            }
+            Long("top") => options.top = args.number(0..=usize::MAX)?,
             Long("check") => options.check = true,
             Long("adapter") => options.adapter = Some(args.value()?.string()?),
             Long("chunk") => options.chunk = Some(chunk_bytes(&args.value()?.string()?)?),
@@ -126,7 +118,7 @@ fn wordcount(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         };
         same = found.is_none();
     }
-    out.write_all(text.as_bytes()).map_err(|e| Failure::output(&e))?;
+    say(out, &text)?;
     Ok(if same { 0 } else { 1 })
 }
 

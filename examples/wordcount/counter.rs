@@ -165,7 +165,7 @@ impl Counter {
         launch(&self.list, &mut rec, groups, &args)?;
         let args = [Arg::from(folded), Arg::from(&starts), Arg::from(&hashes)];
         launch(&self.hash, &mut rec, n, &args)?;
-        sort.record(&mut rec, &hashes, &starts, &sorted_hashes, &sorted_starts)?;
+        sort.with_values(&starts, &sorted_starts).record(&mut rec, &hashes, &sorted_hashes)?;
         let sorted = [Arg::from(&sorted_starts), Arg::from(&sorted_hashes)];
         let args = [&[Arg::from(folded)], &sorted[..], &[Arg::from(&heads), Arg::from(&ones)]].concat();
         launch(&self.compare, &mut rec, n, &args)?;

@@ -7,11 +7,11 @@ use super::{coop, flash, naive, split};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Cost, DeviceProfile, Op, OpInfo, Operand, Program, Requires, Translation, Variant, choose,
+    Access, Comparison, Cost, DeviceProfile, Domain, Op, Operand, Operation, Program, Requires, Translation,
+    Variant, choose, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
-use std::marker::PhantomData;
 
 /// How keys and values are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,10 +57,6 @@ impl KvType {
     }
 }
 
-/// Marks the operands of an [`Attention`] whose `q` and `output` are of `T`, in [`Op::Operands`].
-#[derive(Debug)]
-pub struct Attended<T>(PhantomData<T>);
-
 /// A cache in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paging {
@@ -92,7 +88,8 @@ pub(crate) struct Paging {
 /// # Precision and determinism
 /// Scores, their exponentials, sums and weighted sums of values are of f32. Same device, same inputs, same variant: same
 /// bits. A score that is NaN or +infinity makes its row NaN, as the softmax does; a weight of 0 beside an infinite
-/// value may. [`reference::attention_bound`](crate::reference::attention_bound) is the bound of the error. `coop`, which `auto`
+/// value may. A key that a query does not see has no effect on it, whatever `k` and `v` hold there; one whose mask is
+/// -infinity is seen with a weight of 0. [`reference::attention_bound`](crate::reference::attention_bound) is the bound of the error. `coop`, which `auto`
 /// takes for f16 where it can, rounds weights to f16 before it multiplies the values by them: that adds up to 2^-10 times the
 /// mean of the values' magnitudes, as much as the rounding of the output to f16; and its hardware cuts sums off instead of
 /// rounding, four times that bound.
@@ -176,6 +173,7 @@ const VARIANTS: &[Variant] = &[
         requires: Requires { subgroups: true, f16: true, cooperative: true },
         // naga has cooperative matrices for no other that has 16 x 16; Tint and WGSL proper have none.
         translations: &[Translation::SpirV],
+        any_order: false,
     },
 ];
 
@@ -359,7 +357,7 @@ impl Attention {
             ));
         }
         if !self.factor().is_finite() {
-            return Err(err!(InvalidArgument, "{name}: the scale is {}; it must be finite", self.factor()));
+            return Err(err!(InvalidArgument, "{name}: the scale is {:?}; it must be finite", self.factor()));
         }
         if let Some([batch, heads]) = self.mask
             && (![1, self.batch].contains(&batch) || ![1, self.heads].contains(&heads))
@@ -475,8 +473,9 @@ impl Attention {
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (lowering, operands) = self.prepare("attention", dtype, profile)?;
-        let (variant, why) = choose("attention", &self.variant, VARIANTS, profile, || policy(&lowering))?;
-        let mut program = Program::new("attention", variant.name, why);
+        let (variant, decision) =
+            choose("attention", &self.variant, VARIANTS, profile, || policy(&lowering))?;
+        let mut program = Program::new("attention", decision);
         program.cost = self.cost(&operands);
         program.operands = operands;
         match variant.name {
@@ -503,10 +502,24 @@ fn policy(of: &Lowering<'_>) -> (&'static str, String) {
     }
 }
 
+operands! {
+    impl[T: Element,] Attention, T [cuda] {
+        fn record<K>(q: T, k: K, v: K, output: T);
+        /// Factors of the rows of quantised k, then of those of v.
+        optional with_scales(scales: f32);
+        /// The pages of each sequence.
+        optional with_table(table: u32);
+        /// How many keys each sequence uses.
+        optional with_lengths(lengths: u32);
+        /// What is added to the scores.
+        optional with_mask(mask: f32);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for Attention {
-            type Operands = Attended<$t>;
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 self.lower_as(<$t>::DTYPE, profile)
@@ -516,13 +529,21 @@ macro_rules! op {
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "attention",
     about: "softmax(scale Q K^T + mask) V of each head",
     inputs: "q (B, H, T, D), k (B, G, S, D), v (B, G, S, D), f32 or f16; optionally a mask (T, S) of f32",
     keys: "causal, window W, scale 1/sqrt(D), kv-type f32|f16|int8|fp8 (as q), page TOKENS (none: contiguous)",
     variants: Attention::variants,
     samples,
+    domains: &[
+        ("scales", Domain::Meaningful),
+        ("table", Domain::Meaningful),
+        ("lengths", Domain::Meaningful),
+        ("mask", Domain::Meaningful),
+    ],
+    comparison: Some(Comparison::Sums),
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -199,8 +199,15 @@ var<workgroup> wg_k: array<vec4<f16>, {}>;
 var<workgroup> wg_v: array<vec4<f16>, {1}>;
 // Scores; and the output where its elements are reached.
 var<workgroup> wg_s: array<vec4<f32>, {}>;
-// Whether a row of a subgroup wants the output scaled.
-var<workgroup> wg_grown: array<u32, {}>;
+// Of each subgroup GROWN, if a row wants the output scaled, and SPOILED, if it found a value that is infinite or NaN.
+var<workgroup> wg_flags: array<u32, {}>;
+const GROWN: u32 = 1u;
+const SPOILED: u32 = 2u;
+
+// Which are infinite or NaN.
+fn spoils(x: vec4<f32>) -> vec4<bool> {{
+    return (bitcast<vec4<u32>>(x) & vec4(0x7fffffffu)) >= vec4(0x7f800000u);
+}}
 
 fn halves(words: vec2<u32>) -> vec4<f16> {{
     return vec4<f16>(vec2<f16>(unpack2x16float(words.x)), vec2<f16>(unpack2x16float(words.y)));
@@ -277,6 +284,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         self.write_scores(out)?;
         self.write_weights(out)?;
         self.write_scaling(out)?;
+        self.write_spoiled(out)?;
         self.write_values(out)?;
         writeln!(out, "    workgroupBarrier();")?;
         self.write_store(out)?;
@@ -416,9 +424,21 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
             }
         }
         // Only tiles at an end of what some row sees hide anything.
-        writeln!(out, "    if key + {keys}u > seen_by_first.y || key < seen_by_last.x {{")?;
+        let (range, pieces) = (self.seen(), self.dims / 4);
+        writeln!(
+            out,
+            "    var team_spoiled = false;
+    if key + {keys}u > seen_by_first.y || key < seen_by_last.x {{
+    var spoiled = false;
+    for (var i = local; i < {}u; i += {}u) {{
+    spoiled = spoiled || any(spoils(vec4<f32>(wg_v[i / {pieces}u * {}u + i % {pieces}u])));
+    }}
+    team_spoiled = subgroupAny(spoiled);",
+            keys * pieces,
+            self.invocations(),
+            self.pitches()[1] / 4
+        )?;
         for j in 0..fours {
-            let range = if self.bounded { "seen" } else { "seen_by_last" };
             writeln!(
                 out,
                 "    {{
@@ -448,7 +468,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
     }}
     let team_grown = subgroupAny(grown);
     if lane == 0u {{
-    wg_grown[team] = u32(team_grown);
+    wg_flags[team] = select(0u, GROWN, team_grown) | select(0u, SPOILED, team_spoiled);
     }}
     // A row that has seen nothing yet has no largest: any number will do.
     let center = select(most, 0.0, most == nothing);"
@@ -516,15 +536,58 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
 
     /// Scales the output where a row asks for it.
     fn write_scaling(&self, out: &mut String) -> fmt::Result {
-        let any: Vec<_> = (0..self.tile.teams).map(|team| format!("all_grown[{team}]")).collect();
+        let any: Vec<_> = (0..self.tile.teams).map(|team| format!("all_flags[{team}]")).collect();
         writeln!(
             out,
-            "    let all_grown = workgroupUniformLoad(&wg_grown);\n    if ({}) != 0u {{",
+            "    let all_flags = workgroupUniformLoad(&wg_flags);\n    let flags = {};\n    if (flags & GROWN) != 0u {{",
             any.join(" | ")
         )?;
         let scale = |_: u32, blocks: u32| self.each_four(blocks, "wg_s[at] *= fade;");
         self.through_memory(out, &scale, true)?;
         writeln!(out, "    }}")
+    }
+
+    /// What a row sees of keys.
+    fn seen(&self) -> &'static str {
+        if self.bounded { "seen" } else { "seen_by_last" }
+    }
+
+    /// A weight of 0 does not hide a value that is infinite or NaN. Where a tile that hides keys has such values, rows add
+    /// those that they see one by one, and the matrices find zeros in their place.
+    fn write_spoiled(&self, out: &mut String) -> fmt::Result {
+        let (keys, range) = (self.tile.keys, self.seen());
+        let [weights, values, _] = self.pitches();
+        writeln!(out, "    if (flags & SPOILED) != 0u {{")?;
+        let add = |first: u32, blocks: u32| {
+            let body = format!(
+                "for (var j = 0u; j < {keys}u; j++) {{
+    let value = vec4<f32>(wg_v[j * {}u + {}u + i]);
+    let product = f32(wg_p[row * {}u + j / 4u][j % 4u]) * value;
+    if key + j >= {range}.x && key + j < {range}.y {{
+    wg_s[at] += select(vec4<f32>(), product, spoils(value));
+    }}
+    }}",
+                values / 4,
+                first * SIDE / 4,
+                weights / 4
+            );
+            self.each_four(blocks, &body)
+        };
+        self.through_memory(out, &add, true)?;
+        let pieces = self.dims / 4;
+        writeln!(
+            out,
+            "    for (var i = local; i < {}u; i += {}u) {{
+    let at = i / {pieces}u * {}u + i % {pieces}u;
+    let value = wg_v[at];
+    wg_v[at] = select(value, vec4<f16>(), spoils(vec4<f32>(value)));
+    }}
+    workgroupBarrier();
+    }}",
+            keys * pieces,
+            self.invocations(),
+            values / 4
+        )
     }
 
     /// Adds weights times values to the output.

@@ -105,21 +105,24 @@ pub(super) fn policy(profile: &DeviceProfile, fours: u32) -> FlashTile {
 const INPUTS: [Bound; 8] =
     [Bound::Q, Bound::K, Bound::V, Bound::Scales, Bound::Table, Bound::Lengths, Bound::Mask, Bound::Output];
 
-/// Keys that `flash` can walk through on processors, before Mesa's software driver ends all loops of an invocation, after
-/// 65535 rounds.
-fn most_keys(tile: FlashTile, fours: u32) -> u64 {
+/// Keys that `flash` can walk through before the driver ends the loops of an invocation.
+fn most_keys(profile: &DeviceProfile, tile: FlashTile, fours: u32) -> u64 {
     let threads = tile.invocations();
     let loads = |count: u32| count.div_ceil(threads) + 1;
     let chunk = loads(tile.rows * tile.dims / 4) + loads(tile.keys * tile.dims / 4) + tile.dims / 4 + 1;
     let values = loads(tile.values * fours) + tile.values / 4 + 1;
     let rounds = fours.div_ceil(tile.dims / 4) * chunk + tile.keys / tile.values * values + 1;
-    u64::from(65535 / rounds * tile.keys)
+    // Tiles at either end of what rows see: their values are looked at, and may be taken one key at a time.
+    let edges = 2 * (tile.rows / tile.keys + 2);
+    let spoiled = loads(tile.keys * fours) + threads.ilog2() + 2 + tile.keys + tile.keys / tile.weights;
+    let room = profile.max_rounds().saturating_sub(u64::from(edges * spoiled));
+    (room / u64::from(rounds)).saturating_mul(tile.keys.into())
 }
 
 /// Whether `flash` can take an attention on this device.
 pub(super) fn fits(of: &Lowering<'_>) -> bool {
     let tile = policy(of.profile, of.fours());
-    !of.profile.is_cpu() || of.op.keys as u64 <= most_keys(tile, of.fours())
+    of.op.keys as u64 <= most_keys(of.profile, tile, of.fours())
 }
 
 pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
@@ -145,11 +148,11 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
     }
     let (invocations, bytes) = (tile.invocations(), tile.workgroup_bytes(fours, lanes_fit));
     of.check_room(&tile, invocations, bytes)?;
-    let most = most_keys(tile, fours);
-    if profile.is_cpu() && of.op.keys as u64 > most {
+    let most = most_keys(profile, tile, fours);
+    if of.op.keys as u64 > most {
         return Err(err!(
             TooLarge,
-            "{}: `flash` takes up to {most} keys on processors, such as {}; take `auto`",
+            "{}: `flash` takes up to {most} keys on {}, which ends longer loops; take `auto`",
             of.name,
             profile.name
         ));
@@ -337,8 +340,11 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
             writeln!(out, "    }}")?;
         }
         writeln!(out, "    for (var key = seen_by_first.x; key < end_key; key += {keys}u) {{")?;
+        // Only tiles at an end of what some row sees hide anything from one.
+        writeln!(out, "    let edge = key + {keys}u > seen_by_first.y || key < seen_by_last.x;")?;
         self.write_scores(out)?;
         self.write_weights(out)?;
+        self.write_vote(out)?;
         self.write_values(out)?;
         writeln!(out, "    }}")?;
         self.write_end(out)?;
@@ -508,7 +514,7 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
 
     /// From scores to weights: hidden keys, the largest of each row, exponentials.
     fn write_weights(&self, out: &mut String) -> fmt::Result {
-        let (keys, lanes) = (self.tile.keys, self.tile.lanes);
+        let lanes = self.tile.lanes;
         let blocks = self.key_blocks();
         for i in self.rows() {
             for m in 0..blocks {
@@ -537,12 +543,8 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
                 writeln!(out, "    }}")?;
             }
         }
-        // Only tiles at an end of what some row sees hide anything; pages may be missing anywhere.
-        if self.paged {
-            writeln!(out, "    {{")?;
-        } else {
-            writeln!(out, "    if key + {keys}u > seen_by_first.y || key < seen_by_last.x {{")?;
-        }
+        // Pages may be missing anywhere.
+        writeln!(out, "    {}{{", if self.paged { "" } else { "if edge " })?;
         for m in 0..blocks {
             writeln!(out, "    let at_{m} = key + 4u * lane + {}u + vec4(0u, 1u, 2u, 3u);", m * 4 * lanes)?;
             let mut hidden = format!("at_{m} >= vec4(end_key)");
@@ -650,6 +652,90 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
         Ok(())
     }
 
+    /// Whether a tile is spoiled: it hides keys from some rows, and holds a value that is infinite or NaN, whose product
+    /// with a weight of 0 is NaN. Only tiles at an edge look at their values.
+    fn write_vote(&self, out: &mut String) -> fmt::Result {
+        let (threads, fours, keys) = (self.tile.invocations(), self.fours, self.tile.keys);
+        let load = self.present(&format!(
+            "    largest = max(largest, bitcast<vec4<u32>>(value_four(at, i % {fours}u)) & vec4(0x7fffffffu));\n"
+        ));
+        writeln!(
+            out,
+            "    var spoiled = false;
+    if edge {{
+    // Bits without their signs.
+    var largest = vec4<u32>();
+    for (var i = local; i < {}u; i += {threads}u) {{
+    let at = row_of(pair, min(key + i / {fours}u, end_key - 1u));
+{load}    }}
+    // All are done with what is there.
+    workgroupBarrier();
+    wg_fours[local] = vec4(select(0.0, 1.0, any(largest >= vec4(0x7f800000u))));
+    for (var stride = {}u; stride > 0u; stride /= 2u) {{
+    workgroupBarrier();
+    if local < stride {{
+    wg_fours[local] += wg_fours[local + stride];
+    }}
+    }}
+    spoiled = workgroupUniformLoad(&wg_fours[0]).x > 0.0;
+    }}",
+            keys * fours,
+            threads / 2
+        )
+    }
+
+    /// The keys of a part of a spoiled tile, one after another: a row adds what it sees.
+    fn write_spoiled(&self, out: &mut String, part: u32) -> fmt::Result {
+        let FlashTile { weights, .. } = self.tile;
+        writeln!(
+            out,
+            "    workgroupBarrier();
+    for (var j = 0u; j < {weights}u; j++) {{
+    let at_key = key + {}u + j;
+    let at = row_of(pair, min(at_key, end_key - 1u));",
+            part * weights
+        )?;
+        let there = if self.paged { "at_key < end_key && at != NO_ROW" } else { "at_key < end_key" };
+        writeln!(out, "    if {there} {{")?;
+        for m in 0..self.column_blocks() {
+            writeln!(out, "    let v_{m} = value_four(at, {});", self.column(m))?;
+        }
+        for i in self.rows() {
+            let seen = match self.causal || self.windowed {
+                true => format!("if at_key >= seen_{i}.x && at_key < seen_{i}.y "),
+                false => String::new(),
+            };
+            writeln!(
+                out,
+                "    {seen}{{
+    let four = wg_fours[(group_row + {}u) * {}u + ((j / 4u) ^ swizzle_p)];
+    let p = select(select(four.x, four.y, j % 4u == 1u), select(four.z, four.w, j % 4u == 3u), j % 4u >= 2u);",
+                i * self.tile.groups(),
+                weights / 4
+            )?;
+            for m in 0..self.column_blocks() {
+                writeln!(out, "    o_{i}_{m} += p * v_{m};")?;
+            }
+            writeln!(out, "    }}")?;
+        }
+        writeln!(out, "    }}\n    }}")
+    }
+
+    /// Loads ahead what comes after the values before `next` of a tile: the values there, or the next tile.
+    fn write_ahead(&self, out: &mut String, next: u32) -> fmt::Result {
+        let keys = self.tile.keys;
+        if !self.ahead() {
+            return Ok(());
+        }
+        if next < keys {
+            return self.write_fetch(out, &self.values_load(next));
+        }
+        for load in self.scores_loads("0u", &format!("key + {keys}u")) {
+            self.write_fetch(out, &load)?;
+        }
+        Ok(())
+    }
+
     /// The output: weights times values.
     fn write_values(&self, out: &mut String) -> fmt::Result {
         let FlashTile { rows, keys, lanes, weights, values, .. } = self.tile;
@@ -671,6 +757,10 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
                     )?;
                 }
             }
+            writeln!(out, "    if spoiled {{")?;
+            self.write_spoiled(out, part)?;
+            self.write_ahead(out, (part + 1) * weights)?;
+            writeln!(out, "    }} else {{")?;
             for step in 0..weights / values {
                 if step > 0 {
                     writeln!(out, "    workgroupBarrier();")?;
@@ -678,13 +768,7 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
                 let first = part * weights + step * values;
                 self.write_fill(out, &self.values_load(first))?;
                 writeln!(out, "    workgroupBarrier();")?;
-                if self.ahead() && first + values < keys {
-                    self.write_fetch(out, &self.values_load(first + values))?;
-                } else if self.ahead() {
-                    for load in self.scores_loads("0u", &format!("key + {keys}u")) {
-                        self.write_fetch(out, &load)?;
-                    }
-                }
+                self.write_ahead(out, first + values)?;
                 writeln!(out, "    for (var j = 0u; j < {}u; j++) {{", values / 4)?;
                 writeln!(
                     out,
@@ -711,6 +795,7 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
                 }
                 writeln!(out, "    }}")?;
             }
+            writeln!(out, "    }}")?;
         }
         Ok(())
     }

@@ -5,15 +5,10 @@ use super::layout::{Bound, Lowering};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Cost, DeviceProfile, Grid, Kernel, Op, OpInfo, Operand, Program, Variant, choose,
-    element_fragment,
+    Access, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Variant, choose,
+    element_fragment, operands,
 };
 use half::f16;
-use std::marker::PhantomData;
-
-/// Marks the operands of a [`KvAppend`] whose new keys and values are of `T`, in [`Op::Operands`].
-#[derive(Debug)]
-pub struct Appended<T>(PhantomData<T>);
 
 /// Writes keys and values of new tokens behind those that a cache holds: rows `lengths[b]` and on of sequence b.
 ///
@@ -102,10 +97,10 @@ impl KvAppend {
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (of, read) = self.over.prepare("kv-append", dtype, profile)?;
-        let (variant, why) = choose("kv-append", &self.over.variant, VARIANTS, profile, || {
+        let (_, decision) = choose("kv-append", &self.over.variant, VARIANTS, profile, || {
             ("rows", "reads and writes every element once".to_owned())
         })?;
-        let mut program = Program::new("kv-append", variant.name, why);
+        let mut program = Program::new("kv-append", decision);
         let named = |name| read.iter().find(|o: &&Operand| o.name == name).cloned();
         let cache = |name| named(name).map(|o| Operand { access: Access::ReadWrite, ..o });
         let new = |name| named("q").map(|o| Operand { name, ..o });
@@ -177,10 +172,20 @@ impl KvAppend {
     }
 }
 
+operands! {
+    impl[T: Element,] KvAppend, T {
+        fn record<K>(new_k: T, new_v: T, lengths: u32, k: K, v: K);
+        /// The pages of each sequence.
+        optional with_table(table: u32);
+        /// Factors of the rows of quantised k, then of those of v.
+        optional with_scales(scales: f32);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for KvAppend {
-            type Operands = Appended<$t>;
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 self.lower_as(<$t>::DTYPE, profile)
@@ -190,13 +195,14 @@ macro_rules! op {
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "kv-append",
     about: "new keys and values to their places in a cache",
     inputs: "new k (B, G, N, D), new v (B, G, N, D), f32 or f16; lengths (B) of u32; caches (B, G, S, D)",
     keys: "kv-type f32|f16|int8|fp8",
     variants: KvAppend::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

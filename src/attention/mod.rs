@@ -16,12 +16,12 @@ mod layout;
 mod naive;
 mod split;
 
-pub use attention::{Attended, Attention, KvType};
+pub use attention::{Attention, KvType};
 pub use coop::CoopTile;
 pub use flash::FlashTile;
-pub use kv_append::{Appended, KvAppend};
+pub use kv_append::KvAppend;
 
-use crate::program::OpInfo;
+use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[attention::INFO, kv_append::INFO];
+pub const OPS: &[Operation] = &[attention::INFO, kv_append::INFO];

@@ -9,17 +9,16 @@ const WORKGROUP_SIZE: u32 = 256;
 /// Bytes of scores at a time, where memory is plenty.
 const SCORES: u64 = 1 << 30;
 
-/// Keys that one invocation walks through: Mesa's software driver ends all loops of one after 65535 rounds.
-const ROUNDS: usize = 65535;
-
 pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
     let keys = of.op.keys as u64;
     let limit = of.profile.limits.max_storage_binding.min(SCORES);
-    if of.profile.is_cpu() && of.op.keys > ROUNDS {
+    // An invocation walks through all keys.
+    if !of.profile.runs_rounds(keys) {
         return Err(err!(
             TooLarge,
-            "{}: `naive` takes up to {ROUNDS} keys on processors, such as {}; take `auto`",
+            "{}: `naive` takes up to {} keys on {}, which ends longer loops; take `auto`",
             of.name,
+            of.profile.max_rounds(),
             of.profile.name
         ));
     }

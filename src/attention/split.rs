@@ -41,7 +41,7 @@ const INPUTS: [Bound; 7] =
 /// Invocations of the workgroup that merges a row.
 const MERGE_SIZE: u32 = 256;
 
-/// Keys that one part may have on processors: far below what Mesa's software driver ends loops after.
+/// Keys that one part may have where the driver ends long loops.
 const MOST_OF_PART: u64 = 1 << 16;
 
 pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
@@ -85,8 +85,10 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
     }
     let wanted = policy.workgroups.div_ceil(most_pairs * row_tiles).min(room);
     let mut part_keys = keys.div_ceil(wanted).next_multiple_of(step);
-    if profile.is_cpu() {
-        part_keys = part_keys.min(MOST_OF_PART);
+    // A step is a round, and without subgroups a loop over the lanes of a team.
+    let rounds = if form.subgroups { 1 } else { u64::from(lanes) + 2 };
+    if !profile.runs_rounds(rounds.saturating_mul(keys)) {
+        part_keys = part_keys.min(MOST_OF_PART.min(step * profile.loop_steps(rounds, MOST_OF_PART)));
     }
     let parts = keys.div_ceil(part_keys);
     if parts > room {
@@ -226,15 +228,10 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     let at_{i} = pair * rows_of_pair + row_{i};
     let query_{i} = row_{i} % params.queries;"
             )?;
-            let live = if lanes == eights {
-                "factor".into()
-            } else {
-                format!("select(0.0, factor, lane < {eights}u)")
-            };
             writeln!(
                 out,
-                "    let qa_{i} = query_four(at_{i}, 2u * eight) * {live};
-    let qb_{i} = query_four(at_{i}, 2u * eight + 1u) * {live};"
+                "    let qa_{i} = query_four(at_{i}, 2u * eight) * factor;
+    let qb_{i} = query_four(at_{i}, 2u * eight + 1u) * factor;"
             )?;
             if !self.single {
                 writeln!(out, "    let seen_{i} = seen_by(query_{i}, len);")?;
@@ -277,7 +274,13 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
                     let x = 4 * m + x;
                     format!("dot(qa_{i}, k_{x}.a) + dot(qb_{i}, k_{x}.b)")
                 };
-                writeln!(out, "    var s_{i}_{m} = vec4({}, {}, {}, {});", one(0), one(1), one(2), one(3))?;
+                let four = format!("vec4({}, {}, {}, {})", one(0), one(1), one(2), one(3));
+                // Lanes behind the last hold it once more.
+                let four = match lanes == eights {
+                    true => four,
+                    false => format!("select(vec4<f32>(), {four}, lane < {eights}u)"),
+                };
+                writeln!(out, "    var s_{i}_{m} = {four};")?;
             }
         }
         self.write_across(out)?;
@@ -347,7 +350,8 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
                 } else {
                     format!("hidden_{m} | (at_{m} >= vec4(seen_{i}.y)) | (at_{m} < vec4(seen_{i}.x))")
                 };
-                writeln!(out, "    s_{i}_{m} = select(s_{i}_{m}, vec4(nothing), {hidden});")?;
+                writeln!(out, "    let hidden_{i}_{m} = {hidden};")?;
+                writeln!(out, "    s_{i}_{m} = select(s_{i}_{m}, vec4(nothing), hidden_{i}_{m});")?;
             }
             let mut four = format!("s_{i}_0");
             for m in 1..blocks {
@@ -377,11 +381,26 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
                 };
                 writeln!(out, "    let p_{i}_{m} = {weights};")?;
                 writeln!(out, "    sum_{i} += p_{i}_{m}.x + p_{i}_{m}.y + p_{i}_{m}.z + p_{i}_{m}.w;")?;
+                // A weight of 0 does not hide a value that is infinite or NaN.
+                writeln!(out, "    if any(hidden_{i}_{m}) {{")?;
                 for (x, c) in COMPONENTS.into_iter().enumerate() {
                     let x = 4 * m + x as u32;
-                    writeln!(out, "    oa_{i} += p_{i}_{m}.{c} * v_{x}.a;")?;
-                    writeln!(out, "    ob_{i} += p_{i}_{m}.{c} * v_{x}.b;")?;
+                    for half in ["a", "b"] {
+                        let product = format!("p_{i}_{m}.{c} * v_{x}.{half}");
+                        writeln!(
+                            out,
+                            "    o{half}_{i} += select({product}, vec4<f32>(), hidden_{i}_{m}.{c});"
+                        )?;
+                    }
                 }
+                writeln!(out, "    }} else {{")?;
+                for (x, c) in COMPONENTS.into_iter().enumerate() {
+                    let x = 4 * m + x as u32;
+                    for half in ["a", "b"] {
+                        writeln!(out, "    o{half}_{i} += p_{i}_{m}.{c} * v_{x}.{half};")?;
+                    }
+                }
+                writeln!(out, "    }}")?;
             }
         }
         Ok(())
@@ -426,5 +445,27 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
             )?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use crate::attention::Attention;
+    use crate::program::{DeviceProfile, Op};
+    use half::f16;
+
+    #[test]
+    fn parts_are_short_enough_for_drivers_that_end_loops() {
+        let mut mesa = DeviceProfile::mesa();
+        mesa.features.subgroups = false;
+        for d in [8, 128, 256] {
+            let op = Attention::new(16, 1, 1, 1, 1 << 17, d).variant("split-kv");
+            let part = Op::<f16>::lower(&op, &mesa).unwrap().param(0, "part_keys");
+            // Of 64 invocations a team has a lane for eight elements, and takes four keys at a time.
+            let lanes = (d as u64 / 8).next_power_of_two();
+            let rounds = part / (4 * 64 / lanes) * (lanes + 2);
+            assert!(rounds <= 65535, "{rounds} rounds for {part} keys of {d}");
+        }
     }
 }

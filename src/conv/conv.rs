@@ -3,8 +3,9 @@
 use super::correlate::{VARIANTS, Whole};
 use super::layer::{Layer, layer_builders};
 use crate::dense::{Activation, Precision};
+use crate::element::Element;
 use crate::error::{Result, err};
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, Variant, operands};
 
 /// A convolution layer: `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b]
 /// x[n, c, i stride + a dilation - pad, j stride + b dilation - pad])`: correlation, as in every framework.
@@ -13,7 +14,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// `x` is N x C x H x W, `w` M x C / groups x R x S, `output` N x M x P x Q with
 /// `P = (H + pads - dilation (R - 1) - 1) / stride + 1`, rounded down; Q likewise. With groups, output channel m
 /// reads the C / groups channels of its group only; with groups = C the layer is depthwise. Operands are `x`, `w`,
-/// `output`; [`with_bias`](Self::with_bias) adds `bias`, M elements, before `output`. N may be 0. `output` must be a wgpu buffer of
+/// `output`; [`with_bias`](Self::with_bias) adds `bias`, M elements. N may be 0. `output` must be a wgpu buffer of
 /// its own.
 ///
 /// # Types, precision and determinism
@@ -62,7 +63,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// let stem = Conv::new([8, 3, 224, 224], 64, [7, 7]).stride([2, 2]).pad([3, 3]).activation(Activation::Relu);
 /// assert_eq!(stem.output_shape()?, [8, 64, 112, 112]);
 /// let program = Op::<f32>::lower(&stem.with_bias(), &DeviceProfile::h100())?;
-/// assert_eq!(program.variant, "implicit");
+/// assert_eq!(program.variant(), "implicit");
 /// let names: Vec<_> = program.operands.iter().map(|o| o.name).collect();
 /// assert_eq!(names, ["x", "w", "bias", "output"]);
 /// # Ok::<(), tilework::Error>(())
@@ -71,21 +72,22 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 pub struct Conv {
     pub(super) layer: Layer,
     activation: Activation,
+    pub(crate) bias: bool,
     pub(crate) precision: Precision,
     pub(crate) variant: String,
 }
-
-/// [`Conv`] with a bias for each channel of the output: operands `x`, `w`, `bias`, `output`.
-///
-/// Made by [`Conv::with_bias`]; all that [`Conv`] says holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConvBias(Conv);
 
 impl Conv {
     /// Of x of this shape (N, C, H, W), with `filters` channels out and windows of `kernel` (R, S).
     pub fn new(shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
         let layer = Layer::new("conv", shape, filters, kernel);
-        Self { layer, activation: Activation::None, precision: Precision::Strict, variant: "auto".into() }
+        Self {
+            layer,
+            activation: Activation::None,
+            bias: false,
+            precision: Precision::Strict,
+            variant: "auto".into(),
+        }
     }
 
     layer_builders!(layer);
@@ -105,10 +107,11 @@ impl Conv {
         self
     }
 
-    /// The same with a bias for each channel of the output; `bias` becomes the third operand. Call it last.
+    /// Adds a bias for each channel of the output: an operand `bias` of M elements, which plans take by `with_bias`.
     #[must_use]
-    pub fn with_bias(self) -> ConvBias {
-        ConvBias(self)
+    pub fn with_bias(mut self) -> Self {
+        self.bias = true;
+        self
     }
 
     /// Runs the variant of this name instead of `auto`.
@@ -166,36 +169,32 @@ impl Conv {
     }
 }
 
-impl ConvBias {
-    /// The layer without the bias.
-    pub fn conv(&self) -> &Conv {
-        &self.0
+operands! {
+    impl[T: Element,] Conv, T [cuda] {
+        fn record(x: T, w: T, output: T);
+        /// What is added to each channel of the output.
+        optional with_bias(bias: T);
     }
 }
 
 impl Op<f32> for Conv {
-    type Operands = (In<f32>, In<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(false, profile)
+        self.lower_as(self.bias, profile)
     }
 }
 
-impl Op<f32> for ConvBias {
-    type Operands = (In<f32>, In<f32>, In<f32>, Out<f32>);
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.0.lower_as(true, profile)
-    }
-}
-
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "conv",
     about: "a convolution layer: output[n, m] = activation(bias[m] + sum over c of w[m, c] * x[n, c])",
     inputs: "x (N,C,H,W), w (M,C/groups,R,S), [bias (M)], f32",
     keys: "stride 1, pad 0, dilation 1, groups 1, activation none/relu/sigmoid/tanh/gelu (none); numbers or \"h,w\"",
     variants: Conv::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    tiles: super::product::rows_of,
+    ..Operation::UNDECLARED
 };
 
 /// Layers that reach every form of a variant: rows of whole vectors and not, strides.
@@ -219,7 +218,7 @@ pub(super) fn sample_layers(op: &'static str, variant: &str) -> Vec<Layer> {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let of = |layer, activation| {
         let precision = Precision::Strict;
-        Conv { layer, activation, precision, variant: variant.into() }
+        Conv { layer, activation, bias: false, precision, variant: variant.into() }
     };
     let layers = sample_layers("conv", variant);
     let first = layers[0].clone();
@@ -238,7 +237,7 @@ mod tests {
     #[test]
     fn variant_follows_device_and_shape() {
         let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
-        let of = |op: &Conv, profile| Op::<f32>::lower(op, profile).unwrap().variant;
+        let of = |op: &Conv, profile| Op::<f32>::lower(op, profile).unwrap().variant();
         let same = |shape, filters, k: usize| Conv::new(shape, filters, [k, k]).pad([k / 2; 2]);
         assert_eq!(of(&same([32, 256, 28, 28], 256, 3), &h100), "winograd");
         assert_eq!(of(&same([32, 256, 28, 28], 256, 3).stride([2, 2]), &h100), "implicit");
@@ -300,7 +299,7 @@ mod tests {
         for variant in ["im2col", "winograd"] {
             let program = Op::<f32>::lower(&op.clone().variant(variant), &h100).unwrap();
             assert!(program.scratch_bytes() <= 260 << 20, "{variant}: {}", program.scratch_bytes());
-            assert!(program.why.contains("bytes of scratch"), "{}", program.why);
+            assert!(program.decision.why.contains("bytes of scratch"), "{}", program.decision.why);
             let program =
                 Op::<f32>::lower(&op.clone().variant(variant), &DeviceProfile::webgpu_defaults()).unwrap();
             for dispatch in &program.dispatches {

@@ -3,7 +3,7 @@
 use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program};
+use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, operands};
 
 /// `output[i] = sum over j of input[i + j - r] * filter[j]`, where the filter has `t = 2 r + 1` weights.
 ///
@@ -47,7 +47,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program};
 ///
 /// let smooth = Conv1d::new(1_000_000, &[0.25, 0.5, 0.25]).boundary(Boundary::Clamp);
 /// let program = Op::<f32>::lower(&smooth, &DeviceProfile::h100())?;
-/// assert_eq!(program.variant, "register");
+/// assert_eq!(program.variant(), "register");
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -64,21 +64,30 @@ impl Conv1d {
 
 stencil_builders!(Conv1d, super::stencil::VARIANTS_OF_LINES);
 
+operands! {
+    impl[T: Element,] Conv1d, T {
+        fn record(input: T, output: T);
+    }
+}
+
 impl<T: Element> Op<T> for Conv1d {
-    type Operands = (In<T>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.stencil.lower(T::DTYPE, profile)
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "conv1d",
     about: "each element becomes a weighted sum of its neighbours along a line",
     inputs: "x (n), filter (f), odd extents",
     keys: "boundary zero/clamp/wrap (zero)",
     variants: Conv1d::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    facts: super::stencil::facts,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

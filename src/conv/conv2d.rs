@@ -3,7 +3,7 @@
 use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program};
+use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, operands};
 
 /// `output[y, x] = sum over j, i of input[y + j - ry, x + i - rx] * filter[j, i]`, of `t = (2 ry + 1) (2 rx + 1)` weights.
 ///
@@ -54,7 +54,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program};
 /// let sharpen = Conv2d::new(1080, 1920, [3, 3], &[0.0, -1.0, 0.0, -1.0, 5.0, -1.0, 0.0, -1.0, 0.0]);
 /// let tiled = sharpen.boundary(Boundary::Clamp).variant("strategy1");
 /// let program = Op::<u8>::lower(&tiled, &DeviceProfile::h100())?;
-/// assert!(program.why.contains("reuse"));
+/// assert!(program.decision.why.contains("reuse"));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -71,21 +71,30 @@ impl Conv2d {
 
 stencil_builders!(Conv2d, super::stencil::VARIANTS);
 
+operands! {
+    impl[T: Element,] Conv2d, T {
+        fn record(input: T, output: T);
+    }
+}
+
 impl<T: Element> Op<T> for Conv2d {
-    type Operands = (In<T>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.stencil.lower(T::DTYPE, profile)
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "conv2d",
     about: "each element becomes a weighted sum of its neighbours over an image",
     inputs: "x (h,w), filter (fh,fw); x f32 or u8, the filter f32, odd extents",
     keys: "boundary zero/clamp/wrap (zero)",
     variants: Conv2d::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    facts: super::stencil::facts,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -3,7 +3,7 @@
 use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program};
+use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, operands};
 
 /// `output[z, y, x] = sum over k, j, i of input[z + k - rz, y + j - ry, x + i - rx] * filter[k, j, i]`, of `t` weights.
 ///
@@ -67,21 +67,30 @@ impl Conv3d {
 
 stencil_builders!(Conv3d, super::stencil::VARIANTS);
 
+operands! {
+    impl[T: Element,] Conv3d, T {
+        fn record(input: T, output: T);
+    }
+}
+
 impl<T: Element> Op<T> for Conv3d {
-    type Operands = (In<T>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.stencil.lower(T::DTYPE, profile)
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "conv3d",
     about: "each element becomes a weighted sum of its neighbours in a volume",
     inputs: "x (d,h,w), filter (fd,fh,fw), odd extents",
     keys: "boundary zero/clamp/wrap (zero)",
     variants: Conv3d::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    facts: super::stencil::facts,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

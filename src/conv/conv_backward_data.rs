@@ -4,8 +4,11 @@ use super::conv::{Conv, sample_layers};
 use super::correlate::{self, Job, VARIANTS};
 use super::layer::{Layer, add_operands};
 use crate::dense::Activation;
+use crate::element::Element;
 use crate::error::Result;
-use crate::program::{Access, Binding, Cost, DeviceProfile, In, Op, OpInfo, Out, Program, Resource, Variant};
+use crate::program::{
+    Access, Binding, Comparison, Cost, DeviceProfile, Op, Operation, Program, Resource, Variant, operands,
+};
 
 /// The gradient of a [`Conv`] by its input: `dx[n, c, y, x]` is the sum of `w[m, c, a, b] dy[n, m, i, j]` over all m, a, b, i, j
 /// whose product entered the output there.
@@ -73,14 +76,20 @@ impl ConvBackwardData {
     }
 }
 
+operands! {
+    impl[T: Element,] ConvBackwardData, T {
+        fn record(dy: T, w: T, dx: T);
+    }
+}
+
 impl Op<f32> for ConvBackwardData {
-    type Operands = (In<f32>, In<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let [dx, w, dy] = self.layer.lengths()?;
         let c = self.layer.backward()?;
-        let (variant, why) = correlate::variant(&self.variant, &c, profile)?;
-        let mut program = Program::new(c.op, variant, why);
+        let (variant, decision) = correlate::variant(&self.variant, &c, profile)?;
+        let mut program = Program::new(c.op, decision);
         let operands = [("dy", dy, Access::Read), ("w", w, Access::Read), ("dx", dx, Access::Write)];
         add_operands(&mut program, &operands, profile)?;
         program.cost =
@@ -99,13 +108,16 @@ impl Op<f32> for ConvBackwardData {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "conv-backward-data",
     about: "the gradient of a convolution layer by its input",
     inputs: "dy (N,M,P,Q), w (M,C/groups,R,S), f32",
     keys: "shape N,C,H,W, stride 1, pad 0, dilation 1, groups 1; numbers or \"h,w\"",
     variants: ConvBackwardData::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    tiles: super::product::rows_of,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -4,10 +4,11 @@ use super::conv::{Conv, sample_layers};
 use super::layer::{Correlation, Layer, Piece, add_operands};
 use super::product::{Bound, Product};
 use super::winograd;
+use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Resource, Variant,
-    choose, kernel_params,
+    Access, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operation, Program, Resource,
+    Variant, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use std::ops::Range;
@@ -17,7 +18,7 @@ use std::ops::Range;
 ///
 /// # Shapes
 /// `x` has the shape of the layer's x, `dy` that of its output (N, M, P, Q), `dw` that of its weights (M, C / groups, R, S). Operands are `x`, `dy`, `dw`;
-/// [`with_bias`](Self::with_bias) adds `db`, M elements, at the end. `dy` is the gradient by what the activation is applied to.
+/// [`with_bias`](Self::with_bias) adds `db`, M elements. `dy` is the gradient by what the activation is applied to.
 ///
 /// # Types, precision and determinism
 /// f32, sums of `N P Q` products in an order that depends on variant, shape and device, never by atomics: same device, same bits. The error is at
@@ -56,14 +57,9 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConvBackwardWeights {
     layer: Layer,
+    bias: bool,
     variant: String,
 }
-
-/// [`ConvBackwardWeights`] with the gradient by the bias: operands `x`, `dy`, `dw`, `db`.
-///
-/// Made by [`ConvBackwardWeights::with_bias`]; all that [`ConvBackwardWeights`] says holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConvBackwardWeightsBias(ConvBackwardWeights);
 
 const VARIANTS: &[Variant] = &[
     Variant::portable("direct", "one invocation a weight and slice, by definition"),
@@ -88,13 +84,18 @@ const SLABS: u64 = 128 << 20;
 impl ConvBackwardWeights {
     /// Of this layer.
     pub fn new(layer: &Conv) -> Self {
-        Self { layer: Layer { op: "conv-backward-weights", ..layer.layer.clone() }, variant: "auto".into() }
+        Self {
+            layer: Layer { op: "conv-backward-weights", ..layer.layer.clone() },
+            bias: false,
+            variant: "auto".into(),
+        }
     }
 
-    /// The same with the gradient by the bias; `db` becomes the last operand. Call it last.
+    /// Adds the gradient by the bias: an operand `db` of M elements, which plans take by `with_db`.
     #[must_use]
-    pub fn with_bias(self) -> ConvBackwardWeightsBias {
-        ConvBackwardWeightsBias(self)
+    pub fn with_bias(mut self) -> Self {
+        self.bias = true;
+        self
     }
 
     /// Runs the variant of this name instead of `auto`.
@@ -117,7 +118,7 @@ impl ConvBackwardWeights {
     fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
         let [x, dw, dy] = self.layer.lengths()?;
         let c = self.layer.forward()?;
-        let (variant, why) = choose(c.op, &self.variant, VARIANTS, profile, || {
+        let (variant, decision) = choose(c.op, &self.variant, VARIANTS, profile, || {
             if c.to * c.terms() < 64 {
                 (
                     "direct",
@@ -140,7 +141,7 @@ impl ConvBackwardWeights {
                 c.dilation
             ));
         }
-        let mut program = Program::new(c.op, variant.name, why);
+        let mut program = Program::new(c.op, decision);
         let mut operands = vec![("x", x, Access::Read), ("dy", dy, Access::Read), ("dw", dw, Access::Write)];
         if biased {
             operands.push(("db", self.layer.filters, Access::Write));
@@ -168,7 +169,7 @@ impl ConvBackwardWeights {
         if let Some(bias) = bias {
             let mut slabs = None;
             for piece in &pieces {
-                planes(&mut program, &c, piece, bias, &mut slabs);
+                planes(&mut program, &c, piece, bias, &mut slabs, profile)?;
             }
         }
         Ok(program)
@@ -182,13 +183,28 @@ fn scratch(program: &mut Program, held: &mut Option<Binding>, size: u64) -> Bind
     Binding { size, ..binding }
 }
 
-/// Adds `slabs` slabs to `output`, which they begin if they are the `first`.
-fn sum(program: &mut Program, slabs: Binding, output: Binding, count: usize, first: bool) {
+/// Adds `count` slabs to `output`, which they begin if they are the `first`. An invocation walks them all: in as many
+/// dispatches as its loop needs.
+fn sum(
+    program: &mut Program,
+    slabs: Binding,
+    output: Binding,
+    count: usize,
+    first: bool,
+    profile: &DeviceProfile,
+) -> Result<()> {
     let kernel = Kernel::library("conv/conv_backward_weights_sum", "sum_slabs", Spec::new());
     let kernel = program.kernel(kernel);
-    let params = SumParams { len: (output.size / 4) as u32, slabs: count as u32, first: first.into() };
     let grid = Grid::fold((output.size / 4).div_ceil(256));
-    program.dispatch(kernel, &params, vec![slabs, output], grid);
+    // A multiple of 64 slabs, so that bindings begin at multiples of 256 bytes.
+    for Range { start, end } in program.bands(count as u64, profile.loop_steps(1, 1 << 31))? {
+        let (offset, size) = (slabs.offset + start * output.size, (end - start) * output.size);
+        let first = first && start == 0;
+        let params =
+            SumParams { len: (output.size / 4) as u32, slabs: (end - start) as u32, first: first.into() };
+        program.dispatch(kernel, &params, vec![Binding { offset, size, ..slabs }, output], grid);
+    }
+    Ok(())
 }
 
 fn direct(
@@ -202,7 +218,7 @@ fn direct(
     let (weights, all) = ((output.size / 4) as usize, piece.images * c.pixels());
     let most = (profile.limits.max_storage_binding.min(SLABS) / output.size).max(1) as usize;
     let slice = SLICE.max(all.div_ceil(most));
-    if profile.is_cpu() && slice > usize::from(u16::MAX) / 2 {
+    if !profile.runs_rounds(2 * slice as u64) {
         return Err(err!(
             TooLarge,
             "{}: slabs of {} bytes leave slices of {slice} outputs, of which {} adds up at most {}; take `implicit` or fewer \
@@ -210,7 +226,7 @@ fn direct(
             c.op,
             output.size,
             profile.name,
-            u16::MAX / 2
+            profile.max_rounds() / 2
         ));
     }
     let slices = all.div_ceil(slice);
@@ -227,8 +243,7 @@ fn direct(
         params.first = start as u32;
         program.dispatch(kernel, &params, bindings.clone(), Grid::fold((end - start).div_ceil(256)));
     }
-    sum(program, slabs, output, slices, piece.first == 0);
-    Ok(())
+    sum(program, slabs, output, slices, piece.first == 0, profile)
 }
 
 fn implicit(
@@ -244,7 +259,7 @@ fn implicit(
     let slice = product.slice(output.size, profile);
     let slices = all.div_ceil(slice);
     if piece.first == 0 {
-        program.why += &format!("; {}, {slices} slices", product.text());
+        program.decision.because(format_args!("{}, {slices} slices", product.text()));
     }
     let bound = |c| Bound { a: piece.y, b: piece.x, c: vec![c] };
     if slices == 1 && piece.first == 0 && piece.images == c.images {
@@ -262,8 +277,7 @@ fn implicit(
     }
     let slabs = scratch(program, held, bytes);
     product.gradients(program, (c, piece, slice), bound(slabs), profile)?;
-    sum(program, slabs, output, slices, piece.first == 0);
-    Ok(())
+    sum(program, slabs, output, slices, piece.first == 0, profile)
 }
 
 /// The gradient by the bias: every plane of dy to a slab of its image.
@@ -273,44 +287,63 @@ fn planes(
     piece: &Piece,
     output: Binding,
     held: &mut Option<Binding>,
-) {
+    profile: &DeviceProfile,
+) -> Result<()> {
     let count = piece.images * c.groups * c.to;
+    // A workgroup of 256 walks a plane.
+    let rounds = (c.pixels() as u64).div_ceil(256) + 16;
+    if !profile.runs_rounds(rounds) {
+        return Err(err!(
+            TooLarge,
+            "{}: planes of {} outputs take {rounds} rounds of loops to add up; {} ends the loops of an invocation after {}; \
+             take parts of the planes",
+            c.op,
+            c.pixels(),
+            profile.name,
+            profile.max_rounds()
+        ));
+    }
     let slabs = scratch(program, held, 4 * count as u64);
     let kernel = Kernel::library("conv/conv_backward_weights_bias", "sum_planes", Spec::new());
     let kernel = program.kernel(kernel);
     program.dispatch(kernel, &c.params(piece, count), vec![piece.y, slabs], Grid::fold(count as u64));
-    sum(program, slabs, output, piece.images, piece.first == 0);
+    sum(program, slabs, output, piece.images, piece.first == 0, profile)
+}
+
+operands! {
+    impl[T: Element,] ConvBackwardWeights, T {
+        fn record(x: T, dy: T, dw: T);
+        /// The gradient by the bias.
+        optional with_db(db: T);
+    }
 }
 
 impl Op<f32> for ConvBackwardWeights {
-    type Operands = (In<f32>, In<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(false, profile)
+        self.lower_as(self.bias, profile)
     }
 }
 
-impl Op<f32> for ConvBackwardWeightsBias {
-    type Operands = (In<f32>, In<f32>, Out<f32>, Out<f32>);
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.0.lower_as(true, profile)
-    }
-}
-
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "conv-backward-weights",
     about: "the gradient of a convolution layer by its weights",
     inputs: "x (N,C,H,W), dy (N,M,P,Q), f32",
     keys: "shape M,C/groups,R,S, stride 1, pad 0, dilation 1, groups 1; numbers or \"h,w\"",
     variants: ConvBackwardWeights::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    tiles: super::product::rows_of,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let layers = sample_layers("conv-backward-weights", variant).into_iter();
     layers
         .filter(|layer| layer.stride == [1, 1] || variant != "winograd")
-        .map(|layer| ConvBackwardWeights { layer, variant: variant.into() }.lower_as(true, profile))
+        .map(|layer| {
+            ConvBackwardWeights { layer, bias: true, variant: variant.into() }.lower_as(true, profile)
+        })
         .collect()
 }

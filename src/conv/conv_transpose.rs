@@ -4,8 +4,9 @@ use super::conv::sample_layers;
 use super::correlate::{VARIANTS, Whole};
 use super::layer::{Layer, layer_builders};
 use crate::dense::Activation;
+use crate::element::Element;
 use crate::error::{Result, err};
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, Variant, operands};
 
 /// A transposed convolution: the gradient of a convolution layer by its input, as a layer. Every element of `x` adds its window,
 /// `x[n, c, i, j] w[c, m, a, b]`, to `output[n, m, i stride + a dilation - pad, ...]`; then bias and activation.
@@ -13,7 +14,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// # Shapes
 /// `x` is N x C x H x W, `w` C x M / groups x R x S, `output` N x M x P x Q with `P = (H - 1) stride + dilation (R - 1) + 1 +
 /// output padding - pads`; Q likewise, as ONNX and PyTorch have it. Operands are `x`, `w`, `output`;
-/// [`with_bias`](Self::with_bias) adds `bias`, M elements, before `output`. `output` must be a wgpu buffer of its own.
+/// [`with_bias`](Self::with_bias) adds `bias`, M elements. `output` must be a wgpu buffer of its own.
 ///
 /// # Types, precision and determinism
 /// As of [`Conv`](super::Conv), with sums of at most `C / groups R S` products.
@@ -38,7 +39,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 ///
 /// let double = ConvTranspose::new([1, 8, 14, 14], 4, [3, 3]).stride([2, 2]).pad([1, 1]).output_padding([1, 1]);
 /// assert_eq!(double.output_shape()?, [1, 4, 28, 28]);
-/// assert_eq!(Op::<f32>::lower(&double, &DeviceProfile::h100())?.variant, "implicit");
+/// assert_eq!(Op::<f32>::lower(&double, &DeviceProfile::h100())?.variant(), "implicit");
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -47,20 +48,21 @@ pub struct ConvTranspose {
     given: Layer,
     output_padding: [usize; 2],
     activation: Activation,
+    bias: bool,
     variant: String,
 }
-
-/// [`ConvTranspose`] with a bias for each channel of the output: operands `x`, `w`, `bias`, `output`.
-///
-/// Made by [`ConvTranspose::with_bias`]; all that [`ConvTranspose`] says holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConvTransposeBias(ConvTranspose);
 
 impl ConvTranspose {
     /// Of x of this shape (N, C, H, W), with `filters` channels out and windows of `kernel` (R, S).
     pub fn new(shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
         let given = Layer::new("conv-transpose", shape, filters, kernel);
-        Self { given, output_padding: [0; 2], activation: Activation::None, variant: "auto".into() }
+        Self {
+            given,
+            output_padding: [0; 2],
+            activation: Activation::None,
+            bias: false,
+            variant: "auto".into(),
+        }
     }
 
     layer_builders!(given);
@@ -79,10 +81,11 @@ impl ConvTranspose {
         self
     }
 
-    /// The same with a bias for each channel of the output; `bias` becomes the third operand. Call it last.
+    /// Adds a bias for each channel of the output: an operand `bias` of M elements, which plans take by `with_bias`.
     #[must_use]
-    pub fn with_bias(self) -> ConvTransposeBias {
-        ConvTransposeBias(self)
+    pub fn with_bias(mut self) -> Self {
+        self.bias = true;
+        self
     }
 
     /// Runs the variant of this name instead of `auto`.
@@ -183,30 +186,23 @@ impl ConvTranspose {
     }
 }
 
-impl ConvTransposeBias {
-    /// The layer without the bias.
-    pub fn conv_transpose(&self) -> &ConvTranspose {
-        &self.0
+operands! {
+    impl[T: Element,] ConvTranspose, T {
+        fn record(x: T, w: T, output: T);
+        /// What is added to each channel of the output.
+        optional with_bias(bias: T);
     }
 }
 
 impl Op<f32> for ConvTranspose {
-    type Operands = (In<f32>, In<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(false, profile)
+        self.lower_as(self.bias, profile)
     }
 }
 
-impl Op<f32> for ConvTransposeBias {
-    type Operands = (In<f32>, In<f32>, In<f32>, Out<f32>);
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.0.lower_as(true, profile)
-    }
-}
-
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "conv-transpose",
     about: "transposed convolution: every element of x adds its window, then bias and activation",
     inputs: "x (N,C,H,W), w (C,M/groups,R,S), [bias (M)], f32",
@@ -214,6 +210,9 @@ pub(super) const INFO: OpInfo = OpInfo {
            numbers or \"h,w\"",
     variants: ConvTranspose::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    tiles: super::product::rows_of,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -222,7 +221,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         |layer: &Layer| layer.stride == [1, 1] || !matches!(variant, "depthwise" | "tiled" | "winograd");
     let of = |given: Layer, activation| {
         let output_padding = given.stride.map(|stride| stride - 1);
-        ConvTranspose { given, output_padding, activation, variant: variant.into() }
+        ConvTranspose { given, output_padding, activation, bias: false, variant: variant.into() }
     };
     let layers: Vec<_> = layers.filter(fits).collect();
     let ended = of(layers[0].clone(), Activation::Relu).lower_as(true, profile);

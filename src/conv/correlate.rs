@@ -8,8 +8,9 @@ use super::tiled::Tiled;
 use super::winograd;
 use crate::dense::{Activation, dispatch_flop};
 use crate::error::{Result, err};
+use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Program, Resource, Variant, choose,
+    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Program, Resource, Variant, choose,
 };
 use crate::shader::{Fragment, Spec};
 use std::ops::Range;
@@ -23,8 +24,9 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("depthwise", "a channel a group: several outputs an invocation, sums in registers"),
 ];
 
-/// Products for an output that `direct` adds up: some drivers end the loops of an invocation after 65535 steps.
+/// Products for an output that `direct` adds up, in loops that every driver runs to their end.
 const DIRECT: usize = 1 << 14;
+const _: () = assert!(2 * DIRECT < LOOP_ROUNDS as usize);
 
 /// Bytes of scratch of `im2col`, about: larger layers run in chunks.
 fn scratch(profile: &DeviceProfile) -> u64 {
@@ -61,8 +63,8 @@ pub(super) struct Whole<'a> {
 impl Whole<'_> {
     pub(super) fn program(self, profile: &DeviceProfile) -> Result<Program> {
         let Self { c, x, w, bias, output, flop, activation, asked } = self;
-        let (variant, why) = variant(asked, &c, profile)?;
-        let mut program = Program::new(c.op, variant, why);
+        let (variant, decision) = variant(asked, &c, profile)?;
+        let mut program = Program::new(c.op, decision);
         let mut operands = vec![("x", x, Access::Read), ("w", w, Access::Read)];
         operands.extend(bias.map(|len| ("bias", len, Access::Read)));
         operands.push(("output", output, Access::Write));
@@ -87,8 +89,8 @@ pub(super) fn variant(
     asked: &str,
     c: &Correlation,
     profile: &DeviceProfile,
-) -> Result<(&'static str, String)> {
-    let (variant, why) = choose(c.op, asked, VARIANTS, profile, || policy(c, profile))?;
+) -> Result<(&'static str, Decision)> {
+    let (variant, decision) = choose(c.op, asked, VARIANTS, profile, || policy(c, profile))?;
     let [r, s] = c.kernel;
     let wrong = match variant.name {
         "direct" if c.terms() > DIRECT => {
@@ -104,12 +106,19 @@ pub(super) fn variant(
             c.stride,
             c.dilation
         ),
+        "tiled" if !profile.runs_rounds(Tiled::rounds(c, profile)) => format!(
+            "adds up {} channels under {r} x {s} in {} rounds of loops; {} ends the loops of an invocation after {}",
+            c.from,
+            Tiled::rounds(c, profile),
+            profile.name,
+            profile.max_rounds()
+        ),
         "depthwise" if !Depthwise::fits(c) => format!(
             "takes one channel a group, windows of up to {} cells and no gradient of strides; these are {r} x {s} of {} channels",
             Depthwise::MOST_CELLS,
             c.from
         ),
-        _ => return Ok((variant.name, why)),
+        _ => return Ok((variant.name, decision)),
     };
     Err(err!(Unsupported, "{}: the variant `{}` {wrong}; take `implicit` or `auto`", c.op, variant.name))
 }
@@ -125,7 +134,12 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
         && outputs >= 1 << 10
     {
         ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
-    } else if !profile.is_cpu() && Tiled::fits(c) && c.to <= 32 && c.kernel.iter().product::<usize>() >= 25 {
+    } else if !profile.is_cpu()
+        && Tiled::fits(c)
+        && c.to <= 32
+        && c.kernel.iter().product::<usize>() >= 25
+        && profile.runs_rounds(Tiled::rounds(c, profile))
+    {
         // 7 x 7 on an H100: 39.8 TFLOP/s from 16 to 32 channels (implicit: 32.3), 36.8 from 32 to 16 (21.7).
         ("tiled", format!("{} filters a group leave a product little to do for each cell it gathers", c.to))
     } else if profile.is_cpu() {
@@ -216,7 +230,7 @@ impl Job<'_> {
     fn implicit(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
         let weights = self.straight(program);
         let product = Product::windows(&self.c, pieces[0].images, self.profile);
-        program.why += &format!("; {}", product.text());
+        program.decision.because(format_args!("{}", product.text()));
         for piece in pieces {
             let product = Product::windows(&self.c, piece.images, self.profile);
             let bound = Bound { a: weights, b: piece.x, c: self.ends(piece.y) };
@@ -243,12 +257,12 @@ impl Job<'_> {
         let chunk = outputs.div_ceil(outputs.div_ceil(most)).next_multiple_of(4);
         let columns = program.scratch(4 * (chunk * rows) as u64);
         let product = Product::columns(c, chunk, self.profile);
-        program.why += &format!(
-            "; {chunk} columns of {} at a time, {} bytes of scratch; {}",
+        program.decision.because(format_args!(
+            "{chunk} columns of {} at a time, {} bytes of scratch; {}",
             c.images * c.pixels(),
             columns.size,
             product.text()
-        );
+        ));
         let unroll = Kernel::library("conv/conv_im2col", "unroll_windows", self.spread(Spec::new()));
         let unroll = program.kernel(unroll);
         for piece in pieces {

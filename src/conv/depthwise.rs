@@ -51,7 +51,7 @@ impl Depthwise {
         let source = Source::Text { name: self.name().into(), text: self.text().into() };
         let spec = job.weigh(job.end(3, "OUTPUT_BINDING"));
         let kernel = program.kernel(Kernel { source, spec, entry: "conv_depthwise", trusted: true });
-        program.why += &format!("; {} x {WIDE} outputs an invocation", self.rows);
+        program.decision.because(format_args!("{} x {WIDE} outputs an invocation", self.rows));
         for piece in pieces {
             let count = piece.images * c.groups * c.to * per_plane;
             let bindings = [vec![piece.x, job.weights], job.ends(piece.y)].concat();

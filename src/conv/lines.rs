@@ -218,7 +218,7 @@ impl Lines {
 
     /// Says how often what was loaded is read: the formula of the whole filter.
     fn note(program: &mut Program, what: &str, axes: &[Axis]) {
-        program.why = format!("{}; {what}: reuse {:.2}", program.why, Axis::reuse(axes));
+        program.decision.because(format_args!("{what}: reuse {:.2}", Axis::reuse(axes)));
     }
 
     fn axes(&self, tile: [usize; 3]) -> Vec<Axis> {

@@ -45,23 +45,22 @@ mod stencil;
 mod tiled;
 mod winograd;
 
-pub use conv::{Conv, ConvBias};
+pub use conv::Conv;
 pub use conv_backward_data::ConvBackwardData;
-pub use conv_backward_weights::{ConvBackwardWeights, ConvBackwardWeightsBias};
-pub use conv_transpose::{ConvTranspose, ConvTransposeBias};
+pub use conv_backward_weights::ConvBackwardWeights;
+pub use conv_transpose::ConvTranspose;
 pub use conv1d::Conv1d;
 pub use conv2d::Conv2d;
 pub use conv3d::Conv3d;
 pub(crate) use layer::{Axis, Layer, room};
 pub(crate) use lines::{Form, Lines, Params as LinesParams};
-pub(crate) use product::rows_of as conv_rows;
 pub use stencil::Boundary;
 pub(crate) use stencil::Stencil;
 
-use crate::program::OpInfo;
+use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[
+pub const OPS: &[Operation] = &[
     conv1d::INFO,
     conv2d::INFO,
     conv3d::INFO,

@@ -4,6 +4,7 @@
 use super::layer::{Correlation, Piece};
 use crate::dense::{Form, Steps, Tile, Walked, dispatch_flop};
 use crate::error::{Result, err};
+use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
     Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, Source, kernel_params, row_name,
 };
@@ -97,8 +98,9 @@ fn fill(profile: &DeviceProfile) -> usize {
 /// The least of a slice of k.
 const LEAST_SLICE: usize = 256;
 
-/// The longest slice of k: a loop that software drivers run to its end, and a bounded time.
+/// The longest slice of k: a bounded time, in loops that every driver runs to their end, since a step is 4 or more of k.
 const MOST_SLICE: usize = 1 << 17;
+const _: () = assert!(MOST_SLICE / 4 < LOOP_ROUNDS as usize);
 
 fn rows(profile: &DeviceProfile) -> &'static [Division] {
     match profile.class {
@@ -368,10 +370,12 @@ impl Product {
         bound: Bound,
         profile: &DeviceProfile,
     ) -> Result<()> {
-        if profile.is_cpu() && self.k > MOST_SLICE {
+        // A round for each step of k, which is written out.
+        let most = profile.loop_steps(1, 1 << 32) * u64::from(self.form.tile.k);
+        if self.k as u64 > most {
             return Err(err!(
                 TooLarge,
-                "{}: {} products for an output; on {} at most {MOST_SLICE} are safe; take fewer channels at a time",
+                "{}: {} products for an output; on {} at most {most} are safe; take fewer channels at a time",
                 c.op,
                 self.k,
                 profile.name

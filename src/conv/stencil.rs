@@ -2,9 +2,11 @@
 
 use super::lines::{self, Lines};
 use super::register::Registers;
-use crate::analysis::{Axis, reads_from_shared};
+use crate::analysis::{Axis, divergence, reads_from_shared};
 use crate::element::DType;
 use crate::error::{Result, err};
+use crate::program::facts::{Fact, Subject, fact};
+use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Source, Variant, choose,
     kernel_params,
@@ -151,8 +153,9 @@ const MOST_CONSTANT: usize = 4 * 4094;
 /// Elements that coordinates of 31 bits address, also beyond the ends.
 const MOST: usize = (1 << 31) - (1 << 17);
 
-/// Terms of an output that a software driver adds: Mesa's silently ends an invocation's loops after 65535 turns.
-const MOST_ON_CPU: usize = 40_000;
+/// Terms of an output that every driver adds up, whatever else an invocation does.
+const MOST_EVERYWHERE: usize = 40_000;
+const _: () = assert!(3 * MOST_EVERYWHERE / 2 < LOOP_ROUNDS as usize);
 
 /// Multiply-adds in the text of a kernel, so that drivers compile it in a second.
 const MOST_TERMS: usize = 256;
@@ -207,9 +210,9 @@ impl Stencil {
             self.check_extents(&name, dtype, profile)?;
         }
         let variants = if self.axes == 1 { VARIANTS_OF_LINES } else { VARIANTS };
-        let (variant, why) =
+        let (_, decision) =
             choose(self.op, &self.variant, variants, profile, || self.policy(dtype, profile))?;
-        let mut program = Program::new(self.op, variant.name, why);
+        let mut program = Program::new(self.op, decision);
         let work = 2.0 * self.taps() as f64 * len as f64;
         program.cost = Cost { flop: work, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
         program.operands = operands;
@@ -270,12 +273,13 @@ impl Stencil {
             ));
         }
         let group = if dtype == DType::U8 { 4 } else { 1 };
-        if profile.is_cpu() && self.taps() * group > MOST_ON_CPU && self.variant != "separable" {
+        let limited = profile.ends_loops();
+        if limited && self.taps() * group > MOST_EVERYWHERE && self.variant != "separable" {
             return Err(err!(
                 TooLarge,
                 "{name}: {} weights are above {}, the most on {}, whose driver ends long loops; filter in passes",
                 self.taps(),
-                MOST_ON_CPU / group,
+                MOST_EVERYWHERE / group,
                 profile.name
             ));
         }
@@ -381,7 +385,7 @@ impl Lowering<'_> {
 
     /// Whether the weights go to the uniform.
     fn uniform(&self) -> bool {
-        self.program.variant != "naive" && self.stencil.taps() <= MOST_CONSTANT
+        self.program.variant() != "naive" && self.stencil.taps() <= MOST_CONSTANT
     }
 
     fn unsupported(&self, needs: &str) -> crate::Error {
@@ -389,7 +393,7 @@ impl Lowering<'_> {
             Unsupported,
             "{}: the variant `{}` needs {needs}, which {} does not have; use `auto`",
             self.name,
-            self.program.variant,
+            self.program.variant(),
             self.profile.name
         )
     }
@@ -398,10 +402,10 @@ impl Lowering<'_> {
         let stencil = self.stencil;
         let limits = &self.profile.limits;
         let whole_groups = stencil.extents[2].is_multiple_of(4);
-        match self.program.variant {
+        match self.program.variant() {
             "naive" | "constant" => {
                 let taps = stencil.taps();
-                if self.program.variant == "constant" && taps > MOST_CONSTANT {
+                if self.program.variant() == "constant" && taps > MOST_CONSTANT {
                     return Err(self.unsupported(&format!(
                         "{} bytes of uniform for {taps} weights (at most {})",
                         4 * taps,
@@ -417,7 +421,7 @@ impl Lowering<'_> {
                 let tile = stencil.tile(self.dtype);
                 let cells = tile.iter().product::<usize>() as f64;
                 let axes = stencil.axes_of(tile);
-                let first = self.program.variant == "strategy1";
+                let first = self.program.variant() == "strategy1";
                 let (bytes, there) = (halo_bytes(tile, stencil.filter), limits.max_workgroup_bytes as usize);
                 if first && bytes > there {
                     return Err(self.unsupported(&format!(
@@ -485,7 +489,7 @@ impl Lowering<'_> {
         let Some((form, why)) = lines.best(self.dtype, self.profile) else {
             return Err(self.unsupported("a uniform that holds the longest line, and scratch for its sums"));
         };
-        self.program.why = format!("{}; {why}", self.program.why);
+        self.program.decision.because(format_args!("{why}"));
         self.program.cost.flop = lines.flop() * self.program.operands[1].len as f64;
         lines.dispatch(form, self.profile, &mut self.program);
         Ok(())
@@ -555,7 +559,7 @@ impl Lowering<'_> {
 
     /// Says how it is tiled, and how often it reads what it has loaded.
     fn note(&mut self, what: &str, reuse: f64) {
-        self.program.why = format!("{}; {what}: reuse {reuse:.2}", self.program.why);
+        self.program.decision.because(format_args!("{what}: reuse {reuse:.2}"));
     }
 
     /// Each output asks memory for so many inputs.
@@ -650,6 +654,32 @@ fn reads_in_tile(axes: &[Axis]) -> u64 {
     reads_from_shared(&within)
 }
 
+/// Uses of an element, and with threads over the halo too those that compute.
+pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
+    let spec = &subject.program.kernels.first()?.spec;
+    let filter = ["FILTER_X", "FILTER_Y", "FILTER_Z"].map(|name| spec.number(name));
+    let [x, y, z] = [filter[0]?, filter[1]?, filter[2]?];
+    let taps = u64::from(x) * u64::from(y) * u64::from(z);
+    let [input, output] = [0, 1].map(|i| subject.program.operands.get(i).map_or(0.0, |o| o.bytes() as f64));
+    let loaded = (subject.program.traffic? - output) / input;
+    let mut facts = vec![fact("reuse", taps as f64 / loaded, "uses of an element loaded")];
+    if subject.program.variant() == "strategy2" {
+        // Invocations are counted over the tile with its halo, and those of the tile compute.
+        let tile = ["TILE_X", "TILE_Y", "TILE_Z"].map(|name| spec.number(name));
+        let tile = [tile[0]?, tile[1]?, tile[2]?];
+        let block = [tile[0] + x - 1, tile[1] + y - 1, tile[2] + z - 1];
+        let inside = |[x, y, z]: [u32; 3]| u32::from(x < tile[0] && y < tile[1] && z < tile[2]);
+        let d = divergence([1; 3], block, subject.subgroup, inside);
+        facts.push(fact("divergent", d.divergent as f64, format!("of {} subgroups that compute", d.warps)));
+        let axes: Vec<_> =
+            [0, 1, 2].map(|i| Axis::inside(tile[i].into(), [x, y, z][i].into())).into_iter().collect();
+        let busy = axes.iter().map(|a| a.tile).product::<u64>() as f64;
+        let all = axes.iter().map(Axis::loads).product::<u64>() as f64;
+        facts.push(fact("computing", 100.0 * busy / all, "% of invocations"));
+    }
+    Some(facts)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -665,7 +695,7 @@ mod tests {
 
     fn why(stencil: &Stencil, variant: &str) -> (String, f64) {
         let program = by(stencil, variant).lower(DType::F32, &DeviceProfile::h100()).unwrap();
-        (program.why.clone(), program.traffic.unwrap())
+        (program.decision.why.clone(), program.traffic.unwrap())
     }
 
     #[test]
@@ -689,7 +719,7 @@ mod tests {
     #[test]
     fn the_choice_follows_device_and_filter() {
         let (h100, portable) = (DeviceProfile::h100(), DeviceProfile::webgpu_defaults());
-        let chosen = |s: &Stencil, p: &DeviceProfile| s.lower(DType::F32, p).unwrap().variant;
+        let chosen = |s: &Stencil, p: &DeviceProfile| s.lower(DType::F32, p).unwrap().variant();
         assert_eq!(chosen(&image(500, 500, 5, 5), &h100), "register");
         assert_eq!(chosen(&image(500, 500, 31, 31), &h100), "strategy1");
         assert_eq!(chosen(&image(500, 500, 101, 101), &portable), "constant");

@@ -45,6 +45,17 @@ impl Tiled {
         [c.stride, c.up, c.dilation] == [[1, 1]; 3] && r * s <= Self::MOST_CELLS && r.max(s) <= 16
     }
 
+    /// Rounds of all loops of an invocation: for the channels that are staged at once two loops that stage and one over
+    /// rows of windows. The round that ends a loop counts.
+    pub(super) fn rounds(c: &Correlation, profile: &DeviceProfile) -> u64 {
+        let tiled = Self::new(c, profile);
+        let [r, s] = c.kernel;
+        let lanes = tiled.lanes();
+        let weights = tiled.staged * r * s * tiled.tile()[0];
+        let each = tiled.cells().div_ceil(lanes) + weights.div_ceil(lanes) + tiled.staged * r + 4;
+        (c.from.div_ceil(tiled.staged) as u64).saturating_mul(each as u64) + 1
+    }
+
     pub(super) fn new(c: &Correlation, profile: &DeviceProfile) -> Self {
         let [p, q] = c.out;
         // Four groups of channels to a workgroup: of 7 x 7 to 16 channels 36.8 TFLOP/s by 4 x 4, 31.3 by 2 x 8 on an
@@ -137,7 +148,7 @@ impl Tiled {
         let source = Source::Text { name: name.into(), text: text.into() };
         let spec = job.spread(job.weigh(job.end(3, "OUTPUT_BINDING")));
         let kernel = program.kernel(Kernel { source, spec, entry: "conv_tiled", trusted: true });
-        program.why += &format!("; tile of {m} channels x {down} x {across}");
+        program.decision.because(format_args!("tile of {m} channels x {down} x {across}"));
         let flop = 2 * (m * down * across * c.terms()) as u64;
         let band = (dispatch_flop(job.profile.class) / flop).clamp(1, 1 << 31);
         for piece in pieces {

@@ -79,7 +79,9 @@ pub(super) fn lower(job: &Job<'_>, program: &mut Program, pieces: &[Piece]) -> R
     let weights = program.scratch(weights_bytes);
     let cells = program.scratch(bytes(most, from));
     let sums = program.scratch(bytes(most, to));
-    program.why += &format!("; {images} images at a time, {} bytes of scratch", program.scratch_bytes());
+    program
+        .decision
+        .because(format_args!("{images} images at a time, {} bytes of scratch", program.scratch_bytes()));
 
     let kernel = program.kernel(Kernel::library(
         "conv/conv_winograd_weights",
@@ -174,10 +176,10 @@ pub(super) fn weights(
     let cells = program.scratch(bytes(slices, images, from));
     let gradients = program.scratch(bytes(slices, images, to));
     let sums = program.scratch(sums_bytes(slices));
-    program.why += &format!(
-        "; {slices} slices of {images} images at a time, {} bytes of scratch",
+    program.decision.because(format_args!(
+        "{slices} slices of {images} images at a time, {} bytes of scratch",
         program.scratch_bytes()
-    );
+    ));
 
     let cells_kernel =
         program.kernel(Kernel::library("conv/conv_winograd_input", "transform_cells", Spec::new()));

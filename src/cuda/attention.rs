@@ -7,7 +7,6 @@ use super::{
 use crate::attention::{Attention, KvType};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{In, Out};
 use half::{bf16, f16};
 
 const VARIANTS: &[CudaVariant] = &[
@@ -59,8 +58,9 @@ impl Attention {
         }
         let mut operands = self.operands(&name, dtype, KvType::F16)?;
         operands.iter_mut().for_each(|o| o.dtype = dtype);
-        let (variant, why) = choose("attention", &self.variant, VARIANTS, profile, || self.policy(profile))?;
-        let mut program = CudaProgram::new("attention", variant.name, why);
+        let (variant, decision) =
+            choose("attention", &self.variant, VARIANTS, profile, || self.policy(profile))?;
+        let mut program = CudaProgram::new("attention", decision);
         program.cost = self.cost(&operands);
         program.operands = operands;
         let (kernel, queries, launch) = match variant.name {
@@ -158,8 +158,6 @@ impl Attention {
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl CudaOp<$t> for Attention {
-            type Operands = (In<$t>, In<$t>, In<$t>, Out<$t>);
-
             fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
                 self.lower_on_cuda(<$t>::DTYPE, profile)
             }
@@ -205,7 +203,7 @@ mod tests {
     fn heads_and_device_choose_the_variant() {
         let of = |head, profile: &CudaProfile| {
             CudaOp::<f16>::lower(&Attention::new(2, 8, 2, 100, 300, head), profile)
-                .map(|p| (p.variant, p.launches[0].grid))
+                .map(|p| (p.variant(), p.launches[0].grid))
         };
         assert_eq!(of(128, &CudaProfile::h100()).unwrap(), ("wgmma", [1, 16, 1]));
         assert_eq!(of(64, &CudaProfile::h100()).unwrap(), ("wgmma", [1, 16, 1]));

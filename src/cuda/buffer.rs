@@ -3,7 +3,8 @@
 use super::device::{CudaGpu, lock};
 use super::stream::{CudaEvent, CudaStream};
 use crate::element::{DType, Element};
-use crate::error::{Result, err};
+use crate::error::{Result, err, filled};
+use crate::program::{Access, Use, Written, check_read};
 use crate::shape::within;
 use cudarc::driver::sys;
 use std::any::Any;
@@ -20,6 +21,7 @@ pub(super) struct Memory {
     pub(super) bytes: u64,
     /// What keeps the memory alive, if it is not ours to free.
     owner: Option<Box<dyn Any + Send + Sync>>,
+    written: Written,
 }
 
 impl Memory {
@@ -33,7 +35,7 @@ impl Memory {
             // SAFETY: the pointer is valid.
             unsafe { sys::cuMemAlloc_v2(&mut address, size) }
         })?;
-        Ok(Self { gpu: gpu.clone(), address, bytes, owner: None })
+        Ok(Self { gpu: gpu.clone(), address, bytes, owner: None, written: Written::default() })
     }
 }
 
@@ -76,6 +78,7 @@ pub struct RawCudaSlice<'a> {
     pub(super) dtype: DType,
     pub(super) address: u64,
     pub(super) len: usize,
+    pub(super) written: &'a Written,
 }
 
 impl fmt::Debug for RawCudaSlice<'_> {
@@ -84,7 +87,17 @@ impl fmt::Debug for RawCudaSlice<'_> {
     }
 }
 
-impl RawCudaSlice<'_> {
+/// Refuses to read memory that nothing was written to.
+pub(super) fn check_written(op: &str, uses: &[Use<'_>]) -> Result<()> {
+    check_read(op, uses, "CudaStream::clear")
+}
+
+impl<'a> RawCudaSlice<'a> {
+    /// The slice as what an op calls `name`.
+    pub(super) fn used(&self, name: &'a str, access: Access) -> Use<'a> {
+        Use { name, access, written: self.written, dtype: self.dtype, len: self.len }
+    }
+
     fn bytes(&self) -> u64 {
         (self.len * self.dtype.size()) as u64
     }
@@ -126,7 +139,8 @@ fn bytes_of<T: Element>(n: usize) -> Result<u64> {
 }
 
 impl CudaGpu {
-    /// Allocates `n` elements, which hold anything.
+    /// Allocates `n` elements, which hold anything. An op that is only to read from them is refused before something has
+    /// been written to any part: see [`Gpu::alloc`](crate::Gpu::alloc).
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable;
@@ -165,7 +179,8 @@ impl CudaGpu {
         if !address.is_multiple_of(T::DTYPE.size() as u64) {
             return Err(err!(Buffer, "wrap: {address:#x} is no address of elements of {}", T::DTYPE));
         }
-        let memory = Memory { gpu: self.clone(), address, bytes, owner: Some(Box::new(owner)) };
+        let (owner, written) = (Some(Box::new(owner) as _), Written::already());
+        let memory = Memory { gpu: self.clone(), address, bytes, owner, written };
         Ok(CudaBuffer { gpu: self.clone(), memory: Arc::new(memory), len, element: PhantomData })
     }
 
@@ -202,8 +217,10 @@ impl<T: Element> CudaBuffer<T> {
         &self.gpu
     }
 
-    /// Address of the first element on the device, `CUdeviceptr`, for other libraries.
+    /// Address of the first element on the device, `CUdeviceptr`, for other libraries. The buffer counts as written to
+    /// from then on.
     pub fn address(&self) -> u64 {
+        self.memory.written.set();
         self.memory.address
     }
 
@@ -255,7 +272,8 @@ impl<'a, T: Element> CudaSlice<'a, T> {
     /// The slice without its type.
     pub fn untyped(&self) -> RawCudaSlice<'a> {
         let address = self.buffer.memory.address + (self.start * T::DTYPE.size()) as u64;
-        RawCudaSlice { gpu: &self.buffer.gpu, dtype: T::DTYPE, address, len: self.len }
+        let CudaBuffer { gpu, memory, .. } = self.buffer;
+        RawCudaSlice { gpu, dtype: T::DTYPE, address, len: self.len, written: &memory.written }
     }
 
     /// Waits for all work of the device, then writes `data` over the slice, and waits until it is there.
@@ -277,7 +295,9 @@ impl<'a, T: Element> CudaSlice<'a, T> {
         })?;
         // The driver may return once the data is staged, and our streams do not wait for the one that it uses.
         // SAFETY: the null stream is always there.
-        gpu.call("write", || unsafe { sys::cuStreamSynchronize(std::ptr::null_mut()) })
+        gpu.call("write", || unsafe { sys::cuStreamSynchronize(std::ptr::null_mut()) })?;
+        to.written.set();
+        Ok(())
     }
 
     /// Waits for all work of the device, and copies the elements to the host.
@@ -285,7 +305,7 @@ impl<'a, T: Element> CudaSlice<'a, T> {
     /// # Errors
     /// Device lost.
     pub fn read(&self) -> Result<Vec<T>> {
-        let mut data = vec![T::default(); self.len];
+        let mut data = filled("read", self.len, T::default())?;
         self.read_into(&mut data)?;
         Ok(data)
     }
@@ -482,6 +502,9 @@ impl CudaStream {
         recorded?;
         pending.retain(|(stream, _)| stream != self);
         pending.push((self.clone(), event));
+        if matches!(way, Way::ToDevice) {
+            place.written.set();
+        }
         Ok(())
     }
 
@@ -489,7 +512,8 @@ impl CudaStream {
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; [`Aliasing`](crate::ErrorKind::Aliasing) if they overlap;
-    /// [`Buffer`](crate::ErrorKind::Buffer) if one of them lives on another `CudaGpu`; device lost.
+    /// [`Buffer`](crate::ErrorKind::Buffer) if one of them lives on another `CudaGpu`, or nothing was ever written to the
+    /// source; device lost.
     pub fn copy<'a, T: Element>(
         &self,
         from: impl Into<CudaSlice<'a, T>>,
@@ -511,11 +535,15 @@ impl CudaStream {
         if from.overlaps(&to) {
             return Err(err!(Aliasing, "copy: {from:?} and {to:?} overlap; use two buffers"));
         }
+        let (source, target) = (from.used("the source", Access::Read), to.used("the target", Access::Write));
+        check_written("copy", &[source, target])?;
         let bytes = from.bytes() as usize;
         // SAFETY: both sides have that many bytes; freeing them waits for all work.
         self.gpu().call("copy", || unsafe {
             sys::cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, self.handle())
-        })
+        })?;
+        to.written.set();
+        Ok(())
     }
 
     /// Begins to set all bytes of a slice to zero.
@@ -532,6 +560,8 @@ impl CudaStream {
                 self.gpu()
             ));
         }
-        self.clear_bytes(what.address, what.bytes())
+        self.clear_bytes(what.address, what.bytes())?;
+        what.written.set();
+        Ok(())
     }
 }

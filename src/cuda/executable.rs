@@ -1,12 +1,12 @@
 //! A [`CudaProgram`] with the resources of a device: compiled kernels, checked launches.
 
-use super::buffer::RawCudaSlice;
+use super::buffer::{CudaSlice, RawCudaSlice, check_written};
 use super::device::{CudaGpu, check, lock};
 use super::program::{Arg, CudaKernel, CudaProgram, Launch, Place, Swizzle, TensorMap};
 use super::stream::CudaStream;
-use crate::element::DType;
+use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Access, Operand};
+use crate::program::{Access, Executor, Operand, Sink};
 use cudarc::driver::sys;
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
@@ -44,9 +44,37 @@ pub struct CudaExecutable {
     functions: Vec<Function>,
 }
 
+impl Executor for CudaExecutable {
+    type Program = CudaProgram;
+    type Slice<'a, T: Element> = CudaSlice<'a, T>;
+    type RawSlice<'a> = RawCudaSlice<'a>;
+
+    fn program(&self) -> &CudaProgram {
+        &self.program
+    }
+
+    fn op(&self) -> &'static str {
+        self.program.op
+    }
+
+    fn operands(&self) -> &[Operand] {
+        &self.program.operands
+    }
+
+    fn untyped<'a, T: Element>(slice: Self::Slice<'a, T>) -> Self::RawSlice<'a> {
+        slice.untyped()
+    }
+}
+
+impl Sink<CudaExecutable> for &CudaStream {
+    fn put(&mut self, executable: &CudaExecutable, operands: &[RawCudaSlice<'_>]) -> Result<()> {
+        executable.run(self, operands)
+    }
+}
+
 impl fmt::Debug for CudaExecutable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CudaExecutable({} {} on {:?})", self.program.op, self.program.variant, self.gpu)
+        write!(f, "CudaExecutable({} {} on {:?})", self.program.op, self.program.variant(), self.gpu)
     }
 }
 
@@ -199,7 +227,13 @@ impl CudaExecutable {
                 self.launch(stream, launch, values)?;
             }
             Ok(())
-        })
+        })?;
+        for (given, want) in operands.iter().zip(&self.program.operands) {
+            if want.access != Access::Read && !self.program.launches.is_empty() {
+                given.written.set();
+            }
+        }
+        Ok(())
     }
 
     fn check(&self, stream: &CudaStream, operands: &[RawCudaSlice<'_>]) -> Result<()> {
@@ -249,7 +283,12 @@ impl CudaExecutable {
                 }
             }
         }
-        Ok(())
+        if self.program.launches.is_empty() || operands.iter().all(|o| o.written.get()) {
+            return Ok(());
+        }
+        let uses: Vec<_> =
+            operands.iter().zip(wanted).map(|(o, want)| o.used(want.name, want.access)).collect();
+        check_written(op, &uses)
     }
 
     fn value(&self, arg: &Arg, operands: &[RawCudaSlice<'_>], scratch: &[u64]) -> Result<Value> {

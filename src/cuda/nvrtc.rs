@@ -1,7 +1,7 @@
 //! NVIDIA's compiler as a library, found when the program runs, and its results kept on disk.
 
 use super::program::CudaKernel;
-use crate::error::{Result, err};
+use crate::error::{Result, err, filled};
 use crate::store::Store;
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -30,7 +30,7 @@ pub struct Nvrtc {
 
 impl fmt::Debug for Nvrtc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Nvrtc({}.{} at {})", self.version.0, self.version.1, self.path.display())
+        write!(f, "Nvrtc({}.{} at {})", self.version.0, self.version.1, crate::io::shown(&self.path))
     }
 }
 
@@ -84,6 +84,10 @@ impl Nvrtc {
 
     fn load(path: &Path) -> Result<Self> {
         let name = path.display();
+        // The loader would wait for the other end of a pipe. What is not there it looks for itself.
+        if path.metadata().is_ok_and(|meta| !meta.is_file()) {
+            return Err(err!(Unsupported, "{name}: it is not a regular file"));
+        }
         // SAFETY: NVRTC's initialisers do nothing that other code could notice.
         let library = unsafe { Library::new(path) }.map_err(|e| err!(Unsupported, "{name}: {e}"))?;
         let mut found = Self {
@@ -239,7 +243,7 @@ impl Nvrtc {
         // SAFETY: the caller's promise; the room is as large as NVRTC says.
         unsafe {
             self.check(self.function::<Size>(size)?(program, &mut len), "size")?;
-            let mut found = vec![0u8; len];
+            let mut found = filled("cuda: code of a kernel", len, 0u8)?;
             self.check(self.function::<Bytes>(bytes)?(program, found.as_mut_ptr().cast()), "bytes")?;
             Ok(found)
         }

@@ -3,7 +3,7 @@
 use super::source;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Cost, Determinism, Operand};
+use crate::program::{Cost, Decision, Determinism, Operand};
 
 /// What a CUDA device is: read from a device, or written by hand.
 #[derive(Debug, Clone, PartialEq)]
@@ -275,10 +275,8 @@ impl Launch {
 pub struct CudaProgram {
     /// Name of the op.
     pub op: &'static str,
-    /// Name of the variant.
-    pub variant: &'static str,
-    /// Why this variant and this policy.
-    pub why: String,
+    /// The variant, who chose it and why.
+    pub decision: Decision,
     /// Buffers of the caller, in the order of the call. Each starts at a multiple of 16 bytes.
     pub operands: Vec<Operand>,
     /// Kernels, each once.
@@ -297,11 +295,10 @@ pub struct CudaProgram {
 
 impl CudaProgram {
     /// A program that does nothing yet.
-    pub fn new(op: &'static str, variant: &'static str, why: impl Into<String>) -> Self {
+    pub fn new(op: &'static str, decision: Decision) -> Self {
         Self {
             op,
-            variant,
-            why: why.into(),
+            decision,
             operands: Vec::new(),
             kernels: Vec::new(),
             scratch: Vec::new(),
@@ -310,6 +307,11 @@ impl CudaProgram {
             cost: Cost::default(),
             determinism: Determinism::SameBits,
         }
+    }
+
+    /// Name of the variant.
+    pub fn variant(&self) -> &'static str {
+        self.decision.variant
     }
 
     /// Adds a kernel, once, and returns its index.
@@ -484,9 +486,6 @@ impl TensorMap {
 
 /// A descriptor that can be lowered for CUDA, for elements of type `T`.
 pub trait CudaOp<T: Element> {
-    /// The typed operands, in the order of the call, as in [`Op::Operands`](crate::program::Op::Operands).
-    type Operands;
-
     /// Checks shapes and limits, chooses variant and policy, and says what will run.
     ///
     /// # Errors
@@ -512,7 +511,7 @@ mod tests {
             box_dims: vec![64, 64],
             swizzle: Swizzle::B128,
         };
-        let mut program = CudaProgram::new("test", "only", "");
+        let mut program = CudaProgram::new("test", Decision::policy("only", ""));
         let operand = Operand { name: "x", dtype: DType::F16, len: 256 * 128, access: Access::Read };
         program.operands.push(operand);
         let kernel = program.kernel(CudaKernel::new("elementwise/zip", "zip", Arch::Sm90a));

@@ -2,7 +2,7 @@
 
 use super::buffer::Memory;
 use super::device::{CudaGpu, lock};
-use crate::error::{Result, err};
+use crate::error::{Result, err, with_room};
 use crate::program::{Clock, Measurement, batch, warm_up};
 use cudarc::driver::sys;
 use std::ffi::c_void;
@@ -253,7 +253,7 @@ impl CudaStream {
             times = batch(begin.elapsed(), times);
         }
         let runs = runs.max(1);
-        let mut events = Vec::with_capacity(runs);
+        let mut events = with_room("measure", runs)?;
         for _ in 0..runs {
             let begin = self.record()?;
             work(self)?;

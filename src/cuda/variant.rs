@@ -2,6 +2,7 @@
 
 use super::{Arch, CudaProfile};
 use crate::error::{Result, err};
+use crate::program::Decision;
 
 /// One way to run an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +22,8 @@ pub(super) fn choose(
     variants: &'static [CudaVariant],
     profile: &CudaProfile,
     policy: impl FnOnce() -> (&'static str, String),
-) -> Result<(&'static CudaVariant, String)> {
-    let (name, why) = if asked == "auto" { policy() } else { (asked, "asked for by name".to_owned()) };
+) -> Result<(&'static CudaVariant, Decision)> {
+    let (name, why) = if asked == "auto" { policy() } else { (asked, String::new()) };
     let variant = variants.iter().find(|v| v.name == name).ok_or_else(|| {
         let names: Vec<_> = variants.iter().map(|v| v.name).collect();
         err!(InvalidArgument, "{op}: no variant `{name}` on CUDA; there are: auto, {}", names.join(", "))
@@ -37,5 +38,7 @@ pub(super) fn choose(
             profile.compute.1
         ));
     }
-    Ok((variant, why))
+    let decision =
+        if asked == "auto" { Decision::policy(variant.name, why) } else { Decision::asked(variant.name) };
+    Ok((variant, decision))
 }

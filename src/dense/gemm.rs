@@ -14,9 +14,11 @@ use super::{Activation, Precision};
 use crate::analysis::Matmul;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
-    Access, Binding, Cost, Determinism, DeviceClass, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo,
-    Operand, Program, Requires, Source, Translation, Variant, choose, kernel_params,
+    Access, Binding, Bits, Comparison, Cost, Determinism, DeviceClass, DeviceProfile, Grid, Kernel, Op,
+    Operand, Operation, Program, Requires, Source, Translation, Variant, choose_with, deterministic,
+    kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32, round_up};
@@ -28,8 +30,8 @@ use std::ops::Range;
 /// # Shapes
 /// `op(A)` is m x k, `op(B)` is k x n, C is m x n, all row-major; `a` is stored k x m with
 /// [`trans_a`](Self::trans_a), `b` n x k with [`trans_b`](Self::trans_b). Elements are `f32` or
-/// [`f16`](half::f16), or f16 in the factors and f32 in all else ([`widened`](Self::widened)). Operands are `a`, `b`,
-/// `c`, in this order; [`with_bias`](Self::with_bias) adds `bias`, n elements, one for each column of C, before `c`,
+/// [`f16`](half::f16), or f16 in the factors and f32 in all else ([`mixed_precision`](Self::mixed_precision)). Operands are `a`, `b`,
+/// `c`, in this order; [`with_bias`](Self::with_bias) adds `bias`, n elements, one for each column of C,
 /// and [`with_row_bias`](Self::with_row_bias) m elements, one for each row. A leading dimension (`lda`, `ldb`,
 /// `ldc`) is the number of elements from one stored row to the next; an operand of `rows` rows then has
 /// `(rows - 1) * ld + row length` elements. Elements of `c` between its rows are left as they are. `c` must
@@ -45,7 +47,8 @@ use std::ops::Range;
 /// ([`reference::gemm_bound`](crate::reference::gemm_bound)). NaN and infinities go through as IEEE
 /// arithmetic has them. That is [`Precision::Strict`], the default; [`precision`](Self::precision) asks for less, or for
 /// the same by other hardware. Same device, same inputs, same variant and tile: same bits; but not with
-/// `split-k-atomic`, which adds in any order and is never chosen by `auto`.
+/// `split-k-atomic`, which adds in any order, is never chosen by `auto`, and is ruled out by
+/// [`deterministic`](Gemm::deterministic).
 ///
 /// # Cost
 /// 2 m n k flop; a, b and bias read once, C written once, and read once if `beta` is not 0. Work above a
@@ -108,7 +111,7 @@ use std::ops::Range;
 /// // The same with features and weights in half precision, sums and results not.
 /// use half::f16;
 /// use tilework::DType;
-/// let mixed = Op::<f16>::lower(&layer.widened(), &DeviceProfile::h100())?;
+/// let mixed = Op::<f16>::lower(&layer.mixed_precision(), &DeviceProfile::h100())?;
 /// let types: Vec<_> = mixed.operands.iter().map(|o| (o.name, o.dtype)).collect();
 /// assert_eq!(types, [("a", DType::F16), ("b", DType::F16), ("bias", DType::F32), ("c", DType::F32)]);
 ///
@@ -127,8 +130,12 @@ pub struct Gemm {
     pub(crate) trans_a: bool,
     pub(crate) trans_b: bool,
     pub(crate) activation: Activation,
+    /// Whether there is a bias.
+    pub(crate) bias: bool,
     /// Whether a bias has an element for each row of C, instead of each column.
     pub(crate) row_bias: bool,
+    /// Whether the bias and C are of f32, whatever A and B are of.
+    pub(crate) mixed: bool,
     lda: Option<usize>,
     ldb: Option<usize>,
     ldc: Option<usize>,
@@ -139,37 +146,8 @@ pub struct Gemm {
     vectors: Option<bool>,
     pub(crate) precision: Precision,
     fresh_sums: bool,
+    deterministic: bool,
     pub(crate) variant: String,
-}
-
-/// [`Gemm`] with a bias for each column or row of C: operands `a`, `b`, `bias`, `c`.
-///
-/// Made by [`Gemm::with_bias`] and [`Gemm::with_row_bias`]; all that [`Gemm`] says holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GemmBias {
-    gemm: Gemm,
-}
-
-impl GemmBias {
-    /// The product without the bias. The [reference](crate::reference::gemm) is told by it what a bias belongs to.
-    pub fn gemm(&self) -> &Gemm {
-        &self.gemm
-    }
-
-    /// The same with factors of `f16`, and a bias and C of `f32`: see [`Gemm::widened`].
-    #[must_use]
-    pub fn widened(self) -> Widened<Self> {
-        Widened { of: self }
-    }
-}
-
-/// A product of factors of `f16` whose bias and C are of `f32`, of [`Gemm`] or [`GemmBatched`](super::GemmBatched), with
-/// a bias or without.
-///
-/// Made by their `widened` ([`Gemm::widened`]), and planned as one of `f16`; all that they say holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Widened<D> {
-    pub(crate) of: D,
 }
 
 /// Types of the elements.
@@ -279,13 +257,15 @@ const VARIANTS: &[Variant] = &[
     Variant::portable(
         "split-k-atomic",
         "k split over workgroups, which add to one slab by compare-exchange; rounding varies, never automatic",
-    ),
+    )
+    .in_any_order(),
     Variant {
         name: "coop",
         about: "cooperative matrices of f16 with sums of f32: Precision::Tensor, or Split where that is asked for",
         requires: Requires { f16: true, cooperative: true, ..Requires::NOTHING },
         // naga has cooperative matrices for no other that has 16 x 16; Tint and WGSL proper have none.
         translations: &[Translation::SpirV],
+        any_order: false,
     },
 ];
 
@@ -295,9 +275,8 @@ const END_SIDE: u32 = 16;
 /// The longest slice of k in one dispatch. An invocation walks through it alone, at about a
 /// microsecond a tile of 16 at worst on a GPU: some 0.1 s.
 fn slice_k(profile: &DeviceProfile) -> usize {
-    // Mesa's software driver ends all loops of an invocation after 65535 rounds together, without a word.
     // Tiles take up to 6 rounds for each step of k (a coarsened tile of 1 x 4 x 64 is the worst).
-    if profile.is_cpu() { 1 << 13 } else { 1 << 20 }
+    profile.loop_steps(6, 1 << 20) as usize
 }
 
 /// The most flop of one dispatch: a small part of a second, where watchdogs wait for two or more.
@@ -321,7 +300,9 @@ impl Gemm {
             trans_a: false,
             trans_b: false,
             activation: Activation::None,
+            bias: false,
             row_bias: false,
+            mixed: false,
             lda: None,
             ldb: None,
             ldc: None,
@@ -332,6 +313,7 @@ impl Gemm {
             vectors: None,
             precision: Precision::Strict,
             fresh_sums: false,
+            deterministic: false,
             variant: "auto".into(),
         }
     }
@@ -461,6 +443,8 @@ impl Gemm {
         self
     }
 
+    deterministic!(deterministic);
+
     /// Runs the variant of this name instead of `auto`.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
@@ -468,25 +452,26 @@ impl Gemm {
         self
     }
 
-    /// The same with a bias for each column of C; `bias` becomes the third operand. Call it last.
+    /// Adds a bias for each column of C: an operand `bias` of n elements, which plans take by `with_bias`.
     #[must_use]
-    pub fn with_bias(mut self) -> GemmBias {
-        self.row_bias = false;
-        GemmBias { gemm: self }
+    pub fn with_bias(mut self) -> Self {
+        (self.bias, self.row_bias) = (true, false);
+        self
     }
 
-    /// The same with a bias for each row of C; `bias` becomes the third operand. Call it last.
+    /// Adds a bias for each row of C: an operand `bias` of m elements, which plans take by `with_bias`.
     #[must_use]
-    pub fn with_row_bias(mut self) -> GemmBias {
-        self.row_bias = true;
-        GemmBias { gemm: self }
+    pub fn with_row_bias(mut self) -> Self {
+        (self.bias, self.row_bias) = (true, true);
+        self
     }
 
-    /// The same with factors of `f16` and C of `f32`, to which the sums are not rounded again. Call it last, and plan it
-    /// as a product of `f16`.
+    /// Keeps the bias and C in `f32` where A and B are of 16 bits, so that sums are not rounded again. Plan it as a
+    /// product of `f16`.
     #[must_use]
-    pub fn widened(self) -> Widened<Self> {
-        Widened { of: self }
+    pub fn mixed_precision(mut self) -> Self {
+        self.mixed = true;
+        self
     }
 
     /// Every way to run it.
@@ -514,6 +499,18 @@ impl Gemm {
     /// The shape, for texts.
     pub(crate) fn name(&self) -> String {
         format!("gemm {} x {} x {}", self.m, self.n, self.k)
+    }
+
+    /// Types of the operands of a product that is planned for `dtype`.
+    pub(crate) fn types(&self, name: &str, dtype: DType) -> Result<Types> {
+        match (self.mixed, dtype) {
+            (false, _) => Ok(Types::all(dtype)),
+            (true, DType::F16 | DType::Bf16) => Ok(Types { factors: dtype, result: DType::F32 }),
+            (true, _) => Err(err!(
+                Unsupported,
+                "{name}: mixed precision multiplies factors of 16 bits, not {dtype}; plan it for f16, or leave it out"
+            )),
+        }
     }
 
     fn lower_as(&self, types: Types, bias: bool, profile: &DeviceProfile) -> Result<Program> {
@@ -544,26 +541,27 @@ impl Gemm {
             check_operand(&name, operand, profile, "compute C in blocks of rows and columns, a call each")?;
         }
         self.check_precision(factors, profile)?;
-        let (variant, mut why) =
-            choose("gemm", &self.variant, VARIANTS, profile, || policy::variant(self, profile))?;
+        let bits = Bits { rounds: true, deterministic: self.deterministic };
+        let (variant, mut decision) =
+            choose_with("gemm", &self.variant, VARIANTS, profile, bits, || policy::variant(self, profile))?;
         match self.precision_of(variant.name) {
             Precision::Strict => {}
-            Precision::Split => why += "; each element of A and B is split into two of f16",
+            Precision::Split => decision.because("each element of A and B is split into two of f16"),
             Precision::Tensor if f16 => {}
-            Precision::Tensor => why += "; A and B are rounded to f16",
+            Precision::Tensor => decision.because("A and B are rounded to f16"),
         }
         let work = self.work(variant.name, types, bias, profile)?;
         if let Some(measured) = work.measured {
             let Division { tile: Tile { m, n, k }, thread: [rows, columns] } = work.division;
-            why = format!("{why}; tile {m} x {n} x {k} by {rows} x {columns}, {measured}");
+            decision.because(format_args!("tile {m} x {n} x {k} by {rows} x {columns}, {measured}"));
         }
 
         let product = self.k > 0 && self.alpha != 0.0;
         if !product {
             let zero = if self.k == 0 { "k" } else { "alpha" };
-            why = format!("{why}; {zero} is 0, so A and B are not read");
+            decision.because(format_args!("{zero} is 0, so A and B are not read"));
         }
-        let mut program = Program::new("gemm", variant.name, why);
+        let mut program = Program::new("gemm", decision);
         program.cost = self.cost(types, bias, product);
         program.traffic = product.then(|| self.traffic(program.cost, &work, factors));
         program.operands = operands;
@@ -864,7 +862,7 @@ impl Gemm {
         // Slabs that one binding holds; a slice no longer than a dispatch may take.
         let slab = self.sums_bytes(1, job.profile)?;
         let slabs = if atomic { u64::MAX } else { job.profile.limits.max_storage_binding / slab };
-        // A count of workgroups that is an index, too; and a loop that Mesa's software driver runs to its end.
+        // A count of workgroups that is an index, too; and a loop that every driver runs to its end.
         let most = slabs.min((1 << 31) / job.work.division.tiles(self)).clamp(1, 1 << 15) as usize;
         let longest = slice_k(job.profile);
         let slice = self.k.div_ceil(wanted.min(most)).next_multiple_of(tile.k as usize).min(longest);
@@ -1073,51 +1071,39 @@ pub(crate) fn check_operand(
     ))
 }
 
+operands! {
+    impl[T: Element,] Gemm, T [cuda] {
+        fn record<C>(a: T, b: T, c: C);
+        /// What is added to each column or row of C.
+        optional with_bias<C>(bias: C);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for Gemm {
-            type Operands = (In<$t>, In<$t>, InOut<$t>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(Types::all(<$t>::DTYPE), false, profile)
-            }
-        }
-
-        impl Op<$t> for GemmBias {
-            type Operands = (In<$t>, In<$t>, In<$t>, InOut<$t>);
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.gemm.lower_as(Types::all(<$t>::DTYPE), true, profile)
+                self.lower_as(self.types(&self.name(), <$t>::DTYPE)?, self.bias, profile)
             }
         }
     )*};
 }
 op!(f32, f16);
 
-impl Op<f16> for Widened<Gemm> {
-    type Operands = (In<f16>, In<f16>, InOut<f32>);
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.of.lower_as(Types::MIXED, false, profile)
-    }
-}
-
-impl Op<f16> for Widened<GemmBias> {
-    type Operands = (In<f16>, In<f16>, In<f32>, InOut<f32>);
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.of.gemm.lower_as(Types::MIXED, true, profile)
-    }
-}
-
-/// What the registry knows of [`Gemm`].
-pub(super) const INFO: OpInfo = OpInfo {
+/// What the catalogue knows of [`Gemm`].
+pub(super) const INFO: Operation = Operation {
     name: "gemm",
     about: "C = activation(alpha op(A) op(B) + beta C + bias)",
     inputs: "a (m,k), b (k,n), [c (m,n)], f32 or f16",
-    keys: "alpha 1, beta 0, trans-a, trans-b, bias FILE (n), activation none/relu/sigmoid/tanh/gelu, precision strict/fast/tensor",
+    keys: "alpha 1, beta 0, trans-a, trans-b, bias FILE (n), activation none/relu/sigmoid/tanh/gelu, precision strict/split/tensor (fast is split)",
     variants: Gemm::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    tiles: rows_of,
+    facts,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -1204,6 +1190,36 @@ fn coop_samples(profile: &DeviceProfile) -> Result<Vec<Program>> {
         }
     }
     Ok(programs)
+}
+
+/// Elements of A and B that are loaded, against those of the definition.
+fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
+    let [m, n, k] = ["m", "n", "k"].map(|name| subject.param(name));
+    let (m, n, k) = (m?, n?, k?);
+    let once = (m * k + k * n) as f64;
+    let loaded =
+        (subject.program.traffic? - subject.program.cost.bytes) / subject.element_bytes() as f64 + once;
+    let mut facts = vec![fact("reuse", 2.0 * (m * n * k) as f64 / loaded, "uses of an element loaded")];
+    // How lanes lie in a tile of C, where each loads for itself.
+    let (width, spec) = match subject.program.variant() {
+        "naive" => subject.kernel("gemm_naive").map(|(k, i)| (u64::from(i.workgroup_size[0]), &k.spec))?,
+        "register-direct" => subject.kernel("gemm_register_direct").map(|(k, _)| (1, &k.spec))?,
+        _ => return Some(facts),
+    };
+    let trans_a = spec.is_set("TRANS_A");
+    let lda = subject.param("lda")?;
+    facts.push(subject.transactions("loads of A", |lane| {
+        let row = (lane / width).min(m - 1);
+        if trans_a { row } else { row * lda }
+    }));
+    if subject.program.variant() == "naive" {
+        let (trans_b, ldb) = (spec.is_set("TRANS_B"), subject.param("ldb")?);
+        facts.push(subject.transactions("loads of B", |lane| {
+            let column = (lane % width).min(n - 1);
+            if trans_b { column * ldb } else { column }
+        }));
+    }
+    Some(facts)
 }
 
 #[cfg(test)]
@@ -1302,7 +1318,7 @@ mod tests {
 
     #[test]
     fn auto_follows_device_and_shape() {
-        let variant = |gemm: Gemm, profile: &DeviceProfile| lower(&gemm, profile).unwrap().variant;
+        let variant = |gemm: Gemm, profile: &DeviceProfile| lower(&gemm, profile).unwrap().variant();
         let square = Gemm::new(512, 512, 512);
         assert_eq!(variant(square.clone(), &DeviceProfile::h100()), "double");
         assert_eq!(variant(square.clone(), &DeviceProfile::webgpu_defaults()), "double");
@@ -1339,20 +1355,22 @@ mod tests {
     fn a_bias_and_mixed_types_have_their_operands_and_bytes() {
         let h100 = DeviceProfile::h100();
         let gemm = Gemm::new(3, 5, 7);
-        let bias = |op: GemmBias| Op::<f32>::lower(&op, &h100).unwrap();
+        let bias = |op: Gemm| Op::<f32>::lower(&op, &h100).unwrap();
         assert_eq!(bias(gemm.clone().with_bias()).operands[2].len, 5);
         let rows = bias(gemm.clone().with_row_bias());
         assert_eq!(rows.operands[2].len, 3);
         assert_eq!(rows.cost.bytes, 4.0 * (21.0 + 35.0 + 3.0 + 15.0));
         // The last call counts.
-        assert!(gemm.clone().with_row_bias().gemm().clone().with_bias().gemm() == &gemm);
-        let mixed = gemm.clone().beta(1.0).with_row_bias().widened();
+        assert_eq!(gemm.clone().with_row_bias().with_bias(), gemm.clone().with_bias());
+        let mixed = gemm.clone().beta(1.0).with_row_bias().mixed_precision();
         let mixed = Op::<f16>::lower(&mixed, &h100).unwrap();
         let types: Vec<_> = mixed.operands.iter().map(|o| o.dtype).collect();
         assert_eq!(types, [DType::F16, DType::F16, DType::F32, DType::F32]);
         assert_eq!(mixed.cost.bytes, 2.0 * (21.0 + 35.0) + 4.0 * (3.0 + 15.0 + 15.0));
-        let e = Op::<f16>::lower(&gemm.widened(), &DeviceProfile::swiftshader()).unwrap_err();
+        let e = Op::<f16>::lower(&gemm.mixed_precision(), &DeviceProfile::swiftshader()).unwrap_err();
         assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("SHADER_F16"), "{e}");
+        let e = Op::<f32>::lower(&Gemm::new(3, 5, 7).mixed_precision(), &h100).unwrap_err();
+        assert!(e.to_string().contains("16 bits, not f32"), "{e}");
     }
 
     #[test]
@@ -1378,7 +1396,7 @@ mod tests {
                 let bound: Vec<_> = program.dispatches[0].bindings.iter().map(|b| b.resource).collect();
                 assert_eq!(bound, [Resource::Operand(2)]);
                 assert_eq!(program.cost, Cost { flop: 0.0, bytes: 2.0 * 4.0 * 2000.0 });
-                assert!(program.why.contains("A and B are not read"), "{}", program.why);
+                assert!(program.decision.why.contains("A and B are not read"), "{}", program.decision.why);
             }
         }
     }
@@ -1527,7 +1545,11 @@ mod tests {
             (Precision::Split, "each element of A and B is split into two of f16"),
         ] {
             let program = lower(&gemm.clone().precision(precision), &h100).unwrap();
-            assert!(program.variant == "coop" && program.why.contains(said), "{}", program.why);
+            assert!(
+                program.variant() == "coop" && program.decision.why.contains(said),
+                "{}",
+                program.decision.why
+            );
             let (kind, text) = refusal(&gemm.clone().precision(precision), &DeviceProfile::mesa());
             assert_eq!(kind, ErrorKind::Unsupported);
             assert!(text.contains("COOPERATIVE") && text.contains("Precision::Strict"), "{text}");
@@ -1537,8 +1559,8 @@ mod tests {
         }
         // By name it is Tensor; f16 are not rounded.
         let named = gemm.clone().variant("coop");
-        assert!(lower(&named, &h100).unwrap().why.contains("rounded"));
-        assert!(!Op::<f16>::lower(&named, &h100).unwrap().why.contains("rounded"));
+        assert!(lower(&named, &h100).unwrap().decision.why.contains("rounded"));
+        assert!(!Op::<f16>::lower(&named, &h100).unwrap().decision.why.contains("rounded"));
         let (kind, text) = refusal(&named, &DeviceProfile::mesa());
         assert!(kind == ErrorKind::Unsupported && text.contains("cooperative matrices"), "{text}");
         let halves = Op::<f16>::lower(&gemm.precision(Precision::Split), &h100).unwrap_err();
@@ -1550,7 +1572,7 @@ mod tests {
     fn factors_are_packed_where_they_must_be() {
         let h100 = DeviceProfile::h100();
         let scratch = |gemm: &Gemm| {
-            let program = Op::<f16>::lower(&gemm.clone().variant("coop").widened(), &h100).unwrap();
+            let program = Op::<f16>::lower(&gemm.clone().variant("coop").mixed_precision(), &h100).unwrap();
             assert_eq!(program.dispatches.len(), program.scratch.len() + 1);
             program.scratch
         };

@@ -2,12 +2,12 @@
 
 use super::gemm::register::{Form, Steps};
 use super::gemm::{Params, Tile, Types, check_operand, dispatch_flop};
-use super::{Activation, Gemm, Layout, Widened};
+use super::{Activation, Gemm, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Program,
-    Requires, Source, Variant, choose,
+    Access, Binding, Comparison, Cost, DeviceClass, DeviceProfile, Grid, Kernel, Op, Operand, Operation,
+    Program, Requires, Source, Variant, choose, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -19,9 +19,9 @@ use std::ops::Range;
 /// # Shapes
 /// Every `op(A[b])` is m x k, `op(B[b])` k x n, `C[b]` m x n, row-major; `a` holds matrices of k x m
 /// with [`trans_a`](Self::trans_a), `b` of n x k with [`trans_b`](Self::trans_b). Elements are `f32` or
-/// [`f16`](half::f16), or f16 in the factors and f32 in all else ([`widened`](Self::widened)). Operands are `a`, `b`,
-/// `c`, in this order; [`with_bias`](Self::with_bias) adds `bias`, n elements, one for each column of every C, before
-/// `c`, and [`with_row_bias`](Self::with_row_bias) m elements, one for each row. Leading dimensions ([`lda`](Self::lda),
+/// [`f16`](half::f16), or f16 in the factors and f32 in all else ([`mixed_precision`](Self::mixed_precision)). Operands are `a`, `b`,
+/// `c`, in this order; [`with_bias`](Self::with_bias) adds `bias`, n elements, one for each column of every C,
+/// and [`with_row_bias`](Self::with_row_bias) m elements, one for each row. Leading dimensions ([`lda`](Self::lda),
 /// [`ldb`](Self::ldb), [`ldc`](Self::ldc)) are the elements from one stored row to the next, strides
 /// ([`strides`](Self::strides)) those from one matrix to the next: 0 has all products read the one matrix, and matrices
 /// of `a` and of `b` may overlap. Those of `c` follow each other, or lie side by side in longer rows. An operand has
@@ -95,28 +95,6 @@ pub struct GemmBatched {
     products: Option<u32>,
     thread: [u32; 2],
     pub(crate) variant: String,
-}
-
-/// [`GemmBatched`] with a bias for each column or row of every C: operands `a`, `b`, `bias`, `c`.
-///
-/// Made by [`GemmBatched::with_bias`] and [`GemmBatched::with_row_bias`]; all that [`GemmBatched`] says holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GemmBatchedBias {
-    gemm: GemmBatched,
-}
-
-impl GemmBatchedBias {
-    /// The products without the bias. The [reference](crate::reference::gemm_batched) is told by it what a bias belongs
-    /// to.
-    pub fn gemm(&self) -> &GemmBatched {
-        &self.gemm
-    }
-
-    /// The same with factors of `f16`, and a bias and C of `f32`: see [`GemmBatched::widened`].
-    #[must_use]
-    pub fn widened(self) -> Widened<Self> {
-        Widened { of: self }
-    }
 }
 
 const VARIANTS: &[Variant] = &[
@@ -247,25 +225,25 @@ impl GemmBatched {
         self
     }
 
-    /// The same with a bias for each column of every C; `bias` becomes the third operand. Call it last.
+    /// Adds a bias for each column of every C: an operand `bias` of n elements, which plans take by `with_bias`.
     #[must_use]
-    pub fn with_bias(mut self) -> GemmBatchedBias {
-        self.one.row_bias = false;
-        GemmBatchedBias { gemm: self }
+    pub fn with_bias(mut self) -> Self {
+        self.one = self.one.with_bias();
+        self
     }
 
-    /// The same with a bias for each row of every C; `bias` becomes the third operand. Call it last.
+    /// Adds a bias for each row of every C: an operand `bias` of m elements, which plans take by `with_bias`.
     #[must_use]
-    pub fn with_row_bias(mut self) -> GemmBatchedBias {
-        self.one.row_bias = true;
-        GemmBatchedBias { gemm: self }
+    pub fn with_row_bias(mut self) -> Self {
+        self.one = self.one.with_row_bias();
+        self
     }
 
-    /// The same with factors of `f16` and C of `f32`, to which the sums are not rounded again. Call it last, and plan it
-    /// as a product of `f16`.
+    /// As [`Gemm::mixed_precision`].
     #[must_use]
-    pub fn widened(self) -> Widened<Self> {
-        Widened { of: self }
+    pub fn mixed_precision(mut self) -> Self {
+        self.one = self.one.mixed_precision();
+        self
     }
 
     /// Every way to run it.
@@ -345,17 +323,17 @@ impl GemmBatched {
             check_operand(&name, &operand, profile, "take fewer rows or columns a call")?;
             operands.insert(2, operand);
         }
-        let (variant, mut why) =
+        let (variant, mut decision) =
             choose("gemm-batched", &self.variant, VARIANTS, profile, || self.policy(profile))?;
         let mut form = self.form(variant.name, places, profile)?;
         let product = self.one.k > 0 && self.one.alpha != 0.0;
         if !product {
             let zero = if self.one.k == 0 { "k" } else { "alpha" };
-            why = format!("{why}; {zero} is 0, so A and B are not read");
+            decision.because(format_args!("{zero} is 0, so A and B are not read"));
             // What is left is the end of each element.
             form = None;
         }
-        let mut program = Program::new("gemm-batched", variant.name, why);
+        let mut program = Program::new("gemm-batched", decision);
         program.cost = self.cost(places, types, bias, product);
         program.operands = operands;
         if self.batch > 0 && places[2].span > 0 {
@@ -501,8 +479,8 @@ impl GemmBatched {
 
     /// Whether k is no longer than one invocation should walk.
     fn check_steps(&self, k: usize, form: Option<Form>, profile: &DeviceProfile) -> Result<()> {
-        // Mesa's software driver ends all loops of an invocation after 65535 rounds together, without a word.
-        let most = if profile.is_cpu() { 60_000 } else { 1 << 20 };
+        // A round for each step, and room for the few of the end.
+        let most = if profile.runs_rounds(1 << 20) { 1 << 20 } else { 60_000 };
         let step = form.map_or(1, |form| form.tile.k) as usize;
         if k.div_ceil(step) <= most {
             return Ok(());
@@ -611,51 +589,37 @@ pub(crate) struct Place {
     pub(crate) stride: usize,
 }
 
+operands! {
+    impl[T: Element,] GemmBatched, T [cuda] {
+        fn record<C>(a: T, b: T, c: C);
+        /// What is added to each column or row of every C.
+        optional with_bias<C>(bias: C);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for GemmBatched {
-            type Operands = (In<$t>, In<$t>, InOut<$t>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(Types::all(<$t>::DTYPE), false, profile)
-            }
-        }
-
-        impl Op<$t> for GemmBatchedBias {
-            type Operands = (In<$t>, In<$t>, In<$t>, InOut<$t>);
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.gemm.lower_as(Types::all(<$t>::DTYPE), true, profile)
+                self.lower_as(self.one.types(&self.name(), <$t>::DTYPE)?, self.one.bias, profile)
             }
         }
     )*};
 }
 op!(f32, f16);
 
-impl Op<f16> for Widened<GemmBatched> {
-    type Operands = (In<f16>, In<f16>, InOut<f32>);
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.of.lower_as(Types::MIXED, false, profile)
-    }
-}
-
-impl Op<f16> for Widened<GemmBatchedBias> {
-    type Operands = (In<f16>, In<f16>, In<f32>, InOut<f32>);
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.of.gemm.lower_as(Types::MIXED, true, profile)
-    }
-}
-
-/// What the registry knows of [`GemmBatched`].
-pub(super) const INFO: OpInfo = OpInfo {
+/// What the catalogue knows of [`GemmBatched`].
+pub(super) const INFO: Operation = Operation {
     name: "gemm-batched",
     about: "C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias), for every b of a batch",
     inputs: "a (B,m,k), b (B,k,n), f32 or f16",
     keys: "alpha 1, trans-a, trans-b",
     variants: GemmBatched::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -674,8 +638,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         }
         programs.push(new(2, 4, 4, 0).beta(1.0).lower_as(types, true, profile)?);
         for op in [new(2, 12, 20, 16), new(2, 13, 21, 16)] {
-            programs.push(op.clone().with_bias().gemm.lower_as(types, true, profile)?);
-            programs.push(op.with_row_bias().gemm.lower_as(types, true, profile)?);
+            programs.push(op.clone().with_bias().lower_as(types, true, profile)?);
+            programs.push(op.with_row_bias().lower_as(types, true, profile)?);
         }
         for activation in Activation::ALL {
             programs.push(new(2, 12, 20, 16).activation(activation).lower_as(types, false, profile)?);
@@ -704,7 +668,7 @@ mod tests {
     #[test]
     fn variant_follows_the_shape() {
         let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
-        let chosen = |m, n, k, profile| lower(&GemmBatched::new(100, m, n, k), profile).unwrap().variant;
+        let chosen = |m, n, k, profile| lower(&GemmBatched::new(100, m, n, k), profile).unwrap().variant();
         assert_eq!(chosen(32, 32, 32, &h100), "small");
         assert_eq!(chosen(64, 5, 1000, &h100), "small");
         assert_eq!(chosen(65, 64, 64, &h100), "register");
@@ -760,7 +724,7 @@ mod tests {
     fn a_bias_and_mixed_types_have_their_operands_and_bytes() {
         let h100 = DeviceProfile::h100();
         let op = GemmBatched::new(10, 4, 5, 6);
-        let program = Op::<f16>::lower(&op.clone().with_row_bias().widened(), &h100).unwrap();
+        let program = Op::<f16>::lower(&op.clone().with_row_bias().mixed_precision(), &h100).unwrap();
         let operands: Vec<_> = program.operands.iter().map(|o| (o.name, o.dtype, o.len)).collect();
         let (f16, f32) = (DType::F16, DType::F32);
         assert_eq!(operands, [("a", f16, 240), ("b", f16, 300), ("bias", f32, 4), ("c", f32, 200)]);

@@ -4,8 +4,8 @@ use super::Layout;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Program, Requires,
-    Resource, Variant, choose, kernel_params,
+    Access, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program,
+    Requires, Resource, Variant, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32, round_up};
@@ -136,8 +136,7 @@ fn policy(profile: &DeviceProfile) -> Policy {
 
 /// The longest sum of one invocation of `naive`.
 fn naive_terms(profile: &DeviceProfile) -> u64 {
-    // Mesa's software driver ends all loops of an invocation after 65535 rounds together, without a word.
-    if profile.is_cpu() { 1 << 15 } else { 1 << 20 }
+    profile.loop_steps(1, 1 << 20)
 }
 
 /// Rows of A that one binding shows.
@@ -236,13 +235,13 @@ impl Gemv {
         for operand in &operands {
             check_operand(&name, operand, profile)?;
         }
-        let (variant, mut why) = choose("gemv", &self.variant, VARIANTS, profile, || self.policy(profile))?;
+        let (_, mut decision) = choose("gemv", &self.variant, VARIANTS, profile, || self.policy(profile))?;
         let product = x_len > 0 && self.alpha != 0.0;
         if !product {
             let zero = if x_len == 0 { "the length of x" } else { "alpha" };
-            why = format!("{why}; {zero} is 0, so A and x are not read");
+            decision.because(format_args!("{zero} is 0, so A and x are not read"));
         }
-        let mut program = Program::new("gemv", variant.name, why);
+        let mut program = Program::new("gemv", decision);
         program.cost = self.cost(dtype, product);
         program.operands = operands;
         if y_len > 0 {
@@ -363,7 +362,7 @@ impl Lowering<'_> {
     fn product(mut self) -> Result<Program> {
         let Layout { cols, ld, .. } = self.gemv.layout();
         index_u32(&self.name, "lda", ld)?;
-        let naive = self.program.variant == "naive";
+        let naive = self.program.variant() == "naive";
         let vectors = !naive && cols.is_multiple_of(4) && ld.is_multiple_of(4);
         let per_load = if vectors { 4 } else { 1 };
         let loads = cols as u64 / per_load;
@@ -534,10 +533,16 @@ impl Lowering<'_> {
     }
 }
 
+operands! {
+    impl[T: Element,] Gemv, T {
+        fn record(a: T, x: T, y: T);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for Gemv {
-            type Operands = (In<$t>, In<$t>, InOut<$t>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 self.lower_as(<$t>::DTYPE, profile)
@@ -547,13 +552,15 @@ macro_rules! op {
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "gemv",
     about: "y = alpha op(A) x",
     inputs: "a (m,k), x (k), or x (m) with trans; f32 or f16",
     keys: "trans, alpha 1",
     variants: Gemv::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -666,7 +673,7 @@ mod tests {
 
     #[test]
     fn auto_follows_the_device() {
-        let variant = |gemv: &Gemv, profile: &DeviceProfile| lower(gemv, profile).unwrap().variant;
+        let variant = |gemv: &Gemv, profile: &DeviceProfile| lower(gemv, profile).unwrap().variant();
         let square = Gemv::new(300, 300);
         assert_eq!(variant(&square, &DeviceProfile::h100()), "tiled");
         assert_eq!(variant(&square, &DeviceProfile::webgpu_defaults()), "tiled");

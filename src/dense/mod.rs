@@ -1,7 +1,7 @@
 //! Dense linear algebra: the matrix product, the matrix-vector product, transposition.
 //!
 //! [`Gemm`] computes `C = activation(alpha op(A) op(B) + beta C + bias)` for matrices of any shape, row-major,
-//! of `f32` or [`f16`](half::f16), or both ([`Gemm::widened`]). It covers the plain product, the fused
+//! of `f32` or [`f16`](half::f16), or both ([`Gemm::mixed_precision`]). It covers the plain product, the fused
 //! multiply-add of matrices (`beta` = 1), transposed factors, parts of larger matrices (leading dimensions) and a
 //! fully connected layer ([`Gemm::with_bias`], [`Gemm::with_row_bias`] and an [`Activation`]). [`GemmBatched`]
 //! multiplies many pairs of matrices of one shape, which may be parts of larger ones: heads of attention, windows, one
@@ -21,19 +21,18 @@ mod precision;
 mod transpose;
 
 pub use activation::Activation;
+pub use gemm::Gemm;
 #[cfg(feature = "cuda")]
 pub(crate) use gemm::Types;
 pub(crate) use gemm::register::{Form, Steps, Walked};
-pub(crate) use gemm::rows_of as gemm_rows;
-pub use gemm::{Gemm, GemmBias, Widened};
 pub(crate) use gemm::{Layout, Params as GemmParams, Tile, check_operand, dispatch_flop, tiles};
+pub use gemm_batched::GemmBatched;
 pub(crate) use gemm_batched::Place;
-pub use gemm_batched::{GemmBatched, GemmBatchedBias};
 pub use gemv::Gemv;
 pub use precision::Precision;
 pub use transpose::Transpose;
 
-use crate::program::OpInfo;
+use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[gemm::INFO, gemm_batched::INFO, gemv::INFO, transpose::INFO];
+pub const OPS: &[Operation] = &[gemm::INFO, gemm_batched::INFO, gemv::INFO, transpose::INFO];

@@ -10,7 +10,7 @@
 ///
 /// let gemm = Gemm::new(4096, 4096, 4096).precision(Precision::Tensor);
 /// let program = Op::<f32>::lower(&gemm, &DeviceProfile::h100())?;
-/// assert!(program.variant == "coop" && program.why.contains("rounded to f16"));
+/// assert!(program.variant() == "coop" && program.decision.why.contains("rounded to f16"));
 /// // There is nothing to fall back to unasked.
 /// let e = Op::<f32>::lower(&gemm, &DeviceProfile::mesa()).unwrap_err();
 /// assert!(e.to_string().contains("Precision::Strict"));

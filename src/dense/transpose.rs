@@ -2,9 +2,10 @@
 
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::facts::{Fact, Subject};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Variant,
-    choose, kernel_params,
+    Access, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Variant,
+    choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, round_up};
@@ -43,7 +44,7 @@ use crate::shape::{elements, round_up};
 ///
 /// let one = Transpose::new(1000, 2000);
 /// let many = Transpose::batched(64, 128, 32);
-/// assert_eq!(Op::<f32>::lower(&one, &DeviceProfile::h100())?.variant, "tiled");
+/// assert_eq!(Op::<f32>::lower(&one, &DeviceProfile::h100())?.variant(), "tiled");
 /// assert_eq!(Op::<u8>::lower(&many, &DeviceProfile::h100())?.operands[1].len, 64 * 128 * 32);
 /// # Ok::<(), tilework::Error>(())
 /// ```
@@ -113,9 +114,9 @@ impl Transpose {
             Operand { name: "output", dtype, len, access: Access::Write },
         ];
         check_size(&name, &operands[0], profile)?;
-        let (variant, why) =
+        let (_, decision) =
             choose("transpose", &self.variant, VARIANTS, profile, || self.policy(dtype, profile))?;
-        let mut program = Program::new("transpose", variant.name, why);
+        let mut program = Program::new("transpose", decision);
         program.cost = Cost { flop: 0.0, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
         program.operands = operands;
         if len > 0 {
@@ -149,7 +150,7 @@ impl Transpose {
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         let words = |spec: Spec| if size == 8 { spec.alias("Word", "vec2<u32>") } else { spec };
         let spec = Spec::new().constant("PACK", pack);
-        if program.variant == "naive" {
+        if program.variant() == "naive" {
             let spec = words(spec).flag("PACKED", pack > 1);
             let kernel = program.kernel(Kernel::library("dense/transpose_naive", "transpose_naive", spec));
             let workgroups = len.div_ceil(u64::from(pack)).div_ceil(WORKGROUP_SIZE);
@@ -198,21 +199,30 @@ fn check_size(name: &str, operand: &Operand, profile: &DeviceProfile) -> Result<
     Ok(())
 }
 
+operands! {
+    impl[T: Element,] Transpose, T {
+        fn record(input: T, output: T);
+    }
+}
+
 impl<T: Element> Op<T> for Transpose {
-    type Operands = (In<T>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.lower_as(T::DTYPE, profile)
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "transpose",
     about: "rows become columns",
     inputs: "x (m,n), any type",
     keys: "",
     variants: Transpose::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    facts,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -221,6 +231,18 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let all = types.into_iter().flat_map(|t| shapes.map(|s| (t, s)));
     all.map(|(t, (batch, m, n))| Transpose::batched(batch, m, n).variant(variant).lower_as(t, profile))
         .collect()
+}
+
+/// Segments that a subgroup loads and stores.
+fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
+    let (m, n) = (subject.param("m")?, subject.param("n")?);
+    match subject.program.variant() {
+        "naive" if subject.element_bytes() >= 4 => Some(vec![
+            subject.transactions("loads", |lane| lane % m * n + lane / m),
+            subject.transactions("stores", |lane| lane),
+        ]),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -242,9 +264,9 @@ mod tests {
         assert!(label(Op::<u64>::lower(&even, &h100).unwrap()).contains("tiled"));
         assert!(label(Op::<i8>::lower(&even, &h100).unwrap()).contains("packed"));
         for flat in [Transpose::new(1, 9999), Transpose::new(9999, 2), Transpose::batched(9999, 8, 8)] {
-            assert_eq!(lower(&flat, &h100).unwrap().variant, "naive");
+            assert_eq!(lower(&flat, &h100).unwrap().variant(), "naive");
         }
-        assert_eq!(lower(&even, &DeviceProfile::mesa()).unwrap().variant, "naive");
+        assert_eq!(lower(&even, &DeviceProfile::mesa()).unwrap().variant(), "naive");
     }
 
     #[test]

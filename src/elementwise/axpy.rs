@@ -3,16 +3,20 @@
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Access, DeviceProfile, In, InOut, Op, OpInfo, Program, Variant, kernel_params};
+use crate::program::{
+    Access, Comparison, DeviceProfile, Op, Operation, Program, Variant, kernel_params, operands,
+};
 use crate::shader::Spec;
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "axpy",
     about: "y = alpha x + y",
     inputs: "x (n), y (n)",
     keys: "alpha 1",
     variants: Axpy::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    ..Operation::UNDECLARED
 };
 
 kernel_params! {
@@ -123,8 +127,14 @@ impl Axpy {
     }
 }
 
+operands! {
+    impl[T: Element,] Axpy, T {
+        fn record(x: T, y: T);
+    }
+}
+
 impl<T: Element> Op<T> for Axpy {
-    type Operands = (In<T>, InOut<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.lower_as(T::DTYPE, profile)

@@ -3,19 +3,23 @@
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
-use crate::program::{Access, DeviceProfile, In, InOut, Op, OpInfo, Out, Program, Variant, kernel_params};
+use crate::program::{
+    Access, Comparison, DeviceProfile, Op, Operation, Program, Variant, kernel_params, operands,
+};
 use crate::shader::{Fragment, Spec};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "map",
     about: "y = f(x), element by element",
     inputs: "x",
     keys: "fn neg/abs/exp/sqrt/relu/sigmoid/tanh/gelu/sign",
     variants: Map::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    ..Operation::UNDECLARED
 };
 
 /// A function of one element, for [`Map`].
@@ -166,7 +170,7 @@ kernel_params! {
 ///
 /// let profile = DeviceProfile::webgpu_defaults();
 /// let program = Op::<f32>::lower(&Map::new(MapFn::Sigmoid, 1 << 20), &profile)?;
-/// assert_eq!((program.variant, program.dispatches.len()), ("vec4", 1));
+/// assert_eq!((program.variant(), program.dispatches.len()), ("vec4", 1));
 ///
 /// let cube = Map::new(MapFn::custom("fn map(x: T) -> T { return x * x * x; }"), 1000).variant("plain");
 /// assert_eq!(Op::<u32>::lower(&cube, &profile)?.cost.bytes, 8000.0);
@@ -229,8 +233,17 @@ impl Map {
     }
 }
 
+operands! {
+    impl[T: Element,] Map, T {
+        fn record(x: T, y: T);
+    }
+    impl[T: Element,] MapInPlace, T {
+        fn record(x: T);
+    }
+}
+
 impl<T: Element> Op<T> for Map {
-    type Operands = (In<T>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.lower_as(T::DTYPE, false, profile)
@@ -254,7 +267,7 @@ impl<T: Element> Op<T> for Map {
 pub struct MapInPlace(Map);
 
 impl<T: Element> Op<T> for MapInPlace {
-    type Operands = (InOut<T>,);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.0.lower_as(T::DTYPE, true, profile)

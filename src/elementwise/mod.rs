@@ -26,13 +26,13 @@ pub use zip::{Zip, ZipFn};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, KernelParams, OpInfo, Operand, Program, Resource,
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, KernelParams, Operand, Operation, Program, Resource,
     Variant, choose, element_fragment,
 };
 use crate::shader::{Fragment, Spec};
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[map::INFO, zip::INFO, axpy::INFO];
+pub const OPS: &[Operation] = &[map::INFO, zip::INFO, axpy::INFO];
 
 pub(crate) const VARIANTS: &[Variant] = &[
     Variant::portable("plain", "one 32-bit word an invocation"),
@@ -118,14 +118,14 @@ impl Sweep<'_> {
     ) -> Result<Program> {
         let Self { op, dtype, n, .. } = self;
         let auto = || ("vec4", "16-byte loads and stores come closest to the memory's speed".to_owned());
-        let (variant, why) = choose(op, self.variant, VARIANTS, profile, auto)?;
+        let (variant, decision) = choose(op, self.variant, VARIANTS, profile, auto)?;
         if !DTYPES.contains(&dtype) {
             return Err(err!(Unsupported, "{op}: no kernel for {dtype}; there are f32, f16, i32 and u32"));
         }
         let bytes = self.operand_bytes(profile)?;
         let spec = self.spec.slot("element", element_fragment(dtype));
 
-        let mut program = Program::new(op, variant.name, why);
+        let mut program = Program::new(op, decision);
         program.operands =
             self.operands.iter().map(|&(name, access)| Operand { name, dtype, len: n, access }).collect();
         let passes: usize =
@@ -339,7 +339,7 @@ mod tests {
             for op in OPS {
                 for variant in (op.variants)() {
                     for program in (op.samples)(&profile, variant.name).unwrap() {
-                        assert_eq!((program.op, program.variant), (op.name, variant.name));
+                        assert_eq!((program.op, program.variant()), (op.name, variant.name));
                         check_coverage(&program, &profile);
                         for d in &program.dispatches {
                             let kernel = &program.kernels[d.kernel];

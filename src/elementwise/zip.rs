@@ -3,19 +3,23 @@
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
-use crate::program::{Access, DeviceProfile, In, Op, OpInfo, Out, Program, Variant, kernel_params};
+use crate::program::{
+    Access, Comparison, DeviceProfile, Op, Operation, Program, Variant, kernel_params, operands,
+};
 use crate::shader::{Fragment, Spec};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "zip",
     about: "z = f(x, y), element by element",
     inputs: "x, y",
     keys: "fn add/sub/mul/div/min/max",
     variants: Zip::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    ..Operation::UNDECLARED
 };
 
 /// A function of two elements, for [`Zip`].
@@ -188,8 +192,14 @@ impl Zip {
     }
 }
 
+operands! {
+    impl[T: Element,] Zip, T [cuda] {
+        fn record(x: T, y: T, z: T);
+    }
+}
+
 impl<T: Element> Op<T> for Zip {
-    type Operands = (In<T>, In<T>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.lower_as(T::DTYPE, profile)

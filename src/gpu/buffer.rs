@@ -95,6 +95,23 @@ impl Gpu {
     /// Allocates `n` elements. What they hold is not defined: memory is reused. See
     /// [`Gpu::alloc_zeroed`].
     ///
+    /// Nothing has written to it, so an op or a kernel that is only to read from it is refused, which shows inputs and
+    /// outputs that are swapped. The first write to any part, an output of recorded work included, ends that. Reading it
+    /// back to the host is allowed.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (input, output) = (gpu.upload(&[1u32, 2, 3])?, gpu.alloc::<u32>(3)?);
+    /// let scan = Scan::new(Sum, 3).plan::<u32>(&gpu)?;
+    /// let swapped = scan.record(&mut gpu.recorder(), &output, &input);
+    /// assert_eq!(swapped.unwrap_err().kind(), tilework::ErrorKind::Buffer);
+    /// assert_eq!(input.read()?, [1, 2, 3]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
     /// `n` may be 0. `u64` needs a device with 64-bit integers.
     ///
     /// # Errors
@@ -178,8 +195,9 @@ impl<T: Element> Buffer<T> {
 
     /// The wgpu buffer, for the caller's own work. It may be larger than the elements need. Work on it
     /// that is not yet submitted needs a clone of this `Buffer` to live until it is; `destroy` must not be
-    /// called on it, since its memory is used again.
+    /// called on it, since its memory is used again. The buffer counts as written to from then on.
     pub fn raw(&self) -> &wgpu::Buffer {
+        self.memory.written.set();
         &self.memory.raw.buffer
     }
 

@@ -5,9 +5,9 @@ use super::pool::{Memory, Raw};
 use super::profile::{DispatchProfile, OpProfile};
 use super::recorder::{Encoder, Recorder};
 use super::{Buffer, Gpu, Slice, lock};
-use crate::element::DType;
+use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Access, Dispatch, Grid, Operand, Program, Resource};
+use crate::program::{Access, Dispatch, Executor, Grid, Operand, Program, Resource, Sink, Use, check_read};
 use crate::shader::{BindingKind, Interface};
 use crate::shape::round_up;
 use std::collections::HashMap;
@@ -32,6 +32,11 @@ impl std::fmt::Debug for RawSlice<'_> {
 }
 
 impl<'a> RawSlice<'a> {
+    /// The slice as what an op calls `name`.
+    pub(super) fn used(&self, name: &'a str, access: Access) -> Use<'a> {
+        Use { name, access, written: &self.memory.written, dtype: self.dtype, len: self.len }
+    }
+
     /// Words of memory as `len` elements of a type.
     pub(crate) fn of_words(words: &'a Buffer<u32>, dtype: DType, len: usize) -> Self {
         let whole = Slice::from(words).untyped();
@@ -109,6 +114,11 @@ impl RawSlice<'_> {
     }
 }
 
+/// Refuses to read memory that nothing was written to.
+pub(super) fn check_written(op: &str, uses: &[Use<'_>]) -> Result<()> {
+    check_read(op, uses, "alloc_zeroed")
+}
+
 /// A uniform buffer that holds the parameters of all dispatches of a program.
 #[derive(Debug)]
 pub(super) struct Params {
@@ -124,12 +134,19 @@ pub(super) struct ParamsCache {
 impl ParamsCache {
     /// Forgets parameters that no plan uses.
     pub(super) fn trim(&self) {
-        lock(&self.by_bytes).retain(|_, params| Arc::strong_count(params) > 1);
+        let unused = Self::unused(&mut lock(&self.by_bytes));
+        drop(unused);
+    }
+
+    /// Takes out parameters that no plan uses.
+    fn unused(by_bytes: &mut HashMap<Vec<u8>, Arc<Params>>) -> Vec<Arc<Params>> {
+        let unused = by_bytes.extract_if(|_, params| Arc::strong_count(params) == 1);
+        unused.map(|(_, params)| params).collect()
     }
 }
 
 /// Bind groups of one plan, most recently used first.
-type Groups = Mutex<Vec<GroupSet>>;
+type Groups = Mutex<Vec<Arc<GroupSet>>>;
 
 /// Bind groups, one a dispatch, for one choice of buffers that passed all checks.
 #[derive(Debug)]
@@ -171,15 +188,22 @@ impl GroupRegistry {
     }
 
     pub(super) fn clear(&self) {
-        for plan in lock(&self.plans).iter().filter_map(Weak::upgrade) {
-            lock(&plan).clear();
+        for plan in self.plans() {
+            let sets = std::mem::take(&mut *lock(&plan));
+            drop(sets);
         }
+    }
+
+    fn plans(&self) -> Vec<Arc<Groups>> {
+        lock(&self.plans).iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Drops the bind groups that keep the buffer with this identity alive.
     pub(super) fn forget(&self, id: u64) {
-        for plan in lock(&self.plans).iter().filter_map(Weak::upgrade) {
-            lock(&plan).retain(|set| set.operands.iter().all(|place| place.buffer != id));
+        let uses = |set: &mut Arc<GroupSet>| set.operands.iter().any(|place| place.buffer == id);
+        for plan in self.plans() {
+            let gone: Vec<_> = lock(&plan).extract_if(.., uses).collect();
+            drop(gone);
         }
     }
 }
@@ -415,17 +439,19 @@ impl Gpu {
     pub(super) fn params(&self, bytes: Vec<u8>) -> Result<Arc<Params>> {
         /// Distinct parameter blocks after which those that no plan uses are dropped.
         const KEEP: usize = 1024;
-        let mut cache = lock(&self.inner.params.by_bytes);
-        if let Some(params) = cache.get(&bytes) {
-            return Ok(params.clone());
-        }
-        if cache.len() >= KEEP {
-            cache.retain(|_, params| Arc::strong_count(params) > 1);
-        }
+        let unused = {
+            let mut cache = lock(&self.inner.params.by_bytes);
+            if let Some(params) = cache.get(&bytes) {
+                return Ok(params.clone());
+            }
+            if cache.len() >= KEEP { ParamsCache::unused(&mut cache) } else { Vec::new() }
+        };
+        drop(unused);
         let raw = self.create_filled("params", &bytes, wgpu::BufferUsages::UNIFORM)?;
         let params = Arc::new(Params { raw });
-        cache.insert(bytes, params.clone());
-        Ok(params)
+        // Another thread may have been faster.
+        let kept = lock(&self.inner.params.by_bytes).entry(bytes).or_insert_with(|| params.clone()).clone();
+        Ok(kept)
     }
 
     /// A buffer that holds these bytes, a multiple of 4 of them, from the start.
@@ -443,6 +469,34 @@ impl Gpu {
             Ok(())
         })??;
         Ok(raw)
+    }
+}
+
+impl Executor for Executable {
+    type Program = Program;
+    type Slice<'a, T: Element> = Slice<'a, T>;
+    type RawSlice<'a> = RawSlice<'a>;
+
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn op(&self) -> &'static str {
+        self.program.op
+    }
+
+    fn operands(&self) -> &[Operand] {
+        &self.program.operands
+    }
+
+    fn untyped<'a, T: Element>(slice: Self::Slice<'a, T>) -> Self::RawSlice<'a> {
+        slice.untyped()
+    }
+}
+
+impl<Enc: Encoder> Sink<Executable> for Recorder<Enc> {
+    fn put(&mut self, executable: &Executable, operands: &[RawSlice<'_>]) -> Result<()> {
+        executable.record(self, operands)
     }
 }
 
@@ -472,46 +526,67 @@ impl Executable {
         let scratch = (self.program.scratch.iter().enumerate())
             .map(|(slot, &bytes)| self.gpu.scratch(slot, bytes))
             .collect::<Result<Vec<_>>>()?;
-        // Held while recording: what is in the list has passed the checks, and is used in place.
-        let mut sets = lock(&self.groups);
-        let known = sets.iter().position(|set| {
-            set.operands.len() == operands.len()
-                && set.operands.iter().zip(operands).all(|(place, o)| *place == o.place())
-                && set.scratch.iter().zip(&scratch).all(|(a, b)| a.id == b.id)
-        });
-        match known {
-            Some(0) => {}
-            Some(i) => sets[..=i].rotate_right(1),
-            None => {
-                self.check(operands)?;
-                let groups = self.bind_all(operands, &scratch)?;
-                sets.truncate(REMEMBERED - 1);
-                let operands = operands.iter().map(RawSlice::place).collect();
-                sets.insert(0, GroupSet { operands, scratch, groups });
-            }
+        let known = self.known(operands, &scratch);
+        if known.is_none() {
+            self.check(operands)?;
         }
-        let set = &sets[0];
+        // Each time: the pool hands memory out again under the identity that it had.
+        self.check_written(operands)?;
+        let set = match known {
+            Some(set) => set,
+            None => {
+                let groups = self.bind_all(operands, &scratch)?;
+                let operands = operands.iter().map(RawSlice::place).collect();
+                let set = Arc::new(GroupSet { operands, scratch, groups });
+                self.remember(&set);
+                set
+            }
+        };
         if self.program.dispatches.is_empty() {
             return Ok(());
         }
-        let (Program { op, variant, .. }, on) = (&self.program, self.gpu.profile());
+        let (op, variant, on) = (self.program.op, self.program.variant(), self.gpu.profile());
         log::debug!(target: "tilework", "{op}/{variant} on {} ({})", on.name, on.backend);
         rec.keep(operands.iter().map(|o| o.memory));
-        if rec.is_profiled() {
+        let profiled = rec.is_profiled();
+        if profiled {
             rec.begin_op(|| self.profiled())?;
+        }
+        self.mark_written(operands);
+        if profiled {
             for i in 0..self.program.dispatches.len() {
                 rec.next_dispatch();
-                self.launch(i, rec.pass(), operands, set);
+                self.launch(i, rec.pass(), operands, &set);
             }
-            // Waiting may drop memory, which makes plans forget it.
-            drop(sets);
             return rec.end_op();
         }
         let (pass, last) = rec.pass();
         for i in 0..self.program.dispatches.len() {
-            self.launch(i, (pass, last), operands, set);
+            self.launch(i, (pass, last), operands, &set);
         }
         Ok(())
+    }
+
+    /// The bind groups of these buffers, if they have passed the checks before.
+    fn known(&self, operands: &[RawSlice<'_>], scratch: &[Raw]) -> Option<Arc<GroupSet>> {
+        let mut sets = lock(&self.groups);
+        let at = sets.iter().position(|set| {
+            set.operands.len() == operands.len()
+                && set.operands.iter().zip(operands).all(|(place, o)| *place == o.place())
+                && set.scratch.iter().zip(scratch).all(|(a, b)| a.id == b.id)
+        })?;
+        sets[..=at].rotate_right(1);
+        sets.first().cloned()
+    }
+
+    /// Puts bind groups before those that are remembered.
+    fn remember(&self, set: &Arc<GroupSet>) {
+        let mut sets = lock(&self.groups);
+        let keep = sets.len().min(REMEMBERED - 1);
+        let old = sets.split_off(keep);
+        sets.insert(0, set.clone());
+        drop(sets);
+        drop(old);
     }
 
     /// Records one dispatch.
@@ -546,7 +621,7 @@ impl Executable {
 
     /// What a profile says of the program before it has run.
     fn profiled(&self) -> OpProfile {
-        let Program { op, variant, cost, dispatches, .. } = &self.program;
+        let Program { op, decision, cost, dispatches, .. } = &self.program;
         let alone = dispatches.len() == 1;
         let each = dispatches.iter().map(|d| DispatchProfile {
             kernel: self.program.kernels[d.kernel].label(),
@@ -558,7 +633,7 @@ impl Executable {
             cost: alone.then_some(*cost),
             ..DispatchProfile::default()
         });
-        OpProfile::new(op, variant, Some(*cost), each.collect())
+        OpProfile::new(op, decision.variant, Some(*cost), each.collect())
     }
 
     fn check(&self, operands: &[RawSlice<'_>]) -> Result<()> {
@@ -604,6 +679,27 @@ impl Executable {
             }
         }
         Ok(())
+    }
+
+    /// Refuses operands that are only read and hold nothing yet.
+    fn check_written(&self, operands: &[RawSlice<'_>]) -> Result<()> {
+        if operands.iter().all(|o| o.memory.written.get()) {
+            return Ok(());
+        }
+        let used = |i: &usize| self.bound[*i] || self.counts.contains(i);
+        let uses = (0..operands.len()).filter(used).map(|i| {
+            let want = &self.program.operands[i];
+            operands[i].used(want.name, want.access)
+        });
+        check_written(self.program.op, &uses.collect::<Vec<_>>())
+    }
+
+    fn mark_written(&self, operands: &[RawSlice<'_>]) {
+        for (given, want) in operands.iter().zip(&self.program.operands) {
+            if want.access != Access::Read {
+                given.memory.written.set();
+            }
+        }
     }
 
     /// Makes the bind groups of all dispatches, in one error scope.

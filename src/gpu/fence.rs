@@ -38,7 +38,8 @@ impl Health {
             self.lost.store(true, Ordering::Release);
         }
         drop(first);
-        for notice in lock(&self.awaited).drain(..).filter_map(|n| n.upgrade()) {
+        let awaited = std::mem::take(&mut *lock(&self.awaited));
+        for notice in awaited.into_iter().filter_map(|n| n.upgrade()) {
             // Sent already if wgpu has called back.
             let _ = notice.send(false);
         }

@@ -1,6 +1,6 @@
 //! A user's own WGSL: validated, reflected, and run with all checks.
 
-use super::executable::Params;
+use super::executable::{Params, check_written};
 use super::pipeline_cache::Pipeline;
 use super::profile::{DispatchProfile, OpProfile};
 use super::recorder::{Encoder, Recorder};
@@ -8,7 +8,7 @@ use super::{Gpu, Slice};
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::gpu::RawSlice;
-use crate::program::counted;
+use crate::program::{Access, counted};
 use crate::shader::{BindingKind, Interface, Spec, Target, expand_text};
 use crate::shape::{index_u32, round_up};
 use naga::valid::Capabilities;
@@ -80,6 +80,7 @@ impl Gpu {
     ///
     /// # Errors
     /// [`Shader`](crate::ErrorKind::Shader) with file and line if it does not parse or validate;
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if a thread's variables take more than 4 MiB;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if it needs more than the device has; device lost.
     pub fn kernel(&self, name: &str, text: &str, entry: &str) -> Result<OwnKernel> {
         self.probe()?;
@@ -114,7 +115,8 @@ impl OwnKernel {
     /// [`Shape`](crate::ErrorKind::Shape) for a wrong number, kind or size of arguments;
     /// [`Aliasing`](crate::ErrorKind::Aliasing) if a buffer is bound twice and written;
     /// [`TooLarge`](crate::ErrorKind::TooLarge) for too many workgroups;
-    /// [`Buffer`](crate::ErrorKind::Buffer) for a buffer of another `Gpu` or a misaligned slice.
+    /// [`Buffer`](crate::ErrorKind::Buffer) for a buffer of another `Gpu`, a misaligned slice, or a binding that is only
+    /// read and lies in memory that nothing was ever written to.
     /// Nothing is recorded then.
     pub fn record<E: Encoder>(
         &self,
@@ -277,6 +279,8 @@ impl OwnKernel {
             }
         }
         self.check_aliasing(args)?;
+        let uses: Vec<_> = self.storage(args).map(|(name, access, slice)| slice.used(name, access)).collect();
+        check_written(name, &uses)?;
         let entries: Vec<_> = args
             .iter()
             .zip(bindings)
@@ -316,10 +320,10 @@ impl OwnKernel {
             rec.begin_op(|| self.profiled(args, workgroups))?;
             rec.next_dispatch();
         }
-        rec.keep(
-            args.iter()
-                .filter_map(|arg| if let Arg::Storage(slice) = arg { Some(slice.memory) } else { None }),
-        );
+        rec.keep(self.storage(args).map(|(.., slice)| slice.memory));
+        for (_, _, slice) in self.storage(args).filter(|(_, access, _)| *access != Access::Read) {
+            slice.memory.written.set();
+        }
         let (pass, last) = rec.pass();
         *last = self.pipeline.id;
         pass.set_pipeline(&self.pipeline.pipeline);
@@ -338,22 +342,26 @@ impl OwnKernel {
         OpProfile::new(&self.name, "", None, vec![launch])
     }
 
+    /// Name, use and memory of each storage buffer.
+    fn storage<'a>(&'a self, args: &'a [Arg<'a>]) -> impl Iterator<Item = (&'a str, Access, RawSlice<'a>)> {
+        args.iter().zip(&self.interface().bindings).filter_map(|(arg, binding)| {
+            let Arg::Storage(slice) = arg else { return None };
+            let writes = binding.kind == BindingKind::ReadWrite;
+            let access = if writes { Access::ReadWrite } else { Access::Read };
+            Some((binding.name.as_str(), access, *slice))
+        })
+    }
+
     fn check_aliasing(&self, args: &[Arg<'_>]) -> Result<()> {
-        let storage: Vec<_> = args
-            .iter()
-            .zip(&self.interface().bindings)
-            .filter_map(|(arg, binding)| if let Arg::Storage(s) = arg { Some((s, binding)) } else { None })
-            .collect();
-        for (i, (a, ka)) in storage.iter().enumerate() {
-            for (b, kb) in &storage[i + 1..] {
-                let written = ka.kind == BindingKind::ReadWrite || kb.kind == BindingKind::ReadWrite;
+        let storage: Vec<_> = self.storage(args).collect();
+        for (i, (a_name, a_access, a)) in storage.iter().enumerate() {
+            for (b_name, b_access, b) in &storage[i + 1..] {
+                let written = *a_access != Access::Read || *b_access != Access::Read;
                 if written && a.same_buffer(b) {
                     return Err(err!(
                         Aliasing,
-                        "{}: {} and {} lie in one wgpu buffer, and the kernel writes one of them; use two buffers",
-                        self.name,
-                        ka.name,
-                        kb.name
+                        "{}: {a_name} and {b_name} lie in one wgpu buffer, and the kernel writes one of them; use two buffers",
+                        self.name
                     ));
                 }
             }

@@ -1,7 +1,7 @@
 //! What a device has taught: winners of tuning and variants that failed, in memory and on disk.
 
 use super::{Gpu, lock};
-use crate::program::{Choice, Denied, DeviceProfile};
+use crate::program::{Choice, DecidedBy, Denied, DeviceProfile, Program};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -39,7 +39,7 @@ impl Winner {
             micros(self.after),
             micros(self.before)
         );
-        Some(Choice { variant, row, why })
+        Some(Choice { variant, row, by: DecidedBy::Tuned, why })
     }
 }
 
@@ -70,8 +70,20 @@ struct State {
     profile: Arc<DeviceProfile>,
     /// By op, by class.
     winners: HashMap<String, HashMap<String, Winner>>,
+    /// Programs of policies with those that winners make of them, the last one used first.
+    tuned: Vec<Arc<[Program; 2]>>,
 }
 
+impl State {
+    /// Takes out the programs that were made with what was known until now.
+    #[must_use = "to be dropped when nothing is locked"]
+    fn outdated(&mut self) -> Vec<Arc<[Program; 2]>> {
+        std::mem::take(&mut self.tuned)
+    }
+}
+
+/// Tuned programs that are remembered.
+const REMEMBERED: usize = 32;
 /// Winners that a file holds at the most; the oldest go first.
 const MOST: usize = 1024;
 const HEAD: &str = "tilework learned 1";
@@ -98,11 +110,33 @@ impl Gpu {
         self.learned(|state| state.winners.get(op)?.get(&class()).cloned())
     }
 
+    /// The program that a winner makes of this one of a policy, if it has been lowered before.
+    pub(crate) fn tuned(&self, default: &Program) -> Option<Program> {
+        let found = self.learned(|state| {
+            let at = state.tuned.iter().position(|pair| pair[0] == *default)?;
+            state.tuned[..=at].rotate_right(1);
+            state.tuned.first().cloned()
+        })?;
+        Some(found[1].clone())
+    }
+
+    /// Remembers what a winner makes of a policy's program, until something else is learned.
+    pub(crate) fn keep_tuned(&self, default: Program, tuned: &Program) {
+        let pair = Arc::new([default, tuned.clone()]);
+        let oldest = self.learned(|state| {
+            state.tuned.insert(0, pair);
+            (state.tuned.len() > REMEMBERED).then(|| state.tuned.pop())
+        });
+        drop(oldest);
+    }
+
     /// Remembers a winner, and keeps it on disk if asked to.
     pub(crate) fn remember(&self, op: &str, class: &str, winner: &Winner, save: bool) {
-        self.learned(|state| {
+        let outdated = self.learned(|state| {
             state.winners.entry(op.to_owned()).or_default().insert(class.to_owned(), winner.clone());
+            state.outdated()
         });
+        drop(outdated);
         if save {
             // What other processes have added since stays.
             self.store().update("tuning", &self.ways(), |bytes| {
@@ -118,12 +152,18 @@ impl Gpu {
     /// Never uses what is denied again here, nor after this run if it is to be saved.
     pub(crate) fn deny(&self, denied: &Denied, save: bool) {
         let same = |d: &Denied| d.op == denied.op && d.variant == denied.variant && d.row == denied.row;
-        self.learned(|state| {
-            if !state.profile.choices.denied.iter().any(same) {
-                log::warn!(target: "tilework", "{denied}: denied on {} ({})", state.profile.name, state.profile.driver);
+        let (new, outdated) = self.learned(|state| {
+            let new = !state.profile.choices.denied.iter().any(same);
+            if new {
                 Arc::make_mut(&mut state.profile).choices.denied.push(denied.clone());
             }
+            (new, state.outdated())
         });
+        drop(outdated);
+        if new {
+            let DeviceProfile { name, driver, .. } = self.profile();
+            log::warn!(target: "tilework", "{denied}: denied on {name} ({driver})");
+        }
         if save {
             self.store().update("denied", b"", |bytes| {
                 let mut kept = denied_in(bytes);
@@ -145,14 +185,16 @@ impl Gpu {
                     winners.entry(op).or_default().insert(class, winner);
                 }
             }
-            State { profile: Arc::new(profile), winners }
+            State { profile: Arc::new(profile), winners, tuned: Vec::new() }
         }))
     }
 
-    /// How the adapter is used, which times depend on: its features, limits, and whether kernels are checked.
+    /// How the adapter is used, which times depend on, and winners: its features, limits, whether kernels are checked, and
+    /// whether the same bits are asked for.
     fn ways(&self) -> Vec<u8> {
-        let DeviceProfile { features, limits, subgroup_sizes, .. } = self.profile();
-        format!("{features:?} {limits:?} {subgroup_sizes:?} {}", self.inner.checked).into_bytes()
+        let DeviceProfile { features, limits, subgroup_sizes, deterministic, .. } = self.profile();
+        let checked = self.inner.checked;
+        format!("{features:?} {limits:?} {subgroup_sizes:?} {checked} {deterministic}").into_bytes()
     }
 }
 

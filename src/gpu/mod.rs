@@ -19,6 +19,7 @@ mod fence;
 mod kernel;
 mod learned;
 mod memory;
+mod once;
 mod pipeline_cache;
 mod pool;
 mod profile;
@@ -119,6 +120,8 @@ fn unique() -> u64 {
 
 /// Locks, also after a thread panicked while holding the lock: what is behind our locks is never
 /// left half-changed.
+///
+/// Nobody calls wgpu, drops what is wgpu's, or logs while holding a lock: a logger may call the library, and wgpu logs.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -128,10 +131,11 @@ impl Gpu {
         device: wgpu::Device,
         queue: wgpu::Queue,
         profile: DeviceProfile,
-        checked: bool,
-        (cache, tuning): (&CacheDir, Tuning),
+        options: &GpuOptions,
         opened_by_us: bool,
     ) -> Self {
+        let &GpuOptions { checked, ref cache, tuning, deterministic, .. } = options;
+        let profile = DeviceProfile { deterministic, ..profile };
         let health = fence::Health::new(&device, opened_by_us);
         let store = Store::new(cache, &profile.id(), &[&profile.name, &profile.driver, &profile.backend]);
         Self {
@@ -169,6 +173,15 @@ impl Gpu {
     /// [`DeviceLost`](ErrorKind::DeviceLost) if the device is already gone;
     /// [`Unsupported`](ErrorKind::Unsupported) if it cannot run compute shaders.
     pub fn from_wgpu(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self> {
+        Self::from_wgpu_with(device, queue, &GpuOptions::default())
+    }
+
+    /// As [`from_wgpu`](Self::from_wgpu), with the options that are about planning and files: `checked`, `cache`,
+    /// `tuning` and `deterministic`. Those that choose a device and its limits are ignored.
+    ///
+    /// # Errors
+    /// As [`from_wgpu`](Self::from_wgpu).
+    pub fn from_wgpu_with(device: wgpu::Device, queue: wgpu::Queue, options: &GpuOptions) -> Result<Self> {
         let profile = adapter::profile(&device.adapter_info(), device.features(), &device.limits(), &[]);
         if profile.limits.max_invocations == 0 || profile.limits.max_storage_buffers == 0 {
             return Err(err!(
@@ -178,7 +191,7 @@ impl Gpu {
                 profile.name
             ));
         }
-        let gpu = Self::assemble(device, queue, profile, false, (&CacheDir::User, Tuning::Cached), false);
+        let gpu = Self::assemble(device, queue, profile, options, false);
         gpu.probe()?;
         Ok(gpu)
     }
@@ -246,7 +259,8 @@ impl Gpu {
         self.inner.pool.clear();
         self.inner.staging.clear();
         self.inner.params.trim();
-        lock(&self.inner.scratch).clear();
+        let scratch = std::mem::take(&mut *lock(&self.inner.scratch));
+        drop(scratch);
         // A poll lets wgpu drop what the GPU has finished with.
         let _ = self.poll_once();
     }
@@ -259,22 +273,28 @@ impl Gpu {
     /// A scratch buffer of at least `bytes`, for slot `slot`. All programs of a `Gpu` share it: the
     /// one queue runs their passes one after another, and each initialises what it reads.
     fn scratch(&self, slot: usize, bytes: u64) -> Result<pool::Raw> {
+        let fitting = |slots: &[Option<pool::Raw>]| {
+            slots.get(slot).and_then(Option::as_ref).filter(|raw| raw.size >= bytes).cloned()
+        };
+        if let Some(raw) = fitting(&lock(&self.inner.scratch)) {
+            return Ok(raw);
+        }
+        let limit = self.profile().limits.max_buffer_size;
+        let size = bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096).min(limit.max(bytes));
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::INDIRECT;
+        let raw = self.create_raw("scratch", size, usage, false)?;
         let mut slots = lock(&self.inner.scratch);
+        // Another thread may have been faster.
+        if let Some(first) = fitting(&slots) {
+            return Ok(first);
+        }
         if slots.len() <= slot {
             slots.resize_with(slot + 1, || None);
         }
-        match &slots[slot] {
-            Some(raw) if raw.size >= bytes => Ok(raw.clone()),
-            _ => {
-                let limit = self.profile().limits.max_buffer_size;
-                let size = bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096).min(limit.max(bytes));
-                let usage =
-                    wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::INDIRECT;
-                let raw = self.create_raw("scratch", size, usage, false)?;
-                slots[slot] = Some(raw.clone());
-                Ok(raw)
-            }
-        }
+        let smaller = slots[slot].replace(raw.clone());
+        drop(slots);
+        drop(smaller);
+        Ok(raw)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Compiled pipelines, each built once per device.
 
+use super::once::Once;
 use super::{Gpu, lock, unique};
 use crate::error::{Result, err};
 use crate::program::{Kernel, Program};
@@ -26,8 +27,8 @@ const KIND: &str = "pipeline";
 /// Software drivers give a header, and code in none.
 const EMPTY: usize = 256;
 
-/// One place a kernel; the lock of a place is held while it compiles, so that nobody does it twice.
-type Place = Arc<Mutex<Option<Arc<Pipeline>>>>;
+/// One place a kernel, so that threads do not compile it twice.
+type Place = Arc<Once<Arc<Pipeline>>>;
 
 /// Pipelines in memory, by kernel. The `Gpu` they belong to adds device and checking to the key.
 #[derive(Debug, Default)]
@@ -44,16 +45,12 @@ impl Gpu {
                 None => places.entry(kernel.clone()).or_default().clone(),
             }
         };
-        let mut place = lock(&place);
-        if let Some(pipeline) = &*place {
-            return Ok(pipeline.clone());
-        }
-        let begin = Instant::now();
-        let module = kernel.expand(Target::Naga)?.validate()?;
-        let trusted = kernel.trusted && module.users_are_contained() && !self.inner.checked;
-        let pipeline = Arc::new(self.compile(&kernel.label(), &module, kernel.entry, trusted, begin)?);
-        *place = Some(pipeline.clone());
-        Ok(pipeline)
+        place.get_or_make(|| {
+            let begin = Instant::now();
+            let module = kernel.expand(Target::Naga)?.validate()?;
+            let trusted = kernel.trusted && module.users_are_contained() && !self.inner.checked;
+            Ok(Arc::new(self.compile(&kernel.label(), &module, kernel.entry, trusted, begin)?))
+        })
     }
 
     /// Compiles an entry point. `trusted` drops naga's runtime checks and the zeroing of workgroup
@@ -96,10 +93,11 @@ impl Gpu {
             let shader = if trusted {
                 let mut checks = wgpu::ShaderRuntimeChecks::unchecked();
                 checks.int_div_checks = module.has_users();
-                // SAFETY: only kernels of this crate come here (`Kernel::trusted`). They bound every
-                // index by sizes that the plan checked, have no endless loop, and run in the tests with
-                // checks as well. Fragments of users have neither index nor loop, and cannot give a name
-                // that ours use another meaning (`Module::users_are_contained`).
+                // SAFETY: only kernels of this crate come here (`Kernel::trusted`, which `Gpu::prepare` and
+                // `program::lower` take from programs and ops of users). They bound every index by sizes
+                // that the plan checked, have no endless loop, and run in the tests with checks as well.
+                // Fragments of users have neither index nor loop, and cannot give a name that ours use
+                // another meaning (`Module::users_are_contained`).
                 unsafe { device.create_shader_module_trusted(source(), checks) }
             } else {
                 device.create_shader_module(source())

@@ -3,6 +3,7 @@
 use super::memory::Charge;
 use super::{Gpu, Inner, lock, unique};
 use crate::error::{ErrorKind, Result, err};
+use crate::program::Written;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -22,6 +23,7 @@ pub(super) struct Memory {
     pub(super) raw: Raw,
     home: Weak<Inner>,
     pooled: bool,
+    pub(super) written: Written,
     #[cfg(all(feature = "cuda", target_os = "linux"))]
     pub(super) shared: Option<super::shared::Exportable>,
 }
@@ -32,6 +34,7 @@ impl Memory {
             raw,
             home: Arc::downgrade(&gpu.inner),
             pooled,
+            written: Written::default(),
             #[cfg(all(feature = "cuda", target_os = "linux"))]
             shared: None,
         }
@@ -87,7 +90,8 @@ impl Pool {
     }
 
     pub(super) fn clear(&self) {
-        lock(&self.free).clear();
+        let free = std::mem::take(&mut *lock(&self.free));
+        drop(free);
     }
 }
 
@@ -125,8 +129,8 @@ impl StagingPools {
     }
 
     pub(super) fn clear(&self) {
-        lock(&self.up).clear();
-        lock(&self.down).clear();
+        let idle = [&self.up, &self.down].map(|list| std::mem::take(&mut *lock(list)));
+        drop(idle);
     }
 }
 
@@ -185,10 +189,12 @@ impl Gpu {
         Ok(Arc::new(Memory::new(self, raw, true)))
     }
 
-    /// Memory that belongs to the caller.
+    /// Memory that belongs to the caller, who may write to it unseen.
     pub(super) fn adopt(&self, buffer: wgpu::Buffer) -> Arc<Memory> {
         let raw = Raw { size: buffer.size(), buffer, id: unique(), charge: None };
-        Arc::new(Memory::new(self, raw, false))
+        let memory = Memory::new(self, raw, false);
+        memory.written.set();
+        Arc::new(memory)
     }
 
     /// Memory of our own that other buffers are not made of: it has usages that they have not.

@@ -1,12 +1,14 @@
 //! Recording work into an encoder: our own, or the caller's.
 
+use super::executable::check_written;
 use super::pool::Memory;
 use super::profile::{OpProfile, Profiler};
 use super::timer::PassClock;
+use super::transfer::word_error;
 use super::{Buffer, Gpu, RawSlice, Slice, lock};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Cost, fill};
+use crate::program::{Access, Cost, fill};
 use std::sync::{Arc, Mutex};
 
 mod sealed {
@@ -277,7 +279,7 @@ impl<E: Encoder> Recorder<E> {
     /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ;
     /// [`Aliasing`](crate::ErrorKind::Aliasing) if both lie in one buffer;
     /// [`Buffer`](crate::ErrorKind::Buffer) if a usage is missing, a slice shares a 4-byte word with its neighbours,
-    /// or a buffer lives on another `Gpu`.
+    /// a buffer lives on another `Gpu`, or nothing was ever written to the source.
     pub fn copy<'a, T: Element>(
         &mut self,
         from: impl Into<Slice<'a, T>>,
@@ -296,21 +298,21 @@ impl<E: Encoder> Recorder<E> {
         if from.untyped().same_buffer(&to.untyped()) {
             return Err(err!(Aliasing, "copy: both slices lie in one buffer; copy through a third"));
         }
-        let (Some((source, _)), Some((target, bytes))) = (from.copy_range(), to.copy_range()) else {
-            return Err(err!(
-                Buffer,
-                "copy: a slice does not cover whole 4-byte words; start and end at multiples of 4 bytes"
-            ));
-        };
+        let (source, _) = from.copy_range().ok_or_else(|| word_error("copy", &from))?;
+        let (target, bytes) = to.copy_range().ok_or_else(|| word_error("copy", &to))?;
         let (a, b) = (&from.buffer.memory, &to.buffer.memory);
         if !a.raw.buffer.usage().contains(wgpu::BufferUsages::COPY_SRC)
             || !b.raw.buffer.usage().contains(wgpu::BufferUsages::COPY_DST)
         {
             return Err(err!(Buffer, "copy: the source needs usage COPY_SRC and the target COPY_DST"));
         }
+        let uses =
+            [("the source", Access::Read, from.untyped()), ("the target", Access::Write, to.untyped())];
+        check_written("copy", &uses.map(|(name, access, slice)| slice.used(name, access)))?;
         self.begin_command("copy", 2 * bytes)?;
         self.outside_passes().copy_buffer_to_buffer(&a.raw.buffer, source, &b.raw.buffer, target, bytes);
         self.keep([a, b].into_iter());
+        b.written.set();
         self.end_op()
     }
 
@@ -334,6 +336,7 @@ impl<E: Encoder> Recorder<E> {
             let encoder = self.outside_passes();
             encoder.copy_buffer_to_buffer(&source.buffer, from.start(), &target.buffer, 0, bytes);
             self.keep([from.memory, &to.memory].into_iter());
+            to.memory.written.set();
         }
         Ok(())
     }
@@ -354,12 +357,11 @@ impl<E: Encoder> Recorder<E> {
         if !memory.raw.buffer.usage().contains(wgpu::BufferUsages::COPY_DST) {
             return Err(err!(Buffer, "clear: the buffer needs usage COPY_DST"));
         }
-        let Some((start, bytes)) = slice.copy_range() else {
-            return Err(err!(Buffer, "clear: the slice does not cover whole 4-byte words"));
-        };
+        let (start, bytes) = slice.copy_range().ok_or_else(|| word_error("clear", &slice))?;
         self.begin_command("clear", bytes)?;
         self.outside_passes().clear_buffer(&memory.raw.buffer, start, Some(bytes));
         self.keep([memory].into_iter());
+        memory.written.set();
         self.end_op()
     }
 
@@ -377,6 +379,8 @@ impl<E: Encoder> Recorder<E> {
         }
         let elements = slice.untyped();
         elements.check_writable("fill", "the slice")?;
+        // In elements of the caller; the words below have another size.
+        elements.check_bindable("fill", "the slice", &self.gpu)?;
         let mut bytes = [0; 8];
         bytes.chunks_exact_mut(T::DTYPE.size()).for_each(|to| to.copy_from_slice(bytemuck::bytes_of(&value)));
         let len = elements.bytes().div_ceil(4) as usize;

@@ -65,6 +65,9 @@ impl Port {
             (gpu.alloc::<T>(len)?.labelled("stream"), Some(gpu.staging(direction, bytes)?))
         };
         let memory = buffer.memory.clone();
+        if direction == Direction::Up {
+            memory.written.set();
+        }
         Ok(Self { gpu: gpu.clone(), buffer: Box::new(buffer), memory, staging, direction, bytes })
     }
 

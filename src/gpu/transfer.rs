@@ -4,7 +4,7 @@ use super::fence::Notice;
 use super::pool::{Direction, Raw};
 use super::{Buffer, Gpu, Slice, lock};
 use crate::element::Element;
-use crate::error::{Result, err};
+use crate::error::{Result, err, with_room};
 use futures_intrusive::channel::shared::{OneshotReceiver, oneshot_channel};
 use std::collections::VecDeque;
 use std::fmt;
@@ -28,7 +28,8 @@ impl Gpu {
     }
 }
 
-fn word_error<T: Element>(op: &str, slice: &Slice<'_, T>) -> crate::Error {
+/// Refuses a slice to be copied that shares a word with its neighbours.
+pub(super) fn word_error<T: Element>(op: &str, slice: &Slice<'_, T>) -> crate::Error {
     err!(
         Buffer,
         "{op}: the slice {}..{} of {} elements of {} does not cover whole 4-byte words; start at a multiple of {} and \
@@ -93,6 +94,7 @@ impl<T: Element> Slice<'_, T> {
         for (i, chunk) in bytes.chunks(CHUNK as usize).enumerate() {
             gpu.send(chunk, &self.buffer.memory.raw.buffer, start + i as u64 * CHUNK)?;
         }
+        self.buffer.memory.written.set();
         Ok(())
     }
 
@@ -102,7 +104,7 @@ impl<T: Element> Slice<'_, T> {
     /// As [`Buffer::read`].
     pub fn read(&self) -> Result<Vec<T>> {
         let gpu = &self.buffer.gpu;
-        let mut out: Vec<T> = Vec::with_capacity(self.len);
+        let mut out: Vec<T> = with_room("read", self.len)?;
         for part in self.parts()? {
             Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?.wait(&mut out)?;
         }
@@ -139,7 +141,7 @@ impl<T: Element> Slice<'_, T> {
     /// As [`Buffer::read`].
     pub async fn read_async(&self) -> Result<Vec<T>> {
         let gpu = &self.buffer.gpu;
-        let mut out: Vec<T> = Vec::with_capacity(self.len);
+        let mut out: Vec<T> = with_room("read", self.len)?;
         for part in self.parts()? {
             let pending = Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?;
             if !gpu.inner.poller.drive(gpu, &pending.submission) {
@@ -290,9 +292,9 @@ impl<T: Element> Readback<T> {
     /// Waits for the copy, and for nothing submitted after it.
     ///
     /// # Errors
-    /// Device lost.
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory) if the host has no room for the elements; device lost.
     pub fn wait(self) -> Result<Vec<T>> {
-        let mut out = Vec::with_capacity(self.len);
+        let mut out = with_room("read", self.len)?;
         for part in self.parts {
             part.wait(&mut out)?;
         }

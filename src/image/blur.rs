@@ -5,8 +5,9 @@ use crate::analysis::Axis;
 use crate::conv::{Boundary, Form, Lines, LinesParams};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
-    Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Variant, choose,
+    Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operation, Program, Variant, choose, operands,
 };
 use crate::shader::{Fragment, Spec};
 
@@ -82,9 +83,9 @@ impl Divide {
 ///
 /// let blur = Blur::new([1080, 1920], 10).divide(Divide::Window);
 /// let program = Op::<u8>::lower(&blur, &DeviceProfile::h100())?;
-/// assert_eq!((program.variant, program.dispatches.len()), ("separable", 2));
+/// assert_eq!((program.variant(), program.dispatches.len()), ("separable", 2));
 /// let colours = Blur::new(Image::rgb(1080, 1920).planar(), 2);
-/// assert_eq!(Op::<f32>::lower(&colours, &DeviceProfile::h100())?.variant, "register");
+/// assert_eq!(Op::<f32>::lower(&colours, &DeviceProfile::h100())?.variant(), "register");
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,8 +115,9 @@ const MOST_RADIUS: usize = 1448;
 const MOST_EXACT: usize = 127;
 /// The largest radius of `fused` that `auto` takes: above, sums that follow from each other are cheaper.
 const MOST_FUSED: usize = 8;
-/// The largest radius of four windows on a software driver: Mesa's silently ends an invocation's loops after 65535 turns.
-const MOST_ON_CPU: usize = 60;
+/// The largest radius of four windows, one after another, whose loops every driver runs to their end.
+const MOST_EVERYWHERE: usize = 60;
+const _: () = assert!(4 * (2 * MOST_EVERYWHERE + 2).pow(2) < LOOP_ROUNDS as usize);
 
 impl Blur {
     /// Of an image, by windows of `2 radius + 1` pixels a side.
@@ -207,8 +209,9 @@ impl Blur {
             "tiled" if needed > there => Some(format!(
                 "{needed} bytes of workgroup memory for a tile and its halo (there are {there})"
             )),
-            "naive" | "tiled" if profile.is_cpu() && radius > MOST_ON_CPU => Some(format!(
-                "loops of more than 65535 turns for radius {radius}, which a software driver ends"
+            "naive" | "tiled" if radius > MOST_EVERYWHERE && profile.ends_loops() => Some(format!(
+                "a driver that does not end the loops of an invocation after {} rounds (radius {radius})",
+                profile.max_rounds()
             )),
             _ => None,
         }
@@ -238,7 +241,7 @@ impl Blur {
             ..LinesParams::of([d, h, w], self.image.step())
         };
         let each = |work: usize| Grid::fold(work.div_ceil(WORKGROUP_SIZE) as u64);
-        match program.variant {
+        match program.variant() {
             "naive" => {
                 let kernel = self.kernel("image/blur_naive", "blur_naive", dtype);
                 let kernel = program.kernel(Kernel { spec: kernel.spec.flag("ZERO", true), ..kernel });
@@ -250,7 +253,7 @@ impl Blur {
                 let spec = kernel.spec.constant("TILE", TILE as u32).constant("RADIUS", radius);
                 let axis = Axis::inside(TILE as u64, 2 * self.radius as u64 + 1);
                 let reuse = Axis::reuse(&[axis; 2]);
-                program.why = format!("{}; tile of {TILE} x {TILE}: reuse {reuse:.2}", program.why);
+                program.decision.because(format_args!("tile of {TILE} x {TILE}: reuse {reuse:.2}"));
                 let (tiles_x, tiles_y) = (w.div_ceil(TILE), h.div_ceil(TILE));
                 let tiles = tiles_x * tiles_y * d;
                 let params = LinesParams {
@@ -285,8 +288,14 @@ impl Blur {
     }
 }
 
+operands! {
+    impl[T: Element,] Blur, T {
+        fn record(input: T, output: T);
+    }
+}
+
 impl<T: Element> Op<T> for Blur {
-    type Operands = (In<T>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);
@@ -298,7 +307,7 @@ impl<T: Element> Op<T> for Blur {
                 "{name}: the radius is above {MOST_RADIUS}, beyond which sums do not fit 32 bits; blur twice"
             ));
         }
-        let (variant, why) =
+        let (variant, decision) =
             choose("blur", &self.variant, VARIANTS, profile, || self.policy(dtype, profile))?;
         let len = operands[0].len;
         if let Some(what) = self.missing(variant.name, dtype, profile).filter(|_| len > 0) {
@@ -309,7 +318,7 @@ impl<T: Element> Op<T> for Blur {
                 profile.name
             ));
         }
-        let mut program = Program::new("blur", variant.name, why);
+        let mut program = Program::new("blur", decision);
         let side = 2.0 * self.radius as f64 + 1.0;
         let additions = match variant.name {
             "naive" | "tiled" => side * side,
@@ -326,13 +335,15 @@ impl<T: Element> Op<T> for Blur {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "blur",
     about: "the mean of each pixel's surroundings",
     inputs: "x (h,w) or (h,w,c), u8 or f32",
     keys: "radius 1, divide inside/window (inside), layout interleaved/planar (interleaved; planar: (c,h,w))",
     variants: Blur::variants,
     samples,
+    comparison: Some(Comparison::RoundedBytes),
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -358,7 +369,7 @@ mod tests {
     fn the_choice_follows_device_and_radius() {
         let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
         let chosen =
-            |h, r, p: &DeviceProfile| Op::<u8>::lower(&Blur::new([h, 8000], r), p).map(|p| p.variant).ok();
+            |h, r, p: &DeviceProfile| Op::<u8>::lower(&Blur::new([h, 8000], r), p).map(|p| p.variant()).ok();
         assert_eq!(chosen(1000, 4, &h100), Some("register"));
         assert_eq!(chosen(1000, 8, &h100), Some("fused"));
         assert_eq!(chosen(1000, 9, &h100), Some("separable"));

@@ -5,7 +5,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::primitives::{Histogram, Scan, Sum};
 use crate::program::{
-    Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Variant, choose, kernel_params,
+    Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operation, Program, Variant, choose, kernel_params,
+    operands,
 };
 use crate::shader::Spec;
 
@@ -52,7 +53,7 @@ use crate::shader::Spec;
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// let program = Op::<u8>::lower(&Equalize::new([1080, 1920]), &DeviceProfile::h100())?;
-/// assert_eq!((program.variant, program.operands[1].len), ("shared", 1080 * 1920));
+/// assert_eq!((program.variant(), program.operands[1].len), ("shared", 1080 * 1920));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -155,7 +156,7 @@ impl Equalize {
         }
         let spec = Spec::new()
             .flag("BYTES", bytes)
-            .flag("SHARED", program.variant == "shared")
+            .flag("SHARED", program.variant() == "shared")
             .constant("TABLES", colours as u32)
             .constant("RUNS", RUNS as u32);
         let kernel = program.kernel(Kernel::library("image/equalize_apply", "equalize_apply", spec));
@@ -173,8 +174,14 @@ impl Equalize {
     }
 }
 
+operands! {
+    impl[T: Element,] Equalize, T {
+        fn record(input: T, output: T);
+    }
+}
+
 impl<T: Element> Op<T> for Equalize {
-    type Operands = (In<T>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);
@@ -184,17 +191,17 @@ impl<T: Element> Op<T> for Equalize {
         if dtype == DType::F32 && !((lo as f32) < hi as f32 && lo.is_finite() && hi.is_finite()) {
             return Err(err!(
                 InvalidArgument,
-                "{name}: the range is {lo} to {hi}; both ends must be finite and lo below hi"
+                "{name}: the range is {lo:?} to {hi:?}; both ends must be finite and lo below hi"
             ));
         }
-        let (variant, why) = choose("equalize", &self.variant, VARIANTS, profile, || {
+        let (_, decision) = choose("equalize", &self.variant, VARIANTS, profile, || {
             if profile.is_cpu() {
                 ("naive", "the caches of a processor hold the tables, and barriers are dear".to_owned())
             } else {
                 ("shared", "lanes ask for different values, which workgroup memory gives at once".to_owned())
             }
         })?;
-        let mut program = Program::new("equalize", variant.name, why);
+        let mut program = Program::new("equalize", decision);
         let len = operands[0].len;
         let bytes = operands[0].bytes() as f64;
         program.cost = Cost { flop: 2.0 * len as f64, bytes: 2.0 * bytes };
@@ -208,13 +215,14 @@ impl<T: Element> Op<T> for Equalize {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "equalize",
     about: "spreads the values of each channel over their whole range",
     inputs: "x (h,w) or (h,w,c), u8 or f32",
     keys: "lo 0, hi 1 (the range of f32), layout interleaved/planar (interleaved; planar: (c,h,w))",
     variants: Equalize::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

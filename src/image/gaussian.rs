@@ -4,7 +4,8 @@ use super::Image;
 use crate::conv::{Boundary, Form, Lines};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Cost, DeviceProfile, In, Op, OpInfo, Out, Program, Variant, choose};
+use crate::program::fit::LOOP_ROUNDS;
+use crate::program::{Comparison, Cost, DeviceProfile, Op, Operation, Program, Variant, choose, operands};
 use crate::shader::Spec;
 
 /// `output[y, x] = sum over j, i of input[y + j, x + i] g(j) g(i)`, each channel by itself, where `g(i)` is
@@ -51,7 +52,7 @@ use crate::shader::Spec;
 ///
 /// let soft = Gaussian::new(Image::rgb(1080, 1920), 1.5);
 /// let program = Op::<u8>::lower(&soft, &DeviceProfile::h100())?;
-/// assert_eq!((program.variant, program.dispatches.len()), ("register", 1));
+/// assert_eq!((program.variant(), program.dispatches.len()), ("register", 1));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -72,8 +73,9 @@ const VARIANTS: &[Variant] = &[
 
 /// The largest radius: twice its weights fit a uniform.
 const MOST_RADIUS: usize = 1022;
-/// The largest radius of a window on a software driver: Mesa's silently ends an invocation's loops after 65535 turns.
-const MOST_ON_CPU: usize = 120;
+/// The largest radius of a window whose loops every driver runs to their end.
+const MOST_EVERYWHERE: usize = 120;
+const _: () = assert!((2 * MOST_EVERYWHERE + 2).pow(2) < LOOP_ROUNDS as usize);
 
 impl Gaussian {
     /// Of an image, by a standard deviation in pixels.
@@ -152,8 +154,14 @@ impl Gaussian {
     }
 }
 
+operands! {
+    impl[T: Element,] Gaussian, T {
+        fn record(input: T, output: T);
+    }
+}
+
 impl<T: Element> Op<T> for Gaussian {
-    type Operands = (In<T>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);
@@ -168,9 +176,9 @@ impl<T: Element> Op<T> for Gaussian {
             boundary: self.boundary,
             finish: Spec::new(),
         };
-        let (variant, why) =
+        let (variant, decision) =
             choose("gaussian", &self.variant, VARIANTS, profile, || self.policy(&lines, dtype, profile))?;
-        let mut program = Program::new("gaussian", variant.name, why);
+        let mut program = Program::new("gaussian", decision);
         let len = operands[0].len;
         program.cost =
             Cost { flop: lines.flop() * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
@@ -178,8 +186,9 @@ impl<T: Element> Op<T> for Gaussian {
         let form = Form::from_name(variant.name);
         let missing = match form {
             Some(form) => lines.missing(form, dtype, profile),
-            None if profile.is_cpu() && self.reach() > MOST_ON_CPU => Some(format!(
-                "a driver that does not end loops of more than 65535 turns (radius {})",
+            None if self.reach() > MOST_EVERYWHERE && profile.ends_loops() => Some(format!(
+                "a driver that does not end the loops of an invocation after {} rounds (radius {})",
+                profile.max_rounds(),
                 self.reach()
             )),
             None => None,
@@ -201,13 +210,15 @@ impl<T: Element> Op<T> for Gaussian {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "gaussian",
     about: "each pixel's surroundings, weighted by a bell curve",
     inputs: "x (h,w) or (h,w,c), u8 or f32",
     keys: "sigma 1, radius (4 sigma), boundary clamp/zero/wrap (clamp), layout interleaved/planar (interleaved; planar: (c,h,w))",
     variants: Gaussian::variants,
     samples,
+    comparison: Some(Comparison::RoundedBytes),
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

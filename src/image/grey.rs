@@ -4,7 +4,8 @@ use super::{Image, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Variant, choose, kernel_params,
+    Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operation, Program, Variant, choose,
+    kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -71,7 +72,7 @@ impl GreyWeights {
 ///
 /// let grey = Grey::new(Image::rgb(1080, 1920)).weights(GreyWeights::Luma);
 /// let program = Op::<u8>::lower(&grey, &DeviceProfile::webgpu_defaults())?;
-/// assert_eq!((program.variant, program.operands[0].len), ("packed", 1080 * 1920 * 3));
+/// assert_eq!((program.variant(), program.operands[0].len), ("packed", 1080 * 1920 * 3));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,8 +119,14 @@ impl Grey {
     }
 }
 
+operands! {
+    impl[T: Element,] Grey, T {
+        fn record(input: T, output: T);
+    }
+}
+
 impl<T: Element> Op<T> for Grey {
-    type Operands = (In<T>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);
@@ -132,10 +139,10 @@ impl<T: Element> Op<T> for Grey {
                 image.channels
             ));
         }
-        let (variant, why) = choose("grey", &self.variant, VARIANTS, profile, || {
+        let (variant, decision) = choose("grey", &self.variant, VARIANTS, profile, || {
             ("packed", "reads every word once".to_owned())
         })?;
-        let mut program = Program::new("grey", variant.name, why);
+        let mut program = Program::new("grey", decision);
         let (len, pixels) = (operands[0].len, operands[1].len);
         let bytes = (3 * pixels + pixels) * dtype.size();
         program.cost = Cost { flop: 5.0 * pixels as f64, bytes: bytes as f64 };
@@ -173,13 +180,15 @@ impl<T: Element> Op<T> for Grey {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "grey",
     about: "the brightness of RGB pixels",
     inputs: "rgb (h,w,3) or (h,w,4), u8 or f32",
     keys: "weights luma/source (luma), layout interleaved/planar (interleaved; planar: (c,h,w))",
     variants: Grey::variants,
     samples,
+    comparison: Some(Comparison::RoundedBytes),
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -26,7 +26,7 @@ pub use grey::{Grey, GreyWeights};
 pub use layout::{Image, Layout};
 pub use sobel::{Gradient, Sobel};
 
-use crate::program::OpInfo;
+use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[grey::INFO, blur::INFO, gaussian::INFO, sobel::INFO, equalize::INFO];
+pub const OPS: &[Operation] = &[grey::INFO, blur::INFO, gaussian::INFO, sobel::INFO, equalize::INFO];

@@ -5,7 +5,7 @@ use crate::conv::LinesParams;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Out, Program, Variant, choose,
+    Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operation, Program, Variant, choose, operands,
 };
 use crate::shader::{Fragment, Spec};
 
@@ -81,7 +81,7 @@ impl Gradient {
 ///
 /// let edges = Sobel::new([1080, 1920]).gradient(Gradient::Magnitude);
 /// let program = Op::<u8>::lower(&edges, &DeviceProfile::webgpu_defaults())?;
-/// assert_eq!((program.variant, program.dispatches.len()), ("rows", 1));
+/// assert_eq!((program.variant(), program.dispatches.len()), ("rows", 1));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl Sobel {
     fn dispatch(&self, dtype: DType, program: &mut Program) {
         let extents @ [d, h, w] = self.image.extents();
         let (bytes, whole) = (dtype == DType::U8, w.is_multiple_of(4));
-        let rows = program.variant == "rows";
+        let rows = program.variant() == "rows";
         let fragment =
             |of: &'static str, else_: &'static str| Fragment::Library(if bytes { of } else { else_ });
         let mut spec = Spec::new()
@@ -161,17 +161,23 @@ impl Sobel {
     }
 }
 
+operands! {
+    impl[T: Element,] Sobel, T {
+        fn record(input: T, output: T);
+    }
+}
+
 impl<T: Element> Op<T> for Sobel {
-    type Operands = (In<T>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);
         let operands =
             image.operands(&format!("sobel of {}", image.name()), dtype, image.channels, profile)?;
-        let (variant, why) = choose("sobel", &self.variant, VARIANTS, profile, || {
+        let (_, decision) = choose("sobel", &self.variant, VARIANTS, profile, || {
             ("rows", "reads every row once and keeps what it adds up to".to_owned())
         })?;
-        let mut program = Program::new("sobel", variant.name, why);
+        let mut program = Program::new("sobel", decision);
         let len = operands[0].len;
         program.cost =
             Cost { flop: 14.0 * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
@@ -183,13 +189,15 @@ impl<T: Element> Op<T> for Sobel {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "sobel",
     about: "how fast brightness changes around each pixel",
     inputs: "x (h,w) or (h,w,c), u8 or f32",
     keys: "gradient magnitude/x/y (magnitude), layout interleaved/planar (interleaved; planar: (c,h,w))",
     variants: Sobel::variants,
     samples,
+    comparison: Some(Comparison::RoundedBytes),
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

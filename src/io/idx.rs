@@ -101,6 +101,9 @@ fn read_plain(mut source: impl Read) -> Result<Idx> {
         std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData => {
             err!(Malformed, "idx: the compressed file is damaged: {e}")
         }
+        std::io::ErrorKind::OutOfMemory => {
+            err!(OutOfMemory, "idx: the host has no memory for the {len} elements of the file")
+        }
         _ => err!(Io, "idx: cannot read: {e}"),
     })?;
     if data.len() != len {
@@ -211,6 +214,8 @@ mod tests {
         let compressed = packed(&whole);
         refused(&compressed[..compressed.len() - 9], ErrorKind::Malformed, "compressed");
         refused(&[], ErrorKind::Malformed, "magic");
+        // What a file only declares takes no memory.
+        refused(&file([0, 0, 8, 2], &[1 << 31, 1 << 12], &[7]), ErrorKind::Malformed, "and the file has 1");
     }
 
     #[test]

@@ -22,10 +22,13 @@
 //! # Ok::<(), tilework::Error>(())
 //! ```
 
-use crate::error::{Result, err};
+use super::write_aside;
+use crate::error::{Result, err, filled, make_room, with_room};
+use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
+use flate2::write::GzEncoder;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 /// What a file holds.
@@ -77,6 +80,8 @@ enum Symmetry {
     Skew,
 }
 
+const OP: &str = "matrix market";
+
 /// Entries that room is made for before they are read: what a header says need not be so.
 const TRUSTED: usize = 1 << 20;
 
@@ -121,15 +126,24 @@ pub fn write(target: impl Write, matrix: &Matrix) -> Result<()> {
     target.flush().map_err(|e| failed(&e))
 }
 
-/// [`write()`] to a file, which appears when it is whole: it is written beside its place and renamed.
+/// [`write()`] to a file by [`write_aside`]; compressed if its name ends with `.gz`.
 ///
 /// # Errors
-/// As [`write()`]; the text names the file.
+/// As [`write()`] and [`write_aside`]; the text names the file.
 pub fn write_file(path: impl AsRef<Path>, matrix: &Matrix) -> Result<()> {
-    super::write_aside(path, |file| write(file, matrix))
+    let path = path.as_ref();
+    let compressed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
+    write_aside(path, |file| {
+        if !compressed {
+            return write(file, matrix).map_err(io::Error::other);
+        }
+        let mut packed = GzEncoder::new(file, Compression::default());
+        write(&mut packed, matrix).map_err(io::Error::other)?;
+        packed.finish().map(drop)
+    })
 }
 
-fn failed(e: &std::io::Error) -> crate::Error {
+fn failed(e: &io::Error) -> crate::Error {
     err!(Io, "matrix market: cannot write: {e}")
 }
 
@@ -191,7 +205,7 @@ impl<R: BufRead> Lines<R> {
     fn advance(&mut self) -> Result<bool> {
         self.line.clear();
         self.number += 1;
-        let mut limited = std::io::Read::take(&mut self.source, LONGEST_LINE as u64);
+        let mut limited = io::Read::take(&mut self.source, LONGEST_LINE as u64);
         let read = limited
             .read_until(b'\n', &mut self.line)
             .map_err(|e| err!(Io, "matrix market: cannot read line {}: {e}", self.number))?;
@@ -321,10 +335,8 @@ impl<R: BufRead> Lines<R> {
         symmetry: Symmetry,
     ) -> Result<Triplets> {
         let room = entries.min(TRUSTED);
-        let mut matrix = Triplets { rows, cols, ..Triplets::default() };
-        matrix.row_idxs.reserve(room);
-        matrix.col_idxs.reserve(room);
-        matrix.values.reserve(room);
+        let (row_idxs, col_idxs) = (with_room(OP, room)?, with_room(OP, room)?);
+        let mut matrix = Triplets { rows, cols, row_idxs, col_idxs, values: with_room(OP, room)? };
         // The halves that a symmetric file leaves out, which come behind the others.
         let mut mirrored = Vec::new();
         for read in 0..entries {
@@ -339,12 +351,15 @@ impl<R: BufRead> Lines<R> {
                 )));
             }
             if symmetry != Symmetry::General && row != col {
-                mirrored.push(matrix.values.len());
+                push(&mut mirrored, matrix.values.len())?;
             }
-            matrix.row_idxs.push(row);
-            matrix.col_idxs.push(col);
-            matrix.values.push(value);
+            push(&mut matrix.row_idxs, row)?;
+            push(&mut matrix.col_idxs, col)?;
+            push(&mut matrix.values, value)?;
         }
+        make_room(OP, &mut matrix.row_idxs, mirrored.len())?;
+        make_room(OP, &mut matrix.col_idxs, mirrored.len())?;
+        make_room(OP, &mut matrix.values, mirrored.len())?;
         for i in mirrored {
             let value = matrix.values[i];
             matrix.row_idxs.push(matrix.col_idxs[i]);
@@ -396,7 +411,7 @@ impl<R: BufRead> Lines<R> {
 
     fn dense(&mut self, rows: usize, cols: usize, field: Field, symmetry: Symmetry) -> Result<Dense> {
         // Columns one after the other, of which a symmetric file has the lower part.
-        let mut columns: Vec<f32> = Vec::with_capacity((rows * cols).min(TRUSTED));
+        let mut columns: Vec<f32> = with_room(OP, (rows * cols).min(TRUSTED))?;
         let total = match symmetry {
             Symmetry::General => rows * cols,
             Symmetry::Symmetric => cols * (cols + 1) / 2,
@@ -407,9 +422,9 @@ impl<R: BufRead> Lines<R> {
                 return Err(self.wrong(&format!("the file ends after {read} of {total} values")));
             }
             let word = self.line.trim_ascii();
-            columns.push(self.value(word, field)?);
+            push(&mut columns, self.value(word, field)?)?;
         }
-        let mut values = vec![0.0; rows * cols];
+        let mut values = filled(OP, rows * cols, 0.0)?;
         let mut next = columns.into_iter();
         for col in 0..if rows == 0 { 0 } else { cols } {
             let first = match symmetry {
@@ -428,6 +443,13 @@ impl<R: BufRead> Lines<R> {
         }
         Ok(Dense { rows, cols, values })
     }
+}
+
+/// Adds an element to a list of which a file decides how long it becomes.
+fn push<T>(list: &mut Vec<T>, element: T) -> Result<()> {
+    make_room(OP, list, 1)?;
+    list.push(element);
+    Ok(())
 }
 
 /// A whole number without a sign.
@@ -548,6 +570,23 @@ mod tests {
     }
 
     #[test]
+    fn sizes_that_a_file_only_declares_take_no_memory() {
+        let big = [10u64.pow(9), (1 << 32) - 1, 1 << 32];
+        for (rows, entries) in big.into_iter().flat_map(|rows| big.map(|entries| (rows, entries))) {
+            let text = format!("{rows} {rows} {entries}\n1 1 1\n");
+            let e = read(format!("%%MatrixMarket matrix coordinate real symmetric\n{text}").as_bytes())
+                .unwrap_err();
+            assert!(e.to_string().contains(&format!("the file ends after 1 of {entries} entries")), "{e}");
+        }
+        for extent in [10u64.pow(9), (1 << 32) - 1] {
+            for symmetry in ["general", "symmetric", "skew-symmetric"] {
+                let text = format!("%%MatrixMarket matrix array real {symmetry}\n{extent} {extent}\n1\n");
+                assert!(read(text.as_bytes()).unwrap_err().to_string().contains("the file ends after 1 of"));
+            }
+        }
+    }
+
+    #[test]
     fn no_bytes_make_it_panic() {
         let text = b"%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 1 4\n2 1 -1\n3 2 5e2\n";
         let mut state = 1u32;
@@ -599,6 +638,11 @@ mod tests {
             Triplets { rows: 2, cols: 2, row_idxs: vec![1], col_idxs: vec![0], values: vec![2.5] };
         write_file(&path, &Matrix::Sparse(matrix.clone())).unwrap();
         assert_eq!(read_file(&path).unwrap(), Matrix::Sparse(matrix.clone()));
+        let packed = folder.join("a.mtx.gz");
+        write_file(&packed, &Matrix::Sparse(matrix.clone())).unwrap();
+        assert!(fs::read(&packed).unwrap().starts_with(&[0x1f, 0x8b]));
+        assert_eq!(read_file(&packed).unwrap(), Matrix::Sparse(matrix.clone()));
+        fs::remove_file(packed).unwrap();
         matrix.col_idxs[0] = 2;
         let other = folder.join("b.mtx");
         let e = write_file(&other, &Matrix::Sparse(matrix)).unwrap_err();

@@ -4,7 +4,7 @@ use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::Result;
-use crate::program::{Access, DeviceProfile, In, Op, OpInfo, Out, Program, Variant, kernel_params};
+use crate::program::{Access, DeviceProfile, Op, Operation, Program, Variant, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
 use half::f16;
 
@@ -44,7 +44,7 @@ use half::f16;
 ///
 /// let op = ActivationBackward::new(Activation::Tanh, 1 << 20);
 /// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
-/// assert_eq!((program.variant, program.cost.bytes), ("vec4", 12.0 * f64::from(1 << 20)));
+/// assert_eq!((program.variant(), program.cost.bytes), ("vec4", 12.0 * f64::from(1 << 20)));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,10 +98,16 @@ impl ActivationBackward {
     }
 }
 
+operands! {
+    impl[T: Element,] ActivationBackward, T {
+        fn record(value: T, dy: T, dx: T);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for ActivationBackward {
-            type Operands = (In<$t>, In<$t>, Out<$t>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 self.lower_as(<$t>::DTYPE, profile)
@@ -111,13 +117,14 @@ macro_rules! op {
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "activation-backward",
     about: "the gradient of an activation by its argument",
     inputs: "value (the result; of gelu the argument), dy, f32 or f16",
     keys: "activation none/relu/sigmoid/tanh/gelu (none)",
     variants: ActivationBackward::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

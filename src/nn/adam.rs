@@ -5,8 +5,8 @@ use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Program, Resource, Variant,
-    kernel_params,
+    Access, Binding, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant,
+    kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -127,8 +127,14 @@ impl Adam {
     }
 }
 
+operands! {
+    impl[] Adam, f32 {
+        fn record(parameters: f32, gradients: f32, first: f32, second: f32, fullness: f32);
+    }
+}
+
 impl Op<f32> for Adam {
-    type Operands = (InOut<f32>, In<f32>, InOut<f32>, InOut<f32>, InOut<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { rate, betas, eps, decay, decoupled, .. } = *self;
@@ -136,7 +142,7 @@ impl Op<f32> for Adam {
         check_factor("adam", "eps", eps)?;
         check_factor("adam", "decay", decay)?;
         if let Some(beta) = betas.into_iter().find(|b| !(0.0..1.0).contains(b)) {
-            return Err(err!(InvalidArgument, "adam: a beta is {beta}; it must be at least 0 and below 1"));
+            return Err(err!(InvalidArgument, "adam: a beta is {beta:?}; it must be at least 0 and below 1"));
         }
         let [rest1, rest2] = betas.map(|beta| (1.0 - beta) as f32);
         let sweep = Sweep {
@@ -155,7 +161,7 @@ impl Op<f32> for Adam {
             flop_per_element: 14.0,
         };
         let sweep = sweep.lower(profile, |n| Params { n, rate, rest1, rest2, eps, decay })?;
-        let mut program = Program::new("adam", sweep.variant, sweep.why.clone());
+        let mut program = Program::new("adam", sweep.decision.clone());
         program.operands = sweep.operands.clone();
         program.cost = sweep.cost;
         let fullness = Operand { name: "fullness", dtype: DType::F32, len: 2, access: Access::ReadWrite };
@@ -171,13 +177,14 @@ impl Op<f32> for Adam {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "adam",
     about: "a step down the gradient by its first two moments",
     inputs: "parameters, gradients, first, second, fullness (2)",
     keys: "rate (0.001), beta1 (0.9), beta2 (0.999), eps (1e-8), decay (0), decoupled",
     variants: Adam::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

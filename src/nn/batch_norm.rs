@@ -6,8 +6,8 @@ use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
-    Variant, choose, kernel_params,
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant,
+    choose, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -103,18 +103,24 @@ impl BatchNorm {
     }
 }
 
+operands! {
+    impl[] BatchNorm, f32 {
+        fn record(x: f32, mean: f32, variance: f32, gamma: f32, beta: f32, output: f32);
+    }
+}
+
 impl Op<f32> for BatchNorm {
-    type Operands = (In<f32>, In<f32>, In<f32>, In<f32>, In<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let [n, c, h, w] = self.shape;
         check_images("batch-norm", self.shape)?;
         let len = elements("batch-norm", "x", &self.shape)?;
         check_eps("batch-norm", self.eps)?;
-        let (variant, why) = choose("batch-norm", &self.variant, VARIANTS, profile, || {
+        let (_, decision) = choose("batch-norm", &self.variant, VARIANTS, profile, || {
             ("planes", "the one way there is".to_owned())
         })?;
-        let mut program = Program::new("batch-norm", variant.name, why);
+        let mut program = Program::new("batch-norm", decision);
         let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
         program.operands = vec![
             f32s("x", len, Access::Read),
@@ -153,13 +159,14 @@ impl Op<f32> for BatchNorm {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "batch-norm",
     about: "every channel by its mean and variance, then scaled and shifted",
     inputs: "x (N,C,H,W), mean (C), variance (C), gamma (C), beta (C)",
     keys: "eps (1e-5), activation none/relu/sigmoid/tanh/gelu (none)",
     variants: BatchNorm::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -6,7 +6,7 @@ use crate::element::DType;
 use crate::error::Result;
 use crate::primitives::{Reduce, Sum};
 use crate::program::{
-    Access, Cost, DeviceProfile, In, Op, OpInfo, Operand, Out, Program, Resource, Variant, choose,
+    Access, Cost, DeviceProfile, Op, Operand, Operation, Program, Resource, Variant, choose, operands,
 };
 use crate::shape::elements;
 
@@ -77,16 +77,22 @@ impl BiasBackward {
     }
 }
 
+operands! {
+    impl[] BiasBackward, f32 {
+        fn record(dy: f32, db: f32);
+    }
+}
+
 impl Op<f32> for BiasBackward {
-    type Operands = (In<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, channels, plane, .. } = *self;
         let len = elements("bias-backward", "dy", &[n, channels, plane])?;
-        let (variant, why) = choose("bias-backward", &self.variant, VARIANTS, profile, || {
+        let (_, decision) = choose("bias-backward", &self.variant, VARIANTS, profile, || {
             ("blocks", "the one way there is".to_owned())
         })?;
-        let mut program = Program::new("bias-backward", variant.name, why);
+        let mut program = Program::new("bias-backward", decision);
         program.operands = vec![
             Operand { name: "dy", dtype: DType::F32, len, access: Access::Read },
             Operand { name: "db", dtype: DType::F32, len: channels, access: Access::Write },
@@ -110,13 +116,14 @@ impl Op<f32> for BiasBackward {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "bias-backward",
     about: "the gradient of a bias: sums over all but the channels",
     inputs: "dy (N,C) or (N,C,H,W)",
     keys: "",
     variants: BiasBackward::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -52,7 +52,8 @@ impl Columns<'_> {
         let wanted = if self.profile.is_cpu() { 8 } else { 1024 };
         let tiles = self.items().div_ceil(self.columns());
         let blocks = (wanted / tiles).clamp(1, 128);
-        self.rows.div_ceil(blocks).max(4 * WORKGROUP / self.columns())
+        let most = (WORKGROUP / self.columns()) * self.profile.loop_steps(1, 1 << 31);
+        self.rows.div_ceil(blocks).max(4 * WORKGROUP / self.columns()).min(most)
     }
 
     fn kernel(&self, program: &mut Program, normed: bool, plain: bool) -> usize {

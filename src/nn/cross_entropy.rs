@@ -5,8 +5,8 @@ use super::rows::{Params, check_rows, check_steps, pieces, policy, reduction};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
-    Variant, choose,
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant,
+    choose, operands,
 };
 use crate::shape::elements;
 
@@ -55,15 +55,9 @@ use crate::shape::elements;
 pub struct CrossEntropy {
     rows: usize,
     classes: usize,
+    gradient: bool,
     variant: String,
 }
-
-/// [`CrossEntropy`] with the gradient of the mean: operands `logits`, `labels`, `losses`, `mean`, `dx`, where
-/// `dx[r, i] = (softmax(logits[r])[i] - (1 if i is labels[r] else 0)) / rows`.
-///
-/// Made by [`CrossEntropy::with_gradient`]; all that [`CrossEntropy`] says holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CrossEntropyGradient(CrossEntropy);
 
 const VARIANTS: &[Variant] =
     &[Variant::portable("passes", "invocations share a row, read for its largest, the sum and the gradient")];
@@ -71,13 +65,15 @@ const VARIANTS: &[Variant] =
 impl CrossEntropy {
     /// Of `rows` rows of `classes` logits.
     pub fn new(rows: usize, classes: usize) -> Self {
-        Self { rows, classes, variant: "auto".into() }
+        Self { rows, classes, gradient: false, variant: "auto".into() }
     }
 
-    /// The same with the gradient of the mean by the logits, which becomes the last operand. Call it last.
+    /// Adds the gradient of the mean by the logits: an operand `dx`, `dx[r, i] = (softmax(logits[r])[i] - (1 if i is labels[r] else 0)) / rows`,
+    /// which plans take by `with_dx`.
     #[must_use]
-    pub fn with_gradient(self) -> CrossEntropyGradient {
-        CrossEntropyGradient(self)
+    pub fn with_gradient(mut self) -> Self {
+        self.gradient = true;
+        self
     }
 
     /// Runs the variant of this name instead of `auto`.
@@ -101,10 +97,10 @@ impl CrossEntropy {
                 "cross-entropy: {rows} rows of {classes} classes; there must be at least one of each"
             ));
         }
-        let (variant, why) = choose("cross-entropy", &self.variant, VARIANTS, profile, || {
+        let (_, decision) = choose("cross-entropy", &self.variant, VARIANTS, profile, || {
             ("passes", "the one way there is".to_owned())
         })?;
-        let mut program = Program::new("cross-entropy", variant.name, why);
+        let mut program = Program::new("cross-entropy", decision);
         let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
         program.operands = vec![
             f32s("logits", len, Access::Read),
@@ -148,29 +144,30 @@ impl CrossEntropy {
     }
 }
 
+operands! {
+    impl[] CrossEntropy, f32 {
+        fn record(logits: f32, labels: u32, losses: f32, mean: f32);
+        /// The gradient of the mean.
+        optional with_dx(dx: f32);
+    }
+}
+
 impl Op<f32> for CrossEntropy {
-    type Operands = (In<f32>, In<u32>, Out<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_with(false, profile)
+        self.lower_with(self.gradient, profile)
     }
 }
 
-impl Op<f32> for CrossEntropyGradient {
-    type Operands = (In<f32>, In<u32>, Out<f32>, Out<f32>, Out<f32>);
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.0.lower_with(true, profile)
-    }
-}
-
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "cross-entropy",
     about: "the loss of logits with one right class a row, its mean, and the gradient of that",
     inputs: "logits (rows,classes), labels u32 (rows)",
     keys: "",
     variants: CrossEntropy::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -4,8 +4,8 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::rows::{Piece, check_rows, pieces};
 use crate::program::{
-    Access, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource, Variant,
-    choose, kernel_params,
+    Access, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant, choose,
+    kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -97,10 +97,10 @@ impl GatherRows {
         let Self { rows, n, indices, .. } = *self;
         let len = elements("gather-rows", "table", &[rows, n])?;
         let output = elements("gather-rows", "output", &[indices, n])?;
-        let (variant, why) = choose("gather-rows", &self.variant, VARIANTS, profile, || {
+        let (_, decision) = choose("gather-rows", &self.variant, VARIANTS, profile, || {
             ("items", "the one way there is".to_owned())
         })?;
-        let mut program = Program::new("gather-rows", variant.name, why);
+        let mut program = Program::new("gather-rows", decision);
         program.operands = vec![
             Operand { name: "table", dtype, len, access: Access::Read },
             Operand { name: "indices", dtype: DType::U32, len: indices, access: Access::Read },
@@ -159,10 +159,16 @@ impl GatherRows {
     }
 }
 
+operands! {
+    impl[T: Element,] GatherRows, T {
+        fn record(table: T, indices: u32, output: T);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for GatherRows {
-            type Operands = (In<$t>, In<u32>, Out<$t>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 self.lower_for(<$t>::DTYPE, profile)
@@ -172,13 +178,14 @@ macro_rules! op {
 }
 op!(f32, f16, i32, u32, u8, i8);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "gather-rows",
     about: "rows of a table by number, as embeddings are looked up; zeros for a number it does not have",
     inputs: "table (V,n), indices u32 (any shape)",
     keys: "",
     variants: GatherRows::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -2,7 +2,7 @@
 
 use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
 
 /// The gradients of a loss by the argument, the scale and the shift of layer norm, from that by its result. With `d = x - mean`,
 /// `s = 1 / sqrt(var(x) + eps)` and `g = dy gamma`:
@@ -42,7 +42,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// let program = Op::<f32>::lower(&LayerNormBackward::new(16384, 4096), &DeviceProfile::h100())?;
-/// assert_eq!((program.variant, program.operands[4].name), ("whole", "dgamma"));
+/// assert_eq!((program.variant(), program.operands[4].name), ("whole", "dgamma"));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -81,21 +81,28 @@ impl LayerNormBackward {
     }
 }
 
+operands! {
+    impl[] LayerNormBackward, f32 {
+        fn record(x: f32, gamma: f32, dy: f32, dx: f32, dgamma: f32, dbeta: f32);
+    }
+}
+
 impl Op<f32> for LayerNormBackward {
-    type Operands = (In<f32>, In<f32>, In<f32>, Out<f32>, Out<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.rows.lower(profile)
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "layer-norm-backward",
     about: "the gradients of layer norm: of x, gamma and beta",
     inputs: "x (..., n), gamma (n), dy (..., n); rows are the last axis",
     keys: "eps (1e-5)",
     variants: LayerNormBackward::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

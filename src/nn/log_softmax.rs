@@ -3,7 +3,7 @@
 use super::rows::{Rows, VARIANTS, samples as samples_of_rows};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, Variant, operands};
 use half::f16;
 
 /// Logarithm of the softmax of each row: `output[r, i] = x[r, i] - max(x[r]) - log(sum_j exp(x[r, j] - max(x[r])))`.
@@ -43,9 +43,9 @@ use half::f16;
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// let op = LogSoftmax::new(16384, 4096);
-/// assert_eq!(Op::<f32>::lower(&op, &DeviceProfile::h100())?.variant, "whole");
+/// assert_eq!(Op::<f32>::lower(&op, &DeviceProfile::h100())?.variant(), "whole");
 /// let long = LogSoftmax::new(3, 1 << 20);
-/// assert_eq!(Op::<f32>::lower(&long, &DeviceProfile::h100())?.variant, "parts");
+/// assert_eq!(Op::<f32>::lower(&long, &DeviceProfile::h100())?.variant(), "parts");
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -80,10 +80,16 @@ impl LogSoftmax {
     }
 }
 
+operands! {
+    impl[T: Element,] LogSoftmax, T {
+        fn record(x: T, output: T);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for LogSoftmax {
-            type Operands = (In<$t>, Out<$t>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 self.rows.lower(<$t>::DTYPE, &[], profile)
@@ -93,13 +99,15 @@ macro_rules! op {
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "log-softmax",
     about: "logarithms of probabilities",
     inputs: "x (..., n), f32 or f16; rows are the last axis",
     keys: "",
     variants: LogSoftmax::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

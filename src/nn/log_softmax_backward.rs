@@ -2,7 +2,7 @@
 
 use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
 
 /// The gradient of a loss by the argument of the logarithm of softmax, from that by its result, row by row:
 /// `dx = dy - e^y sum(dy)`.
@@ -38,7 +38,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// let program = Op::<f32>::lower(&LogSoftmaxBackward::new(16384, 4096), &DeviceProfile::h100())?;
-/// assert_eq!((program.variant, program.dispatches.len()), ("whole", 1));
+/// assert_eq!((program.variant(), program.dispatches.len()), ("whole", 1));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -67,21 +67,28 @@ impl LogSoftmaxBackward {
     }
 }
 
+operands! {
+    impl[] LogSoftmaxBackward, f32 {
+        fn record(y: f32, dy: f32, dx: f32);
+    }
+}
+
 impl Op<f32> for LogSoftmaxBackward {
-    type Operands = (In<f32>, In<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.rows.lower(profile)
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "log-softmax-backward",
     about: "the gradient of log-softmax",
     inputs: "y (..., n), dy (..., n); rows are the last axis",
     keys: "",
     variants: LogSoftmaxBackward::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

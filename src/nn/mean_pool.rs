@@ -5,8 +5,8 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::rows::{Piece, check_rows, pieces, reduction};
 use crate::program::{
-    Access, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource, Variant,
-    choose, element_fragment, kernel_params,
+    Access, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant, choose,
+    element_fragment, kernel_params, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
@@ -109,10 +109,10 @@ impl MeanPool {
         let Self { batch, tokens, width, .. } = *self;
         let len = elements("mean-pool", "x", &[batch, tokens, width])?;
         let output = elements("mean-pool", "output", &[batch, width])?;
-        let (variant, why) = choose("mean-pool", &self.variant, VARIANTS, profile, || {
+        let (_, decision) = choose("mean-pool", &self.variant, VARIANTS, profile, || {
             ("sequences", "the one way there is".to_owned())
         })?;
-        let mut program = Program::new("mean-pool", variant.name, why);
+        let mut program = Program::new("mean-pool", decision);
         program.operands = vec![
             Operand { name: "x", dtype, len, access: Access::Read },
             Operand { name: "lengths", dtype: DType::U32, len: batch, access: Access::Read },
@@ -161,10 +161,16 @@ impl MeanPool {
     }
 }
 
+operands! {
+    impl[T: Element,] MeanPool, T {
+        fn record(x: T, lengths: u32, output: f32);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for MeanPool {
-            type Operands = (In<$t>, In<u32>, Out<f32>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 self.lower_for(<$t>::DTYPE, profile)
@@ -174,13 +180,14 @@ macro_rules! op {
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "mean-pool",
     about: "the mean of the first tokens of each sequence, as many as its length says",
     inputs: "x (B,T,D) f32 or f16, lengths u32 (B)",
     keys: "normalized",
     variants: MeanPool::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

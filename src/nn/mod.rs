@@ -47,30 +47,29 @@ pub use activation_backward::ActivationBackward;
 pub use adam::Adam;
 pub use batch_norm::BatchNorm;
 pub use bias_backward::BiasBackward;
-pub use cross_entropy::{CrossEntropy, CrossEntropyGradient};
+pub use cross_entropy::CrossEntropy;
 pub use gather_rows::GatherRows;
 pub use layer_norm::LayerNorm;
 pub use layer_norm_backward::LayerNormBackward;
 pub use log_softmax::LogSoftmax;
 pub use log_softmax_backward::LogSoftmaxBackward;
 pub use mean_pool::MeanPool;
-pub use pool::{Pool2d, Pool2dBias, PoolKind};
+pub use pool::{Pool2d, PoolKind};
 pub use pool_backward::Pool2dBackward;
 pub use rms_norm::RmsNorm;
 pub use rms_norm_backward::RmsNormBackward;
-pub use rope::{Rope, RopeAt};
-pub use rows::WithBeta;
+pub use rope::Rope;
 pub use sequential::{Forward, Gradient, Optimizer, Parameter, Sequential, Train};
-pub use sgd::{Sgd, SgdMomentum};
+pub use sgd::Sgd;
 pub use softmax::Softmax;
 pub use softmax_backward::SoftmaxBackward;
-pub use squared_error::{SquaredError, SquaredErrorGradient};
+pub use squared_error::SquaredError;
 pub(crate) use windows::Windows;
 
-use crate::program::OpInfo;
+use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[
+pub const OPS: &[Operation] = &[
     softmax::INFO,
     log_softmax::INFO,
     layer_norm::INFO,

@@ -1,12 +1,12 @@
 //! Pooling: one number from every window of a plane.
 
-use super::windows::{Forms, Params, Windows};
+use super::windows::{Forms, MOST_STEPS, Params, Windows};
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Variant,
-    choose, element_fragment,
+    Access, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Variant,
+    choose, element_fragment, operands,
 };
 use crate::shader::{Fragment, Spec};
 use half::f16;
@@ -72,8 +72,8 @@ impl PoolKind {
 ///
 /// # Shapes
 /// `x` is N x C x H x W, `output` N x C x P x Q with `P = (H + pads - dilation (R - 1) - 1) / stride + 1`, rounded down, of
-/// windows of R x S; Q likewise. Operands are `x`, `output`; [`with_bias`](Self::with_bias) adds `bias`, C elements,
-/// before `output`. N and C may be 0. `output` must be a wgpu buffer of its own.
+/// windows of R x S; Q likewise. Operands are `x`, `output`; [`with_bias`](Self::with_bias) adds `bias`, C elements.
+/// N and C may be 0. `output` must be a wgpu buffer of its own.
 ///
 /// # Types
 /// f32, and f16 with arithmetic in f32. Weights are f32.
@@ -105,7 +105,7 @@ impl PoolKind {
 ///
 /// let halves = Pool2d::new(PoolKind::Max, [32, 64, 224, 224], [2, 2]);
 /// assert_eq!(halves.output_shape()?, [32, 64, 112, 112]);
-/// assert_eq!(Op::<f32>::lower(&halves, &DeviceProfile::h100())?.variant, "pairs");
+/// assert_eq!(Op::<f32>::lower(&halves, &DeviceProfile::h100())?.variant(), "pairs");
 /// let overlapping = Pool2d::new(PoolKind::Average, [1, 3, 7, 7], [3, 3]).stride([2, 2]).pad([1, 1]);
 /// assert_eq!(overlapping.output_shape()?, [1, 3, 4, 4]);
 /// # Ok::<(), tilework::Error>(())
@@ -115,15 +115,10 @@ pub struct Pool2d {
     kind: PoolKind,
     windows: Windows,
     activation: Activation,
+    bias: bool,
     variant: String,
     units: u32,
 }
-
-/// [`Pool2d`] with a bias for each channel: operands `x`, `bias`, `output`.
-///
-/// Made by [`Pool2d::with_bias`]; all that [`Pool2d`] says holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pool2dBias(Pool2d);
 
 const VARIANTS: &[Variant] = &[
     Variant::portable("direct", "one invocation a window; any window, stride, dilation and padding"),
@@ -138,7 +133,7 @@ impl Pool2d {
     /// Of x of this shape (N, C, H, W), in windows of `kernel` (R, S), one beside the other.
     pub fn new(kind: PoolKind, shape: [usize; 4], kernel: [usize; 2]) -> Self {
         let windows = Windows::new("pool", shape, kernel);
-        Self { kind, windows, activation: Activation::None, variant: "auto".into(), units: 4 }
+        Self { kind, windows, activation: Activation::None, bias: false, variant: "auto".into(), units: 4 }
     }
 
     /// From one window to the next, down and across; the default is the window's own extent.
@@ -184,10 +179,11 @@ impl Pool2d {
         self
     }
 
-    /// The same with a bias for each channel; `bias` becomes the second operand. Call it last.
+    /// Adds a bias for each channel: an operand `bias` of C elements, which plans take by `with_bias`.
     #[must_use]
-    pub fn with_bias(self) -> Pool2dBias {
-        Pool2dBias(self)
+    pub fn with_bias(mut self) -> Self {
+        self.bias = true;
+        self
     }
 
     /// Runs the variant of this name instead of `auto`.
@@ -232,7 +228,7 @@ impl Pool2d {
             return Err(err!(InvalidArgument, "pool: units is {}; it must be from 1 to 16", self.units));
         }
         let pairs = windows.are_pairs();
-        let (variant, why) = choose("pool", &self.variant, VARIANTS, profile, || {
+        let (variant, decision) = choose("pool", &self.variant, VARIANTS, profile, || {
             if pairs {
                 ("pairs", "windows of 2 x 2 side by side are read by vec4, each cell once".to_owned())
             } else if r * s >= LARGE {
@@ -241,12 +237,22 @@ impl Pool2d {
                 ("direct", format!("windows of {r} x {s} that overlap, leave gaps or are not aligned"))
             }
         })?;
-        // Some drivers end the loops of an invocation after 65535 steps.
-        if variant.name == "direct" && r * s > usize::from(u16::MAX) / 2 {
+        if variant.name == "direct" && r * s > MOST_STEPS {
             return Err(err!(
                 Unsupported,
                 "pool: the variant `direct` takes windows of at most {} cells, these have {r} x {s}; take `large` or `auto`",
-                u16::MAX / 2
+                MOST_STEPS
+            ));
+        }
+        // A workgroup of 256 walks a window, for two windows of f16 after each other.
+        let rounds = 4 / dtype.size() as u64 * ((r * s) as u64).div_ceil(256).saturating_add(16);
+        if variant.name == "large" && !profile.runs_rounds(rounds) {
+            return Err(err!(
+                TooLarge,
+                "pool: windows of {r} x {s} take {rounds} rounds of loops; {} ends the loops of an invocation after {}; pool \
+                 smaller windows, and these again",
+                profile.name,
+                profile.max_rounds()
             ));
         }
         if variant.name == "pairs" && !pairs {
@@ -258,7 +264,7 @@ impl Pool2d {
                 windows.shape[3]
             ));
         }
-        let mut program = Program::new("pool", variant.name, why);
+        let mut program = Program::new("pool", decision);
         let (wide, narrow) = windows.lengths()?;
         program.operands.push(Operand { name: "x", dtype, len: wide, access: Access::Read });
         if biased {
@@ -314,28 +320,28 @@ impl Pool2d {
     }
 }
 
+operands! {
+    impl[T: Element,] Pool2d, T {
+        fn record(x: T, output: T);
+        /// What is added to each channel.
+        optional with_bias(bias: T);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for Pool2d {
-            type Operands = (In<$t>, Out<$t>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, false, profile)
-            }
-        }
-
-        impl Op<$t> for Pool2dBias {
-            type Operands = (In<$t>, In<$t>, Out<$t>);
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.0.lower_as(<$t>::DTYPE, true, profile)
+                self.lower_as(<$t>::DTYPE, self.bias, profile)
             }
         }
     )*};
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "pool",
     about: "the largest, the mean, the root of squares or a weighted sum of every window",
     inputs: "x (N,C,H,W), f32 or f16",
@@ -343,6 +349,8 @@ pub(super) const INFO: OpInfo = OpInfo {
            kernel (2), stride (kernel), pad (0), count-include-pad; numbers or \"h,w\"",
     variants: Pool2d::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

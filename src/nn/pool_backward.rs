@@ -1,12 +1,12 @@
 //! The gradient of pooling.
 
 use super::pool::PoolKind;
-use super::windows::{Forms, Windows};
+use super::windows::{Forms, MOST_STEPS, Windows};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Variant, choose,
-    element_fragment,
+    Access, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Variant, choose,
+    element_fragment, operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -133,20 +133,20 @@ impl Pool2dBackward {
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let windows = &self.windows;
         self.kind.check(windows)?;
-        // A cell walks every window that holds it, and some drivers end loops after 65535 steps.
+        // A cell walks every window that holds it.
         let [r, s] = windows.kernel;
         let held = r.div_ceil(windows.stride[0].max(1)).saturating_mul(s.div_ceil(windows.stride[1].max(1)));
         let steps = held.saturating_mul(r.saturating_mul(s)).saturating_add(r.saturating_mul(s));
-        if steps > usize::from(u16::MAX) / 2 {
+        if steps > MOST_STEPS {
             return Err(err!(
                 TooLarge,
                 "pool-backward: a cell is held by {held} windows of {r} x {s}, which take {steps} steps; at most {} are safe on \
                  every driver; take smaller windows or larger strides",
-                u16::MAX / 2
+                MOST_STEPS
             ));
         }
         let pairs = windows.are_pairs() && windows.shape[2].is_multiple_of(2);
-        let (variant, why) = choose("pool-backward", &self.variant, VARIANTS, profile, || {
+        let (variant, decision) = choose("pool-backward", &self.variant, VARIANTS, profile, || {
             if pairs {
                 ("pairs", "windows of 2 x 2 side by side are read by vec4, each cell once".to_owned())
             } else {
@@ -164,7 +164,7 @@ impl Pool2dBackward {
                 windows.shape[3]
             ));
         }
-        let mut program = Program::new("pool-backward", variant.name, why);
+        let mut program = Program::new("pool-backward", decision);
         let (wide, narrow) = windows.lengths()?;
         let [.., h, w] = windows.shape;
         program.operands = vec![
@@ -214,10 +214,16 @@ impl Pool2dBackward {
     }
 }
 
+operands! {
+    impl[T: Element,] Pool2dBackward, T {
+        fn record(x: T, dy: T, dx: T);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for Pool2dBackward {
-            type Operands = (In<$t>, In<$t>, Out<$t>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 self.lower_as(<$t>::DTYPE, profile)
@@ -227,13 +233,14 @@ macro_rules! op {
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "pool-backward",
     about: "the gradient of pooling by its input",
     inputs: "x (N,C,H,W), dy (N,C,P,Q), f32 or f16",
     keys: "kind max/avg/l2/weighted (max), weights FILE (R,S), kernel (2), stride (kernel), pad (0), count-include-pad; numbers or \"h,w\"",
     variants: Pool2dBackward::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

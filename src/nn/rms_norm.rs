@@ -1,16 +1,16 @@
 //! RMS norm.
 
-use super::rows::{Rows, VARIANTS, WithBeta, samples as samples_of_rows};
+use super::rows::{Rows, VARIANTS, samples as samples_of_rows};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, Variant, operands};
 use half::f16;
 
 /// RMS norm of each row: `output[r, i] = x[r, i] / sqrt(mean(x[r]^2) + eps) * gamma[i] + beta[i]` (Zhang and Sennrich, 2019).
 ///
 /// # Shapes
 /// `x` and `output` have `rows * n` elements, row-major; `gamma` has n. Operands are `x`, `gamma`, `output`, in this
-/// order; [`with_beta`](Self::with_beta) adds `beta`, n elements, before `output`. Of a tensor the last axis is the row.
+/// order; [`with_beta`](Self::with_beta) adds `beta`, n elements. Of a tensor the last axis is the row.
 /// Either extent may be 0. Rows may have any length that one binding of the device holds. `output` must be a wgpu buffer
 /// of its own.
 ///
@@ -46,19 +46,20 @@ use half::f16;
 /// let norm = RmsNorm::new(16384, 4096).eps(1e-6);
 /// assert_eq!(Op::<f32>::lower(&norm, &DeviceProfile::h100())?.operands.len(), 3);
 /// let program = Op::<f32>::lower(&norm.with_beta(), &DeviceProfile::h100())?;
-/// assert_eq!((program.variant, program.operands[2].name), ("whole", "beta"));
+/// assert_eq!((program.variant(), program.operands[2].name), ("whole", "beta"));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RmsNorm {
     rows: Rows,
+    beta: bool,
 }
 
 impl RmsNorm {
     /// Of each of `rows` rows of `n` elements, with an epsilon of 1e-5.
     pub fn new(rows: usize, n: usize) -> Self {
         let rows = Rows::new("rms-norm", "nn/rms_norm", rows, n, 0.0);
-        Self { rows: Rows { eps: 1e-5, ..rows } }
+        Self { rows: Rows { eps: 1e-5, ..rows }, beta: false }
     }
 
     /// What is added below the root; the default is 1e-5.
@@ -80,10 +81,11 @@ impl RmsNorm {
         self.rows.eps
     }
 
-    /// The same with a shift for each column; `beta` becomes the third operand. Call it last.
+    /// Adds a shift for each column: an operand `beta` of n elements, which plans take by `with_beta`.
     #[must_use]
-    pub fn with_beta(self) -> WithBeta<Self> {
-        WithBeta(self)
+    pub fn with_beta(mut self) -> Self {
+        self.beta = true;
+        self
     }
 
     /// Runs the variant of this name instead of `auto`.
@@ -107,34 +109,37 @@ impl RmsNorm {
     }
 }
 
+operands! {
+    impl[T: Element,] RmsNorm, T {
+        fn record(x: T, gamma: T, output: T);
+        /// What is added to each column.
+        optional with_beta(beta: T);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for RmsNorm {
-            type Operands = (In<$t>, In<$t>, Out<$t>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.rows.lower(<$t>::DTYPE, &["gamma"], profile)
-            }
-        }
-
-        impl Op<$t> for WithBeta<RmsNorm> {
-            type Operands = (In<$t>, In<$t>, In<$t>, Out<$t>);
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.norm().rows.lower(<$t>::DTYPE, &["gamma", "beta"], profile)
+                let by_column: &[_] = if self.beta { &["gamma", "beta"] } else { &["gamma"] };
+                self.rows.lower(<$t>::DTYPE, by_column, profile)
             }
         }
     )*};
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "rms-norm",
     about: "rows of mean square 1, then scaled and shifted by column",
     inputs: "x (..., n), gamma (n), [beta (n)], f32 or f16; rows are the last axis",
     keys: "eps (1e-5)",
     variants: RmsNorm::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

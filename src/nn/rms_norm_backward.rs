@@ -2,7 +2,7 @@
 
 use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
 
 /// The gradients of a loss by the argument and the scale of RMS norm, from that by its result. With `s = 1 / sqrt(mean(x^2) + eps)`
 /// and `g = dy gamma`:
@@ -42,7 +42,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// let program = Op::<f32>::lower(&RmsNormBackward::new(16384, 4096), &DeviceProfile::h100())?;
-/// assert_eq!((program.variant, program.operands[4].name), ("whole", "dgamma"));
+/// assert_eq!((program.variant(), program.operands[4].name), ("whole", "dgamma"));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -81,21 +81,28 @@ impl RmsNormBackward {
     }
 }
 
+operands! {
+    impl[] RmsNormBackward, f32 {
+        fn record(x: f32, gamma: f32, dy: f32, dx: f32, dgamma: f32);
+    }
+}
+
 impl Op<f32> for RmsNormBackward {
-    type Operands = (In<f32>, In<f32>, In<f32>, Out<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.rows.lower(profile)
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "rms-norm-backward",
     about: "the gradients of RMS norm: of x and gamma",
     inputs: "x (..., n), gamma (n), dy (..., n); rows are the last axis",
     keys: "eps (1e-5)",
     variants: RmsNormBackward::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -5,8 +5,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::rows::{aligned_pieces, check_rows};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
-    Variant, choose, element_fragment, kernel_params,
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant,
+    choose, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -66,20 +66,8 @@ pub struct Rope {
     table: usize,
     interleaved: bool,
     tokens_first: bool,
+    positions: bool,
     variant: String,
-}
-
-/// [`Rope`] with the position of each token: operands `x`, `cos`, `sin`, `positions`, `output`.
-///
-/// Made by [`Rope::with_positions`]; all that [`Rope`] says holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RopeAt(Rope);
-
-impl RopeAt {
-    /// The embedding without the positions. The [reference](crate::reference::rope) is told by it.
-    pub fn rope(&self) -> &Rope {
-        &self.0
-    }
 }
 
 const VARIANTS: &[Variant] =
@@ -108,6 +96,7 @@ impl Rope {
             table: tokens,
             interleaved: false,
             tokens_first: false,
+            positions: false,
             variant: "auto".into(),
         }
     }
@@ -147,11 +136,12 @@ impl Rope {
         self
     }
 
-    /// The same with tables of so many positions; `positions`, of u32, becomes the fourth operand. Call it last.
+    /// Looks up the position of each token in tables of `table` positions: an operand `positions` of u32, which plans take
+    /// by `with_positions`.
     #[must_use]
-    pub fn with_positions(mut self, table: usize) -> RopeAt {
-        self.table = table;
-        RopeAt(self)
+    pub fn with_positions(mut self, table: usize) -> Self {
+        (self.table, self.positions) = (table, true);
+        self
     }
 
     /// Every way to run it.
@@ -209,7 +199,7 @@ impl Rope {
             ));
         }
         let why = || ("fours", "there is one way".to_owned());
-        let (variant, why) = choose(op, &self.variant, VARIANTS, profile, why)?;
+        let (_, decision) = choose(op, &self.variant, VARIANTS, profile, why)?;
         let read = |name, dtype, len| Operand { name, dtype, len, access: Access::Read };
         let of_table = elements(op, "cos", &[self.table, self.rotary / 2])?;
         let mut operands =
@@ -224,7 +214,7 @@ impl Rope {
         check_rows(op, &operands[0], batch * heads * tokens, size, profile)?;
         let output = operands.len();
         operands.push(Operand { name: "output", dtype, len, access: Access::Write });
-        let mut program = Program::new(op, variant.name, why);
+        let mut program = Program::new(op, decision);
         program.cost =
             Cost { flop: 3.0 * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
         program.operands = operands;
@@ -277,34 +267,35 @@ pub(crate) struct Place {
     pub(crate) angle: usize,
 }
 
+operands! {
+    impl[T: Element,] Rope, T {
+        fn record(x: T, cos: f32, sin: f32, output: T);
+        /// The position of each token.
+        optional with_positions(positions: u32);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for Rope {
-            type Operands = (In<$t>, In<f32>, In<f32>, Out<$t>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, false, profile)
-            }
-        }
-
-        impl Op<$t> for RopeAt {
-            type Operands = (In<$t>, In<f32>, In<f32>, In<u32>, Out<$t>);
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.0.lower_as(<$t>::DTYPE, true, profile)
+                self.lower_as(<$t>::DTYPE, self.positions, profile)
             }
         }
     )*};
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "rope",
     about: "pairs of elements of each row turned by the angles of its position",
     inputs: "x (B,H,T,D), f32 or f16, cos (P,R/2), sin (P,R/2), [positions u32 (B,T)]",
     keys: "interleaved",
     variants: Rope::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -2,6 +2,7 @@
 
 use crate::element::DType;
 use crate::error::{Result, err};
+use crate::program::fit::LOOP_ROUNDS;
 pub(super) use crate::program::rows::{
     Params, Piece, Policy, Tile, check_rows, pieces, policy, reduction, tile,
 };
@@ -11,19 +12,6 @@ use crate::program::{
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::elements;
-
-/// A norm with a shift for each column: operands `x`, `gamma`, `beta`, `output`.
-///
-/// Made by [`LayerNorm::with_beta`](super::LayerNorm::with_beta) and [`RmsNorm::with_beta`](super::RmsNorm::with_beta).
-#[derive(Debug, Clone, PartialEq)]
-pub struct WithBeta<N>(pub(super) N);
-
-impl<N> WithBeta<N> {
-    /// The norm without the shift.
-    pub fn norm(&self) -> &N {
-        &self.0
-    }
-}
 
 pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable(
@@ -87,7 +75,7 @@ impl Rows {
             }
         };
         let fits = whole.quads <= policy.most;
-        let (variant, why) = choose(op, &self.variant, VARIANTS, profile, || {
+        let (variant, decision) = choose(op, &self.variant, VARIANTS, profile, || {
             if fits {
                 ("whole", format!("{} invocations hold a row of {n}: it is read once", whole.lanes))
             } else {
@@ -103,7 +91,7 @@ impl Rows {
                 4 * whole.lanes * policy.most
             ));
         }
-        let mut program = Program::new(op, variant.name, why);
+        let mut program = Program::new(op, decision);
         program.operands.push(Operand { name: "x", dtype, len, access: Access::Read });
         for &name in extra {
             program.operands.push(Operand { name, dtype, len: n, access: Access::Read });
@@ -129,7 +117,7 @@ impl Rows {
 /// Refuses rows that so many lanes walk three times in more steps than some drivers let a loop have.
 pub(super) fn check_steps(op: &str, n: usize, items: u64, lanes: u64, profile: &DeviceProfile) -> Result<()> {
     let steps = 3 * items.div_ceil(lanes);
-    if steps <= u64::from(u16::MAX) {
+    if steps <= u64::from(LOOP_ROUNDS) {
         return Ok(());
     }
     Err(err!(
@@ -137,7 +125,7 @@ pub(super) fn check_steps(op: &str, n: usize, items: u64, lanes: u64, profile: &
         "{op}: a row of {n} takes {lanes} invocations {steps} steps on {}; at most {} are safe on every driver; take \
          shorter rows",
         profile.name,
-        u16::MAX
+        LOOP_ROUNDS
     ))
 }
 
@@ -148,7 +136,7 @@ pub(super) fn check_eps(op: &str, eps: f32) -> Result<()> {
     }
     Err(err!(
         InvalidArgument,
-        "{op}: eps is {eps}; it must be a finite number that is not negative, such as 1e-5"
+        "{op}: eps is {eps:?}; it must be a finite number that is not negative, such as 1e-5"
     ))
 }
 
@@ -348,7 +336,7 @@ mod tests {
         let e = whole.lower(DType::F32, &[], &profile).unwrap_err();
         assert!(e.kind() == ErrorKind::TooLarge && e.to_string().contains("16384 elements"), "{e}");
         assert_eq!(whole.lower(DType::F32, &[], &profile).unwrap_err().kind(), ErrorKind::TooLarge);
-        assert!(rows(1, 16_384).lower(DType::F32, &[], &profile).unwrap().variant == "whole");
+        assert!(rows(1, 16_384).lower(DType::F32, &[], &profile).unwrap().variant() == "whole");
         assert!(rows(0, 9).lower(DType::F32, &[], &profile).unwrap().dispatches.is_empty());
     }
 }

@@ -58,7 +58,7 @@ impl RowsBackward {
         let policy = Policy { most: policy.most / 2, wanted: policy.wanted.min(policy.most / 2), ..policy };
         let held = tile(items.max(1), &policy);
         let fits = held.quads <= policy.most;
-        let (variant, why) = choose(op, &self.variant, VARIANTS, profile, || {
+        let (variant, decision) = choose(op, &self.variant, VARIANTS, profile, || {
             if fits {
                 ("whole", format!("{} invocations hold a row of {n}: it is read once", held.lanes))
             } else {
@@ -74,7 +74,7 @@ impl RowsBackward {
             ));
         }
         let whole = variant.name == "whole";
-        let mut program = Program::new(op, variant.name, why);
+        let mut program = Program::new(op, decision);
         let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
         program.operands.push(f32s(if norm { "x" } else { "y" }, len, Access::Read));
         if norm {

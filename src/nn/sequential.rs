@@ -1,15 +1,14 @@
 //! A list of layers, planned as a whole.
 
 use super::{
-    ActivationBackward, Adam, BiasBackward, CrossEntropy, Pool2d, Pool2dBackward, PoolKind, Sgd, SgdMomentum,
-    Softmax,
+    ActivationBackward, Adam, BiasBackward, CrossEntropy, Pool2d, Pool2dBackward, PoolKind, Sgd, Softmax,
 };
 use crate::conv::{Conv, ConvBackwardData, ConvBackwardWeights};
 use crate::dense::{Activation, Gemm};
 use crate::element::DType;
 use crate::elementwise::{Map, MapFn};
-use crate::error::{Result, err};
-use crate::program::{Access, Cost, DeviceProfile, In, InOut, Op, Operand, Out, Program, Resource};
+use crate::error::{Result, err, filled};
+use crate::program::{Access, Cost, Decision, DeviceProfile, Op, Operand, Program, Resource, operands};
 use crate::shape::{elements, index_u32};
 
 /// A network of layers, one after another, planned as a whole: all dispatches of a forward pass, of the gradients, or of
@@ -114,19 +113,13 @@ impl Parameter {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Optimizer {
     /// With momentum; its state is the velocity.
-    Sgd(SgdMomentum),
+    Sgd(Sgd),
     /// Its state is both moments and the count of steps.
     Adam(Adam),
 }
 
 impl From<Sgd> for Optimizer {
     fn from(sgd: Sgd) -> Self {
-        Self::Sgd(sgd.with_momentum(0.0))
-    }
-}
-
-impl From<SgdMomentum> for Optimizer {
-    fn from(sgd: SgdMomentum) -> Self {
         Self::Sgd(sgd)
     }
 }
@@ -312,7 +305,7 @@ impl Sequential {
     /// # Errors
     /// As [`forward`](Self::forward).
     pub fn initial(&self, seed: u64) -> Result<Vec<f32>> {
-        let mut values = vec![0.0; self.parameter_len()?];
+        let mut values = filled("sequential", self.parameter_len()?, 0.0)?;
         // splitmix64 (Steele, Lea and Flood, 2014).
         let mut state = seed;
         for parameter in self.parameters()? {
@@ -454,7 +447,7 @@ impl<'a> Builder<'a> {
             return Err(err!(Shape, "{op}: a batch of 0 samples; a batch has at least 1"));
         }
         let why = format!("{} layers for a batch of {batch}, planned as one", net.layers.len());
-        let program = Program::new(op, "fused", why);
+        let program = Program::new(op, Decision::policy("fused", why));
         Ok(Self { net, parameters: net.parameters()?, batch, profile, program, shared: Vec::new(), values })
     }
 
@@ -609,8 +602,20 @@ impl<'a> Builder<'a> {
     }
 }
 
+operands! {
+    impl[] Forward, f32 {
+        fn record(x: f32, parameters: f32, output: f32);
+    }
+    impl[] Gradient, f32 {
+        fn record(x: f32, labels: u32, parameters: f32, loss: f32, gradients: f32);
+    }
+    impl[] Train, f32 {
+        fn record(x: f32, labels: u32, parameters: f32, state: f32, loss: f32);
+    }
+}
+
 impl Op<f32> for Forward {
-    type Operands = (In<f32>, In<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { net, batch } = self;
@@ -641,7 +646,7 @@ impl Op<f32> for Forward {
 }
 
 impl Op<f32> for Gradient {
-    type Operands = (In<f32>, In<u32>, In<f32>, Out<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { net, batch } = self;
@@ -658,7 +663,7 @@ impl Op<f32> for Gradient {
 }
 
 impl Op<f32> for Train {
-    type Operands = (In<f32>, In<u32>, InOut<f32>, InOut<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { net, batch, optimizer } = self;

@@ -3,7 +3,7 @@
 use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
-use crate::program::{Access, DeviceProfile, In, InOut, Op, OpInfo, Program, Variant, kernel_params};
+use crate::program::{Access, DeviceProfile, Op, Operation, Program, Variant, kernel_params, operands};
 use crate::shader::Spec;
 
 /// A step of stochastic gradient descent, in place: `p -= rate (g + decay p)`.
@@ -46,17 +46,12 @@ use crate::shader::Spec;
 pub struct Sgd {
     n: usize,
     rate: f32,
-    momentum: f32,
+    /// Whether there is an operand `velocity`, and how much of it is kept.
+    momentum: Option<f32>,
     decay: f32,
     nesterov: bool,
     variant: String,
 }
-
-/// [`Sgd`] with momentum: operands `parameters`, `gradients`, `velocity`.
-///
-/// Made by [`Sgd::with_momentum`]; all that [`Sgd`] says holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SgdMomentum(Sgd);
 
 kernel_params! {
     struct Params { n: u32, rate: f32, momentum: f32, decay: f32 }
@@ -67,13 +62,13 @@ pub(super) fn check_factor(op: &str, name: &str, value: f32) -> Result<()> {
     if value >= 0.0 && value.is_finite() {
         return Ok(());
     }
-    Err(err!(InvalidArgument, "{op}: {name} is {value}; it must be a finite number that is not negative"))
+    Err(err!(InvalidArgument, "{op}: {name} is {value:?}; it must be a finite number that is not negative"))
 }
 
 impl Sgd {
     /// Of `n` parameters, with steps of `rate` times the gradient.
     pub fn new(n: usize, rate: f32) -> Self {
-        Self { n, rate, momentum: 0.0, decay: 0.0, nesterov: false, variant: "auto".into() }
+        Self { n, rate, momentum: None, decay: 0.0, nesterov: false, variant: "auto".into() }
     }
 
     /// How much of a parameter is added to its gradient; the default is 0.
@@ -90,11 +85,12 @@ impl Sgd {
         self
     }
 
-    /// The same with momentum; `velocity` becomes the last operand. Call it last.
+    /// Keeps `momentum` of the last step: an operand `velocity` of n elements, in and out, which plans take by
+    /// `with_velocity`.
     #[must_use]
-    pub fn with_momentum(mut self, momentum: f32) -> SgdMomentum {
-        self.momentum = momentum;
-        SgdMomentum(self)
+    pub fn with_momentum(mut self, momentum: f32) -> Self {
+        self.momentum = Some(momentum);
+        self
     }
 
     /// Runs the variant of this name instead of `auto`.
@@ -111,12 +107,30 @@ impl Sgd {
 
     /// Rate, momentum, decay, and whether it looks ahead.
     pub(crate) fn parts(&self) -> (f32, f32, f32, bool) {
-        (self.rate, self.momentum, self.decay, self.nesterov)
+        (self.rate, self.momentum.unwrap_or(0.0), self.decay, self.nesterov)
     }
 
-    fn lower_with(&self, momentum: bool, profile: &DeviceProfile) -> Result<Program> {
+    /// The same of `n` parameters, with a velocity.
+    pub(super) fn of(&self, n: usize) -> Self {
+        Self { n, momentum: Some(self.momentum.unwrap_or(0.0)), ..self.clone() }
+    }
+}
+
+operands! {
+    impl[] Sgd, f32 {
+        fn record(parameters: f32, gradients: f32);
+        /// The last step, which is kept.
+        optional with_velocity(velocity: f32);
+    }
+}
+
+impl Op<f32> for Sgd {
+    crate::program::proven!();
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let (with_velocity, momentum) = (self.momentum.is_some(), self.momentum.unwrap_or(0.0));
         check_factor("sgd", "rate", self.rate)?;
-        check_factor("sgd", "momentum", self.momentum)?;
+        check_factor("sgd", "momentum", momentum)?;
         check_factor("sgd", "decay", self.decay)?;
         let operands =
             [("parameters", Access::ReadWrite), ("gradients", Access::Read), ("velocity", Access::ReadWrite)];
@@ -126,54 +140,22 @@ impl Sgd {
             variant: &self.variant,
             dtype: DType::F32,
             n: self.n,
-            operands: &operands[..if momentum { 3 } else { 2 }],
-            spec: Spec::new().flag("MOMENTUM", momentum).flag("NESTEROV", self.nesterov),
-            flop_per_element: if momentum { 6.0 } else { 4.0 },
+            operands: &operands[..if with_velocity { 3 } else { 2 }],
+            spec: Spec::new().flag("MOMENTUM", with_velocity).flag("NESTEROV", self.nesterov),
+            flop_per_element: if with_velocity { 6.0 } else { 4.0 },
         }
-        .lower(profile, |n| Params {
-            n,
-            rate: self.rate,
-            momentum: self.momentum,
-            decay: self.decay,
-        })
+        .lower(profile, |n| Params { n, rate: self.rate, momentum, decay: self.decay })
     }
 }
 
-impl SgdMomentum {
-    /// What it is made of.
-    pub fn sgd(&self) -> &Sgd {
-        &self.0
-    }
-
-    /// The same of `n` parameters.
-    pub(super) fn of(&self, n: usize) -> Self {
-        Self(Sgd { n, ..self.0.clone() })
-    }
-}
-
-impl Op<f32> for Sgd {
-    type Operands = (InOut<f32>, In<f32>);
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_with(false, profile)
-    }
-}
-
-impl Op<f32> for SgdMomentum {
-    type Operands = (InOut<f32>, In<f32>, InOut<f32>);
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.0.lower_with(true, profile)
-    }
-}
-
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "sgd",
     about: "a step down the gradient, with momentum and weight decay",
     inputs: "parameters, gradients, [velocity]",
     keys: "rate (0.01), momentum (0), decay (0), nesterov",
     variants: Sgd::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -3,7 +3,7 @@
 use super::rows::{Rows, VARIANTS, samples as samples_of_rows};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, Variant, operands};
 use half::f16;
 
 /// Softmax of each row: `output[r, i] = exp(x[r, i] - max(x[r])) / sum_j exp(x[r, j] - max(x[r]))`.
@@ -44,9 +44,9 @@ use half::f16;
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// let op = Softmax::new(16384, 4096);
-/// assert_eq!(Op::<f32>::lower(&op, &DeviceProfile::h100())?.variant, "whole");
+/// assert_eq!(Op::<f32>::lower(&op, &DeviceProfile::h100())?.variant(), "whole");
 /// let long = Softmax::new(3, 1 << 20);
-/// assert_eq!(Op::<f32>::lower(&long, &DeviceProfile::h100())?.variant, "parts");
+/// assert_eq!(Op::<f32>::lower(&long, &DeviceProfile::h100())?.variant(), "parts");
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -81,10 +81,16 @@ impl Softmax {
     }
 }
 
+operands! {
+    impl[T: Element,] Softmax, T {
+        fn record(x: T, output: T);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for Softmax {
-            type Operands = (In<$t>, Out<$t>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 self.rows.lower(<$t>::DTYPE, &[], profile)
@@ -94,13 +100,15 @@ macro_rules! op {
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "softmax",
     about: "rows that are positive and sum to 1",
     inputs: "x (..., n), f32 or f16; rows are the last axis",
     keys: "",
     variants: Softmax::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -2,7 +2,7 @@
 
 use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
 
 /// The gradient of a loss by the argument of softmax, from that by its result, row by row:
 /// `dx = y (dy - sum(y dy))`.
@@ -38,7 +38,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// let program = Op::<f32>::lower(&SoftmaxBackward::new(16384, 4096), &DeviceProfile::h100())?;
-/// assert_eq!((program.variant, program.dispatches.len()), ("whole", 1));
+/// assert_eq!((program.variant(), program.dispatches.len()), ("whole", 1));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -65,21 +65,28 @@ impl SoftmaxBackward {
     }
 }
 
+operands! {
+    impl[] SoftmaxBackward, f32 {
+        fn record(y: f32, dy: f32, dx: f32);
+    }
+}
+
 impl Op<f32> for SoftmaxBackward {
-    type Operands = (In<f32>, In<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.rows.lower(profile)
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "softmax-backward",
     about: "the gradient of softmax",
     inputs: "y (..., n), dy (..., n); rows are the last axis",
     keys: "",
     variants: SoftmaxBackward::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -5,7 +5,7 @@ use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, DeviceProfile, In, Op, OpInfo, Operand, Out, Program, Resource, Variant, kernel_params,
+    Access, DeviceProfile, Op, Operand, Operation, Program, Resource, Variant, kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -47,14 +47,9 @@ use crate::shader::Spec;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SquaredError {
     n: usize,
+    gradient: bool,
     variant: String,
 }
-
-/// [`SquaredError`] with its gradient: operands `x`, `target`, `mean`, `dx`, where `dx[i] = 2 (x[i] - target[i]) / n`.
-///
-/// Made by [`SquaredError::with_gradient`]; all that [`SquaredError`] says holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SquaredErrorGradient(SquaredError);
 
 kernel_params! {
     struct Params { n: u32, factor: f32 }
@@ -63,13 +58,15 @@ kernel_params! {
 impl SquaredError {
     /// Of `n` elements.
     pub fn new(n: usize) -> Self {
-        Self { n, variant: "auto".into() }
+        Self { n, gradient: false, variant: "auto".into() }
     }
 
-    /// The same with the gradient by `x`, which becomes the last operand. Call it last.
+    /// Adds the gradient of the mean by `x`: an operand `dx`, `dx[i] = 2 (x[i] - target[i]) / n`, which plans take by
+    /// `with_dx`.
     #[must_use]
-    pub fn with_gradient(self) -> SquaredErrorGradient {
-        SquaredErrorGradient(self)
+    pub fn with_gradient(mut self) -> Self {
+        self.gradient = true;
+        self
     }
 
     /// Runs the variant of this name instead of `auto`.
@@ -107,7 +104,7 @@ impl SquaredError {
         };
         let sweep =
             sweep.lower(profile, |elements| Params { n: elements, factor: (2.0 / n as f64) as f32 })?;
-        let mut program = Program::new("squared-error", sweep.variant, sweep.why.clone());
+        let mut program = Program::new("squared-error", sweep.decision.clone());
         program.operands = sweep.operands.clone();
         program.operands[2] = Operand { name: "mean", dtype: DType::F32, len: 1, access: Access::Write };
         program.cost = sweep.cost;
@@ -120,29 +117,30 @@ impl SquaredError {
     }
 }
 
+operands! {
+    impl[] SquaredError, f32 {
+        fn record(x: f32, target: f32, mean: f32);
+        /// The gradient of the mean.
+        optional with_dx(dx: f32);
+    }
+}
+
 impl Op<f32> for SquaredError {
-    type Operands = (In<f32>, In<f32>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_with(false, profile)
+        self.lower_with(self.gradient, profile)
     }
 }
 
-impl Op<f32> for SquaredErrorGradient {
-    type Operands = (In<f32>, In<f32>, Out<f32>, Out<f32>);
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.0.lower_with(true, profile)
-    }
-}
-
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "squared-error",
     about: "the mean of squared differences, and its gradient",
     inputs: "x, target",
     keys: "",
     variants: SquaredError::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -3,8 +3,12 @@
 use crate::conv::{Axis, room};
 use crate::element::DType;
 use crate::error::{Result, err};
+use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{Binding, DeviceProfile, Program, Resource, kernel_params};
 use crate::shape::elements;
+
+/// Cells that an invocation may walk on every driver, with as many rounds again for loops around them.
+pub(super) const MOST_STEPS: usize = LOOP_ROUNDS as usize / 2;
 
 /// Windows over each of N x C planes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,53 +1,31 @@
 //! Plans on CUDA.
 
-use super::{PlansOn, Report};
+use super::{Plans, Report};
 use crate::analysis::Multiprocessor;
-use crate::cuda::{CudaExecutable, CudaGpu, CudaOp, CudaProgram};
+use crate::cuda::{CudaExecutable, CudaGpu, CudaOp};
 use crate::element::Element;
 use crate::error::Result;
-use std::marker::PhantomData;
+use crate::program::PlanOn;
 
-/// An op that is ready to run on a [`CudaGpu`], as often as wanted, with any buffers of the right sizes.
-///
-/// Made by [`Plannable::plan`](crate::Plannable::plan). `S` is the op's operands: `run` takes a stream and one argument for
-/// each, gives the work to the stream and returns at once.
+/// An op that is ready to run on a [`CudaGpu`]: see [`PlanOn`]. `run` takes a stream and the operands that `record`
+/// takes on wgpu, gives the work to the stream and returns at once.
 ///
 /// # Errors of `run`
-/// Nothing runs when it errs, unless the device is lost.
-/// - [`Shape`](crate::ErrorKind::Shape): an operand has another number of elements than planned.
-/// - [`Buffer`](crate::ErrorKind::Buffer): an operand or the stream belongs to another `CudaGpu`, or an operand starts at no
-///   multiple of 16 bytes.
-/// - [`Aliasing`](crate::ErrorKind::Aliasing): an operand that is written overlaps another.
-/// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory) for scratch, [`DeviceLost`](crate::ErrorKind::DeviceLost).
-#[derive(Debug)]
-pub struct CudaPlan<S> {
-    pub(super) executable: CudaExecutable,
-    operands: PhantomData<S>,
-}
+/// Those of [`PlanOn`]. An operand must start at a multiple of 16 bytes, and the stream must be of the same `CudaGpu`.
+pub type CudaPlan<D, T> = PlanOn<D, T, CudaExecutable>;
 
-impl<T: Element, D: CudaOp<T>> PlansOn<CudaGpu, T> for D {
-    type Plan = CudaPlan<D::Operands>;
+impl<T: Element, D: CudaOp<T>> Plans<D, T> for CudaGpu {
+    type Executor = CudaExecutable;
 
-    fn plan_on(&self, gpu: &CudaGpu) -> Result<Self::Plan> {
-        let executable = gpu.prepare_lowered(self.lower(gpu.profile())?)?;
-        Ok(CudaPlan { executable, operands: PhantomData })
+    fn prepare_op(&self, descriptor: &D) -> Result<CudaExecutable> {
+        self.prepare_lowered(descriptor.lower(self.profile())?)
     }
 }
 
-impl<S> CudaPlan<S> {
-    /// What will run, as plain data.
-    pub fn program(&self) -> &CudaProgram {
-        self.executable.program()
-    }
-
-    /// The plan without the types of its operands, for programs that know them only when they run.
-    pub fn into_executable(self) -> CudaExecutable {
-        self.executable
-    }
-
+impl<D, T> CudaPlan<D, T> {
     /// What the plan says of itself. Times are not predicted: nothing measures a CUDA device's ceilings.
     pub fn report(&self) -> Report {
-        Report::of_cuda(&self.executable)
+        Report::of_cuda(&self.executor)
     }
 }
 
@@ -62,8 +40,7 @@ impl Report {
         Self {
             op: program.op,
             adapter: profile.name.clone(),
-            variant: program.variant,
-            why: program.why.clone(),
+            decision: program.decision.clone(),
             cost: program.cost,
             scratch: program.scratch_bytes(),
             dispatches: dispatches.collect(),

@@ -118,7 +118,7 @@ impl Compaction<'_> {
         }
         let n32 = index_u32(op, "n", n)?;
         let one_pass = self.variants.contains(&LOOKBACK);
-        let (variant, why) = choose(op, self.variant, self.variants, profile, || {
+        let (variant, decision) = choose(op, self.variant, self.variants, profile, || {
             if one_pass && !profile.is_cpu() {
                 ("lookback", "reads every element once, and waits for no workgroup without end".into())
             } else if profile.features.subgroups && n < 1 << 22 {
@@ -131,7 +131,7 @@ impl Compaction<'_> {
         let once = variant.name == "lookback";
         let subgroups = variant.requires.subgroups || once && profile.features.subgroups;
         let (workgroup_size, items) = if once { sweep_tile(profile, n as u64, self.keep) } else { (256, 16) };
-        let mut program = Program::new(op, variant.name, why);
+        let mut program = Program::new(op, decision);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands.push(operand("input", dtype, n, Access::Read));
         let flagged = *self.keep == Keep::Flagged;

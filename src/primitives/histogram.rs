@@ -2,9 +2,11 @@
 
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::facts::{Fact, Subject};
+use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
-    Variant, choose, element_fragment, kernel_params,
+    Access, Binding, Comparison, Cost, DeviceProfile, Dispatch, Domain, Grid, Kernel, Op, Operand, Operation,
+    Program, Resource, Variant, choose, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::elements;
@@ -61,7 +63,7 @@ use crate::shape::elements;
 ///
 /// let profile = DeviceProfile::h100();
 /// let of_bytes = Histogram::new(1_000_000, 256);
-/// assert_eq!(Op::<u8>::lower(&of_bytes, &profile)?.variant, "coarsened");
+/// assert_eq!(Op::<u8>::lower(&of_bytes, &profile)?.variant(), "coarsened");
 /// let of_floats = Histogram::new(1_000_000, 100).range(-1.0, 1.0);
 /// assert_eq!(Op::<f32>::lower(&of_floats, &profile)?.operands[1].len, 100);
 /// let decades = Histogram::with_edges(1_000_000, [1.0, 10.0, 100.0, 1000.0]);
@@ -187,7 +189,7 @@ impl Histogram {
             if let Some(i) = edges.windows(2).position(|pair| pair[0] >= pair[1]) {
                 return Err(err!(
                     InvalidArgument,
-                    "histogram: edge {} is {} and edge {i} is {}; edges must increase",
+                    "histogram: edge {} is {:?} and edge {i} is {:?}; edges must increase",
                     i + 1,
                     edges[i + 1],
                     edges[i]
@@ -213,14 +215,14 @@ impl Histogram {
                 if !(lo.is_finite() && hi.is_finite() && lo < hi) {
                     return Err(err!(
                         InvalidArgument,
-                        "histogram: the range is {lo} to {hi}; both ends must be finite and lo below hi"
+                        "histogram: the range is {lo:?} to {hi:?}; both ends must be finite and lo below hi"
                     ));
                 }
                 let (near_lo, near_hi) = (lo as f32, hi as f32);
                 if dtype.is_float() && !(near_lo < near_hi && near_lo.is_finite() && near_hi.is_finite()) {
                     return Err(err!(
                         InvalidArgument,
-                        "histogram: the range {lo} to {hi} is {near_lo} to {near_hi} in f32, in which elements of {dtype} \
+                        "histogram: the range {lo:?} to {hi:?} is {near_lo:?} to {near_hi:?} in f32, in which elements of {dtype} \
                          are compared; both ends must be finite and different there"
                     ));
                 }
@@ -231,8 +233,14 @@ impl Histogram {
     }
 }
 
+operands! {
+    impl[T: Element,] Histogram, T {
+        fn record(input: T, counts: u32);
+    }
+}
+
 impl<T: Element> Op<T> for Histogram {
-    type Operands = (In<T>, Out<u32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         Lowering::new(self, T::DTYPE, profile)?.run()
@@ -250,8 +258,9 @@ const CUT: u64 = 256;
 /// Elements of a piece, so that indices stay below 2^32 while they are stepped.
 const MOST_IN_PIECE: u64 = 1 << 31;
 
-/// One software driver ends all loops of an invocation after 65535 iterations together.
+/// Rounds of the loops of an invocation, as far as they are counted; every driver runs them all.
 const MOST_ITERATIONS: u64 = 40_000;
+const _: () = assert!(3 * MOST_ITERATIONS / 2 < LOOP_ROUNDS as u64);
 
 kernel_params! {
     struct Params {
@@ -574,7 +583,7 @@ impl<'a> Lowering<'a> {
         // Bytes are counted by value.
         let slots = if dtype.size() == 1 { 256 } else { desc.bins as u64 };
         let most = u64::from(policy.counters);
-        let (variant, why) = choose("histogram", &desc.variant, Histogram::variants(), profile, || {
+        let (variant, decision) = choose("histogram", &desc.variant, Histogram::variants(), profile, || {
             let copies = policy.copies.min((most / slots.next_power_of_two()) as u32);
             if slots > most && profile.is_cpu() {
                 ("global", format!("{slots} bins; atomics of a processor hardly collide"))
@@ -600,7 +609,7 @@ impl<'a> Lowering<'a> {
                 profile.name
             ));
         }
-        let mut program = Program::new("histogram", variant, why);
+        let mut program = Program::new("histogram", decision);
         program.operands = vec![
             Operand { name: "input", dtype, len: n, access: Access::Read },
             Operand { name: "counts", dtype: DType::U32, len: desc.bins, access: Access::Write },
@@ -682,7 +691,7 @@ impl<'a> Lowering<'a> {
         };
         for piece in self.pieces() {
             let bindings = [counts, piece].into_iter().chain(edges).collect();
-            match self.program.variant {
+            match self.program.variant() {
                 "global" | "global-contiguous" => self.global(&base, &spec, loops, piece, bindings),
                 "partitioned" => self.partitioned(&base, &spec, loops, piece, bindings)?,
                 "multipass" if self.dtype.size() > 1 => self.packed(&base, &spec, loops, piece, bindings),
@@ -696,7 +705,7 @@ impl<'a> Lowering<'a> {
     fn pieces(&self) -> Vec<Binding> {
         let size = self.dtype.size() as u64;
         let mut most = self.profile.limits.max_storage_binding;
-        if self.program.variant == "partitioned" {
+        if self.program.variant() == "partitioned" {
             // What is moved takes less than three bytes an element.
             most = most / 3 * size.min(3);
         }
@@ -710,7 +719,7 @@ impl<'a> Lowering<'a> {
 
     /// Atomics in device memory.
     fn global(&mut self, base: &Params, spec: &Spec, loops: u64, piece: Binding, bindings: Vec<Binding>) {
-        let spec = spec.clone().flag("CONTIGUOUS", self.program.variant == "global-contiguous");
+        let spec = spec.clone().flag("CONTIGUOUS", self.program.variant() == "global-contiguous");
         let kernel = Kernel::library("primitives/histogram_global", "count_elements", spec);
         let kernel = self.program.kernel(kernel);
         let n = piece.size / self.dtype.size() as u64;
@@ -850,7 +859,7 @@ impl<'a> Lowering<'a> {
     /// Counts in workgroup memory.
     fn walk(&mut self, base: &Params, spec: &Spec, loops: u64, piece: Binding, mut bindings: Vec<Binding>) {
         let policy = &self.policy;
-        let variant = self.program.variant;
+        let variant = self.program.variant();
         let (coarsened, cached) = (variant != "privatized", variant == "cached");
         let by_value = self.dtype.size() == 1 && !cached && self.buckets == 0;
         let size = u64::from(policy.workgroup_size);
@@ -896,13 +905,17 @@ impl<'a> Lowering<'a> {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "histogram",
     about: "how many elements fall into each bin; the last bin has its upper edge too",
     inputs: "x u8/i8/u32/i32/f32/f16, any shape",
     keys: "bins 256; lo, hi (0 and bins for integers, required for floats), or edges FILE (bins + 1, increasing)",
     variants: Histogram::variants,
     samples,
+    domains: &[("input", Domain::BelowLengthOf("counts"))],
+    comparison: Some(Comparison::Sums),
+    facts,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -928,6 +941,18 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         }
     }
     Ok(programs)
+}
+
+/// Segments that a subgroup loads.
+fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
+    let (_, interface) = subject.kernel("count_elements")?;
+    // Before it the counts are cleared.
+    let of_counting = |d: &&Dispatch| subject.program.kernels[d.kernel].entry == "count_elements";
+    let counting = subject.program.dispatches.iter().find(of_counting)?;
+    let (n, parts) = (u64::from(counting.param("n")?), u64::from(counting.param("parts")?));
+    let share = n.div_ceil((parts * u64::from(interface.workgroup_size[0])).max(1));
+    let apart = if subject.program.variant() == "global-contiguous" { share } else { 1 };
+    Some(vec![subject.transactions("loads", |lane| lane * apart)])
 }
 
 #[cfg(test)]
@@ -982,7 +1007,7 @@ mod tests {
     #[test]
     fn the_choice_follows_the_bins() {
         let chosen = |bins, profile: &DeviceProfile| {
-            Op::<u32>::lower(&Histogram::new(1 << 20, bins), profile).unwrap().variant
+            Op::<u32>::lower(&Histogram::new(1 << 20, bins), profile).unwrap().variant()
         };
         let (h100, portable) = (DeviceProfile::h100(), DeviceProfile::webgpu_defaults());
         for (bins, there, here) in [

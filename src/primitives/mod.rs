@@ -46,15 +46,15 @@ pub use run_length::RunLength;
 pub use scan::Scan;
 pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
-pub use select::{Select, SelectCounted, SelectIf};
-pub use sort::{Counted, InPlace, Keys, Pairs, RadixSort, SortForm};
+pub use select::{Select, SelectIf};
+pub use sort::RadixSort;
 pub use top_k::TopK;
 pub use unique::Unique;
 
-use crate::program::OpInfo;
+use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[
+pub const OPS: &[Operation] = &[
     reduce::INFO,
     scan::INFO,
     segmented_scan::INFO,

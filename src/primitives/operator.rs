@@ -42,7 +42,7 @@ pub struct ArgMax;
 ///      fn op_combine(a: T, b: T) -> T { return max(abs(a), abs(b)); }",
 /// ).commutative();
 /// let program = Op::<f32>::lower(&Reduce::new(greatest_size, 1000), &DeviceProfile::h100())?;
-/// assert_eq!(program.variant, "coarsened");
+/// assert_eq!(program.variant(), "coarsened");
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

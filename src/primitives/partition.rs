@@ -3,7 +3,7 @@
 use super::compact::{Compaction, Keep, Predicate, TWO_PASSES};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
 
 /// The elements that are kept, in order, then the others, in order.
 ///
@@ -114,10 +114,19 @@ fn lower(n: usize, keep: &Keep, variant: &str, dtype: DType, profile: &DevicePro
     Ok(c.program)
 }
 
+operands! {
+    impl[T: Element,] Partition, T {
+        fn record(input: T, flags: u32, output: T, count: u32);
+    }
+    impl[T: Element,] PartitionIf, T {
+        fn record(input: T, output: T, count: u32);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for Partition {
-            type Operands = (In<$t>, In<u32>, Out<$t>, Out<u32>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 lower(self.n, &Keep::Flagged, &self.variant, <$t>::DTYPE, profile)
@@ -125,7 +134,7 @@ macro_rules! op {
         }
 
         impl Op<$t> for PartitionIf {
-            type Operands = (In<$t>, Out<$t>, Out<u32>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 lower(self.n, &self.keep, &self.variant, <$t>::DTYPE, profile)
@@ -135,13 +144,14 @@ macro_rules! op {
 }
 op!(f32, half::f16, i32, u32);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "partition",
     about: "the elements whose flag is not 0, then the others, both in order",
     inputs: "x (n), flags u32 (n)",
     keys: "",
     variants: Partition::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -2,11 +2,13 @@
 
 use super::operator::{Accumulator, Operator, Reducer, Sum};
 use super::{ArgMax, ArgMin, CustomOp, Max, Min, Prod};
+use crate::analysis::{divergence, reduction_operations};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
-    Access, Binding, Cost, Determinism, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program,
-    Resource, Variant, choose, element_fragment, kernel_params,
+    Access, Binding, Bits, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program,
+    Resource, Variant, choose_with, deterministic, element_fragment, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -25,7 +27,7 @@ use crate::shape::{elements, index_u32};
 /// # Precision and determinism
 /// Floats are combined in f32, in a tree: the error of a sum is at most about
 /// `(log2(n) + n / (workgroups * 256)) * 2^-24 * sum |x|`. Same device, same bits, except in the variant
-/// `atomic` for floating sums and products, which [`deterministic`](Reduce::deterministic) refuses. Integers wrap. `Min` and
+/// `atomic` for floating sums and products, which [`deterministic`](Reduce::deterministic) rules out. Integers wrap. `Min` and
 /// `Max` give NaN if there is one, `ArgMin` and `ArgMax` the first position, NaN before all.
 ///
 /// # Cost
@@ -48,7 +50,7 @@ use crate::shape::{elements, index_u32};
 ///
 /// let all = Reduce::new(Sum, 1_000_000);
 /// let by_rows = Reduce::rows(ArgMax, 1000, 1000).variant("subgroup");
-/// assert_eq!(Op::<f32>::lower(&all, &DeviceProfile::h100())?.variant, "coarsened");
+/// assert_eq!(Op::<f32>::lower(&all, &DeviceProfile::h100())?.variant(), "coarsened");
 /// assert_eq!(Op::<f32>::lower(&by_rows, &DeviceProfile::h100())?.operands[1].len, 1000);
 /// # Ok::<(), tilework::Error>(())
 /// ```
@@ -79,13 +81,7 @@ impl<O> Reduce<O> {
         self
     }
 
-    /// Refuses variants whose bits may differ from run to run. The default is not to; `auto` never
-    /// takes one anyway.
-    #[must_use]
-    pub fn deterministic(mut self, wanted: bool) -> Self {
-        self.deterministic = wanted;
-        self
-    }
+    deterministic!(deterministic);
 }
 
 impl Reduce {
@@ -110,14 +106,21 @@ impl Reduce {
                 "coarsened",
                 "a bounded number of workgroups walks the input by vec4; two passes",
             ),
-            Variant::portable("atomic", "workgroups combine their totals by an atomic; for comparison"),
+            Variant::portable("atomic", "workgroups combine their totals by an atomic; for comparison")
+                .in_any_order(),
         ];
         VARIANTS
     }
 }
 
+operands! {
+    impl[T: Element, O: Reducer<T>,] Reduce<O>, T {
+        fn record(input: T, output: O::Output);
+    }
+}
+
 impl<T: Element, O: Reducer<T>> Op<T> for Reduce<O> {
-    type Operands = (In<T>, Out<O::Output>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         Lowering::new(self, &self.op.operator(), T::DTYPE, profile)?.run()
@@ -199,13 +202,16 @@ impl<'a> Lowering<'a> {
                 desc.rows
             ));
         }
-        let (variant, why) = choose("reduce", &desc.variant, Reduce::variants(), profile, || {
-            if len <= WORKGROUP_SIZE as usize && op.commutes() {
-                ("sequential", "one workgroup with one element an invocation".into())
-            } else {
-                ("coarsened", "reads by vec4 at the speed of memory".into())
-            }
-        })?;
+        let bits = Bits { rounds: op.rounds(dtype), deterministic: desc.deterministic };
+        let (variant, decision) =
+            choose_with("reduce", &desc.variant, Reduce::variants(), profile, bits, || {
+                if len <= WORKGROUP_SIZE as usize && op.commutes() {
+                    ("sequential", "one workgroup with one element an invocation".into())
+                } else {
+                    ("coarsened", "reads by vec4 at the speed of memory".into())
+                }
+            })?;
+        let determinism = variant.determinism(bits.rounds);
         let variant = variant.name;
         if !op.commutes() && !matches!(variant, "interleaved" | "coarsened") {
             return Err(err!(
@@ -220,18 +226,10 @@ impl<'a> Lowering<'a> {
                 "reduce: the variant `atomic` keeps 32 bits a row, and {name} needs a key and an index; take `coarsened`"
             ));
         }
-        let varies = variant == "atomic" && op.rounds(dtype);
-        if varies && desc.deterministic {
-            return Err(err!(
-                Unsupported,
-                "reduce: the variant `atomic` combines {dtype} in the order that workgroups finish in, so its rounding \
-                 varies; take another variant for deterministic results"
-            ));
-        }
         let (rows, n) = (desc.rows as u64, desc.n as u64);
         let limits = &profile.limits;
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-        let mut program = Program::new("reduce", variant, why);
+        let mut program = Program::new("reduce", decision);
         program.operands = vec![
             operand("input", dtype, len, Access::Read),
             operand("output", output, desc.rows, Access::Write),
@@ -266,7 +264,7 @@ impl<'a> Lowering<'a> {
             flop: rows as f64 * n.saturating_sub(1) as f64,
             bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
         };
-        program.determinism = if varies { Determinism::RoundingVaries } else { Determinism::SameBits };
+        program.determinism = determinism;
         let pieces = split(rows, n, dtype.size() as u64, limits.max_storage_binding);
         Ok(Self { op, dtype, output, acc: op.accumulator(), rows, n, variant, profile, pieces, program })
     }
@@ -541,13 +539,16 @@ fn split(rows: u64, n: u64, element: u64, binding: u64) -> Vec<Piece> {
     (0..rows).flat_map(of_row).collect()
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "reduce",
     about: "one value from all elements, or from each row",
     inputs: "x, any type, any shape",
     keys: "op sum/prod/min/max/argmin/argmax (sum), axis all/last (all)",
     variants: Reduce::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    facts,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -579,6 +580,32 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         }
     }
     Ok(programs)
+}
+
+/// Of the trees: how many subgroups run both sides of the branch, over all steps.
+fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
+    let n = subject.program.operands.first()?.len as u64;
+    let rows = subject.program.operands.get(1)?.len as u64;
+    let mut facts =
+        vec![fact("joins", (rows * reduction_operations(n.checked_div(rows)?)) as f64, "at the least")];
+    let Some((_, interface)) = subject.kernel("reduce_tiles") else { return Some(facts) };
+    let threads = interface.workgroup_size[0];
+    let steps = threads.checked_ilog2()?;
+    let divergent = |works: &dyn Fn(u32, u32) -> bool| {
+        let of_step =
+            |i| divergence([1; 3], [threads, 1, 1], subject.subgroup, |[t, ..]| u32::from(works(t, i)));
+        (0..steps).map(|i| of_step(i).divergent).sum::<u64>() as f64
+    };
+    let of =
+        format!("of {} subgroups, over {steps} steps of a tree", threads.div_ceil(subject.subgroup) * steps);
+    match subject.program.variant() {
+        "interleaved" => facts.push(fact("divergent", divergent(&|t, i| t % (2 << i) == 0), of)),
+        "sequential" | "shared" => {
+            facts.push(fact("divergent", divergent(&|t, i| t < threads >> (i + 1)), of));
+        }
+        _ => {}
+    }
+    Some(facts)
 }
 
 #[cfg(test)]
@@ -636,7 +663,7 @@ mod tests {
         assert_eq!(kind(lower(&Reduce::new(Sum, 9).variant("magic"), &profile)), ErrorKind::InvalidArgument);
         assert_eq!(kind(lower(&Reduce::new(ArgMin, 9).variant("atomic"), &profile)), ErrorKind::Unsupported);
         assert_eq!(
-            kind(lower(&Reduce::new(Sum, 9).variant("atomic").deterministic(true), &profile)),
+            kind(lower(&Reduce::new(Sum, 9).variant("atomic").deterministic(), &profile)),
             ErrorKind::Unsupported
         );
         let custom = CustomOp::new("");

@@ -6,7 +6,7 @@ use super::scan::Form;
 use super::{CustomOp, Max, Min, Prod};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{DeviceProfile, Op, Operation, Program, Variant, deterministic, operands};
 use std::marker::PhantomData;
 
 /// `results[r] = values[h] + ... + values[e]`, where `h..=e` is run `r` of equal neighbours among the keys, for any
@@ -28,7 +28,7 @@ use std::marker::PhantomData;
 /// # Precision and determinism
 /// As [`Scan`](crate::Scan) of each run by itself. Same device, same bits, by `auto` and by `hierarchical`; what
 /// rounds (floating sums, products and operators of one's own) may vary in the variant `lookback`, for runs that span
-/// tiles.
+/// tiles, which [`deterministic`](ReduceByKey::deterministic) rules out.
 ///
 /// # Cost
 /// About `2 n` operations. `lookback` reads every key and value once, in two dispatches; `hierarchical` reads keys
@@ -97,6 +97,8 @@ impl<O, K> ReduceByKey<O, K> {
         self
     }
 
+    deterministic!(form.deterministic);
+
     /// Invocations of a workgroup and vec4 of an invocation, instead of what the device's policy has: for tuning.
     #[doc(hidden)]
     #[must_use]
@@ -121,10 +123,16 @@ impl ReduceByKey {
     }
 }
 
+operands! {
+    impl[T: Element, K: Element, O: Reducer<T, Output = T>,] ReduceByKey<O, K>, T {
+        fn record(keys: K, values: T, keys_out: K, results: T, count: u32);
+    }
+}
+
 macro_rules! op {
     ($($key:ty),*) => {$(
         impl<T: Element, O: Reducer<T, Output = T>> Op<T> for ReduceByKey<O, $key> {
-            type Operands = (In<$key>, In<T>, Out<$key>, Out<T>, Out<u32>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 let op = self.op.operator();
@@ -144,13 +152,14 @@ macro_rules! op {
 }
 op!(u32, i32, f32);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "reduce-by-key",
     about: "the values of each run of equal keys combined",
     inputs: "keys u32, i32 or f32 (n); values f32, i32 or u32 (n)",
     keys: "op sum/prod/min/max (sum)",
     variants: ReduceByKey::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -194,9 +203,9 @@ mod tests {
         let profile = DeviceProfile::h100();
         let sum = ReduceByKey::new(Sum, 1 << 24);
         let floats = Op::<f32>::lower(&sum, &profile).unwrap();
-        assert_eq!((floats.variant, floats.determinism), ("hierarchical", Determinism::SameBits));
+        assert_eq!((floats.variant(), floats.determinism), ("hierarchical", Determinism::SameBits));
         let integers = Op::<u32>::lower(&ReduceByKey::new(Sum, 1 << 16), &profile).unwrap();
-        assert_eq!((integers.variant, integers.determinism), ("lookback", Determinism::SameBits));
+        assert_eq!((integers.variant(), integers.determinism), ("lookback", Determinism::SameBits));
         let fast = Op::<f32>::lower(&sum.variant("lookback"), &profile).unwrap();
         assert_eq!(fast.determinism, Determinism::RoundingVaries);
     }

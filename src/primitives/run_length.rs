@@ -3,7 +3,7 @@
 use super::compact::{Compaction, Keep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
 use crate::program::{Grid, Kernel, kernel_params};
 use crate::shader::Spec;
 
@@ -107,10 +107,16 @@ impl RunLength {
     }
 }
 
+operands! {
+    impl[T: Element,] RunLength, T {
+        fn record(input: T, values: T, counts: u32, count: u32);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for RunLength {
-            type Operands = (In<$t>, Out<$t>, Out<u32>, Out<u32>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 self.lower_as(<$t>::DTYPE, profile)
@@ -120,13 +126,14 @@ macro_rules! op {
 }
 op!(f32, half::f16, i32, u32);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "run-length",
     about: "the first of each run of equal neighbours, and its length",
     inputs: "x (n)",
     keys: "",
     variants: RunLength::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

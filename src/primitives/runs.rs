@@ -6,7 +6,7 @@ use super::scan::{Form, HIERARCHICAL, LOOKBACK, Policy, monoid};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, Determinism, DeviceProfile, Grid, Kernel, Operand, Program, Variant, choose,
+    Access, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Variant, choose_with,
     kernel_params,
 };
 use crate::shader::Fragment;
@@ -70,7 +70,8 @@ impl Job<'_> {
             ));
         }
         let rounds = dtype.is_float() && op.rounds(dtype);
-        let (variant, why) = choose(name, &form.variant, VARIANTS, profile, || {
+        let bits = Bits { rounds, deterministic: form.deterministic };
+        let (variant, decision) = choose_with(name, &form.variant, VARIANTS, profile, bits, || {
             if rounds {
                 ("hierarchical", "the order of combination is fixed, so that bits repeat".into())
             } else if n < 1 << 18 {
@@ -82,7 +83,7 @@ impl Job<'_> {
             }
         })?;
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-        let mut program = Program::new(name, variant.name, why);
+        let mut program = Program::new(name, decision);
         let (read, write) = (Access::Read, Access::Write);
         match labels {
             Labels::Keys(keys) => program.operands.extend([
@@ -112,8 +113,7 @@ impl Job<'_> {
         index_u32(name, "elements, and a tile,", n.saturating_add(1 << 17))?;
         // How much is written is known only when it is done: what is read counts.
         program.cost = Cost { flop: 2.0 * n as f64, bytes: 8.0 * n as f64 };
-        let varies = rounds && variant.name == "lookback";
-        program.determinism = if varies { Determinism::RoundingVaries } else { Determinism::SameBits };
+        program.determinism = variant.determinism(rounds);
         self.dispatch(profile, variant.name == "lookback", &mut program);
         Ok(program)
     }

@@ -3,11 +3,15 @@
 use super::lookback::Posts;
 use super::operator::{Accumulator, Operator, Reducer, Sum};
 use super::{CustomOp, Max, Min, Prod};
+use crate::analysis::{
+    brent_kung_operations, brent_kung_steps, kogge_stone_operations, reduction_operations,
+};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
-    Access, Binding, Cost, Determinism, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program,
-    Resource, Variant, choose, kernel_params,
+    Access, Binding, Bits, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program,
+    Resource, Variant, choose_with, deterministic, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -32,7 +36,7 @@ use crate::shape::{elements, index_u32};
 /// most `depth * 2^-24 * sum |x|` over what it covers, with a depth of about `64 + 3 log2(n) + n / 256`.
 /// Integers wrap. `Min` and `Max` are NaN from the first NaN on. Same device, same bits, except for what
 /// rounds (floating sums, products and operators of one's own) in the variant `lookback`, whose order of
-/// combination depends on timing: [`deterministic`](Scan::deterministic) refuses that, and `auto` then
+/// combination depends on timing: [`deterministic`](Scan::deterministic) rules that out, and `auto` then
 /// takes `hierarchical`.
 ///
 /// # Cost
@@ -56,8 +60,11 @@ use crate::shape::{elements, index_u32};
 ///
 /// let offsets = Scan::new(Sum, 1_000_000).exclusive(true);
 /// let by_rows = Scan::rows(Sum, 1000, 1000).variant("kogge-stone");
-/// assert_eq!(Op::<u32>::lower(&offsets, &DeviceProfile::h100())?.variant, "lookback");
+/// let same_bits = Scan::new(Sum, 1_000_000).deterministic();
+/// assert_eq!(Op::<u32>::lower(&offsets, &DeviceProfile::h100())?.variant(), "lookback");
 /// assert_eq!(Op::<u32>::lower(&by_rows, &DeviceProfile::h100())?.dispatches.len(), 3);
+/// assert_eq!(Op::<u32>::lower(&same_bits, &DeviceProfile::h100())?.variant(), "lookback");
+/// assert_eq!(Op::<f32>::lower(&same_bits, &DeviceProfile::h100())?.variant(), "hierarchical");
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,22 +124,7 @@ impl<O> Scan<O> {
         self
     }
 
-    /// Refuses what may give other bits from run to run. The default is not to.
-    ///
-    /// ```
-    /// use tilework::{Scan, Sum};
-    /// use tilework::program::{DeviceProfile, Op};
-    ///
-    /// let scan = Scan::new(Sum, 1 << 20).deterministic(true);
-    /// assert_eq!(Op::<f32>::lower(&scan, &DeviceProfile::h100())?.variant, "hierarchical");
-    /// assert_eq!(Op::<u32>::lower(&scan, &DeviceProfile::h100())?.variant, "lookback");
-    /// # Ok::<(), tilework::Error>(())
-    /// ```
-    #[must_use]
-    pub fn deterministic(mut self, wanted: bool) -> Self {
-        self.form.deterministic = wanted;
-        self
-    }
+    deterministic!(form.deterministic);
 
     /// For tests: in the variant `lookback`, one tile in `one_in` posts nothing, as if its workgroup had been
     /// stopped. The results must be the same.
@@ -202,10 +194,17 @@ pub(super) const HIERARCHICAL: Variant = Variant::portable(
 pub(super) const LOOKBACK: Variant = Variant::portable(
     "lookback",
     "one pass: each tile looks back at what those before it posted, and totals a silent one itself",
-);
+)
+.in_any_order();
+
+operands! {
+    impl[T: Element, O: Reducer<T, Output = T>,] Scan<O>, T [cuda] {
+        fn record(input: T, output: T);
+    }
+}
 
 impl<T: Element, O: Reducer<T, Output = T>> Op<T> for Scan<O> {
-    type Operands = (In<T>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let op = self.op.operator();
@@ -323,23 +322,12 @@ impl Job<'_> {
             ));
         }
         let rounds = dtype.is_float() && op.rounds(dtype);
-        let (variant, why) = choose(name, &form.variant, variants, profile, || {
-            if rounds && form.deterministic {
-                ("hierarchical", "the order of combination is fixed, as asked for".into())
-            } else {
-                ("lookback", "reads every element once, and waits for no workgroup without end".into())
-            }
+        let bits = Bits { rounds, deterministic: form.deterministic };
+        let (variant, decision) = choose_with(name, &form.variant, variants, profile, bits, || {
+            ("lookback", "reads every element once, and waits for no workgroup without end".into())
         })?;
-        let varies = rounds && variant.name == "lookback";
-        if varies && form.deterministic {
-            return Err(err!(
-                Unsupported,
-                "{name}: the variant `lookback` combines {dtype} in an order that depends on timing, so its rounding \
-                 varies; take `hierarchical` for deterministic results"
-            ));
-        }
         let operand = |name, dtype, access| Operand { name, dtype, len, access };
-        let mut program = Program::new(name, variant.name, why);
+        let mut program = Program::new(name, decision);
         program.operands.push(operand("input", dtype, Access::Read));
         if self.segments == Segments::Heads {
             program.operands.push(operand("heads", DType::U32, Access::Read));
@@ -363,7 +351,7 @@ impl Job<'_> {
         index_u32(name, "elements, and a tile,", len.saturating_add(1 << 17))?;
         program.cost =
             Cost { flop: 2.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        program.determinism = if varies { Determinism::RoundingVaries } else { Determinism::SameBits };
+        program.determinism = variant.determinism(rounds);
         let mut lowering = Lowering { job: self, profile, variant: variant.name, program };
         if len > 0 {
             match variant.name {
@@ -620,13 +608,16 @@ struct Bound {
     heads: Option<[Binding; 2]>,
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "scan",
     about: "all prefixes of an array combined, or those of each row",
     inputs: "x (n) or (rows, n), f32, f16, i32 or u32",
     keys: "op sum/prod/min/max (sum), exclusive, reverse",
     variants: Scan::variants,
     samples,
+    comparison: Some(Comparison::Prefixes),
+    facts,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -661,11 +652,28 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(programs)
 }
 
+/// Of the trees: joins for a tile, against those of one after the other.
+pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
+    let (_, interface) = subject.kernel("scan_tiles")?;
+    let n = u64::from(interface.workgroup_size[0]);
+    let (joins, steps): (u64, u64) = match subject.program.variant() {
+        "kogge-stone" | "kogge-stone-double" => (kogge_stone_operations(n), n.checked_ilog2()?.into()),
+        "brent-kung" => (brent_kung_operations(n), brent_kung_steps(n)),
+        _ => return None,
+    };
+    let of = format!("for a tile of {n} words; one after the other it is {}", reduction_operations(n));
+    Some(vec![
+        fact("joins", joins as f64, of),
+        fact("steps", steps as f64, "of the tree, one after the other"),
+    ])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ErrorKind;
     use crate::primitives::ArgMin;
+    use crate::program::Determinism;
 
     #[test]
     fn pieces_cover_every_element_in_the_order_of_the_scan() {
@@ -694,7 +702,7 @@ mod tests {
         assert_eq!(kind(of(Scan::new(Sum, 9).variant("magic"))), ErrorKind::InvalidArgument);
         assert_eq!(kind(of(Scan::new(Sum, 1 << 27))), ErrorKind::TooLarge);
         assert_eq!(kind(of(Scan::rows(Sum, usize::MAX, 2))), ErrorKind::TooLarge);
-        let lookback = Scan::new(Sum, 9).variant("lookback").deterministic(true);
+        let lookback = Scan::new(Sum, 9).variant("lookback").deterministic();
         assert_eq!(kind(of(lookback.clone())), ErrorKind::Unsupported);
         assert_eq!(Op::<i32>::lower(&lookback, &profile).unwrap().determinism, Determinism::SameBits);
     }

@@ -6,7 +6,7 @@ use super::scan::Form;
 use super::{CustomOp, Max, Min};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{DeviceProfile, Op, Operation, Program, Variant, deterministic, operands};
 
 /// `results[s] = values[h] + ... + values[e]`, where `h..=e` is segment `s`: from one head to the next, for any
 /// associative operator.
@@ -19,7 +19,8 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 ///
 /// # Types, precision and determinism
 /// As [`ReduceByKey`](crate::ReduceByKey): values of f32, i32 and u32; any associative operator, in order; same
-/// device, same bits, except for what rounds in the variant `lookback`.
+/// device, same bits, except for what rounds in the variant `lookback`, which
+/// [`deterministic`](SegmentedReduce::deterministic) rules out.
 /// NaN and infinities stay within their segment.
 ///
 /// # Cost
@@ -76,6 +77,8 @@ impl<O> SegmentedReduce<O> {
         self
     }
 
+    deterministic!(form.deterministic);
+
     /// Invocations of a workgroup and vec4 of an invocation, instead of what the device's policy has: for tuning.
     #[doc(hidden)]
     #[must_use]
@@ -100,8 +103,14 @@ impl SegmentedReduce {
     }
 }
 
+operands! {
+    impl[T: Element, O: Reducer<T, Output = T>,] SegmentedReduce<O>, T {
+        fn record(values: T, heads: u32, results: T, count: u32);
+    }
+}
+
 impl<T: Element, O: Reducer<T, Output = T>> Op<T> for SegmentedReduce<O> {
-    type Operands = (In<T>, In<u32>, Out<T>, Out<u32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let op = self.op.operator();
@@ -118,13 +127,14 @@ impl<T: Element, O: Reducer<T, Output = T>> Op<T> for SegmentedReduce<O> {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "segmented-reduce",
     about: "the values of each segment combined, from one head to the next",
     inputs: "x (n), f32, i32 or u32; head flags u32 (n)",
     keys: "op sum/prod/min/max (sum)",
     variants: SegmentedReduce::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

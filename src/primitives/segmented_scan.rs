@@ -6,7 +6,9 @@ use super::scan::{Form, HIERARCHICAL, Job, LOOKBACK, Segments};
 use super::{Max, Min};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{
+    Comparison, DeviceProfile, Domain, Op, Operation, Program, Variant, deterministic, operands,
+};
 
 /// `output[i] = input[h] + ... + input[i]`, where `h <= i` is the last head: a segment's first element.
 ///
@@ -47,7 +49,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 ///
 /// let positions = SegmentedScan::new(Sum, 1_000_000).exclusive(true);
 /// let program = Op::<u32>::lower(&positions, &DeviceProfile::h100())?;
-/// assert_eq!((program.variant, program.operands[1].name), ("lookback", "heads"));
+/// assert_eq!((program.variant(), program.operands[1].name), ("lookback", "heads"));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,12 +79,7 @@ impl<O> SegmentedScan<O> {
         self
     }
 
-    /// Refuses what may give other bits from run to run. The default is not to.
-    #[must_use]
-    pub fn deterministic(mut self, wanted: bool) -> Self {
-        self.form.deterministic = wanted;
-        self
-    }
+    deterministic!(form.deterministic);
 
     /// For tests: as [`Scan::leave_out_posts`](crate::Scan::leave_out_posts).
     #[doc(hidden)]
@@ -101,8 +98,14 @@ impl SegmentedScan {
     }
 }
 
+operands! {
+    impl[T: Element, O: Reducer<T, Output = T>,] SegmentedScan<O>, T {
+        fn record(input: T, heads: u32, output: T);
+    }
+}
+
 impl<T: Element, O: Reducer<T, Output = T>> Op<T> for SegmentedScan<O> {
-    type Operands = (In<T>, In<u32>, Out<T>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let op = self.op.operator();
@@ -118,13 +121,17 @@ impl<T: Element, O: Reducer<T, Output = T>> Op<T> for SegmentedScan<O> {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "segmented-scan",
     about: "all prefixes combined, anew from each head on",
     inputs: "x (n), f32, f16, i32 or u32; head flags u32 (n)",
     keys: "op sum/prod/min/max (sum), exclusive",
     variants: SegmentedScan::variants,
     samples,
+    domains: &[("heads", Domain::Meaningful)],
+    comparison: Some(Comparison::Prefixes),
+    facts: super::scan::facts,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -156,7 +163,7 @@ mod tests {
         let of = |scan: SegmentedScan| Op::<f32>::lower(&scan, &profile).unwrap_err().kind();
         assert_eq!(of(SegmentedScan::new(Sum, 9).variant("kogge-stone")), ErrorKind::InvalidArgument);
         assert_eq!(of(SegmentedScan::new(Sum, 1 << 27)), ErrorKind::TooLarge);
-        let lookback = SegmentedScan::new(Sum, 9).variant("lookback").deterministic(true);
+        let lookback = SegmentedScan::new(Sum, 9).variant("lookback").deterministic();
         assert_eq!(of(lookback), ErrorKind::Unsupported);
         assert!(Op::<f32>::lower(&SegmentedScan::new(Sum, 0), &profile).unwrap().dispatches.is_empty());
         assert_eq!(

@@ -3,7 +3,7 @@
 use super::compact::{Compaction, Keep, Predicate, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
 
 /// The elements that are kept, in order, close together.
 ///
@@ -11,7 +11,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 /// Operands `input`, `flags` (`u32`), `output` with `n` elements each, and `count`, one `u32`.
 /// [`by`](Self::by) has no `flags`. `output` is left as it is behind the kept elements. The count stays on the device: read it, or bind it as the
 /// length of what follows. `output` and `count` must not share a buffer with the others. `n` may be 0.
-/// With [`counted`](Self::counted) an operand `length` of one u32, after the flags, says on the device how many of the
+/// With [`counted`](Self::counted) an operand `length` of one u32 says on the device how many of the
 /// `n` there are.
 ///
 /// # Precision and determinism
@@ -54,6 +54,7 @@ use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Select {
     n: usize,
+    counted: bool,
     variant: String,
     leave_out: u32,
 }
@@ -66,14 +67,10 @@ pub struct SelectIf {
     variant: String,
 }
 
-/// [`Select`] from as many elements as the device says: operands `input`, `flags`, `length`, `output`, `count`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SelectCounted(Select);
-
 impl Select {
     /// Selects from `n` elements by flags: those whose flag is not 0 are kept.
     pub fn new(n: usize) -> Self {
-        Self { n, variant: "auto".to_owned(), leave_out: 0 }
+        Self { n, counted: false, variant: "auto".to_owned(), leave_out: 0 }
     }
 
     /// Selects from `n` elements by what `predicate` says of them.
@@ -81,8 +78,8 @@ impl Select {
         SelectIf { n, keep: Keep::Where(predicate), variant: "auto".to_owned() }
     }
 
-    /// Takes the number of elements, at most `n`, from the device: an operand `length` of one u32 after the flags. A
-    /// number above `n` counts as `n`; elements and flags behind it are not looked at.
+    /// Takes the number of elements, at most `n`, from the device: an operand `length` of one u32, which plans take by
+    /// `with_length`. A number above `n` counts as `n`; elements and flags behind it are not looked at.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -93,15 +90,16 @@ impl Select {
     /// let (length, kept, count) = (gpu.upload(&[3u32])?, gpu.alloc::<u32>(4)?, gpu.alloc::<u32>(1)?);
     /// let plan = Select::new(4).counted().plan::<u32>(&gpu)?;
     /// let mut rec = gpu.recorder();
-    /// plan.record(&mut rec, &x, &flags, &length, &kept, &count)?;
+    /// plan.with_length(&length).record(&mut rec, &x, &flags, &kept, &count)?;
     /// rec.submit()?;
     /// let n = count.read()?[0] as usize;
     /// assert_eq!(kept.slice(..n)?.read()?, [5, 7]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
     #[must_use]
-    pub fn counted(self) -> SelectCounted {
-        SelectCounted(self)
+    pub fn counted(mut self) -> Self {
+        self.counted = true;
+        self
     }
 
     /// Runs the variant of that name; `auto`, the default, lets the device decide.
@@ -160,28 +158,30 @@ fn lower(
     Ok(c.program)
 }
 
+operands! {
+    impl[T: Element,] Select, T {
+        fn record(input: T, flags: u32, output: T, count: u32);
+        /// How many elements there are.
+        optional with_length(length: u32);
+    }
+    impl[T: Element,] SelectIf, T {
+        fn record(input: T, output: T, count: u32);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for Select {
-            type Operands = (In<$t>, In<u32>, Out<$t>, Out<u32>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 let how = (self.variant.as_str(), self.leave_out);
-                lower((self.n, false), &Keep::Flagged, how, <$t>::DTYPE, profile)
-            }
-        }
-
-        impl Op<$t> for SelectCounted {
-            type Operands = (In<$t>, In<u32>, In<u32>, Out<$t>, Out<u32>);
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                let how = (self.0.variant.as_str(), self.0.leave_out);
-                lower((self.0.n, true), &Keep::Flagged, how, <$t>::DTYPE, profile)
+                lower((self.n, self.counted), &Keep::Flagged, how, <$t>::DTYPE, profile)
             }
         }
 
         impl Op<$t> for SelectIf {
-            type Operands = (In<$t>, Out<$t>, Out<u32>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 lower((self.n, false), &self.keep, (&self.variant, 0), <$t>::DTYPE, profile)
@@ -191,13 +191,14 @@ macro_rules! op {
 }
 op!(f32, half::f16, i32, u32);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "select",
     about: "the elements whose flag is not 0, in order",
     inputs: "x (n), flags u32 (n)",
     keys: "",
     variants: Select::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -2,13 +2,13 @@
 
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Out, Program,
-    Resource, Source, Variant, choose, kernel_params,
+    Access, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program,
+    Resource, Source, Variant, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::round_up;
-use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Stable sort of keys: `keys_out[i]` is the `i`-th of `keys` in order; values go with their keys.
@@ -51,65 +51,19 @@ use std::ops::Range;
 ///
 /// let keys = RadixSort::new(1_000_000);
 /// let pairs = RadixSort::new(1_000_000).descending(true).bits(0..16).with_values();
-/// assert_eq!(Op::<f32>::lower(&keys, &DeviceProfile::h100())?.variant, "onesweep");
+/// assert_eq!(Op::<f32>::lower(&keys, &DeviceProfile::h100())?.variant(), "onesweep");
 /// assert_eq!(Op::<u32>::lower(&pairs, &DeviceProfile::webgpu_defaults())?.operands.len(), 4);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RadixSort<F = Keys> {
+pub struct RadixSort {
     n: usize,
     descending: bool,
     bits: Option<Range<u32>>,
     variant: String,
     tile: Option<(u32, u32)>,
     leave_out: u32,
-    form: PhantomData<F>,
-}
-
-/// Form of [`RadixSort`]: keys alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keys;
-/// Form of [`RadixSort`]: keys with values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pairs;
-/// Form of [`RadixSort`]: the output takes the place of the input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InPlace<F>(PhantomData<F>);
-/// Form of [`RadixSort`]: the number of keys lies on the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counted<F>(PhantomData<F>);
-
-/// What operands a [`RadixSort`] has: one of [`Keys`], [`Pairs`], and these [`InPlace`] or [`Counted`].
-pub trait SortForm {
-    /// The typed operands, in the order of the call.
-    type Operands<T: Element>;
-    /// Whether values go with the keys.
-    const VALUES: bool;
-    /// Whether outputs take the place of inputs.
-    const IN_PLACE: bool;
-    /// Whether the number of keys lies on the device.
-    const COUNTED: bool;
-}
-
-macro_rules! form {
-    ($($form:ty: $values:literal $in_place:literal $counted:literal $operands:ty;)*) => {$(
-        impl SortForm for $form {
-            type Operands<T: Element> = $operands;
-            const VALUES: bool = $values;
-            const IN_PLACE: bool = $in_place;
-            const COUNTED: bool = $counted;
-        }
-    )*};
-}
-form! {
-    Keys: false false false (In<T>, Out<T>);
-    Pairs: true false false (In<T>, In<u32>, Out<T>, Out<u32>);
-    InPlace<Keys>: false true false (InOut<T>,);
-    InPlace<Pairs>: true true false (InOut<T>, InOut<u32>);
-    Counted<Keys>: false false true (In<T>, In<u32>, Out<T>);
-    Counted<Pairs>: true false true (In<T>, In<u32>, In<u32>, Out<T>, Out<u32>);
-    Counted<InPlace<Keys>>: false true true (InOut<T>, In<u32>);
-    Counted<InPlace<Pairs>>: true true true (InOut<T>, InOut<u32>, In<u32>);
+    form: Form,
 }
 
 impl RadixSort {
@@ -122,14 +76,30 @@ impl RadixSort {
             variant: "auto".into(),
             tile: None,
             leave_out: 0,
-            form: PhantomData,
+            form: Form::default(),
         }
     }
 
-    /// Moves a value of u32 with each key. Operands: keys, values, keys out, values out.
+    /// Moves a value of u32 with each key: operands `values` and `values_out`, which plans take by `with_values`.
     #[must_use]
-    pub fn with_values(self) -> RadixSort<Pairs> {
-        self.into_form()
+    pub fn with_values(mut self) -> Self {
+        self.form.values = true;
+        self
+    }
+
+    /// Sorts where the keys lie: plans are recorded by `record_in_place`, and take values by `with_values_in_place`.
+    #[must_use]
+    pub fn in_place(mut self) -> Self {
+        self.form.in_place = true;
+        self
+    }
+
+    /// Takes the number of keys, at most `n`, from the device: an operand `count` of one u32, which plans take by
+    /// `with_count`. A number above `n` counts as `n`.
+    #[must_use]
+    pub fn counted(mut self) -> Self {
+        self.form.counted = true;
+        self
     }
 
     /// Every way to run a sort.
@@ -142,38 +112,6 @@ impl RadixSort {
             ),
         ];
         VARIANTS
-    }
-}
-
-impl RadixSort<Keys> {
-    /// Sorts where the keys lie: one operand, read and written.
-    #[must_use]
-    pub fn in_place(self) -> RadixSort<InPlace<Keys>> {
-        self.into_form()
-    }
-}
-
-impl RadixSort<Pairs> {
-    /// Sorts where keys and values lie: two operands, read and written.
-    #[must_use]
-    pub fn in_place(self) -> RadixSort<InPlace<Pairs>> {
-        self.into_form()
-    }
-}
-
-impl<F: SortForm> RadixSort<F> {
-    /// Takes the number of keys, at most `n`, from the device: an operand `count` of one u32 after the inputs.
-    /// A number above `n` counts as `n`.
-    #[must_use]
-    pub fn counted(self) -> RadixSort<Counted<F>> {
-        self.into_form()
-    }
-}
-
-impl<F> RadixSort<F> {
-    fn into_form<G>(self) -> RadixSort<G> {
-        let Self { n, descending, bits, variant, tile, leave_out, form: _ } = self;
-        RadixSort { n, descending, bits, variant, tile, leave_out, form: PhantomData }
     }
 
     /// Largest first. The default is smallest first.
@@ -224,12 +162,24 @@ impl<F> RadixSort<F> {
     }
 }
 
-impl<T: Element, F: SortForm> Op<T> for RadixSort<F> {
-    type Operands = F::Operands<T>;
+operands! {
+    impl[T: Element,] RadixSort, T {
+        fn record(keys: T, keys_out: T);
+        fn record_in_place(keys: T);
+        /// Values that go with the keys.
+        optional with_values(values: u32, values_out: u32);
+        /// Values that go with keys that are sorted where they lie.
+        optional with_values_in_place(values: u32);
+        /// How many keys there are.
+        optional with_count(count: u32);
+    }
+}
+
+impl<T: Element> Op<T> for RadixSort {
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        let form = Form { values: F::VALUES, in_place: F::IN_PLACE, counted: F::COUNTED };
-        Lowering::new(self, form, T::DTYPE, profile)?.run()
+        Lowering::new(self, self.form, T::DTYPE, profile)?.run()
     }
 }
 
@@ -257,14 +207,14 @@ kernel_params! { struct SweepParams { pass_index: u32, shift: u32, mask: u32, it
 const RADIX: u64 = 256;
 /// Words before the counts in the globals of `onesweep`.
 const HEAD: u64 = 64;
-/// Keys or words that an invocation takes at the most: a software driver ends all loops of an invocation after
-/// 65535 steps, and a key has several.
+/// Keys or words that an invocation takes at the most: a key has several rounds, all of which every driver runs.
 const MOST_STEPS: u64 = 2048;
+const _: () = assert!(24 * MOST_STEPS < LOOP_ROUNDS as u64);
 /// Counts of `onesweep` have 30 bits beside two of flags.
 const SWEEP_MOST: u64 = (1 << 30) - 1;
 
 /// What operands there are.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Form {
     values: bool,
     in_place: bool,
@@ -375,7 +325,7 @@ struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new<F>(desc: &RadixSort<F>, form: Form, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
+    fn new(desc: &RadixSort, form: Form, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
         let spec = key_spec(dtype, desc.descending)?;
         let key_size = dtype.size() as u64;
         let width = 8 * key_size as u32;
@@ -430,7 +380,7 @@ impl<'a> Lowering<'a> {
         } else {
             Ok(())
         };
-        let (variant, why) =
+        let (variant, decision) =
             choose("sort", &desc.variant, RadixSort::variants(), profile, || match &sweeps {
                 Ok(()) if profile.is_cpu() => ("counting", "processors run it faster".into()),
                 Ok(()) => ("onesweep", "one reading and writing a pass".into()),
@@ -442,7 +392,7 @@ impl<'a> Lowering<'a> {
         if variant.name == "onesweep" {
             sweeps?;
         }
-        let mut program = Program::new("sort", variant.name, why);
+        let mut program = Program::new("sort", decision);
         let operand = |name, dtype, access| Operand { name, dtype, len: desc.n, access };
         let input = if form.in_place { Access::ReadWrite } else { Access::Read };
         program.operands.push(operand("keys", dtype, input));
@@ -776,13 +726,16 @@ fn steps(file: &str, items: u32, written_out: bool, values: bool) -> String {
     )
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "sort",
     about: "keys in order, stable, and values with their keys",
     inputs: "keys u32/i32/f32 (n), [values u32 (n)]",
     keys: "descending",
     variants: RadixSort::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    settles: true,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

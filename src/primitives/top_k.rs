@@ -4,8 +4,8 @@ use super::sort::{RadixSort, key_spec};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
-    Variant, choose, kernel_params,
+    Access, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program,
+    Resource, Variant, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{index_u32, round_up};
@@ -51,7 +51,7 @@ use crate::shape::{index_u32, round_up};
 ///
 /// let best = TopK::new(1 << 26, 100);
 /// let lowest = TopK::new(1000, 10).smallest(true);
-/// assert_eq!(Op::<f32>::lower(&best, &DeviceProfile::h100())?.variant, "subgroup");
+/// assert_eq!(Op::<f32>::lower(&best, &DeviceProfile::h100())?.variant(), "subgroup");
 /// assert_eq!(Op::<u32>::lower(&lowest, &DeviceProfile::webgpu_defaults())?.dispatches.len(), 1);
 /// # Ok::<(), tilework::Error>(())
 /// ```
@@ -106,8 +106,14 @@ impl TopK {
     }
 }
 
+operands! {
+    impl[T: Element,] TopK, T {
+        fn record(input: T, values: T, indices: u32);
+    }
+}
+
 impl<T: Element> Op<T> for TopK {
-    type Operands = (In<T>, Out<T>, Out<u32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         Lowering::new(self, T::DTYPE, profile)?.run::<T>(self)
@@ -155,7 +161,7 @@ fn policy(profile: &DeviceProfile, subgroups: bool) -> Policy {
     let team = if subgroups { smallest.clamp(1, 32) } else { 32 };
     if profile.is_cpu() {
         // Barriers are dear on processors: where they would be needed, an invocation has a chunk of its own.
-        // A software driver ends all loops of an invocation after 65535 steps, which `most` stays far below.
+        // Of `most` an invocation has far fewer than the rounds that every driver runs.
         let team = if subgroups { team } else { 1 };
         return Policy { readers: 64, finishers: 64, most: 1 << 17, single: 1 << 14, team };
     }
@@ -277,7 +283,7 @@ impl<'a> Lowering<'a> {
         } else {
             Ok(())
         };
-        let (variant, why) = choose("top-k", &desc.variant, TopK::variants(), profile, || {
+        let (variant, decision) = choose("top-k", &desc.variant, TopK::variants(), profile, || {
             let in_chunks = filter.is_ok() && k <= n / 128;
             // Where chunks do not pay, one workgroup is worth more than the many dispatches of a radix select.
             let single_up_to = policy(profile, false).single << if in_chunks { 0 } else { 3 };
@@ -301,7 +307,7 @@ impl<'a> Lowering<'a> {
             "radix" => radix?,
             _ => {}
         }
-        let mut program = Program::new("top-k", variant.name, why);
+        let mut program = Program::new("top-k", decision);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands.push(operand("input", dtype, n, Access::Read));
         program.operands.push(operand("values", dtype, k, Access::Write));
@@ -334,7 +340,7 @@ impl<'a> Lowering<'a> {
 
     fn run<T: Element>(mut self, desc: &TopK) -> Result<Program> {
         let sort = |n: u64| RadixSort::new(n as usize).descending(!desc.smallest).with_values();
-        match self.program.variant {
+        match self.program.variant() {
             "single" => self.finish(None),
             "sort" => {
                 let sorted = Op::<T>::lower(&sort(self.n), self.profile)?;
@@ -550,13 +556,15 @@ impl<'a> Lowering<'a> {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "top-k",
     about: "the k largest elements in order, and where they stood",
     inputs: "x f32/i32/u32 (n)",
     keys: "k, smallest",
     variants: TopK::variants,
     samples,
+    comparison: Some(Comparison::Sums),
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

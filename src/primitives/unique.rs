@@ -3,7 +3,7 @@
 use super::compact::{Compaction, Keep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{DeviceProfile, In, Op, OpInfo, Out, Program, Variant};
+use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
 
 /// The first element of each run of equal neighbours, in order.
 ///
@@ -89,10 +89,16 @@ impl Unique {
     }
 }
 
+operands! {
+    impl[T: Element,] Unique, T {
+        fn record(input: T, output: T, count: u32);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl Op<$t> for Unique {
-            type Operands = (In<$t>, Out<$t>, Out<u32>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 self.lower_as(<$t>::DTYPE, profile)
@@ -102,13 +108,14 @@ macro_rules! op {
 }
 op!(f32, half::f16, i32, u32);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "unique",
     about: "the first of each run of equal neighbours",
     inputs: "x (n)",
     keys: "",
     variants: Unique::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

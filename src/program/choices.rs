@@ -1,5 +1,6 @@
 //! What a device has taught: variants that were measured to be faster there, and such that failed.
 
+use super::DecidedBy;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -13,7 +14,7 @@ use std::fmt;
 /// let mut profile = DeviceProfile::h100();
 /// profile.choices.forced.insert("reduce".into(), Choice::variant("shared", "as an example"));
 /// let program = Op::<f32>::lower(&Reduce::new(Sum, 1 << 20), &profile)?;
-/// assert_eq!((program.variant, program.why.as_str()), ("shared", "as an example"));
+/// assert_eq!((program.variant(), program.decision.why.as_str()), ("shared", "as an example"));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,14 +32,16 @@ pub struct Choice {
     pub variant: String,
     /// Name of the row, where the variant has a table: `128x128x8 by 8x8`. The op's own policy, if there is none.
     pub row: Option<String>,
+    /// Who chose it.
+    pub by: DecidedBy,
     /// Why, for reports.
     pub why: String,
 }
 
 impl Choice {
-    /// A variant with the row that the op's policy takes.
+    /// A variant that was measured to be better, with the row that the op's policy takes.
     pub fn variant(name: &str, why: &str) -> Self {
-        Self { variant: name.to_owned(), row: None, why: why.to_owned() }
+        Self { variant: name.to_owned(), row: None, by: DecidedBy::Tuned, why: why.to_owned() }
     }
 }
 

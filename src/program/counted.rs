@@ -1,6 +1,6 @@
 //! Programs that decide on the device how many workgroups another dispatch has.
 
-use super::{Access, Binding, Grid, Kernel, Operand, Program, kernel_params};
+use super::{Access, Binding, Decision, Grid, Kernel, Operand, Program, kernel_params};
 use crate::element::DType;
 use crate::shader::Spec;
 
@@ -9,7 +9,7 @@ kernel_params! { struct Params { items: u32, most: u32 } }
 /// From a count, the workgroups of `items` items each that cover it, and never more than cover `most`: three u32,
 /// folded as [`Grid::fold`] does.
 pub(crate) fn workgroups(items: u32, most: u32) -> Program {
-    let mut program = Program::new("workgroups", "folded", "the count lies on the device".into());
+    let mut program = Program::new("workgroups", Decision::policy("folded", "the count lies on the device"));
     let operand = |name, len, access| Operand { name, dtype: DType::U32, len, access };
     program.operands = vec![operand("count", 1, Access::Read), operand("workgroups", 3, Access::Write)];
     let kernel = program.kernel(Kernel::library("dispatch/counted", "fold_count", Spec::new()));

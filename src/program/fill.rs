@@ -1,7 +1,7 @@
 //! Programs that set memory to one value.
 
 use super::rows::aligned_pieces;
-use super::{Access, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, kernel_params};
+use super::{Access, Cost, Decision, DeviceProfile, Grid, Kernel, Operand, Program, Resource, kernel_params};
 use crate::element::DType;
 use crate::error::Result;
 use crate::shader::Spec;
@@ -12,7 +12,7 @@ kernel_params! { struct Params { words: u32, low: u32, high: u32 } }
 /// Sets `words` words to `low` and `high`, one after the other.
 pub(crate) fn fill(words: usize, [low, high]: [u32; 2], profile: &DeviceProfile) -> Result<Program> {
     index_u32("fill", "words", words)?;
-    let mut program = Program::new("fill", "words", "every word is written once".into());
+    let mut program = Program::new("fill", Decision::policy("words", "every word is written once"));
     program.operands = vec![Operand { name: "output", dtype: DType::U32, len: words, access: Access::Write }];
     program.cost = Cost { flop: 0.0, bytes: 4.0 * words as f64 };
     let kernel = program.kernel(Kernel::library("dispatch/fill", "fill_words", Spec::new()));

@@ -9,29 +9,39 @@
 //! use tilework::program::{DeviceProfile, Op};
 //!
 //! let program = Op::<f32>::lower(&Reduce::new(Sum, 1 << 20), &DeviceProfile::h100())?;
-//! println!("{} because {}", program.variant, program.why);
+//! println!("{} because {}", program.variant(), program.decision.why);
 //! assert_eq!(program.dispatches.len(), 2);
 //! # Ok::<(), tilework::Error>(())
 //! ```
 
+mod call;
 mod choices;
 pub(crate) mod counted;
+pub(crate) mod facts;
 pub(crate) mod fill;
+pub(crate) mod fit;
 mod measurement;
+mod operation;
 pub(crate) mod probe;
 mod profile;
 pub(crate) mod rows;
 mod variant;
+mod written;
 
+pub(crate) use call::operands;
+pub use call::{Executor, PlanOn, Sink, With};
 pub(crate) use choices::row_name;
 pub use choices::{Choice, Choices, Denied};
+pub use facts::Fact;
 pub use measurement::{Clock, Measurement, Timing};
 pub(crate) use measurement::{batch, warm_up};
+pub use operation::{Comparison, Domain, Operation};
 #[cfg(feature = "cuda")]
 pub(crate) use profile::short_name;
-pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits};
-pub(crate) use variant::{ASKED, choose};
-pub use variant::{OpInfo, Requires, Translation, Variant};
+pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, Quirks};
+pub(crate) use variant::{Bits, choose, choose_with, deterministic};
+pub use variant::{DecidedBy, Decision, Requires, Translation, Variant};
+pub(crate) use written::{Use, Written, check_read};
 
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -39,7 +49,6 @@ use crate::shader::{Expanded, Fragment, Spec, Target, expand, expand_text};
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -331,10 +340,8 @@ const MOST_DISPATCHES: u64 = 1 << 16;
 pub struct Program {
     /// Name of the op.
     pub op: &'static str,
-    /// Name of the variant.
-    pub variant: &'static str,
-    /// Why this variant and this policy.
-    pub why: String,
+    /// The variant, who chose it and why.
+    pub decision: Decision,
     /// Buffers of the caller, in the order of the call.
     pub operands: Vec<Operand>,
     /// Bytes of each scratch area.
@@ -371,11 +378,10 @@ impl Dispatch {
 }
 
 impl Program {
-    pub(crate) fn new(op: &'static str, variant: &'static str, why: String) -> Self {
+    pub(crate) fn new(op: &'static str, decision: Decision) -> Self {
         Self {
             op,
-            variant,
-            why,
+            decision,
             operands: Vec::new(),
             scratch: Vec::new(),
             constants: Vec::new(),
@@ -385,6 +391,11 @@ impl Program {
             traffic: None,
             determinism: Determinism::SameBits,
         }
+    }
+
+    /// Name of the variant.
+    pub fn variant(&self) -> &'static str {
+        self.decision.variant
     }
 
     /// Adds a kernel, once, and returns its index.
@@ -422,7 +433,7 @@ impl Program {
                 "{}: `{}` takes {dispatches} dispatches of a bounded time, above {MOST_DISPATCHES}; split the work into \
                  smaller calls",
                 self.op,
-                self.variant
+                self.variant()
             ));
         }
         Ok(())
@@ -448,6 +459,9 @@ impl Program {
         operands: &[(Resource, u64)],
         shared: &mut Vec<usize>,
     ) {
+        if other.determinism == Determinism::RoundingVaries {
+            self.determinism = Determinism::RoundingVaries;
+        }
         let kernels: Vec<usize> = other.kernels.into_iter().map(|kernel| self.kernel(kernel)).collect();
         for (area, bytes) in other.scratch.into_iter().enumerate() {
             match shared.get(area) {
@@ -492,32 +506,47 @@ impl Program {
     }
 }
 
-/// Marks an operand that is only read, in [`Op::Operands`].
-#[derive(Debug)]
-pub struct In<T>(PhantomData<T>);
-/// Marks an operand that is only written, in [`Op::Operands`].
-#[derive(Debug)]
-pub struct Out<T>(PhantomData<T>);
-/// Marks an operand that is read and written, in [`Op::Operands`].
-#[derive(Debug)]
-pub struct InOut<T>(PhantomData<T>);
-
-/// Marks the lists of a sparse matrix, which are only read, in [`Op::Operands`].
-#[derive(Debug)]
-pub struct Sparse;
-/// Marks the lists of a sparse matrix, which are only written, in [`Op::Operands`].
-#[derive(Debug)]
-pub struct SparseOut;
-
 /// A descriptor that can be lowered for elements of type `T`.
+///
+/// You may implement it. The kernels of your op run with runtime checks, those of the library among them, as in
+/// [`Gpu::prepare`](crate::Gpu::prepare).
 pub trait Op<T: Element> {
-    /// The typed operands, in the order of the call: a tuple of [`In`], [`Out`] and [`InOut`].
-    type Operands;
-
     /// Checks shapes and limits, chooses variant and policy, and says what will run.
     ///
     /// # Errors
     /// Those of the op: a shape it does not define, a limit of the device, a variant that the device
     /// cannot run.
     fn lower(&self, profile: &DeviceProfile) -> Result<Program>;
+
+    /// Whether this crate wrote the op. Nobody else can write this function, as nobody else can name its argument.
+    #[doc(hidden)]
+    fn is_proven(&self, _: sealed::Ours) -> bool {
+        false
+    }
+}
+
+mod sealed {
+    /// What only this crate can name.
+    #[derive(Debug, Clone, Copy)]
+    pub struct Ours;
+}
+
+/// Says of an op of this crate that its programs bound their indices.
+macro_rules! proven {
+    () => {
+        fn is_proven(&self, _: $crate::program::Ours) -> bool {
+            true
+        }
+    };
+}
+pub(crate) use proven;
+pub(crate) use sealed::Ours;
+
+/// Lowers an op. Kernels of a user's own op run with runtime checks: nobody has proven what it made or changed.
+pub(crate) fn lower<T: Element, D: Op<T>>(op: &D, profile: &DeviceProfile) -> Result<Program> {
+    let mut program = op.lower(profile)?;
+    if !op.is_proven(Ours) {
+        program.kernels.iter_mut().for_each(|kernel| kernel.trusted = false);
+    }
+    Ok(program)
 }

@@ -1,6 +1,6 @@
 //! Programs that measure what a device can do at the most.
 
-use super::{Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, kernel_params};
+use super::{Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Operand, Program, kernel_params};
 use crate::element::DType;
 use crate::shader::Spec;
 
@@ -13,7 +13,7 @@ pub(crate) fn copy(profile: &DeviceProfile) -> Program {
     let bytes = wanted.min(profile.limits.max_storage_binding / 2).min(profile.limits.max_buffer_size / 2)
         / 4096
         * 4096;
-    let mut program = Program::new("probe-copy", "copy", "measures copy bandwidth".into());
+    let mut program = Program::new("probe-copy", Decision::policy("copy", "measures copy bandwidth"));
     let operand = |name, access| Operand { name, dtype: DType::U32, len: (bytes / 4) as usize, access };
     program.operands = vec![operand("input", Access::Read), operand("output", Access::Write)];
     let kernel = program.kernel(Kernel::library("probe/copy", "copy", Spec::new()));
@@ -32,7 +32,8 @@ pub(crate) fn copy(profile: &DeviceProfile) -> Program {
 /// Runs chains of multiply-adds in every lane.
 pub(crate) fn fma(profile: &DeviceProfile) -> Program {
     let invocations: u32 = if profile.is_cpu() { 256 * 64 } else { 256 * 16384 };
-    let mut program = Program::new("probe-fma", "fma", "measures the rate of multiply-adds".into());
+    let mut program =
+        Program::new("probe-fma", Decision::policy("fma", "measures the rate of multiply-adds"));
     program.operands =
         vec![Operand { name: "output", dtype: DType::F32, len: invocations as usize, access: Access::Write }];
     let kernel = program.kernel(Kernel::library("probe/fma", "multiply_add", Spec::new()));

@@ -1,6 +1,7 @@
 //! What a device is, as plain data.
 
 use super::Choices;
+use super::fit::LOOP_ROUNDS;
 
 /// What kind of device runs the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,6 +76,23 @@ pub struct Features {
     pub pipeline_cache: bool,
 }
 
+/// What a driver does that WebGPU does not allow and does not report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Quirks {
+    /// Rounds after which the driver silently leaves all loops of an invocation, counted over all of its loops together.
+    /// None: the driver runs every loop to its end.
+    pub max_loop_rounds: Option<u32>,
+}
+
+impl Quirks {
+    /// Those of a driver that runs shaders on the processor: Mesa's ends long loops, and others are held to the same.
+    pub const SOFTWARE: Self = Self { max_loop_rounds: Some(LOOP_ROUNDS) };
+
+    pub(crate) fn of(class: DeviceClass) -> Self {
+        if class == DeviceClass::Cpu { Self::SOFTWARE } else { Self::default() }
+    }
+}
+
 /// A shape of cooperative matrix product that the device multiplies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CooperativeShape {
@@ -121,6 +139,8 @@ pub struct DeviceProfile {
     pub limits: Limits,
     /// Features.
     pub features: Features,
+    /// What the driver does and does not say.
+    pub quirks: Quirks,
     /// Smallest and largest subgroup. Read, never assumed.
     pub subgroup_sizes: (u32, u32),
     /// Cooperative matrix shapes.
@@ -129,6 +149,9 @@ pub struct DeviceProfile {
     pub ceilings: Option<Ceilings>,
     /// What was measured to be faster than the policies' choice, or wrong.
     pub choices: Choices,
+    /// Whether every op is asked for the same bits in every run: see
+    /// [`GpuOptions::deterministic`](crate::GpuOptions::deterministic).
+    pub deterministic: bool,
 }
 
 /// `backend` and `name` in one word of small letters and digits.
@@ -188,10 +211,12 @@ impl DeviceProfile {
             class: DeviceClass::Unknown,
             limits: Limits::WEBGPU,
             features: Features::default(),
+            quirks: Quirks::default(),
             subgroup_sizes: (4, 128),
             cooperative: Vec::new(),
             ceilings: None,
             choices: Choices::default(),
+            deterministic: false,
         }
     }
 
@@ -209,6 +234,7 @@ impl DeviceProfile {
                 ..Limits::WEBGPU
             },
             features: Features { subgroups: true, timestamps: true, ..Features::default() },
+            quirks: Quirks::SOFTWARE,
             subgroup_sizes: (4, 4),
             ..Self::webgpu_defaults()
         }
@@ -239,6 +265,7 @@ impl DeviceProfile {
                 timestamps: true,
                 ..Features::default()
             },
+            quirks: Quirks::SOFTWARE,
             subgroup_sizes: (8, 8),
             ..Self::webgpu_defaults()
         }
@@ -277,10 +304,12 @@ impl DeviceProfile {
                 cooperative_matrix: true,
                 pipeline_cache: true,
             },
+            quirks: Quirks::default(),
             subgroup_sizes: (32, 32),
             cooperative: vec![shape("f16"), shape("f32")],
             ceilings: Some(Ceilings { copy_bytes_per_second: 2.99e12, fma_flop_per_second: 6.0e13 }),
             choices: Choices::default(),
+            deterministic: false,
         }
     }
 }

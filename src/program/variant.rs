@@ -1,6 +1,6 @@
 //! What an op can be run as, and what each way asks of the device.
 
-use super::{DeviceProfile, Program};
+use super::{Determinism, DeviceProfile};
 use crate::error::{Result, err};
 
 /// A compiler that a variant's shaders can be translated for.
@@ -38,20 +38,27 @@ impl Requires {
     /// Subgroup operations.
     pub const SUBGROUPS: Self = Self { subgroups: true, ..Self::NOTHING };
 
-    /// What `profile` lacks, in words, or nothing.
-    pub fn missing(self, profile: &DeviceProfile) -> Option<&'static str> {
-        if self.subgroups && !profile.features.subgroups {
-            Some("subgroup operations (feature SUBGROUP)")
-        } else if self.f16 && !profile.features.f16 {
-            Some("16-bit floats in shaders (feature SHADER_F16)")
-        } else if self.cooperative && profile.cooperative_side().is_none() {
-            Some(
+    /// All that `profile` lacks, in words, or nothing.
+    ///
+    /// ```
+    /// use tilework::program::{DeviceProfile, Requires};
+    /// let matrices = Requires { f16: true, cooperative: true, ..Requires::SUBGROUPS };
+    /// let missing = matrices.missing(&DeviceProfile::webgpu_defaults()).unwrap();
+    /// assert!(missing.contains("SUBGROUP") && missing.contains("SHADER_F16") && missing.contains("COOPERATIVE_MATRIX"));
+    /// assert_eq!(matrices.missing(&DeviceProfile::h100()), None);
+    /// ```
+    pub fn missing(self, profile: &DeviceProfile) -> Option<String> {
+        let all = [
+            (self.subgroups && !profile.features.subgroups, "subgroup operations (feature SUBGROUP)"),
+            (self.f16 && !profile.features.f16, "16-bit floats in shaders (feature SHADER_F16)"),
+            (
+                self.cooperative && profile.cooperative_side().is_none(),
                 "cooperative matrices of f16 with sums of f32, 16 x 16 x 16 or 8 x 8 x 8, and subgroups of one size, \
                  through Vulkan (feature EXPERIMENTAL_COOPERATIVE_MATRIX)",
-            )
-        } else {
-            None
-        }
+            ),
+        ];
+        let missing: Vec<_> = all.into_iter().filter(|(lacks, _)| *lacks).map(|(_, what)| what).collect();
+        (!missing.is_empty()).then(|| missing.join(", "))
     }
 }
 
@@ -66,50 +73,129 @@ pub struct Variant {
     pub requires: Requires,
     /// Where its shaders can be translated to.
     pub translations: &'static [Translation],
+    /// Whether the order in which it combines depends on timing: what rounds may then have other bits from run to run.
+    pub any_order: bool,
 }
 
 impl Variant {
     /// A variant that every WebGPU device can run.
     pub const fn portable(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, requires: Requires::NOTHING, translations: Translation::ALL }
+        Self { name, about, requires: Requires::NOTHING, translations: Translation::ALL, any_order: false }
     }
 
     /// A variant that needs subgroup operations.
     pub const fn subgroups(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, requires: Requires::SUBGROUPS, translations: Translation::ALL }
+        Self { requires: Requires::SUBGROUPS, ..Self::portable(name, about) }
+    }
+
+    /// The same, combining in an order that depends on timing.
+    pub const fn in_any_order(self) -> Self {
+        Self { any_order: true, ..self }
+    }
+
+    /// What can be said of the bits of its results, which round or do not.
+    pub(crate) fn determinism(&self, rounds: bool) -> Determinism {
+        if rounds && self.any_order { Determinism::RoundingVaries } else { Determinism::SameBits }
     }
 }
 
-/// An op as the registry knows it: what tests, benches and the `op` example iterate.
-#[derive(Debug)]
-pub struct OpInfo {
-    /// Name, as on the command line of the `op` example.
-    pub name: &'static str,
-    /// The formula, in a line.
-    pub about: &'static str,
-    /// Inputs with their shapes, as the `op` example takes them.
-    pub inputs: &'static str,
-    /// Keys of the `op` example with their defaults.
-    pub keys: &'static str,
-    /// Every way to run it.
-    pub variants: fn() -> &'static [Variant],
-    /// Programs that together reach every shader of the variant in every form the device has: what
-    /// shader validation and translation run over.
-    pub samples: fn(&DeviceProfile, &'static str) -> Result<Vec<Program>>,
+/// Who chose a variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DecidedBy {
+    /// The caller, by name.
+    Asked,
+    /// A measurement on this device: see the module [`tune`](mod@crate::tune).
+    Tuned,
+    /// The op's own policy.
+    Policy,
+    /// The library, because the policy's choice failed on this driver.
+    Fallback,
 }
 
-/// Why a variant is what it is that no policy chose.
-pub(crate) const ASKED: &str = "asked for by name";
+/// Which variant a program runs, who chose it, and why.
+///
+/// ```
+/// use tilework::program::{DecidedBy, DeviceProfile, Op};
+/// use tilework::{Reduce, Sum};
+///
+/// let lower = |op: &Reduce<Sum>| Op::<f32>::lower(op, &DeviceProfile::h100());
+/// let (auto, asked) = (Reduce::new(Sum, 1 << 20), Reduce::new(Sum, 1 << 20).variant("shared"));
+/// assert_eq!(lower(&auto)?.decision.by, DecidedBy::Policy);
+/// assert_eq!(lower(&asked)?.decision.by, DecidedBy::Asked);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// Name of the variant.
+    pub variant: &'static str,
+    /// Who chose it.
+    pub by: DecidedBy,
+    /// Why, for reports. No code reads it.
+    pub why: String,
+}
 
-/// Resolves a variant by name: `auto` takes what is forced on the op, or asks `policy`; any other must exist and fit
-/// the device. What is denied there is not taken.
+impl Decision {
+    /// A choice of the op's policy.
+    pub fn policy(variant: &'static str, why: impl Into<String>) -> Self {
+        Self { variant, by: DecidedBy::Policy, why: why.into() }
+    }
+
+    /// A choice of the caller.
+    pub fn asked(variant: &'static str) -> Self {
+        Self { variant, by: DecidedBy::Asked, why: "asked for by name".to_owned() }
+    }
+
+    /// Adds to the reason.
+    pub(crate) fn because(&mut self, more: impl std::fmt::Display) {
+        self.why = format!("{}; {more}", self.why);
+    }
+}
+
+/// What is asked of the bits of an op's results.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bits {
+    /// Whether the results round, so that their bits depend on the order of combination.
+    pub(crate) rounds: bool,
+    /// Whether the op was asked for the same bits in every run.
+    pub(crate) deterministic: bool,
+}
+
+/// Declares the switch `deterministic` of an op that has a variant in any order, kept in these fields.
+macro_rules! deterministic {
+    ($($field:ident).+) => {
+        /// Asks for the same bits in every run: `auto` leaves out variants whose rounding varies, and one that is asked
+        /// for by name is an error. [`GpuOptions::deterministic`](crate::GpuOptions::deterministic) asks it of all ops.
+        #[must_use]
+        pub fn deterministic(mut self) -> Self {
+            self.$($field).+ = true;
+            self
+        }
+    };
+}
+pub(crate) use deterministic;
+
+/// As [`choose_with`], for ops that have no switch `deterministic`: the device alone may ask for the same bits.
 pub(crate) fn choose(
     op: &str,
     asked: &str,
     variants: &'static [Variant],
     profile: &DeviceProfile,
     policy: impl FnOnce() -> (&'static str, String),
-) -> Result<(&'static Variant, String)> {
+) -> Result<(&'static Variant, Decision)> {
+    choose_with(op, asked, variants, profile, Bits { rounds: true, deterministic: false }, policy)
+}
+
+/// Resolves a variant by name: `auto` takes what is forced on the op, or asks `policy`; any other must exist and fit
+/// the device. What is denied there is not taken; nor what may give other bits, where the op or the device is asked
+/// for the same.
+pub(crate) fn choose_with(
+    op: &str,
+    asked: &str,
+    variants: &'static [Variant],
+    profile: &DeviceProfile,
+    bits: Bits,
+    policy: impl FnOnce() -> (&'static str, String),
+) -> Result<(&'static Variant, Decision)> {
     let find = |name: &str| {
         variants.iter().position(|v| v.name == name).ok_or_else(|| {
             let names: Vec<_> = variants.iter().map(|v| v.name).collect();
@@ -118,17 +204,29 @@ pub(crate) fn choose(
     };
     let choices = &profile.choices;
     let denied = |v: &Variant| choices.denies(op, v.name);
-    let usable = |v: &&'static Variant| v.requires.missing(profile).is_none() && denied(v).is_none();
+    let same_bits = bits.deterministic || profile.deterministic;
+    let varies = |v: &Variant| same_bits && v.determinism(bits.rounds) == Determinism::RoundingVaries;
+    let asker = if bits.deterministic { "`deterministic` asks" } else { "`GpuOptions::deterministic` asks" };
+    let left_out = |name: &str| {
+        format!("`{name}` is left out: its rounding varies from run to run, and {asker} for the same bits")
+    };
+    let fits = |v: &&'static Variant| v.requires.missing(profile).is_none() && denied(v).is_none();
+    let usable = |v: &&'static Variant| fits(v) && !varies(v);
     let auto = asked == "auto";
-    if auto
-        && let Some(choice) = choices.forced.get(op)
-        && let Some(variant) = variants.iter().find(|v| v.name == choice.variant).filter(usable)
-    {
-        return Ok((variant, choice.why.clone()));
+    let forced = choices.forced.get(op).filter(|_| auto).and_then(|choice| {
+        let variant = variants.iter().find(|v| v.name == choice.variant).filter(fits)?;
+        Some((variant, choice))
+    });
+    if let Some((variant, choice)) = forced.filter(|(variant, _)| !varies(variant)) {
+        return Ok((variant, Decision { variant: variant.name, by: choice.by, why: choice.why.clone() }));
     }
-    let (name, why) = if auto { policy() } else { (asked, ASKED.to_owned()) };
+    let (name, why) = if auto { policy() } else { (asked, String::new()) };
     let place = find(name)?;
     let variant = &variants[place];
+    let mut decision = if auto { Decision::policy(variant.name, why) } else { Decision::asked(variant.name) };
+    if let Some((forced, _)) = forced.filter(|(forced, _)| forced.name != name) {
+        decision.because(left_out(forced.name));
+    }
     if let Some(missing) = variant.requires.missing(profile) {
         return Err(err!(
             Unsupported,
@@ -136,11 +234,26 @@ pub(crate) fn choose(
             profile.name
         ));
     }
-    let Some(wrong) = denied(variant) else { return Ok((variant, why)) };
+    let (varies, wrong) = (varies(variant), denied(variant));
     // Lists of variants climb: the one before is next in speed, and asks for no more.
     let mut others = variants[..place].iter().rev().chain(&variants[place + 1..]).filter(usable);
-    match others.next().filter(|_| auto) {
-        Some(next) => Ok((next, format!("`{name}` failed on this driver; {} is next to it", next.name))),
+    let next = if auto { others.next() } else { None };
+    if varies {
+        return match next {
+            Some(next) => Ok((next, Decision::policy(next.name, left_out(name)))),
+            None => Err(err!(
+                Unsupported,
+                "{op}: the rounding of the variant `{name}` varies from run to run, and {asker} for the same bits; {}",
+                if auto { "no other fits, so leave that out" } else { "use `auto`, or leave that out" }
+            )),
+        };
+    }
+    let Some(wrong) = wrong else { return Ok((variant, decision)) };
+    match next {
+        Some(next) => {
+            let why = format!("`{name}` failed on this driver; {} is next to it", next.name);
+            Ok((next, Decision { variant: next.name, by: DecidedBy::Fallback, why }))
+        }
         None => Err(err!(
             Unsupported,
             "{op}: the variant `{name}` failed with the driver {} of {} ({}){}; Gpu::clear_cache lets it be \
@@ -148,7 +261,7 @@ pub(crate) fn choose(
             profile.driver,
             profile.name,
             wrong.why,
-            if auto { ", and so did every other that fits" } else { "; use `auto`" }
+            if auto { ", and no other fits" } else { "; use `auto`" }
         )),
     }
 }

@@ -5,8 +5,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::rows::aligned_pieces;
 use crate::program::{
-    Access, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource, Variant,
-    choose, element_fragment, kernel_params,
+    Access, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant, choose,
+    element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -81,7 +81,7 @@ impl Cast {
     fn lower_as(&self, from: DType, to: DType, profile: &DeviceProfile) -> Result<Program> {
         let (op, n) = ("cast", self.n);
         let why = || ("fours", "there is one way".to_owned());
-        let (variant, why) = choose(op, &self.variant, VARIANTS, profile, why)?;
+        let (_, decision) = choose(op, &self.variant, VARIANTS, profile, why)?;
         let limit = profile.limits.max_buffer_size;
         let bytes = (n as u64).saturating_mul(4);
         if bytes > limit {
@@ -92,7 +92,7 @@ impl Cast {
             ));
         }
         index_u32(op, "elements", n)?;
-        let mut program = Program::new(op, variant.name, why);
+        let mut program = Program::new(op, decision);
         program.operands = vec![
             Operand { name: "x", dtype: from, len: n, access: Access::Read },
             Operand { name: "output", dtype: to, len: n, access: Access::Write },
@@ -119,8 +119,14 @@ impl Cast {
     }
 }
 
+operands! {
+    impl[T: Element,] Cast, T {
+        fn record<U>(x: T, output: U);
+    }
+}
+
 impl Op<f32> for Cast {
-    type Operands = (In<f32>, Out<f16>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.lower_as(f32::DTYPE, f16::DTYPE, profile)
@@ -128,20 +134,21 @@ impl Op<f32> for Cast {
 }
 
 impl Op<f16> for Cast {
-    type Operands = (In<f16>, Out<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.lower_as(f16::DTYPE, f32::DTYPE, profile)
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "cast",
     about: "f32 as f16, or f16 as f32",
     inputs: "x (n), f32 or f16",
     keys: "",
     variants: Cast::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -7,8 +7,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::rows::aligned_pieces;
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
-    Variant, choose, element_fragment, kernel_params,
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant,
+    choose, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -109,8 +109,8 @@ impl<Q: Code> Dequantize<Q> {
         let len = self.spans.len()?;
         let [spans, n] = self.spans.spans();
         let why = || ("words", "there is one way".to_owned());
-        let (variant, why) = choose(op, &self.variant, VARIANTS, profile, why)?;
-        let mut program = Program::new(op, variant.name, why);
+        let (_, decision) = choose(op, &self.variant, VARIANTS, profile, why)?;
+        let mut program = Program::new(op, decision);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands = vec![
             operand("x", Q::DTYPE, len, Access::Read),
@@ -154,10 +154,16 @@ impl<Q: Code> Dequantize<Q> {
     }
 }
 
+operands! {
+    impl[T: Element, Q: Code,] Dequantize<Q>, T {
+        fn record(x: Q, scale: f32, output: T);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl<Q: Code> Op<$t> for Dequantize<Q> {
-            type Operands = (In<Q>, In<f32>, Out<$t>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 self.lower_as(<$t>::DTYPE, profile)
@@ -167,13 +173,14 @@ macro_rules! op {
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "dequantize",
     about: "elements of bytes and their scales",
     inputs: "q i8 or u8 (..., n), scale f32: of each row, of all, or of each group",
     keys: "kind int8/fp8",
     variants: Dequantize::<i8>::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

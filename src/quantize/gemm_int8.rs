@@ -6,8 +6,8 @@ use crate::dense::{
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program,
-    Requires, Source, Variant, choose, kernel_params,
+    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program,
+    Requires, Source, Variant, choose, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::elements;
@@ -18,7 +18,7 @@ use std::ops::Range;
 ///
 /// # Shapes
 /// `a` is m x k, `b` is k x n, or n x k with [`trans_b`](Self::trans_b), C is m x n, all row-major. Operands are `a`,
-/// `b`, `c`, in this order. [`scaled`](Self::scaled) adds `a_scale`, m elements, and `b_scale`, n elements, before `c`,
+/// `b`, `c`, in this order. [`scaled`](Self::scaled) adds `a_scale`, m elements, and `b_scale`, n elements,
 /// as [`Quantize`](super::Quantize) of rows gives them for A and for a transposed B:
 /// `C[i, j] = activation(a_scale[i] b_scale[j] sum + bias[j])`, of `f32` or [`f16`](half::f16). Any extent may be 0.
 /// `c` must be a wgpu buffer of its own.
@@ -57,7 +57,7 @@ use std::ops::Range;
 /// use tilework::quantize::GemmInt8;
 ///
 /// let product = GemmInt8::new(64, 1536, 384).trans_b(true);
-/// assert_eq!(product.lower(&DeviceProfile::h100())?.operands.len(), 3);
+/// assert_eq!(Op::<i32>::lower(&product, &DeviceProfile::h100())?.operands.len(), 3);
 /// // A layer: scales of rows of both, a bias, an activation.
 /// let layer = product.scaled().activation(Activation::Gelu).with_bias();
 /// let program = Op::<f16>::lower(&layer, &DeviceProfile::h100())?;
@@ -71,58 +71,12 @@ pub struct GemmInt8 {
     pub(crate) n: usize,
     pub(crate) k: usize,
     pub(crate) trans_b: bool,
+    scaled: bool,
+    bias: bool,
+    activation: Activation,
     tile: Option<[u32; 3]>,
     thread: Option<[u32; 2]>,
     variant: String,
-}
-
-/// [`GemmInt8`] with scales of rows of A and columns of B: operands `a`, `b`, `a_scale`, `b_scale`, `c`.
-///
-/// Made by [`GemmInt8::scaled`]; all that [`GemmInt8`] says holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GemmInt8Scaled {
-    gemm: GemmInt8,
-    activation: Activation,
-}
-
-/// [`GemmInt8Scaled`] with a bias of columns: operands `a`, `b`, `a_scale`, `b_scale`, `bias`, `c`.
-///
-/// Made by [`GemmInt8Scaled::with_bias`]; all that [`GemmInt8`] says holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GemmInt8Bias {
-    scaled: GemmInt8Scaled,
-}
-
-impl GemmInt8Scaled {
-    /// The product without scales.
-    pub fn gemm(&self) -> &GemmInt8 {
-        &self.gemm
-    }
-
-    /// The function applied to each element of C before it is stored; none by default.
-    #[must_use]
-    pub fn activation(mut self, activation: Activation) -> Self {
-        self.activation = activation;
-        self
-    }
-
-    /// What is applied to each element.
-    pub fn activates(&self) -> Activation {
-        self.activation
-    }
-
-    /// The same with a bias for each column of C; `bias`, of f32, becomes the fifth operand. Call it last.
-    #[must_use]
-    pub fn with_bias(self) -> GemmInt8Bias {
-        GemmInt8Bias { scaled: self }
-    }
-}
-
-impl GemmInt8Bias {
-    /// The product without the bias.
-    pub fn scaled(&self) -> &GemmInt8Scaled {
-        &self.scaled
-    }
 }
 
 const VARIANTS: &[Variant] = &[
@@ -198,7 +152,18 @@ struct Factor {
 impl GemmInt8 {
     /// The product of an m x k and a k x n matrix.
     pub fn new(m: usize, n: usize, k: usize) -> Self {
-        Self { m, n, k, trans_b: false, tile: None, thread: None, variant: "auto".into() }
+        Self {
+            m,
+            n,
+            k,
+            trans_b: false,
+            scaled: false,
+            bias: false,
+            activation: Activation::None,
+            tile: None,
+            thread: None,
+            variant: "auto".into(),
+        }
     }
 
     /// Whether `b` is stored n x k.
@@ -231,11 +196,32 @@ impl GemmInt8 {
         self
     }
 
-    /// The same with a scale for each row of A and each column of B; `a_scale` and `b_scale` become the third and fourth
-    /// operand, and C is of floats. Call it after all that belongs to the product.
+    /// Adds a scale for each row of A and each column of B: operands `a_scale` and `b_scale`, which plans take by
+    /// `with_scales`. C is of floats then: plan it for `f32` or `f16`.
     #[must_use]
-    pub fn scaled(self) -> GemmInt8Scaled {
-        GemmInt8Scaled { gemm: self, activation: Activation::None }
+    pub fn scaled(mut self) -> Self {
+        self.scaled = true;
+        self
+    }
+
+    /// Adds a bias for each column of a C that is [`scaled`](Self::scaled): an operand `bias` of n elements of f32, which
+    /// plans take by `with_bias`.
+    #[must_use]
+    pub fn with_bias(mut self) -> Self {
+        self.bias = true;
+        self
+    }
+
+    /// The function applied to each element of a C that is [`scaled`](Self::scaled) before it is stored; none by default.
+    #[must_use]
+    pub fn activation(mut self, activation: Activation) -> Self {
+        self.activation = activation;
+        self
+    }
+
+    /// What is applied to each element.
+    pub(crate) fn activates(&self) -> Activation {
+        self.activation
     }
 
     /// Every way to run it.
@@ -286,16 +272,21 @@ impl GemmInt8 {
         for operand in &operands {
             check_operand(&name, operand, profile, "compute C in blocks of rows and columns, a call each")?;
         }
-        let (variant, mut why) =
+        let (variant, mut decision) =
             choose("gemm-int8", &self.variant, VARIANTS, profile, || self.policy(profile))?;
         // Without products there is nothing to tile: factors have not even one vector.
         let variant = if k == 0 { &VARIANTS[0] } else { variant };
         let division = self.division(variant.name, profile)?;
         let Division { tile, thread: [rows, columns] } = division;
         if variant.name != "naive" {
-            why = format!("{why}; tile {} x {} x {} by {rows} x {columns}", tile.m, tile.n, 4 * tile.k);
+            decision.because(format_args!(
+                "tile {} x {} x {} by {rows} x {columns}",
+                tile.m,
+                tile.n,
+                4 * tile.k
+            ));
         }
-        let mut program = Program::new("gemm-int8", variant.name, why);
+        let mut program = Program::new("gemm-int8", decision);
         program.cost = Cost {
             flop: 2.0 * m as f64 * n as f64 * k as f64,
             bytes: operands.iter().map(|o| o.bytes() as f64).sum(),
@@ -415,6 +406,21 @@ impl GemmInt8 {
         profile: &DeviceProfile,
     ) -> Result<()> {
         let (name, tile) = (self.name(), division.tile);
+        // Of `tiled` two loops that load a step of k and one over it; others take far fewer rounds for the largest k.
+        let each = tile.k.div_ceil(tile.n) + tile.k.div_ceil(tile.m) + tile.k + 4;
+        let rounds = (self.words() as u64).div_ceil(tile.k.into()) * u64::from(each);
+        if variant == "tiled" && !profile.runs_rounds(rounds) {
+            return Err(err!(
+                Unsupported,
+                "{name}: the tile {} x {} x {} of `tiled` takes {rounds} rounds of loops; {} ends the loops of an invocation \
+                 after {}; take a larger last side, or `auto`",
+                tile.m,
+                tile.n,
+                4 * tile.k,
+                profile.name,
+                profile.max_rounds()
+            ));
+        }
         let a = self.factor(program, 0, [self.m, self.k], false, profile)?;
         let b_shape = if self.trans_b { [self.n, self.k] } else { [self.k, self.n] };
         let b = self.factor(program, 1, b_shape, !self.trans_b, profile)?;
@@ -537,46 +543,59 @@ impl GemmInt8 {
     }
 }
 
-impl Op<i32> for GemmInt8 {
-    type Operands = (In<i8>, In<i8>, Out<i32>);
+operands! {
+    impl[T: Element,] GemmInt8, T {
+        fn record(a: i8, b: i8, c: T);
+        /// Factors of the rows of A and of the columns of B.
+        optional with_scales(a_scale: f32, b_scale: f32);
+        /// What is added to each column of C.
+        optional with_bias(bias: f32);
+    }
+}
 
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        let end = End { result: DType::I32, scaled: false, bias: false, activation: Activation::None };
-        self.lower_as(end, profile)
+impl GemmInt8 {
+    /// The end of a product whose C is of this type: sums as they are, or scaled.
+    fn end(&self, result: DType) -> Result<End> {
+        let Self { scaled, bias, activation, .. } = *self;
+        let name = self.name();
+        if scaled != result.is_float() {
+            let (what, remedy) = match scaled {
+                true => ("scales", "plan it for f32 or f16, or leave `scaled` out"),
+                false => ("no scales", "plan it for i32, or ask for `scaled`"),
+            };
+            return Err(err!(Unsupported, "{name}: a C of {result} with {what}; {remedy}"));
+        }
+        if !scaled && (bias || activation != Activation::None) {
+            return Err(err!(
+                Unsupported,
+                "{name}: a bias and an activation follow scales; ask for `scaled`, or leave them out"
+            ));
+        }
+        Ok(End { result, scaled, bias, activation })
     }
 }
 
 macro_rules! op {
     ($($t:ty),*) => {$(
-        impl Op<$t> for GemmInt8Scaled {
-            type Operands = (In<i8>, In<i8>, In<f32>, In<f32>, Out<$t>);
+        impl Op<$t> for GemmInt8 {
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                let end = End { result: <$t>::DTYPE, scaled: true, bias: false, activation: self.activation };
-                self.gemm.lower_as(end, profile)
-            }
-        }
-
-        impl Op<$t> for GemmInt8Bias {
-            type Operands = (In<i8>, In<i8>, In<f32>, In<f32>, In<f32>, Out<$t>);
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                let GemmInt8Scaled { gemm, activation } = &self.scaled;
-                let end = End { result: <$t>::DTYPE, scaled: true, bias: true, activation: *activation };
-                gemm.lower_as(end, profile)
+                self.lower_as(self.end(<$t>::DTYPE)?, profile)
             }
         }
     )*};
 }
-op!(f32, f16);
+op!(i32, f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "gemm-int8",
     about: "C = A B of signed bytes, summed in i32",
     inputs: "a i8 (m,k), b i8 (k,n)",
     keys: "",
     variants: GemmInt8::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -584,7 +603,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     for trans_b in [false, true] {
         for (m, n, k) in [(64, 64, 64), (5, 7, 9), (6, 8, 20), (33, 36, 128)] {
             let gemm = GemmInt8::new(m, n, k).trans_b(trans_b).variant(variant);
-            programs.push(gemm.lower(profile)?);
+            programs.push(Op::<i32>::lower(&gemm, profile)?);
             for activation in if k == 9 { &Activation::ALL[..] } else { &[] } {
                 let scaled = gemm.clone().scaled().activation(*activation);
                 programs.push(Op::<f32>::lower(&scaled, profile)?);
@@ -602,7 +621,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     }
     // Kernels of the size that the device gets by itself.
     for side in [256, 1 << 12] {
-        programs.push(GemmInt8::new(side, side, 64).trans_b(true).variant(variant).lower(profile)?);
+        programs
+            .push(Op::<i32>::lower(&GemmInt8::new(side, side, 64).trans_b(true).variant(variant), profile)?);
     }
     Ok(programs)
 }

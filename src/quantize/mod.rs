@@ -17,10 +17,10 @@ mod quantize;
 pub use cast::Cast;
 pub use codes::{Code, Scales};
 pub use dequantize::Dequantize;
-pub use gemm_int8::{GemmInt8, GemmInt8Bias, GemmInt8Scaled};
-pub use quantize::{Quantize, QuantizeBy};
+pub use gemm_int8::GemmInt8;
+pub use quantize::Quantize;
 
-use crate::program::OpInfo;
+use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[cast::INFO, quantize::INFO, dequantize::INFO, gemm_int8::INFO];
+pub const OPS: &[Operation] = &[cast::INFO, quantize::INFO, dequantize::INFO, gemm_int8::INFO];

@@ -8,8 +8,8 @@ use crate::program::rows::{
     Params as RowParams, Tile, aligned_pieces, check_rows, pieces, policy, reduction, tile,
 };
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, In, Kernel, Op, OpInfo, Operand, Out, Program, Resource,
-    Variant, choose, element_fragment, kernel_params,
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant,
+    choose, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -63,7 +63,7 @@ use std::marker::PhantomData;
 ///
 /// let rows = Quantize::<i8>::new(4096, 1024);
 /// let program = Op::<f32>::lower(&rows, &DeviceProfile::h100())?;
-/// assert_eq!((program.variant, program.operands[2].len), ("whole", 4096));
+/// assert_eq!((program.variant(), program.operands[2].len), ("whole", 4096));
 /// let groups = Quantize::<u8>::new(4096, 1024).scales(Scales::Group(64));
 /// assert_eq!(Op::<f32>::lower(&groups, &DeviceProfile::h100())?.operands[2].len, 65536);
 /// # Ok::<(), tilework::Error>(())
@@ -71,16 +71,10 @@ use std::marker::PhantomData;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantize<Q> {
     spans: Spans,
+    given: bool,
     variant: String,
     code: PhantomData<Q>,
 }
-
-/// [`Quantize`] by scales that are given: operands `x`, `scale`, `output`.
-///
-/// Made by [`Quantize::with_scale`]; all that [`Quantize`] says of bytes holds. A scale of 0 leaves elements as they
-/// are before they are rounded.
-#[derive(Debug, Clone, PartialEq)]
-pub struct QuantizeBy<Q>(Quantize<Q>);
 
 const VARIANTS: &[Variant] = &[
     Variant::portable(
@@ -122,7 +116,7 @@ impl<Q: Code> Quantize<Q> {
     /// Of `rows` rows of `n` elements, with a scale for each.
     pub fn new(rows: usize, n: usize) -> Self {
         let spans = Spans { op: "quantize", rows, n, scales: Scales::Row };
-        Self { spans, variant: "auto".into(), code: PhantomData }
+        Self { spans, given: false, variant: "auto".into(), code: PhantomData }
     }
 
     /// What elements have a scale in common.
@@ -139,10 +133,11 @@ impl<Q: Code> Quantize<Q> {
         self
     }
 
-    /// The same by scales that are given; `scale` becomes the second operand. Call it last.
+    /// Reads `scale` instead of writing it. A scale of 0 leaves elements as they are before they are rounded.
     #[must_use]
-    pub fn with_scale(self) -> QuantizeBy<Q> {
-        QuantizeBy(self)
+    pub fn with_scale(mut self) -> Self {
+        self.given = true;
+        self
     }
 
     /// Elements that have a scale in common, as it is counted along `x`; the [reference](crate::reference::quantize) is
@@ -164,7 +159,7 @@ impl<Q: Code> Quantize<Q> {
         let whole = tile((n as u64).div_ceil(4).max(1), &policy);
         let fits = whole.quads <= policy.most;
         let four = n.is_multiple_of(4) && self.spans.scales != Scales::Tensor;
-        let (variant, why) = choose(op, &self.variant, VARIANTS, profile, || {
+        let (variant, decision) = choose(op, &self.variant, VARIANTS, profile, || {
             if given {
                 ("parts", "scales are given: words are made as they come".into())
             } else if self.spans.scales == Scales::Tensor {
@@ -194,7 +189,7 @@ impl<Q: Code> Quantize<Q> {
                 4 * whole.lanes * policy.most
             ));
         }
-        let mut program = Program::new(op, variant.name, why);
+        let mut program = Program::new(op, decision);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands.push(operand("x", dtype, len, Access::Read));
         let output = operand("output", Q::DTYPE, len, Access::Write);
@@ -359,34 +354,33 @@ impl<Q: Code> Work<'_, Q> {
     }
 }
 
+operands! {
+    impl[T: Element, Q: Code,] Quantize<Q>, T {
+        fn record(x: T, output: Q, scale: f32);
+    }
+}
+
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl<Q: Code> Op<$t> for Quantize<Q> {
-            type Operands = (In<$t>, Out<Q>, Out<f32>);
+            crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, false, profile)
-            }
-        }
-
-        impl<Q: Code> Op<$t> for QuantizeBy<Q> {
-            type Operands = (In<$t>, In<f32>, Out<Q>);
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.0.lower_as(<$t>::DTYPE, true, profile)
+                self.lower_as(<$t>::DTYPE, self.given, profile)
             }
         }
     )*};
 }
 op!(f32, f16);
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "quantize",
     about: "bytes of elements by their scale, the largest magnitude of a row, group or all over the largest code",
     inputs: "x (..., n), f32 or f16",
     keys: "kind int8/fp8, per row/tensor/group, group 64",
     variants: Quantize::<i8>::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -11,7 +11,7 @@ use half::{bf16, f16};
 ///
 /// `c` is what it holds before; elements between its rows come back as they are. `bias` has an element for each
 /// column of C, or for each row where `op` is that of [`Gemm::with_row_bias`]. Factors and result may differ in type,
-/// as with [`Gemm::widened`].
+/// as with [`Gemm::mixed_precision`].
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` says.
@@ -171,12 +171,9 @@ mod tests {
         let got = gemm(&op, &A, &B, Some(&[5.0, -50.0]), &c).unwrap();
         assert_eq!(got, [116.0 - 100.0 + 5.0, 0.0, 0.0, 0.0]);
         let rows = Gemm::new(2, 2, 3).with_row_bias();
-        assert_eq!(
-            gemm(rows.gemm(), &A, &B, Some(&[1.0, -2.0]), &[0.0; 4]).unwrap(),
-            [59.0, 65.0, 137.0, 152.0]
-        );
+        assert_eq!(gemm(&rows, &A, &B, Some(&[1.0, -2.0]), &[0.0; 4]).unwrap(), [59.0, 65.0, 137.0, 152.0]);
         let tall = Gemm::new(3, 1, 0).with_row_bias();
-        assert!(gemm::<f32, f32>(tall.gemm(), &[], &[], Some(&[1.0]), &[0.0; 3]).is_err());
+        assert!(gemm::<f32, f32>(&tall, &[], &[], Some(&[1.0]), &[0.0; 3]).is_err());
         let sigmoid = Gemm::new(1, 1, 1).activation(Activation::Sigmoid);
         assert_eq!(gemm(&sigmoid, &[0.0f32], &[3.0], None, &[0.0]).unwrap(), [0.5]);
     }

@@ -9,7 +9,7 @@ use crate::error::{Result, err};
 ///
 /// `c` is what it holds before; elements between its rows and matrices come back as they are. `bias` has an element for
 /// each column of C, or for each row where `op` is that of [`GemmBatched::with_row_bias`]. Factors and result may differ
-/// in type, as with [`GemmBatched::widened`].
+/// in type, as with [`GemmBatched::mixed_precision`].
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` says; those of `op` for its strides.
@@ -89,7 +89,7 @@ mod tests {
         let got = gemm_batched(&both, &a, &b, None, &[1.0; 8]).unwrap();
         assert_eq!(got, [3.0, 7.0, 5.0, 9.0, 15.0, 11.0, 17.0, 13.0]);
         let rows = op.clone().with_row_bias();
-        let got = gemm_batched(rows.gemm(), &a, &b, Some(&[0.0, 10.0]), &[0.0; 8]).unwrap();
+        let got = gemm_batched(&rows, &a, &b, Some(&[0.0, 10.0]), &[0.0; 8]).unwrap();
         assert_eq!(got, [1.0, 2.0, 13.0, 14.0, 6.0, 5.0, 18.0, 17.0]);
         assert!(gemm_batched(&op, &a[..7], &b, None, &[0.0; 8]).is_err());
     }

@@ -3,7 +3,7 @@
 use super::activation::activation_errors;
 use super::number::spread;
 use super::{Number, activate};
-use crate::quantize::{GemmInt8, GemmInt8Scaled};
+use crate::quantize::GemmInt8;
 
 /// What `c` holds after `op`: the sums of products. An operand that is shorter than `op` says counts as 0 beyond its end.
 pub fn gemm_int8(op: &GemmInt8, a: &[i8], b: &[i8]) -> Vec<i32> {
@@ -16,7 +16,7 @@ pub fn gemm_int8(op: &GemmInt8, a: &[i8], b: &[i8]) -> Vec<i32> {
 /// What `c` holds after `op`, not rounded: `activation(a_scale b_scale sum + bias)`; `bias` has an element for each
 /// column of C.
 pub fn gemm_int8_scaled(
-    op: &GemmInt8Scaled,
+    op: &GemmInt8,
     (a, b): (&[i8], &[i8]),
     (a_scale, b_scale): (&[f32], &[f32]),
     bias: Option<&[f32]>,
@@ -27,7 +27,7 @@ pub fn gemm_int8_scaled(
 /// How far from [`gemm_int8_scaled`] each element of `c` may be after `op` ran: the sum is rounded, the product of the
 /// scales, that times the sum, and the sum with the bias. What is subnormal may be 0.
 pub fn gemm_int8_bound<R: Number>(
-    op: &GemmInt8Scaled,
+    op: &GemmInt8,
     (a, b): (&[i8], &[i8]),
     (a_scale, b_scale): (&[f32], &[f32]),
     bias: Option<&[f32]>,
@@ -44,12 +44,12 @@ pub fn gemm_int8_bound<R: Number>(
 
 /// Each element before the activation, and the sum of the magnitudes of its terms.
 fn each<'a>(
-    op: &'a GemmInt8Scaled,
+    op: &'a GemmInt8,
     (a, b): (&[i8], &[i8]),
     (a_scale, b_scale): (&'a [f32], &'a [f32]),
     bias: Option<&'a [f32]>,
 ) -> impl Iterator<Item = (f64, f64)> {
-    let gemm = op.gemm();
+    let gemm = op;
     gemm_int8(gemm, a, b).into_iter().enumerate().map(move |(at, sum)| {
         let (i, j) = (at / gemm.n, at % gemm.n);
         let product = f64::from(a_scale[i]) * f64::from(b_scale[j]) * f64::from(sum);

@@ -69,7 +69,7 @@ mod tests {
         let op = Rope::new(1, 2, 2, 2);
         let want = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0];
         assert_eq!(rope(&op, &x, tables, None), want);
-        assert_eq!(rope(op.clone().with_positions(2).rope(), &x, tables, Some(&[0, 7])), want);
+        assert_eq!(rope(&op.clone().with_positions(2), &x, tables, Some(&[0, 7])), want);
         let want = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0];
         assert_eq!(rope(&op.tokens_first(true), &x, tables, None), want);
     }

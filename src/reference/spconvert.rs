@@ -10,16 +10,16 @@ use crate::sparse::{HostMatrix, Target};
 /// [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 places or more;
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for slices or windows of 0 rows.
 pub fn spconvert(matrix: &HostMatrix, to: Target) -> Result<HostMatrix> {
-    let csr = matrix.to_csr();
+    let csr = matrix.to_csr()?;
     Ok(match to {
-        Target::Coo => HostMatrix::Coo(csr.to_coo()),
+        Target::Coo => HostMatrix::Coo(csr.to_coo()?),
         Target::Csr => HostMatrix::Csr(csr),
-        Target::Csc => HostMatrix::Csc(csr.to_csc()),
+        Target::Csc => HostMatrix::Csc(csr.to_csc()?),
         Target::Ell => HostMatrix::Ell(csr.to_ell()?),
         Target::Hybrid { width } => {
             HostMatrix::Hybrid(csr.to_hybrid(width.unwrap_or(csr.analyse().hybrid_width))?)
         }
-        Target::Jds => HostMatrix::Jds(csr.to_jds()),
+        Target::Jds => HostMatrix::Jds(csr.to_jds()?),
         Target::Sell { slice, window } => HostMatrix::Sell(csr.to_sell(slice, window)?),
     })
 }
@@ -59,7 +59,7 @@ mod tests {
             Target::Jds,
             Target::Sell { slice: 2, window: 2 },
         ] {
-            assert_eq!(to(target).to_csr(), csr);
+            assert_eq!(to(target).to_csr().unwrap(), csr);
         }
     }
 }

@@ -1,103 +1,136 @@
 //! Whether a user's fragment can do nothing but compute: then its kernel needs no runtime checks.
 //!
 //! What is ours in a kernel is proven not to reach beyond what is bound, as long as a user's fragment cannot write,
-//! index, loop, or give a name of the language another meaning.
+//! index, loop, or give a name of the language another meaning. naga's module decides: what it parsed from the bytes of
+//! the fragment, held against what it parses when functions without bodies stand there.
 
-use naga::{Expression, Function, Module, Statement};
+use super::lexical::is_blank;
+use naga::{Expression, Function, Module, Statement, TypeInner};
+use std::ops::Range;
 
-/// A user's text, and the functions that stand in its place by default.
+/// Where a user's text lies, and what stands there by default.
 #[derive(Debug, Clone)]
 pub(super) struct UserText {
-    pub(super) text: String,
+    /// Bytes of the expanded text. Comments are not in it.
+    pub(super) range: Range<usize>,
+    /// The library's text for the slot.
     pub(super) default: &'static str,
+    /// Whether the expander obeyed a directive of the text, so that part of it may lie elsewhere.
+    pub(super) has_directives: bool,
+}
+
+/// Whether each text declares functions of its default's names and types alone, and each only computes. `text` is what
+/// `module` was parsed from.
+pub(super) fn are_contained(users: &[UserText], text: &str, module: &Module) -> bool {
+    if users.is_empty() {
+        return true;
+    }
+    let Some(ours) = without(users, text).and_then(|text| naga::front::wgsl::parse_str(&text).ok()) else {
+        return false;
+    };
+    let declared = |m: &Module| {
+        let memory = [m.global_variables.len(), m.constants.len(), m.overrides.len()];
+        (memory, m.functions.len(), m.entry_points.len())
+    };
+    let computes = computing(module);
+    declared(module) == declared(&ours)
+        && users.iter().all(|u| u.is_contained(text, module, &ours, &computes))
+}
+
+/// The text with functions without bodies for what users brought: naga parses them, and no more is asked of them.
+fn without(users: &[UserText], text: &str) -> Option<String> {
+    let mut users: Vec<_> = users.iter().collect();
+    users.sort_unstable_by_key(|u| u.range.start);
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for user in users {
+        // Fails for a text within another's.
+        out.push_str(text.get(at..user.range.start)?);
+        for (_, head) in user.heads() {
+            out.push_str(head);
+            out.push_str("{}\n");
+        }
+        at = user.range.end;
+    }
+    out.push_str(text.get(at..)?);
+    Some(out)
 }
 
 impl UserText {
-    /// Whether the text declares functions of the default's names alone, and each only computes.
-    pub(super) fn is_contained(&self, module: &Module) -> bool {
-        let wanted = |name: &str| {
-            let mut heads = self.default.lines().filter_map(|l| l.strip_prefix("fn "));
-            heads.any(|head| head.split('(').next() == Some(name))
-        };
-        let Some(own) = declared(&self.text) else { return false };
-        // Functions of other names are not followed: they could call each other without end.
-        own.iter().all(|name| wanted(name))
-            && own.iter().all(|name| {
-                let mut named = module.functions.iter().filter(|(_, f)| f.name.as_ref() == Some(name));
-                named.next().is_some_and(|(_, f)| only_computes(f, module))
-            })
-    }
-}
-
-/// Names of the functions of a text that declares nothing else.
-fn declared(text: &str) -> Option<Vec<String>> {
-    if text.lines().any(|l| l.trim_start().starts_with('#')) {
-        return None;
-    }
-    let text = without_comments(text);
-    let mut names = Vec::new();
-    let mut rest = text.trim_start();
-    while !rest.is_empty() {
-        let head = rest.strip_prefix("fn")?;
-        let name = head.trim_start();
-        if name.len() == head.len() {
-            return None;
-        }
-        let end = name.find(|c: char| !c.is_alphanumeric() && c != '_')?;
-        names.push(name[..end].to_owned());
-        rest = after_body(&name[end..])?.trim_start();
-    }
-    Some(names)
-}
-
-/// What follows the first `{ ... }`.
-fn after_body(text: &str) -> Option<&str> {
-    let mut depth = 0usize;
-    for (at, c) in text.char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(&text[at + 1..]);
-                }
+    /// Name and head of each function of the default, once.
+    fn heads(&self) -> Vec<(&'static str, &'static str)> {
+        let mut heads: Vec<(&str, &str)> = Vec::new();
+        for line in self.default.lines().filter(|l| l.starts_with("fn ")) {
+            if let (Some((name, _)), Some((head, _))) = (line[3..].split_once('('), line.split_once('{'))
+                && !heads.iter().any(|(known, _)| *known == name)
+            {
+                heads.push((name, head));
             }
-            ';' if depth == 0 => return None,
-            _ => {}
         }
+        heads
     }
-    None
-}
 
-/// Comments as a space each; those of several lines nest.
-fn without_comments(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("/*").into_iter().chain(rest.find("//")).min() {
-        out.push_str(&rest[..at]);
-        out.push(' ');
-        let comment = &rest[at..];
-        let length = if comment.starts_with("//") { comment.find('\n') } else { block_comment(comment) };
-        rest = &comment[length.unwrap_or(comment.len())..];
-    }
-    out + rest
-}
-
-/// Bytes of the comment that the text begins with.
-fn block_comment(text: &str) -> Option<usize> {
-    let (mut depth, mut at) = (0usize, 0);
-    loop {
-        let next = text[at..].find("/*").into_iter().chain(text[at..].find("*/")).min()? + at;
-        depth = if text[next..].starts_with("/*") { depth + 1 } else { depth - 1 };
-        at = next + 2;
-        if depth == 0 {
-            return Some(at);
+    fn is_contained(&self, text: &str, module: &Module, ours: &Module, computes: &[bool]) -> bool {
+        let within = |range: &Range<usize>| self.range.start < range.end && range.start < self.range.end;
+        let mut functions: Vec<_> = module
+            .functions
+            .iter()
+            .filter_map(|(h, f)| Some((module.functions.get_span(h).to_range()?, h, f)))
+            .filter(|(range, ..)| within(range))
+            .collect();
+        functions.sort_unstable_by_key(|(range, ..)| range.start);
+        let mut at = self.range.start;
+        for (range, handle, function) in functions {
+            // An alias, an attribute or an entry point between functions has no place in the module.
+            if !is_blank_text(text.get(at..range.start)) || range.end > self.range.end {
+                return false;
+            }
+            at = range.end;
+            let replaces = |default: &Function| has_types_of(function, module, default, ours);
+            let default = self.heads().into_iter().find(|(name, _)| function.name.as_deref() == Some(*name));
+            let default = default.and_then(|(name, _)| named(ours, name));
+            if !default.is_some_and(replaces) || computes.get(handle.index()) != Some(&true) {
+                return false;
+            }
         }
+        !self.has_directives && is_blank_text(text.get(at..self.range.end))
     }
 }
 
-/// No memory but its own variables, no index that is not a literal, no loop; nor in what it calls.
-fn only_computes(function: &Function, module: &Module) -> bool {
+fn is_blank_text(text: Option<&str>) -> bool {
+    text.is_some_and(|text| text.chars().all(is_blank))
+}
+
+fn named<'a>(module: &'a Module, name: &str) -> Option<&'a Function> {
+    module.functions.iter().find_map(|(_, f)| (f.name.as_deref() == Some(name)).then_some(f))
+}
+
+/// Whether two functions of different modules take and return the same scalars, vectors and matrices: a value of
+/// another type could give an expression of ours another meaning.
+fn has_types_of(function: &Function, module: &Module, other: &Function, others: &Module) -> bool {
+    let types = |f: &Function, m: &Module| {
+        let all = f.arguments.iter().map(|a| a.ty).chain(f.result.as_ref().map(|r| r.ty));
+        all.map(|ty| m.types[ty].inner.clone()).collect::<Vec<_>>()
+    };
+    let plain = |ty: &TypeInner| {
+        matches!(ty, TypeInner::Scalar(_) | TypeInner::Vector { .. } | TypeInner::Matrix { .. })
+    };
+    let wanted = types(other, others);
+    function.arguments.len() == other.arguments.len()
+        && types(function, module) == wanted
+        && wanted.iter().all(plain)
+}
+
+/// For each function whether it only computes: no memory but its own variables, no index that is not a literal, no
+/// loop; nor in what it calls. naga has functions before those that call them.
+fn computing(module: &Module) -> Vec<bool> {
+    let mut known = Vec::with_capacity(module.functions.len());
+    for (_, function) in module.functions.iter() {
+        known.push(only_computes(function, &known));
+    }
+    known
+}
+
+fn only_computes(function: &Function, known: &[bool]) -> bool {
     let plain = |e: &Expression| {
         matches!(
             e,
@@ -120,18 +153,18 @@ fn only_computes(function: &Function, module: &Module) -> bool {
                 | Expression::CallResult(_)
         )
     };
-    function.expressions.iter().all(|(_, e)| plain(e)) && block_only_computes(&function.body, module)
+    function.expressions.iter().all(|(_, e)| plain(e)) && block_only_computes(&function.body, known)
 }
 
-fn block_only_computes(block: &naga::Block, module: &Module) -> bool {
+fn block_only_computes(block: &naga::Block, known: &[bool]) -> bool {
     block.iter().all(|statement| match statement {
         Statement::Emit(_) | Statement::Break | Statement::Return { .. } | Statement::Store { .. } => true,
-        Statement::Block(inner) => block_only_computes(inner, module),
+        Statement::Block(inner) => block_only_computes(inner, known),
         Statement::If { accept, reject, .. } => {
-            block_only_computes(accept, module) && block_only_computes(reject, module)
+            block_only_computes(accept, known) && block_only_computes(reject, known)
         }
-        Statement::Switch { cases, .. } => cases.iter().all(|c| block_only_computes(&c.body, module)),
-        Statement::Call { function, .. } => only_computes(&module.functions[*function], module),
+        Statement::Switch { cases, .. } => cases.iter().all(|c| block_only_computes(&c.body, known)),
+        Statement::Call { function, .. } => known.get(function.index()) == Some(&true),
         _ => false,
     })
 }
@@ -142,6 +175,7 @@ mod tests {
 
     fn contained(user: &str) -> bool {
         let text = "alias T = f32;
+            alias Acc = T;
             @group(0) @binding(0) var<storage, read_write> data: array<u32>;
             var<private> memory: array<f32, 4>;
             fn of_ours(x: T) -> T { return sqrt(x) + data_free(x); }
@@ -150,7 +184,8 @@ mod tests {
             @compute @workgroup_size(1) fn main() { data[0] = bitcast<u32>(op_combine(op_identity(), 1.0)); }
             #import op/add as op\n";
         let spec = Spec::new().slot("op", Fragment::User(user.into()));
-        expand_text("k.wgsl", text, &spec, Target::Naga).unwrap().validate().unwrap().users_are_contained()
+        let module = expand_text("k.wgsl", text, &spec, Target::Naga).and_then(|x| x.validate());
+        module.is_ok_and(|m| m.users_are_contained())
     }
 
     const IDENTITY: &str = "fn op_identity() -> T { return T(0); }\n";
@@ -210,5 +245,97 @@ mod tests {
             assert!(!contained(&format!("{IDENTITY}{more}\n{rest}")), "{more}");
         }
         assert!(!contained(&format!("#if X\n#endif\n{IDENTITY}{rest}")));
+    }
+
+    #[test]
+    fn no_line_end_hides_text_from_inspection() {
+        let rest = format!("{IDENTITY}fn op_combine(a: T, b: T) -> T {{ return a + b; }}");
+        for end in ["\n", "\r", "\r\n", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
+            assert!(contained(&format!("//{end}{rest}//{end}")), "{end:?}");
+            assert!(!contained(&format!("//{end}var<workgroup> w: array<f32, 4>;{rest}")), "{end:?}");
+            assert!(!combining(&format!("//{end}memory[u32(a)] = b;\nreturn a;")), "{end:?}");
+            // The issue's kernel, as an operator.
+            let taken = format!(
+                "{IDENTITY}//{end}var<workgroup> w: array<f32,4>; fn op_combine(a: T, b: T) -> T {{ w[u32(a)] = 7.0; return w[u32(b)]; }}"
+            );
+            assert!(!contained(&taken), "{end:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_the_language_and_of_ours_keep_their_meaning() {
+        let rest = "fn op_combine(a: T, b: T) -> T { return a + b; }";
+        for more in [
+            "alias vec3 = u32;",
+            "alias abs = f32;",
+            "alias Other = T;",
+            "const u32 = 1;",
+            "const min = 1;",
+            "override max: u32;",
+            "var<private> sqrt: u32;",
+            "var<workgroup> pow: u32;",
+            "struct vec4 { x: f32 }",
+            "struct bitcast { x: f32 }",
+            "fn exp(x: f32) -> f32 { return x; }",
+            "@compute @workgroup_size(1) fn other() {}",
+            "const_assert true;",
+            ";",
+            "#import op/mul",
+            "enable f16;",
+            "diagnostic(off, derivative_uniformity);",
+        ] {
+            assert!(!contained(&format!("{IDENTITY}{more}\n{rest}")), "{more}");
+            assert!(!contained(&format!("{more}\n{IDENTITY}{rest}")), "{more}");
+            assert!(!contained(&format!("{IDENTITY}{rest}\n{more}")), "{more}");
+        }
+        // An attribute for what follows, which is ours.
+        assert!(!contained(&format!("{IDENTITY}{rest}\n@must_use ")));
+    }
+
+    #[test]
+    fn types_are_those_of_the_default() {
+        let main = "alias T = f32;\nalias Acc = T;
+            @compute @workgroup_size(1) fn main() { let x = op_combine(op_identity(), 1); }
+            #import op/add as op\n";
+        let contained = |user: &str| {
+            let spec = Spec::new().slot("op", Fragment::User(user.into()));
+            expand_text("k.wgsl", main, &spec, Target::Naga)
+                .unwrap()
+                .validate()
+                .unwrap()
+                .users_are_contained()
+        };
+        let of = |ty: &str| {
+            format!(
+                "fn op_identity() -> {ty} {{ return {ty}(1); }} fn op_combine(a: {ty}, b: {ty}) -> {ty} {{ return a; }}"
+            )
+        };
+        assert!(contained(&of("T")) && contained(&of("f32")) && contained(&of("Acc")));
+        assert!(!contained(&of("i32")) && !contained(&of("u32")));
+    }
+
+    #[test]
+    fn a_comment_must_end_where_the_fragment_does() {
+        let user = |text: &str| {
+            let spec = Spec::new().slot("op", Fragment::User(text.into()));
+            expand_text("k.wgsl", "#import op/add as op\nfn ours() {}\n", &spec, Target::Naga)
+        };
+        let error = user("fn op_identity() -> T { return 0; }\r/* a\n/* b */").unwrap_err();
+        assert_eq!(error.to_string(), "<user op>:2: no `*/` closes the comment that begins here");
+        let spaces = |n| " ".repeat(n);
+        let blank = format!("a{}\n{}\nc\nfn ours() {{}}\n", spaces(5), spaces(6));
+        assert_eq!(user("a // b\r// #if\nc").unwrap().text(), blank);
+        // No comment begins in the lines that move to the top of the text.
+        let moved = user("enable f16 /*;*/, /*;\n*/ f16;\n").unwrap();
+        assert!(!moved.text().contains("/*"), "{}", moved.text());
+    }
+
+    #[test]
+    fn no_constant_of_a_user_says_how_often_our_lines_repeat() {
+        let ours = "#import op/add as op\n#repeat ROWS\nx\n#end\n";
+        let user = "fn op_identity() -> T {\nconst ROWS = 1000;\nreturn T(0); }";
+        let spec = Spec::new().slot("op", Fragment::User(user.into()));
+        let error = expand_text("k.wgsl", ours, &spec, Target::Naga).unwrap_err();
+        assert!(error.to_string().contains("`#repeat` wants a constant"), "{error}");
     }
 }

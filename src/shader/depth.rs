@@ -3,6 +3,8 @@
 //! naga itself refuses brackets and blocks that are nested too deeply, but not `a + a + a + ...`, `- - - a`, `a.x.x.x` and
 //! `if .. else if .. else if ..`, which are trees as deep as they are long.
 
+use super::lexical::{is_blank, is_word_part};
+
 /// Operators that may lie in each other. A stack of 2 MiB, which threads have, holds four times as many.
 pub(super) const MOST: usize = 1000;
 
@@ -15,31 +17,24 @@ struct Level {
     is_block: bool,
     /// Operators since it was opened or the last comma, or `else if`s in a row.
     depth: usize,
+    /// `<` that no `>` has closed, since then.
+    angles: usize,
 }
 
-/// The line where an expression or a chain of `else if` becomes too deep, from 1.
+/// The line where an expression or a chain of `else if` becomes too deep, from 1. The text is without comments.
 pub(super) fn too_deep(text: &str) -> Option<u32> {
     let bytes = text.as_bytes();
-    let mut levels = vec![Level { is_block: true, depth: 0 }];
+    let block = Level { is_block: true, ..Level::default() };
+    let mut levels = vec![block];
     // Of all levels.
     let mut sum = 0usize;
-    // Operators of the statement that is not within a bracket.
-    let mut bare = 0usize;
+    // Operators of the statement that is not within a bracket, and its `<` that no `>` has closed.
+    let (mut bare, mut bare_angles) = (0usize, 0usize);
     let (mut at, mut line) = (0, 1);
     while at < bytes.len() {
         let rest = &bytes[at..];
         match bytes[at] {
             b'\n' => line += 1,
-            b'/' if rest.starts_with(b"//") => {
-                at += rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
-                continue;
-            }
-            b'/' if rest.starts_with(b"/*") => {
-                let length = comment(rest);
-                line += rest[..length].iter().filter(|b| **b == b'\n').count() as u32;
-                at += length;
-                continue;
-            }
             b'(' | b'[' => levels.push(Level::default()),
             b')' | b']' => {
                 if let Some(level) = levels.pop_if(|level| !level.is_block) {
@@ -47,25 +42,29 @@ pub(super) fn too_deep(text: &str) -> Option<u32> {
                 }
                 count(&mut levels, &mut bare, &mut sum, 1);
             }
+            // In `array<f32, 4>` it separates no operands, and the expression goes on.
             b',' => match levels.last_mut() {
-                Some(level) if !level.is_block => sum -= std::mem::take(&mut level.depth),
-                _ => bare = 0,
+                Some(level) if !level.is_block && level.angles == 0 => {
+                    sum -= std::mem::take(&mut level.depth);
+                }
+                Some(level) if level.is_block && bare_angles == 0 => bare = 0,
+                _ => {}
             },
             b';' | b'{' | b'}' => {
                 // Brackets that are still open are an error of the text.
                 while let Some(level) = levels.pop_if(|level| !level.is_block) {
                     sum -= level.depth;
                 }
-                bare = 0;
+                (bare, bare_angles) = (0, 0);
                 match bytes[at] {
-                    b'{' => levels.push(Level { is_block: true, depth: 0 }),
+                    b'{' => levels.push(block),
                     b'}' => {
                         if levels.len() > 1
                             && let Some(level) = levels.pop()
                         {
                             sum -= level.depth;
                         }
-                        let chained = word(&bytes[at + 1..]) == Some(b"else");
+                        let chained = word(&text[at + 1..]) == "else";
                         if let Some(level) = levels.last_mut() {
                             if chained {
                                 level.depth += ELSE_IF;
@@ -80,7 +79,19 @@ pub(super) fn too_deep(text: &str) -> Option<u32> {
             }
             b'.' if rest.get(1).is_none_or(u8::is_ascii_digit) => {}
             b'_' | b'@' | b':' => {}
-            byte if byte.is_ascii_punctuation() => count(&mut levels, &mut bare, &mut sum, 1),
+            byte if byte.is_ascii_punctuation() => {
+                let angles = match levels.last_mut() {
+                    Some(level) if !level.is_block => &mut level.angles,
+                    _ => &mut bare_angles,
+                };
+                match byte {
+                    b'<' if matches!(rest.get(1), Some(b'<' | b'=')) => at += 1,
+                    b'<' => *angles += 1,
+                    b'>' => *angles = angles.saturating_sub(1),
+                    _ => {}
+                }
+                count(&mut levels, &mut bare, &mut sum, 1);
+            }
             _ => {}
         }
         if sum + bare > MOST {
@@ -102,43 +113,15 @@ fn count(levels: &mut [Level], bare: &mut usize, sum: &mut usize, n: usize) {
     }
 }
 
-/// The word that a text begins with, behind spaces and comments.
-fn word(mut bytes: &[u8]) -> Option<&[u8]> {
-    loop {
-        bytes = bytes.trim_ascii_start();
-        let length = match bytes {
-            [b'/', b'/', ..] => bytes.iter().position(|b| *b == b'\n').unwrap_or(bytes.len()),
-            [b'/', b'*', ..] => comment(bytes),
-            _ => break,
-        };
-        bytes = &bytes[length..];
-    }
-    let length = bytes.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(bytes.len());
-    (length > 0).then(|| &bytes[..length])
-}
-
-/// Bytes of the comment that a text begins with; comments nest.
-fn comment(bytes: &[u8]) -> usize {
-    let (mut depth, mut at) = (0usize, 0);
-    while at < bytes.len() {
-        if bytes[at..].starts_with(b"/*") {
-            depth += 1;
-            at += 2;
-        } else if bytes[at..].starts_with(b"*/") {
-            depth -= 1;
-            at += 2;
-            if depth == 0 {
-                break;
-            }
-        } else {
-            at += 1;
-        }
-    }
-    at.min(bytes.len())
+/// The word that a text begins with, behind blankspace.
+fn word(text: &str) -> &str {
+    let text = text.trim_start_matches(is_blank);
+    &text[..text.find(|c| !is_word_part(c)).unwrap_or(text.len())]
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::lexical::without_comments;
     use super::too_deep;
     use crate::ErrorKind;
     use crate::shader::{Spec, Target, expand_text};
@@ -172,6 +155,38 @@ mod tests {
         }
     }
 
+    /// 100,000 operands, each behind an `else if` or an operator that a comment must not hide.
+    #[test]
+    fn no_line_end_of_a_comment_hides_depth() {
+        let n = 100_000;
+        for end in ["\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
+            let hidden = format!("//{end}out[0] = 1{};", " + 1".repeat(n));
+            let between = format!("out[0] = 1{};", format!("//{end}+ 1").repeat(n));
+            let else_ifs =
+                format!("if out[0] == 1 {{}}{}", format!("//{end}else if out[0] == 2 {{}}").repeat(n));
+            let blank = format!("if out[0] == 1 {{}}{}", format!("{end}else if out[0] == 2 {{}}").repeat(n));
+            for body in [hidden, between, else_ifs, blank] {
+                let text = expand_text("k.wgsl", &kernel(&body), &Spec::new(), Target::Naga).unwrap();
+                let error = text.validate().unwrap_err().to_string();
+                assert!(error.contains(": more than"), "{end:?}: {error}");
+                assert!(too_deep(&without_comments(&kernel(&body)).0).is_some(), "{end:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_comma_between_angle_brackets_ends_no_expression() {
+        let n = 30_000;
+        let chain = format!("1{}", " + array<i32, 1>(1)[0]".repeat(n));
+        for body in [format!("out[0] = {chain};"), format!("out[0] = max(1, {chain});")] {
+            let text = expand_text("k.wgsl", &kernel(&body), &Spec::new(), Target::Naga).unwrap();
+            let error = text.validate().unwrap_err().to_string();
+            assert!(error.starts_with("k.wgsl:3: more than"), "{error}");
+        }
+        let members: String = (0..2000).map(|i| format!("m{i}: array<vec2<f32>, 2>, ")).collect();
+        assert_eq!(too_deep(&format!("struct S {{ {members} }}")), None);
+    }
+
     #[test]
     fn what_is_only_long_is_taken() {
         let n = 3000;
@@ -181,7 +196,7 @@ mod tests {
             .repeat(n);
         let comments = format!("// {}\n/* {} /* */ */", "+".repeat(n), "- ".repeat(n));
         for body in [table, statements, ifs, comments] {
-            assert_eq!(too_deep(&kernel(&body)), None);
+            assert_eq!(too_deep(&without_comments(&kernel(&body)).0), None);
             let text = expand_text("k.wgsl", &kernel(&body), &Spec::new(), Target::Naga).unwrap();
             text.validate().unwrap();
         }

@@ -3,6 +3,8 @@
 //! Module scope in WGSL does not depend on order, so a fragment may use `T`, `WORKGROUP_SIZE` or
 //! `op_combine` that its importer declares: generics without a template language.
 //!
+//! Lines end where WGSL ends them: at LF, VT, FF, CR, NEL, LS and PS. The expanded text has LF alone.
+//!
 //! | line | meaning |
 //! |---|---|
 //! | `#import op/add` | the text of `shaders/op/add.wgsl`, once per module |
@@ -15,6 +17,7 @@
 //! | `diagnostic(off, ...);` | the same, for Tint: naga has not the analyses that it turns off |
 
 use super::contained::UserText;
+use super::lexical::{lines, without_comments};
 use super::library;
 use super::spec::{Fragment, Spec};
 use crate::error::{Result, err};
@@ -64,7 +67,8 @@ const MOST_REPEATED: usize = 1 << 20;
 /// an unknown directive, or a name of `spec` that nothing declares.
 pub fn expand(name: &str, spec: &Spec, target: Target) -> Result<Expanded> {
     let text = library::source(name).ok_or_else(|| {
-        err!(Shader, "shaders/{name}.wgsl: no such file; the library has: {}", list(library::names()))
+        let shown = shown(name);
+        err!(Shader, "shaders/{shown}.wgsl: no such file; the library has {}", close_to(name))
     })?;
     expand_text(&file_of(name), text, spec, target)
 }
@@ -84,6 +88,7 @@ pub fn expand_text(name: &str, text: &str, spec: &Spec, target: Target) -> Resul
         done: BTreeSet::new(),
         seen: BTreeSet::new(),
         users: Vec::new(),
+        directives: 0,
         repeated: 0,
     };
     x.file(name, text)?;
@@ -97,11 +102,35 @@ pub fn expand_text(name: &str, text: &str, spec: &Spec, target: Target) -> Resul
     }
     let mut lines = vec![(0, 1); preamble.lines().count()];
     lines.append(&mut x.lines);
+    for user in &mut x.users {
+        user.range = user.range.start + preamble.len()..user.range.end + preamble.len();
+    }
     Ok(Expanded { text: preamble + &x.out, files: x.files, lines, users: x.users })
 }
 
 fn file_of(name: &str) -> String {
     format!("shaders/{name}.wgsl")
+}
+
+/// A name as an error shows it: without control characters, and cut short.
+fn shown(name: &str) -> String {
+    const MAX: usize = 48;
+    let all: String = name.chars().take(MAX).map(|c| if c.is_control() { '?' } else { c }).collect();
+    if name.chars().nth(MAX).is_some() { all + "..." } else { all }
+}
+
+/// The library's names that begin and end most like `name`.
+fn close_to(name: &str) -> String {
+    let likeness = |other: &str| {
+        let most = name.len().min(other.len());
+        let before = name.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+        let after = name.chars().rev().zip(other.chars().rev()).take_while(|(a, b)| a == b).count();
+        (before + after).min(most)
+    };
+    let mut names: Vec<_> = library::names().collect();
+    names.sort_by_key(|other| (std::cmp::Reverse(likeness(other)), *other));
+    names.truncate(3);
+    names.join(", ") + " and others"
 }
 
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
@@ -122,6 +151,8 @@ struct Expander<'a> {
     /// Names of the spec that the text declares or asks for, as `kind name`.
     seen: BTreeSet<String>,
     users: Vec<UserText>,
+    /// Directives obeyed, `enable` and `diagnostic` among them.
+    directives: usize,
     /// Bytes that `#repeat` has written.
     repeated: usize,
 }
@@ -143,13 +174,14 @@ impl Expander<'_> {
             let at = |what: String| err!(Shader, "{file}:{line}: {what}");
             let trimmed = raw.trim();
             if let Some(directive) = trimmed.strip_prefix('#') {
+                self.directives += 1;
                 let (word, rest) = directive.split_once(char::is_whitespace).unwrap_or((directive, ""));
                 let rest = rest.split("//").next().unwrap_or("").trim();
                 match word {
                     "if" => {
                         let (negated, flag) = rest.strip_prefix('!').map_or((false, rest), |f| (true, f));
-                        if flag.is_empty() || !is_name(flag) {
-                            return Err(at(format!("`#if` wants one flag name, not `{rest}`")));
+                        if !is_name(flag) {
+                            return Err(at(format!("`#if` wants one flag name, not `{}`", shown(rest))));
                         }
                         self.seen.insert(format!("flag {flag}"));
                         let on = self.spec.flags.get(flag).copied().unwrap_or(false);
@@ -172,7 +204,8 @@ impl Expander<'_> {
                     }
                     _ => {
                         return Err(at(format!(
-                            "unknown directive `#{word}`; there are #import, #if, #else, #endif, #repeat, #end"
+                            "unknown directive `#{}`; there are #import, #if, #else, #endif, #repeat, #end",
+                            shown(word)
                         )));
                     }
                 }
@@ -182,11 +215,15 @@ impl Expander<'_> {
                 continue;
             }
             if trimmed.starts_with("diagnostic(") {
+                self.directives += 1;
                 self.diagnostics.insert(trimmed.to_owned());
                 continue;
             }
-            if let Some(enable) = trimmed.strip_prefix("enable ") {
-                let (names, after) = enable.split_once(';').unwrap_or((enable, ""));
+            let enabled = trimmed.strip_prefix("enable ").map(|e| e.split_once(';').unwrap_or((e, "")));
+            // Another text behind `enable` stays where it is, and naga refuses it there.
+            let is_list = |names: &str| names.split(',').all(|n| is_name(n.trim()));
+            if let Some((names, after)) = enabled.filter(|(names, _)| is_list(names)) {
+                self.directives += 1;
                 self.enables.extend(names.split(',').map(|n| n.trim().to_owned()));
                 if after.trim().is_empty() {
                     continue;
@@ -209,7 +246,7 @@ impl Expander<'_> {
     /// have the array lie in memory instead of registers.
     fn repeat<'t>(&mut self, file: &str, text: &'t str) -> Result<Vec<(usize, Cow<'t, str>)>> {
         let mut all = Vec::new();
-        let mut lines = text.lines().enumerate();
+        let mut lines = lines(text).enumerate();
         while let Some((i, raw)) = lines.next() {
             let Some(name) = raw.trim().strip_prefix("#repeat").map(str::trim) else {
                 all.push((i + 1, Cow::Borrowed(raw)));
@@ -217,8 +254,12 @@ impl Expander<'_> {
             };
             let at = |what: String| err!(Shader, "{file}:{}: {what}", i + 1);
             let times = self.times(name, text).ok_or_else(|| {
-                at(format!("`#repeat` wants a constant of this file, or of one before it, that is a number, not `{name}`"))
+                at(format!(
+                    "`#repeat` wants a constant of this file, or of one before it, that is a number, not `{}`",
+                    shown(name)
+                ))
             })?;
+            self.directives += 1;
             self.seen.insert(format!("constant {name}"));
             let mut body = Vec::new();
             loop {
@@ -245,7 +286,7 @@ impl Expander<'_> {
         Ok(all)
     }
 
-    /// The number that a constant has here.
+    /// The number that a constant has here. What a user's text declares, in a function perhaps, is none of ours.
     fn times(&self, name: &str, text: &str) -> Option<u32> {
         let number = |value: &str| value.trim().trim_end_matches('u').parse().ok();
         if let Some(value) = self.spec.constants.get(name) {
@@ -255,7 +296,14 @@ impl Expander<'_> {
             let (left, right) = line.trim().strip_prefix("const ")?.split_once('=')?;
             (left.split(':').next()?.trim() == name).then_some(right.split(';').next()?.to_owned())
         };
-        let value = text.lines().chain(self.out.lines()).find_map(declared)?;
+        let mut at = 0;
+        let mut ours = Vec::new();
+        for user in &self.users {
+            ours.extend(self.out.get(at..user.range.start));
+            at = user.range.end;
+        }
+        ours.extend(self.out.get(at..));
+        let value = lines(text).chain(ours.into_iter().flat_map(lines)).find_map(declared)?;
         number(&value)
     }
 
@@ -270,18 +318,34 @@ impl Expander<'_> {
             match self.spec.slots.get(slot) {
                 Some(Fragment::Library(other)) => name = other,
                 Some(Fragment::User(text)) => {
-                    let file = format!("<user {slot}>");
-                    let default = library::source(default).unwrap_or_default();
-                    self.users.push(UserText { text: text.to_string(), default });
-                    return if self.done.insert(file.clone()) { self.file(&file, text) } else { Ok(()) };
+                    return self.user(slot, text, library::source(default).unwrap_or_default());
                 }
                 None => {}
             }
         }
         let text = library::source(name).ok_or_else(|| {
-            at(format!("unknown import `{name}`; the library has: {}", list(library::names())))
+            at(format!("unknown import `{}`; the library has {}", shown(name), close_to(name)))
         })?;
         if self.done.insert(name.to_owned()) { self.file(&file_of(name), text) } else { Ok(()) }
+    }
+
+    /// A user's text, without its comments: what a compiler could take for one is then nothing that we read as another
+    /// thing, and no comment reaches into what is ours.
+    fn user(&mut self, slot: &str, text: &str, default: &'static str) -> Result<()> {
+        let file = format!("<user {slot}>");
+        if !self.done.insert(file.clone()) {
+            return Ok(());
+        }
+        let (text, open) = without_comments(text);
+        if let Some(at) = open {
+            let line = lines(&text[..=at]).count();
+            return Err(err!(Shader, "{file}:{line}: no `*/` closes the comment that begins here"));
+        }
+        let (begin, directives) = (self.out.len(), self.directives);
+        self.file(&file, &text)?;
+        let has_directives = self.directives > directives;
+        self.users.push(UserText { range: begin..self.out.len(), default, has_directives });
+        Ok(())
     }
 
     /// The line with its value replaced, if it declares a constant or alias that the spec names.
@@ -323,7 +387,7 @@ impl Expander<'_> {
 }
 
 fn is_name(s: &str) -> bool {
-    s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    !s.is_empty() && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]
@@ -339,6 +403,30 @@ mod tests {
         let m = message("// one\n#import op/nothing\n", &Spec::new());
         assert!(m.starts_with("k.wgsl:2: unknown import `op/nothing`"), "{m}");
         assert!(m.contains("op/add"), "{m}");
+    }
+
+    #[test]
+    fn an_unknown_import_is_answered_by_close_names() {
+        let long = "x\u{1b}".repeat(5000);
+        for (wrong, right) in
+            [("op/ad", "op/add"), ("add", "op/add"), ("primitives/reduce", "primitives/reduce_"), (&long, "")]
+        {
+            let m = message(&format!("#import {wrong}\n"), &Spec::new());
+            assert!(m.contains("unknown import") && m.contains(right) && m.len() < 200, "{m}");
+            assert!(!m.contains('\u{1b}'));
+            let missing = expand(wrong, &Spec::new(), Target::Naga).unwrap_err().to_string();
+            assert!(missing.contains(right) && missing.len() < 200, "{missing}");
+        }
+    }
+
+    #[test]
+    fn every_line_end_of_wgsl_ends_a_line() {
+        for end in ["\n", "\r", "\r\n", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
+            let text = format!("// a{end}#if X{end}both{end}#else{end}const b = 1;{end}#endif{end}c");
+            let x = expand_text("k.wgsl", &text, &Spec::new(), Target::Naga).unwrap();
+            assert_eq!(x.text(), "// a\nconst b = 1;\nc\n", "{end:?}");
+            assert_eq!([1, 2, 3].map(|l| x.origin(l).1), [1, 5, 7], "{end:?}");
+        }
     }
 
     #[test]

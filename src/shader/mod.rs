@@ -14,14 +14,17 @@
 //! # Ok::<(), tilework::Error>(())
 //! ```
 
+mod chain;
 mod contained;
 mod depth;
 mod expand;
+pub(crate) mod lexical;
 mod library;
 mod module;
 mod spec;
 
 pub use expand::{Expanded, Target, expand, expand_text};
 pub use library::{names, source};
+pub(crate) use module::MAX_THREAD_WORDS;
 pub use module::{BindingInfo, BindingKind, Interface, Member, Module};
 pub use spec::{Constant, Fragment, Spec};

@@ -1,12 +1,17 @@
 //! A validated module, and what can be read off it.
 
-use super::depth;
 use super::expand::Expanded;
+use super::lexical::without_comments;
+use super::{chain, contained, depth};
 use crate::error::{Result, err};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Barrier, Block, Statement, StorageAccess, TypeInner};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use xxhash_rust::xxh3::xxh3_128;
+
+/// Words of 4 bytes that a thread's variables and values may have in all: those of `var<private>`, of functions, and
+/// arrays and structs that an expression gives. Drivers take up to 240 bytes for each.
+pub(crate) const MAX_THREAD_WORDS: u32 = 1 << 20;
 
 /// What a binding is to the shader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,7 +82,10 @@ impl Expanded {
     /// Parses and validates the text with naga, all optional capabilities allowed.
     ///
     /// # Errors
-    /// [`Shader`](crate::ErrorKind::Shader), with the line of the original file.
+    /// With the line of the original file: [`Shader`](crate::ErrorKind::Shader) for text that is not valid, or over which
+    /// naga would recurse too deeply (1000 operators in one expression, 250 `else if` in a row, or a chain of 1000
+    /// declarations that each use the next); [`TooLarge`](crate::ErrorKind::TooLarge) for more than 2^20 words (4 MiB) of
+    /// variables and values of a thread.
     pub fn validate(&self) -> Result<Module> {
         // The text may be anything at all, and compilers have panicked at less.
         catch_unwind(AssertUnwindSafe(|| self.parse())).unwrap_or_else(|_| {
@@ -91,13 +99,23 @@ impl Expanded {
             let (file, line) = self.origin(line.unwrap_or(1));
             format!("{file}:{line}")
         };
-        if let Some(line) = depth::too_deep(self.text()) {
+        let (code, _) = without_comments(self.text());
+        if let Some(line) = depth::too_deep(&code) {
             return Err(err!(
                 Shader,
                 "{}: more than {} operators in one expression, or a fourth as many `else if` in a row; naga recurses over \
                  them, and the stack would overflow: name parts of the expression by `let`, take a `switch`",
                 at(Some(line)),
                 depth::MOST
+            ));
+        }
+        if let Some(line) = chain::too_long(&code) {
+            return Err(err!(
+                Shader,
+                "{}: a chain of more than {} declarations begins here, each of which names the next; naga recurses over \
+                 them, and the stack would overflow: write values and types where they are used",
+                at(Some(line)),
+                chain::MAX
             ));
         }
         let naga = naga::front::wgsl::parse_str(self.text()).map_err(|e| {
@@ -112,10 +130,52 @@ impl Expanded {
                 let place = at(narrowest.map(|(_, span)| span.location(self.text()).line_number));
                 err!(Shader, "{place}: {}", with_causes(e.as_inner()))
             })?;
-        let users_are_contained = self.users.iter().all(|u| u.is_contained(&naga));
+        self.check_thread_words(&naga, &info)?;
+        let users_are_contained = contained::are_contained(&self.users, self.text(), &naga);
         let name = self.origin(self.text().lines().count() as u32).0.to_owned();
         let (text_hash, has_users) = (xxh3_128(self.text().as_bytes()), !self.users.is_empty());
         Ok(Module { naga, info, name, text_hash, has_users, users_are_contained })
+    }
+
+    /// Errs where a thread's variables and values pass [`MAX_THREAD_WORDS`].
+    fn check_thread_words(&self, module: &naga::Module, info: &ModuleInfo) -> Result<()> {
+        let context = module.to_ctx();
+        let mut words = 0u64;
+        let mut add = |ty: &TypeInner, name: Option<&str>, span: naga::Span| {
+            let size = u64::from(ty.size(context).div_ceil(4));
+            words = words.saturating_add(size);
+            if words <= u64::from(MAX_THREAD_WORDS) {
+                return Ok(());
+            }
+            let line = span.to_range().map_or(1, |_| span.location(self.text()).line_number);
+            let (file, line) = self.origin(line);
+            let what = name.map_or_else(|| "a value".to_owned(), |name| format!("`{name}`"));
+            Err(err!(
+                TooLarge,
+                "{file}:{line}: {what} of {size} words brings the variables and values of a thread to {words} words; the limit \
+                 is {MAX_THREAD_WORDS}: make it smaller, or keep it in a storage buffer"
+            ))
+        };
+        let private = module.global_variables.iter().filter(|(_, v)| v.space == AddressSpace::Private);
+        for (handle, var) in private {
+            let span = module.global_variables.get_span(handle);
+            add(&module.types[var.ty].inner, var.name.as_deref(), span)?;
+        }
+        let functions = module.functions.iter().map(|(handle, f)| (f, &info[handle]));
+        let points = module.entry_points.iter().enumerate();
+        for (function, info) in functions.chain(points.map(|(i, p)| (&p.function, info.get_entry_point(i)))) {
+            for (handle, var) in function.local_variables.iter() {
+                let span = function.local_variables.get_span(handle);
+                add(&module.types[var.ty].inner, var.name.as_deref(), span)?;
+            }
+            for (handle, _) in function.expressions.iter() {
+                let ty = info[handle].ty.inner_with(&module.types);
+                if matches!(ty, TypeInner::Array { .. } | TypeInner::Struct { .. }) {
+                    add(ty, None, function.expressions.get_span(handle))?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -143,8 +203,9 @@ impl Module {
         self.has_users
     }
 
-    /// Whether fragments that users brought can do nothing but compute.
-    pub(crate) fn users_are_contained(&self) -> bool {
+    /// Whether fragments that users brought can do nothing but compute: the kernel then runs without runtime checks. True
+    /// where nobody brought one.
+    pub fn users_are_contained(&self) -> bool {
         self.users_are_contained
     }
 
@@ -297,5 +358,44 @@ mod tests {
             (interface.barriers, interface.barriers_in_loops)
         };
         assert_eq!((of("all"), of("none")), ((4 + 3 + 2, 3), (0, 0)));
+    }
+
+    #[test]
+    fn a_threads_memory_is_bounded() {
+        let main = |head: &str, body: &str| {
+            let text = format!(
+                "@group(0) @binding(0) var<storage, read_write> out: array<f32>;
+                {head}
+                @compute @workgroup_size(1) fn main(@builtin(local_invocation_index) i: u32) {{ {body} }}"
+            );
+            expand_text("k.wgsl", &text, &Spec::new(), Target::Naga).unwrap().validate()
+        };
+        let write = "list[i] = 1.0; out[i] = list[i + 1];";
+        let private = |n: usize| main(&format!("var<private> list: array<f32, {n}>;"), write);
+        let local = |n: usize| main("", &format!("var list: array<f32, {n}>; {write}"));
+        let value = |n: usize| main("", &format!("let list = array<f32, {n}>(); out[i] = list[i];"));
+        let constant = |n: usize| main(&format!("const list = array<f32, {n}>();"), "out[i] = list[i];");
+        let nested =
+            |n: usize| main("", &format!("var list: array<array<mat4x4<f32>, 10>, {}>;", n / 160 + 1));
+        let shared = |n: usize| {
+            main(
+                &format!("fn f() {{ var a: array<f32, {n}>; }} fn g() {{ var b: array<f32, {n}>; }}"),
+                "f(); g();",
+            )
+        };
+        let of: [&dyn Fn(usize) -> crate::Result<super::Module>; 6] =
+            [&private, &local, &value, &constant, &nested, &shared];
+        for (i, kernel) in of.into_iter().enumerate() {
+            assert!(kernel(10_000).is_ok(), "{i}");
+            for n in [1 << 20, 100_000_000] {
+                let error = kernel(n + 1).unwrap_err();
+                assert_eq!(error.kind(), crate::ErrorKind::TooLarge, "{i}");
+                let text = error.to_string();
+                assert!(text.starts_with("k.wgsl:") && text.contains("the limit is 1048576"), "{i}: {text}");
+            }
+        }
+        assert!(private(1 << 20).is_ok() && local(1 << 20).is_ok());
+        // What workgroups share and what is bound has other limits.
+        assert!(main("var<workgroup> list: array<f32, 10000000>;", write).is_ok());
     }
 }

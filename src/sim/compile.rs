@@ -3,7 +3,7 @@
 use super::code::{Address, Code, Gather, INVALID, Length, Mark, Memory, NONE, Op, Slot, Tile, Width};
 use super::scalar::{self, Kind, Row1, Row2, Row3};
 use crate::error::{Error, Result, err};
-use crate::shader::Expanded;
+use crate::shader::{Expanded, MAX_THREAD_WORDS};
 use naga::proc::TypeResolution;
 use naga::valid::{FunctionInfo, ModuleInfo};
 use naga::{
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 /// Most instructions of a kernel.
 const MOST_OPS: usize = 4_000_000;
 /// Most registers of a lane.
-const MOST_SLOTS: u32 = 1 << 20;
+const MOST_SLOTS: u32 = MAX_THREAD_WORDS;
 /// Most bytes of workgroup memory: some times what any device has.
 const MOST_WORKGROUP_BYTES: u32 = 1 << 20;
 /// Most bytes of registers and memory of a workgroup.

@@ -78,7 +78,7 @@ pub use report::{Counts, Finding, FindingKind, Invocation, Report, SourceLine};
 pub use schedule::Schedule;
 
 use crate::analysis::Interleaving;
-use crate::error::{Result, err};
+use crate::error::{Result, err, filled};
 use crate::program::{Dispatch, Grid, Program, Resource as Named, Source};
 use crate::shader::{self, Expanded, Spec, Target, expand_text};
 use code::{Code, Memory};
@@ -367,17 +367,18 @@ enum Area<'a> {
 }
 
 impl Area<'_> {
-    fn resource(&self, options: &Options) -> Resource {
-        let mut bytes = match self {
-            Area::Given(bytes) => bytes.to_vec(),
-            Area::Scratch(n) => vec![options.scratch_byte; *n as usize],
+    fn resource(&self, op: &str, options: &Options) -> Result<Resource> {
+        let len = match self {
+            Area::Given(bytes) => bytes.len(),
+            Area::Scratch(n) => *n as usize,
         };
-        bytes.resize(bytes.len().max(4).next_multiple_of(4), 0);
-        Resource {
-            bytes,
-            unwritten: options.check_scratch && matches!(self, Area::Scratch(_)),
-            ..Resource::default()
+        let mut bytes = filled(op, len.max(4).next_multiple_of(4), 0)?;
+        match self {
+            Area::Given(given) => bytes[..len].copy_from_slice(given),
+            Area::Scratch(_) => bytes[..len].fill(options.scratch_byte),
         }
+        let unwritten = options.check_scratch && matches!(self, Area::Scratch(_));
+        Ok(Resource { bytes, unwritten, ..Resource::default() })
     }
 }
 
@@ -472,7 +473,8 @@ impl Run<'_> {
         };
         let mut areas = Vec::new();
         for (i, (schedule, stop_at)) in schedules.into_iter().enumerate() {
-            areas = self.areas.iter().map(|area| area.resource(self.options)).collect();
+            areas =
+                self.areas.iter().map(|area| area.resource(self.op, self.options)).collect::<Result<_>>()?;
             let stopped = self.once(schedule, stop_at, &mut areas, &mut report, i == 0)?;
             if stop_at.is_some() && !stopped {
                 break;

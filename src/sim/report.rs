@@ -1,6 +1,7 @@
 //! What a run found and counted.
 
 use crate::analysis::Interleaving;
+use crate::shader::lexical;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
@@ -287,7 +288,7 @@ impl Report {
                 continue;
             }
             let _ = writeln!(out, "\n{file}\n{HEAD}");
-            for (i, line) in text.lines().enumerate() {
+            for (i, line) in lexical::lines(text).enumerate() {
                 let place = SourceLine { file: file.clone(), line: i as u32 + 1 };
                 let left = self.lines.get(&place).map_or_else(|| " ".repeat(HEAD.len()), margin);
                 let _ = writeln!(out, "{left} {:4} {line}", i + 1);
@@ -298,7 +299,7 @@ impl Report {
 
     fn source(&self, place: &SourceLine) -> &str {
         let text = self.sources.get(&place.file).map_or("", String::as_str);
-        text.lines().nth((place.line as usize).saturating_sub(1)).unwrap_or("")
+        lexical::lines(text).nth((place.line as usize).saturating_sub(1)).unwrap_or("")
     }
 }
 

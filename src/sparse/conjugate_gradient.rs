@@ -3,7 +3,7 @@
 use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
 use super::{Format, Stored};
 use crate::error::Result;
-use crate::program::{Access, DeviceProfile, OpInfo, Program};
+use crate::program::{Access, DeviceProfile, Operation, Program};
 use crate::shader::Spec;
 
 /// What brings the matrix closer to the identity, so that fewer iterations are needed.
@@ -146,13 +146,15 @@ impl ConjugateGradient {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "conjugate-gradient",
     about: "x with A x = b, A symmetric and positive definite",
     inputs: "A.mtx, b (rows), f32",
     keys: "",
     variants: || solver::VARIANTS,
     samples,
+    solver: true,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, _: &'static str) -> Result<Vec<Program>> {

@@ -1,8 +1,9 @@
 //! The formats in the host's memory, and ways between them.
 
-use crate::error::{Result, err};
+use crate::error::{Result, copied, err, filled, make_room, with_room};
 use crate::io::matrix_market::Triplets as Coo;
 use crate::shape::{elements, index_u32};
+use std::cmp::Reverse;
 
 /// The column of a place that holds no entry. Its value is never looked at.
 pub const PADDING: u32 = u32::MAX;
@@ -131,24 +132,25 @@ fn in_range(format: &str, what: &str, idxs: &[u32], extent: usize, padded: bool)
 
 /// That `ptrs` rise from 0 to `total`.
 fn rising(format: &str, what: &str, ptrs: &[u32], total: usize) -> Result<()> {
-    let wrong = |at: usize, rule: &str| {
-        Err(err!(Shape, "{format}: `{what}`[{at}] is {}, and {rule}", ptrs.get(at).copied().unwrap_or(0)))
+    let wrong = |at: usize, rule: &str| Err(err!(Shape, "{format}: `{what}`[{at}] is {}; {rule}", ptrs[at]));
+    let (Some(&first), Some(&last)) = (ptrs.first(), ptrs.last()) else {
+        return Err(err!(Shape, "{format}: `{what}` is empty; it must hold at least one 0"));
     };
-    if ptrs.first() != Some(&0) {
-        return wrong(0, "the first begins at 0");
+    if first != 0 {
+        return wrong(0, "the first must be 0");
     }
     if let Some(at) = ptrs.windows(2).position(|pair| pair[1] < pair[0]) {
-        return wrong(at + 1, "none begins before the one ahead of it");
+        return wrong(at + 1, &format!("it must be at least {}, the one before it", ptrs[at]));
     }
-    match ptrs.last() {
-        Some(&last) if last as usize == total => Ok(()),
-        _ => wrong(ptrs.len() - 1, &format!("the last is the number of entries, {total}")),
+    if last as usize != total {
+        return wrong(ptrs.len() - 1, &format!("the last must be the number of entries, {total}"));
     }
+    Ok(())
 }
 
 /// That `order` names each of `rows` once, with padding behind them.
 fn permutation(format: &str, order: &[u32], rows: usize) -> Result<()> {
-    let mut seen = vec![false; rows];
+    let mut seen = filled(format, rows, false)?;
     for (at, &row) in order.iter().enumerate() {
         let fresh = seen.get_mut(row as usize).is_some_and(|s| !std::mem::replace(s, true));
         if !(fresh || row == PADDING && at >= rows) {
@@ -202,12 +204,10 @@ impl Csr {
         same_length("csr", &lists, values.len())?;
         in_range("csr", "row_idxs", row_idxs, rows, false)?;
         in_range("csr", "col_idxs", col_idxs, cols, false)?;
-        index_u32("csr", "entries", values.len())?;
-        let mut order: Vec<u32> = (0..values.len() as u32).collect();
-        // Stable, so that what comes twice is added up in its order.
-        order.sort_by_key(|&i| (row_idxs[i as usize], col_idxs[i as usize]));
-        let row_ptrs = filled("csr", rows + 1, 0)?;
-        let mut matrix = Self { rows, cols, row_ptrs, ..Self::default() };
+        let row_ptrs = no_entries("csr", "rows", rows)?;
+        let order = by_position("csr", row_idxs, col_idxs)?;
+        let (col_list, value_list) = (with_room("csr", values.len())?, with_room("csr", values.len())?);
+        let mut matrix = Self { rows, cols, row_ptrs, col_idxs: col_list, values: value_list };
         let mut last = None;
         for i in order.into_iter().map(|i| i as usize) {
             let at = (row_idxs[i], col_idxs[i]);
@@ -235,21 +235,46 @@ impl Csr {
         Ok(matrix)
     }
 
-    /// From coordinates that are valid. By rows, they keep their order; otherwise they are sorted by row and column, and those
-    /// at one position keep theirs. None are added up.
-    pub fn from_coo(coo: &Coo) -> Self {
+    /// From coordinates. By rows, they keep their order; otherwise they are sorted by row and column, and those at one
+    /// position keep theirs. None are added up.
+    ///
+    /// # Errors
+    /// Those of `validate`; [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows or entries;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn from_coo(coo: &Coo) -> Result<Self> {
+        coo.validate()?;
         let Coo { rows, cols, row_idxs, col_idxs, values } = coo;
-        let mut order: Vec<usize> = (0..values.len()).collect();
-        if !row_idxs.is_sorted() {
-            order.sort_by_key(|&i| (row_idxs[i], col_idxs[i]));
+        let entry = |i: usize| (row_idxs[i], col_idxs[i], values[i]);
+        if row_idxs.is_sorted() {
+            return Self::gathered("csr", (*rows, *cols), || (0..values.len()).map(entry));
         }
-        let mut row_ptrs = vec![0; rows + 1];
-        for &row in row_idxs {
-            row_ptrs[row as usize + 1] += 1;
+        let order = by_position("csr", row_idxs, col_idxs)?;
+        Self::gathered("csr", (*rows, *cols), || order.iter().map(|&i| entry(i as usize)))
+    }
+
+    /// From rows, columns and values in any order, the same in each call; those of a row keep theirs.
+    fn gathered<I: Iterator<Item = (u32, u32, f32)>>(
+        format: &str,
+        (rows, cols): (usize, usize),
+        entries: impl Fn() -> I,
+    ) -> Result<Self> {
+        let mut row_ptrs = no_entries(format, "rows", rows)?;
+        let mut count = 0usize;
+        for (row, ..) in entries() {
+            let counter = &mut row_ptrs[row as usize + 1];
+            *counter = u32::wrapping_add(*counter, 1);
+            count += 1;
         }
+        index_u32(format, "entries", count)?;
         accumulate(&mut row_ptrs);
-        let (col_idxs, values) = order.iter().map(|&i| (col_idxs[i], values[i])).unzip();
-        Self { rows: *rows, cols: *cols, row_ptrs, col_idxs, values }
+        let mut next = copied(format, &row_ptrs)?;
+        let (mut col_idxs, mut values) = (filled(format, count, 0)?, filled(format, count, 0.0)?);
+        for (row, col, value) in entries() {
+            let at = next[row as usize] as usize;
+            next[row as usize] += 1;
+            (col_idxs[at], values[at]) = (col, value);
+        }
+        Ok(Self { rows, cols, row_ptrs, col_idxs, values })
     }
 
     /// Number of entries.
@@ -262,7 +287,7 @@ impl Csr {
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape), with what is wrong and where.
     pub fn validate(&self) -> Result<()> {
-        same_length("csr", &[("row_ptrs", self.row_ptrs.len())], self.rows + 1)?;
+        same_length("csr", &[("row_ptrs", self.row_ptrs.len())], self.rows.saturating_add(1))?;
         same_length("csr", &[("col_idxs", self.col_idxs.len())], self.values.len())?;
         rising("csr", "row_ptrs", &self.row_ptrs, self.values.len())?;
         in_range("csr", "col_idxs", &self.col_idxs, self.cols, false)
@@ -283,58 +308,82 @@ impl Csr {
         (0..self.rows).map(|row| self.len(row)).max().unwrap_or(0)
     }
 
+    /// A copy, if there is memory for it.
+    pub(super) fn try_clone(&self, doing: &str) -> Result<Self> {
+        Ok(Self {
+            rows: self.rows,
+            cols: self.cols,
+            row_ptrs: copied(doing, &self.row_ptrs)?,
+            col_idxs: copied(doing, &self.col_idxs)?,
+            values: copied(doing, &self.values)?,
+        })
+    }
+
+    /// All entries, by rows.
+    fn all(&self) -> impl Iterator<Item = (u32, u32, f32)> + '_ {
+        (0..self.rows).flat_map(|row| self.row(row).map(move |(col, value)| (row as u32, col, value)))
+    }
+
     /// As coordinates, by rows.
-    pub fn to_coo(&self) -> Coo {
-        let row_idxs =
-            (0..self.rows).flat_map(|row| std::iter::repeat_n(row as u32, self.len(row))).collect();
-        let (col_idxs, values) = (self.col_idxs.clone(), self.values.clone());
-        Coo { rows: self.rows, cols: self.cols, row_idxs, col_idxs, values }
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn to_coo(&self) -> Result<Coo> {
+        self.validate()?;
+        index_u32("coo", "rows", self.rows)?;
+        let mut row_idxs = with_room("coo", self.entries())?;
+        row_idxs.extend(self.all().map(|(row, ..)| row));
+        let (col_idxs, values) = (copied("coo", &self.col_idxs)?, copied("coo", &self.values)?);
+        Ok(Coo { rows: self.rows, cols: self.cols, row_idxs, col_idxs, values })
     }
 
     /// As compressed columns; rows rise within each.
-    pub fn to_csc(&self) -> Csc {
-        let Self { row_ptrs, col_idxs, values, .. } = self.transposed();
-        Csc { rows: self.rows, cols: self.cols, col_ptrs: row_ptrs, row_idxs: col_idxs, values }
+    ///
+    /// # Errors
+    /// Those of [`transposed`](Self::transposed).
+    pub fn to_csc(&self) -> Result<Csc> {
+        let Self { row_ptrs, col_idxs, values, .. } = self.transposed()?;
+        Ok(Csc { rows: self.rows, cols: self.cols, col_ptrs: row_ptrs, row_idxs: col_idxs, values })
     }
 
     /// The transposed matrix; columns rise within each row.
-    pub fn transposed(&self) -> Self {
-        let mut row_ptrs = vec![0; self.cols + 1];
-        for &col in &self.col_idxs {
-            row_ptrs[col as usize + 1] += 1;
-        }
-        accumulate(&mut row_ptrs);
-        let mut next = row_ptrs.clone();
-        let mut col_idxs = vec![0; self.entries()];
-        let mut values = vec![0.0; self.entries()];
-        for row in 0..self.rows {
-            for (col, value) in self.row(row) {
-                let at = next[col as usize] as usize;
-                next[col as usize] += 1;
-                (col_idxs[at], values[at]) = (row as u32, value);
-            }
-        }
-        Self { rows: self.cols, cols: self.rows, row_ptrs, col_idxs, values }
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows or columns;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn transposed(&self) -> Result<Self> {
+        self.validate()?;
+        index_u32("csr", "rows", self.rows)?;
+        let turned = || self.all().map(|(row, col, value)| (col, row, value));
+        Self::gathered("csr", (self.cols, self.rows), turned)
     }
 
     /// With as many places in every row as its longest has entries.
     ///
     /// # Errors
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) if there are 2^32 places or more: one long row makes all of them long.
+    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) if there are 2^32 places or more:
+    /// one long row makes all of them long; [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
     pub fn to_ell(&self) -> Result<Ell> {
+        self.validate()?;
         Ok(self.to_hybrid(self.longest())?.ell)
     }
 
     /// With `width` places in every row, and a list of what does not fit.
     ///
     /// # Errors
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 places or more.
+    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 places or more;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
     pub fn to_hybrid(&self, width: usize) -> Result<Hybrid> {
+        self.validate()?;
         let (rows, cols) = (self.rows, self.cols);
         let places = places(&[rows, width], "ell", || format!("{rows} rows of {width}"))?;
         let (col_idxs, values) = (filled("ell", places, PADDING)?, filled("ell", places, 0.0)?);
         let mut ell = Ell { rows, cols, width, col_idxs, values };
-        let mut coo = Coo { rows, cols, ..Coo::default() };
+        let list = (0..rows).map(|row| self.len(row).saturating_sub(width)).sum();
+        let (row_list, col_list) = (with_room("hybrid", list)?, with_room("hybrid", list)?);
+        let value_list = with_room("hybrid", list)?;
+        let mut coo = Coo { rows, cols, row_idxs: row_list, col_idxs: col_list, values: value_list };
         for row in 0..rows {
             for (k, (col, value)) in self.row(row).enumerate() {
                 if k < width {
@@ -349,33 +398,47 @@ impl Csr {
         Ok(Hybrid { ell, coo })
     }
 
-    /// Rows `first..end` by falling length; rows of the same length keep their order.
-    fn by_length(&self, first: usize, end: usize) -> impl Iterator<Item = u32> + use<> {
-        let mut order: Vec<u32> = (first as u32..end as u32).collect();
-        order.sort_by_key(|&row| std::cmp::Reverse(self.len(row as usize)));
-        order.into_iter()
+    /// All rows, by falling length within windows of `window` rows; rows of the same length keep their order.
+    fn by_length(&self, format: &str, window: usize) -> Result<Vec<u32>> {
+        let rows = index_u32(format, "rows", self.rows)?;
+        let mut order = with_room(format, self.rows)?;
+        order.extend(0..rows);
+        for rows in order.chunks_mut(window.max(1)) {
+            rows.sort_unstable_by_key(|&row| (Reverse(self.len(row as usize)), row));
+        }
+        Ok(order)
     }
 
     /// As jagged diagonals.
-    pub fn to_jds(&self) -> Jds {
-        let row_order: Vec<u32> = self.by_length(0, self.rows).collect();
-        let mut jds = Jds { rows: self.rows, cols: self.cols, diagonal_ptrs: vec![0], ..Jds::default() };
-        for k in 0..self.longest() {
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn to_jds(&self) -> Result<Jds> {
+        self.validate()?;
+        let row_order = self.by_length("jds", self.rows)?;
+        let diagonals = self.longest();
+        let mut diagonal_ptrs = with_room("jds", diagonals + 1)?;
+        diagonal_ptrs.push(0);
+        let (mut col_idxs, mut values) =
+            (with_room("jds", self.entries())?, with_room("jds", self.entries())?);
+        for k in 0..diagonals {
             for &row in row_order.iter().take_while(|&&row| self.len(row as usize) > k) {
                 let at = self.row_ptrs[row as usize] as usize + k;
-                jds.col_idxs.push(self.col_idxs[at]);
-                jds.values.push(self.values[at]);
+                col_idxs.push(self.col_idxs[at]);
+                values.push(self.values[at]);
             }
-            jds.diagonal_ptrs.push(jds.values.len() as u32);
+            diagonal_ptrs.push(values.len() as u32);
         }
-        Jds { row_order, ..jds }
+        Ok(Jds { rows: self.rows, cols: self.cols, row_order, diagonal_ptrs, col_idxs, values })
     }
 
     /// In slices of `slice` rows, sorted within windows of `window` rows.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a slice or window of 0 rows;
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 places or more.
+    /// Those of [`validate`](Self::validate); [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a slice or window
+    /// of 0 rows; [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 places or more;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
     pub fn to_sell(&self, slice: usize, window: usize) -> Result<Sell> {
         if slice == 0 || window == 0 {
             return Err(err!(
@@ -383,14 +446,15 @@ impl Csr {
                 "sell: slices of {slice} rows in windows of {window}; both have at least 1"
             ));
         }
-        let mut row_order: Vec<u32> = (0..self.rows)
-            .step_by(window)
-            .flat_map(|first| self.by_length(first, self.rows.min(first.saturating_add(window))))
-            .collect();
+        self.validate()?;
+        let mut row_order = self.by_length("sell", window)?;
         let slices = self.rows.div_ceil(slice);
-        row_order.resize(elements("sell", "row_order", &[slices, slice])?, PADDING);
+        let padded = elements("sell", "row_order", &[slices, slice])?;
+        make_room("sell", &mut row_order, padded - self.rows)?;
+        row_order.resize(padded, PADDING);
         let len = |row: u32| if row == PADDING { 0 } else { self.len(row as usize) };
-        let mut slice_ptrs = vec![0];
+        let mut slice_ptrs = with_room("sell", slices + 1)?;
+        slice_ptrs.push(0);
         let mut total = 0usize;
         for rows in row_order.chunks(slice) {
             let width = rows.iter().map(|&row| len(row)).max().unwrap_or(0);
@@ -409,19 +473,21 @@ impl Csr {
         }
         Ok(Sell { rows: self.rows, cols: self.cols, slice, row_order, slice_ptrs, col_idxs, values })
     }
+}
 
-    /// From rows of entries.
-    fn from_rows(rows: Vec<Vec<(u32, f32)>>, cols: usize) -> Self {
-        let mut matrix = Self { rows: rows.len(), cols, row_ptrs: vec![0], ..Self::default() };
-        for (col, value) in rows.into_iter().flat_map(|row| {
-            matrix.row_ptrs.push(matrix.row_ptrs.last().unwrap_or(&0) + row.len() as u32);
-            row
-        }) {
-            matrix.col_idxs.push(col);
-            matrix.values.push(value);
-        }
-        matrix
-    }
+/// Pointers of `extent` rows or columns that hold nothing yet.
+fn no_entries(format: &str, what: &str, extent: usize) -> Result<Vec<u32>> {
+    index_u32(format, what, extent)?;
+    filled(format, extent + 1, 0)
+}
+
+/// Numbers of entries by row and column; those at one position in the order in which they come.
+fn by_position(format: &str, row_idxs: &[u32], col_idxs: &[u32]) -> Result<Vec<u32>> {
+    let entries = index_u32(format, "entries", row_idxs.len())?;
+    let mut order = with_room(format, row_idxs.len())?;
+    order.extend(0..entries);
+    order.sort_unstable_by_key(|&i| (row_idxs[i as usize], col_idxs[i as usize], i));
+    Ok(order)
 }
 
 /// Places of a padded format, which are counted in 32 bits.
@@ -435,20 +501,6 @@ fn places(extents: &[usize], format: &str, what: impl Fn() -> String) -> Result<
             what()
         )),
     }
-}
-
-/// `len` times `value`, if there is memory for it: what a file says of itself is no reason to end the program.
-fn filled<T: Clone>(format: &str, len: usize, value: T) -> Result<Vec<T>> {
-    let mut list = Vec::new();
-    if list.try_reserve_exact(len).is_err() {
-        let bytes = len.saturating_mul(size_of::<T>());
-        return Err(err!(
-            OutOfMemory,
-            "{format}: a list of {len} elements needs {bytes} bytes of the host's memory"
-        ));
-    }
-    list.resize(len, value);
-    Ok(list)
 }
 
 /// Counts, each behind its place, become where each begins.
@@ -466,16 +518,27 @@ impl Csc {
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape), with what is wrong and where.
     pub fn validate(&self) -> Result<()> {
-        same_length("csc", &[("col_ptrs", self.col_ptrs.len())], self.cols + 1)?;
+        same_length("csc", &[("col_ptrs", self.col_ptrs.len())], self.cols.saturating_add(1))?;
         same_length("csc", &[("row_idxs", self.row_idxs.len())], self.values.len())?;
         rising("csc", "col_ptrs", &self.col_ptrs, self.values.len())?;
         in_range("csc", "row_idxs", &self.row_idxs, self.rows, false)
     }
 
     /// As compressed rows; columns rise within each.
-    pub fn to_csr(&self) -> Csr {
-        let Self { rows, cols, col_ptrs, row_idxs, values } = self.clone();
-        Csr { rows: cols, cols: rows, row_ptrs: col_ptrs, col_idxs: row_idxs, values }.transposed()
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows or columns;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn to_csr(&self) -> Result<Csr> {
+        self.validate()?;
+        index_u32("csr", "columns", self.cols)?;
+        let column = |col: usize| self.col_ptrs[col] as usize..self.col_ptrs[col + 1] as usize;
+        let entries = || {
+            (0..self.cols).flat_map(move |col| {
+                column(col).map(move |at| (self.row_idxs[at], col as u32, self.values[at]))
+            })
+        };
+        Csr::gathered("csr", (self.rows, self.cols), entries)
     }
 }
 
@@ -501,18 +564,21 @@ impl Ell {
         Ok(())
     }
 
-    /// The entries of each row.
-    fn entries(&self) -> Vec<Vec<(u32, f32)>> {
-        let row = |row| {
-            let places = (0..self.width).map(move |k| k * self.rows + row);
-            places.map(|at| (self.col_idxs[at], self.values[at])).take_while(|(col, _)| *col != PADDING)
-        };
-        (0..self.rows).map(|r| row(r).collect()).collect()
+    /// Rows, columns and values, those of a row in their order.
+    fn entries(&self) -> impl Iterator<Item = (u32, u32, f32)> + '_ {
+        let places =
+            self.col_idxs.iter().zip(&self.values).enumerate().filter(|(_, (col, _))| **col != PADDING);
+        places.map(|(at, (&col, &value))| ((at % self.rows) as u32, col, value))
     }
 
     /// As compressed rows.
-    pub fn to_csr(&self) -> Csr {
-        Csr::from_rows(self.entries(), self.cols)
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn to_csr(&self) -> Result<Csr> {
+        self.validate()?;
+        Csr::gathered("csr", (self.rows, self.cols), || self.entries())
     }
 }
 
@@ -535,13 +601,16 @@ impl Hybrid {
     }
 
     /// As compressed rows: the entries of the list behind those of its row.
-    pub fn to_csr(&self) -> Csr {
-        let mut rows = self.ell.entries();
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows or entries;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn to_csr(&self) -> Result<Csr> {
+        self.validate()?;
         let Coo { row_idxs, col_idxs, values, .. } = &self.coo;
-        for ((&row, &col), &value) in row_idxs.iter().zip(col_idxs).zip(values) {
-            rows[row as usize].push((col, value));
-        }
-        Csr::from_rows(rows, self.ell.cols)
+        let list =
+            || row_idxs.iter().zip(col_idxs).zip(values).map(|((&row, &col), &value)| (row, col, value));
+        Csr::gathered("csr", (self.ell.rows, self.ell.cols), || self.ell.entries().chain(list()))
     }
 }
 
@@ -571,14 +640,19 @@ impl Jds {
     }
 
     /// As compressed rows.
-    pub fn to_csr(&self) -> Csr {
-        let mut rows = vec![Vec::new(); self.rows];
-        for pair in self.diagonal_ptrs.windows(2) {
-            for (at, &row) in (pair[0] as usize..pair[1] as usize).zip(&self.row_order) {
-                rows[row as usize].push((self.col_idxs[at], self.values[at]));
-            }
-        }
-        Csr::from_rows(rows, self.cols)
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn to_csr(&self) -> Result<Csr> {
+        self.validate()?;
+        let entries = || {
+            self.diagonal_ptrs.windows(2).flat_map(|pair| {
+                let places = (pair[0] as usize..pair[1] as usize).zip(&self.row_order);
+                places.map(|(at, &row)| (row, self.col_idxs[at], self.values[at]))
+            })
+        };
+        Csr::gathered("csr", (self.rows, self.cols), entries)
     }
 }
 
@@ -627,17 +701,20 @@ impl Sell {
     }
 
     /// As compressed rows.
-    pub fn to_csr(&self) -> Csr {
-        let mut rows = vec![Vec::new(); self.rows];
-        for (order, pair) in self.row_order.chunks(self.slice).zip(self.slice_ptrs.windows(2)) {
-            for at in pair[0] as usize..pair[1] as usize {
-                let row = order[(at - pair[0] as usize) % self.slice];
-                if self.col_idxs[at] != PADDING {
-                    rows[row as usize].push((self.col_idxs[at], self.values[at]));
-                }
-            }
-        }
-        Csr::from_rows(rows, self.cols)
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows;
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn to_csr(&self) -> Result<Csr> {
+        self.validate()?;
+        let entries = || {
+            let slices = self.row_order.chunks(self.slice).zip(self.slice_ptrs.windows(2));
+            let places = slices
+                .flat_map(|(order, pair)| (pair[0] as usize..pair[1] as usize).zip(order.iter().cycle()));
+            let held = places.filter(|(at, _)| self.col_idxs[*at] != PADDING);
+            held.map(|(at, &row)| (row, self.col_idxs[at], self.values[at]))
+        };
+        Csr::gathered("csr", (self.rows, self.cols), entries)
     }
 }
 
@@ -645,6 +722,7 @@ impl Sell {
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+    use crate::sparse::SparseMatrix;
 
     /// ```text
     /// . 1 . 2 .
@@ -683,7 +761,7 @@ mod tests {
     fn formats_are_as_drawn_by_hand() {
         let csr = matrix();
         csr.validate().unwrap();
-        let csc = csr.to_csc();
+        let csc = csr.to_csc().unwrap();
         assert_eq!(csc.col_ptrs, [0, 1, 3, 5, 7, 8]);
         assert_eq!(csc.row_idxs, [2, 0, 2, 2, 3, 0, 2, 2]);
         assert_eq!(csc.values, [3.0, 1.0, 4.0, 5.0, 8.0, 2.0, 6.0, 7.0]);
@@ -691,7 +769,7 @@ mod tests {
         assert_eq!(hybrid.ell.col_idxs, [1, PADDING, 0, 2, 3, PADDING, 1, PADDING]);
         assert_eq!(hybrid.ell.values, [1.0, 0.0, 3.0, 8.0, 2.0, 0.0, 4.0, 0.0]);
         assert_eq!((hybrid.coo.row_idxs, hybrid.coo.col_idxs), (vec![2, 2, 2], vec![2, 3, 4]));
-        let jds = csr.to_jds();
+        let jds = csr.to_jds().unwrap();
         assert_eq!(jds.row_order, [2, 0, 3, 1]);
         assert_eq!(jds.diagonal_ptrs, [0, 3, 5, 6, 7, 8]);
         assert_eq!(jds.values, [3.0, 1.0, 8.0, 4.0, 2.0, 5.0, 6.0, 7.0]);
@@ -708,25 +786,25 @@ mod tests {
         for (i, (rows, cols)) in shapes.into_iter().enumerate() {
             let csr = random(rows, cols, i as u32);
             csr.validate().unwrap();
-            assert_eq!(Csr::from_triplets(&csr.to_coo(), Duplicates::Refuse).unwrap(), csr);
-            csr.to_coo().validate().unwrap();
-            csr.to_csc().validate().unwrap();
-            assert_eq!(csr.to_csc().to_csr(), csr);
-            assert_eq!(csr.transposed().transposed(), csr);
+            assert_eq!(Csr::from_triplets(&csr.to_coo().unwrap(), Duplicates::Refuse).unwrap(), csr);
+            csr.to_coo().unwrap().validate().unwrap();
+            csr.to_csc().unwrap().validate().unwrap();
+            assert_eq!(csr.to_csc().unwrap().to_csr().unwrap(), csr);
+            assert_eq!(csr.transposed().unwrap().transposed().unwrap(), csr);
             let ell = csr.to_ell().unwrap();
             ell.validate().unwrap();
-            assert_eq!(ell.to_csr(), csr);
+            assert_eq!(ell.to_csr().unwrap(), csr);
             for width in [0, 1, 4, 50] {
                 let hybrid = csr.to_hybrid(width).unwrap();
                 hybrid.validate().unwrap();
-                assert_eq!(hybrid.to_csr(), csr);
+                assert_eq!(hybrid.to_csr().unwrap(), csr);
             }
-            csr.to_jds().validate().unwrap();
-            assert_eq!(csr.to_jds().to_csr(), csr);
+            csr.to_jds().unwrap().validate().unwrap();
+            assert_eq!(csr.to_jds().unwrap().to_csr().unwrap(), csr);
             for (slice, window) in [(1, 1), (4, 8), (32, 32), (8, usize::MAX)] {
                 let sell = csr.to_sell(slice, window).unwrap();
                 sell.validate().unwrap();
-                assert_eq!(sell.to_csr(), csr);
+                assert_eq!(sell.to_csr().unwrap(), csr);
             }
         }
     }
@@ -738,21 +816,32 @@ mod tests {
             assert!(e.kind() == ErrorKind::Shape && e.to_string().contains(text), "{e}");
         };
         let csr = matrix();
-        refused(Csr { row_ptrs: vec![0, 2, 1, 7, 8], ..csr.clone() }.validate(), "`row_ptrs`[2] is 1");
-        refused(Csr { row_ptrs: vec![1, 2, 2, 7, 8], ..csr.clone() }.validate(), "begins at 0");
+        refused(
+            Csr { row_ptrs: vec![0, 2, 1, 7, 8], ..csr.clone() }.validate(),
+            "`row_ptrs`[2] is 1; it must be at least 2",
+        );
+        refused(
+            Csr { row_ptrs: vec![1, 2, 2, 7, 8], ..csr.clone() }.validate(),
+            "`row_ptrs`[0] is 1; the first must be 0",
+        );
+        refused(
+            Jds { diagonal_ptrs: vec![], ..csr.to_jds().unwrap() }.validate(),
+            "`diagonal_ptrs` is empty",
+        );
+        refused(Sell { slice_ptrs: vec![], ..csr.to_sell(2, 4).unwrap() }.validate(), "slice_ptrs");
         refused(Csr { row_ptrs: vec![0, 2, 2, 7, 9], ..csr.clone() }.validate(), "number of entries, 8");
         refused(Csr { row_ptrs: vec![0, 8], ..csr.clone() }.validate(), "has 2 elements and must have 5");
         refused(Csr { cols: 4, ..csr.clone() }.validate(), "`col_idxs`[6] is 4, and the matrix has 4");
         refused(Csr { values: vec![], ..csr.clone() }.validate(), "`col_idxs` has 8 elements");
-        refused(Coo { rows: 2, ..csr.to_coo() }.validate(), "`row_idxs`[2] is 2");
-        refused(Csc { rows: 3, ..csr.to_csc() }.validate(), "`row_idxs`[4] is 3");
+        refused(Coo { rows: 2, ..csr.to_coo().unwrap() }.validate(), "`row_idxs`[2] is 2");
+        refused(Csc { rows: 3, ..csr.to_csc().unwrap() }.validate(), "`row_idxs`[4] is 3");
         let mut ell = csr.to_ell().unwrap();
         ell.col_idxs[5] = 0;
         refused(ell.validate(), "behind padding of row 1");
-        let mut jds = csr.to_jds();
+        let mut jds = csr.to_jds().unwrap();
         jds.row_order[1] = 2;
         refused(jds.validate(), "`row_order`[1] is 2");
-        let jds = Jds { diagonal_ptrs: vec![0, 1, 5, 6, 7, 8], ..csr.to_jds() };
+        let jds = Jds { diagonal_ptrs: vec![0, 1, 5, 6, 7, 8], ..csr.to_jds().unwrap() };
         refused(jds.validate(), "diagonal 1 has 4 entries, and only 1 rows");
         let sell = Sell { slice_ptrs: vec![0, 9, 12], ..csr.to_sell(2, 4).unwrap() };
         refused(sell.validate(), "no multiple of the 2 rows");
@@ -765,5 +854,57 @@ mod tests {
         assert_eq!(csr.to_sell(0, 4).unwrap_err().kind(), ErrorKind::InvalidArgument);
         let wide = csr.to_hybrid(usize::MAX).unwrap_err();
         assert!(wide.kind() == ErrorKind::TooLarge && wide.to_string().contains("2^32 - 1 places"), "{wide}");
+    }
+
+    #[test]
+    fn extents_beyond_kernels_and_memory_are_errors() {
+        let kind = |result: Result<Csr>| result.unwrap_err().kind();
+        for rows in [1 << 32, 1 << 40, usize::MAX - 1, usize::MAX] {
+            let one = Coo { rows, cols: 3, row_idxs: vec![1], col_idxs: vec![2], values: vec![5.0] };
+            for duplicates in [Duplicates::Sum, Duplicates::Refuse] {
+                assert_eq!(kind(Csr::from_triplets(&one, duplicates)), ErrorKind::TooLarge, "{rows}");
+            }
+            assert_eq!(kind(Csr::from_coo(&one)), ErrorKind::TooLarge, "{rows}");
+            let none = Csr { rows, ..Csr::default() };
+            assert_eq!(none.validate().unwrap_err().kind(), ErrorKind::Shape, "{rows}");
+            let wide = Csr { cols: rows, ..matrix() };
+            assert_eq!(kind(wide.transposed()), ErrorKind::TooLarge, "{rows}");
+            assert_eq!(wide.to_csc().unwrap_err().kind(), ErrorKind::TooLarge, "{rows}");
+            let tall = Csc { rows, ..matrix().to_csc().unwrap() };
+            assert_eq!(kind(tall.to_csr()), ErrorKind::TooLarge, "{rows}");
+        }
+    }
+
+    #[test]
+    fn rows_without_entries_take_no_memory_to_count() {
+        let (row_idxs, col_idxs, values) = (vec![7, 1, 7, 0, 7], vec![0; 5], vec![1.0; 5]);
+        for rows in [8, 11, 1000, 1 << 40] {
+            let mut coo = Coo {
+                rows,
+                cols: 1,
+                row_idxs: row_idxs.clone(),
+                col_idxs: col_idxs.clone(),
+                values: values.clone(),
+            };
+            assert_eq!(coo.stored().unwrap().longest, 3, "{rows}");
+            coo.row_idxs.sort_unstable();
+            assert_eq!(coo.stored().unwrap().longest, 3, "{rows}");
+        }
+    }
+
+    #[test]
+    fn matrices_that_are_not_valid_are_refused_and_not_converted() {
+        let wrong = Csr { cols: 2, ..matrix() };
+        assert!(wrong.to_coo().is_err() && wrong.to_csc().is_err() && wrong.to_ell().is_err());
+        assert!(wrong.to_jds().is_err() && wrong.to_sell(2, 2).is_err() && wrong.to_hybrid(1).is_err());
+        let csr = matrix();
+        assert!(Csr::from_coo(&Coo { rows: 1, ..csr.to_coo().unwrap() }).is_err());
+        assert!(Csc { rows: 1, ..csr.to_csc().unwrap() }.to_csr().is_err());
+        assert!(Ell { rows: 3, ..csr.to_ell().unwrap() }.to_csr().is_err());
+        assert!(Jds { rows: 3, ..csr.to_jds().unwrap() }.to_csr().is_err());
+        assert!(Sell { slice: 0, ..csr.to_sell(2, 4).unwrap() }.to_csr().is_err());
+        let mut hybrid = csr.to_hybrid(2).unwrap();
+        hybrid.coo.row_idxs[0] = 9;
+        assert!(hybrid.to_csr().is_err());
     }
 }

@@ -9,9 +9,9 @@ use crate::error::Result;
 /// use tilework::sparse::{Csr, HostMatrix, SparseMatrix};
 ///
 /// let csr = Csr { rows: 1, cols: 2, row_ptrs: vec![0, 1], col_idxs: vec![1], values: vec![3.0] };
-/// let matrix = HostMatrix::Jds(csr.to_jds());
+/// let matrix = HostMatrix::Jds(csr.to_jds()?);
 /// assert_eq!(matrix.stored()?.format.name(), "jds");
-/// assert_eq!(matrix.to_csr(), csr);
+/// assert_eq!(matrix.to_csr()?, csr);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -46,10 +46,13 @@ impl HostMatrix {
     }
 
     /// As compressed rows; coordinates in no order come by row and column, and none are added up.
-    pub fn to_csr(&self) -> Csr {
+    ///
+    /// # Errors
+    /// Those of the format's own conversion.
+    pub fn to_csr(&self) -> Result<Csr> {
         match self {
             Self::Coo(matrix) => Csr::from_coo(matrix),
-            Self::Csr(matrix) => matrix.clone(),
+            Self::Csr(matrix) => matrix.try_clone("csr"),
             Self::Csc(matrix) => matrix.to_csr(),
             Self::Ell(matrix) => matrix.to_csr(),
             Self::Hybrid(matrix) => matrix.to_csr(),

@@ -54,13 +54,13 @@ pub use statistics::Statistics;
 pub(crate) use stored::check_operands;
 pub use stored::{Format, List, SparseMatrix, Stored};
 
-use crate::program::OpInfo;
+use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[OpInfo] = &[spmv::INFO, spmm::INFO, spconvert::INFO];
+pub const OPS: &[Operation] = &[spmv::INFO, spmm::INFO, spconvert::INFO];
 
 /// The solvers, which drive ops: their kernels, for tests of shaders.
-pub const SOLVERS: &[OpInfo] = &[conjugate_gradient::INFO, power::INFO, page_rank::INFO];
+pub const SOLVERS: &[Operation] = &[conjugate_gradient::INFO, power::INFO, page_rank::INFO];
 
 /// Forms that a matrix may have for a variant of a product: what tests of shaders look at.
 fn sample_formats(variant: &str) -> Vec<Format> {

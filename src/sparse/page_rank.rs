@@ -3,7 +3,7 @@
 use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
 use super::{Csr, Format, Stored};
 use crate::error::{Result, err};
-use crate::program::{Access, DeviceProfile, OpInfo, Program};
+use crate::program::{Access, DeviceProfile, Operation, Program};
 use crate::shader::Spec;
 
 /// The rank of each node of a graph: how often a walk comes by that follows links, and now and then begins anew.
@@ -89,7 +89,10 @@ impl PageRank {
     pub(crate) fn phases(&self, profile: &DeviceProfile) -> Result<Phases> {
         let damping = self.damping;
         if !(0.0..=1.0).contains(&damping) {
-            return Err(err!(InvalidArgument, "page-rank: the damping is {damping}; it must be from 0 to 1"));
+            return Err(err!(
+                InvalidArgument,
+                "page-rank: the damping is {damping:?}; it must be from 0 to 1"
+            ));
         }
         let mut base = Builder::new("page-rank", &self.common, profile)?.damping(damping);
         let personal = self.personalised.then(|| base.vector("start", Access::Read));
@@ -134,14 +137,14 @@ impl Csr {
                 "transitions: the matrix of links is {rows} x {cols}; it must be square"
             ));
         }
-        let mut links = self.clone();
+        let mut links = self.try_clone("transitions")?;
         for row in 0..rows {
             let range = self.row_ptrs[row] as usize..self.row_ptrs[row + 1] as usize;
             let values = &mut links.values[range];
             if let Some(value) = values.iter().find(|value| !value.is_finite() || **value < 0.0) {
                 return Err(err!(
                     InvalidArgument,
-                    "transitions: a link from row {row} has the value {value}; values must be finite and not negative"
+                    "transitions: a link from row {row} has the value {value:?}; values must be finite and not negative"
                 ));
             }
             let total: f64 = values.iter().map(|&value| f64::from(value)).sum();
@@ -149,17 +152,19 @@ impl Csr {
                 *value = (f64::from(*value) / total) as f32;
             }
         }
-        Ok(links.transposed())
+        links.transposed()
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "page-rank",
     about: "the ranks of the nodes of a graph",
     inputs: "T.mtx, f32",
     keys: "",
     variants: || solver::VARIANTS,
     samples,
+    solver: true,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, _: &'static str) -> Result<Vec<Program>> {

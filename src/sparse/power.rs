@@ -3,7 +3,7 @@
 use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
 use super::{Format, Stored};
 use crate::error::Result;
-use crate::program::{Access, DeviceProfile, OpInfo, Program};
+use crate::program::{Access, DeviceProfile, Operation, Program};
 use crate::shader::Spec;
 
 /// The eigenvalue of largest magnitude, and an eigenvector of it, by the power method: `x = A x / |A x|`.
@@ -81,13 +81,15 @@ impl PowerIteration {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "power-iteration",
     about: "the eigenvalue of A of largest magnitude, and its vector",
     inputs: "A.mtx, x (rows), f32",
     keys: "",
     variants: || solver::VARIANTS,
     samples,
+    solver: true,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, _: &'static str) -> Result<Vec<Program>> {

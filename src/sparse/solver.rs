@@ -1,7 +1,7 @@
 //! What the solvers share: options, programs of many iterations, and what comes back from the device.
 //!
 //! Solvers drive ops and are none themselves: an op is one piece of work, and a solver goes on until the device has
-//! found that it is done. They stand beside [`OPS`](super::OPS) in [`SOLVERS`](super::SOLVERS), so that their kernels
+//! found that it is done. They stand in [`SOLVERS`](super::SOLVERS), so that their kernels
 //! are validated and translated as those of ops are.
 
 mod diagonal;
@@ -10,7 +10,7 @@ use super::{Format, Spmv, Stored};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, Variant,
+    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, Variant,
     kernel_params,
 };
 use crate::shader::Spec;
@@ -238,7 +238,7 @@ impl<'a> Builder<'a> {
             if !value.is_finite() || *value < 0.0 {
                 return Err(err!(
                     InvalidArgument,
-                    "{op}: the {what} is {value}; it must be 0 or positive, and finite"
+                    "{op}: the {what} is {value:?}; it must be 0 or positive, and finite"
                 ));
             }
         }
@@ -253,7 +253,7 @@ impl<'a> Builder<'a> {
         }
         let policy = common.policy.unwrap_or_else(|| policy(profile));
         let parts = n.div_ceil(policy.workgroup_size * policy.items).clamp(1, policy.most_parts);
-        let mut program = Program::new(op, "fused", String::new());
+        let mut program = Program::new(op, Decision::policy("fused", ""));
         program.operands = matrix.operands(op)?;
         let lists = program.operands.len();
         let none = Binding { resource: Resource::Operand(0), offset: 0, size: 0 };
@@ -309,11 +309,12 @@ impl<'a> Builder<'a> {
     }
 
     fn product_of(&mut self, matrix: Stored, lists: &[Resource], x: Binding, y: Binding) -> Result<()> {
-        let spmv = Spmv::new(matrix).deterministic(true).variant(&self.common.variant);
+        let spmv = Spmv::new(matrix).deterministic().variant(&self.common.variant);
         let product = Op::<f32>::lower(&spmv, self.profile).map_err(|e| e.context(self.program.op))?;
         self.program.cost.flop += product.cost.flop;
         self.program.cost.bytes += product.cost.bytes;
-        self.program.why = format!("the product by {}: {}", product.variant, product.why);
+        let why = format!("the product by {}: {}", product.variant(), product.decision.why);
+        self.program.decision = Decision { why, by: product.decision.by, ..self.program.decision };
         let operands: Vec<_> =
             lists.iter().copied().chain([x.resource, y.resource]).map(|resource| (resource, 0)).collect();
         self.program.append_at(product, &operands, &mut self.shared);

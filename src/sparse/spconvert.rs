@@ -19,8 +19,8 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::{RadixSort, Scan, Sum, clear_words};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, OpInfo, Operand, Program, Sparse, SparseOut,
-    Variant, choose, kernel_params,
+    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Variant,
+    choose, kernel_params,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -83,7 +83,7 @@ use std::ops::Range;
 /// let mut rec = gpu.recorder();
 /// plan.record(&mut rec, &a, &b)?;
 /// rec.submit()?;
-/// let csr = b.read()?.to_csr();
+/// let csr = b.read()?.to_csr()?;
 /// assert_eq!((csr.row_ptrs, csr.col_idxs), (vec![0, 1, 3], vec![1, 0, 2]));
 /// assert_eq!(csr.values, [1.0, 0.5, 4.0]);
 /// # Ok::<(), tilework::Error>(())
@@ -192,11 +192,13 @@ struct Policy {
 }
 
 fn policy(profile: &DeviceProfile) -> Policy {
+    // With room for what else an invocation does.
+    let most_steps = profile.loop_steps(3, 1 << 20) as u32;
     if profile.is_cpu() {
-        // Barriers are dear on processors; Mesa's ends all loops of an invocation after 65535 rounds together.
-        Policy { workgroup_size: 64, items: 16, places: 64, most_steps: 1 << 14 }
+        // Barriers are dear on processors.
+        Policy { workgroup_size: 64, items: 16, places: 64, most_steps }
     } else {
-        Policy { workgroup_size: 256, items: 4, places: 16, most_steps: 1 << 20 }
+        Policy { workgroup_size: 256, items: 4, places: 16, most_steps }
     }
 }
 
@@ -592,13 +594,13 @@ fn written(operand: &Operand) -> Operand {
 }
 
 impl Op<f32> for Spconvert {
-    type Operands = (Sparse, SparseOut);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         self.check()?;
         let Self { from, to, .. } = self;
         let name = format!("spconvert {} to {}", from.format.name(), to.format.name());
-        let (variant, why) = choose("spconvert", &self.variant, VARIANTS, profile, || {
+        let (_, decision) = choose("spconvert", &self.variant, VARIANTS, profile, || {
             ("radix", "the way that runs on every device".into())
         })?;
         let mut operands = from.operands("spconvert")?;
@@ -607,7 +609,7 @@ impl Op<f32> for Spconvert {
         if self.ordered {
             operands[first..first + 2].iter_mut().for_each(|o| o.access = Access::ReadWrite);
         }
-        let program = Program::new("spconvert", variant.name, why);
+        let program = Program::new("spconvert", decision);
         let mut steps = Steps::new(profile, &name, program, operands)?;
         let lists = steps.lists()?;
         let (source, target) = lists.split_at(first);
@@ -645,13 +647,19 @@ impl Op<f32> for Spconvert {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+/// A step of a conversion, which has no other way to run.
+fn step(why: &str) -> Program {
+    Program::new("spconvert", Decision::policy(Spconvert::variants()[0].name, why))
+}
+
+pub(super) const INFO: Operation = Operation {
     name: "spconvert",
     about: "a sparse matrix in another format",
     inputs: "A.mtx, f32",
     keys: "through coo/csr/csc/ell/jds/hybrid/sell (csr)",
     variants: Spconvert::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

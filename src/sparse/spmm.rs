@@ -5,9 +5,7 @@ mod lowering;
 use super::{Format, Stored};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{
-    Access, DeviceProfile, In, InOut, Op, OpInfo, Operand, Program, Sparse, Variant, choose,
-};
+use crate::program::{Access, DeviceProfile, Op, Operand, Operation, Program, Variant, choose};
 use crate::shape::elements;
 use lowering::Lowering;
 
@@ -194,7 +192,7 @@ impl Spmm {
 }
 
 impl Op<f32> for Spmm {
-    type Operands = (Sparse, In<f32>, InOut<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { matrix, n, .. } = *self;
@@ -203,14 +201,14 @@ impl Op<f32> for Spmm {
         operands.push(self.dense("b", matrix.cols, ldb, Access::Read)?);
         operands.push(self.dense("c", matrix.rows, ldc, Access::ReadWrite)?);
         matrix.check("spmm", profile, &operands)?;
-        let (variant, mut why) = choose("spmm", &self.variant, VARIANTS, profile, || self.choose())?;
+        let (variant, mut decision) = choose("spmm", &self.variant, VARIANTS, profile, || self.choose())?;
         matrix.suits("spmm", variant)?;
         let product = matrix.places() > 0 && matrix.cols > 0 && self.alpha != 0.0;
         if !product {
             let zero = if self.alpha == 0.0 { "alpha is 0" } else { "there are no entries" };
-            why = format!("{why}; {zero}, so c is only scaled");
+            decision.because(format_args!("{zero}, so c is only scaled"));
         }
-        let mut program = Program::new("spmm", variant.name, why);
+        let mut program = Program::new("spmm", decision);
         let (columns, used) = if product { (n, &operands[..]) } else { (0, &operands[operands.len() - 1..]) };
         program.cost = matrix.cost(used, columns, self.beta != 0.0);
         program.operands = operands;
@@ -221,13 +219,14 @@ impl Op<f32> for Spmm {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "spmm",
     about: "C = alpha A B + beta C, A sparse in any format, B and C dense",
     inputs: "A.mtx, b (cols,n), f32",
     keys: "format auto/coo/csr/csc/ell/jds/hybrid/sell (auto)",
     variants: Spmm::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -9,10 +9,10 @@ pub(super) use segmented::{sort_by_row, split};
 use super::stored::windows;
 use super::{Format, Statistics, Stored};
 use crate::element::DType;
-use crate::error::{Result, err};
+use crate::error::Result;
 use crate::program::{
-    Access, Binding, DeviceProfile, Grid, In, InOut, Kernel, Op, OpInfo, Operand, Program, Sparse, Variant,
-    choose, kernel_params,
+    Access, Binding, Bits, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Variant,
+    choose_with, deterministic, kernel_params,
 };
 use crate::shader::Spec;
 
@@ -32,7 +32,7 @@ use crate::shader::Spec;
 /// Products are summed in f32, in an order that the matrix and the device decide. The error of row r is at most
 /// `gamma(n + 4) (|alpha| |A| |x| + |beta y|)` with n its entries, `gamma(j) = j u / (1 - j u)`, u = 2^-24
 /// ([`reference::spmv_bound`](crate::reference::spmv_bound)). Same device, same inputs, same variant: same bits,
-/// except for `coo-atomic` and `csc-atomic`, which [`deterministic`](Self::deterministic) refuses. NaN and infinities
+/// except for `coo-atomic` and `csc-atomic`, which [`deterministic`](Self::deterministic) rules out. NaN and infinities
 /// go through as IEEE arithmetic has them, except that `csc-atomic` leaves out columns whose element of `x` is 0.
 ///
 /// # Cost
@@ -50,11 +50,11 @@ use crate::shader::Spec;
 /// [`Statistics::format`](super::Statistics::format) names the format that suits a matrix.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, one of another format, one with atomics
-/// where the result is to be deterministic, slices of 0 rows. [`TooLarge`](crate::ErrorKind::TooLarge): a list above the
-/// device's largest binding, rows and entries of more than 2^32 - 1 together. Indices out of range are refused on
-/// upload ([`SparseMatrix::stored`](super::SparseMatrix::stored)); kernels take those in lists of other origin
-/// for padding.
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, one of another format, slices of 0 rows.
+/// [`Unsupported`](crate::ErrorKind::Unsupported): one with atomics where the same bits are asked for.
+/// [`TooLarge`](crate::ErrorKind::TooLarge): a list above the device's largest binding, rows and entries of more than
+/// 2^32 - 1 together. Indices out of range are refused on upload
+/// ([`SparseMatrix::stored`](super::SparseMatrix::stored)); kernels take those in lists of other origin for padding.
 ///
 /// # Algorithm
 /// `shaders/sparse/spmv_csr_scalar.wgsl`, `spmv_csr_vector.wgsl`, `spmv_ell.wgsl`: N. Bell and M. Garland (2009).
@@ -134,7 +134,8 @@ const VARIANTS: &[Variant] = &[
         "coo",
         "tiles of entries, segmented sums, carries from tile to tile; sorts what is in no order",
     ),
-    Variant::portable("coo-atomic", "one invocation adds an entry to its row by an atomic: for comparison"),
+    Variant::portable("coo-atomic", "one invocation adds an entry to its row by an atomic: for comparison")
+        .in_any_order(),
     Variant::portable("csr-scalar", "one invocation sums a row"),
     Variant::portable("csr-vector", "neighbouring lanes, as many as suit the mean row, sum a row together"),
     Variant::portable(
@@ -146,7 +147,8 @@ const VARIANTS: &[Variant] = &[
         "as `csr-merge`, and within a tile segmented sums, whose time no row changes",
     ),
     Variant::portable("csc", "products in the order of columns, sorted by row, summed as by `coo`"),
-    Variant::portable("csc-atomic", "one invocation adds a column to the rows by atomics: for comparison"),
+    Variant::portable("csc-atomic", "one invocation adds a column to the rows by atomics: for comparison")
+        .in_any_order(),
     Variant::portable("ell", "one invocation sums a row of places down the columns"),
     Variant::portable("jds", "one invocation sums a row down the jagged diagonals"),
     Variant::portable("hybrid", "`ell` for the places, then `coo` for the list"),
@@ -171,15 +173,17 @@ struct Policy {
 }
 
 fn policy(profile: &DeviceProfile) -> Policy {
+    // With room for what else an invocation does.
+    let most_places = profile.loop_steps(3, 1 << 20) as u32;
     if profile.is_cpu() {
-        // Barriers are dear on processors; Mesa's ends all loops of an invocation after 65535 rounds together.
+        // Barriers are dear on processors.
         Policy {
             workgroup_size: 64,
             tile_size: 16,
             coo_items: 33,
             merge_items: 32,
             segment_items: 32,
-            most_places: 1 << 14,
+            most_places,
         }
     } else {
         // On an H100, 2^20 rows: coordinates of a power law 133 us by 3 items, 143 by 5; its rows (another one) 181 us by 8
@@ -190,7 +194,7 @@ fn policy(profile: &DeviceProfile) -> Policy {
             coo_items: 3,
             merge_items: 8,
             segment_items: 8,
-            most_places: 1 << 20,
+            most_places,
         }
     }
 }
@@ -228,12 +232,7 @@ impl Spmv {
         self
     }
 
-    /// Whether a variant whose bits vary from run to run is refused. False by default; `auto` takes none such.
-    #[must_use]
-    pub fn deterministic(mut self, wanted: bool) -> Self {
-        self.deterministic = wanted;
-        self
-    }
+    deterministic!(deterministic);
 
     /// What was seen of the rows, and the format that suits them: the plan's report repeats it.
     #[must_use]
@@ -305,7 +304,7 @@ impl Spmv {
 }
 
 impl Op<f32> for Spmv {
-    type Operands = (Sparse, In<f32>, InOut<f32>);
+    crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let mut operands = self.matrix.operands("spmv")?;
@@ -313,26 +312,19 @@ impl Op<f32> for Spmv {
         operands.push(vector("x", self.matrix.cols, Access::Read));
         operands.push(vector("y", self.matrix.rows, Access::ReadWrite));
         self.matrix.check("spmv", profile, &operands)?;
-        let (variant, mut why) = choose("spmv", &self.variant, VARIANTS, profile, || self.choose(profile))?;
-        let format = self.matrix.format.name();
+        let bits = Bits { rounds: true, deterministic: self.deterministic };
+        let (variant, mut decision) =
+            choose_with("spmv", &self.variant, VARIANTS, profile, bits, || self.choose(profile))?;
         self.matrix.suits("spmv", variant)?;
-        if self.deterministic && variant.name.ends_with("-atomic") {
-            return Err(err!(
-                InvalidArgument,
-                "{}: the variant `{}` adds in an order that varies; take `{format}` for deterministic results",
-                self.matrix.name("spmv"),
-                variant.name
-            ));
-        }
         let product = self.matrix.places() > 0 && self.matrix.cols > 0 && self.alpha != 0.0;
         if !product {
             let zero = if self.alpha == 0.0 { "alpha is 0" } else { "there are no entries" };
-            why = format!("{why}; {zero}, so y is only scaled");
+            decision.because(format_args!("{zero}, so y is only scaled"));
         }
         if let Some(seen) = &self.seen {
-            why = format!("{why}; {seen}");
+            decision.because(format_args!("{seen}"));
         }
-        let mut program = Program::new("spmv", variant.name, why);
+        let mut program = Program::new("spmv", decision);
         let (entries, used) = if product { (1, &operands[..]) } else { (0, &operands[operands.len() - 1..]) };
         program.cost = self.matrix.cost(used, entries, self.beta != 0.0);
         program.operands = operands;
@@ -365,7 +357,7 @@ impl Lowering<'_> {
             self.scale();
             return Ok(());
         }
-        match (self.matrix.format, self.program.variant) {
+        match (self.matrix.format, self.program.variant()) {
             (Format::Csr, "csr-scalar") => self.csr(1),
             (Format::Csr, "csr-merge") => self.merge(),
             (Format::Csr, "csr-segmented") => self.segmented(),
@@ -450,13 +442,14 @@ impl Lowering<'_> {
     }
 }
 
-pub(super) const INFO: OpInfo = OpInfo {
+pub(super) const INFO: Operation = Operation {
     name: "spmv",
     about: "y = alpha A x + beta y, A sparse in any format",
     inputs: "A.mtx, x (cols), f32",
     keys: "format auto/coo/csr/csc/ell/jds/hybrid/sell (auto), alpha (1), beta (0)",
     variants: Spmv::variants,
     samples,
+    ..Operation::UNDECLARED
 };
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -132,18 +132,29 @@ impl fmt::Display for Statistics {
 impl Csr {
     /// What its rows look like. The matrix must be valid.
     pub fn analyse(&self) -> Statistics {
-        let mut lengths: Vec<usize> =
-            self.row_ptrs.windows(2).map(|pair| (pair[1] - pair[0]) as usize).collect();
+        let lengths = || self.row_ptrs.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
+        let longest = lengths().max().unwrap_or(0);
+        // By halves of the range of lengths: it takes no memory.
+        let nth = |n: usize| {
+            let (mut low, mut high) = (0, longest);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if lengths().filter(|&len| len <= middle).count() > n {
+                    high = middle;
+                } else {
+                    low = middle + 1;
+                }
+            }
+            low
+        };
         let places = || (0..self.rows).flat_map(|row| self.row(row).map(move |(col, _)| (row, col as usize)));
-        lengths.sort_unstable();
-        let nth = |n: usize| lengths.get(n).copied().unwrap_or(0);
         Statistics::from_sums(&Sums {
             rows: self.rows,
             cols: self.cols,
             entries: self.entries(),
-            squares: lengths.iter().map(|&len| (len as u128).pow(2)).sum(),
-            longest: lengths.last().copied().unwrap_or(0),
-            empty_rows: lengths.iter().take_while(|len| **len == 0).count(),
+            squares: lengths().map(|len| (len as u128).pow(2)).sum(),
+            longest,
+            empty_rows: lengths().filter(|len| *len == 0).count(),
             bandwidth: places().map(|(row, col)| row.abs_diff(col)).max().unwrap_or(0),
             one_side: places().all(|(row, col)| col <= row) || places().all(|(row, col)| col >= row),
             median: nth(self.rows / 2),

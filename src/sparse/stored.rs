@@ -2,7 +2,7 @@
 
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell};
 use crate::element::DType;
-use crate::error::{Result, err};
+use crate::error::{Result, copied, err, filled};
 use crate::program::{Access, Cost, DeviceProfile, Operand, Variant};
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32, round_up};
@@ -285,19 +285,32 @@ fn longest(ptrs: &[u32]) -> usize {
     ptrs.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
 }
 
+/// How often the row comes that comes most often. Rows without entries take no memory.
+fn most_of_one(row_idxs: &[u32], sorted: bool, rows: usize) -> Result<usize> {
+    let longest_run = |rows: &[u32]| rows.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(0);
+    if sorted {
+        return Ok(longest_run(row_idxs));
+    }
+    if rows / 2 <= row_idxs.len() {
+        let mut counts = filled("coo", rows, 0usize)?;
+        row_idxs.iter().for_each(|&row| counts[row as usize] += 1);
+        return Ok(counts.into_iter().max().unwrap_or(0));
+    }
+    let mut ordered = copied("coo", row_idxs)?;
+    ordered.sort_unstable();
+    Ok(longest_run(&ordered))
+}
+
 impl SparseMatrix for Coo {
     fn stored(&self) -> Result<Stored> {
         self.validate()?;
-        let mut counts = vec![0; self.rows];
-        for &row in &self.row_idxs {
-            counts[row as usize] += 1;
-        }
+        let sorted = self.row_idxs.is_sorted();
         Ok(Stored {
             rows: self.rows,
             cols: self.cols,
             entries: self.values.len(),
-            longest: counts.into_iter().max().unwrap_or(0),
-            format: Format::Coo { sorted: self.row_idxs.is_sorted() },
+            longest: most_of_one(&self.row_idxs, sorted, self.rows)?,
+            format: Format::Coo { sorted },
             values: DType::F32,
         })
     }
@@ -341,7 +354,7 @@ impl SparseMatrix for Csc {
 }
 
 /// How many places hold an entry.
-fn filled(col_idxs: &[u32]) -> usize {
+fn entries_of(col_idxs: &[u32]) -> usize {
     col_idxs.iter().filter(|col| **col != super::PADDING).count()
 }
 
@@ -352,7 +365,7 @@ impl SparseMatrix for Ell {
         Ok(Stored {
             rows,
             cols,
-            entries: filled(&self.col_idxs),
+            entries: entries_of(&self.col_idxs),
             longest: width,
             format: Format::Ell { width },
             values: DType::F32,
@@ -410,7 +423,7 @@ impl SparseMatrix for Sell {
         let Self { rows, cols, slice, .. } = *self;
         let format = Format::Sell { slice, places: self.values.len() };
         let longest = longest(&self.slice_ptrs) / slice;
-        Ok(Stored { rows, cols, entries: filled(&self.col_idxs), longest, format, values: DType::F32 })
+        Ok(Stored { rows, cols, entries: entries_of(&self.col_idxs), longest, format, values: DType::F32 })
     }
 
     fn lists(&self) -> Vec<List<'_>> {

@@ -266,13 +266,17 @@ impl Drained<'_> {
         self.number
     }
 
-    /// The elements of an output: as many as were asked for when the chunk was recorded.
+    /// The elements of an output: as many as were asked for when the chunk was recorded, none if it was not asked for.
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for an output of another pipeline.
     pub fn read<T: Element>(&self, output: Output<T>) -> Result<&[T]> {
         let i = output.0.check(self.pipeline, "output")?;
         let bytes = &self.views[i].bytes()[..self.lens[i] * T::DTYPE.size()];
+        // No bytes lie at no address in particular, and that need not be an element's.
+        if bytes.is_empty() {
+            return Ok(&[]);
+        }
         bytemuck::try_cast_slice(bytes)
             .map_err(|e| err!(Buffer, "stream: elements of {} that the driver mapped: {e}", T::DTYPE))
     }

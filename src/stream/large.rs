@@ -3,10 +3,10 @@
 use super::chunk::{Fill, Input};
 use super::merge::{SortKey, merge};
 use super::pipeline::{Cancel, Outcome, Pipeline};
-use super::source::Source;
+use super::source::{Feed, Source};
 use crate::element::{DType, Element};
 use crate::elementwise::{Map, MapFn, Zip, ZipFn};
-use crate::error::{Result, err};
+use crate::error::{Result, err, filled, make_room, with_room};
 use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder, Slice};
 use crate::primitives::{
     ArgMax, ArgMin, Histogram, Max, Min, Operator, Predicate, RadixSort, Reduce, Reducer, Scan, Select,
@@ -104,14 +104,14 @@ impl<'p> Plans<'p> {
     }
 }
 
-/// Fills an input from a source: whether there was anything left.
+/// Fills an input from a source: whether there was anything left. All chunks but the last are full.
 fn fill_from<T: Element>(
     chunk: &mut Fill<'_>,
     input: Input<T>,
-    source: &mut impl Source<T>,
+    source: &mut Feed<impl Source<T>>,
 ) -> Outcome<bool> {
     let mut space = chunk.space(input)?;
-    source.next(&mut space)?;
+    source.fill(&mut space)?;
     Ok(!space.is_empty())
 }
 
@@ -155,7 +155,8 @@ impl Streamed {
         }
         let bindable = limits.max_storage_binding.min(limits.max_buffer_size) as usize / longest;
         // Each is there on the device and in staging.
-        let all = 2 * self.in_flight.max(1) as u64 * sizes.iter().sum::<usize>() as u64;
+        let one = 2 * sizes.iter().sum::<usize>() as u64;
+        let all = one.saturating_mul(self.in_flight.max(1) as u64);
         let affordable = usize::try_from(self.memory / all).unwrap_or(usize::MAX);
         if affordable == 0 {
             return Err(err!(
@@ -179,11 +180,8 @@ impl Streamed {
     /// # Errors
     /// See [`Streamed`].
     pub fn map<T: Element>(&self, x: impl Source<T>, function: MapFn) -> Result<Vec<T>> {
-        let mut all = Vec::with_capacity(x.left().unwrap_or(0));
-        self.map_to(x, function, |chunk| {
-            all.extend_from_slice(chunk);
-            Ok(())
-        })?;
+        let mut all = with_room("map", x.left().unwrap_or(0))?;
+        self.map_to(x, function, |chunk| append("map", &mut all, chunk))?;
         Ok(all)
     }
 
@@ -193,15 +191,15 @@ impl Streamed {
     /// See [`Streamed`].
     pub fn map_to<T: Element>(
         &self,
-        mut x: impl Source<T>,
+        x: impl Source<T>,
         function: MapFn,
         mut sink: impl FnMut(&[T]) -> Outcome + Send,
     ) -> Result<()> {
-        let size = T::DTYPE.size();
-        let len = self.chunk_len("map", x.left(), &[size, size])?;
+        let (size, mut x) = (T::DTYPE.size(), Feed::new("map", x, &self.cancel));
+        let len = self.chunk_len("map", x.announced(), &[size, size])?;
         let map = move |profile: &_, n| Op::<T>::lower(&Map::new(function.clone(), n), profile);
         let mut plans = Plans::new(&self.gpu, len, map)?;
-        let mut pipeline = self.pipeline(x.left(), len);
+        let mut pipeline = self.pipeline(x.announced(), len);
         let (input, output) = (pipeline.input::<T>(len), pipeline.output::<T>(len));
         pipeline.run(
             |chunk| fill_from(chunk, input, &mut x),
@@ -220,11 +218,8 @@ impl Streamed {
     /// # Errors
     /// See [`Streamed`]; [`Shape`](crate::ErrorKind::Shape) if one source ends before the other.
     pub fn zip<T: Element>(&self, x: impl Source<T>, y: impl Source<T>, function: ZipFn) -> Result<Vec<T>> {
-        let mut all = Vec::with_capacity(x.left().unwrap_or(0));
-        self.zip_to(x, y, function, |chunk| {
-            all.extend_from_slice(chunk);
-            Ok(())
-        })?;
+        let mut all = with_room("zip", x.left().unwrap_or(0))?;
+        self.zip_to(x, y, function, |chunk| append("zip", &mut all, chunk))?;
         Ok(all)
     }
 
@@ -234,16 +229,16 @@ impl Streamed {
     /// As [`zip`](Self::zip).
     pub fn zip_to<T: Element>(
         &self,
-        mut x: impl Source<T>,
-        mut y: impl Source<T>,
+        x: impl Source<T>,
+        y: impl Source<T>,
         function: ZipFn,
         mut sink: impl FnMut(&[T]) -> Outcome + Send,
     ) -> Result<()> {
-        let size = T::DTYPE.size();
-        let len = self.chunk_len("zip", x.left(), &[size; 3])?;
+        let (mut x, mut y) = (Feed::new("zip", x, &self.cancel), Feed::new("zip", y, &self.cancel));
+        let len = self.chunk_len("zip", x.announced(), &[T::DTYPE.size(); 3])?;
         let zip = move |profile: &_, n| Op::<T>::lower(&Zip::new(function.clone(), n), profile);
         let mut plans = Plans::new(&self.gpu, len, zip)?;
-        let mut pipeline = self.pipeline(x.left(), len);
+        let mut pipeline = self.pipeline(x.announced(), len);
         let (xs, ys) = (pipeline.input::<T>(len), pipeline.input::<T>(len));
         let output = pipeline.output::<T>(len);
         pipeline.run(
@@ -271,7 +266,7 @@ impl Streamed {
     /// # Errors
     /// See [`Streamed`]; [`Unsupported`](crate::ErrorKind::Unsupported) for [`ArgMin`] and [`ArgMax`], whose positions do
     /// not combine.
-    pub fn reduce<T, U, O>(&self, mut input: impl Source<T>, op: O) -> Result<U>
+    pub fn reduce<T, U, O>(&self, input: impl Source<T>, op: O) -> Result<U>
     where
         T: Element,
         U: Element,
@@ -286,7 +281,8 @@ impl Streamed {
             ));
         }
         let mut totals = Vec::new();
-        let left = input.left();
+        let mut input = Feed::new("reduce", input, &self.cancel);
+        let left = input.announced();
         let len = self.chunk_len("reduce", left, &[T::DTYPE.size()])?;
         let each = op.clone();
         let reduce = move |profile: &_, n| Op::<T>::lower(&Reduce::new(each.clone(), n), profile);
@@ -300,10 +296,7 @@ impl Streamed {
                 let total = chunk.output(total, 1)?;
                 Ok(plans.get(input.len())?.record(rec, &[input.untyped(), total.untyped()])?)
             },
-            |chunk| {
-                totals.extend_from_slice(chunk.read(total)?);
-                Ok(())
-            },
+            |chunk| append("reduce", &mut totals, chunk.read(total)?),
         )?;
         match totals[..] {
             [total] => Ok(total),
@@ -353,7 +346,7 @@ impl Streamed {
 
     fn position<T, P, V>(
         &self,
-        mut input: impl Source<T>,
+        input: impl Source<T>,
         position: P,
         value: V,
         better: fn(f64, f64) -> bool,
@@ -363,7 +356,8 @@ impl Streamed {
         P: Reducer<T, Output = u32> + Clone,
         V: Reducer<T, Output = T> + Clone,
     {
-        let left = input.left();
+        let mut input = Feed::new("reduce", input, &self.cancel);
+        let left = input.announced();
         let len = self.chunk_len("reduce", left, &[T::DTYPE.size()])?;
         let position = move |profile: &_, n| Op::<T>::lower(&Reduce::new(position.clone(), n), profile);
         let mut positions = Plans::new(&self.gpu, len, position)?;
@@ -382,7 +376,7 @@ impl Streamed {
                 Ok(values.get(input.len())?.record(rec, &[input.untyped(), extreme.untyped()])?)
             },
             |chunk| {
-                // All chunks before are full.
+                // All chunks before are full: `Feed` fills them.
                 let at = chunk.number() as u64 * len as u64 + u64::from(chunk.read(place)?[0]);
                 let new: f64 = chunk.read(extreme)?[0].into();
                 let wins = |old: f64| !old.is_nan() && (new.is_nan() || better(new, old));
@@ -404,11 +398,8 @@ impl Streamed {
         T: Element,
         O: Reducer<T, Output = T> + Clone,
     {
-        let mut all = Vec::with_capacity(input.left().unwrap_or(0));
-        self.inclusive_scan_to(input, op, |chunk| {
-            all.extend_from_slice(chunk);
-            Ok(())
-        })?;
+        let mut all = with_room("scan", input.left().unwrap_or(0))?;
+        self.inclusive_scan_to(input, op, |chunk| append("scan", &mut all, chunk))?;
         Ok(all)
     }
 
@@ -421,6 +412,7 @@ impl Streamed {
         T: Element,
         O: Reducer<T, Output = T> + Clone,
     {
+        let mut all = with_room("scan", input.left().unwrap_or(0).saturating_add(1))?;
         // An exclusive scan is the identity, and the inclusive one without its last.
         let identity =
             Op::<T>::lower(&Scan::new(op.clone(), 1).exclusive(true), &self.gpu.planning_profile())?;
@@ -429,12 +421,8 @@ impl Streamed {
         let operands = [any.slice(..)?.untyped(), first.slice(..)?.untyped()];
         self.gpu.prepare_lowered(identity)?.record(&mut rec, &operands)?;
         rec.submit()?;
-        let mut all = Vec::with_capacity(input.left().map_or(1, |n| n + 1));
         all.extend(first.read()?);
-        self.inclusive_scan_to(input, op, |chunk| {
-            all.extend_from_slice(chunk);
-            Ok(())
-        })?;
+        self.inclusive_scan_to(input, op, |chunk| append("scan", &mut all, chunk))?;
         all.pop();
         Ok(all)
     }
@@ -445,7 +433,7 @@ impl Streamed {
     /// See [`Streamed`].
     pub fn inclusive_scan_to<T, O>(
         &self,
-        mut input: impl Source<T>,
+        input: impl Source<T>,
         op: O,
         mut sink: impl FnMut(&[T]) -> Outcome + Send,
     ) -> Result<()>
@@ -454,7 +442,8 @@ impl Streamed {
         O: Reducer<T, Output = T> + Clone,
     {
         let size = T::DTYPE.size();
-        let left = input.left();
+        let mut input = Feed::new("scan", input, &self.cancel);
+        let left = input.announced();
         let len = self.chunk_len("scan", left, &[size, size])?;
         // Chunks after the first begin with the last result of the one before, which the device puts there.
         let room = len.max(2);
@@ -481,7 +470,7 @@ impl Streamed {
                 let before = carried(chunk.number());
                 let mut space = chunk.space(elements)?;
                 space.extend(&[T::default()][..before])?;
-                input.next(&mut space)?;
+                input.fill(&mut space)?;
                 Ok(space.len() > before)
             },
             |rec, chunk| {
@@ -518,17 +507,18 @@ impl Streamed {
 
     fn count<T: Element>(
         &self,
-        mut input: impl Source<T>,
+        input: impl Source<T>,
         bins: usize,
         histogram: impl Fn(usize) -> Histogram,
     ) -> Result<Vec<u64>> {
-        let left = input.left();
+        let mut input = Feed::new("histogram", input, &self.cancel);
+        let left = input.announced();
         let len = self.chunk_len("histogram", left, &[T::DTYPE.size()])?;
         let count = |profile: &_, n| Op::<T>::lower(&histogram(n), profile);
         let mut plans = Plans::new(&self.gpu, len, count)?;
         let mut pipeline = self.pipeline(left, len);
         let (elements, counts) = (pipeline.input::<T>(len), pipeline.output::<u32>(bins));
-        let mut all = vec![0u64; bins];
+        let mut all = filled("histogram", bins, 0u64)?;
         pipeline.run(
             |chunk| fill_from(chunk, elements, &mut input),
             |rec, chunk| {
@@ -549,12 +539,14 @@ impl Streamed {
     ///
     /// # Errors
     /// See [`Streamed`]; [`Shape`](crate::ErrorKind::Shape) if one source ends before the other.
-    pub fn select<T: Element>(&self, mut input: impl Source<T>, mut flags: impl Source<u32>) -> Result<Vec<T>>
+    pub fn select<T: Element>(&self, input: impl Source<T>, flags: impl Source<u32>) -> Result<Vec<T>>
     where
         Select: Op<T>,
     {
         let size = T::DTYPE.size();
-        let left = input.left();
+        let mut input = Feed::new("select", input, &self.cancel);
+        let mut flags = Feed::new("select", flags, &self.cancel);
+        let left = input.announced();
         let len = self.chunk_len("select", left, &[size, 4, size])?;
         let select = |profile: &_, n| Op::<T>::lower(&Select::new(n), profile);
         let mut plans = Plans::new(&self.gpu, len, select)?;
@@ -578,8 +570,7 @@ impl Streamed {
             },
             |chunk| {
                 let count = chunk.read(count)?[0] as usize;
-                all.extend_from_slice(&chunk.read(kept)?[..count]);
-                Ok(())
+                append("select", &mut all, &chunk.read(kept)?[..count])
             },
         )?;
         Ok(all)
@@ -589,12 +580,13 @@ impl Streamed {
     ///
     /// # Errors
     /// See [`Streamed`].
-    pub fn select_by<T: Element>(&self, mut input: impl Source<T>, predicate: &Predicate) -> Result<Vec<T>>
+    pub fn select_by<T: Element>(&self, input: impl Source<T>, predicate: &Predicate) -> Result<Vec<T>>
     where
         SelectIf: Op<T>,
     {
         let size = T::DTYPE.size();
-        let left = input.left();
+        let mut input = Feed::new("select", input, &self.cancel);
+        let left = input.announced();
         let len = self.chunk_len("select", left, &[size, size])?;
         let select = |profile: &_, n| Op::<T>::lower(&Select::by(n, predicate.clone()), profile);
         let mut plans = Plans::new(&self.gpu, len, select)?;
@@ -611,8 +603,7 @@ impl Streamed {
             },
             |chunk| {
                 let count = chunk.read(count)?[0] as usize;
-                all.extend_from_slice(&chunk.read(kept)?[..count]);
-                Ok(())
+                append("select", &mut all, &chunk.read(kept)?[..count])
             },
         )?;
         Ok(all)
@@ -623,14 +614,15 @@ impl Streamed {
     ///
     /// # Errors
     /// See [`Streamed`].
-    pub fn sort<T: SortKey>(&self, mut keys: impl Source<T>, descending: bool) -> Result<Vec<T>> {
-        let left = keys.left();
+    pub fn sort<T: SortKey>(&self, keys: impl Source<T>, descending: bool) -> Result<Vec<T>> {
+        let mut keys = Feed::new("sort", keys, &self.cancel);
+        let left = keys.announced();
         let len = self.chunk_len("sort", left, &[T::DTYPE.size(); 2])?;
         let sort = |profile: &_, n| Op::<T>::lower(&RadixSort::new(n).descending(descending), profile);
         let mut plans = Plans::new(&self.gpu, len, sort)?;
         let mut pipeline = self.pipeline(left, len);
         let (input, output) = (pipeline.input::<T>(len), pipeline.output::<T>(len));
-        let mut sorted = Vec::with_capacity(left.unwrap_or(0));
+        let mut sorted = with_room("sort", left.unwrap_or(0))?;
         pipeline.run(
             |chunk| fill_from(chunk, input, &mut keys),
             |rec, chunk| {
@@ -638,17 +630,14 @@ impl Streamed {
                 let sorted = chunk.output(output, keys.len())?;
                 Ok(plans.get(keys.len())?.record(rec, &[keys.untyped(), sorted.untyped()])?)
             },
-            |chunk| {
-                sorted.extend_from_slice(chunk.read(output)?);
-                Ok(())
-            },
+            |chunk| append("sort", &mut sorted, chunk.read(output)?),
         )?;
         drop(pipeline);
         if sorted.len() <= len {
             return Ok(sorted);
         }
-        let mut merged = vec![T::default(); sorted.len()];
-        merge((&sorted, &[]), (&mut merged, &mut []), len, descending, &self.cancel);
+        let mut merged = filled("sort", sorted.len(), T::default())?;
+        merge((&sorted, &[]), (&mut merged, &mut []), len, descending, &self.cancel)?;
         self.not_cancelled()?;
         Ok(merged)
     }
@@ -659,12 +648,14 @@ impl Streamed {
     /// See [`Streamed`]; [`Shape`](crate::ErrorKind::Shape) if one source ends before the other.
     pub fn sort_pairs<T: SortKey>(
         &self,
-        mut keys: impl Source<T>,
-        mut values: impl Source<u32>,
+        keys: impl Source<T>,
+        values: impl Source<u32>,
         descending: bool,
     ) -> Result<(Vec<T>, Vec<u32>)> {
         let size = T::DTYPE.size();
-        let left = keys.left();
+        let mut keys = Feed::new("sort", keys, &self.cancel);
+        let mut values = Feed::new("sort", values, &self.cancel);
+        let left = keys.announced();
         let len = self.chunk_len("sort", left, &[size, size, 4, 4])?;
         let sort = |n| RadixSort::new(n).descending(descending).with_values();
         let mut plans = Plans::new(&self.gpu, len, |profile, n| Op::<T>::lower(&sort(n), profile))?;
@@ -672,7 +663,7 @@ impl Streamed {
         let (key, value) = (pipeline.input::<T>(len), pipeline.input::<u32>(len));
         let (key_out, value_out) = (pipeline.output::<T>(len), pipeline.output::<u32>(len));
         let capacity = left.unwrap_or(0);
-        let (mut sorted, mut moved) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
+        let (mut sorted, mut moved) = (with_room("sort", capacity)?, with_room("sort", capacity)?);
         pipeline.run(
             |chunk| {
                 fill_from(chunk, key, &mut keys)?;
@@ -689,17 +680,17 @@ impl Streamed {
                 Ok(plans.get(n)?.record(rec, &operands)?)
             },
             |chunk| {
-                sorted.extend_from_slice(chunk.read(key_out)?);
-                moved.extend_from_slice(chunk.read(value_out)?);
-                Ok(())
+                append("sort", &mut sorted, chunk.read(key_out)?)?;
+                append("sort", &mut moved, chunk.read(value_out)?)
             },
         )?;
         drop(pipeline);
         if sorted.len() <= len {
             return Ok((sorted, moved));
         }
-        let (mut merged, mut beside) = (vec![T::default(); sorted.len()], vec![0; moved.len()]);
-        merge((&sorted, &moved), (&mut merged, &mut beside), len, descending, &self.cancel);
+        let mut merged = filled("sort", sorted.len(), T::default())?;
+        let mut beside = filled("sort", moved.len(), 0)?;
+        merge((&sorted, &moved), (&mut merged, &mut beside), len, descending, &self.cancel)?;
         self.not_cancelled()?;
         Ok((merged, beside))
     }
@@ -793,6 +784,13 @@ impl<'p> Halves<'p> {
         rec.copy(y.slice(n - 1..)?, &self.carry)?;
         self.narrow.get(n)?.record(rec, &[y.untyped(), *output])
     }
+}
+
+/// Appends a chunk's results to those of all, if there is memory for them.
+fn append<T: Copy>(op: &str, all: &mut Vec<T>, chunk: &[T]) -> Outcome {
+    make_room(op, all, chunk.len())?;
+    all.extend_from_slice(chunk);
+    Ok(())
 }
 
 fn same_length(op: &str, a: usize, b: usize) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use super::pipeline::Cancel;
 use crate::element::Element;
+use crate::error::{Result, err, filled, make_room, with_room};
 use std::thread;
 
 /// Keys that [`Streamed::sort`](super::Streamed::sort) orders.
@@ -58,10 +59,10 @@ pub(super) fn merge<T: SortKey>(
     run: usize,
     descending: bool,
     cancel: &Cancel,
-) {
+) -> Result<()> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let parts = threads.min(keys.len() / PART).max(1);
-    merge_in(parts, (keys, values), (keys_out, values_out), run, descending, cancel);
+    merge_in(parts, (keys, values), (keys_out, values_out), run, descending, cancel)
 }
 
 fn merge_in<T: SortKey>(
@@ -71,81 +72,94 @@ fn merge_in<T: SortKey>(
     run: usize,
     descending: bool,
     cancel: &Cancel,
-) {
+) -> Result<()> {
     if keys.len() <= run {
         keys_out.copy_from_slice(keys);
         values_out.copy_from_slice(values);
-        return;
+        return Ok(());
     }
-    let cuts = cuts(keys, run, parts, descending);
+    let cuts = cuts(keys, run, parts, descending)?;
     thread::scope(|scope| {
         for pair in cuts.windows(2) {
-            let spans: Vec<_> = pair[0].iter().copied().zip(pair[1].iter().copied()).collect();
+            let mut spans = with_room("sort", pair[0].len())?;
+            spans.extend(pair[0].iter().copied().zip(pair[1].iter().copied()));
+            let tree = filled("sort", 2 * spans.len().next_power_of_two(), u128::MAX)?;
             let len = spans.iter().map(|(a, b)| b - a).sum();
             let (keys_now, keys_later) = std::mem::take(&mut keys_out).split_at_mut(len);
             let of_values = if values.is_empty() { 0 } else { len };
             let (values_now, values_later) = std::mem::take(&mut values_out).split_at_mut(of_values);
             (keys_out, values_out) = (keys_later, values_later);
-            let work = move || tournament((keys, values), spans, (keys_now, values_now), descending, cancel);
+            let work =
+                move || tournament((keys, values), (spans, tree), (keys_now, values_now), descending, cancel);
             if parts == 1 {
                 work();
             } else {
-                scope.spawn(work);
+                let thread = thread::Builder::new().name("tilework stream merge".into());
+                thread
+                    .spawn_scoped(scope, work)
+                    .map_err(|e| err!(Io, "sort: the system gives no thread to merge with: {e}"))?;
             }
         }
-    });
+        Ok(())
+    })
 }
 
 /// Where each part begins in each run, and where the last one ends: `parts + 1` lists of positions.
-fn cuts<T: SortKey>(keys: &[T], run: usize, parts: usize, descending: bool) -> Vec<Vec<usize>> {
-    let runs: Vec<_> = (0..keys.len()).step_by(run).map(|a| (a, (a + run).min(keys.len()))).collect();
+fn cuts<T: SortKey>(keys: &[T], run: usize, parts: usize, descending: bool) -> Result<Vec<Vec<usize>>> {
+    let mut runs = with_room("sort", keys.len().div_ceil(run))?;
+    runs.extend((0..keys.len()).step_by(run).map(|a| (a, a.saturating_add(run).min(keys.len()))));
     // A position makes equal keys different, so that many of them can be cut apart.
     let place = |i: usize| (rank(keys[i], descending), i);
-    let mut samples: Vec<_> = runs
-        .iter()
-        .flat_map(|&(a, b)| {
-            let count = (parts * SAMPLES).min(b - a);
-            (0..count).map(move |s| a + s * (b - a) / count)
-        })
-        .map(place)
-        .collect();
+    let mut samples = Vec::new();
+    for &(a, b) in &runs {
+        let count = (parts * SAMPLES).min(b - a);
+        make_room("sort", &mut samples, count)?;
+        samples.extend((0..count).map(|s| place(a + s * (b - a) / count)));
+    }
     samples.sort_unstable();
-    let inner = (1..parts).map(|p| {
-        let splitter = samples[p * samples.len() / parts];
-        runs.iter().map(move |&(a, b)| {
-            let (mut low, mut high) = (a, b);
-            while low < high {
-                let middle = low + (high - low) / 2;
-                if place(middle) < splitter {
-                    low = middle + 1;
-                } else {
-                    high = middle;
-                }
-            }
-            low
-        })
-    });
-    let first = runs.iter().map(|r| r.0).collect();
-    let last = runs.iter().map(|r| r.1).collect();
-    std::iter::once(first).chain(inner.map(Iterator::collect)).chain([last]).collect()
+    let mut cuts = Vec::new();
+    for part in 0..=parts {
+        let splitter = samples.get(part * samples.len() / parts);
+        let mut places = with_room("sort", runs.len())?;
+        places.extend(runs.iter().map(|&(a, b)| match splitter {
+            _ if part == 0 => a,
+            Some(splitter) => partition_point(a, b, |at| place(at) < *splitter),
+            None => b,
+        }));
+        cuts.push(places);
+    }
+    Ok(cuts)
 }
 
-/// Merges the spans of several runs: a tree in which each node holds the least head of the runs below it.
+/// The first of `low..high` that is not `before` the cut.
+fn partition_point(mut low: usize, mut high: usize, before: impl Fn(usize) -> bool) -> usize {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Merges the spans of several runs: by a tree, all `u128::MAX` at first, in which each node holds the least head of
+/// the runs below it.
 fn tournament<T: SortKey>(
     (keys, values): (&[T], &[u32]),
-    mut spans: Vec<(usize, usize)>,
+    (mut spans, mut tree): (Vec<(usize, usize)>, Vec<u128>),
     (keys_out, values_out): (&mut [T], &mut [u32]),
     descending: bool,
     cancel: &Cancel,
 ) {
     /// Elements between looks at the token.
     const LOOK: usize = 1 << 16;
-    let leaves = spans.len().next_power_of_two();
+    let leaves = tree.len() / 2;
     // Rank above the run's number: equal keys come from the earlier run first, and none is as large as a run at its end.
     let head = |run: usize, (a, b): (usize, usize)| {
         if a < b { u128::from(rank(keys[a], descending)) << 32 | run as u128 } else { u128::MAX }
     };
-    let mut tree = vec![u128::MAX; 2 * leaves];
     for (run, span) in spans.iter().enumerate() {
         tree[leaves + run] = head(run, *span);
     }
@@ -173,6 +187,7 @@ fn tournament<T: SortKey>(
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
     use crate::reference::sort_positions;
@@ -189,14 +204,14 @@ mod tests {
         let (mut keys_out, mut values_out) = (vec![T::default(); keys.len()], values.clone());
         let cancel = Cancel::new();
         let sorted = (&sorted_keys[..], &sorted_values[..]);
-        merge_in(parts, sorted, (&mut keys_out, &mut values_out), run, descending, &cancel);
+        merge_in(parts, sorted, (&mut keys_out, &mut values_out), run, descending, &cancel).unwrap();
         let wanted: Vec<_> = sort_positions(keys, descending, 0..width).iter().map(|&i| i as u32).collect();
         assert_eq!(values_out, wanted, "runs of {run} in {parts} parts, descending {descending}");
         for (key, value) in keys_out.iter().zip(values_out) {
             assert_eq!(bytemuck::bytes_of(key), bytemuck::bytes_of(&keys[value as usize]));
         }
         let mut alone = vec![T::default(); keys.len()];
-        merge_in(parts, (&sorted_keys, &[]), (&mut alone, &mut []), run, descending, &cancel);
+        merge_in(parts, (&sorted_keys, &[]), (&mut alone, &mut []), run, descending, &cancel).unwrap();
         assert_eq!(bytemuck::cast_slice::<T, u8>(&alone), bytemuck::cast_slice::<T, u8>(&keys_out));
     }
 
@@ -228,7 +243,7 @@ mod tests {
 
     #[test]
     fn equal_keys_are_shared_among_parts() {
-        let cuts = cuts(&[7u32; 4000], 1000, 4, false);
+        let cuts = cuts(&[7u32; 4000], 1000, 4, false).unwrap();
         for pair in cuts.windows(2) {
             let len: usize = pair[0].iter().zip(&pair[1]).map(|(a, b)| b - a).sum();
             assert!((500..2000).contains(&len), "{cuts:?}");

@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 /// What the caller's functions give back: any error stops the stream.
 pub type Outcome<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
+/// Chunks in flight at the most.
+const MAX_IN_FLIGHT: usize = 1024;
+
 /// How long a waiting stream may overlook that it was cancelled.
 const TICK: Duration = Duration::from_millis(2);
 
@@ -174,7 +177,8 @@ impl Pipeline {
     ///
     /// # Errors
     /// Of the functions: see [`Pipeline`]. [`Cancelled`](ErrorKind::Cancelled);
-    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for no chunk in flight; those of [`Gpu::alloc`] before the first
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for no chunk in flight, and
+    /// [`TooLarge`](ErrorKind::TooLarge) for more than 1024; those of [`Gpu::alloc`] before the first
     /// chunk, for all memory; device lost. The `Gpu` and the pipeline stay usable unless the device is lost.
     pub fn run(
         &mut self,
@@ -186,6 +190,13 @@ impl Pipeline {
             return Err(err!(
                 InvalidArgument,
                 "stream: 0 chunks in flight; take 1 for one after another, or 3"
+            ));
+        }
+        if self.in_flight > MAX_IN_FLIGHT {
+            return Err(err!(
+                TooLarge,
+                "stream: {} chunks in flight are above {MAX_IN_FLIGHT}, and each has memory of its own; 3 overlap all there is",
+                self.in_flight
             ));
         }
         let mut sets = std::mem::take(&mut self.sets);

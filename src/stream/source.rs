@@ -1,20 +1,22 @@
 //! Where the elements of a stream come from.
 
 use super::chunk::Space;
-use super::pipeline::Outcome;
+use super::pipeline::{Cancel, Outcome};
 use crate::element::Element;
+use crate::error::err;
 use std::fmt;
 use std::io::Read;
 
 /// Gives a stream its elements, chunk by chunk: a slice, [`Reader`], [`Items`], or what you implement it for.
 pub trait Source<T: Element>: Send {
-    /// Appends the next elements: as many as there is room for, and fewer only at the end.
+    /// Appends the next elements, one or more and at most [`Space::room`]; nothing if there are no more. Ops call it
+    /// until a chunk is full, and not again after it appended nothing.
     ///
     /// # Errors
     /// Whatever stops the stream.
     fn next(&mut self, space: &mut Space<'_, T>) -> Outcome;
 
-    /// How many elements are left, where that is known.
+    /// How many elements are left, where that is known. A source that ends earlier is refused.
     fn left(&self) -> Option<usize> {
         None
     }
@@ -29,6 +31,55 @@ impl<T: Element> Source<T> for &[T] {
 
     fn left(&self) -> Option<usize> {
         Some(self.len())
+    }
+}
+
+/// A source that fills whole chunks: all but the last one are full, however few elements it appends at a time.
+pub(super) struct Feed<S> {
+    source: S,
+    op: &'static str,
+    announced: Option<usize>,
+    given: usize,
+    ended: bool,
+    cancel: Cancel,
+}
+
+impl<S> Feed<S> {
+    /// `source` for an op that `cancel` stops.
+    pub(super) fn new<T: Element>(op: &'static str, source: S, cancel: &Cancel) -> Self
+    where
+        S: Source<T>,
+    {
+        let announced = source.left();
+        Self { source, op, announced, given: 0, ended: false, cancel: cancel.clone() }
+    }
+
+    /// Elements that the source says it has.
+    pub(super) fn announced(&self) -> Option<usize> {
+        self.announced
+    }
+
+    /// Fills `space`, unless the source ends or the op is cancelled.
+    pub(super) fn fill<T: Element>(&mut self, space: &mut Space<'_, T>) -> Outcome
+    where
+        S: Source<T>,
+    {
+        while space.room() > 0 && !self.ended && !self.cancel.is_cancelled() {
+            let before = space.len();
+            self.source.next(space)?;
+            self.given += space.len() - before;
+            self.ended = space.len() == before;
+        }
+        match self.announced {
+            Some(announced) if self.ended && self.given < announced => Err(err!(
+                Shape,
+                "{}: the source announced {announced} elements and gave nothing more after {}; `left` must be what is left",
+                self.op,
+                self.given
+            )
+            .into()),
+            _ => Ok(()),
+        }
     }
 }
 

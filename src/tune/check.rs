@@ -1,7 +1,8 @@
 //! Whether two variants computed the same.
 
+use super::operands::operation;
 use crate::element::DType;
-use crate::program::{Access, Operand, Program};
+use crate::program::{Access, Comparison, Operand, Program};
 use half::f16;
 
 /// How far results of variants of a program may lie apart, as a share of the largest of them: variants sum in another
@@ -10,7 +11,8 @@ fn share(program: &Program, operand: &Operand) -> f64 {
     let outputs: usize = written(program).map(|o| o.len).sum();
     let per_output = program.cost.flop / outputs.max(1) as f64;
     // Prefixes cost one operation each, and sum what comes before them.
-    let longest = if program.op.contains("scan") { operand.len as f64 } else { per_output };
+    let prefixes = comparison(program) == Some(Comparison::Prefixes);
+    let longest = if prefixes { operand.len as f64 } else { per_output };
     let terms = longest.max(256.0);
     // Errors of sums are random in sign, so that they grow as the root; 16, for forms such as Winograd's.
     let sums = 16.0 * f64::from(f32::EPSILON) * (1.0 + terms.sqrt());
@@ -22,10 +24,14 @@ fn written(program: &Program) -> impl Iterator<Item = &Operand> {
     program.operands.iter().filter(|o| o.access != Access::Read)
 }
 
-/// Filters of bytes round the last bit in ways of their own.
+/// How far integers may lie apart.
 fn steps(program: &Program, dtype: DType) -> f64 {
-    let filter = matches!(program.op, "blur" | "gaussian" | "sobel" | "grey");
-    if filter && dtype == DType::U8 { 1.0 } else { 0.0 }
+    let rounded = comparison(program) == Some(Comparison::RoundedBytes);
+    if rounded && dtype == DType::U8 { 1.0 } else { 0.0 }
+}
+
+fn comparison(program: &Program) -> Option<Comparison> {
+    operation(program)?.comparison
 }
 
 /// The first element that differs from what is wanted, in words. Sums may be of terms as large as `term`, which cancel.

@@ -1,11 +1,11 @@
 //! What shapes share a winner, and what planning makes of it.
 
-use super::operands::can_make;
+use super::operands::{can_make, operation};
 use super::search::Search;
 use super::{Goal, TuningOptions};
 use crate::error::Result;
 use crate::gpu::{Gpu, Tuning, Winner};
-use crate::program::{ASKED, Choice, DeviceProfile, Program, Source};
+use crate::program::{Choice, DecidedBy, DeviceProfile, Program, Source};
 use std::fmt::Write;
 use std::hash::Hash;
 use xxhash_rust::xxh3::Xxh3Default;
@@ -18,7 +18,7 @@ pub(super) type Lower<'a> = dyn Fn(&DeviceProfile) -> Result<Program> + 'a;
 /// another, or a causal attention; kernels do, and are the same for sizes that a policy does not tell apart.
 pub(super) fn class(program: &Program) -> String {
     let log2 = |n: u64| u64::BITS - n.saturating_sub(1).leading_zeros();
-    let mut class = program.variant.to_owned();
+    let mut class = program.variant().to_owned();
     for operand in &program.operands {
         // Writing to a string does not fail.
         let _ = write!(class, " {}:{}:{}", operand.name, operand.dtype, log2(operand.len as u64));
@@ -38,7 +38,7 @@ pub(super) fn class(program: &Program) -> String {
 
 /// Whether the op chose the variant, and not the caller.
 pub(super) fn is_auto(program: &Program) -> bool {
-    !program.why.starts_with(ASKED)
+    program.decision.by != DecidedBy::Asked
 }
 
 /// `profile` with this choice for an op.
@@ -58,41 +58,45 @@ pub(super) fn lower_allowed(profile: &DeviceProfile, lower: &Lower<'_>) -> Resul
     let mut free = profile.clone();
     free.choices.denied.clear();
     let Some(plain) = lower(&free).ok().filter(is_auto) else { return first };
-    let variants = crate::ops::ops().find(|info| info.name == plain.op).map_or(&[][..], |i| (i.variants)());
-    let why = format!("`{}` failed on this driver; this takes the shape", plain.variant);
+    let variants = operation(&plain).map_or(&[][..], |o| (o.variants)());
+    let why = format!("`{}` failed on this driver; this takes the shape", plain.variant());
     let mut others = variants.iter().filter_map(|v| {
-        let program = lower(&forced(profile, plain.op, Choice::variant(v.name, &why))).ok()?;
-        (program.variant == v.name).then_some(program)
+        let choice = Choice { by: DecidedBy::Fallback, ..Choice::variant(v.name, &why) };
+        let program = lower(&forced(profile, plain.op, choice)).ok()?;
+        (program.variant() == v.name).then_some(program)
     });
     others.next().map_or(first, Ok)
 }
 
 /// Lowers for a device: by the op's policy, or what was measured there to be better. Nothing is measured now.
 pub(crate) fn lower_known(gpu: &Gpu, lower: &Lower<'_>) -> Result<Program> {
-    let program = lower_allowed(&gpu.planning_profile(), lower)?;
+    Ok(as_tuned(gpu, lower_allowed(&gpu.planning_profile(), lower)?, lower))
+}
+
+/// What was measured to be better than the policy's program, or that.
+fn as_tuned(gpu: &Gpu, program: Program, lower: &Lower<'_>) -> Program {
     if !is_tunable(gpu, &program) {
-        return Ok(program);
+        return program;
     }
-    Ok(match gpu.winner(program.op, || class(&program)) {
+    match gpu.winner(program.op, || class(&program)) {
         Some(winner) => with(gpu, program, &winner, lower),
         None => program,
-    })
+    }
 }
 
 /// The same; and what nothing is known of is measured first, where the caller of the device wants it.
 pub(crate) fn lower_on(gpu: &Gpu, lower: &Lower<'_>) -> Result<Program> {
-    if gpu.tuning() == Tuning::Measure {
-        let program = lower_allowed(&gpu.planning_profile(), lower)?;
-        let known = || gpu.winner(program.op, || class(&program)).is_some();
-        if is_tunable(gpu, &program) && can_make(&program) && !known() {
-            let options = TuningOptions::default();
-            let search = Search { gpu, lower, options: &options, goal: Goal::Fastest };
-            // The op can be planned whether it can be tuned or not, and is not tried again.
-            if search.run(None).is_err() {
-                let nothing = Winner { better: None, before: 0.0, after: 0.0 };
-                gpu.remember(program.op, &class(&program), &nothing, false);
-            }
-        }
+    let program = lower_allowed(&gpu.planning_profile(), lower)?;
+    let known = || gpu.winner(program.op, || class(&program)).is_some();
+    if gpu.tuning() != Tuning::Measure || !is_tunable(gpu, &program) || !can_make(&program) || known() {
+        return Ok(as_tuned(gpu, program, lower));
+    }
+    let options = TuningOptions::default();
+    let search = Search { gpu, lower, options: &options, goal: Goal::Fastest };
+    // The op can be planned whether it can be tuned or not, and is not tried again.
+    if search.run(None).is_err() {
+        let nothing = Winner { better: None, before: 0.0, after: 0.0 };
+        gpu.remember(program.op, &class(&program), &nothing, false);
     }
     // A default that was found wrong is denied by now.
     lower_known(gpu, lower)
@@ -105,8 +109,14 @@ fn is_tunable(gpu: &Gpu, program: &Program) -> bool {
 /// The program of the winner, if it still fits.
 fn with(gpu: &Gpu, program: Program, winner: &Winner, lower: &Lower<'_>) -> Program {
     let Some(choice) = winner.choice() else { return program };
+    if let Some(tuned) = gpu.tuned(&program) {
+        return tuned;
+    }
     let tuned = lower(&forced(&gpu.planning_profile(), program.op, choice));
-    tuned.ok().filter(|tuned| compatible(&program, tuned).is_none()).unwrap_or(program)
+    let tuned = tuned.ok().filter(|tuned| compatible(&program, tuned).is_none());
+    let tuned = tuned.unwrap_or_else(|| program.clone());
+    gpu.keep_tuned(program, &tuned);
+    tuned
 }
 
 /// Why a program may not stand for another, if so.
@@ -118,5 +128,57 @@ pub(super) fn compatible(default: &Program, other: &Program) -> Option<&'static 
         Some("its rounding varies from run to run, that of the default does not")
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use crate::gpu::{CacheDir, GpuOptions};
+    use crate::primitives::{Reduce, Sum};
+    use crate::program::{Denied, Op};
+    use std::cell::Cell;
+
+    #[test]
+    fn a_tuned_op_is_lowered_once_when_it_is_planned_again() {
+        if Gpu::adapters().is_empty() {
+            return;
+        }
+        let options = GpuOptions { cache: CacheDir::Off, ..GpuOptions::default() };
+        let gpu = pollster::block_on(Gpu::request(options)).unwrap();
+        let lowered = Cell::new(0);
+        let planned = |n: usize| {
+            lowered.set(0);
+            let program = lower_on(&gpu, &|profile| {
+                lowered.set(lowered.get() + 1);
+                Op::<f32>::lower(&Reduce::new(Sum, n), profile)
+            });
+            (program.unwrap(), lowered.get())
+        };
+        let (default, times) = planned(100_000);
+        assert_eq!(times, 1);
+        let other = if default.variant() == "shared" { "sequential" } else { "shared" };
+        let better = Some((other.to_owned(), None));
+        let winner = Winner { better, before: 2.0, after: 1.0 };
+        gpu.remember("reduce", &class(&default), &winner, false);
+        let (tuned, times) = planned(100_000);
+        assert_eq!((tuned.variant(), times), (other, 2));
+        for _ in 0..3 {
+            assert_eq!(planned(100_000), (tuned.clone(), 1));
+        }
+        // Another shape of the class is lowered for itself, and both are known then.
+        let (longer, _) = planned(100_001);
+        assert_eq!((longer.operands[0].len, longer.variant()), (100_001, other));
+        assert_eq!((planned(100_001), planned(100_000)), ((longer, 1), (tuned, 1)));
+        // What is learned later counts.
+        let nothing = Winner { better: None, before: 1.0, after: 1.0 };
+        gpu.remember("reduce", &class(&default), &nothing, false);
+        assert_eq!(planned(100_000), (default.clone(), 1));
+        gpu.remember("reduce", &class(&default), &winner, false);
+        planned(100_000);
+        let denied = Denied { op: "reduce".into(), variant: other.into(), row: None, why: "a test".into() };
+        gpu.deny(&denied, false);
+        assert_ne!(planned(100_000).0.variant(), other);
     }
 }

@@ -20,7 +20,7 @@
 //! println!("{report}");
 //! // As tuned, if anything was faster.
 //! let plan = transpose.plan::<f32>(&gpu)?;
-//! assert_eq!(plan.program().variant, report.best.variant);
+//! assert_eq!(plan.program().variant(), report.best.variant);
 //! # Ok::<(), tilework::Error>(())
 //! ```
 //!
@@ -49,7 +49,7 @@ use self::search::Search;
 use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Gpu, RawSlice};
-use crate::program::{Denied, Op, Program};
+use crate::program::{self, Denied, Op, Program};
 use std::fmt;
 use std::time::Duration;
 
@@ -206,7 +206,7 @@ impl Gpu {
     /// # Errors
     /// Those of the op's `lower`.
     pub fn lower<T: Element, D: Op<T>>(&self, op: &D) -> Result<Program> {
-        lower_on(self, &|profile| op.lower(profile))
+        lower_on(self, &|profile| program::lower(op, profile))
     }
 }
 
@@ -219,7 +219,7 @@ impl Gpu {
 /// [`Unsupported`](crate::ErrorKind::Unsupported) for ops whose operands must mean something, as those of sparse
 /// matrices: see [`tune_with`]; those of planning and running the default.
 pub fn tune<T: Element, D: Op<T>>(gpu: &Gpu, op: &D, options: &TuningOptions) -> Result<TuningReport> {
-    Search { gpu, lower: &|profile| op.lower(profile), options, goal: Goal::Fastest }.run(None)
+    Search { gpu, lower: &|profile| program::lower(op, profile), options, goal: Goal::Fastest }.run(None)
 }
 
 /// As [`tune`], on operands of the caller, in the order of the op's `record`: for sparse matrices, whose structure
@@ -249,7 +249,8 @@ pub fn tune_with<T: Element, D: Op<T>>(
     operands: &[RawSlice<'_>],
     options: &TuningOptions,
 ) -> Result<TuningReport> {
-    Search { gpu, lower: &|profile| op.lower(profile), options, goal: Goal::Fastest }.run(Some(operands))
+    Search { gpu, lower: &|profile| program::lower(op, profile), options, goal: Goal::Fastest }
+        .run(Some(operands))
 }
 
 /// Runs every variant of an op once, and denies those that compute something else than the default. Nothing is
@@ -258,5 +259,5 @@ pub fn tune_with<T: Element, D: Op<T>>(
 /// # Errors
 /// As [`tune`].
 pub fn verify<T: Element, D: Op<T>>(gpu: &Gpu, op: &D, options: &TuningOptions) -> Result<TuningReport> {
-    Search { gpu, lower: &|profile| op.lower(profile), options, goal: Goal::Right }.run(None)
+    Search { gpu, lower: &|profile| program::lower(op, profile), options, goal: Goal::Right }.run(None)
 }

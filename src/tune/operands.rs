@@ -1,64 +1,24 @@
 //! What variants are run on while they are compared: made up, or the caller's.
 
 use super::check::largest;
-use crate::conv::conv_rows;
-use crate::dense::gemm_rows;
 use crate::element::DType;
-use crate::error::{Result, err};
+use crate::error::{Result, err, filled, with_room};
 use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder};
-use crate::program::{Access, DeviceProfile, Operand, Program};
+use crate::program::{Access, Domain, Operand, Operation, Program};
 use half::f16;
 
-/// Ops whose operands are plain numbers that may have any value, so that they can be made up.
-const PLAIN: &[&str] = &[
-    "map",
-    "zip",
-    "axpy",
-    "reduce",
-    "scan",
-    "sort",
-    "top-k",
-    "gemm",
-    "gemm-batched",
-    "gemv",
-    "transpose",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv",
-    "conv-transpose",
-    "conv-backward-data",
-    "conv-backward-weights",
-    "softmax",
-    "log-softmax",
-    "layer-norm",
-    "rms-norm",
-    "pool",
-    "blur",
-    "gaussian",
-    "sobel",
-    "grey",
-];
-
-/// Whether operands of a program can be made up.
-pub(super) fn can_make(program: &Program) -> bool {
-    match program.op {
-        "histogram" => true,
-        // Pages, lengths and scales mean something.
-        "attention" => program.operands.iter().all(|o| matches!(o.name, "q" | "k" | "v" | "output")),
-        op => PLAIN.contains(&op),
-    }
+/// What the catalogue says of the op of a program.
+pub(super) fn operation(program: &Program) -> Option<&'static Operation> {
+    crate::operations::operations().find(|operation| operation.name == program.op)
 }
 
-/// Rows of a variant's table of tiles.
-pub(super) fn rows(op: &str, variant: &str, profile: &DeviceProfile) -> Vec<String> {
-    match op {
-        "gemm" => gemm_rows(variant, profile),
-        "conv" | "conv-transpose" | "conv-backward-data" | "conv-backward-weights" => {
-            conv_rows(variant, profile)
-        }
-        _ => Vec::new(),
-    }
+/// Whether operands of a program can be made up, and results of its variants be held against each other.
+pub(super) fn can_make(program: &Program) -> bool {
+    let made = |operation: &Operation| {
+        let read = program.operands.iter().filter(|operand| operand.access != Access::Write);
+        read.into_iter().all(|operand| operation.domain(operand.name) != Domain::Meaningful)
+    };
+    operation(program).is_some_and(|operation| operation.comparison.is_some() && made(operation))
 }
 
 /// Bits that no result has by chance: NaN in both float types, and large integers.
@@ -97,11 +57,15 @@ impl<'a> Operands<'a> {
                 program.op
             ));
         }
-        // Bins are counted from 0 where nothing else is said.
-        let below = (program.op == "histogram").then(|| program.operands[1].len as u32);
+        let operation = operation(program);
+        let length_of = |name| program.operands.iter().find(|o| o.name == name).map(|o| o.len as u32);
         let make = |(i, operand): (usize, &Operand)| {
+            let below = match operation.map(|operation| operation.domain(operand.name)) {
+                Some(Domain::BelowLengthOf(name)) => length_of(name),
+                _ => None,
+            };
             let words = || -> Result<Buffer<u32>> {
-                gpu.upload(&numbers(operand.dtype, operand.len, below, i as u64))
+                gpu.upload(&numbers(operand.dtype, operand.len, below, i as u64)?)
             };
             Ok(match operand.access {
                 Access::Read => One { operand: operand.clone(), memory: Memory::Own(words()?), first: None },
@@ -110,7 +74,7 @@ impl<'a> Operands<'a> {
             })
         };
         let all = program.operands.iter().enumerate().map(make).collect::<Result<_>>()?;
-        Ok(Self { gpu, all, restored: program.op == "sort", term: 0.0 })
+        Ok(Self { gpu, all, restored: operation.is_some_and(|operation| operation.settles), term: 0.0 })
     }
 
     /// The caller's operands, and memory of our own for what is written.
@@ -151,7 +115,7 @@ impl<'a> Operands<'a> {
         for one in &self.all {
             if let (Memory::Own(memory), None, Access::Write) = (&one.memory, &one.first, one.operand.access)
             {
-                memory.write(&vec![UNWRITTEN; memory.len()])?;
+                memory.write(&filled("tune", memory.len(), UNWRITTEN)?)?;
             }
         }
         let mut rec = self.gpu.recorder();
@@ -207,7 +171,7 @@ fn written<'a>(gpu: &Gpu, operand: &Operand, first: Option<Buffer<u32>>) -> Resu
 
 /// Random numbers by splitmix64 (Steele, Lea, Flood 2014), as words: floats in [-1, 1), integers over their whole range
 /// or below a bound.
-fn numbers(dtype: DType, len: usize, below: Option<u32>, seed: u64) -> Vec<u32> {
+fn numbers(dtype: DType, len: usize, below: Option<u32>, seed: u64) -> Result<Vec<u32>> {
     let mut state = seed.wrapping_mul(0x2545_f491_4f6c_dd1d);
     let mut next = move || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -232,24 +196,27 @@ fn numbers(dtype: DType, len: usize, below: Option<u32>, seed: u64) -> Vec<u32> 
         DType::I32 | DType::U32 | DType::U64 => bound.map_or(next(), |n| next() % n),
         DType::U8 | DType::I8 => u32::from_le_bytes(next().to_le_bytes().map(|b| small(b.into()) as u8)),
     };
-    (0..words).map(word).collect()
+    let mut numbers = with_room("tune", words)?;
+    numbers.extend((0..words).map(word));
+    Ok(numbers)
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_fill_their_range_and_no_more() {
-        let floats = numbers(DType::F32, 1000, None, 1);
+        let floats = numbers(DType::F32, 1000, None, 1).unwrap();
         let floats: Vec<f32> = floats.into_iter().map(f32::from_bits).collect();
         assert!(floats.iter().all(|x| (-1.0..1.0).contains(x)));
         assert!(floats.iter().any(|x| *x < -0.9) && floats.iter().any(|x| *x > 0.9));
-        let bins = numbers(DType::U32, 1000, Some(7), 1);
+        let bins = numbers(DType::U32, 1000, Some(7), 1).unwrap();
         assert!((0..7).all(|bin| bins.contains(&bin)) && bins.iter().all(|bin| *bin < 7));
-        let bytes = numbers(DType::U8, 1001, Some(7), 1);
+        let bytes = numbers(DType::U8, 1001, Some(7), 1).unwrap();
         assert_eq!(bytes.len(), 251);
         assert!(bytes.iter().flat_map(|w| w.to_le_bytes()).all(|b| b < 7));
-        assert_ne!(numbers(DType::U32, 4, None, 1), numbers(DType::U32, 4, None, 2));
+        assert_ne!(numbers(DType::U32, 4, None, 1).unwrap(), numbers(DType::U32, 4, None, 2).unwrap());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::check::difference;
 use super::class::{Lower, class, compatible, forced, is_auto, lower_allowed};
-use super::operands::{Operands, rows};
+use super::operands::{Operands, operation};
 use super::{Candidate, Goal, Outcome, Stopped, TuningOptions, TuningReport};
 use crate::error::{Error, ErrorKind, Result, err};
 use crate::gpu::{Executable, Gpu, RawSlice, Winner};
@@ -74,7 +74,7 @@ impl Search<'_> {
             return Err(err!(
                 InvalidArgument,
                 "tune: `{}` of {} was asked for by name; tuning chooses for `auto`",
-                program.variant,
+                program.variant(),
                 program.op
             ));
         }
@@ -100,9 +100,9 @@ impl Search<'_> {
         let mut report = TuningReport {
             op: default.program.op,
             class: class(&default.program),
-            default: Candidate { variant: default.program.variant, row: None },
+            default: Candidate { variant: default.program.variant(), row: None },
             default_seconds: default.seconds,
-            best: Candidate { variant: default.program.variant, row: None },
+            best: Candidate { variant: default.program.variant(), row: None },
             best_seconds: default.seconds,
             predicted_seconds: predicted,
             tried: Vec::new(),
@@ -141,7 +141,9 @@ impl Search<'_> {
                 // The rows of what is fastest now are worth a look, too.
                 if runner.candidate.row.is_none() {
                     let name = runner.candidate.variant;
-                    let rows = rows(default.program.op, name, &profile).into_iter().rev();
+                    let rows =
+                        operation(&default.program).map_or_else(Vec::new, |o| (o.tiles)(name, &profile));
+                    let rows = rows.into_iter().rev();
                     candidates.extend(rows.map(|row| Candidate { variant: name, row: Some(row) }));
                 }
                 let done = near(runner.seconds);
@@ -156,7 +158,7 @@ impl Search<'_> {
         if wrong.confirmed && !right {
             let first = wrong.first.map_or("", |(variant, _)| variant);
             let why = format!("`{first}` and others agree on other results, and none on its");
-            self.deny(&mut report, &Candidate { variant: default.program.variant, row: None }, why);
+            self.deny(&mut report, &Candidate { variant: default.program.variant(), row: None }, why);
             return Ok((report, true));
         }
         for (candidate, why) in &wrong.all {
@@ -174,12 +176,12 @@ impl Search<'_> {
     /// default in the list of variants first.
     fn candidates(&self, default: &Baseline<'_>) -> Vec<Candidate> {
         let program = &default.program;
-        let info = crate::ops::ops().find(|info| info.name == program.op);
-        let variants: &'static [Variant] = info.map_or(&[], |info| (info.variants)());
-        let place = variants.iter().position(|v| v.name == program.variant).unwrap_or(0);
-        let rows = rows(program.op, program.variant, default.profile);
+        let operation = operation(program);
+        let variants: &'static [Variant] = operation.map_or(&[], |o| (o.variants)());
+        let place = variants.iter().position(|v| v.name == program.variant()).unwrap_or(0);
+        let rows = operation.map_or_else(Vec::new, |o| (o.tiles)(program.variant(), default.profile));
         let mut all: Vec<_> =
-            rows.into_iter().map(|row| Candidate { variant: program.variant, row: Some(row) }).collect();
+            rows.into_iter().map(|row| Candidate { variant: program.variant(), row: Some(row) }).collect();
         let mut others: Vec<_> = variants.iter().enumerate().filter(|(i, _)| *i != place).collect();
         others.sort_by_key(|(i, _)| i.abs_diff(place));
         // Sums on cooperative matrices are rounded in another way: they are taken only where they were asked for.
@@ -208,13 +210,12 @@ impl Search<'_> {
         {
             return skipped("it failed on this driver before".into());
         }
-        let choice =
-            Choice { variant: candidate.variant.into(), row: candidate.row.clone(), why: "tuning".into() };
+        let choice = Choice { row: candidate.row.clone(), ..Choice::variant(candidate.variant, "tuning") };
         let program = match (self.lower)(&forced(default.profile, op, choice)) {
             Ok(program) => program,
             Err(e) => return skipped(e.to_string()),
         };
-        if program.variant != candidate.variant {
+        if program.variant() != candidate.variant {
             return skipped("it does not fit the device or the shape".into());
         }
         if let Some(why) = compatible(&default.program, &program) {
@@ -249,7 +250,7 @@ impl Search<'_> {
         let term = default.operands.term;
         if let Some(why) = difference(&default.program, term, &default.results, &results) {
             // The default's own rows say nothing against it.
-            if candidate.variant != default.program.variant {
+            if candidate.variant != default.program.variant() {
                 match &wrong.first {
                     None => wrong.first = Some((candidate.variant, results)),
                     Some((first, theirs)) => {

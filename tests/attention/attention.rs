@@ -3,12 +3,12 @@
 use crate::support::matrices::{with_matrices, without_matrices};
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
-use tilework::attention::{Attended, Attention, CoopTile, FlashTile, KvType};
+use tilework::attention::{Attention, CoopTile, FlashTile, KvType};
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Grid, Op};
 use tilework::reference::{AttentionInputs, attention, attention_bound, fp8_value};
 use tilework::shader::Target;
-use tilework::{AttentionExtras, Element, ErrorKind};
+use tilework::{Element, ErrorKind};
 
 /// One attention with what it reads.
 struct Case {
@@ -86,7 +86,7 @@ impl Case {
     /// Runs every variant and holds it against the reference.
     fn check<T: Sample, K: Sample>(&self, device: &Device)
     where
-        Attention: Op<T, Operands = Attended<T>>,
+        Attention: Op<T>,
     {
         let (q, k, v) = (self.queries::<T>(), self.rows::<K>(2), self.rows::<K>(3));
         let op = self.op.clone().kv(if K::DTYPE == f16::DTYPE { KvType::F16 } else { KvType::F32 });
@@ -103,7 +103,7 @@ impl Case {
         meant: (&[N], &[N]),
         scales: Option<&[f32]>,
     ) where
-        Attention: Op<T, Operands = Attended<T>>,
+        Attention: Op<T>,
     {
         let want = numbers(&attention(op, q, meant.0, meant.1, self.inputs()));
         let bound = attention_bound(op, q, meant.0, meant.1, self.inputs());
@@ -117,7 +117,7 @@ impl Case {
             };
             let what = format!("{}: {variant} {} {op:?}", device.label, T::DTYPE);
             let got = self.run(device, &op, q, stored, scales);
-            let bound = if program.variant == "coop" { &rounded } else { &bound };
+            let bound = if program.variant() == "coop" { &rounded } else { &bound };
             assert_close(&what, &numbers(&got), &want, bound);
         }
     }
@@ -138,12 +138,16 @@ impl Case {
     /// Holds `coop` with its matrices written out against the reference.
     fn check_emulated(&self, gpu: &Gpu, keys: u32) {
         let (q, k, v) = (self.queries::<f16>(), self.rows::<f16>(2), self.rows::<f16>(3));
+        self.compare_emulated(gpu, keys, &q, &k, &v);
+    }
+
+    fn compare_emulated(&self, gpu: &Gpu, keys: u32, q: &[f16], k: &[f16], v: &[f16]) {
         let op = self.op.clone().variant("coop").coop_tile(CoopTile { teams: 2, rows: 32, keys });
         let program = Op::<f16>::lower(&op, &with_matrices(gpu, 16)).unwrap();
         let text = program.kernels[0].expand(Target::Naga).unwrap().text().to_owned();
-        let text = without_matrices(&with_lasting_queries(&text), 16);
+        let text = without_matrices(&with_lasting_queries(&looked_at_by_all(&text)), 16);
         let kernel = gpu.kernel("coop", &text, program.kernels[0].entry).unwrap();
-        let [q_, k_, v_] = [&q, &k, &v].map(|x| gpu.upload(x).unwrap());
+        let [q_, k_, v_] = [q, k, v].map(|x| gpu.upload(x).unwrap());
         let lengths = self.lengths.as_ref().map(|x| gpu.upload(x).unwrap());
         let mask = self.mask.as_ref().map(|x| gpu.upload(x).unwrap());
         let output = gpu.alloc::<f16>(q.len()).unwrap();
@@ -158,9 +162,9 @@ impl Case {
             kernel.record(&mut rec, &args, grid).unwrap();
         }
         rec.submit().unwrap();
-        let want = numbers(&attention(&self.op, &q, &k, &v, self.inputs()));
-        let bound = attention_bound(&self.op, &q, &k, &v, self.inputs());
-        let bound = self.rounded_bound(&self.op, &q, (&k, &v), &bound);
+        let want = numbers(&attention(&self.op, q, k, v, self.inputs()));
+        let bound = attention_bound(&self.op, q, k, v, self.inputs());
+        let bound = self.rounded_bound(&self.op, q, (k, v), &bound);
         assert_close(&format!("emulated {op:?}"), &numbers(&output.read().unwrap()), &want, &bound);
     }
 
@@ -173,31 +177,31 @@ impl Case {
         scales: Option<&[f32]>,
     ) -> Vec<T>
     where
-        Attention: Op<T, Operands = Attended<T>>,
+        Attention: Op<T>,
     {
         let gpu = &device.gpu;
         let floats = |x: Option<&[f32]>| x.map(|x| gpu.upload(x).unwrap());
         let words = |x: Option<&[u32]>| x.map(|x| gpu.upload(x).unwrap());
         let (scales, mask) = (floats(scales), floats(self.mask.as_deref()));
         let (table, lengths) = (words(self.table.as_deref()), words(self.lengths.as_deref()));
-        let mut extras = AttentionExtras::new();
+        let plan = op.plan::<T>(gpu).unwrap();
+        let mut with = plan.with();
         if let Some(scales) = &scales {
-            extras = extras.scales(scales);
+            with = with.with_scales(scales);
         }
         if let Some(table) = &table {
-            extras = extras.table(table);
+            with = with.with_table(table);
         }
         if let Some(lengths) = &lengths {
-            extras = extras.lengths(lengths);
+            with = with.with_lengths(lengths);
         }
         if let Some(mask) = &mask {
-            extras = extras.mask(mask);
+            with = with.with_mask(mask);
         }
-        let plan = op.plan::<T>(gpu).unwrap();
         let output = gpu.alloc::<T>(q.len()).unwrap();
         let (q, k, v) = (gpu.upload(q).unwrap(), gpu.upload(k).unwrap(), gpu.upload(v).unwrap());
         let mut rec = gpu.recorder();
-        plan.record(&mut rec, &q, &k, &v, extras, &output).unwrap();
+        with.record(&mut rec, &q, &k, &v, &output).unwrap();
         rec.submit().unwrap();
         output.read().unwrap()
     }
@@ -273,7 +277,7 @@ fn scores_of_flash_are_never_in_memory() {
     let output = gpu.alloc::<f32>(8 * n).unwrap();
     let (dq, dk, dv) = (gpu.upload(&q).unwrap(), gpu.upload(&k).unwrap(), gpu.upload(&v).unwrap());
     let mut rec = gpu.recorder();
-    plan.record(&mut rec, &dq, &dk, &dv, AttentionExtras::new(), &output).unwrap();
+    plan.record(&mut rec, &dq, &dk, &dv, &output).unwrap();
     rec.submit().unwrap();
     // The last queries, from a reference over as many keys as they see.
     let (few, from) = (Attention::new(1, 1, 1, 40, 42, 8).causal().window(3), 8 * (n - 42));
@@ -347,6 +351,23 @@ fn with_lasting_queries(text: &str) -> String {
     enabled.join("\n") + "\n" + &rest_of.join("\n") + "for (var key =" + rest
 }
 
+/// The text of `coop` in which every invocation looks at all values: where subgroups are smaller than 32, the first of a
+/// team does not hear of what the others found.
+fn looked_at_by_all(text: &str) -> String {
+    let mut lines = text.lines();
+    let mut out = String::new();
+    while let Some(line) = lines.next() {
+        out += line;
+        out.push('\n');
+        if line.trim() == "var spoiled = false;" {
+            let line = lines.next().unwrap();
+            let (head, _) = line.split_once("; i +=").unwrap();
+            out += &format!("{}; i += 1u) {{\n", head.replace("= local", "= 0u"));
+        }
+    }
+    out
+}
+
 /// The kernel on cooperative matrices, where there may be none: one tile and many, rows that see little, a maximum that
 /// grows from tile to tile, so that the output is scaled.
 #[test]
@@ -357,6 +378,18 @@ fn coop_matches_reference_without_its_matrices() {
     Case::new([1, 2, 2, 70, 90, 48], |op| op.window(20)).masked(1, 2).check_emulated(gpu, 16);
     // Scores of many sizes.
     Case::new([1, 1, 1, 64, 200, 32], |op| op.scale(5.0)).check_emulated(gpu, 32);
+    // Values that are infinite or NaN, which some rows see and others do not.
+    for value in [f64::NAN, f64::NEG_INFINITY] {
+        let case = Case::new([1, 2, 2, 70, 90, 48], |op| op.causal().window(40));
+        let (q, k, mut v) = (case.queries::<f16>(), case.rows::<f16>(2), case.rows::<f16>(3));
+        spoil(&mut v, 48, [50, 89, 90 + 89], value);
+        case.compare_emulated(gpu, 16, &q, &k, &v);
+        let case = Case::new([1, 1, 1, 40, 45, 32], |op| op).lengths(&[33]);
+        let (q, mut k, mut v) = (case.queries::<f16>(), case.rows::<f16>(2), case.rows::<f16>(3));
+        spoil(&mut v, 32, [33, 44], value);
+        spoil(&mut k, 32, [33, 44], value);
+        case.compare_emulated(gpu, 32, &q, &k, &v);
+    }
 }
 
 /// Every head size in both of its tiles, on devices that have the hardware.
@@ -399,6 +432,70 @@ fn infinite_scores_are_those_of_the_softmax() {
     }
 }
 
+/// Puts `value` in rows of k or v, one in each.
+fn spoil<T: Sample>(x: &mut [T], d: usize, rows: impl IntoIterator<Item = usize>, value: f64) {
+    for row in rows {
+        x[row * d + (3 * row + 1) % d] = T::from_f64(value);
+    }
+}
+
+/// What a row does not see has no effect, whatever it is; what it sees does.
+#[test]
+fn hidden_keys_and_values_have_no_effect() {
+    let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+    let cases: [fn() -> Case; 6] = [
+        || Case::new([1, 1, 1, 37, 37, 40], |op| op.causal()),
+        || Case::new([1, 1, 1, 40, 70, 64], |op| op.causal().window(9)),
+        || Case::new([1, 1, 1, 3, 45, 24], |op| op.causal()),
+        || Case::new([2, 2, 1, 20, 45, 32], |op| op.window(7)).lengths(&[45, 30]),
+        || Case::new([2, 2, 1, 18, 40, 32], |op| op.causal()).masked(1, 1).lengths(&[40, 21]),
+        || Case::new([2, 2, 1, 5, 40, 32], |op| op.causal()).paged(16).lengths(&[40, 21]),
+    ];
+    for device in devices().iter().filter(|d| d.main || d.label.ends_with("WebGPU defaults)")) {
+        for (number, case) in cases.iter().enumerate() {
+            let case = case();
+            let (d, s) = (case.shape[5], case.shape[4]);
+            // NaN, and of every other case an infinity in keys too.
+            for (at, value) in [values[0], values[1 + number % 2]].into_iter().enumerate() {
+                let q = case.queries::<f32>();
+                let (mut k, mut v) = (case.rows::<f32>(2), case.rows::<f32>(3));
+                // The last key, and one that some rows see.
+                let last = (s - 1..case.rows).step_by(s);
+                spoil(&mut v, d, last.clone(), value);
+                spoil(&mut v, d, [s - 3], value);
+                if (number + at).is_multiple_of(2) {
+                    spoil(&mut k, d, last, value);
+                }
+                case.compare(device, &case.op, &q, (&k, &v), (&k, &v), None);
+                let (q, k, v) = (to_f16(&q), to_f16(&k), to_f16(&v));
+                if device.main && number == 0 {
+                    case.compare(device, &case.op.clone().kv(KvType::F16), &q, (&k, &v), (&k, &v), None);
+                }
+            }
+        }
+    }
+}
+
+fn to_f16(x: &[f32]) -> Vec<f16> {
+    x.iter().map(|x| f16::from_f32(*x)).collect()
+}
+
+/// Lanes of `split-kv` behind the last of a vector add nothing, even beside infinite keys.
+#[test]
+fn infinite_keys_hide_what_has_no_weight() {
+    for device in devices() {
+        for d in [24, 40, 72] {
+            let case = Case::new([1, 1, 1, 1, 40, d], |op| op);
+            let (q, mut k, v) = (vec![1.0f32; d], case.rows::<f32>(2), case.rows::<f32>(3));
+            // The last element, which lanes behind the last read once more.
+            for row in [0, 7, 39] {
+                k[row * d + d - 1] = f32::NEG_INFINITY;
+            }
+            case.compare(device, &case.op, &q, (&k, &v), (&k, &v), None);
+        }
+    }
+}
+
 #[test]
 fn refuses_what_it_cannot_do() {
     let Some(gpu) = gpu() else { return };
@@ -426,7 +523,7 @@ fn refuses_what_it_cannot_do() {
     let y = gpu.alloc::<f32>(256).unwrap();
     let plan = op.lengths().plan::<f32>(gpu).unwrap();
     let mut rec = gpu.recorder();
-    let e = plan.record(&mut rec, &x, &x, &x, AttentionExtras::new(), &y).unwrap_err();
+    let e = plan.record(&mut rec, &x, &x, &x, &y).unwrap_err();
     assert!(e.to_string().contains("wants an operand lengths"), "{e}");
 }
 

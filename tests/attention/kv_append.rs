@@ -2,11 +2,11 @@
 
 use crate::support::{Device, Random, Sample, devices, gpu, numbers};
 use half::f16;
-use tilework::attention::{Appended, KvAppend, KvType};
+use tilework::attention::{KvAppend, KvType};
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::{fp8_value, kv_append};
-use tilework::{AttentionExtras, Element, ErrorKind};
+use tilework::{Element, ErrorKind};
 
 const SHAPE: [usize; 5] = [2, 3, 2, 40, 24];
 const LENGTHS: [u32; 2] = [39, 5];
@@ -21,7 +21,7 @@ fn run<T: Element, K: Element>(
     scales: Option<&[f32]>,
 ) -> ([Vec<K>; 2], Vec<f32>)
 where
-    KvAppend: Op<T, Operands = Appended<T>>,
+    KvAppend: Op<T>,
 {
     let gpu = &device.gpu;
     let [new_k, new_v] = new.map(|x| gpu.upload(x).unwrap());
@@ -29,16 +29,16 @@ where
         (gpu.upload(stored).unwrap(), gpu.upload(stored).unwrap(), gpu.upload(&LENGTHS).unwrap());
     let table = table.map(|table| gpu.upload(table).unwrap());
     let scales = scales.map(|scales| gpu.upload(scales).unwrap());
-    let mut extras = AttentionExtras::new().lengths(&lengths);
+    let plan = op.plan::<T>(gpu).unwrap();
+    let mut with = plan.with();
     if let Some(table) = &table {
-        extras = extras.table(table);
+        with = with.with_table(table);
     }
     if let Some(scales) = &scales {
-        extras = extras.scales(scales);
+        with = with.with_scales(scales);
     }
-    let plan = op.plan::<T>(gpu).unwrap();
     let mut rec = gpu.recorder();
-    plan.record(&mut rec, &new_k, &new_v, extras, &k, &v).unwrap();
+    with.record(&mut rec, &new_k, &new_v, &lengths, &k, &v).unwrap();
     rec.submit().unwrap();
     let scales = scales.map(|scales| scales.read().unwrap()).unwrap_or_default();
     ([k.read().unwrap(), v.read().unwrap()], scales)
@@ -55,7 +55,7 @@ fn new_tokens<T: Sample>() -> [Vec<T>; 2] {
 /// As floats.
 fn check<T: Sample, K: Sample>(device: &Device, op: &KvAppend, rows: usize, table: Option<&[u32]>)
 where
-    KvAppend: Op<T, Operands = Appended<T>>,
+    KvAppend: Op<T>,
 {
     let new = new_tokens::<T>();
     let stored = vec![K::from_f64(7.0); rows * SHAPE[4]];

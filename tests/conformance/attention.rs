@@ -6,11 +6,11 @@ use super::elementwise::{elements, numbers};
 use super::{Call, Stop};
 use crate::support::onnx::TensorData;
 use half::f16;
-use tilework::attention::{Attended, Attention};
+use tilework::DType;
+use tilework::attention::Attention;
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::{AttentionInputs, Number, attention_bound};
-use tilework::{AttentionExtras, DType};
 
 /// With heads as an axis: (batch, heads, tokens, size).
 fn with_heads(call: &Call, x: Array, heads: &str) -> Result<Array, Stop> {
@@ -63,7 +63,7 @@ fn mask_of(call: &Call, dims: [usize; 4]) -> Result<Option<Array>, Stop> {
 
 fn attend<T: Number>(call: &Call) -> Result<Vec<Array>, Stop>
 where
-    Attention: Op<T, Operands = Attended<T>>,
+    Attention: Op<T>,
 {
     let past = |i: usize| call.input(i).map(|tensor| super::array(tensor).map(|(_, x)| x)).transpose();
     let q_operand = call.operand(0)?.1;
@@ -99,18 +99,25 @@ where
         mask.as_ref().map(|x| gpu.upload(x)).transpose()?,
         lengths.as_ref().map(|x| gpu.upload(x)).transpose()?,
     );
-    let mut extras = AttentionExtras::new();
+    if on_device.0.is_some() {
+        op = op.masked(b, h);
+    }
+    if on_device.1.is_some() {
+        op = op.lengths();
+    }
+    let plan = op.plan::<T>(gpu)?;
+    let mut with = plan.with();
     if let Some(mask) = &on_device.0 {
-        (op, extras) = (op.masked(b, h), extras.mask(mask));
+        with = with.with_mask(mask);
     }
     if let Some(lengths) = &on_device.1 {
-        (op, extras) = (op.lengths(), extras.lengths(lengths));
+        with = with.with_lengths(lengths);
     }
     let [q, keys, values] = [&q, &k, &v].map(|x| elements::<T>(&padded(x, size)));
     let (dq, dk, dv) = (gpu.upload(&q)?, gpu.upload(&keys)?, gpu.upload(&values)?);
     let output = gpu.alloc::<T>(q.len())?;
     let mut rec = gpu.recorder();
-    op.plan::<T>(gpu)?.record(&mut rec, &dq, &dk, &dv, extras, &output)?;
+    with.record(&mut rec, &dq, &dk, &dv, &output)?;
     rec.submit()?;
     let inputs = AttentionInputs { table: None, lengths: lengths.as_deref(), mask: mask.as_deref() };
     let bound = attention_bound(&op, &q, &keys, &values, inputs);

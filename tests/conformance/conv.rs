@@ -7,7 +7,7 @@ use super::{Call, Stop};
 use crate::support::onnx::Attribute;
 use tilework::DType;
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::reference::{conv_bound, conv_transpose_bound};
 
 /// A node's operands, and how its windows lie.
@@ -62,17 +62,21 @@ impl Layer {
     fn run(
         &self,
         gpu: &Gpu,
-        plain: &impl Op<f32, Operands = (In<f32>, In<f32>, Out<f32>)>,
-        biased: &impl Op<f32, Operands = (In<f32>, In<f32>, In<f32>, Out<f32>)>,
+        plain: &impl Op<f32>,
+        biased: &impl Op<f32>,
         shape: [usize; 4],
     ) -> Result<Vec<f32>, Stop> {
         let (x, w) = (gpu.upload(&self.x)?, gpu.upload(&self.w)?);
         let y = gpu.alloc::<f32>(shape.iter().product())?;
         let mut rec = gpu.recorder();
-        match &self.bias {
-            Some(bias) => biased.plan::<f32>(gpu)?.record(&mut rec, &x, &w, &gpu.upload(bias)?, &y)?,
-            None => plain.plan::<f32>(gpu)?.record(&mut rec, &x, &w, &y)?,
-        }
+        let plan = match &self.bias {
+            Some(_) => biased.plan::<f32>(gpu)?.into_executable(),
+            None => plain.plan::<f32>(gpu)?.into_executable(),
+        };
+        let bias = self.bias.as_ref().map(|bias| gpu.upload(bias)).transpose()?;
+        let operands = [Some(&x), Some(&w), bias.as_ref(), Some(&y)];
+        let operands: Vec<_> = operands.into_iter().flatten().map(|x| Slice::from(x).untyped()).collect();
+        plan.record(&mut rec, &operands)?;
         rec.submit()?;
         Ok(y.read()?)
     }

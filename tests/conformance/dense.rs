@@ -7,7 +7,7 @@ use crate::support::onnx::{Attribute, TensorData};
 use half::f16;
 use tilework::DType;
 use tilework::prelude::*;
-use tilework::program::{In, InOut, Op};
+use tilework::program::Op;
 use tilework::reference::{Number, gemm_batched_bound, gemm_bound};
 
 /// What is added to a product.
@@ -45,8 +45,7 @@ fn product_as<T: Number + Into<f64>>(
     addend: &Addend,
 ) -> Result<Array, Stop>
 where
-    Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
-    GemmBias: Op<T, Operands = (In<T>, In<T>, In<T>, InOut<T>)>,
+    Gemm: Op<T>,
 {
     let host = |x: &[f64]| x.iter().map(|&x| T::from_f64(x)).collect::<Vec<_>>();
     let [a, b] = factors.map(host);
@@ -60,7 +59,11 @@ where
         None => op.plan::<T>(gpu)?.record(&mut rec, &on_a, &on_b, &on_c)?,
         Some(bias) => {
             let on_bias = gpu.upload(bias)?;
-            op.clone().with_bias().plan::<T>(gpu)?.record(&mut rec, &on_a, &on_b, &on_bias, &on_c)?;
+            op.clone()
+                .with_bias()
+                .plan::<T>(gpu)?
+                .with_bias(&on_bias)
+                .record(&mut rec, &on_a, &on_b, &on_c)?;
         }
     }
     rec.submit()?;
@@ -163,7 +166,7 @@ fn products_as<T: Number + Into<f64>>(
     factors: [&[f64]; 2],
 ) -> Result<Array, Stop>
 where
-    GemmBatched: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    GemmBatched: Op<T>,
 {
     let [a, b] = factors.map(|x| x.iter().map(|&x| T::from_f64(x)).collect::<Vec<_>>());
     let stride = |len: usize, size: usize| if len == size { 0 } else { size };

@@ -7,9 +7,9 @@ use super::{Call, Stop};
 use crate::support::onnx::{Attribute, TensorData};
 use half::f16;
 use tilework::DType;
-use tilework::nn::{BatchNorm, CrossEntropy, GatherRows, Rope, WithBeta};
+use tilework::nn::{BatchNorm, CrossEntropy, GatherRows, Rope};
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::reference::{
     Number, batch_norm_bound, cross_entropy_bound, layer_norm_bound, log_softmax_bound, pool_bound,
     rms_norm_bound, rope_bound, softmax_bound,
@@ -21,16 +21,11 @@ fn from_front(axis: i64, rank: usize) -> usize {
 }
 
 /// From one buffer to another.
-fn run<T: Number>(
-    call: &Call,
-    op: &impl Op<T, Operands = (In<T>, Out<T>)>,
-    x: &[T],
-    len: usize,
-) -> Result<Vec<T>, Stop> {
+fn run<T: Number>(call: &Call, op: &impl Op<T>, x: &[T], len: usize) -> Result<Vec<T>, Stop> {
     let (dx, dy) = (call.gpu.upload(x)?, call.gpu.alloc::<T>(len)?);
-    let plan = op.plan::<T>(call.gpu)?;
+    let plan = op.plan::<T>(call.gpu)?.into_executable();
     let mut rec = call.gpu.recorder();
-    plan.record(&mut rec, &dx, &dy)?;
+    plan.record(&mut rec, &[Slice::from(&dx).untyped(), Slice::from(&dy).untyped()])?;
     rec.submit()?;
     Ok(dy.read()?)
 }
@@ -51,8 +46,8 @@ fn rows_of(call: &Call, x: &Array) -> (Array, usize, Vec<usize>) {
 
 fn softmax_as<T: Number>(call: &Call, x: &Array, log: bool) -> Result<Array, Stop>
 where
-    Softmax: Op<T, Operands = (In<T>, Out<T>)>,
-    LogSoftmax: Op<T, Operands = (In<T>, Out<T>)>,
+    Softmax: Op<T>,
+    LogSoftmax: Op<T>,
 {
     let (rows, n, back) = rows_of(call, x);
     let input = elements::<T>(&rows);
@@ -76,9 +71,8 @@ pub(super) fn softmax(call: &Call, log: bool) -> Result<Array, Stop> {
 
 fn norm_as<T: Number>(call: &Call, arrays: &[Array], rms: bool) -> Result<Array, Stop>
 where
-    LayerNorm: Op<T, Operands = (In<T>, In<T>, Out<T>)>,
-    WithBeta<LayerNorm>: Op<T, Operands = (In<T>, In<T>, In<T>, Out<T>)>,
-    RmsNorm: Op<T, Operands = (In<T>, In<T>, Out<T>)>,
+    LayerNorm: Op<T>,
+    RmsNorm: Op<T>,
 {
     let x = &arrays[0];
     let axis = from_front(call.int("axis", -1), x.dims.len());
@@ -102,7 +96,7 @@ where
         let norm = LayerNorm::new(rows, n).eps(eps);
         if let Some(beta) = &beta {
             let db = gpu.upload(beta)?;
-            norm.clone().with_beta().plan::<T>(gpu)?.record(&mut rec, &dx, &dg, &db, &dy)?;
+            norm.clone().with_beta().plan::<T>(gpu)?.with_beta(&db).record(&mut rec, &dx, &dg, &dy)?;
         } else {
             norm.plan::<T>(gpu)?.record(&mut rec, &dx, &dg, &dy)?;
         }
@@ -123,7 +117,7 @@ pub(super) fn norm(call: &Call, rms: bool) -> Result<Array, Stop> {
 
 fn pool_as<T: Number>(call: &Call, op: &Pool2d, x: &Array, dims: Vec<usize>) -> Result<Array, Stop>
 where
-    Pool2d: Op<T, Operands = (In<T>, Out<T>)>,
+    Pool2d: Op<T>,
 {
     let input = elements::<T>(x);
     let got = run(call, op, &input, dims.iter().product())?;
@@ -372,8 +366,8 @@ pub(super) fn rotary_embedding(call: &Call) -> Result<Array, Stop> {
         Some(positions) => {
             let op = op.with_positions(rows);
             let dp = gpu.upload(&positions)?;
-            op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dc, &ds, &dp, &dy)?;
-            (op.rope().clone(), Some(positions))
+            op.plan::<f32>(gpu)?.with_positions(&dp).record(&mut rec, &dx, &dc, &ds, &dy)?;
+            (op.clone(), Some(positions))
         }
         None => {
             let op = op.tables(rows);

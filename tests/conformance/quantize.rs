@@ -7,8 +7,8 @@ use crate::support::onnx::{Tensor, TensorData};
 use half::f16;
 use tilework::DType;
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
-use tilework::quantize::{Cast, Code, Dequantize, Quantize, QuantizeBy, Scales};
+use tilework::program::Op;
+use tilework::quantize::{Cast, Code, Dequantize, Quantize, Scales};
 use tilework::reference::{Number, dequantize_bound};
 
 /// ONNX's numbers of types.
@@ -28,8 +28,8 @@ pub(super) fn cast(call: &Call) -> Result<Array, Stop> {
         return Err(Stop::out_of_scope("codes are saturated", "casts"));
     }
     let values = match (&x.data, to) {
-        (TensorData::F32(x), FLOAT16) => numbers(&run(call, x, n, &Cast::new(n))?),
-        (TensorData::F16(x), FLOAT) => numbers(&run(call, x, n, &Cast::new(n))?),
+        (TensorData::F32(x), FLOAT16) => numbers(&run::<_, f16>(call, x, n, &Cast::new(n))?),
+        (TensorData::F16(x), FLOAT) => numbers(&run::<_, f32>(call, x, n, &Cast::new(n))?),
         (TensorData::F32(x), FLOAT8E4M3FN) => codes(call, x, &[1.0])?,
         (TensorData::F16(x), FLOAT8E4M3FN) => codes(call, x, &[1.0])?,
         (TensorData::F8(x), FLOAT) => numbers(&by_scale::<u8, f32>(call, x, 1.0)?.0),
@@ -43,16 +43,11 @@ pub(super) fn cast(call: &Call) -> Result<Array, Stop> {
 }
 
 /// From one buffer to another.
-fn run<T: Number, R: Number>(
-    call: &Call,
-    x: &[T],
-    n: usize,
-    op: &impl Op<T, Operands = (In<T>, Out<R>)>,
-) -> Result<Vec<R>, Stop> {
+fn run<T: Number, R: Number>(call: &Call, x: &[T], n: usize, op: &impl Op<T>) -> Result<Vec<R>, Stop> {
     let (dx, dy) = (call.gpu.upload(x)?, call.gpu.alloc::<R>(n)?);
-    let plan = op.plan::<T>(call.gpu)?;
+    let plan = op.plan::<T>(call.gpu)?.into_executable();
     let mut rec = call.gpu.recorder();
-    plan.record(&mut rec, &dx, &dy)?;
+    plan.record(&mut rec, &[Slice::from(&dx).untyped(), Slice::from(&dy).untyped()])?;
     rec.submit()?;
     Ok(dy.read()?)
 }
@@ -60,7 +55,7 @@ fn run<T: Number, R: Number>(
 /// Numbers that the codes stand for.
 fn codes<T: Number>(call: &Call, x: &[T], scale: &[f32]) -> Result<Vec<f64>, Stop>
 where
-    QuantizeBy<u8>: Op<T, Operands = (In<T>, In<f32>, Out<u8>)>,
+    Quantize<u8>: Op<T>,
 {
     let got = quantize_by::<u8, T>(call, x, scale)?;
     Ok(got.into_iter().map(|code| tilework::reference::code_value(code).into()).collect())
@@ -68,12 +63,12 @@ where
 
 fn quantize_by<Q: Code, T: Number>(call: &Call, x: &[T], scale: &[f32]) -> Result<Vec<Q>, Stop>
 where
-    QuantizeBy<Q>: Op<T, Operands = (In<T>, In<f32>, Out<Q>)>,
+    Quantize<Q>: Op<T>,
 {
     let (dx, ds, dy) = (call.gpu.upload(x)?, call.gpu.upload(scale)?, call.gpu.alloc::<Q>(x.len())?);
     let op = Quantize::<Q>::new(1, x.len()).scales(Scales::Tensor).with_scale();
     let mut rec = call.gpu.recorder();
-    op.plan::<T>(call.gpu)?.record(&mut rec, &dx, &ds, &dy)?;
+    op.plan::<T>(call.gpu)?.record(&mut rec, &dx, &dy, &ds)?;
     rec.submit()?;
     Ok(dy.read()?)
 }
@@ -81,7 +76,7 @@ where
 /// Elements of bytes by one scale, with their bounds.
 fn by_scale<Q: Code + Number, T: Number>(call: &Call, x: &[Q], scale: f32) -> Result<(Vec<T>, Vec<f64>), Stop>
 where
-    Dequantize<Q>: Op<T, Operands = (In<Q>, In<f32>, Out<T>)>,
+    Dequantize<Q>: Op<T>,
 {
     let (dx, ds, dy) = (call.gpu.upload(x)?, call.gpu.upload(&[scale])?, call.gpu.alloc::<T>(x.len())?);
     let op = Dequantize::<Q>::new(1, x.len()).scales(Scales::Tensor);

@@ -204,7 +204,7 @@ fn conv2d_says_which_filters_are_not_separable() {
     // Rounding does no harm.
     let thirds: Vec<f32> = [0.1f32, 0.7, 0.3].iter().flat_map(|y| [0.3, 0.9, 0.11].map(|x| x * y)).collect();
     let plan = Conv2d::new(9, 8, [3, 3], &thirds).variant("separable").plan::<f32>(gpu).unwrap();
-    assert!(plan.report().why.contains("reuse"), "{}", plan.report().why);
+    assert!(plan.report().decision.why.contains("reuse"), "{}", plan.report().decision.why);
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn conv_backward_weights_matches_reference_for_every_layer() {
                 let mut rec = gpu.recorder();
                 if number % 2 == 0 {
                     let plan = op.clone().with_bias().plan::<f32>(gpu).unwrap();
-                    plan.record(&mut rec, &input, &gradient, &dw, &db).unwrap();
+                    plan.with_db(&db).record(&mut rec, &input, &gradient, &dw).unwrap();
                 } else {
                     op.plan::<f32>(gpu).unwrap().record(&mut rec, &input, &gradient, &dw).unwrap();
                 }

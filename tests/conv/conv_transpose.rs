@@ -12,7 +12,11 @@ fn run(device: &Device, op: &ConvTranspose, x: &[f32], w: &[f32], bias: Option<&
     let mut rec = gpu.recorder();
     match bias {
         Some(bias) => {
-            op.clone().with_bias().plan::<f32>(gpu)?.record(&mut rec, &dx, &dw, &gpu.upload(bias)?, &y)?;
+            op.clone()
+                .with_bias()
+                .plan::<f32>(gpu)?
+                .with_bias(&gpu.upload(bias)?)
+                .record(&mut rec, &dx, &dw, &y)?;
         }
         None => op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dw, &y)?,
     }

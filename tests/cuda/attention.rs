@@ -6,7 +6,6 @@ use half::{bf16, f16};
 use tilework::attention::Attention;
 use tilework::cuda::CudaOp;
 use tilework::prelude::*;
-use tilework::program::{In, Out};
 use tilework::reference::{AttentionInputs, Number, attention, attention_bound};
 use tilework::{Element, ErrorKind};
 
@@ -17,7 +16,7 @@ fn check<T: Element + Number + Into<f64>>(
     rounding: f64,
     with: impl Fn(Attention) -> Attention,
 ) where
-    Attention: CudaOp<T, Operands = (In<T>, In<T>, In<T>, Out<T>)>,
+    Attention: CudaOp<T>,
 {
     let Some(cuda) = cuda() else { return };
     let [b, h, g, t, s, d] = shape;

@@ -3,19 +3,17 @@
 use crate::support::cuda::cuda;
 use crate::support::{Random, assert_close, numbers};
 use half::{bf16, f16};
-use tilework::conv::{Conv, ConvBias};
-use tilework::cuda::CudaGpu;
+use tilework::conv::Conv;
+use tilework::cuda::{CudaExecutable, CudaGpu};
 use tilework::dense::{Activation, Precision};
 use tilework::prelude::*;
-use tilework::program::{In, Out};
 use tilework::reference::{Number, conv, conv_bound};
-use tilework::{CudaPlan, Element, PlansOn};
+use tilework::{Element, Plans};
 
 /// `more` of what all terms come to made positive is left out of the products, `round` of each output.
 fn check<T: Element + Number + Into<f64>>(op: &Conv, x: usize, biased: bool, more: f64, round: f64)
 where
-    Conv: PlansOn<CudaGpu, T, Plan = CudaPlan<(In<T>, In<T>, Out<T>)>>,
-    ConvBias: PlansOn<CudaGpu, T, Plan = CudaPlan<(In<T>, In<T>, In<T>, Out<T>)>>,
+    CudaGpu: Plans<Conv, T, Executor = CudaExecutable>,
 {
     let Some(cuda) = cuda() else { return };
     let output: usize = op.output_shape().unwrap().iter().product();
@@ -27,7 +25,13 @@ where
     let to = cuda.upload(&vec![T::from_f64(f64::NAN); output]).unwrap();
     let stream = cuda.stream().unwrap();
     if biased {
-        op.clone().with_bias().plan::<T>(cuda).unwrap().run(&stream, &to_x, &to_w, &to_bias, &to).unwrap();
+        op.clone()
+            .with_bias()
+            .plan::<T>(cuda)
+            .unwrap()
+            .with_bias(&to_bias)
+            .run(&stream, &to_x, &to_w, &to)
+            .unwrap();
     } else {
         op.plan::<T>(cuda).unwrap().run(&stream, &to_x, &to_w, &to).unwrap();
     }

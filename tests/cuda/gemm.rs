@@ -3,11 +3,11 @@
 use crate::support::cuda::cuda;
 use crate::support::{Random, assert_close, numbers};
 use half::{bf16, f16};
-use tilework::cuda::{CudaGpu, RawCudaSlice};
-use tilework::dense::{Activation, GemmBatched, GemmBias, Precision, Widened};
+use tilework::cuda::{CudaExecutable, CudaGpu, RawCudaSlice};
+use tilework::dense::{Activation, GemmBatched, Precision};
 use tilework::prelude::*;
 use tilework::reference::{Number, gemm, gemm_batched, gemm_batched_bound, gemm_bound};
-use tilework::{CudaPlan, Element, PlansOn, Result};
+use tilework::{Element, Plans, Result};
 
 /// What rounding both factors to tf32 leaves out, of what all terms come to made positive.
 const TF32: f64 = 2.1 / 2048.0;
@@ -15,9 +15,9 @@ const TF32: f64 = 2.1 / 2048.0;
 const SPLIT: f64 = 4.0 / (1 << 22) as f64;
 
 /// Plans an op for factors of `T` and runs it.
-fn run<T: Element, D, S>(op: &D, cuda: &CudaGpu, operands: &[RawCudaSlice<'_>]) -> Result<()>
+fn run<T: Element, D>(op: &D, cuda: &CudaGpu, operands: &[RawCudaSlice<'_>]) -> Result<()>
 where
-    D: PlansOn<CudaGpu, T, Plan = CudaPlan<S>>,
+    CudaGpu: Plans<D, T, Executor = CudaExecutable>,
 {
     op.plan::<T>(cuda)?.into_executable().run(&cuda.stream()?, operands)
 }
@@ -36,23 +36,23 @@ trait Pair<R: Element>: Element + Number + Into<f64> {
 }
 
 macro_rules! pair {
-    ($t:ident, $r:ident, $plain:expr, $biased:expr) => {
+    ($t:ident, $r:ident, $with:expr) => {
         impl Pair<$r> for $t {
             fn run(op: &Gemm, kind: Bias, cuda: &CudaGpu, operands: &[RawCudaSlice<'_>]) -> Result<()> {
                 match kind {
-                    Bias::None => run::<$t, _, _>(&$plain(op.clone()), cuda, operands),
-                    Bias::Columns => run::<$t, _, _>(&$biased(op.clone().with_bias()), cuda, operands),
-                    Bias::Rows => run::<$t, _, _>(&$biased(op.clone().with_row_bias()), cuda, operands),
+                    Bias::None => run::<$t, _>(&$with(op.clone()), cuda, operands),
+                    Bias::Columns => run::<$t, _>(&$with(op.clone().with_bias()), cuda, operands),
+                    Bias::Rows => run::<$t, _>(&$with(op.clone().with_row_bias()), cuda, operands),
                 }
             }
         }
     };
 }
-pair!(f32, f32, std::convert::identity::<Gemm>, std::convert::identity::<GemmBias>);
-pair!(f16, f16, std::convert::identity::<Gemm>, std::convert::identity::<GemmBias>);
-pair!(bf16, bf16, std::convert::identity::<Gemm>, std::convert::identity::<GemmBias>);
-pair!(f16, f32, Gemm::widened, GemmBias::widened);
-pair!(bf16, f32, Gemm::widened, GemmBias::widened);
+pair!(f32, f32, std::convert::identity);
+pair!(f16, f16, std::convert::identity);
+pair!(bf16, bf16, std::convert::identity);
+pair!(f16, f32, Gemm::mixed_precision);
+pair!(bf16, f32, Gemm::mixed_precision);
 
 fn elements<T: Number>(random: &mut Random, n: usize) -> Vec<T> {
     (0..n).map(|_| T::from_f64(random.unit())).collect()
@@ -96,8 +96,8 @@ fn check<T: Pair<R>, R: Element + Number + Into<f64>>(
     T::run(&op, kind, cuda, &operands).unwrap();
     let got = to_c.read().unwrap();
 
-    // The reference is told by the op what a bias belongs to.
-    let of = if kind == Bias::Rows { op.clone().with_row_bias().gemm().clone() } else { op.clone() };
+    // The op says what a bias belongs to.
+    let of = if kind == Bias::Rows { op.clone().with_row_bias() } else { op.clone() };
     let bias = Some(bias.as_slice()).filter(|bias| !bias.is_empty());
     let want = gemm(&of, &a, &b, bias, &c).unwrap();
     let mut bound = gemm_bound(&of, &a, &b, bias, &c).unwrap();
@@ -170,7 +170,7 @@ fn not_a_number_stays_where_it_is_and_outside_is_not_read() {
         a[3 * 40 + 5] = f16::NAN;
         let b = vec![f16::ONE; k * n];
         let c = cuda.upload(&vec![f32::NAN; m * n]).unwrap();
-        let plan = Gemm::new(m, n, k).lda(40).variant(variant).widened().plan::<f16>(cuda).unwrap();
+        let plan = Gemm::new(m, n, k).lda(40).variant(variant).mixed_precision().plan::<f16>(cuda).unwrap();
         let (a, b) = (cuda.upload(&a).unwrap(), cuda.upload(&b).unwrap());
         plan.run(&cuda.stream().unwrap(), &a, &b, &c).unwrap();
         for (i, row) in c.read().unwrap().chunks(n).enumerate() {
@@ -195,8 +195,7 @@ fn batches_match_reference() {
         let c: Vec<f32> = elements(&mut random, len(2, 40 * 48));
         let [to_a, to_b] = [&a, &b].map(|x| cuda.upload(x).unwrap());
         let to_c = cuda.upload(&c).unwrap();
-        let widened: Widened<GemmBatched> = op.clone().widened();
-        let plan = widened.plan::<bf16>(cuda).unwrap();
+        let plan = op.clone().mixed_precision().plan::<bf16>(cuda).unwrap();
         plan.run(&cuda.stream().unwrap(), &to_a, &to_b, &to_c).unwrap();
         let want = gemm_batched(&op, &a, &b, None, &c).unwrap();
         let bound = gemm_batched_bound(&op, &a, &b, None, &c).unwrap();

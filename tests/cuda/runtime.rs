@@ -88,8 +88,13 @@ fn operands_are_checked_before_anything_runs() {
     refused(plan.run(&stream, &x, &y), ErrorKind::Shape, "input has 24 elements, the plan is for 8");
     refused(plan.run(&stream, part(1), &y), ErrorKind::Buffer, "multiples of 4 elements");
     refused(plan.run(&stream, part(0), part(4)), ErrorKind::Aliasing, "input and output overlap");
+    let swapped = "scan: input was allocated and never written; are input and output swapped?";
+    refused(plan.run(&stream, &y, part(0)), ErrorKind::Buffer, swapped);
+    refused(stream.copy(&y, part(0)), ErrorKind::Buffer, "are the source and the target swapped?");
     // Parts of one buffer that do not overlap are two.
     plan.run(&stream, part(0), part(8)).unwrap();
+    plan.run(&stream, part(0), &y).unwrap();
+    plan.run(&stream, &y, part(16)).unwrap();
     assert_eq!(part(8).read().unwrap(), [1, 2, 3, 4, 5, 6, 7, 8]);
     let other = CudaGpu::open(CudaOptions { cache: CacheDir::Off, ..Default::default() }).unwrap();
     let far = other.upload(&[1u32; 8]).unwrap();

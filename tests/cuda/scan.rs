@@ -118,5 +118,5 @@ fn one_call_plans_on_both_backends() {
         assert!(plan.report().to_string().contains("primitives/scan_grid:scan_grid"));
     }
     let lowered = CudaOp::<u32>::lower(&desc, &CudaProfile::h100()).unwrap();
-    assert_eq!((lowered.variant, lowered.operands[1].name), ("grid", "output"));
+    assert_eq!((lowered.variant(), lowered.operands[1].name), ("grid", "output"));
 }

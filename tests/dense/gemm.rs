@@ -2,9 +2,9 @@
 
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
-use tilework::dense::{Activation, GemmBias};
+use tilework::dense::Activation;
 use tilework::prelude::*;
-use tilework::program::{In, InOut, Op};
+use tilework::program::Op;
 use tilework::reference::{gemm, gemm_bound};
 use tilework::{Element, ErrorKind, Result};
 
@@ -68,8 +68,7 @@ impl Shape {
 /// C after `op`, with the bias if there is one.
 fn run<T: Element>(gpu: &Gpu, op: &Gemm, data: &Data<T>) -> Result<Vec<T>>
 where
-    Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
-    GemmBias: Op<T, Operands = (In<T>, In<T>, In<T>, InOut<T>)>,
+    Gemm: Op<T>,
 {
     let [a, b, bias, c] = [&data.a, &data.b, &data.bias, &data.c].map(|x| gpu.upload(x));
     let (a, b, bias, c) = (a?, b?, bias?, c?);
@@ -77,7 +76,7 @@ where
     if data.bias.is_empty() {
         op.plan::<T>(gpu)?.record(&mut rec, &a, &b, &c)?;
     } else {
-        op.clone().with_bias().plan::<T>(gpu)?.record(&mut rec, &a, &b, &bias, &c)?;
+        op.clone().with_bias().plan::<T>(gpu)?.with_bias(&bias).record(&mut rec, &a, &b, &c)?;
     }
     rec.submit()?;
     c.read()
@@ -86,8 +85,7 @@ where
 /// Runs `op` on a device in these variants and compares each element of C, those between its rows too.
 fn check_in<T: Sample + Into<f64>>(device: &Device, variants: &[&str], op: &Gemm, data: &Data<T>)
 where
-    Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
-    GemmBias: Op<T, Operands = (In<T>, In<T>, In<T>, InOut<T>)>,
+    Gemm: Op<T>,
 {
     let bias = Some(data.bias.as_slice()).filter(|b| !b.is_empty());
     let want = gemm(op, &data.a, &data.b, bias, &data.c).unwrap();
@@ -255,17 +253,22 @@ fn factors_bias_and_activations_match_reference() {
 }
 
 /// C of a product with a bias of rows or of columns, the types mixed or all f32.
-fn run_biased(gpu: &Gpu, op: GemmBias, data: &Data<f32>, halves: Option<[&[f16]; 2]>) -> Vec<f32> {
+fn run_biased(gpu: &Gpu, op: Gemm, data: &Data<f32>, halves: Option<[&[f16]; 2]>) -> Vec<f32> {
     let (bias, c) = (gpu.upload(&data.bias).unwrap(), gpu.upload(&data.c).unwrap());
     let mut rec = gpu.recorder();
     match halves {
         Some(factors) => {
             let [a, b] = factors.map(|x| gpu.upload(x).unwrap());
-            op.widened().plan::<f16>(gpu).unwrap().record(&mut rec, &a, &b, &bias, &c).unwrap();
+            op.mixed_precision()
+                .plan::<f16>(gpu)
+                .unwrap()
+                .with_bias(&bias)
+                .record(&mut rec, &a, &b, &c)
+                .unwrap();
         }
         None => {
             let [a, b] = [&data.a, &data.b].map(|x| gpu.upload(x).unwrap());
-            op.plan::<f32>(gpu).unwrap().record(&mut rec, &a, &b, &bias, &c).unwrap();
+            op.plan::<f32>(gpu).unwrap().with_bias(&bias).record(&mut rec, &a, &b, &c).unwrap();
         }
     }
     rec.submit().unwrap();
@@ -283,8 +286,8 @@ fn a_bias_of_rows_matches_reference_in_every_variant() {
             for variant in names().filter(|v| device.main || SHORT[..2].contains(v)) {
                 let op = shape.op(4).beta(0.5).activation(Activation::Relu).variant(variant).with_row_bias();
                 let bias = Some(&data.bias[..]);
-                let want = gemm(op.gemm(), &data.a, &data.b, bias, &data.c).unwrap();
-                let bound = gemm_bound(op.gemm(), &data.a, &data.b, bias, &data.c).unwrap();
+                let want = gemm(&op, &data.a, &data.b, bias, &data.c).unwrap();
+                let bound = gemm_bound(&op, &data.a, &data.b, bias, &data.c).unwrap();
                 let what = format!("{}: {op:?}", device.label);
                 let got = run_biased(&device.gpu, op, &data, None);
                 assert_close(&what, &numbers(&got), &want, &bound);
@@ -321,7 +324,7 @@ fn halves_widen_to_singles_in_every_variant() {
                 let on = [&a, &b].map(|x| device.gpu.upload(x).unwrap());
                 let on_c = device.gpu.upload(c).unwrap();
                 let mut rec = device.gpu.recorder();
-                let plan = op.widened().plan::<f16>(&device.gpu).unwrap();
+                let plan = op.mixed_precision().plan::<f16>(&device.gpu).unwrap();
                 plan.record(&mut rec, &on[0], &on[1], &on_c).unwrap();
                 rec.submit().unwrap();
                 assert_close(&what, &numbers(&on_c.read().unwrap()), &want, &bound);

@@ -4,7 +4,7 @@ use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers
 use half::f16;
 use tilework::dense::Activation;
 use tilework::prelude::*;
-use tilework::program::{In, InOut, Op};
+use tilework::program::Op;
 use tilework::reference::{gemm_batched, gemm_batched_bound};
 use tilework::{Element, ErrorKind, Result};
 
@@ -63,7 +63,7 @@ const WAYS: [[bool; 2]; 4] = [[false, false], [false, true], [true, false], [tru
 
 fn run<T: Element>(gpu: &Gpu, op: &GemmBatched, data: &Data<T>) -> Result<Vec<T>>
 where
-    GemmBatched: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    GemmBatched: Op<T>,
 {
     let (a, b, c) = (gpu.upload(&data.a)?, gpu.upload(&data.b)?, gpu.upload(&data.c)?);
     let mut rec = gpu.recorder();
@@ -79,7 +79,7 @@ fn check_in<'a, T: Sample + Into<f64>>(
     op: &GemmBatched,
     data: &Data<T>,
 ) where
-    GemmBatched: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    GemmBatched: Op<T>,
 {
     let want = gemm_batched(op, &data.a, &data.b, None, &data.c).unwrap();
     let bound = gemm_batched_bound(op, &data.a, &data.b, None, &data.c).unwrap();
@@ -154,7 +154,7 @@ fn factors_match_reference_in_every_variant() {
 /// Runs `op`, whose operands lie in any way, in all variants, on random data.
 fn check_laid_out<T: Sample + Into<f64>>(device: &Device, m: usize, n: usize, op: &GemmBatched)
 where
-    GemmBatched: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    GemmBatched: Op<T>,
 {
     let program = Op::<T>::lower(op, device.gpu.profile()).unwrap();
     let mut random = Random::new(m as u64);
@@ -212,11 +212,11 @@ fn a_bias_of_rows_or_columns_matches_reference_in_every_variant() {
                 let shape = Shape { batch, m, n, k, trans: [false, false], gap: Some(0) };
                 let Data { a, b, c } = shape.random::<f32>(1);
                 let bias = Random::new(2).elements::<f32>(if of_rows { m } else { n });
-                let want = gemm_batched(op.gemm(), &a, &b, Some(&bias), &c).unwrap();
-                let bound = gemm_batched_bound(op.gemm(), &a, &b, Some(&bias), &c).unwrap();
+                let want = gemm_batched(&op, &a, &b, Some(&bias), &c).unwrap();
+                let bound = gemm_batched_bound(&op, &a, &b, Some(&bias), &c).unwrap();
                 let [a, b, bias, c] = [a, b, bias, c].map(|x| device.gpu.upload(&x).unwrap());
                 let mut rec = device.gpu.recorder();
-                op.plan::<f32>(&device.gpu).unwrap().record(&mut rec, &a, &b, &bias, &c).unwrap();
+                op.plan::<f32>(&device.gpu).unwrap().with_bias(&bias).record(&mut rec, &a, &b, &c).unwrap();
                 rec.submit().unwrap();
                 let what = format!("{}: {op:?}", device.label);
                 assert_close(&what, &numbers(&c.read().unwrap()), &want, &bound);
@@ -245,9 +245,9 @@ fn halves_widen_to_singles_in_every_variant() {
                 let [a, b] = [a, b].map(|x| device.gpu.upload(&x).unwrap());
                 let bias = device.gpu.upload(&bias).unwrap();
                 let mut rec = device.gpu.recorder();
-                let biased = op.clone().with_bias().widened().plan::<f16>(&device.gpu).unwrap();
-                biased.record(&mut rec, &a, &b, &bias, &on_c).unwrap();
-                let unbiased = op.widened().plan::<f16>(&device.gpu).unwrap();
+                let biased = op.clone().with_bias().mixed_precision().plan::<f16>(&device.gpu).unwrap();
+                biased.with_bias(&bias).record(&mut rec, &a, &b, &on_c).unwrap();
+                let unbiased = op.mixed_precision().plan::<f16>(&device.gpu).unwrap();
                 unbiased.record(&mut rec, &a, &b, &other_c).unwrap();
                 rec.submit().unwrap();
                 assert_close(&what, &numbers(&on_c.read().unwrap()), &want, &bound);

@@ -57,10 +57,16 @@ macro_rules! pair {
                 match case.kind {
                     Bias::None => $with(op).plan::<$t>(gpu)?.record(&mut rec, &a, &b, &c)?,
                     Bias::Columns => {
-                        $with(op.with_bias()).plan::<$t>(gpu)?.record(&mut rec, &a, &b, &bias, &c)?;
+                        $with(op.with_bias())
+                            .plan::<$t>(gpu)?
+                            .with_bias(&bias)
+                            .record(&mut rec, &a, &b, &c)?;
                     }
                     Bias::Rows => {
-                        $with(op.with_row_bias()).plan::<$t>(gpu)?.record(&mut rec, &a, &b, &bias, &c)?;
+                        $with(op.with_row_bias())
+                            .plan::<$t>(gpu)?
+                            .with_bias(&bias)
+                            .record(&mut rec, &a, &b, &c)?;
                     }
                 }
                 rec.submit()?;
@@ -71,24 +77,7 @@ macro_rules! pair {
 }
 pair!(f32, f32, std::convert::identity);
 pair!(f16, f16, std::convert::identity);
-pair!(f16, f32, Widen::widen);
-
-/// What `widened` is to a product with and without a bias.
-trait Widen: Sized {
-    fn widen(self) -> tilework::dense::Widened<Self>;
-}
-
-impl Widen for Gemm {
-    fn widen(self) -> tilework::dense::Widened<Self> {
-        self.widened()
-    }
-}
-
-impl Widen for tilework::dense::GemmBias {
-    fn widen(self) -> tilework::dense::Widened<Self> {
-        self.widened()
-    }
-}
+pair!(f16, f32, Gemm::mixed_precision);
 
 /// Extents, which factors are stored transposed, and by how much rows lie further apart than they are long.
 #[derive(Clone, Copy, Debug)]
@@ -198,7 +187,7 @@ fn check<T: Pair<R> + Sample + Into<f64>, R: Sample + Into<f64>>(
     let step = if more == SPLIT { 16 } else { [16, 48, 16][a.len() % 3] };
     let op = op.clone().precision(Precision::Strict);
     // The reference is told by the op what a bias belongs to.
-    let op = if case.kind == Bias::Rows { op.with_row_bias().gemm().clone() } else { op };
+    let op = if case.kind == Bias::Rows { op.with_row_bias() } else { op };
     let op = &op;
     let bias = Some(bias.as_slice()).filter(|b| !b.is_empty());
     let want = gemm(op, a, b, bias, c).unwrap();
@@ -455,7 +444,7 @@ fn kernels_translate_with_runtime_checks() {
         force_loop_bounding: true,
         ..Default::default()
     };
-    let info = tilework::ops().find(|op| op.name == "gemm").unwrap();
+    let info = tilework::operations().find(|op| op.name == "gemm").unwrap();
     let h100 = DeviceProfile::h100();
     let (m, n, k, factors, result) = (8, 8, 8, "f16".into(), "f32".into());
     let eights =

@@ -3,7 +3,7 @@
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::prelude::*;
-use tilework::program::{In, InOut, Op};
+use tilework::program::Op;
 use tilework::reference::{gemv, gemv_bound};
 use tilework::{Element, ErrorKind, Result};
 
@@ -30,7 +30,7 @@ impl<T: Sample> Data<T> {
 
 fn run<T: Element>(gpu: &Gpu, op: &Gemv, data: &Data<T>) -> Result<Vec<T>>
 where
-    Gemv: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    Gemv: Op<T>,
 {
     let (a, x, y) = (gpu.upload(&data.a)?, gpu.upload(&data.x)?, gpu.upload(&data.y)?);
     let mut rec = gpu.recorder();
@@ -42,7 +42,7 @@ where
 /// Runs `op` on a device in all variants.
 fn check<T: Sample + Into<f64>>(device: &Device, op: &Gemv, data: &Data<T>)
 where
-    Gemv: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+    Gemv: Op<T>,
 {
     let want = gemv(op, &data.a, &data.x, &data.y).unwrap();
     let bound = gemv_bound(op, &data.a, &data.x, &data.y).unwrap();

@@ -182,6 +182,20 @@ fn own_functions_may_ask_for_nan_and_divide_by_zero() {
     }
 }
 
+/// Text behind a comment that CR ends, where the index of `w` is far outside: checks keep it within.
+#[test]
+fn text_behind_any_line_end_runs_with_checks() {
+    for device in devices().iter().filter(|d| d.gpu.profile().backend != "gl") {
+        for end in ["\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
+            let writes = MapFn::custom(&format!(
+                "//{end}var<workgroup> w: array<f32, 4>; fn map(x: T) -> T {{ w[u32(x)] = 7.0; return w[u32(x)]; }}"
+            ));
+            let got = run(&device.gpu, &Map::new(writes, 100), &[1e8f32; 100]).unwrap();
+            assert_eq!(got, [7.0; 100], "{}: {end:?}", device.label);
+        }
+    }
+}
+
 #[test]
 fn bad_functions_are_reported_at_their_own_line() {
     let Some(gpu) = gpu() else { return };

@@ -126,7 +126,9 @@ fn a_grid_without_room_stops_refining_and_says_so() {
 fn run(args: &[&str]) -> (u8, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let adapter = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
-    let line = [&["adaptive", "--adapter", &adapter], args].concat();
+    let named = ["--adapter", &adapter];
+    let named = if args.contains(&"--adapter") { &[] } else { &named[..] };
+    let line = [&["adaptive"], named, args].concat();
     let code = cli::run(lexopt::Parser::from_iter(line), &mut out, &mut err);
     (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
@@ -181,6 +183,7 @@ fn adaptive_refuses_bad_input() {
         (&["--image", "no such file"], "no such file"),
         (&["--image", text.to_str().unwrap()], "a.png"),
         (&["file"], "file"),
+        (&["--size", "64", "--no-check", "--size", "64"], "--size is given twice"),
         (&["--adapter", "no such adapter"], "no such adapter"),
     ];
     for (args, text) in cases {

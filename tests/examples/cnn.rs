@@ -128,6 +128,7 @@ fn cnn_refuses_what_is_no_data_or_no_weights() {
     fs::write(&file, "no tensors at all").unwrap();
     refused(&test, "is no safetensors file");
     refused(&["train", "--batch", "0"], "--batch 0");
+    refused(&["train", "--seed", "1", "--seed", "1"], "--seed is given twice");
     refused(&["train", "--batch", "161"], "160 images");
     refused(&["train", "--rate", "-1"], "rate is -1");
 

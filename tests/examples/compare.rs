@@ -97,6 +97,7 @@ fn compare_refuses_what_it_does_not_know() {
             "--backends cuda: not here: this program was built without the feature",
         );
     }
+    line(&["--ops", "map", "--ops", "map"], "--ops is given twice");
     line(&["--fast"], "invalid option '--fast'; see --help");
     assert!(!to.exists());
     let (code, _, err) = run(&["--ops", "map", "--out", file.to_str().unwrap()]);

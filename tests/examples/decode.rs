@@ -159,6 +159,10 @@ fn decode_reports_what_quantisation_costs() {
     refused(&[&name, "--heads", "3"], "must be a multiple of the 2 heads");
     refused(&[&name, "--width", "100"], "a multiple of 64");
     refused(&[&name, "--layers", "0"], "--layers");
+    refused(&[&name, "--layers", "2", "--layers", "2"], "--layers is given twice");
+    refused(&[&name, "--layers", "1000", "--width", "16384"], "2147483648000 parameters");
+    refused(&[&name, "--width", "18446744073709551615"], "parameters");
+    refused(&[&name, "--bytes", "99999999999"], "--bytes 99999999999");
     refused(&[&name, "--context", "1"], "--context 1");
     refused(&[&name, "--context", "500"], "at least two pieces of 500");
     refused(&[&name, "--seed", "x"], "x");

@@ -151,6 +151,8 @@ fn encoder_refuses_what_is_no_encoder() {
     refused(&[], "no sentence");
     refused(&["--precision", "f8", "the"], "--precision f8");
     refused(&["--batch", "0", "the"], "--batch 0");
+    refused(&["--batch", "999999999999", "the"], "--batch 999999999999");
+    refused(&["--bench", "--bench", "the"], "--bench is given twice");
     refused(&["--heads", "3", "the"], "3 heads (--heads)");
     refused(&["--heads", "16", "the"], "head size of 1");
 

@@ -4,7 +4,7 @@ use super::rows::Folder;
 use crate::support::gpu;
 use std::fs;
 use tilework::gpu::AdapterFilter;
-use tilework::program::{DeviceProfile, In, Op, Out, Program, Requires};
+use tilework::program::{DeviceProfile, Op, Program, Requires};
 use tilework::tune::{TuningOptions, tune};
 use tilework::{Gpu, GpuOptions, Zip, ZipFn};
 
@@ -31,7 +31,9 @@ use super::{header, pictures, roofline};
 fn run(args: &[&str]) -> (u8, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let adapter = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
-    let line = [&["explain", "--adapter", &adapter], args].concat();
+    let named = ["--adapter", &adapter];
+    let named = if args.contains(&"--adapter") { &[] } else { &named[..] };
+    let line = [&["explain"], named, args].concat();
     let code = cli::run(lexopt::Parser::from_iter(line), &mut out, &mut err);
     (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
@@ -41,6 +43,17 @@ fn line<'a>(out: &'a str, word: &str) -> Vec<&'a str> {
     let found =
         out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).find(|w| w.first() == Some(&word));
     found.unwrap_or_else(|| panic!("no line of {word}: {out}"))
+}
+
+#[test]
+fn limits_are_those_of_the_device_at_hand() {
+    if gpu().is_none() {
+        return;
+    }
+    let many =
+        ["histogram", "--shape", "100:u32", "--bins", "9000", "--variant", "privatized", "--no-measure"];
+    let (_, out, err) = run(&many);
+    assert!(!out.contains("H100") && !err.contains("H100"), "{out}{err}");
 }
 
 #[test]
@@ -109,11 +122,9 @@ fn explain_marks_what_was_tuned_here() {
     /// A sum of two vectors whose fastest variant does it many times.
     struct Slow;
     impl Op<f32> for Slow {
-        type Operands = (In<f32>, In<f32>, Out<f32>);
-
         fn lower(&self, profile: &DeviceProfile) -> tilework::Result<Program> {
             let mut program = Op::<f32>::lower(&Zip::new(ZipFn::Add, N), profile)?;
-            if program.variant == "vec4" {
+            if program.variant() == "vec4" {
                 program.dispatches = (0..20).flat_map(|_| program.dispatches.clone()).collect();
             }
             Ok(program)
@@ -164,7 +175,7 @@ fn explain_takes_every_op_that_the_op_example_has() {
         }
     };
     let mut taken = 0;
-    for info in tilework::ops().filter(|info| commands::Command::find(info.name).is_ok()) {
+    for info in tilework::operations().filter(|info| commands::Command::find(info.name).is_ok()) {
         let mut args = vec![info.name, "--no-measure"];
         // One variant each: others are compiled in the tests of their ops.
         let portable = (info.variants)().iter().find(|v| v.requires == Requires::NOTHING).unwrap();
@@ -207,6 +218,7 @@ fn explain_refuses_in_one_line() {
     }
     let cases: &[(&[&str], &str)] = &[
         (&[], "no op named"),
+        (&["gemm", "--reports", "--shape", "4x4", "--reports"], "--reports is given twice"),
         (&["gem"], "no op `gem`"),
         (&["gemm"], "--shape is missing"),
         (&["gemm", "--shape", "4x"], "--shape 4x"),
@@ -223,6 +235,16 @@ fn explain_refuses_in_one_line() {
         (&["gemm", "--shape", "4x4", "--matrix", "a.mtx"], "takes no sparse matrix"),
         (&["map", "--shape", "4", "--shape", "4"], "map: 2 inputs given"),
         (&["map", "--shape", "99999999999"], "take a smaller one"),
+        (&["select", "--shape", "9:u8"], "select: the input is of u8; the op takes f32, f16, i32 and u32"),
+        (&["partition", "--shape", "9:i8"], "partition: the input is of i8; the op takes f32, f16,"),
+        (
+            &["reduce-by-key", "--shape", "9:u32", "--shape", "9:u8"],
+            "reduce-by-key: the input is of u8; the op takes f32, i32",
+        ),
+        (
+            &["histogram", "--shape", "9", "--lo", "0", "--hi", "1e-320"],
+            "the range 0.0 to 1e-320 is 0.0 to 0.0 in f32",
+        ),
         (&["spmv"], "give --matrix FILE.mtx"),
         (&["spmv", "--matrix", "/nowhere/a.mtx"], "/nowhere/a.mtx"),
         (&["spmv", "--shape", "5"], "ROWSxCOLS"),

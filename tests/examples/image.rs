@@ -103,6 +103,30 @@ fn bands_make_the_whole() {
 }
 
 #[test]
+fn image_refuses_files_that_are_cut_off_anywhere() {
+    let folder = Folder::new("image-cut");
+    for (name, format) in [("a.png", Format::Png), ("a.jpg", Format::Jpeg)] {
+        let path = folder.0.join(name);
+        files::write(&path, format, picture(Image::rgb(40, 30))).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        if format == Format::Jpeg {
+            // A thumbnail, with an end of its own.
+            bytes.splice(2..2, *b"\xff\xe1\x00\x0cExif\0\0\xff\xd8\xff\xd9");
+        }
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(files::read(&path).unwrap().image, Image::rgb(40, 30), "{name}");
+        let cut = folder.0.join("cut");
+        for length in 0..bytes.len() {
+            fs::write(&cut, &bytes[..length]).unwrap();
+            assert!(files::read(&cut).is_err(), "{length} of {} bytes of {name}", bytes.len());
+        }
+        // What comes behind the end is not of the picture.
+        fs::write(&cut, [&bytes[..], b"more"].concat()).unwrap();
+        assert!(files::read(&cut).is_ok(), "{name}");
+    }
+}
+
+#[test]
 fn image_refuses_bad_input() {
     if gpu().is_none() {
         return;
@@ -149,6 +173,7 @@ fn image_refuses_bad_input() {
     refused(&good, &output, &["--ops", "gaussian=0"], "sigma");
     refused(&good, &output, &["--ops", "gaussian=x"], "sigma");
     refused(&good, &output, &["--ops", "gaussian=1e9"], "radius");
+    refused(&good, &output, &["--ops", "grey", "--ops", "sobel"], "--ops is given twice");
     refused(&good, &output, &["--frob"], "--frob");
     let (code, _, err) = run(&good, &output, &["third.png", "--ops", "grey"]);
     assert!(code == 2 && err.contains("3 files named"), "{err}");

@@ -64,6 +64,10 @@ fn overlap_refuses_bad_input() {
         (&["--file", "no such file"], "no such file"),
         (&["--rounds", "-1"], "--help"),
         (&["-o", "a.pdf"], "a.pdf: must end with .svg or .png"),
+        (&["--repeat", "0"], "--repeat 0: must be a whole number from 1 to 1000"),
+        (&["--repeat", "1001"], "--repeat 1001"),
+        (&["--rounds", "8193"], "--rounds 8193"),
+        (&["--size", "4M", "--size", "4M"], "--size is given twice"),
         (&["--frob"], "--frob"),
         (&["something"], "something"),
     ];
@@ -75,5 +79,13 @@ fn overlap_refuses_bad_input() {
     if gpu().is_some() {
         let (code, _, err) = run(&["--chunk", "900G"]);
         assert!(code == 2 && err.contains("a binding has"), "{err}");
+        for only in ["add", "histogram"] {
+            if failure::room_for("", 1 << 40, 1).is_ok() {
+                return;
+            }
+            let (code, _, err) = run(&["--size", "1024G", "--only", only]);
+            assert!(code == 2 && err.contains("this machine has no memory for them"), "{err}");
+            assert_eq!(err.lines().count(), 1, "{err}");
+        }
     }
 }

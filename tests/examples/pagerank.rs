@@ -95,6 +95,7 @@ fn pagerank_refuses_bad_input() {
     refused(&[path(&good), "--start", path(&negative)], "a column of 3 elements is wanted");
     refused(&[path(&good), "--format", "dia"], "there are auto, coo");
     refused(&[path(&good), "--top", "x"], "x");
+    refused(&[path(&good), "--unweighted", "--unweighted"], "--unweighted is given twice");
     if gpu().is_some() {
         refused(&[path(&good), "--damping", "1.5"], "the damping is 1.5");
         refused(&[path(&good), "--spy", path(&folder.0.join("no/a.png"))], "a.png");

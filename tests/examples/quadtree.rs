@@ -57,7 +57,7 @@ fn quadtrees_match_the_processors() {
                 (Shape::Spiral, (1, 0)),
                 (Shape::Uniform, (2000, 12)),
             ] {
-                let points = points::generate(shape, n, n as u64);
+                let points = points::generate(shape, n, n as u64).unwrap();
                 let (tree, checked) = build(&device.gpu, &points, rule, usize::MAX);
                 assert_eq!(checked, Ok(()), "{}: {n} {shape:?} {rule:?}", device.label);
                 assert!(tree.levels.iter().all(|(s, _)| s.wanted == s.split));
@@ -137,7 +137,7 @@ fn quadtrees_end_where_points_do_not_part() {
 #[test]
 fn a_level_without_room_stops_splitting_and_says_so() {
     for device in devices() {
-        let points = points::generate(Shape::Uniform, 5000, 3);
+        let points = points::generate(Shape::Uniform, 5000, 3).unwrap();
         for (limit, level) in [(4, 1), (7, 1), (16, 2), (100, 3)] {
             let (tree, checked) = build(&device.gpu, &points, (4, 10), limit);
             assert_eq!(checked, Ok(()), "{}: {limit}", device.label);
@@ -155,7 +155,9 @@ fn a_level_without_room_stops_splitting_and_says_so() {
 fn run(args: &[&str]) -> (u8, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let adapter = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
-    let line = [&["quadtree", "--adapter", &adapter], args].concat();
+    let named = ["--adapter", &adapter];
+    let named = if args.contains(&"--adapter") { &[] } else { &named[..] };
+    let line = [&["quadtree"], named, args].concat();
     let code = cli::run(lexopt::Parser::from_iter(line), &mut out, &mut err);
     (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
@@ -256,6 +258,7 @@ fn quadtree_refuses_bad_input() {
         (&["a", "--points", "5"], "a file has its own"),
         (&["no such file"], "no such file"),
         (&["."], "is a directory"),
+        (&["--no-check", "--no-check"], "--no-check is given twice"),
         (&["--adapter", "no such adapter"], "no such adapter"),
         (&[&three], "three.txt: line 2: `1 2 3`: two numbers are wanted"),
         (&[&word], "line 2"),

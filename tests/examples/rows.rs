@@ -138,6 +138,7 @@ fn rows_refuses_bad_input() {
         (&["--range", "2..1"], "ends before it begins"),
         (&["--range", ".."], "must be A..B"),
         (&["--chunk", "0"], "--chunk 0"),
+        (&["--index", "a", "--index", "b"], "--index is given twice"),
         (&["--frob"], "--frob"),
         (&["no such file"], "no such file"),
         (&["."], "is a directory"),
@@ -149,6 +150,15 @@ fn rows_refuses_bad_input() {
         assert!(code == 2 && out.is_empty() && last.contains(text), "{args:?}: {code} {out} {err}");
     }
     assert!(run(&file, &["--help"]).1.starts_with("usage: rows"));
+
+    // A terminal obeys none of a file's name.
+    let red = folder.file("\u{1b}[31mred\r", b"one\n");
+    let (_, out, _) = run(&red, &[]);
+    let (_, heads, _) = run(&red, &[file.to_str().unwrap(), "--line", "1"]);
+    let (_, _, err) = run(&red, &["--line", "5"]);
+    for text in [out, heads, err] {
+        assert!(text.contains(r"\u{1b}[31mred\r") && !text.contains(['\u{1b}', '\r']), "{text:?}");
+    }
 }
 
 #[test]
@@ -166,22 +176,85 @@ fn rows_keeps_its_index() {
     assert!(code == 0 && out == "two\n" && err.contains("read from"), "{err}");
     assert!(err.contains("the processor finds the same"), "{err}");
 
-    // A file that has changed, and an index that is damaged, make a new one.
+    // A file that has changed makes a new one.
     folder.file("a.txt", b"one\n2\nthree");
     let (code, out, err) = run(&file, &args);
-    assert!(code == 0 && out == "2\n" && err.contains("written to"), "{err}");
-    let mut bytes = fs::read(&index).unwrap();
-    bytes[48] = 99;
-    fs::write(&index, &bytes).unwrap();
-    let (code, out, err) = run(&file, &args);
-    assert!(code == 0 && out == "2\n" && err.contains("written to"), "{err}");
-    fs::write(&index, &bytes[..60]).unwrap();
-    let (code, _, err) = run(&file, &args);
-    assert!(code == 0 && err.contains("written to"), "{err}");
+    assert!(
+        code == 0 && out == "2\n" && err.contains("written to") && err.contains("as it was before"),
+        "{err}"
+    );
+
+    // So does an index that is damaged anywhere, cut off anywhere, or longer.
+    let bytes = fs::read(&index).unwrap();
+    assert_eq!(bytes.len(), 8 * (5 + 3 + 1));
+    let replaced = |damaged: &[u8], what: &str| {
+        fs::write(&index, damaged).unwrap();
+        let (code, out, err) = run(&file, &args);
+        assert!(code == 0 && out == "2\n" && err.contains("written to"), "{what}: {err}");
+        let why = if what.starts_with("version") { "it was of another version" } else { "it was damaged" };
+        assert!(err.contains(&format!("{why}, and is replaced")), "{what}: {err}");
+        assert_eq!(fs::read(&index).unwrap(), bytes, "{what}");
+    };
+    for at in 8..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        replaced(&damaged, &format!("{} byte {at}", if at < 16 { "version" } else { "damage" }));
+    }
+    for length in 8..bytes.len() {
+        replaced(&bytes[..length], &format!("{length} bytes"));
+    }
+    replaced(&[&bytes[..], &[0; 8]].concat(), "longer");
+    let mut old = bytes.clone();
+    old[8] = 1;
+    old.truncate(64);
+    replaced(&old, "version 1");
 
     // Any other file is left alone.
     let foreign = folder.file("notes", b"not an index, and longer than the head of one would be");
     let (code, _, err) = run(&file, &["--index", foreign.to_str().unwrap()]);
     assert!(code == 2 && err.contains("is no index"), "{err}");
     assert!(fs::read(&foreign).unwrap().starts_with(b"not an index"));
+}
+
+/// The file of [`rows_in_a_process_of_its_own`].
+const SHARED: &str = "TILEWORK_SHARED_TEXT";
+
+#[test]
+fn rows_at_once_share_an_index() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = Folder::new("index-shared");
+    let file = folder.file("a.txt", "line\n".repeat(20_000).as_bytes());
+    let once = || {
+        let mut program = std::process::Command::new(std::env::current_exe().unwrap());
+        let test = concat!(module_path!(), "::rows_in_a_process_of_its_own").split_once("::").unwrap().1;
+        program.args(["--exact", "--ignored", test]).env(SHARED, &file);
+        program.stdout(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    for _ in 0..2 {
+        for child in [once(), once(), once(), once()] {
+            let output = child.wait_with_output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && text.contains("1 passed"), "{text}");
+        }
+        fs::remove_file(folder.0.join("a.rows")).unwrap();
+    }
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+}
+
+#[test]
+#[ignore = "run by the test before it"]
+fn rows_in_a_process_of_its_own() {
+    let file = PathBuf::from(std::env::var_os(SHARED).unwrap());
+    let index = file.with_extension("rows");
+    for _ in 0..6 {
+        let (code, out, err) = run(&file, &["--index", index.to_str().unwrap(), "--line", "20000"]);
+        assert!(code == 0 && out == "line\n", "{err}");
+        // What is there at any time is whole. Without it, the next run writes another one.
+        assert_eq!(fs::read(&index).map_or(0, |bytes| bytes.len()) % (8 * 20_006), 0);
+        let _ = fs::remove_file(&index);
+    }
+    let (code, _, err) = run(&file, &["--index", index.to_str().unwrap()]);
+    assert!(code == 0, "{err}");
 }

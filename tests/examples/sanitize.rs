@@ -99,7 +99,12 @@ fn sanitize_refuses_bad_input_in_one_line() {
         (format!("{shift} --buffer zeros:256 --subgroup 3"), "subgroup size of 3"),
         (format!("{shift} --buffer zeros:256 --schedule fast"), "fast"),
         (format!("{shift} --buffer zeros:256 --workgroups 1,2,3,4"), "1,2,3,4"),
+        (format!("{shift} --buffer zeros:1073741824 --buffer zeros:1"), "1073741824 bytes in all"),
         (format!("{shift} --axis 1"), "--axis"),
+        (format!("{shift} --dram 1,1"), "--dram 1,1: must be three numbers"),
+        (format!("{shift} --dram 1,1,1,1"), "--dram 1,1,1,1: must be three numbers"),
+        (format!("{shift} --buffer zeros:256 --dram 1,0,1"), "over 0 channels"),
+        (format!("{shift} --nan --nan"), "--nan is given twice"),
     ] {
         let (code, out, err) = run(&line);
         assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{line}: {err}");

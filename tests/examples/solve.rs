@@ -112,6 +112,11 @@ fn solve_refuses_bad_input() {
     let cut = folder.file("cut.mtx", format!("{head}2 2 2\n1 1 1\n").as_bytes());
     let dense = folder.file("dense.mtx", b"%%MatrixMarket matrix array real general\n1 1\n2\n");
     let text = folder.file("text.mtx", b"no matrix");
+    if super::streaming::room_for("", 1 << 37, 1).is_err() {
+        let text = format!("{head}4294967295 4294967295 1\n1 1 1\n");
+        let large = folder.file("large.mtx", text.as_bytes());
+        refused(&[path(&large)], "large.mtx: 4294967295 rows with 1 entries");
+    }
     refused(&[], "name a matrix");
     refused(&["a", "b", "c"], "name a matrix");
     refused(&[path(&wide)], "2 x 3; it must be square");
@@ -126,15 +131,23 @@ fn solve_refuses_bad_input() {
     refused(&[path(&good), "--format", "dia"], "there are auto, coo");
     refused(&[path(&good), "--tol", "x"], "x");
     refused(&[path(&good), "--frob"], "--frob");
+    refused(&[path(&good), "--spy", "a.svg"], "a.svg: --spy: must end with .png");
+    refused(&[path(&good), "--plot", "a.gif"], "a.gif: must end with .svg or .png");
+    refused(&[path(&good), "--spy", path(&folder.0.join("no/a.png"))], "a.png");
+    refused(&[path(&good), "--plot", path(&folder.0.join("no/a.svg"))], "a.svg");
+    refused(&[path(&good), "-o", path(&folder.0.join("no/x.mtx"))], "x.mtx");
+    let [a, b] = ["a.png", "./a.png"].map(|name| folder.0.join(name));
+    refused(&[path(&good), "--spy", path(&a), "--plot", path(&b)], "a.png are one file");
+    refused(&[path(&good), "--tol", "1e-5", "--tol", "1e-6"], "--tol is given twice");
+    refused(&[path(&good), "-o", "x.mtx", "-o", "y.mtx"], "-o is given twice");
+    refused(&[path(&good), "--device", "x"], "--adapter and --device");
     if gpu().is_some() {
         refused(&[path(&good), "--tol", "-1"], "the tolerance is -1");
         refused(&[path(&good), "--max-iter", "0"], "0 iterations");
-        refused(&[path(&good), "--spy", path(&folder.0.join("no/a.png"))], "a.png");
-        refused(&[path(&good), "--plot", path(&folder.0.join("no/a.svg"))], "a.svg");
-        refused(&[path(&good), "-o", path(&folder.0.join("no/x.mtx"))], "x.mtx");
     }
     let (code, out, _) = run(&["--help"]);
     assert!(code == 0 && out.starts_with("usage: solve"));
+    assert!(out.lines().filter(|line| line.contains("--")).all(|line| line.starts_with("  --")), "{out}");
 }
 
 #[test]

@@ -51,6 +51,7 @@ fn tune_refuses_bad_input() {
         (&["--sizes", "medium"], "must be small or large"),
         (&["--budget", "-1"], "0 or more"),
         (&["--budget", "x"], "0 or more"),
+        (&["--save", "--save"], "--save is given twice"),
         (&["--frob"], "--frob"),
         (&["zip"], "zip"),
     ];

@@ -155,12 +155,13 @@ fn wordcount_prints_the_top_words() {
     fs::write(&path, "").unwrap();
     assert!(run(&[name, "--check"]).1.starts_with("0 words, 0 different, in 0 B"));
 
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 6] = [
         (&[], "no file named"),
         (&[name, "--top", "-1"], "--top -1"),
         (&[name, "--chunk", "x"], "--chunk x"),
         (&[name, "no such file"], "no such file"),
         (&[name, "."], "is a directory"),
+        (&[name, "--check", "--check"], "--check is given twice"),
     ];
     for (args, text) in cases {
         let (code, out, err) = run(args);

@@ -3,7 +3,7 @@
 use crate::support::{Device, Sample, assert_close, numbers};
 use tilework::ErrorKind;
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 
 /// Images of one, two, three and four channels side by side, and of three in planes.
 pub(crate) fn images(h: usize, w: usize) -> Vec<Image> {
@@ -14,7 +14,7 @@ pub(crate) fn images(h: usize, w: usize) -> Vec<Image> {
 /// Compares what the op makes of the input, and that it leaves what lies behind; false, where the variant does not
 /// fit the image or the device.
 #[track_caller]
-pub(crate) fn check<T: Sample, D: Op<T, Operands = (In<T>, Out<T>)>>(
+pub(crate) fn check<T: Sample, D: Op<T>>(
     device: &Device,
     what: &str,
     op: &D,
@@ -23,14 +23,15 @@ pub(crate) fn check<T: Sample, D: Op<T, Operands = (In<T>, Out<T>)>>(
 ) -> bool {
     let plan = match op.plan::<T>(&device.gpu) {
         Err(e) if e.kind() == ErrorKind::Unsupported => return false,
-        plan => plan.unwrap(),
+        plan => plan.unwrap().into_executable(),
     };
     let fill = T::from_f64(77.0);
     let padded = want.len().next_multiple_of(4);
     let x = device.gpu.upload(input).unwrap();
     let y = device.gpu.upload(&vec![fill; padded]).unwrap();
     let mut rec = device.gpu.recorder();
-    plan.record(&mut rec, &x, y.slice(..want.len()).unwrap()).unwrap();
+    let written = y.slice(..want.len()).unwrap();
+    plan.record(&mut rec, &[Slice::from(&x).untyped(), written.untyped()]).unwrap();
     rec.submit().unwrap();
     let got = y.read().unwrap();
     let what = format!("{}: {what}", device.label);

@@ -6,12 +6,12 @@ use half::f16;
 use tilework::ErrorKind;
 use tilework::nn::MeanPool;
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::reference::{mean_pool, mean_pool_bound};
 
 fn check<T: Sample>(device: &Device, what: &str, op: &MeanPool, x: &[T], lengths: &[u32])
 where
-    MeanPool: Op<T, Operands = (In<T>, In<u32>, Out<f32>)>,
+    MeanPool: Op<T>,
 {
     let gpu = &device.gpu;
     let (want, bound) = (mean_pool(op, x, lengths), mean_pool_bound(op, x, lengths));

@@ -3,9 +3,8 @@
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::ErrorKind;
-use tilework::nn::Pool2dBias;
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::reference::{pool, pool_bound};
 
 fn kinds(r: usize, s: usize) -> [PoolKind; 4] {
@@ -16,8 +15,7 @@ fn kinds(r: usize, s: usize) -> [PoolKind; 4] {
 /// All variants that take it, without a bias and with one.
 fn check<T: Sample>(device: &Device, op: &Pool2d, channels: usize, x: &[T])
 where
-    Pool2d: Op<T, Operands = (In<T>, Out<T>)>,
-    Pool2dBias: Op<T, Operands = (In<T>, In<T>, Out<T>)>,
+    Pool2d: Op<T>,
 {
     let gpu = &device.gpu;
     let bias = Random::new(5).elements::<T>(channels);
@@ -35,7 +33,13 @@ where
             if bias.is_none() {
                 plan.record(&mut rec, &dx, &y).unwrap();
             } else {
-                op.clone().with_bias().plan::<T>(gpu).unwrap().record(&mut rec, &dx, &db, &y).unwrap();
+                op.clone()
+                    .with_bias()
+                    .plan::<T>(gpu)
+                    .unwrap()
+                    .with_bias(&db)
+                    .record(&mut rec, &dx, &y)
+                    .unwrap();
             }
             rec.submit().unwrap();
             let (want, bound) = (pool(&op, x, bias).unwrap(), pool_bound(&op, x, bias).unwrap());

@@ -4,12 +4,12 @@ use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers
 use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::reference::{pool_backward, pool_backward_bound};
 
 fn check<T: Sample>(device: &Device, op: &Pool2dBackward, x: &[T])
 where
-    Pool2dBackward: Op<T, Operands = (In<T>, In<T>, Out<T>)>,
+    Pool2dBackward: Op<T>,
 {
     let gpu = &device.gpu;
     let windows = op.dy_shape().unwrap().iter().product();

@@ -3,16 +3,15 @@
 use crate::support::{Device, Random, Sample, assert_close, devices, numbers};
 use half::f16;
 use tilework::ErrorKind;
-use tilework::nn::{Rope, RopeAt};
+use tilework::nn::Rope;
 use tilework::prelude::*;
-use tilework::program::{DeviceProfile, In, Op, Out};
+use tilework::program::{DeviceProfile, Op};
 use tilework::reference::{rope, rope_bound};
 
 /// With tables of the tokens, and with positions.
 fn check<T: Sample>(device: &Device, op: &Rope, shape: [usize; 4], rotary: usize)
 where
-    Rope: Op<T, Operands = (In<T>, In<f32>, In<f32>, Out<T>)>,
-    RopeAt: Op<T, Operands = (In<T>, In<f32>, In<f32>, In<u32>, Out<T>)>,
+    Rope: Op<T>,
 {
     let (gpu, mut random) = (&device.gpu, Random::new(rotary as u64));
     let [batch, _, tokens, _] = shape;
@@ -31,8 +30,8 @@ where
         let mut rec = gpu.recorder();
         let (op, positions) = if rows == 9 {
             let at = op.clone().with_positions(rows);
-            at.plan::<T>(gpu).unwrap().record(&mut rec, &dx, &dc, &ds, &dp, y).unwrap();
-            (at.rope().clone(), Some(positions.as_slice()))
+            at.plan::<T>(gpu).unwrap().with_positions(&dp).record(&mut rec, &dx, &dc, &ds, y).unwrap();
+            (at.clone(), Some(positions.as_slice()))
         } else {
             let op = op.clone().tables(rows);
             op.plan::<T>(gpu).unwrap().record(&mut rec, &dx, &dc, &ds, y).unwrap();

@@ -46,7 +46,7 @@ macro_rules! softmax_tests {
         use half::f16;
         use tilework::ErrorKind;
         use tilework::prelude::*;
-        use tilework::program::{In, Op, Out};
+        use tilework::program::Op;
         use tilework::reference::{$bound, $reference};
 
         fn names() -> impl Iterator<Item = &'static str> {
@@ -55,7 +55,7 @@ macro_rules! softmax_tests {
 
         fn run<T: Sample>(device: &Device, op: &$Op, x: &[T]) -> Vec<T>
         where
-            $Op: Op<T, Operands = (In<T>, Out<T>)>,
+            $Op: Op<T>,
         {
             let (input, output) = (device.gpu.upload(x).unwrap(), device.gpu.alloc::<T>(x.len()).unwrap());
             let plan = op.plan::<T>(&device.gpu).unwrap();
@@ -67,7 +67,7 @@ macro_rules! softmax_tests {
 
         fn check<T: Sample>(device: &Device, rows: usize, n: usize, x: &[T])
         where
-            $Op: Op<T, Operands = (In<T>, Out<T>)>,
+            $Op: Op<T>,
         {
             let (want, bound) = (as_numbers(&$reference(n, x)), $bound(n, x));
             for variant in names().filter(|v| !refused(device, v, n)) {
@@ -190,9 +190,8 @@ macro_rules! norm_tests {
         use crate::support::{Device, Sample, assert_close, devices, gpu, numbers as as_numbers};
         use half::f16;
         use tilework::ErrorKind;
-        use tilework::nn::WithBeta;
         use tilework::prelude::*;
-        use tilework::program::{In, Op, Out};
+        use tilework::program::Op;
         use tilework::reference::{$bound, $reference};
 
         fn names() -> impl Iterator<Item = &'static str> {
@@ -202,8 +201,7 @@ macro_rules! norm_tests {
         /// With and without a shift.
         fn check<T: Sample>(device: &Device, op: &$Op, rows: usize, n: usize, x: &[T])
         where
-            $Op: Op<T, Operands = (In<T>, In<T>, Out<T>)>,
-            WithBeta<$Op>: Op<T, Operands = (In<T>, In<T>, In<T>, Out<T>)>,
+            $Op: Op<T>,
         {
             let gpu = &device.gpu;
             let (gamma, beta) = (numbers::<T>(1, n), numbers::<T>(2, n)[n..].to_vec());
@@ -221,7 +219,7 @@ macro_rules! norm_tests {
                         op.plan::<T>(gpu).unwrap().record(&mut rec, &dx, &dg, &output).unwrap();
                     } else {
                         let plan = op.clone().with_beta().plan::<T>(gpu).unwrap();
-                        plan.record(&mut rec, &dx, &dg, &db, &output).unwrap();
+                        plan.with_beta(&db).record(&mut rec, &dx, &dg, &output).unwrap();
                     }
                     rec.submit().unwrap();
                     let want = as_numbers(&$reference(&op, x, &gamma, shift));

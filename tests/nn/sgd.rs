@@ -18,7 +18,7 @@ fn sgd_matches_reference_with_and_without_momentum() {
                 check(device, &format!("{n} {variant}"), &op, &[&p, &g], &[want], &[bound]);
                 for ahead in [false, true] {
                     let op = op.clone().nesterov(ahead).with_momentum(0.9);
-                    let (want, bound) = (sgd(op.sgd(), &p, &g, &v), sgd_bound(op.sgd(), &p, &g, &v));
+                    let (want, bound) = (sgd(&op, &p, &g, &v), sgd_bound(&op, &p, &g, &v));
                     check(device, &format!("{n} {variant}"), &op, &[&p, &g, &v], &want, &bound);
                 }
             }

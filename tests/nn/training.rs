@@ -85,7 +85,7 @@ pub(crate) fn check<T: Number, const N: usize>(
 
 /// Why the op is refused.
 pub(crate) fn refusal<T: Element>(gpu: &Gpu, op: &impl Op<T>) -> ErrorKind {
-    op.plan::<T>(gpu).err().expect("it is refused").kind()
+    op.plan::<T>(gpu).expect_err("it is refused").kind()
 }
 
 /// The tests of the gradients of softmax and of its logarithm.

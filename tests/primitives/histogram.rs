@@ -252,7 +252,7 @@ fn counters_of_16_bits_do_not_overflow() {
 
 fn card<T: Number>(gpu: &Gpu, profile: &DeviceProfile, desc: &Histogram, input: &[T]) {
     let program = Op::<T>::lower(desc, profile).unwrap();
-    let what = format!("{} by {}", T::DTYPE, program.variant);
+    let what = format!("{} by {}", T::DTYPE, program.variant());
     let executable = gpu.prepare(program).unwrap();
     let x = gpu.upload(input).unwrap();
     let counts = gpu.alloc::<u32>(desc.bins()).unwrap();

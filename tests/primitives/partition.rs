@@ -5,7 +5,7 @@ use crate::support::{Device, Random, Sample, devices};
 use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::reference::partition;
 
 fn names() -> impl Iterator<Item = &'static str> {
@@ -14,7 +14,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 fn check<T: Sample + PartialEq>(device: &Device, variant: &str, x: &[T], f: &[u32])
 where
-    Partition: Op<T, Operands = (In<T>, In<u32>, Out<T>, Out<u32>)>,
+    Partition: Op<T>,
 {
     let (gpu, n) = (&device.gpu, x.len());
     let plan = match Partition::new(n).variant(variant).plan::<T>(gpu) {

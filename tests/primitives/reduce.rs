@@ -279,7 +279,7 @@ fn same_device_gives_same_bits() {
             let desc = Reduce::new(Sum, input.len()).variant(v.name);
             let Ok(plan) = desc.plan::<f32>(&device.gpu) else { continue };
             if plan.program().determinism == Determinism::RoundingVaries {
-                assert!(desc.deterministic(true).plan::<f32>(&device.gpu).is_err());
+                assert!(desc.deterministic().plan::<f32>(&device.gpu).is_err());
                 continue;
             }
             let once = run(&device.gpu, &desc, 1, &input).unwrap()[0].to_bits();

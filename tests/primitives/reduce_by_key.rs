@@ -4,7 +4,7 @@ use super::select::read_counted;
 use crate::support::{Device, Random, Sample, assert_close, devices, numbers};
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::reference::{Number, reduce_by_key, reduce_by_key_bound};
 use tilework::{ErrorKind, Result};
 
@@ -14,7 +14,7 @@ where
     K: Number + PartialEq,
     T: Number + PartialEq,
     O: Reducer<T, Output = T>,
-    ReduceByKey<O, K>: Op<T, Operands = (In<K>, In<T>, Out<K>, Out<T>, Out<u32>)>,
+    ReduceByKey<O, K>: Op<T>,
 {
     let plan = desc.plan::<T>(gpu)?;
     let n = keys.len();
@@ -44,7 +44,7 @@ where
     K: Sample + PartialEq,
     T: Sample + PartialEq,
     O: Reducer<T, Output = T>,
-    ReduceByKey<O, K>: Op<T, Operands = (In<K>, In<T>, Out<K>, Out<T>, Out<u32>)>,
+    ReduceByKey<O, K>: Op<T>,
 {
     let values: Vec<T> = Random::new(keys.len() as u64).elements(keys.len());
     let operator = op.operator();

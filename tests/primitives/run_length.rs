@@ -6,7 +6,7 @@ use crate::support::{Device, Random, Sample, devices};
 use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::reference::run_length;
 
 fn names() -> impl Iterator<Item = &'static str> {
@@ -15,7 +15,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 fn check<T: Sample + PartialEq>(device: &Device, variant: &str, x: &[T])
 where
-    RunLength: Op<T, Operands = (In<T>, Out<T>, Out<u32>, Out<u32>)>,
+    RunLength: Op<T>,
 {
     let (gpu, n) = (&device.gpu, x.len());
     let plan = match RunLength::new(n).variant(variant).plan::<T>(gpu) {

@@ -315,7 +315,7 @@ fn same_device_gives_same_bits() {
             let desc = Scan::new(Sum, input.len()).exclusive(exclusive).reverse(reverse).variant(variant);
             let Ok(plan) = desc.plan::<f32>(&device.gpu) else { continue };
             if plan.program().determinism == Determinism::RoundingVaries {
-                assert!(desc.deterministic(true).plan::<f32>(&device.gpu).is_err());
+                assert!(desc.deterministic().plan::<f32>(&device.gpu).is_err());
                 continue;
             }
             let bits = || {

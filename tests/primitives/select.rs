@@ -3,7 +3,7 @@
 use crate::support::{Device, Random, Sample, devices, gpu};
 use half::f16;
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::reference::select;
 use tilework::{Element, ErrorKind, Result};
 
@@ -35,7 +35,7 @@ pub(crate) fn read_counted<T: Element + PartialEq>(
 
 fn check<T: Sample + PartialEq>(device: &Device, variant: &str, x: &[T], f: &[u32])
 where
-    Select: Op<T, Operands = (In<T>, In<u32>, Out<T>, Out<u32>)>,
+    Select: Op<T>,
 {
     let (gpu, n) = (&device.gpu, x.len());
     let plan = match Select::new(n).variant(variant).plan::<T>(gpu) {
@@ -110,14 +110,14 @@ fn counted_selection_looks_at_as_many_as_the_device_says() {
                 let (output, count) = (gpu.upload(&vec![77u32; n]).unwrap(), gpu.upload(&[99u32]).unwrap());
                 let length = gpu.upload(&[length as u32]).unwrap();
                 let mut rec = gpu.recorder();
-                plan.record(&mut rec, &input, &flags, &length, &output, &count).unwrap();
+                plan.with_length(&length).record(&mut rec, &input, &flags, &output, &count).unwrap();
                 rec.submit().unwrap();
                 let got = read_counted(&output, &count, 77).unwrap();
                 assert!(got == select(&x[..there], &f[..there]), "{what}");
                 let (Some(plan), Some(input)) = (&of_halves, &halves_in) else { continue };
                 let output = gpu.upload(&vec![f16::NEG_ONE; n]).unwrap();
                 let mut rec = gpu.recorder();
-                plan.record(&mut rec, input, &flags, &length, &output, &count).unwrap();
+                plan.with_length(&length).record(&mut rec, input, &flags, &output, &count).unwrap();
                 rec.submit().unwrap();
                 let got = read_counted(&output, &count, f16::NEG_ONE).unwrap();
                 assert!(got == select(&halves[..there], &f[..there]), "{what}, halves");
@@ -128,13 +128,13 @@ fn counted_selection_looks_at_as_many_as_the_device_says() {
     let (x, two) = (gpu.upload(&[1u32; 10]).unwrap(), gpu.upload(&[1u32; 2]).unwrap());
     let (output, count) = (gpu.alloc::<u32>(10).unwrap(), gpu.alloc::<u32>(1).unwrap());
     let plan = Select::new(10).counted().plan::<u32>(gpu).unwrap();
-    let e = plan.record(&mut gpu.recorder(), &x, &x, &two, &output, &count).unwrap_err();
+    let e = plan.with_length(&two).record(&mut gpu.recorder(), &x, &x, &output, &count).unwrap_err();
     assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("length has 2"), "{e}");
     // No elements, whatever the device says.
     let none = gpu.alloc::<u32>(0).unwrap();
     let plan = Select::new(0).counted().plan::<u32>(gpu).unwrap();
     let mut rec = gpu.recorder();
-    plan.record(&mut rec, &none, &none, two.slice(..1).unwrap(), &none, &count).unwrap();
+    plan.with_length(two.slice(..1).unwrap()).record(&mut rec, &none, &none, &none, &count).unwrap();
     rec.submit().unwrap();
     assert_eq!(count.read().unwrap(), [0]);
 }

@@ -55,7 +55,7 @@ fn pairs_of<T: Element>(gpu: &Gpu, ask: &Ask, keys: &[T], values: &[u32]) -> Res
     let (keys_out, values_out) = (gpu.alloc::<T>(n)?, gpu.alloc::<u32>(n)?);
     let plan = ask.sort(n).with_values().plan::<T>(gpu)?;
     let mut rec = gpu.recorder();
-    plan.record(&mut rec, &input, &values, &keys_out, &values_out)?;
+    plan.with_values(&values, &values_out).record(&mut rec, &input, &keys_out)?;
     rec.submit()?;
     Ok((keys_out.read()?, values_out.read()?))
 }
@@ -264,13 +264,13 @@ fn in_place_and_counted_forms_sort() {
                 let order = ask.wanted(&keys);
                 let (x, y) = (gpu.upload(&keys).unwrap(), gpu.upload(&values).unwrap());
                 let mut rec = gpu.recorder();
-                ask.sort(n).in_place().plan::<u32>(gpu).unwrap().record(&mut rec, &x).unwrap();
+                ask.sort(n).in_place().plan::<u32>(gpu).unwrap().record_in_place(&mut rec, &x).unwrap();
                 rec.submit().unwrap();
                 same(&what, &x.read().unwrap(), &gather(&order, &keys));
                 let x = gpu.upload(&keys).unwrap();
                 let mut rec = gpu.recorder();
                 let plan = ask.sort(n).with_values().in_place().plan::<u32>(gpu).unwrap();
-                plan.record(&mut rec, &x, &y).unwrap();
+                plan.with_values_in_place(&y).record_in_place(&mut rec, &x).unwrap();
                 rec.submit().unwrap();
                 same(&what, &x.read().unwrap(), &gather(&order, &keys));
                 same(&what, &y.read().unwrap(), &gather(&order, &values));
@@ -289,9 +289,9 @@ fn in_place_and_counted_forms_sort() {
                 let (kx, ky) = (gpu.upload(&vec![9u32; n]).unwrap(), gpu.upload(&vec![8u32; n]).unwrap());
                 let mut rec = gpu.recorder();
                 let plan = ask.sort(n).with_values().counted().plan::<u32>(gpu).unwrap();
-                plan.record(&mut rec, &x, &y, &c, &kx, &ky).unwrap();
+                plan.with_values(&y, &ky).with_count(&c).record(&mut rec, &x, &kx).unwrap();
                 let plan = ask.sort(n).with_values().in_place().counted().plan::<u32>(gpu).unwrap();
-                plan.record(&mut rec, &x, &y, &c).unwrap();
+                plan.with_values_in_place(&y).with_count(&c).record_in_place(&mut rec, &x).unwrap();
                 rec.submit().unwrap();
                 same(&what, &kx.read().unwrap(), &with_rest(gather(&order, &keys), &vec![9; n]));
                 same(&what, &ky.read().unwrap(), &with_rest(gather(&order, &values), &vec![8; n]));
@@ -299,8 +299,21 @@ fn in_place_and_counted_forms_sort() {
                 same(&what, &y.read().unwrap(), &with_rest(gather(&order, &values), &values));
                 let (x, kx) = (gpu.upload(&keys).unwrap(), gpu.upload(&vec![9u32; n]).unwrap());
                 let mut rec = gpu.recorder();
-                ask.sort(n).counted().plan::<u32>(gpu).unwrap().record(&mut rec, &x, &c, &kx).unwrap();
-                ask.sort(n).in_place().counted().plan::<u32>(gpu).unwrap().record(&mut rec, &x, &c).unwrap();
+                ask.sort(n)
+                    .counted()
+                    .plan::<u32>(gpu)
+                    .unwrap()
+                    .with_count(&c)
+                    .record(&mut rec, &x, &kx)
+                    .unwrap();
+                ask.sort(n)
+                    .in_place()
+                    .counted()
+                    .plan::<u32>(gpu)
+                    .unwrap()
+                    .with_count(&c)
+                    .record_in_place(&mut rec, &x)
+                    .unwrap();
                 rec.submit().unwrap();
                 same(&what, &kx.read().unwrap(), &with_rest(gather(&order, &keys), &vec![9; n]));
                 same(&what, &x.read().unwrap(), &with_rest(gather(&order, &keys), &keys));
@@ -322,7 +335,7 @@ fn keys_above_one_binding_are_sorted_in_pieces() {
         profile.limits.max_storage_binding = 64 << 10;
         let sort = RadixSort::new(n).with_values();
         let program = Op::<f32>::lower(&sort.clone().counted(), &profile).unwrap();
-        assert_eq!(program.variant, "counting");
+        assert_eq!(program.variant(), "counting");
         assert!(program.dispatches.iter().flat_map(|d| &d.bindings).all(|b| b.size <= 64 << 10));
         let refused = Op::<f32>::lower(&sort.variant("onesweep"), &profile).unwrap_err();
         assert!(matches!(refused.kind(), ErrorKind::TooLarge | ErrorKind::Unsupported), "{refused}");
@@ -425,8 +438,11 @@ fn what_cannot_be_sorted_is_refused() {
     assert_eq!(kind, ErrorKind::TooLarge);
     assert!(text.contains("take `counting`"), "{text}");
     assert_eq!(Op::<u32>::lower(&RadixSort::new(1 << 30), &h100).unwrap_err().kind(), ErrorKind::TooLarge);
-    assert_eq!(Op::<u32>::lower(&RadixSort::new((1 << 30) - (1 << 20)), &h100).unwrap().variant, "counting");
-    assert_eq!(Op::<u32>::lower(&RadixSort::new(1 << 28), &h100).unwrap().variant, "onesweep");
+    assert_eq!(
+        Op::<u32>::lower(&RadixSort::new((1 << 30) - (1 << 20)), &h100).unwrap().variant(),
+        "counting"
+    );
+    assert_eq!(Op::<u32>::lower(&RadixSort::new(1 << 28), &h100).unwrap().variant(), "onesweep");
     // Keys that a binding holds, and the posts of small tiles that none does.
     let posts = RadixSort::new(1 << 28).variant("onesweep");
     let (kind, text) = error(Op::<u32>::lower(&posts, &DeviceProfile::swiftshader()));

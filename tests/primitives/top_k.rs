@@ -321,7 +321,7 @@ fn what_cannot_be_chosen_is_refused() {
 fn the_policy_suits_the_sizes() {
     let chosen = |n, k, profile: &DeviceProfile| {
         let program = Op::<f32>::lower(&TopK::new(n, k), profile).unwrap();
-        (program.variant, program.dispatches.len())
+        (program.variant(), program.dispatches.len())
     };
     let h100 = DeviceProfile::h100();
     assert_eq!(chosen(1000, 10, &h100), ("single", 1));

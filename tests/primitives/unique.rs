@@ -4,7 +4,7 @@ use super::select::{LENGTHS, cases, read_counted};
 use crate::support::{Random, Sample};
 use half::f16;
 use tilework::prelude::*;
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::reference::unique;
 use tilework::{ErrorKind, Gpu};
 
@@ -22,7 +22,7 @@ pub(crate) fn runs<T: Sample>(random: &mut Random, n: usize, longest: u64) -> Ve
 /// The runs, or nothing if the device lacks the variant. Compared by bits, so that -0 and NaN count.
 fn run<T: Sample + PartialEq>(gpu: &Gpu, variant: &str, x: &[T]) -> Option<Vec<T>>
 where
-    Unique: Op<T, Operands = (In<T>, Out<T>, Out<u32>)>,
+    Unique: Op<T>,
 {
     let plan = match Unique::new(x.len()).variant(variant).plan::<T>(gpu) {
         Err(e) if e.kind() == ErrorKind::Unsupported => return None,

@@ -5,9 +5,9 @@ use super::guarded::Case;
 use crate::support::Sample;
 use half::f16;
 use tilework::prelude::*;
-use tilework::program::{In, InOut, Op};
+use tilework::program::Op;
 use tilework::reference;
-use tilework::{DType, Element, GemmBatchedBias, GemmBias};
+use tilework::{DType, Element};
 
 /// Elements of a matrix of these rows, `ld` apart.
 fn len(rows: usize, cols: usize, ld: usize) -> usize {
@@ -25,8 +25,7 @@ const FACTORS: [(f32, f32); 4] = [(1.0, 0.0), (-0.5, 1.0), (2.0, -0.25), (0.0, 3
 pub(super) fn gemm(draw: &mut Draw) -> Case {
     fn of<T: Sample + Into<f64>>(draw: &mut Draw) -> Case
     where
-        Gemm: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
-        GemmBias: Op<T, Operands = (In<T>, In<T>, In<T>, InOut<T>)>,
+        Gemm: Op<T>,
     {
         let op = Form::draw(draw, Gemm::variants());
         let (gemm, bias_len, a, b, c) = op.operands::<T, T>(draw);
@@ -48,7 +47,11 @@ pub(super) fn gemm(draw: &mut Draw) -> Case {
         let want = reference::gemm(&gemm, &a, &b, None, &c).unwrap();
         let bound = reference::gemm_bound(&gemm, &a, &b, None, &c).unwrap();
         let rounded = on_matrices(&gemm, &a, &b, &bound);
-        Case::new::<f16>(gemm.widened()).given(&a).given(&b).updated(&c, want, bound).on_matrices(rounded)
+        Case::new::<f16>(gemm.mixed_precision())
+            .given(&a)
+            .given(&b)
+            .updated(&c, want, bound)
+            .on_matrices(rounded)
     }
     let forms: [fn(&mut Draw) -> Case; 4] = [of::<f32>, of::<f32>, of::<f16>, widened::<f16>];
     draw.option(&forms)(draw)
@@ -112,7 +115,7 @@ impl Form {
             (true, false) => n,
         };
         let gemm = match (bias > 0, self.row_bias) {
-            (true, true) => gemm.with_row_bias().gemm().clone(),
+            (true, true) => gemm.with_row_bias(),
             _ => gemm,
         };
         (gemm, bias, a, b, c)
@@ -122,8 +125,7 @@ impl Form {
 pub(super) fn gemm_batched(draw: &mut Draw) -> Case {
     fn of<T: Sample + Into<f64>>(draw: &mut Draw) -> Case
     where
-        GemmBatched: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
-        GemmBatchedBias: Op<T, Operands = (In<T>, In<T>, In<T>, InOut<T>)>,
+        GemmBatched: Op<T>,
     {
         let form = Form::draw(draw, GemmBatched::variants());
         let (batch, m, n, k) =
@@ -147,8 +149,8 @@ pub(super) fn gemm_batched(draw: &mut Draw) -> Case {
         if form.bias {
             let bias = draw.special::<T>(if form.row_bias { m } else { n });
             let biased = if form.row_bias { op.with_row_bias() } else { op.with_bias() };
-            let want = reference::gemm_batched(biased.gemm(), &a, &b, Some(&bias), &c).unwrap();
-            let bound = reference::gemm_batched_bound(biased.gemm(), &a, &b, Some(&bias), &c).unwrap();
+            let want = reference::gemm_batched(&biased, &a, &b, Some(&bias), &c).unwrap();
+            let bound = reference::gemm_batched_bound(&biased, &a, &b, Some(&bias), &c).unwrap();
             return Case::new::<T>(biased).given(&a).given(&b).given(&bias).updated(&c, want, bound);
         }
         let want = reference::gemm_batched(&op, &a, &b, None, &c).unwrap();
@@ -161,7 +163,7 @@ pub(super) fn gemm_batched(draw: &mut Draw) -> Case {
 pub(super) fn gemv(draw: &mut Draw) -> Case {
     fn of<T: Sample + Into<f64>>(draw: &mut Draw) -> Case
     where
-        Gemv: Op<T, Operands = (In<T>, In<T>, InOut<T>)>,
+        Gemv: Op<T>,
     {
         let (trans, variant) = (draw.option(&[false, true]), draw.variant(Gemv::variants()));
         let (m, k) = (draw.length(0, 300), draw.length(0, 300));

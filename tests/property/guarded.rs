@@ -252,7 +252,7 @@ impl Held {
                 Want::Bits(want) => differs(operand.dtype, bytes, want),
                 Want::Near(want, bound) => {
                     let bound =
-                        operand.on_matrices.as_ref().filter(|_| program.variant == "coop").unwrap_or(bound);
+                        operand.on_matrices.as_ref().filter(|_| program.variant() == "coop").unwrap_or(bound);
                     far(&numbers_of(operand.dtype, bytes), want, bound)
                 }
                 Want::Checked(check) => check(&contents),
@@ -261,11 +261,16 @@ impl Held {
                 let operands: Vec<_> = (case.operands.iter().zip(&program.operands))
                     .map(|(o, named)| format!("{} {:?}", named.name, Short(&numbers_of(o.dtype, &o.bytes))))
                     .collect();
-                return Err(format!("{}: {}: {wrong}; of {}", program.variant, name(i), operands.join(", ")));
+                return Err(format!(
+                    "{}: {}: {wrong}; of {}",
+                    program.variant(),
+                    name(i),
+                    operands.join(", ")
+                ));
             }
         }
         let types = case.operands.iter().map(|o| o.dtype).collect();
-        Ok(Outcome { contents, types, determinism: program.determinism, variant: program.variant })
+        Ok(Outcome { contents, types, determinism: program.determinism, variant: program.variant() })
     }
 }
 

@@ -6,8 +6,7 @@ use crate::support::Sample;
 use half::f16;
 use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, GatherRows, LayerNormBackward,
-    LogSoftmaxBackward, MeanPool, RmsNormBackward, Rope, RopeAt, Sgd, SoftmaxBackward, SquaredError,
-    WithBeta,
+    LogSoftmaxBackward, MeanPool, RmsNormBackward, Rope, Sgd, SoftmaxBackward, SquaredError,
 };
 use tilework::prelude::*;
 use tilework::program::Op;
@@ -47,7 +46,6 @@ macro_rules! norm_cases {
             fn of<T: Sample>(draw: &mut Draw) -> Case
             where
                 $Op: Op<T>,
-                WithBeta<$Op>: Op<T>,
             {
                 let variant = draw.variant($Op::variants());
                 let (rows, n) = rows(draw);
@@ -140,7 +138,6 @@ pub(super) fn pool(draw: &mut Draw) -> Case {
     fn of<T: Sample>(draw: &mut Draw) -> Case
     where
         Pool2d: Op<T>,
-        tilework::nn::Pool2dBias: Op<T>,
     {
         let variant = draw.variant(Pool2d::variants());
         let (kind, kernel, stride, pad) = windows(draw);
@@ -261,8 +258,8 @@ pub(super) fn sgd(draw: &mut Draw) -> Case {
     let op = Sgd::new(n, 0.1).decay(draw.pick(&[0.0, 0.01])).variant(variant);
     if draw.option(&[false, true]) {
         let op = op.nesterov(draw.option(&[false, true])).with_momentum(0.9);
-        let [want_p, want_v] = reference::sgd(op.sgd(), &p, &g, &v);
-        let [bound_p, bound_v] = reference::sgd_bound(op.sgd(), &p, &g, &v);
+        let [want_p, want_v] = reference::sgd(&op, &p, &g, &v);
+        let [bound_p, bound_v] = reference::sgd_bound(&op, &p, &g, &v);
         let case = updated(Case::new::<f32>(op), &p, &want_p, bound_p).given(&g);
         return updated(case, &v, &want_v, bound_v);
     }
@@ -325,7 +322,6 @@ pub(super) fn rope(draw: &mut Draw) -> Case {
     fn of<T: Sample>(draw: &mut Draw) -> Case
     where
         Rope: Op<T>,
-        RopeAt: Op<T>,
     {
         let variant = draw.variant(Rope::variants());
         let (batch, heads, tokens) = (draw.length(1, 3), draw.length(1, 4), draw.length(1, 20));
@@ -339,8 +335,8 @@ pub(super) fn rope(draw: &mut Draw) -> Case {
         if rows == 9 {
             let positions = draw.indices(batch * tokens, 9);
             let at = op.with_positions(rows);
-            let want = reference::rope(at.rope(), &x, (&cos, &sin), Some(&positions));
-            let bound = reference::rope_bound(at.rope(), &x, (&cos, &sin), Some(&positions));
+            let want = reference::rope(&at, &x, (&cos, &sin), Some(&positions));
+            let bound = reference::rope_bound(&at, &x, (&cos, &sin), Some(&positions));
             let case = Case::new::<T>(at).given(&x).given(&cos).given(&sin).given(&positions);
             return case.close(&want, bound);
         }

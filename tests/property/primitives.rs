@@ -7,7 +7,7 @@ use half::f16;
 use std::fmt::Debug;
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
-use tilework::program::{In, Op, Out};
+use tilework::program::Op;
 use tilework::reference;
 use tilework::{DType, Element};
 
@@ -137,7 +137,7 @@ pub(super) fn reduce_by_key(draw: &mut Draw) -> Case {
         K: Sample,
         T: Sample,
         O: Reducer<T, Output = T> + Debug + 'static,
-        ReduceByKey<O, K>: Op<T, Operands = (In<K>, In<T>, Out<K>, Out<T>, Out<u32>)> + Debug + 'static,
+        ReduceByKey<O, K>: Op<T> + Debug + 'static,
     {
         let variant = draw.variant(ReduceByKey::variants());
         let operator = op.operator();
@@ -152,8 +152,8 @@ pub(super) fn reduce_by_key(draw: &mut Draw) -> Case {
     }
     fn by_words<T: Sample, O: Reducer<T, Output = T> + Debug + 'static>(draw: &mut Draw, op: O) -> Case
     where
-        ReduceByKey<O, u32>: Op<T, Operands = (In<u32>, In<T>, Out<u32>, Out<T>, Out<u32>)> + 'static,
-        ReduceByKey<O, f32>: Op<T, Operands = (In<f32>, In<T>, Out<f32>, Out<T>, Out<u32>)> + 'static,
+        ReduceByKey<O, u32>: Op<T> + 'static,
+        ReduceByKey<O, f32>: Op<T> + 'static,
     {
         if draw.option(&[true, false]) { by::<u32, T, O>(draw, op) } else { by::<f32, T, O>(draw, op) }
     }
@@ -168,8 +168,7 @@ pub(super) fn reduce_by_key(draw: &mut Draw) -> Case {
 pub(super) fn select(draw: &mut Draw) -> Case {
     fn of<T: Sample>(draw: &mut Draw) -> Case
     where
-        Select: Op<T, Operands = (In<T>, In<u32>, Out<T>, Out<u32>)>,
-        tilework::SelectCounted: Op<T>,
+        Select: Op<T>,
     {
         let (n, variant) = (draw.length(0, 9000), draw.variant(Select::variants()));
         let (x, flags) = (draw.any::<T>(n), draw.flags(n));

@@ -6,8 +6,8 @@ use crate::quantize::quantize::{far_codes, far_scales};
 use crate::support::Sample;
 use half::f16;
 use tilework::Activation;
-use tilework::program::{In, Op, Out};
-use tilework::quantize::{Cast, Code, Dequantize, GemmInt8, GemmInt8Bias, GemmInt8Scaled, Quantize, Scales};
+use tilework::program::Op;
+use tilework::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize, Scales};
 use tilework::reference;
 
 pub(super) fn cast(draw: &mut Draw) -> Case {
@@ -37,7 +37,7 @@ fn rows(draw: &mut Draw) -> (usize, usize, Scales) {
 pub(super) fn quantize(draw: &mut Draw) -> Case {
     fn of<Q: Code, T: Sample>(draw: &mut Draw) -> Case
     where
-        Quantize<Q>: Op<T, Operands = (In<T>, Out<Q>, Out<f32>)>,
+        Quantize<Q>: Op<T>,
     {
         let variant = draw.variant(Quantize::<Q>::variants());
         let (rows, n, scales) = rows(draw);
@@ -71,7 +71,7 @@ pub(super) fn quantize(draw: &mut Draw) -> Case {
 pub(super) fn dequantize(draw: &mut Draw) -> Case {
     fn of<Q: Code + Sample, T: Sample>(draw: &mut Draw) -> Case
     where
-        Dequantize<Q>: Op<T, Operands = (In<Q>, In<f32>, Out<T>)>,
+        Dequantize<Q>: Op<T>,
     {
         let variant = draw.variant(Dequantize::<Q>::variants());
         let (rows, n, scales) = rows(draw);
@@ -93,8 +93,7 @@ pub(super) fn dequantize(draw: &mut Draw) -> Case {
 pub(super) fn gemm_int8(draw: &mut Draw) -> Case {
     fn scaled<T: Sample>(draw: &mut Draw, op: GemmInt8, [m, n]: [usize; 2], a: &[i8], b: &[i8]) -> Case
     where
-        GemmInt8Scaled: Op<T, Operands = (In<i8>, In<i8>, In<f32>, In<f32>, Out<T>)>,
-        GemmInt8Bias: Op<T, Operands = (In<i8>, In<i8>, In<f32>, In<f32>, In<f32>, Out<T>)>,
+        GemmInt8: Op<T>,
     {
         let op = op.scaled().activation(draw.option(&Activation::ALL));
         let of_a = draw.numbers::<f32>(m);

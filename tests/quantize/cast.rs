@@ -4,13 +4,13 @@ use crate::support::{Device, Random, Sample, devices, gpu};
 use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
-use tilework::program::{DeviceProfile, In, Op, Out};
+use tilework::program::{DeviceProfile, Op};
 use tilework::quantize::Cast;
 use tilework::reference::cast;
 
 fn run<T: Sample, R: Sample>(device: &Device, x: &[T]) -> Vec<R>
 where
-    Cast: Op<T, Operands = (In<T>, Out<R>)>,
+    Cast: Op<T>,
 {
     let gpu = &device.gpu;
     let input = gpu.upload(x).unwrap();

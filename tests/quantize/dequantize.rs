@@ -4,13 +4,13 @@ use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers
 use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
-use tilework::program::{DeviceProfile, In, Op, Out};
+use tilework::program::{DeviceProfile, Op};
 use tilework::quantize::{Code, Dequantize, Scales};
 use tilework::reference::{dequantize, dequantize_bound};
 
 fn check<Q: Code + Sample, T: Sample>(device: &Device, op: &Dequantize<Q>, (len, spans): (usize, usize))
 where
-    Dequantize<Q>: Op<T, Operands = (In<Q>, In<f32>, Out<T>)>,
+    Dequantize<Q>: Op<T>,
 {
     let mut random = Random::new(len as u64);
     let (x, scale) = (random.elements::<Q>(len), random.elements::<f32>(spans));

@@ -3,8 +3,8 @@
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::prelude::*;
-use tilework::program::{DeviceProfile, In, Op, Out};
-use tilework::quantize::{GemmInt8, GemmInt8Bias, GemmInt8Scaled};
+use tilework::program::{DeviceProfile, Op};
+use tilework::quantize::GemmInt8;
 use tilework::reference::{Number, gemm_int8, gemm_int8_bound, gemm_int8_scaled};
 use tilework::{Activation, ErrorKind};
 
@@ -69,10 +69,9 @@ fn sums_of_no_products_are_zeros() {
 }
 
 /// A product with scales, and with a bias too.
-fn check_scaled<T: Number>(device: &Device, op: &GemmInt8Scaled, (m, n, k): (usize, usize, usize))
+fn check_scaled<T: Number>(device: &Device, op: &GemmInt8, (m, n, k): (usize, usize, usize))
 where
-    GemmInt8Scaled: Op<T, Operands = (In<i8>, In<i8>, In<f32>, In<f32>, Out<T>)>,
-    GemmInt8Bias: Op<T, Operands = (In<i8>, In<i8>, In<f32>, In<f32>, In<f32>, Out<T>)>,
+    GemmInt8: Op<T>,
 {
     let mut random = Random::new((m * n + k) as u64);
     let gpu = &device.gpu;
@@ -87,10 +86,10 @@ where
         let c = gpu.alloc::<T>(m * n).unwrap();
         let mut rec = gpu.recorder();
         if shift.is_none() {
-            op.plan::<T>(gpu).unwrap().record(&mut rec, &da, &db, &das, &dbs, &c).unwrap();
+            op.plan::<T>(gpu).unwrap().with_scales(&das, &dbs).record(&mut rec, &da, &db, &c).unwrap();
         } else {
             let plan = op.clone().with_bias().plan::<T>(gpu).unwrap();
-            plan.record(&mut rec, &da, &db, &das, &dbs, &dbias, &c).unwrap();
+            plan.with_scales(&das, &dbs).with_bias(&dbias).record(&mut rec, &da, &db, &c).unwrap();
         }
         rec.submit().unwrap();
         let want = gemm_int8_scaled(op, (&a, &b), (&a_scale, &b_scale), shift);
@@ -149,7 +148,7 @@ fn of_nothing_is_nothing() {
 #[test]
 fn refuses_what_it_cannot_do() {
     let h100 = DeviceProfile::h100();
-    let kind = |op: GemmInt8| op.lower(&h100).unwrap_err().kind();
+    let kind = |op: GemmInt8| Op::<i32>::lower(&op, &h100).unwrap_err().kind();
     let new = || GemmInt8::new(64, 64, 64);
     assert_eq!(kind(new().variant("fastest")), ErrorKind::InvalidArgument);
     assert_eq!(kind(GemmInt8::new(1, 1, 131_072)), ErrorKind::TooLarge);

@@ -4,8 +4,8 @@ use crate::support::{Device, Random, Sample, devices, gpu, numbers};
 use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
-use tilework::program::{DeviceProfile, In, Op, Out};
-use tilework::quantize::{Code, Dequantize, Quantize, QuantizeBy, Scales};
+use tilework::program::{DeviceProfile, Op};
+use tilework::quantize::{Code, Dequantize, Quantize, Scales};
 use tilework::reference::{code_value, quantize, quantize_by};
 
 fn names() -> impl Iterator<Item = &'static str> {
@@ -14,7 +14,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 fn run<Q: Code, T: Sample>(device: &Device, op: &Quantize<Q>, x: &[T]) -> Option<(Vec<Q>, Vec<f32>)>
 where
-    Quantize<Q>: Op<T, Operands = (In<T>, Out<Q>, Out<f32>)>,
+    Quantize<Q>: Op<T>,
 {
     let gpu = &device.gpu;
     // `whole` refuses what it cannot hold.
@@ -67,7 +67,7 @@ pub(crate) fn far_scales(got: &[f32], want: &[f32]) -> Option<String> {
 
 fn check<Q: Code, T: Sample>(device: &Device, op: &Quantize<Q>, x: &[T])
 where
-    Quantize<Q>: Op<T, Operands = (In<T>, Out<Q>, Out<f32>)>,
+    Quantize<Q>: Op<T>,
 {
     let (want, scales) = quantize(op, x);
     // Elsewhere kernels are compiled anew: what `auto` takes is both.
@@ -166,12 +166,12 @@ fn what_is_not_finite_is_as_documented() {
 
 #[test]
 fn by_given_scales_matches_reference() {
-    fn run_by<Q: Code>(device: &Device, op: &QuantizeBy<Q>, x: &[f32], scale: &[f32]) -> Vec<Q> {
+    fn run_by<Q: Code>(device: &Device, op: &Quantize<Q>, x: &[f32], scale: &[f32]) -> Vec<Q> {
         let gpu = &device.gpu;
         let (input, scale) = (gpu.upload(x).unwrap(), gpu.upload(scale).unwrap());
         let output = gpu.alloc::<Q>(x.len()).unwrap();
         let mut rec = gpu.recorder();
-        op.plan::<f32>(gpu).unwrap().record(&mut rec, &input, &scale, &output).unwrap();
+        op.plan::<f32>(gpu).unwrap().record(&mut rec, &input, &output, &scale).unwrap();
         rec.submit().unwrap();
         output.read().unwrap()
     }
@@ -193,8 +193,8 @@ fn by_given_scales_matches_reference() {
 /// Root mean square of what quantising loses, over that of the elements.
 fn error<Q: Code>(device: &Device, rows: usize, n: usize, scales: Scales) -> f64
 where
-    Quantize<Q>: Op<f32, Operands = (In<f32>, Out<Q>, Out<f32>)>,
-    Dequantize<Q>: Op<f32, Operands = (In<Q>, In<f32>, Out<f32>)>,
+    Quantize<Q>: Op<f32>,
+    Dequantize<Q>: Op<f32>,
 {
     let mut random = Random::new(5);
     let normal = |_| {

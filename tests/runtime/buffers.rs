@@ -222,6 +222,15 @@ fn filling_sets_every_element_and_no_other() {
     let mut rec = gpu.recorder();
     refused(rec.fill(x.slice(0..255).unwrap(), 3), Wrong, &["fill", "255 elements of u8", "4-byte word"]);
     refused(rec.fill(x.slice(4..8).unwrap(), 3), Wrong, &["fill", "byte 4", "alignment"]);
+    // Multiples are of the caller's elements.
+    let alignment = gpu.profile().limits.storage_alignment;
+    let multiples = |size: u32| format!("multiples of {} elements", alignment / size);
+    refused(rec.fill(x.slice(4..8).unwrap(), 3), Wrong, &[&multiples(1)]);
+    let halves = gpu.upload(&[f16::ZERO; 64]).unwrap();
+    refused(rec.fill(halves.slice(2..8).unwrap(), f16::ONE), Wrong, &[&multiples(2)]);
+    refused(rec.clear(halves.slice(1..8).unwrap()), Wrong, &["clear", "1..8 of 64", "multiple of 2"]);
+    let other = gpu.upload(&[f16::ZERO; 7]).unwrap();
+    refused(rec.copy(halves.slice(1..8).unwrap(), &other), Wrong, &["copy", "1..8 of 64", "multiple of 2"]);
     rec.fill(x.slice(7..7).unwrap(), 3).unwrap();
     rec.submit().unwrap();
     assert_eq!(x.read().unwrap(), [1; 2000]);

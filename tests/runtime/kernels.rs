@@ -242,7 +242,7 @@ fn a_kernel_runs_over_what_was_selected_on_the_device() {
             select.record(&mut rec, &dx, &df, &kept, &count).unwrap();
             let args = [Arg::from(&count), Arg::from(&kept)];
             double.record_counted(&mut rec, &args, &count, 64, n as usize).unwrap();
-            sort.record(&mut rec, &kept, &count, &sorted).unwrap();
+            sort.with_count(&count).record(&mut rec, &kept, &sorted).unwrap();
             rec.submit().unwrap();
             let mut want: Vec<u32> = x.iter().filter(|i| *i % every == every - 1).map(|i| 2 * i).collect();
             let k = want.len();

@@ -8,15 +8,16 @@ use tilework::analysis::Multiprocessor;
 use tilework::attention::{Attention, KvType};
 use tilework::nn::{BiasBackward, GatherRows, Rope, Sequential, SoftmaxBackward};
 use tilework::program::{
-    Access, Binding, Cost, Determinism, DeviceProfile, Dispatch, Grid, Kernel, Op, Operand, Program,
-    Resource, Source,
+    Access, Binding, Cost, Decision, Determinism, DeviceProfile, Dispatch, Grid, Kernel, Op, Operand,
+    Program, Resource, Source,
 };
 use tilework::quantize::{Cast, Quantize, Scales};
 use tilework::shader::Spec;
 use tilework::sparse::{Format, Stored};
 use tilework::{
-    Blur, Conv, Conv1d, ConvTranspose, DType, Gemm, LayerNorm, LogSoftmax, Plannable, Pool2d, Pool2dBackward,
-    PoolKind, Reduce, Slice, Spconvert, Spmm, Spmv, Sum, Transpose,
+    Blur, Conv, Conv1d, ConvTranspose, DType, Gemm, Gemv, Histogram, LayerNorm, LogSoftmax, Map, MapFn,
+    Plannable, Pool2d, Pool2dBackward, PoolKind, RadixSort, Reduce, Scan, Select, Slice, Softmax, Spconvert,
+    Spmm, Spmv, Sum, TopK, Transpose,
 };
 
 fn kernel(text: &str, entry: &'static str) -> Kernel {
@@ -31,8 +32,7 @@ fn operand(name: &'static str, len: usize, access: Access) -> Operand {
 fn program(operands: Vec<Operand>, kernels: Vec<Kernel>, dispatches: Vec<Dispatch>) -> Program {
     Program {
         op: "hand",
-        variant: "only",
-        why: "written by hand".into(),
+        decision: Decision::policy("only", "written by hand"),
         operands,
         constants: Vec::new(),
         scratch: vec![64],
@@ -252,8 +252,8 @@ fn warming_up_compiles_every_kernel_and_reports_the_first_failure() {
 fn a_report_says_what_runs_and_why() {
     let Some(gpu) = gpu() else { return };
     let report = Reduce::new(Sum, 1 << 20).plan::<f32>(gpu).unwrap().report();
-    assert_eq!((report.op, report.variant), ("reduce", "coarsened"));
-    assert!(!report.why.is_empty() && report.adapter == gpu.profile().name);
+    assert_eq!((report.op, report.decision.variant), ("reduce", "coarsened"));
+    assert!(!report.decision.why.is_empty() && report.adapter == gpu.profile().name);
     assert_eq!(report.cost, Cost { flop: ((1 << 20) - 1) as f64, bytes: (4 * ((1 << 20) + 1)) as f64 });
     assert!(report.scratch > 0 && report.dispatches.len() == 2);
     let seconds = report.predicted_seconds().unwrap();
@@ -313,6 +313,32 @@ fn planning_again_finds_what_is_there() {
     }
     // 20 us each are promised; the margin is for a busy machine.
     assert!(began.elapsed().as_micros() < 1000 * 200, "{:?} for 1000 plans", began.elapsed());
+}
+
+/// Pieces that one binding holds each would be more than memory holds.
+#[test]
+fn lengths_that_no_device_holds_are_refused() {
+    for profile in [DeviceProfile::webgpu_defaults(), DeviceProfile::h100()] {
+        for n in [1 << 45, 1 << 50, 1 << 59] {
+            let all: [tilework::Result<Program>; 11] = [
+                Op::<f32>::lower(&Reduce::new(Sum, n), &profile),
+                Op::<u8>::lower(&Reduce::rows(Sum, n / 4, 4), &profile),
+                Op::<f32>::lower(&Scan::new(Sum, n), &profile),
+                Op::<u8>::lower(&Histogram::new(n, 256), &profile),
+                Op::<u32>::lower(&RadixSort::new(n), &profile),
+                Op::<f32>::lower(&TopK::new(n, 5), &profile),
+                Op::<u32>::lower(&Select::new(n), &profile),
+                Op::<f32>::lower(&Map::new(MapFn::Abs, n), &profile),
+                Op::<f32>::lower(&Softmax::new(n / 4, 4), &profile),
+                Op::<f32>::lower(&Cast::new(n), &profile),
+                Op::<f32>::lower(&Gemv::new(n / 4, 4), &profile),
+            ];
+            for (number, refused) in all.into_iter().enumerate() {
+                let e = refused.map(|p| p.op).unwrap_err();
+                assert!(matches!(e.kind(), TooLarge | InvalidArgument), "{number} of {n}: {e}");
+            }
+        }
+    }
 }
 
 #[test]

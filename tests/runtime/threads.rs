@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::Duration;
 use tilework::gpu::OwnKernel;
-use tilework::{Buffer, Error, ErrorKind, Gpu, Max, Plan, Recorder, Sum};
+use tilework::{Buffer, Error, ErrorKind, Gpu, Max, Plan, Recorder, Reduce, Sum};
 
 #[test]
 fn the_public_types_cross_threads() {
@@ -17,7 +17,7 @@ fn the_public_types_cross_threads() {
     fn sent<T: Send>(_: T) {}
     shared::<Gpu>();
     shared::<Buffer<f32>>();
-    shared::<Plan<(f32,)>>();
+    shared::<Plan<Reduce<Sum>, f32>>();
     shared::<OwnKernel>();
     shared::<Recorder>();
     cloned::<Gpu>();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tilework::ErrorKind::{DeviceLost, InvalidArgument, Shape, Unsupported};
 use tilework::gpu::{AdapterFilter, CacheDir, Tuning};
-use tilework::program::{Choice, Denied, DeviceProfile, Grid, In, Op, Out, Program};
+use tilework::program::{Choice, Denied, DeviceProfile, Grid, Op, Program};
 use tilework::tune::{Outcome, Stopped, TuningOptions, tune, tune_with, verify};
 use tilework::{
     Attention, Blur, Conv, Gemm, Gpu, GpuOptions, Histogram, Image, Map, MapFn, Plannable, RadixSort, Reduce,
@@ -31,14 +31,12 @@ impl Tampered {
 }
 
 impl Op<f32> for Tampered {
-    type Operands = (In<f32>, In<f32>, Out<f32>);
-
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let mut program = Op::<f32>::lower(&Zip::new(ZipFn::Add, N).variant(self.variant), profile)?;
-        if self.wrong.contains(&program.variant) {
+        if self.wrong.contains(&program.variant()) {
             program.dispatches.iter_mut().for_each(|d| d.grid = Grid::Direct([1, 1, 1]));
         }
-        if self.slow.contains(&program.variant) {
+        if self.slow.contains(&program.variant()) {
             program.dispatches = (0..20).flat_map(|_| program.dispatches.clone()).collect();
         }
         Ok(program)
@@ -93,14 +91,14 @@ fn a_forced_variant_is_taken_where_it_fits() {
     for mut profile in support::profiles() {
         profile.choices.forced.insert("reduce".into(), Choice::variant("subgroup", "because"));
         let program = Op::<f32>::lower(&sum, &profile).unwrap();
-        assert_eq!(program.variant == "subgroup", profile.features.subgroups, "{}", profile.name);
-        assert_eq!(program.why == "because", profile.features.subgroups, "{}", profile.name);
+        assert_eq!(program.variant() == "subgroup", profile.features.subgroups, "{}", profile.name);
+        assert_eq!(program.decision.why == "because", profile.features.subgroups, "{}", profile.name);
         // By name is by name, and another op is another op.
-        assert_eq!(Op::<f32>::lower(&sum.clone().variant("shared"), &profile).unwrap().variant, "shared");
+        assert_eq!(Op::<f32>::lower(&sum.clone().variant("shared"), &profile).unwrap().variant(), "shared");
         let scan = Op::<f32>::lower(&Scan::new(Sum, 1000), &profile).unwrap();
-        assert_ne!(scan.why, "because");
+        assert_ne!(scan.decision.why, "because");
         profile.choices.forced.insert("reduce".into(), Choice::variant("no such variant", "because"));
-        assert_ne!(Op::<f32>::lower(&sum, &profile).unwrap().why, "because");
+        assert_ne!(Op::<f32>::lower(&sum, &profile).unwrap().decision.why, "because");
     }
 }
 
@@ -111,7 +109,7 @@ fn a_forced_row_is_taken_where_it_fits() {
         let mut profile = profile.clone();
         let choice = Choice { row: Some(row.into()), ..Choice::variant("double", "because") };
         profile.choices.forced.insert("gemm".into(), choice);
-        Op::<f32>::lower(&gemm, &profile).unwrap().why
+        Op::<f32>::lower(&gemm, &profile).unwrap().decision.why
     };
     let h100 = DeviceProfile::h100();
     assert!(why("32x32x16 by 4x4", &h100).starts_with("because; tile 32 x 32 x 16 by 4 x 4"));
@@ -124,7 +122,7 @@ fn a_forced_row_is_taken_where_it_fits() {
     let choice = Choice { row: Some("32x32x16 by 4x4".into()), ..Choice::variant("double", "because") };
     profile.choices.forced.insert("gemm".into(), choice);
     let asked = gemm.clone().variant("double").tile(64, 64, 16);
-    assert!(!Op::<f32>::lower(&asked, &profile).unwrap().why.contains("32 x 32"));
+    assert!(!Op::<f32>::lower(&asked, &profile).unwrap().decision.why.contains("32 x 32"));
 
     let conv = Conv::new([8, 64, 56, 56], 64, [3, 3]);
     let kernels = |row: Option<&str>| {
@@ -141,22 +139,26 @@ fn a_forced_row_is_taken_where_it_fits() {
 fn what_is_denied_is_never_chosen_and_refused_by_name() {
     let sum = Reduce::new(Sum, 1 << 20);
     for mut profile in support::profiles() {
-        let default = Op::<f32>::lower(&sum, &profile).unwrap().variant;
+        let default = Op::<f32>::lower(&sum, &profile).unwrap().variant();
         profile.choices.denied.push(denied("reduce", default));
         let program = Op::<f32>::lower(&sum, &profile).unwrap();
-        assert_ne!(program.variant, default);
-        assert!(program.why.contains(&format!("`{default}` failed on this driver")), "{}", program.why);
+        assert_ne!(program.variant(), default);
+        assert!(
+            program.decision.why.contains(&format!("`{default}` failed on this driver")),
+            "{}",
+            program.decision.why
+        );
         let asked = Op::<f32>::lower(&sum.clone().variant(default), &profile);
         refused(asked, Unsupported, &["reduce", default, "element 3 is 0", "clear_cache", "auto"]);
         // Nor by force.
         profile.choices.forced.insert("reduce".into(), Choice::variant(default, "because"));
-        assert_ne!(Op::<f32>::lower(&sum, &profile).unwrap().variant, default);
+        assert_ne!(Op::<f32>::lower(&sum, &profile).unwrap().variant(), default);
         // Another op of the same variants is not meant.
-        assert!(!Op::<f32>::lower(&Scan::new(Sum, 1000), &profile).unwrap().why.contains("failed"));
+        assert!(!Op::<f32>::lower(&Scan::new(Sum, 1000), &profile).unwrap().decision.why.contains("failed"));
         for variant in Reduce::<Sum>::variants() {
             profile.choices.denied.push(denied("reduce", variant.name));
         }
-        refused(Op::<f32>::lower(&sum, &profile), Unsupported, &["every other", "clear_cache"]);
+        refused(Op::<f32>::lower(&sum, &profile), Unsupported, &["no other fits", "clear_cache"]);
     }
 }
 
@@ -174,9 +176,9 @@ fn every_op_has_another_variant_for_one_that_is_denied() {
         for lower in lowerings {
             let default = lower(&profile).unwrap();
             let mut profile = profile.clone();
-            profile.choices.denied.push(denied(default.op, default.variant));
+            profile.choices.denied.push(denied(default.op, default.variant()));
             let other = lower(&profile).unwrap_or_else(|e| panic!("{} on {}: {e}", default.op, profile.name));
-            assert!(other.variant != default.variant && other.operands == default.operands);
+            assert!(other.variant() != default.variant() && other.operands == default.operands);
         }
     }
 }
@@ -187,7 +189,11 @@ fn a_denied_row_is_passed_over() {
     let row = Some("128x128x8 by 8x8".to_owned());
     profile.choices.denied.push(Denied { row, ..denied("gemm", "double") });
     let program = Op::<f32>::lower(&Gemm::new(4096, 4096, 4096), &profile).unwrap();
-    assert!(program.variant == "double" && program.why.contains("tile 64 x 64 x 16"), "{}", program.why);
+    assert!(
+        program.variant() == "double" && program.decision.why.contains("tile 64 x 64 x 16"),
+        "{}",
+        program.decision.why
+    );
 }
 
 #[test]
@@ -195,10 +201,10 @@ fn the_faster_variant_wins_and_is_kept() {
     let cache = Cache::new("wins");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let op = Tampered::new(&[], &["vec4"]);
-    assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant, "vec4");
+    assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
     // Another process that knows nothing yet.
     let other = cache.open(Tuning::Cached).unwrap();
-    assert_eq!(op.plan::<f32>(&other).unwrap().program().variant, "vec4");
+    assert_eq!(op.plan::<f32>(&other).unwrap().program().variant(), "vec4");
     let report = tune::<f32, _>(&gpu, &op, &thorough()).unwrap();
     assert_eq!(
         (report.op, report.default.variant, report.stopped),
@@ -211,24 +217,25 @@ fn the_faster_variant_wins_and_is_kept() {
     assert!(report.denied.is_empty() && report.to_string().contains("best: "));
 
     let tuned = op.plan::<f32>(&gpu).unwrap();
-    assert_eq!(tuned.program().variant, report.best.variant);
-    let why = tuned.report().why;
+    assert_eq!(tuned.program().variant(), report.best.variant);
+    let why = tuned.report().decision.why;
     assert!(why.starts_with("tuned on this device: ") && why.ends_with(" us of the default"), "{why}");
     // What it computes is what the caller wants.
     let (x, y) = (gpu.upload(&vec![1.5f32; N]).unwrap(), gpu.upload(&vec![2.0f32; N]).unwrap());
     let z = gpu.alloc::<f32>(N).unwrap();
     let mut rec = gpu.recorder();
-    tuned.record(&mut rec, &x, &y, &z).unwrap();
+    let operands = [&x, &y, &z].map(|x| tilework::Slice::from(x).untyped());
+    tuned.into_executable().record(&mut rec, &operands).unwrap();
     rec.submit().unwrap();
     assert!(z.read().unwrap().iter().all(|z| *z == 3.5));
 
     // A size of the same class has the same winner; another class and a variant by name have none.
     let near = Zip::new(ZipFn::Add, N - 1024).plan::<f32>(&gpu).unwrap();
-    assert_eq!(near.program().variant, report.best.variant);
-    assert_eq!(Zip::new(ZipFn::Add, 2 * N).plan::<f32>(&gpu).unwrap().program().variant, "vec4");
-    assert_eq!(Zip::new(ZipFn::Mul, N).plan::<f32>(&gpu).unwrap().program().variant, "vec4");
+    assert_eq!(near.program().variant(), report.best.variant);
+    assert_eq!(Zip::new(ZipFn::Add, 2 * N).plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
+    assert_eq!(Zip::new(ZipFn::Mul, N).plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
     let named = Tampered { variant: "vec4", ..op.clone() };
-    assert_eq!(named.plan::<f32>(&gpu).unwrap().program().variant, "vec4");
+    assert_eq!(named.plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
     refused(tune::<f32, _>(&gpu, &named, &thorough()), InvalidArgument, &["vec4", "by name"]);
 
     // What another process adds takes nothing away.
@@ -237,7 +244,7 @@ fn the_faster_variant_wins_and_is_kept() {
     // The next run of the program knows it, unless it wants nothing of it.
     let variant = |tuning| {
         let gpu = cache.open(tuning).unwrap();
-        op.plan::<f32>(&gpu).unwrap().program().variant
+        op.plan::<f32>(&gpu).unwrap().program().variant()
     };
     assert_eq!(variant(Tuning::Cached), report.best.variant);
     assert_eq!(variant(Tuning::Measure), report.best.variant);
@@ -255,7 +262,7 @@ fn the_faster_variant_wins_and_is_kept() {
     assert_eq!(variant(Tuning::Cached), report.best.variant);
     gpu.clear_cache();
     assert_eq!(variant(Tuning::Cached), "vec4");
-    assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant, "vec4");
+    assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
 }
 
 #[test]
@@ -267,12 +274,14 @@ fn warming_up_and_streams_take_what_was_tuned() {
     assert_ne!(best, "vec4");
     let kernels = |gpu: &Gpu| gpu.cache().found + gpu.cache().compiled;
 
+    // The library's own op, whose kernels run without checks.
+    let zip = Zip::new(ZipFn::Add, N);
     let warm = cache.open(Tuning::Cached).unwrap();
-    let program = warm.lower::<f32, _>(&op).unwrap();
-    assert_eq!((program.variant, kernels(&warm)), (best, 0));
+    let program = warm.lower::<f32, _>(&zip).unwrap();
+    assert_eq!((program.variant(), kernels(&warm)), (best, 0));
     warm.warm_up([program]).unwrap();
     assert_eq!(kernels(&warm), 1);
-    assert_eq!(op.plan::<f32>(&warm).unwrap().program().variant, best);
+    assert_eq!(zip.plan::<f32>(&warm).unwrap().program().variant(), best);
     // Sums of vectors of this length, as a single op takes them.
     let (x, y) = (vec![1.5f32; 2 * N], vec![2.0f32; 2 * N]);
     let sums = warm.streamed().chunk(N).zip(&x[..], &y[..], ZipFn::Add).unwrap();
@@ -285,11 +294,9 @@ fn a_variant_that_loses_the_device_is_denied() {
     /// Asked for `plain`, it ends the device.
     struct Ends(Gpu);
     impl Op<f32> for Ends {
-        type Operands = (In<f32>, In<f32>, Out<f32>);
-
         fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
             let program = Op::<f32>::lower(&Zip::new(ZipFn::Add, N), profile)?;
-            if program.variant == "plain" {
+            if program.variant() == "plain" {
                 self.0.device().destroy();
             }
             Ok(program)
@@ -362,7 +369,9 @@ fn a_default_that_stands_alone_is_the_wrong_one() {
     assert_ne!(report.default.variant, "vec4");
     assert!(report.tried.iter().any(|(_, o)| *o == Outcome::Right), "{report}");
     let plan = op.plan::<f32>(&gpu).unwrap();
-    assert!(plan.program().variant != "vec4" && plan.program().why.contains("failed on this driver"));
+    assert!(
+        plan.program().variant() != "vec4" && plan.program().decision.why.contains("failed on this driver")
+    );
     // Nothing was measured, so nothing is known to be faster.
     assert!(cache.files("tuning").is_empty() && cache.files("denied").len() == 1);
 }
@@ -374,17 +383,21 @@ fn planning_measures_where_it_may() {
     assert_eq!(gpu.tuning(), Tuning::Measure);
     let op = Tampered::new(&[], &["vec4"]);
     let plan = op.plan::<f32>(&gpu).unwrap();
-    assert_ne!(plan.program().variant, "vec4");
-    assert!(plan.program().why.starts_with("tuned on this device"), "{}", plan.program().why);
+    assert_ne!(plan.program().variant(), "vec4");
+    assert!(
+        plan.program().decision.why.starts_with("tuned on this device"),
+        "{}",
+        plan.program().decision.why
+    );
     // What it found is kept, and looked up from then on.
     let kept = cache.files("tuning");
     assert_eq!(kept.len(), 1);
     let written = gpu.cache().written;
-    assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant, plan.program().variant);
+    assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant(), plan.program().variant());
     assert_eq!(gpu.cache().written, written);
     // Variants by name, ops of nothing, and ops whose operands mean something are planned as ever.
     let named = Tampered { variant: "vec4", ..op };
-    assert_eq!(named.plan::<f32>(&gpu).unwrap().program().variant, "vec4");
+    assert_eq!(named.plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
     Zip::new(ZipFn::Add, 0).plan::<f32>(&gpu).unwrap();
     assert_eq!(gpu.cache().written, written);
 }
@@ -419,7 +432,7 @@ fn nothing_is_written_that_is_not_to_be_kept() {
     let op = Tampered::new(&["plain"], &["vec4"]);
     let report = tune::<f32, _>(&gpu, &op, &TuningOptions { save: false, ..thorough() }).unwrap();
     assert!(report.best.variant == "grid-stride" && gpu.denied().len() == 1, "{report}");
-    assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant, "grid-stride");
+    assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant(), "grid-stride");
     assert!(cache.files("tuning").is_empty() && cache.files("denied").is_empty());
 }
 

@@ -4,7 +4,7 @@ use crate::support::Random;
 use half::f16;
 use std::collections::BTreeSet;
 use std::time::Instant;
-use tilework::program::{DeviceProfile, Kernel, Op, OpInfo, Operand, Program};
+use tilework::program::{DeviceProfile, Kernel, Op, Operand, Operation, Program};
 use tilework::sim::{self, FindingKind, Options, Schedule};
 use tilework::{DType, ErrorKind, Gemm, MapFn, RadixSort, Reduce, Scan, Sum, Zip, ZipFn};
 
@@ -59,7 +59,7 @@ fn fits(kernel: &Kernel, subgroup_size: u32) -> bool {
 
 /// Small programs of the variant with different kernels, `most` at the most and one at the least.
 fn programs(
-    op: &OpInfo,
+    op: &Operation,
     variant: &'static str,
     profile: &DeviceProfile,
     most: usize,
@@ -89,7 +89,7 @@ fn all_are_clean(subgroup_size: u32, schedule: Schedule, most: usize) {
     let mut wrong = Vec::new();
     for mut profile in [DeviceProfile::h100(), DeviceProfile::webgpu_defaults()] {
         profile.subgroup_sizes = (subgroup_size, subgroup_size);
-        for op in tilework::ops() {
+        for op in tilework::operations().filter(|op| !op.solver) {
             for variant in (op.variants)().iter().filter(|v| v.requires.missing(&profile).is_none()) {
                 for program in programs(op, variant.name, &profile, most, &mut seen) {
                     variants.insert((op.name, variant.name));
@@ -105,7 +105,8 @@ fn all_are_clean(subgroup_size: u32, schedule: Schedule, most: usize) {
         }
     }
     assert!(wrong.is_empty(), "{} findings:\n{}", wrong.len(), wrong.join("\n"));
-    let missing: Vec<_> = tilework::ops()
+    let missing: Vec<_> = tilework::operations()
+        .filter(|op| !op.solver)
         .flat_map(|op| (op.variants)().iter().map(|v| (op.name, v.name, v.requires.cooperative)))
         .filter(|(op, variant, cooperative)| {
             // Matrices of 16 x 16 are for subgroups of 32.
@@ -148,7 +149,7 @@ fn a_look_back_that_only_waits_is_a_livelock_and_ours_is_none() {
         profile.subgroup_sizes = (subgroup_size, subgroup_size);
         profile.features.subgroups = subgroups;
         let mut program = lookback(&profile);
-        assert_eq!(program.variant, "lookback");
+        assert_eq!(program.variant(), "lookback");
         let input: Vec<u32> = (0..20_000).map(|i| i * i % 1000).collect();
         let run = |program: &Program, schedule| {
             let mut operands = vec![bytemuck::cast_slice(&input).to_vec(), vec![0; 80_000]];
@@ -195,7 +196,7 @@ fn results_do_not_depend_on_what_scratch_held() {
     let mut seen = BTreeSet::new();
     let mut ran = 0;
     for profile in [DeviceProfile::h100(), DeviceProfile::webgpu_defaults()] {
-        for op in tilework::ops() {
+        for op in tilework::operations().filter(|op| !op.solver) {
             for variant in (op.variants)().iter().filter(|v| v.requires.missing(&profile).is_none()) {
                 for program in programs(op, variant.name, &profile, 3, &mut seen) {
                     if program.scratch.is_empty() {
@@ -284,7 +285,7 @@ fn operations_a_second() {
             println!(
                 "{} {}, subgroups of {subgroup_size}: {:.0} million",
                 program.op,
-                program.variant,
+                program.variant(),
                 rate / 1e6
             );
             assert!(rate > 20e6);

@@ -314,7 +314,7 @@ fn what_is_wrong_is_refused() {
     refused(&cg.clone().iterations(0), ErrorKind::InvalidArgument, "0 iterations");
     refused(&cg.clone().check_every(0), ErrorKind::InvalidArgument, "between checks");
     refused(&cg.clone().variant("ell"), ErrorKind::InvalidArgument, "for another format");
-    let coo = gpu.upload_matrix(&csr.to_coo()).unwrap();
+    let coo = gpu.upload_matrix(&csr.to_coo().unwrap()).unwrap();
     let atomic = ConjugateGradient::new(coo.stored()).variant("coo-atomic");
     refused(&atomic, ErrorKind::InvalidArgument, "take `coo`");
 

@@ -57,7 +57,8 @@ fn assert_same(what: &str, got: &DeviceMatrix, want: &HostMatrix) {
         (wanted.rows, wanted.cols, wanted.entries),
         "{what}"
     );
-    let longest = if stored.format == Format::Csc { wanted.longest } else { want.to_csr().analyse().longest };
+    let longest =
+        if stored.format == Format::Csc { wanted.longest } else { want.to_csr().unwrap().analyse().longest };
     assert!(stored.longest >= longest, "{what}: {stored:?}, and the longest has {longest}");
     assert!(bits(&read) == bits(want), "{what}: {read:?} against {want:?}");
 }
@@ -66,7 +67,7 @@ fn assert_same(what: &str, got: &DeviceMatrix, want: &HostMatrix) {
 fn sources(csr: &Csr) -> Vec<HostMatrix> {
     let of = HostMatrix::Csr(csr.clone());
     let mut all: Vec<_> = TARGETS.iter().map(|&to| spconvert(&of, to).unwrap()).collect();
-    all.push(HostMatrix::Coo(shuffled(&csr.to_coo())));
+    all.push(HostMatrix::Coo(shuffled(&csr.to_coo().unwrap())));
     let mut hybrid = csr.to_hybrid(1).unwrap();
     hybrid.coo = shuffled(&hybrid.coo);
     all.push(HostMatrix::Hybrid(hybrid));
@@ -120,15 +121,15 @@ fn many_tiles_and_wide_keys_match_reference() {
             let len = random.next() as usize % 4;
             any_columns(random, len, 1_000_000)
         });
-        let coo = HostMatrix::Coo(shuffled(&csr.to_coo()));
+        let coo = HostMatrix::Coo(shuffled(&csr.to_coo().unwrap()));
         let a = device.gpu.upload_matrix(&coo).unwrap();
         for to in [Target::Coo, Target::Csr, Target::Csc, Target::Sell { slice: 32, window: 1 << 20 }] {
             let b = device.gpu.convert_matrix(&a, to).unwrap();
             assert_same(&format!("{}: to {to:?}", device.label), &b, &spconvert(&coo, to).unwrap());
         }
-        let csc = device.gpu.upload_matrix(&csr.to_csc()).unwrap();
+        let csc = device.gpu.upload_matrix(&csr.to_csc().unwrap()).unwrap();
         let back = device.gpu.convert_matrix(&csc, Target::Csr).unwrap();
-        assert_same(&device.label, &back, &HostMatrix::Csr(csr.to_csc().to_csr()));
+        assert_same(&device.label, &back, &HostMatrix::Csr(csr.to_csc().unwrap().to_csr().unwrap()));
     }
 }
 
@@ -147,7 +148,7 @@ fn every_bit_of_values_comes_through() {
         let b = gpu.convert_matrix(&a, to).unwrap();
         assert_same(&format!("{to:?}"), &b, &want);
         let back = gpu.convert_matrix(&b, Target::Csr).unwrap();
-        assert_same(&format!("back from {to:?}"), &back, &HostMatrix::Csr(want.to_csr()));
+        assert_same(&format!("back from {to:?}"), &back, &HostMatrix::Csr(want.to_csr().unwrap()));
     }
 }
 
@@ -159,9 +160,9 @@ fn halves_become_every_format() {
         for host in sources(&csr) {
             let a = device.gpu.upload_matrix_f16(&host).unwrap();
             let rounded = a.read().unwrap();
-            let values = host.to_csr().values;
-            assert_eq!(rounded.to_csr().values, values.iter().map(round).collect::<Vec<_>>());
-            assert_eq!(device.gpu.analyse_matrix(&a).unwrap(), host.to_csr().analyse());
+            let values = host.to_csr().unwrap().values;
+            assert_eq!(rounded.to_csr().unwrap().values, values.iter().map(round).collect::<Vec<_>>());
+            assert_eq!(device.gpu.analyse_matrix(&a).unwrap(), host.to_csr().unwrap().analyse());
             for to in TARGETS {
                 let what = format!("{}: {:?} to {to:?}", device.label, a.stored());
                 let b = device.gpu.convert_matrix(&a, to).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -206,12 +207,16 @@ fn transposed_twice_is_as_it_was() {
         let (stored, read) = (once.stored(), once.read().unwrap());
         assert_eq!((stored.rows, stored.cols), (90, 120));
         assert_eq!(stored.longest, read.stored().unwrap().longest, "{stored:?}");
-        let csc = HostMatrix::Csc(host.to_csr().to_csc());
+        let csc = HostMatrix::Csc(host.to_csr().unwrap().to_csc().unwrap());
         let HostMatrix::Csr(want) = spconvert(&csc, Target::Csr).unwrap() else { panic!("no csr") };
-        let sorted = |csr: Csr| csr.transposed().transposed();
-        assert_eq!(sorted(read.to_csr()), sorted(want.transposed()), "{stored:?}");
+        let sorted = |csr: Csr| csr.transposed().unwrap().transposed().unwrap();
+        assert_eq!(sorted(read.to_csr().unwrap()), sorted(want.transposed().unwrap()), "{stored:?}");
         let twice = gpu.transpose_matrix(once).unwrap();
-        assert_eq!(sorted(twice.read().unwrap().to_csr()), sorted(host.to_csr()), "{stored:?}");
+        assert_eq!(
+            sorted(twice.read().unwrap().to_csr().unwrap()),
+            sorted(host.to_csr().unwrap()),
+            "{stored:?}"
+        );
     }
 }
 
@@ -221,7 +226,7 @@ fn entries_at_one_position_are_added_up_in_their_order() {
         // 3 columns for 12 entries, so that most come again.
         for csr in [uniform(50, 3, 12), uniform(1, 1, 300), uniform(30, 50, 2), uniform(4, 4, 0)] {
             for host in sources(&csr) {
-                let coo = host.to_csr().to_coo();
+                let coo = host.to_csr().unwrap().to_coo().unwrap();
                 let want = Csr::from_triplets(&coo, tilework::sparse::Duplicates::Sum).unwrap();
                 let a = device.gpu.upload_matrix(&host).unwrap();
                 let got = device.gpu.sum_duplicates(&a).unwrap();
@@ -235,7 +240,7 @@ fn entries_at_one_position_are_added_up_in_their_order() {
 fn runs_longer_than_one_dispatch_adds_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
         let csr = uniform(1, 1, 150_000);
-        let want = Csr::from_triplets(&csr.to_coo(), tilework::sparse::Duplicates::Sum).unwrap();
+        let want = Csr::from_triplets(&csr.to_coo().unwrap(), tilework::sparse::Duplicates::Sum).unwrap();
         let got = device.gpu.sum_duplicates(&device.gpu.upload_matrix(&csr).unwrap()).unwrap();
         assert_same(&device.label, &got, &HostMatrix::Csr(want));
     }
@@ -249,7 +254,7 @@ fn statistics_are_those_of_the_host() {
             arrow(150),
             banded(400, 3),
             lower_triangle(70),
-            lower_triangle(60).transposed(),
+            lower_triangle(60).transposed().unwrap(),
             uniform(0, 4, 0),
             uniform(4, 0, 0),
             uniform(1, 90, 9),
@@ -262,9 +267,9 @@ fn statistics_are_those_of_the_host() {
             let what = format!("{}: {:?}", device.label, a.stored());
             assert_eq!(device.gpu.analyse_matrix(&a).unwrap(), csr.analyse(), "{what}");
         }
-        let jds = ragged(90, 80, 30).to_jds();
+        let jds = ragged(90, 80, 30).to_jds().unwrap();
         let a = device.gpu.upload_matrix(&jds).unwrap();
-        assert_eq!(device.gpu.analyse_matrix(&a).unwrap(), jds.to_csr().analyse());
+        assert_eq!(device.gpu.analyse_matrix(&a).unwrap(), jds.to_csr().unwrap().analyse());
     }
 }
 
@@ -280,10 +285,14 @@ fn what_suits_a_matrix_is_taken() {
         (ragged(300, 300, 100), "csr"),
     ];
     for (csr, name) in matrices {
-        let (a, seen) = gpu.suit_matrix(&gpu.upload_matrix(&csr.to_csc()).unwrap()).unwrap();
+        let (a, seen) = gpu.suit_matrix(&gpu.upload_matrix(&csr.to_csc().unwrap()).unwrap()).unwrap();
         assert_eq!(seen, csr.analyse());
         assert_eq!((a.stored().format.name(), seen.format().0), (name, name));
-        let want = spconvert(&HostMatrix::Csr(csr.to_csc().to_csr()), Target::named(name).unwrap()).unwrap();
+        let want = spconvert(
+            &HostMatrix::Csr(csr.to_csc().unwrap().to_csr().unwrap()),
+            Target::named(name).unwrap(),
+        )
+        .unwrap();
         assert_same(name, &a, &want);
     }
 }
@@ -301,11 +310,11 @@ fn joined(old: &Coo, new: &Coo) -> Coo {
 fn new_entries_go_behind_coordinates() {
     for device in devices() {
         let gpu = &device.gpu;
-        let mut want = shuffled(&ragged(90, 70, 40).to_coo());
+        let mut want = shuffled(&ragged(90, 70, 40).to_coo().unwrap());
         let mut a = gpu.upload_matrix(&want).unwrap();
         // One by one, and many at once.
         for n in [1, 0, 5, 1, 600, 1, 1, 1] {
-            let new = shuffled(&uniform(90, 70, n).to_coo());
+            let new = shuffled(&uniform(90, 70, n).to_coo().unwrap());
             let new = Coo {
                 row_idxs: new.row_idxs[..n].into(),
                 col_idxs: new.col_idxs[..n].into(),
@@ -319,7 +328,7 @@ fn new_entries_go_behind_coordinates() {
         assert!(a.capacity() > want.values.len());
         assert_same(&device.label, &a, &HostMatrix::Coo(want.clone()));
         let csr = gpu.convert_matrix(&a, Target::Csr).unwrap();
-        assert_same(&device.label, &csr, &HostMatrix::Csr(Csr::from_coo(&want)));
+        assert_same(&device.label, &csr, &HostMatrix::Csr(Csr::from_coo(&want).unwrap()));
         let x = vec![1.0f32; 70];
         let y = gpu.spmv(&a, &gpu.upload(&x).unwrap()).unwrap();
         let other = gpu.spmv(&csr, &gpu.upload(&x).unwrap()).unwrap();
@@ -335,7 +344,7 @@ fn new_entries_go_into_free_places() {
         let width = 30;
         let mut ell = old.to_hybrid(width).unwrap().ell;
         let mut a = gpu.upload_matrix(&ell).unwrap();
-        let new = shuffled(&uniform(120, 70, 5).to_coo());
+        let new = shuffled(&uniform(120, 70, 5).to_coo().unwrap());
         gpu.insert_entries(&mut a, &gpu.upload_matrix(&new).unwrap()).unwrap();
         for ((&row, &col), &value) in new.row_idxs.iter().zip(&new.col_idxs).zip(&new.values) {
             let places = (0..width).map(|k| k * 120 + row as usize);
@@ -436,15 +445,15 @@ fn what_is_wrong_is_refused() {
     refused(plan.record(&mut gpu.recorder(), &small, &small), ErrorKind::Aliasing, "one wgpu buffer");
     let other = gpu.upload_matrix(&banded(11, 1)).unwrap();
     refused(plan.record(&mut gpu.recorder(), &small, &other), ErrorKind::Shape, "elements");
-    let coo = gpu.upload_matrix(&banded(10, 1).to_coo()).unwrap();
-    let mut into = gpu.upload_matrix(&banded(11, 1).to_coo()).unwrap();
+    let coo = gpu.upload_matrix(&banded(10, 1).to_coo().unwrap()).unwrap();
+    let mut into = gpu.upload_matrix(&banded(11, 1).to_coo().unwrap()).unwrap();
     refused(gpu.insert_entries(&mut into, &coo), ErrorKind::Shape, "10 x 10 into 11 x 11");
     let mut into = gpu.upload_matrix(&banded(10, 1)).unwrap();
     refused(gpu.insert_entries(&mut into, &small), ErrorKind::Shape, "new entries are coordinates");
     refused(gpu.insert_entries(&mut into, &coo), ErrorKind::InvalidArgument, "no room for new entries");
-    let halves = gpu.upload_matrix_f16(&banded(10, 1).to_coo()).unwrap();
+    let halves = gpu.upload_matrix_f16(&banded(10, 1).to_coo().unwrap()).unwrap();
     refused(gpu.sum_duplicates(&halves).map(drop), ErrorKind::Unsupported, "values holds f16");
-    let mut into = gpu.upload_matrix(&banded(10, 1).to_coo()).unwrap();
+    let mut into = gpu.upload_matrix(&banded(10, 1).to_coo().unwrap()).unwrap();
     refused(gpu.insert_entries(&mut into, &halves), ErrorKind::Unsupported, "of f16 into a matrix of f32");
     refused(lower(&Spconvert::new(from, Stored { values: DType::F16, ..to })), ErrorKind::Shape, "of f16");
 }

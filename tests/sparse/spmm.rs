@@ -198,7 +198,7 @@ fn what_a_share_carries_can_be_bound() {
     let (rows, entries) = (1000, 8 << 20);
     let stored = Stored { rows, cols: 1000, entries, longest: entries, format: csr, values: DType::F32 };
     let program = Spmm::new(stored, 4096).lower(&profile).unwrap();
-    assert_eq!(program.variant, "csr-merge");
+    assert_eq!(program.variant(), "csr-merge");
     assert!(
         program.scratch.iter().all(|&bytes| bytes <= profile.limits.max_storage_binding),
         "{:?}",

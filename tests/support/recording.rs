@@ -57,7 +57,7 @@ pub(super) fn begin(profile: &DeviceProfile, way: &str) {
 
 /// The device, and what it cannot run.
 fn about(profile: &DeviceProfile, way: &str) -> Value {
-    let ops = tilework::ops().chain(tilework::sparse::SOLVERS);
+    let ops = tilework::operations();
     let variants = ops.flat_map(|op| (op.variants)().iter().map(move |v| (op, v)));
     let unsupported: Map<String, Value> = variants
         .filter_map(|(op, v)| Some((format!("{}/{}", op.name, v.name), v.requires.missing(profile)?.into())))

@@ -5,14 +5,14 @@
 //! f16 and bf16 are multiplied as they are; tensor cores round f32 to tf32 ([`Precision::Tensor`]) or split them into two of
 //! it ([`Precision::Split`]). Sums are f32.
 
-use crate::conv::{Conv, ConvBias, Layer};
+use crate::conv::{Conv, Layer};
 use crate::cuda::tile::{self, End, Factor, Lines, suits};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
 use crate::dense::{Activation, Precision};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Access, Cost, In, Operand, Out};
+use crate::program::{Access, Cost, Operand};
 use half::{bf16, f16};
 
 const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA];
@@ -69,8 +69,8 @@ fn lower(op: &Conv, dtype: DType, biased: bool, profile: &CudaProfile) -> Result
     let [x, w, output] = layer.lengths()?;
     let factor = Factor::of(layer.op, dtype, op.precision)?;
     factor.check(layer.op, profile)?;
-    let (variant, why) = choose(layer.op, &op.variant, VARIANTS, profile, || tile::policy(factor, profile))?;
-    let mut program = CudaProgram::new(layer.op, variant.name, why);
+    let (_, decision) = choose(layer.op, &op.variant, VARIANTS, profile, || tile::policy(factor, profile))?;
+    let mut program = CudaProgram::new(layer.op, decision);
     let operand = |name, len, access| Operand { name, dtype, len, access };
     program.operands = vec![operand("x", x, Access::Read), operand("w", w, Access::Read)];
     if biased {
@@ -126,14 +126,14 @@ impl Job<'_> {
         let lines = Lines { along_k: true, unit: 16, partial: false };
         let row = suits(self.factor, lines, lines, [filters, piece * pixels, groups], profile)?;
         let tiling = row.tiling;
-        program.why = format!(
+        program.decision.why = format!(
             "{}; tile {}, {}; {} bytes of scratch for packed x and weights",
-            program.why,
+            program.decision.why,
             tiling.describe(),
             row.measured,
             program.scratch_bytes()
         );
-        let kernel = tile::kernel(op, program.variant, self.factor, "conv/conv_wmma", "conv_wmma")?;
+        let kernel = tile::kernel(op, program.variant(), self.factor, "conv/conv_wmma", "conv_wmma")?;
         let end = End {
             result: program.operands[0].dtype,
             bias: if self.biased { 2 } else { 0 },
@@ -169,20 +169,11 @@ impl Job<'_> {
 macro_rules! op {
     ($($t:ty),*) => {$(
         impl CudaOp<$t> for Conv {
-            type Operands = (In<$t>, In<$t>, Out<$t>);
-
             fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
-                lower(self, <$t>::DTYPE, false, profile)
+                lower(self, <$t>::DTYPE, self.bias, profile)
             }
         }
 
-        impl CudaOp<$t> for ConvBias {
-            type Operands = (In<$t>, In<$t>, In<$t>, Out<$t>);
-
-            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
-                lower(self.conv(), <$t>::DTYPE, true, profile)
-            }
-        }
     )*};
 }
 op!(f32, f16, bf16);

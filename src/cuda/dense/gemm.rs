@@ -1,4 +1,4 @@
-//! The matrix product on CUDA: [`Gemm`], [`GemmBatched`], with a bias or without, widened or not.
+//! The matrix product on CUDA: [`Gemm`], [`GemmBatched`], with a bias or without, of one precision or mixed.
 //!
 //! Factors are f16, bf16 or f32, which tensor cores round to tf32 ([`Precision::Tensor`]) or split into two of it
 //! ([`Precision::Split`]); sums are f32. Extents, leading dimensions, strides, transposes, bias and activation are those of
@@ -9,12 +9,10 @@ use super::wgmma;
 use crate::cuda::tile::{self, End, Factor, Lines, Tiling, suits};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
-use crate::dense::{
-    Activation, Gemm, GemmBatched, GemmBatchedBias, GemmBias, Place, Precision, Types, Widened,
-};
+use crate::dense::{Activation, Gemm, GemmBatched, Place, Precision, Types};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Access, Cost, In, InOut, Operand};
+use crate::program::{Access, Cost, Operand};
 use crate::shape::elements;
 use half::{bf16, f16};
 
@@ -99,17 +97,17 @@ impl Products<'_> {
             Some(why) => ("wgmma", why),
             None => tile::policy(factor, profile),
         };
-        let (variant, mut why) = choose(self.op, self.variant, VARIANTS, profile, policy)?;
+        let (variant, mut decision) = choose(self.op, self.variant, VARIANTS, profile, policy)?;
         match factor {
-            Factor::Tf32 => why += "; A and B are rounded to tf32",
-            Factor::Split => why += "; each element of A and B is split into two of tf32",
+            Factor::Tf32 => decision.because("A and B are rounded to tf32"),
+            Factor::Split => decision.because("each element of A and B is split into two of tf32"),
             Factor::F16 | Factor::Bf16 | Factor::Single => {}
         }
         if !self.has_product() {
             let zero = if k == 0 { "k" } else { "alpha" };
-            why = format!("{why}; {zero} is 0, so A and B are not read");
+            decision.because(format_args!("{zero} is 0, so A and B are not read"));
         }
-        let mut program = CudaProgram::new(self.op, variant.name, why);
+        let mut program = CudaProgram::new(self.op, decision);
         program.cost = self.cost;
         program.operands = operands;
         if self.batch > 0 && self.places[2].span > 0 {
@@ -171,13 +169,13 @@ impl Products<'_> {
         let one = self.one;
         let (a, b) = (self.lines(0, factor), self.lines(1, factor));
         let (tiling, chosen) = self.tiling(factor, a, b, profile)?;
-        program.why = format!("{}; {chosen}", program.why);
+        program.decision.because(format_args!("{chosen}"));
         for (what, Lines { unit, .. }) in [("A", a), ("B", b)] {
             if unit < 16 && self.has_product() {
-                program.why = format!("{}; {what} is copied in pieces of {unit} bytes", program.why);
+                program.decision.because(format_args!("{what} is copied in pieces of {unit} bytes"));
             }
         }
-        let kernel = tile::kernel(&self.name, program.variant, factor, "dense/gemm_wmma", "gemm_wmma")?;
+        let kernel = tile::kernel(&self.name, program.variant(), factor, "dense/gemm_wmma", "gemm_wmma")?;
         let end = End {
             result: self.types.result,
             bias: self.bias_kind(),
@@ -225,69 +223,23 @@ fn lower_batch(of: &GemmBatched, types: Types, bias: bool, profile: &CudaProfile
     Products { op: "gemm-batched", name, one, batch, places, variant, bias, types, cost }.lower(profile)
 }
 
-macro_rules! ops {
-    ($($t:ty),*) => {$(
-        op!($t, $t, Types::all(<$t>::DTYPE), Gemm, GemmBias, GemmBatched, GemmBatchedBias, |op| op);
-    )*};
-}
-
 macro_rules! op {
-    ($t:ty, $r:ty, $types:expr, $one:ty, $one_bias:ty, $batch:ty, $batch_bias:ty, |$op:ident| $of:expr) => {
-        impl CudaOp<$t> for $one {
-            type Operands = (In<$t>, In<$t>, InOut<$r>);
-
-            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
-                let $op = self;
-                lower_one(&$of, $types, false, profile)
-            }
-        }
-
-        impl CudaOp<$t> for $one_bias {
-            type Operands = (In<$t>, In<$t>, In<$r>, InOut<$r>);
-
-            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
-                let $op = self;
-                lower_one($of.gemm(), $types, true, profile)
-            }
-        }
-
-        impl CudaOp<$t> for $batch {
-            type Operands = (In<$t>, In<$t>, InOut<$r>);
-
-            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
-                let $op = self;
-                lower_batch(&$of, $types, false, profile)
-            }
-        }
-
-        impl CudaOp<$t> for $batch_bias {
-            type Operands = (In<$t>, In<$t>, In<$r>, InOut<$r>);
-
-            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
-                let $op = self;
-                lower_batch($of.gemm(), $types, true, profile)
-            }
-        }
-    };
-}
-ops!(f32, f16, bf16);
-
-/// Factors of 16 bits whose bias and C are of f32.
-macro_rules! widened {
     ($($t:ty),*) => {$(
-        op!(
-            $t,
-            f32,
-            Types { factors: <$t>::DTYPE, result: DType::F32 },
-            Widened<Gemm>,
-            Widened<GemmBias>,
-            Widened<GemmBatched>,
-            Widened<GemmBatchedBias>,
-            |op| op.of
-        );
+        impl CudaOp<$t> for Gemm {
+            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
+                lower_one(self, self.types(&self.name(), <$t>::DTYPE)?, self.bias, profile)
+            }
+        }
+
+        impl CudaOp<$t> for GemmBatched {
+            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
+                let one = self.one();
+                lower_batch(self, one.types(&self.name(), <$t>::DTYPE)?, one.bias, profile)
+            }
+        }
     )*};
 }
-widened!(f16, bf16);
+op!(f32, f16, bf16);
 
 /// Programs that together reach every kernel in every form that the device has: a few, since each takes a second to
 /// compile, in which layouts, ends and pieces take turns.
@@ -305,7 +257,7 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
         let gemm = gemm.trans_a(i % 2 == 1).trans_b(i % 4 > 1).beta((i % 3) as f32);
         let gemm = gemm.activation(Activation::ALL[i % 5]).lda(64 + [0, 4, 2, 1][i % 4]);
         let biased = if i.is_multiple_of(4) { gemm.with_bias() } else { gemm.with_row_bias() };
-        programs.push(lower_one(biased.gemm(), types, !i.is_multiple_of(3), profile)?);
+        programs.push(lower_one(&biased, types, !i.is_multiple_of(3), profile)?);
         Ok::<_, crate::Error>(())
     };
     let variants = [tile::WMMA, tile::MMA, wgmma::VARIANT];
@@ -362,8 +314,8 @@ mod tests {
             let program = CudaOp::<f16>::lower(&Gemm::new(50, 50, 60).lda(ld), &h100).unwrap();
             assert_eq!(defined(&program, "UNIT_A").unwrap(), unit);
             assert_eq!(
-                program.why.contains("in pieces of"),
-                unit != "16" || program.why.contains("B is copied")
+                program.decision.why.contains("in pieces of"),
+                unit != "16" || program.decision.why.contains("B is copied")
             );
         }
         let batch = GemmBatched::new(3, 8, 8, 64).strides(512 + 4, 512, 64);
@@ -383,7 +335,7 @@ mod tests {
         let h100 = CudaProfile::h100();
         for gemm in [Gemm::new(40, 50, 0), Gemm::new(40, 50, 60).alpha(0.0)] {
             let program = CudaOp::<f16>::lower(&gemm.beta(2.0), &h100).unwrap();
-            assert!(program.why.contains("A and B are not read"), "{}", program.why);
+            assert!(program.decision.why.contains("A and B are not read"), "{}", program.decision.why);
             assert_eq!(args(&program)[7], Arg::U32(0));
             assert_eq!(defined(&program, "READ_C").unwrap(), "1");
         }
@@ -403,7 +355,7 @@ mod tests {
         }
         let (kind, text) = refusal::<f32>(&gemm.clone().precision(Precision::Tensor), &t4);
         assert!(kind == ErrorKind::Unsupported && text.contains("Precision::Strict"), "{text}");
-        assert!(CudaOp::<f32>::lower(&gemm, &t4).is_ok_and(|program| program.variant == "fma"));
+        assert!(CudaOp::<f32>::lower(&gemm, &t4).is_ok_and(|program| program.variant() == "fma"));
         let (kind, text) = refusal::<bf16>(&gemm, &t4);
         assert!(kind == ErrorKind::Unsupported && text.contains("sm_75"), "{text}");
         let (kind, text) = refusal::<f16>(&gemm.clone().precision(Precision::Split), &h100);

@@ -111,9 +111,9 @@ pub(super) fn lower(
     }
     let one = of.one;
     let form = Form::of(factor, one.n);
-    program.why = format!(
+    program.decision.why = format!(
         "{}; tile {TILE_M} x {} x {} in {} stages, {}",
-        program.why,
+        program.decision.why,
         form.tile_n,
         Form::tile_k(factor),
         form.stages,
@@ -200,7 +200,7 @@ fn fetch(
         _ if lines.along_k || size == 2 => "is copied into rows of whole pieces of 16 bytes",
         _ => "is transposed",
     };
-    program.why = format!("{}; {} {why} first", program.why, ["A", "B"][which]);
+    program.decision.because(format_args!("{} {why} first", ["A", "B"][which]));
     let maps = [copy, low].map(|area| {
         let strides = [ld * size, ld * rows * size];
         boxes(
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn large_products_take_it_on_hopper_alone() {
         let variant = |m, n, k, profile: &CudaProfile| {
-            CudaOp::<f16>::lower(&Gemm::new(m, n, k), profile).unwrap().variant
+            CudaOp::<f16>::lower(&Gemm::new(m, n, k), profile).unwrap().variant()
         };
         let h100 = CudaProfile::h100();
         assert_eq!(variant(4096, 4096, 4096, &h100), "wgmma");
@@ -258,10 +258,10 @@ mod tests {
         assert_eq!(variant(16384, 16, 4096, &h100), "mma");
         assert_eq!(variant(4096, 4096, 4096, &CudaProfile::sm(80)), "mma");
         let asked = Gemm::new(4096, 4096, 4096).tile(128, 128, 32);
-        assert_eq!(CudaOp::<f16>::lower(&asked, &h100).unwrap().variant, "mma");
+        assert_eq!(CudaOp::<f16>::lower(&asked, &h100).unwrap().variant(), "mma");
         assert!(CudaOp::<f16>::lower(&asked.variant("wgmma"), &h100).is_err());
         let strict = CudaOp::<f32>::lower(&Gemm::new(4096, 4096, 4096), &h100).unwrap();
-        assert_eq!(strict.variant, "fma");
+        assert_eq!(strict.variant(), "fma");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaV
 use crate::element::{DType, Element};
 use crate::elementwise::{Zip, ZipFn};
 use crate::error::{Result, err};
-use crate::program::{Access, Cost, In, Operand, Out};
+use crate::program::{Access, Cost, Operand};
 use crate::shape::elements;
 
 const VARIANTS: &[CudaVariant] = &[CudaVariant {
@@ -22,13 +22,11 @@ impl Zip {
 }
 
 impl<T: Element> CudaOp<T> for Zip {
-    type Operands = (In<T>, In<T>, Out<T>);
-
     fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
         let (function, n, variant) = self.parts();
-        let (variant, why) =
+        let (_, decision) =
             choose("zip", variant, VARIANTS, profile, || ("vec4", "the only one there is".into()))?;
-        let mut program = CudaProgram::new("zip", variant.name, why);
+        let mut program = CudaProgram::new("zip", decision);
         let operand = |name, access| Operand { name, dtype: T::DTYPE, len: n, access };
         program.operands =
             vec![operand("x", Access::Read), operand("y", Access::Read), operand("z", Access::Write)];

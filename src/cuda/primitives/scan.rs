@@ -5,7 +5,7 @@ use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaV
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::primitives::{Max, Min, Operator, Prod, Reducer, Scan, Sum};
-use crate::program::{Access, Cost, In, Operand, Out};
+use crate::program::{Access, Cost, Operand};
 use crate::shape::elements;
 
 /// Threads of a block, and blocks that a multiprocessor runs at once, as the kernel says them.
@@ -43,14 +43,12 @@ impl Scan {
 }
 
 impl<T: Element, O: Reducer<T, Output = T>> CudaOp<T> for Scan<O> {
-    type Operands = (In<T>, Out<T>);
-
     fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
         let (rows, n) = self.shape();
         let len = elements("scan", "input", &[rows, n])?;
         let (operator, variant) = (self.operator::<T>(), self.asked());
         let one = rows == 1 && profile.cooperative_launch;
-        let (variant, why) = choose("scan", variant, VARIANTS, profile, || {
+        let (variant, decision) = choose("scan", variant, VARIANTS, profile, || {
             if one {
                 ("grid", "one row: all blocks work on it, and wait for each other once".into())
             } else {
@@ -63,7 +61,7 @@ impl<T: Element, O: Reducer<T, Output = T>> CudaOp<T> for Scan<O> {
                 "scan: the variant `grid` scans one row, not {rows}; take `rows`, or `auto`"
             ));
         }
-        let mut program = CudaProgram::new("scan", variant.name, why);
+        let mut program = CudaProgram::new("scan", decision);
         let operand = |name, access| Operand { name, dtype: T::DTYPE, len, access };
         program.operands = vec![operand("input", Access::Read), operand("output", Access::Write)];
         program.cost = Cost { flop: 2.0 * len as f64, bytes: 2.0 * (len * T::DTYPE.size()) as f64 };
@@ -171,7 +169,7 @@ mod tests {
             program.check(&CudaProfile::h100()).unwrap();
         }
         let without = CudaProfile { cooperative_launch: false, ..CudaProfile::sm(75) };
-        assert_eq!(CudaOp::<f32>::lower(&Scan::new(Sum, 9), &without).unwrap().variant, "rows");
+        assert_eq!(CudaOp::<f32>::lower(&Scan::new(Sum, 9), &without).unwrap().variant(), "rows");
         assert!(lower::<f32>(&Scan::new(Sum, 0)).unwrap().launches.is_empty());
     }
 

@@ -1,16 +1,12 @@
 //! Entries at one position, added up.
 
 use super::sorted::{Entries, Packing};
-use super::{NOTHING, Params, Spconvert, Steps, not_its_lists};
+use super::{NOTHING, Params, Steps, not_its_lists, step};
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Access, DeviceProfile, Operand, Program};
 use crate::sparse::stored::index_list;
 use crate::sparse::{Format, Stored};
-
-fn program() -> Program {
-    Program::new("spconvert", Spconvert::variants()[0].name, "entries at one position".into())
-}
 
 /// Sorts entries by row and column and finds runs of one position. Operands: the lists of coordinates or compressed
 /// rows; keys, values, beginnings of runs, pointers of rows of runs, number of runs and length of the longest.
@@ -27,7 +23,7 @@ pub(crate) fn find_runs(from: &Stored, profile: &DeviceProfile) -> Result<Progra
         written("to.row_ptrs", DType::U32, rows + 1),
         written("sizes", DType::U32, 2),
     ]);
-    let mut steps = Steps::new(profile, "spconvert: duplicates", program(), operands)?;
+    let mut steps = Steps::new(profile, "spconvert: duplicates", step("entries at one position"), operands)?;
     let lists = steps.bindings("spconvert: duplicates")?;
     let &[other, idxs, values, keys, values_out, starts, ptrs, sizes] = lists.as_slice() else {
         return Err(not_its_lists(from));
@@ -68,7 +64,7 @@ pub(crate) fn sum_runs(
         Operand { access: Access::Write, ..index_list("col_idxs", runs) },
         value("values", runs, Access::ReadWrite),
     ];
-    let mut steps = Steps::new(profile, "spconvert: duplicates", program(), operands)?;
+    let mut steps = Steps::new(profile, "spconvert: duplicates", step("entries at one position"), operands)?;
     let lists = steps.bindings("spconvert: duplicates")?;
     let most = steps.policy.most_steps as usize;
     for begin in (0..longest).step_by(most) {

@@ -1,6 +1,6 @@
 //! What takes no sort of entries: each looks for its row and fetches itself.
 
-use super::{Compressed, NOTHING, Params, Spconvert, Steps, sorted};
+use super::{Compressed, NOTHING, Params, Steps, sorted, step};
 use crate::error::Result;
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
 use crate::shader::{Fragment, Spec};
@@ -278,7 +278,7 @@ pub(crate) fn point_at_rest(rows: usize, width: usize, profile: &DeviceProfile) 
         index_list("row_ptrs", rows + 1),
         Operand { access: Access::Write, ..index_list("list_ptrs", rows + 1) },
     ];
-    let program = Program::new("spconvert", Spconvert::variants()[0].name, "what has no place".into());
+    let program = step("what has no place");
     let mut steps = Steps::new(profile, "spconvert csr to hybrid", program, operands)?;
     let lists = steps.bindings("spconvert csr to hybrid")?;
     steps.point_at_rest(lists[0], rows, width, lists[1])?;

@@ -1,7 +1,7 @@
 //! New entries in a matrix that is there already.
 
 use super::sorted::Entries;
-use super::{NOTHING, Params, Spconvert, Steps};
+use super::{NOTHING, Params, Steps, step};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, DeviceProfile, Operand, Program};
@@ -18,7 +18,7 @@ pub(crate) fn insert_places(to: &Stored, n: usize, profile: &DeviceProfile) -> R
     let placed = |operand| Operand { access: Access::ReadWrite, ..operand };
     operands.extend(to.operands("insert")?.iter().map(super::written).map(placed));
     operands.push(Operand { name: "missing", dtype: DType::U32, len: 1, access: Access::ReadWrite });
-    let program = Program::new("spconvert", Spconvert::variants()[0].name, "into free places".into());
+    let program = step("into free places");
     let mut steps = Steps::new(profile, "insert", program, operands)?;
     let lists = steps.bindings("insert")?;
     let &[row_idxs, col_idxs, from_values, idxs, values, missing] = lists.as_slice() else {

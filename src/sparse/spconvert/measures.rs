@@ -1,6 +1,6 @@
 //! What is measured of a matrix before it is converted, or to choose a format.
 
-use super::{NOTHING, Params, Spconvert, Steps};
+use super::{NOTHING, Params, Steps, step};
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
@@ -45,10 +45,6 @@ impl Measured {
             hybrid_width: four_fifths as usize,
         })
     }
-}
-
-fn program(why: &str) -> Program {
-    Program::new("spconvert", Spconvert::variants()[0].name, why.into())
 }
 
 fn measures() -> Operand {
@@ -96,7 +92,7 @@ pub(crate) fn measure(from: &Stored, profile: &DeviceProfile) -> Result<Program>
     let mut operands = Stored { format: Format::Csr, ..*from }.operands("spconvert")?;
     operands.retain(|o| o.dtype == DType::U32);
     operands.push(measures());
-    let mut steps = Steps::new(profile, "spconvert: measuring", program("measures of rows"), operands)?;
+    let mut steps = Steps::new(profile, "spconvert: measuring", step("measures of rows"), operands)?;
     let lists = steps.bindings("spconvert: measuring")?;
     steps.measure_all(from, [lists[0], lists[1]], lists[2])?;
     Ok(steps.program)
@@ -105,7 +101,7 @@ pub(crate) fn measure(from: &Stored, profile: &DeviceProfile) -> Result<Program>
 /// The longest of so many rows (or columns). Operands: their pointers; measures.
 pub(crate) fn measure_longest(rows: usize, profile: &DeviceProfile) -> Result<Program> {
     let operands = vec![index_list("row_ptrs", rows + 1), measures()];
-    let mut steps = Steps::new(profile, "spconvert: measuring", program("the longest row"), operands)?;
+    let mut steps = Steps::new(profile, "spconvert: measuring", step("the longest row"), operands)?;
     let lists = steps.bindings("spconvert: measuring")?;
     steps.measure_rows(lists[0], rows, lists[1]);
     Ok(steps.program)

@@ -1,7 +1,7 @@
 //! Rows by falling length: jagged diagonals and slices.
 
 use super::sorted::Packing;
-use super::{NOTHING, Params, Spconvert, Steps};
+use super::{NOTHING, Params, Steps, step};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
@@ -119,7 +119,7 @@ pub(crate) fn order_slices(
         written("slice_ptrs", count + 1),
         written("width", 1),
     ];
-    let program = Program::new("spconvert", Spconvert::variants()[0].name, "the order of rows".into());
+    let program = step("the order of rows");
     let mut steps = Steps::new(profile, "spconvert csr to sell", program, operands)?;
     let lists = steps.bindings("spconvert csr to sell")?;
     let shape = Slices { rows: from.rows, longest: from.longest, slice, window };

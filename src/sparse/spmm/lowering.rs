@@ -39,13 +39,14 @@ struct Policy {
 }
 
 fn policy(profile: &DeviceProfile) -> Policy {
+    // With room for what else an invocation does.
+    let most_places = profile.loop_steps(3, 1 << 20) as u32;
     if profile.is_cpu() {
-        // Mesa's driver ends all loops of an invocation after 65535 rounds together.
-        Policy { workgroup_size: 64, most_lanes: 8, items: 64, most_places: 1 << 14 }
+        Policy { workgroup_size: 64, most_lanes: 8, items: 64, most_places }
     } else {
         // NVIDIA H100, 2^20 rows, 32 columns, GFLOP/s with 32, 64, 128 items: csr-merge 1143, 1128, 1077 for 16 a row at random,
         // 1067, 1022, 922 for a power law, 774, 711, 589 for an arrow. Workgroups of 64 to 256 are alike.
-        Policy { workgroup_size: 256, most_lanes: 32, items: 32, most_places: 1 << 20 }
+        Policy { workgroup_size: 256, most_lanes: 32, items: 32, most_places }
     }
 }
 
@@ -98,7 +99,7 @@ impl<'a> Lowering<'a> {
         let n = spmm.n as u32;
         let (stride_b, stride_c) = (ldb as u32, ldc as u32);
         let fours = [spmm.n, ldb, ldc].iter().all(|extent| extent % 4 == 0);
-        let chunk = if fours && program.variant != "csr-scalar" { 4 } else { 1 };
+        let chunk = if fours && program.variant() != "csr-scalar" { 4 } else { 1 };
         let chunks = n / chunk;
         let mut team = lanes(chunks, policy.most_lanes);
         if let Some((workgroup_size, lanes, items)) = spmm.tile {
@@ -114,7 +115,7 @@ impl<'a> Lowering<'a> {
             self.scale();
             return Ok(self.program);
         }
-        match (self.matrix.format, self.program.variant) {
+        match (self.matrix.format, self.program.variant()) {
             (Format::Csr, "csr-scalar") => self.scalar(),
             (Format::Csr, "csr-merge") => self.merge(),
             (Format::Csr, _) => {

@@ -9,11 +9,10 @@ use tilework::nn::{
     SquaredError,
 };
 use tilework::prelude::*;
-use tilework::primitives::Counted;
 use tilework::program::{DeviceProfile, Op};
 use tilework::quantize::{Cast, Dequantize, Quantize, Scales};
 use tilework::sparse::{Format, Stored, Target};
-use tilework::{Attention, DType, Element, SegmentedReduce, ops};
+use tilework::{Attention, DType, Element, SegmentedReduce, operations};
 
 /// `$body` with the alias `$t` for one of the types.
 macro_rules! of_type {
@@ -68,8 +67,8 @@ pub(crate) fn lowered(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
 
 /// A program of the registry, for any variant of any op.
 fn sample(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
-    let op = draw.below(ops().count());
-    let Some(op) = ops().nth(op) else { return Softmax::new(1, 1).lower_f32(profile) };
+    let op = draw.below(operations().count());
+    let Some(op) = operations().nth(op) else { return Softmax::new(1, 1).lower_f32(profile) };
     let variant = draw.pick((op.variants)()).name;
     let mut programs = (op.samples)(profile, variant)?;
     let which = draw.below(programs.len());
@@ -147,7 +146,8 @@ fn reductions(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
         let (rows, n) = (draw.size(), draw.u64() as usize);
         with_operator!(draw, [Sum, Prod, Min, Max, ArgMin, ArgMax], op => {
             let reduce = if draw.flag() { Reduce::new(op, n) } else { Reduce::rows(op, rows, n) };
-            lower::<T>(&reduce.deterministic(draw.flag()).variant(draw.variant("reduce")), profile)
+            let reduce = if draw.flag() { reduce.deterministic() } else { reduce };
+            lower::<T>(&reduce.variant(draw.variant("reduce")), profile)
         })
     });
     if draw.rarely(6) {
@@ -162,11 +162,13 @@ fn scans(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
         let (rows, n) = (draw.size(), draw.u64() as usize);
         with_operator!(draw, [Sum, Prod, Min, Max], op => {
             if draw.rarely(3) {
-                let scan = SegmentedScan::new(op, n).exclusive(draw.flag()).deterministic(draw.flag());
+                let scan = SegmentedScan::new(op, n).exclusive(draw.flag());
+                let scan = if draw.flag() { scan.deterministic() } else { scan };
                 return lower::<T>(&scan.variant(draw.variant("segmented-scan")), profile);
             }
             let scan = if draw.flag() { Scan::new(op, n) } else { Scan::rows(op, rows, n) };
-            let scan = scan.exclusive(draw.flag()).reverse(draw.flag()).deterministic(draw.flag());
+            let scan = scan.exclusive(draw.flag()).reverse(draw.flag());
+            let scan = if draw.flag() { scan.deterministic() } else { scan };
             lower::<T>(&scan.variant(draw.variant("scan")), profile)
         })
     });
@@ -196,10 +198,7 @@ fn sorts(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
             0 => lower::<T>(&sort.in_place(), profile),
             1 => lower::<T>(&sort.with_values(), profile),
             2 => lower::<T>(&sort.with_values().in_place(), profile),
-            3 => {
-                let counted: RadixSort<Counted<_>> = sort.counted();
-                lower::<T>(&counted, profile)
-            }
+            3 => lower::<T>(&sort.counted(), profile),
             _ => lower::<T>(&sort, profile),
         }
     });
@@ -278,10 +277,10 @@ fn gemm(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
     op = op.precision(draw.pick(&[Precision::Strict, Precision::Tensor, Precision::Split]));
     match draw.below(7) {
         0 => lower::<f16>(&op, profile),
-        1 => lower::<f16>(&op.widened(), profile),
+        1 => lower::<f16>(&op.mixed_precision(), profile),
         2 => lower::<f32>(&op.with_bias(), profile),
         3 => lower::<f16>(&op.with_row_bias(), profile),
-        4 => lower::<f16>(&op.with_bias().widened(), profile),
+        4 => lower::<f16>(&op.with_bias().mixed_precision(), profile),
         _ => lower::<f32>(&op, profile),
     }
 }
@@ -310,9 +309,9 @@ fn gemm_batched(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
     }
     match draw.below(6) {
         0 => lower::<f16>(&op, profile),
-        1 => lower::<f16>(&op.widened(), profile),
+        1 => lower::<f16>(&op.mixed_precision(), profile),
         2 => lower::<f32>(&op.with_bias(), profile),
-        3 => lower::<f16>(&op.with_row_bias().widened(), profile),
+        3 => lower::<f16>(&op.with_row_bias().mixed_precision(), profile),
         _ => lower::<f32>(&op, profile),
     }
 }
@@ -361,7 +360,11 @@ fn stored(draw: &mut Draw<'_>) -> Stored {
 fn sparse_products(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
     let matrix = stored(draw);
     if draw.flag() {
-        let mut op = Spmv::new(matrix).deterministic(draw.flag()).variant(draw.variant("spmv"));
+        let mut op = Spmv::new(matrix);
+        if draw.flag() {
+            op = op.deterministic();
+        }
+        op = op.variant(draw.variant("spmv"));
         if draw.flag() {
             op = op.alpha(draw.float() as f32).beta(draw.float() as f32);
         }

@@ -1,7 +1,7 @@
 //! Odd numbers, names and devices from the bytes of an input.
 
 use arbitrary::Unstructured;
-use tilework::ops;
+use tilework::operations;
 use tilework::program::{Choice, DeviceProfile, Program};
 
 /// What is drawn from; at its end everything drawn is the first of its kind.
@@ -93,7 +93,7 @@ impl<'a> Draw<'a> {
         if self.flag() {
             return "auto";
         }
-        let names = ops().find(|o| o.name == op).map_or(&[][..], |o| (o.variants)());
+        let names = operations().find(|o| o.name == op).map_or(&[][..], |o| (o.variants)());
         match self.below(names.len() + 1) {
             0 => "no such variant",
             i => names[i - 1].name,
@@ -109,8 +109,8 @@ impl<'a> Draw<'a> {
             DeviceProfile::h100(),
         ]);
         if self.rarely(6) {
-            let op = self.below(ops().count());
-            let variant = ops().nth(op).map(|o| (o.name, self.variant(o.name)));
+            let op = self.below(operations().count());
+            let variant = operations().nth(op).map(|o| (o.name, self.variant(o.name)));
             if let Some((op, variant)) = variant {
                 profile.choices.forced.insert(op.into(), Choice::variant(variant, "drawn"));
             }

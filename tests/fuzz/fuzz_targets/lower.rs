@@ -13,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
     let mut draw = Draw::new(data);
     let drawn = draw.profile();
     if let Ok(program) = descriptors::lowered(&mut draw, &drawn.profile) {
-        assert!(!program.why.is_empty() && program.cost.flop >= 0.0 && program.cost.bytes >= 0.0);
+        assert!(!program.decision.why.is_empty() && program.cost.flop >= 0.0 && program.cost.bytes >= 0.0);
         if drawn.real {
             check(&program, &drawn.profile);
         }
@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
 
 /// What a device would refuse, lowering must have refused.
 fn check(program: &Program, profile: &DeviceProfile) {
-    let op = (program.op, program.variant);
+    let op = (program.op, program.variant());
     let limits = &profile.limits;
     let round = |bytes: u64| bytes.max(4).checked_add(3).expect("bytes that can be counted") / 4 * 4;
     let there = |resource| match resource {

@@ -85,7 +85,7 @@ impl Gpu {
     /// let csr = Csr { rows: 2, cols: 3, row_ptrs, col_idxs, values };
     /// let transposed = gpu.transpose_matrix(gpu.upload_matrix(&csr)?)?;
     /// assert_eq!(transposed.stored().format.name(), "csc");
-    /// assert_eq!(transposed.read()?.to_csr(), csr.transposed());
+    /// assert_eq!(transposed.read()?.to_csr()?, csr.transposed()?);
     /// # Ok::<(), tilework::Error>(())
     /// ```
     ///
@@ -122,7 +122,7 @@ impl Gpu {
     /// let gpu = Gpu::new()?;
     /// let (row_idxs, col_idxs, values) = (vec![0, 0, 0], vec![1, 0, 1], vec![1.0, 2.0, 4.0]);
     /// let a = gpu.upload_matrix(&Coo { rows: 1, cols: 2, row_idxs, col_idxs, values })?;
-    /// let csr = gpu.sum_duplicates(&a)?.read()?.to_csr();
+    /// let csr = gpu.sum_duplicates(&a)?.read()?.to_csr()?;
     /// assert_eq!((csr.col_idxs, csr.values), (vec![0, 1], vec![2.0, 5.0]));
     /// # Ok::<(), tilework::Error>(())
     /// ```

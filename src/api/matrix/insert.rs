@@ -38,7 +38,7 @@ impl Gpu {
     /// let mut a = gpu.upload_matrix(&entry(1, 1, 2.0))?;
     /// gpu.insert_entries(&mut a, &gpu.upload_matrix(&entry(0, 1, 3.0))?)?;
     /// assert_eq!(a.stored().entries, 2);
-    /// assert_eq!(a.read()?.to_csr().values, [3.0, 2.0]);
+    /// assert_eq!(a.read()?.to_csr()?.values, [3.0, 2.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
     ///

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 /// the last one needed change nothing, and [`progress`](Self::progress) says how far it has come.
 ///
 /// # Errors
-/// That a solver does not converge is no error, but an [`Outcome`]. Errors are those of [`Plan`](super::Plan).
+/// That a solver does not converge is no error, but an [`Outcome`]. Errors are those of [`Plan`](crate::Plan).
 #[derive(Debug)]
 pub struct Solver<M> {
     method: M,
@@ -137,7 +137,7 @@ impl Solver<ConjugateGradient> {
     /// Records the beginning: the preconditioner, and the residual of the guess in `x`.
     ///
     /// # Errors
-    /// See [`Plan`](super::Plan).
+    /// See [`Plan`](crate::Plan).
     pub fn record_start<'a, Enc: Encoder>(
         &self,
         rec: &mut Recorder<Enc>,
@@ -151,7 +151,7 @@ impl Solver<ConjugateGradient> {
     /// Records a batch of iterations, [`check_every`](ConjugateGradient::check_every) of them.
     ///
     /// # Errors
-    /// See [`Plan`](super::Plan).
+    /// See [`Plan`](crate::Plan).
     pub fn record_steps<'a, Enc: Encoder>(
         &self,
         rec: &mut Recorder<Enc>,
@@ -187,7 +187,7 @@ impl Solver<PowerIteration> {
     /// Records the beginning.
     ///
     /// # Errors
-    /// See [`Plan`](super::Plan).
+    /// See [`Plan`](crate::Plan).
     pub fn record_start<'a, Enc: Encoder>(
         &self,
         rec: &mut Recorder<Enc>,
@@ -200,7 +200,7 @@ impl Solver<PowerIteration> {
     /// Records a batch of iterations, [`check_every`](PowerIteration::check_every) of them.
     ///
     /// # Errors
-    /// See [`Plan`](super::Plan).
+    /// See [`Plan`](crate::Plan).
     pub fn record_steps<'a, Enc: Encoder>(
         &self,
         rec: &mut Recorder<Enc>,

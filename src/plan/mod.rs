@@ -1,166 +1,86 @@
 //! Plans and reports: a lowered op with the resources of a device, and what it says of itself.
 
-mod attention;
-mod calls;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod facts;
-mod matrix;
-mod solver;
 
-pub use attention::AttentionExtras;
+pub use crate::program::Fact;
 #[cfg(feature = "cuda")]
 pub use cuda::CudaPlan;
-pub use facts::Fact;
-pub use matrix::DeviceMatrix;
-pub use solver::Solver;
 
 use crate::analysis::{Block, Multiprocessor, Occupancy, Roofline, occupancy};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::gpu::{Encoder, Executable, Gpu, Recorder, Slice};
-use crate::program::{Ceilings, Cost, Determinism, In, InOut, Op, Out, Program};
+use crate::gpu::{Executable, Gpu};
+use crate::program::{Ceilings, Cost, Decision, Determinism, Executor, Op, PlanOn};
 use crate::shader::Interface;
 use std::fmt;
-use std::marker::PhantomData;
 
-/// An op that is ready to be recorded, as often as wanted, with any buffers of the right sizes.
-///
-/// Made by [`Plannable::plan`]. `S` is the op's operands: `record` takes one argument for each.
-///
-/// # Errors of `record`
-/// Nothing is recorded when it errs.
-/// - [`Shape`](crate::ErrorKind::Shape): an operand has another number of elements than planned.
-/// - [`Buffer`](crate::ErrorKind::Buffer): an operand lives on another `Gpu`, or starts at an offset that
-///   the device cannot bind.
-/// - [`Aliasing`](crate::ErrorKind::Aliasing): an operand that is written shares its wgpu buffer with another.
-/// - [`DeviceLost`](crate::ErrorKind::DeviceLost), [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
-#[derive(Debug)]
-pub struct Plan<S> {
-    executable: Executable,
-    operands: PhantomData<S>,
-}
+/// An op that is ready to be recorded on a [`Gpu`]: see [`PlanOn`].
+pub type Plan<D, T> = PlanOn<D, T, Executable>;
 
 /// Gives every descriptor its `plan` method, on every kind of device that it can be planned on.
 ///
 /// `gemm.plan::<f32>(&gpu)` gives a [`Plan`] on a [`Gpu`]; with the feature `cuda`, `gemm.plan::<f32>(&cuda)` gives a
 /// `CudaPlan` on a `CudaGpu`.
-pub trait Plannable<G> {
+pub trait Plannable<G>: Sized {
     /// Lowers the descriptor for elements of type `T` on this device, and builds or finds its kernels
     /// and parameters. Planning an op that was planned before takes microseconds.
     ///
+    /// `T` need not be written where the result's type says it:
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    /// let gpu = Gpu::new()?;
+    /// let scan: Plan<Scan<Sum>, u32> = Scan::new(Sum, 1000).plan(&gpu)?;
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of the op's `lower` (shapes, limits, variants), and of compiling its kernels.
-    fn plan<T: Element>(&self, on: &G) -> Result<<Self as PlansOn<G, T>>::Plan>
+    fn plan<T: Element>(&self, on: &G) -> Result<PlanOn<Self, T, G::Executor>>
     where
-        Self: PlansOn<G, T>;
+        G: Plans<Self, T>;
 }
 
 impl<D, G> Plannable<G> for D {
-    fn plan<T: Element>(&self, on: &G) -> Result<<Self as PlansOn<G, T>>::Plan>
+    fn plan<T: Element>(&self, on: &G) -> Result<PlanOn<Self, T, G::Executor>>
     where
-        Self: PlansOn<G, T>,
+        G: Plans<Self, T>,
     {
-        self.plan_on(on)
+        on.prepare_op(self).map(PlanOn::new)
     }
 }
 
-/// A descriptor that can be planned on devices of type `G` for elements of type `T`: every [`Op`] on a [`Gpu`].
+/// A kind of device that plans ops described by `D` for elements of type `T`: a [`Gpu`] every [`Op`].
 /// [`Plannable::plan`] is the way to call it.
-pub trait PlansOn<G, T: Element> {
-    /// The plan.
-    type Plan;
+pub trait Plans<D, T: Element> {
+    /// What runs the op.
+    type Executor: Executor;
 
-    /// As [`Plannable::plan`].
+    /// Lowers the op and makes it ready.
     ///
     /// # Errors
     /// As [`Plannable::plan`].
-    fn plan_on(&self, on: &G) -> Result<Self::Plan>;
+    fn prepare_op(&self, descriptor: &D) -> Result<Self::Executor>;
 }
 
-impl<T: Element, D: Op<T>> PlansOn<Gpu, T> for D {
-    type Plan = Plan<D::Operands>;
+impl<T: Element, D: Op<T>> Plans<D, T> for Gpu {
+    type Executor = Executable;
 
-    fn plan_on(&self, gpu: &Gpu) -> Result<Self::Plan> {
-        let executable = gpu.prepare_lowered(gpu.lower::<T, _>(self)?)?;
-        Ok(Plan { executable, operands: PhantomData })
+    fn prepare_op(&self, descriptor: &D) -> Result<Executable> {
+        self.prepare_lowered(self.lower::<T, _>(descriptor)?)
     }
 }
 
-impl<S> Plan<S> {
-    /// What will run, as plain data.
-    pub fn program(&self) -> &Program {
-        self.executable.program()
-    }
-
-    /// The plan without the types of its operands, for programs that know them only when they run.
-    pub fn into_executable(self) -> Executable {
-        self.executable
-    }
-
+impl<D, T> Plan<D, T> {
     /// What the plan says of itself, with the time predicted from this device's measured ceilings
     /// (measured now, if they have not been yet).
     pub fn report(&self) -> Report {
-        Report::of(&self.executable)
+        Report::of(&self.executor)
     }
 }
-
-/// Implements `record` for plans with these operands, and `run` for plans on CUDA.
-macro_rules! record {
-    ($($name:ident: $mark:ident<$t:ident>),+) => {
-        impl<$($t: Element),+> Plan<($($mark<$t>,)+)> {
-            /// Records the op; see the errors at [`Plan`].
-            ///
-            /// # Errors
-            /// See [`Plan`].
-            #[allow(clippy::too_many_arguments, reason = "one for each operand")]
-            pub fn record<'a, Enc: Encoder>(
-                &self,
-                rec: &mut Recorder<Enc>,
-                $($name: impl Into<Slice<'a, $t>>),+
-            ) -> Result<()> {
-                self.executable.record(rec, &[$($name.into().untyped()),+])
-            }
-        }
-
-        #[cfg(feature = "cuda")]
-        impl<$($t: Element),+> CudaPlan<($($mark<$t>,)+)> {
-            /// Gives the op to a stream and returns at once; see the errors at [`CudaPlan`].
-            ///
-            /// # Errors
-            /// See [`CudaPlan`].
-            #[allow(clippy::too_many_arguments, reason = "one for each operand")]
-            pub fn run<'a>(
-                &self,
-                stream: &crate::cuda::CudaStream,
-                $($name: impl Into<crate::cuda::CudaSlice<'a, $t>>),+
-            ) -> Result<()> {
-                self.executable.run(stream, &[$($name.into().untyped()),+])
-            }
-        }
-    };
-}
-record!(x: InOut<A>);
-record!(keys: InOut<A>, values: InOut<B>);
-record!(keys: InOut<A>, count: In<B>);
-record!(keys: InOut<A>, values: InOut<B>, count: In<C>);
-record!(keys: In<A>, values: In<B>, keys_out: Out<C>, values_out: Out<D>);
-record!(keys: In<A>, values: In<B>, count: In<C>, keys_out: Out<D>, values_out: Out<E>);
-record!(input: In<A>, output: Out<B>);
-record!(input: In<A>, output: InOut<B>);
-record!(x: In<A>, y: In<B>, output: Out<C>);
-record!(a: In<A>, b: In<B>, c: InOut<C>);
-record!(a: In<A>, b: In<B>, c: In<C>, d: In<D>, output: Out<E>);
-record!(x: In<A>, gamma: In<B>, beta: In<C>, output: Out<D>);
-record!(input: In<A>, output: Out<B>, count: Out<C>);
-record!(input: In<A>, values: Out<B>, counts: Out<C>, count: Out<D>);
-record!(keys: In<A>, values: In<B>, keys_out: Out<C>, results: Out<D>, count: Out<E>);
-record!(a: In<A>, b: In<B>, bias: In<C>, c: InOut<D>);
-record!(x: In<A>, gamma: In<B>, dy: In<C>, dx: Out<D>, dgamma: Out<E>, dbeta: Out<F>);
-record!(x: In<A>, mean: In<B>, variance: In<C>, gamma: In<D>, beta: In<E>, output: Out<F>);
-record!(x: In<A>, labels: In<B>, parameters: InOut<C>, state: InOut<D>, loss: Out<E>);
-record!(parameters: InOut<A>, gradients: In<B>, velocity: InOut<C>);
-record!(parameters: InOut<A>, gradients: In<B>, first: InOut<C>, second: InOut<D>, fullness: InOut<E>);
 
 /// What a plan says of itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -169,10 +89,8 @@ pub struct Report {
     pub op: &'static str,
     /// Name of the adapter.
     pub adapter: String,
-    /// Name of the variant.
-    pub variant: &'static str,
-    /// Why this variant and policy.
-    pub why: String,
+    /// The variant, who chose it and why.
+    pub decision: Decision,
     /// Operations and mandatory bytes.
     pub cost: Cost,
     /// Bytes of scratch.
@@ -251,8 +169,7 @@ impl Report {
         Self {
             op: program.op,
             adapter: profile.name.clone(),
-            variant: program.variant,
-            why: program.why.clone(),
+            decision: program.decision.clone(),
             cost: program.cost,
             scratch: program.scratch_bytes(),
             dispatches: dispatches.collect(),
@@ -315,7 +232,7 @@ impl fmt::Display for Report {
         let operands: Vec<_> = self.operands.iter().map(|(name, t, n)| format!("{name} {t}[{n}]")).collect();
         writeln!(f, "{} on {}", self.op, self.adapter)?;
         writeln!(f, "  operands    {}", operands.join(", "))?;
-        writeln!(f, "  variant     {} ({})", self.variant, self.why)?;
+        writeln!(f, "  variant     {} ({})", self.decision.variant, self.decision.why)?;
         writeln!(
             f,
             "  work        {:.3e} operations, {:.3e} bytes at the least",

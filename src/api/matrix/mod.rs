@@ -3,12 +3,15 @@
 mod convert;
 mod insert;
 
-use super::Plan;
 use crate::element::DType;
-use crate::error::{Result, err};
-use crate::gpu::{Buffer, Encoder, Gpu, RawSlice, Recorder, Slice};
-use crate::program::{In, InOut, Operand, Program, Sparse, SparseOut};
-use crate::sparse::{Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, Sell, SparseMatrix, Stored};
+use crate::error::{Result, err, with_room};
+use crate::gpu::{Buffer, Encoder, Executable, Gpu, RawSlice, Recorder, Slice};
+use crate::plan::Plan;
+use crate::program::{Operand, Program};
+use crate::sparse::{
+    Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, Sell, SparseMatrix, Spconvert, Spmm, Spmv,
+    Stored,
+};
 use half::f16;
 
 /// A list on the device.
@@ -102,7 +105,9 @@ impl DeviceMatrix {
                 Uploaded::Values(buffer) => values.push(buffer.slice(..self.used(buffer.len()))?.read()?),
                 Uploaded::Halves(buffer) => {
                     let halves = buffer.slice(..self.used(buffer.len()))?.read()?;
-                    values.push(halves.into_iter().map(f16::to_f32).collect());
+                    let mut floats = with_room("read", halves.len())?;
+                    floats.extend(halves.into_iter().map(f16::to_f32));
+                    values.push(floats);
                 }
             }
         }
@@ -186,7 +191,8 @@ impl Gpu {
             Ok(match list {
                 List::Indices(indices) => Uploaded::Indices(self.upload(indices)?),
                 List::Values(list) if values == DType::F16 => {
-                    let halves: Vec<f16> = list.iter().map(|&value| f16::from_f32(value)).collect();
+                    let mut halves = with_room("upload_matrix_f16", list.len())?;
+                    halves.extend(list.iter().map(|&value| f16::from_f32(value)));
                     Uploaded::Halves(self.upload(&halves)?)
                 }
                 List::Values(list) => Uploaded::Values(self.upload(list)?),
@@ -220,12 +226,12 @@ fn check_format<'p>(
     ))
 }
 
-impl Plan<(Sparse, In<f32>, InOut<f32>)> {
-    /// Records a product, [`Spmv`](crate::Spmv) or [`Spmm`](crate::Spmm), with vectors or dense matrices `x` and `y`; see
-    /// the errors at [`Plan`].
+impl Plan<Spmv, f32> {
+    /// Records the product of `matrix` and `x`; see the errors at [`PlanOn`](crate::program::PlanOn).
     ///
     /// # Errors
-    /// See [`Plan`]; [`Shape`](crate::ErrorKind::Shape) also for a matrix of another format than planned.
+    /// See [`PlanOn`](crate::program::PlanOn); [`Shape`](crate::ErrorKind::Shape) also for a matrix of another format than
+    /// planned.
     pub fn record<'a, Enc: Encoder>(
         &self,
         rec: &mut Recorder<Enc>,
@@ -233,14 +239,38 @@ impl Plan<(Sparse, In<f32>, InOut<f32>)> {
         x: impl Into<Slice<'a, f32>>,
         y: impl Into<Slice<'a, f32>>,
     ) -> Result<()> {
-        matrix.check_format(self.program(), 2)?;
-        let vectors = [x.into().untyped(), y.into().untyped()];
-        let operands = [matrix.slices()?.as_slice(), &vectors].concat();
-        self.executable.record(rec, &operands)
+        record_product(&self.executor, rec, matrix, [x.into().untyped(), y.into().untyped()])
     }
 }
 
-impl Plan<(Sparse, SparseOut)> {
+impl Plan<Spmm, f32> {
+    /// Records the product of `matrix` and `b`; see the errors at [`PlanOn`](crate::program::PlanOn).
+    ///
+    /// # Errors
+    /// See [`PlanOn`](crate::program::PlanOn); [`Shape`](crate::ErrorKind::Shape) also for a matrix of another format than
+    /// planned.
+    pub fn record<'a, Enc: Encoder>(
+        &self,
+        rec: &mut Recorder<Enc>,
+        matrix: &'a DeviceMatrix,
+        b: impl Into<Slice<'a, f32>>,
+        c: impl Into<Slice<'a, f32>>,
+    ) -> Result<()> {
+        record_product(&self.executor, rec, matrix, [b.into().untyped(), c.into().untyped()])
+    }
+}
+
+fn record_product<Enc: Encoder>(
+    executable: &Executable,
+    rec: &mut Recorder<Enc>,
+    matrix: &DeviceMatrix,
+    vectors: [RawSlice<'_>; 2],
+) -> Result<()> {
+    matrix.check_format(executable.program(), 2)?;
+    executable.record(rec, &[matrix.slices()?.as_slice(), &vectors].concat())
+}
+
+impl Plan<Spconvert, f32> {
     /// Records the op; see the errors at [`Plan`].
     ///
     /// # Errors
@@ -257,7 +287,7 @@ impl Plan<(Sparse, SparseOut)> {
         check_format(program, from.stored, read.iter())?;
         check_format(program, to.stored, written.iter())?;
         let operands = [from.slices()?, to.slices()?].concat();
-        self.executable.record(rec, &operands)
+        self.executor.record(rec, &operands)
     }
 }
 

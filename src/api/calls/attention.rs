@@ -1,0 +1,82 @@
+//! Attention, and the cache that decoding grows.
+
+use crate::attention::{Attention, KvAppend};
+use crate::element::Element;
+use crate::error::Result;
+use crate::gpu::{Buffer, Gpu, Slice};
+use crate::program::Op;
+
+impl Gpu {
+    /// `softmax(scale Q K^T) V` of each head, in a new buffer: [`Attention`], which has the shapes and the options;
+    /// those that need an operand more (a mask, lengths, pages, factors) are for a plan.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Attention, Gpu};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (q, k) = (gpu.upload(&[0.0f32; 8])?, gpu.upload(&[1.0f32; 16])?); // one query, two keys
+    /// let v = gpu.upload(&[[1.0f32; 8], [3.0; 8]].concat())?;
+    /// let output = gpu.attention(&Attention::new(1, 1, 1, 1, 2, 8), &q, &k, &v)?;
+    /// assert!(output.read()?.iter().all(|x| (x - 2.0).abs() < 1e-5));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has another length; those of [`Attention`] and of
+    /// [`Gpu::alloc`].
+    pub fn attention<'a, T: Element, K: Element>(
+        &self,
+        attention: &Attention,
+        q: impl Into<Slice<'a, T>>,
+        k: impl Into<Slice<'a, K>>,
+        v: impl Into<Slice<'a, K>>,
+    ) -> Result<Buffer<T>>
+    where
+        Attention: Op<T>,
+    {
+        let given = [("q", q.into().untyped()), ("k", k.into().untyped()), ("v", v.into().untyped())];
+        self.call::<T, _>(attention, &given)?.output("output")
+    }
+
+    /// Writes the keys and values of new tokens behind the `lengths[b]` that a cache holds of each sequence b, in
+    /// place: [`KvAppend`], for caches of floats that are not in pages.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, attention::KvAppend};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (new_k, new_v) = (gpu.upload(&[1.0f32; 8])?, gpu.upload(&[2.0f32; 8])?); // one token
+    /// let (k, v) = (gpu.alloc_zeroed::<f32>(16)?, gpu.alloc_zeroed::<f32>(16)?); // room for two
+    /// gpu.kv_append(&KvAppend::new(1, 1, 1, 2, 8), &new_k, &new_v, &gpu.upload(&[1u32])?, &k, &v)?;
+    /// assert_eq!(k.read()?, [[0.0; 8], [1.0; 8]].concat());
+    /// assert_eq!(v.read()?, [[0.0; 8], [2.0; 8]].concat());
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has another length;
+    /// [`Aliasing`](crate::ErrorKind::Aliasing) if two lie in one buffer; those of [`KvAppend`].
+    pub fn kv_append<'a, T: Element, K: Element>(
+        &self,
+        append: &KvAppend,
+        new_k: impl Into<Slice<'a, T>>,
+        new_v: impl Into<Slice<'a, T>>,
+        lengths: impl Into<Slice<'a, u32>>,
+        k: impl Into<Slice<'a, K>>,
+        v: impl Into<Slice<'a, K>>,
+    ) -> Result<()>
+    where
+        KvAppend: Op<T>,
+    {
+        let given = [
+            ("new_k", new_k.into().untyped()),
+            ("new_v", new_v.into().untyped()),
+            ("lengths", lengths.into().untyped()),
+            ("k", k.into().untyped()),
+            ("v", v.into().untyped()),
+        ];
+        self.call::<T, _>(append, &given)?.run(&[])
+    }
+}

@@ -1,0 +1,79 @@
+//! Functions of elements.
+
+use crate::element::Element;
+use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
+use crate::error::Result;
+use crate::gpu::{Buffer, Gpu, Slice};
+
+impl Gpu {
+    /// `function` of every element of `x`, in a new buffer: [`Map`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, MapFn};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[-1.0f32, 0.0, 4.0])?;
+    /// assert_eq!(gpu.map(&x, MapFn::Relu)?.read()?, [0.0, 0.0, 4.0]);
+    /// let f = MapFn::custom("fn map(x: T) -> T { return 2.0 * x + 1.0; }");
+    /// assert_eq!(gpu.map(&x, f)?.read()?, [-1.0, 1.0, 9.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Map`] and of [`Gpu::alloc`].
+    pub fn map<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>, function: MapFn) -> Result<Buffer<T>> {
+        let x = x.into();
+        self.call::<T, _>(&Map::new(function, x.len()), &[("x", x.untyped())])?.output("y")
+    }
+
+    /// `function` of every pair of elements of `x` and `y`, in a new buffer: [`Zip`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, ZipFn};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, y) = (gpu.upload(&[1, 2, 3])?, gpu.upload(&[10, 20, 30])?);
+    /// assert_eq!(gpu.zip(&x, &y, ZipFn::Add)?.read()?, [11, 22, 33]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Zip`] and of [`Gpu::alloc`].
+    pub fn zip<'a, T: Element>(
+        &self,
+        x: impl Into<Slice<'a, T>>,
+        y: impl Into<Slice<'a, T>>,
+        function: ZipFn,
+    ) -> Result<Buffer<T>> {
+        let (x, y) = (x.into(), y.into());
+        let op = Zip::new(function, x.len());
+        self.call::<T, _>(&op, &[("x", x.untyped()), ("y", y.untyped())])?.output("z")
+    }
+
+    /// `y = alpha x + y`, in place: [`Axpy`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, y) = (gpu.upload(&[1.0f32, 2.0, 3.0])?, gpu.upload(&[0.5f32; 3])?);
+    /// gpu.axpy(2.0, &x, &y)?;
+    /// assert_eq!(y.read()?, [2.5, 4.5, 6.5]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ;
+    /// [`Aliasing`](crate::ErrorKind::Aliasing) if both lie in one buffer; those of [`Axpy`].
+    pub fn axpy<'a, T: Element>(
+        &self,
+        alpha: f64,
+        x: impl Into<Slice<'a, T>>,
+        y: impl Into<Slice<'a, T>>,
+    ) -> Result<()> {
+        let (x, y) = (x.into(), y.into());
+        let op = Axpy::new(x.len(), alpha);
+        self.call::<T, _>(&op, &[("x", x.untyped()), ("y", y.untyped())])?.run(&[])
+    }
+}

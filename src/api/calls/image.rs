@@ -1,0 +1,88 @@
+//! Filters of images.
+
+use crate::element::Element;
+use crate::error::Result;
+use crate::gpu::{Buffer, Gpu, Slice};
+use crate::image::{Blur, Equalize, Gaussian, Grey, Image, Sobel};
+
+impl Gpu {
+    /// The brightness of the pixels of an image of 3 or 4 channels, of `u8` or `f32`, in a new buffer: [`Grey`].
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `rgb` has another length; those of [`Grey`] and of [`Gpu::alloc`].
+    pub fn grey<'a, T: Element>(
+        &self,
+        rgb: impl Into<Slice<'a, T>>,
+        image: impl Into<Image>,
+    ) -> Result<Buffer<T>> {
+        self.call::<T, _>(&Grey::new(image), &[("input", rgb.into().untyped())])?.output("output")
+    }
+
+    /// The means of windows of `2 radius + 1` pixels a side of an image, of `u8` or `f32`, in a new buffer: [`Blur`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let rgb = gpu.upload(&[0u8, 0, 0, 90, 90, 90, 30, 30, 30])?;
+    /// let grey = gpu.grey(&rgb, [1, 3, 3])?;
+    /// assert_eq!(gpu.blur(&grey, [1, 3], 1)?.read()?, [45, 40, 60]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Blur`] and of [`Gpu::alloc`].
+    pub fn blur<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        image: impl Into<Image>,
+        radius: usize,
+    ) -> Result<Buffer<T>> {
+        self.call::<T, _>(&Blur::new(image, radius), &[("input", input.into().untyped())])?.output("output")
+    }
+
+    /// An image, of `u8` or `f32`, under a bell curve of standard deviation `sigma`, in a new buffer: [`Gaussian`].
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Gaussian`] and of [`Gpu::alloc`].
+    pub fn gaussian<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        image: impl Into<Image>,
+        sigma: f64,
+    ) -> Result<Buffer<T>> {
+        self.call::<T, _>(&Gaussian::new(image, sigma), &[("input", input.into().untyped())])?
+            .output("output")
+    }
+
+    /// The size of the gradient of an image, of `u8` or `f32`, in a new buffer: [`Sobel`].
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Sobel`] and of [`Gpu::alloc`].
+    pub fn sobel<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        image: impl Into<Image>,
+    ) -> Result<Buffer<T>> {
+        self.call::<T, _>(&Sobel::new(image), &[("input", input.into().untyped())])?.output("output")
+    }
+
+    /// An image, of `u8` or `f32`, with its values spread over their whole range, in a new buffer: [`Equalize`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[100u8, 101, 102, 102])?;
+    /// assert_eq!(gpu.equalize(&x, [2, 2])?.read()?, [0, 85, 255, 255]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Equalize`] and of [`Gpu::alloc`].
+    pub fn equalize<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        image: impl Into<Image>,
+    ) -> Result<Buffer<T>> {
+        self.call::<T, _>(&Equalize::new(image), &[("input", input.into().untyped())])?.output("output")
+    }
+}

@@ -1,0 +1,148 @@
+//! One-line forms: plan, allocate the outputs, record, submit. For programs that have no GPU code.
+
+mod attention;
+mod conv;
+mod dense;
+mod elementwise;
+mod image;
+mod nn;
+mod primitives;
+mod quantize;
+mod training;
+
+use crate::element::Element;
+use crate::error::{Result, err};
+use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Slice};
+use crate::program::{Access, Op, Operand, Program};
+
+/// An operand by its name in the program.
+type Given<'a> = (&'static str, RawSlice<'a>);
+
+/// An op that is ready to run on the operands that the caller gave.
+struct Call<'a> {
+    executable: Executable,
+    given: Vec<Given<'a>>,
+}
+
+impl Gpu {
+    /// Plans an op for the operands that the caller gives.
+    fn call<'a, T: Element, D: Op<T>>(&self, op: &D, given: &[Given<'a>]) -> Result<Call<'a>> {
+        self.call_program(self.lower::<T, _>(op)?, given)
+    }
+
+    /// Plans an op on rows of `width` elements; the first operand says how many rows there are.
+    fn call_rows<'a, T: Element, D: Op<T>>(
+        &self,
+        width: usize,
+        op: impl FnOnce(usize) -> D,
+        given: &[Given<'a>],
+    ) -> Result<Call<'a>> {
+        let len = given.first().map_or(0, |(_, slice)| slice.len());
+        // A row that is not whole counts, so that no op is asked for 0 rows where there are elements.
+        let rows = if width == 0 { 0 } else { len.div_ceil(width) };
+        let program = self.lower::<T, _>(&op(rows))?;
+        if !len.is_multiple_of(width) {
+            return Err(err!(
+                Shape,
+                "{}: {width} does not divide {len} elements; `width` is the length of every row",
+                program.op
+            ));
+        }
+        self.call_program(program, given)
+    }
+
+    fn call_program<'a>(&self, program: Program, given: &[Given<'a>]) -> Result<Call<'a>> {
+        for operand in &program.operands {
+            match given.iter().find(|(name, _)| *name == operand.name) {
+                Some((_, slice)) => check(program.op, operand, slice)?,
+                None if operand.access != Access::Read => {}
+                None => return Err(not_taken(program.op, operand.name)),
+            }
+        }
+        Ok(Call { executable: self.prepare_lowered(program)?, given: given.to_vec() })
+    }
+}
+
+/// Holds an operand against what the op takes.
+fn check(op: &str, operand: &Operand, given: &RawSlice<'_>) -> Result<()> {
+    let &Operand { name, dtype, len, .. } = operand;
+    if given.dtype() != dtype {
+        return Err(err!(Shape, "{op}: {name} is of {}; it must be of {dtype}", given.dtype()));
+    }
+    if given.len() != len {
+        return Err(err!(
+            Shape,
+            "{op}: {name} has {} elements; the other arguments ask for {len}",
+            given.len()
+        ));
+    }
+    Ok(())
+}
+
+/// What is said where a descriptor asks for more than a call of one line takes.
+fn not_taken(op: &str, name: &str) -> crate::Error {
+    err!(
+        InvalidArgument,
+        "{op}: the call of one line takes no {name}, which the op was asked to have; plan the op, and give it by \
+         `with_{name}`"
+    )
+}
+
+impl Call<'_> {
+    /// Memory for an output.
+    fn alloc<U: Element>(&self, name: &'static str) -> Result<Buffer<U>> {
+        let Program { op, operands, .. } = self.executable.program();
+        let Some(operand) = operands.iter().find(|operand| operand.name == name) else {
+            return Err(not_taken(op, name));
+        };
+        if operand.dtype != U::DTYPE {
+            return Err(err!(
+                Shape,
+                "{op}: {name} is of {}; it cannot be had as {}",
+                operand.dtype,
+                U::DTYPE
+            ));
+        }
+        self.executable.gpu().alloc(operand.len)
+    }
+
+    /// Runs the op.
+    fn run(&self, outputs: &[Given<'_>]) -> Result<()> {
+        let program = self.executable.program();
+        let operands = program.operands.iter().map(|operand| {
+            let found = self.given.iter().chain(outputs).find(|(name, _)| *name == operand.name);
+            found.map(|(_, slice)| *slice).ok_or_else(|| not_taken(program.op, operand.name))
+        });
+        let operands = operands.collect::<Result<Vec<_>>>()?;
+        let mut rec = self.executable.gpu().recorder();
+        self.executable.record(&mut rec, &operands)?;
+        rec.submit()
+    }
+
+    /// Runs the op, which makes one output.
+    fn output<U: Element>(&self, name: &'static str) -> Result<Buffer<U>> {
+        let made = self.alloc(name)?;
+        self.run(&[(name, Slice::from(&made).untyped())])?;
+        Ok(made)
+    }
+
+    /// Runs the op, which makes two outputs.
+    fn outputs<U: Element, V: Element>(&self, names: [&'static str; 2]) -> Result<(Buffer<U>, Buffer<V>)> {
+        let made = (self.alloc(names[0])?, self.alloc(names[1])?);
+        let [first, second] = [Slice::from(&made.0).untyped(), Slice::from(&made.1).untyped()];
+        self.run(&[(names[0], first), (names[1], second)])?;
+        Ok(made)
+    }
+
+    /// Runs the op, which makes three outputs.
+    fn three_outputs<U: Element, V: Element, W: Element>(
+        &self,
+        names: [&'static str; 3],
+    ) -> Result<(Buffer<U>, Buffer<V>, Buffer<W>)> {
+        let made = (self.alloc(names[0])?, self.alloc(names[1])?, self.alloc(names[2])?);
+        let slices =
+            [Slice::from(&made.0).untyped(), Slice::from(&made.1).untyped(), Slice::from(&made.2).untyped()];
+        self.run(&[(names[0], slices[0]), (names[1], slices[1]), (names[2], slices[2])])?;
+        Ok(made)
+    }
+}

@@ -1,0 +1,318 @@
+//! Layers of networks.
+
+use crate::element::Element;
+use crate::error::Result;
+use crate::gpu::{Buffer, Gpu, Slice};
+use crate::nn::{
+    BatchNorm, CrossEntropy, GatherRows, LayerNorm, LogSoftmax, MeanPool, Pool2d, RmsNorm, Rope, Softmax,
+    SquaredError,
+};
+use crate::program::Op;
+
+impl Gpu {
+    /// `exp(x[i]) / sum over j of exp(x[j])` of each row of `width` elements of `x`, of `f32` or `f16`, in a new
+    /// buffer: [`Softmax`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[3.0f32, 3.0, -1.0, f32::NEG_INFINITY])?;
+    /// assert_eq!(gpu.softmax(&x, 2)?.read()?, [0.5, 0.5, 1.0, 0.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`; those of [`Softmax`] and of
+    /// [`Gpu::alloc`].
+    pub fn softmax<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>, width: usize) -> Result<Buffer<T>>
+    where
+        Softmax: Op<T>,
+    {
+        let rows = |rows| Softmax::new(rows, width);
+        self.call_rows::<T, _>(width, rows, &[("x", x.into().untyped())])?.output("output")
+    }
+
+    /// `x[i] - log(sum over j of exp(x[j]))` of each row of `width` elements of `x`, of `f32` or `f16`, in a new
+    /// buffer: [`LogSoftmax`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[-1.0f32, f32::NEG_INFINITY])?;
+    /// assert_eq!(gpu.log_softmax(&x, 2)?.read()?, [0.0, f32::NEG_INFINITY]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`; those of [`LogSoftmax`] and of
+    /// [`Gpu::alloc`].
+    pub fn log_softmax<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>, width: usize) -> Result<Buffer<T>>
+    where
+        LogSoftmax: Op<T>,
+    {
+        let rows = |rows| LogSoftmax::new(rows, width);
+        self.call_rows::<T, _>(width, rows, &[("x", x.into().untyped())])?.output("output")
+    }
+
+    /// `(x - mean(x)) / sqrt(var(x) + 1e-5) * gamma + beta` of each row of `width` elements of `x`, of `f32` or `f16`,
+    /// in a new buffer: [`LayerNorm`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, gamma) = (gpu.upload(&[1.0f32, 3.0])?, gpu.upload(&[10.0f32; 2])?);
+    /// let y = gpu.layer_norm(&x, &gamma, &gpu.upload(&[100.0f32; 2])?, 2)?.read()?;
+    /// assert!((y[0] - 90.0).abs() < 1e-3 && (y[1] - 110.0).abs() < 1e-3);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or is not that
+    /// of `gamma` and `beta`; those of [`LayerNorm`] and of
+    /// [`Gpu::alloc`].
+    pub fn layer_norm<'a, T: Element>(
+        &self,
+        x: impl Into<Slice<'a, T>>,
+        gamma: impl Into<Slice<'a, T>>,
+        beta: impl Into<Slice<'a, T>>,
+        width: usize,
+    ) -> Result<Buffer<T>>
+    where
+        LayerNorm: Op<T>,
+    {
+        let given =
+            [("x", x.into().untyped()), ("gamma", gamma.into().untyped()), ("beta", beta.into().untyped())];
+        let rows = |rows| LayerNorm::new(rows, width).with_beta();
+        self.call_rows::<T, _>(width, rows, &given)?.output("output")
+    }
+
+    /// `x / sqrt(mean(x^2) + eps) * gamma` of each row of `width` elements of `x`, of `f32` or `f16`, in a new buffer:
+    /// [`RmsNorm`], with its default epsilon.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, gamma) = (gpu.upload(&[1.0f32, -1.0])?, gpu.upload(&[2.0f32, 5.0])?);
+    /// let y = gpu.rms_norm(&x, &gamma, 2)?.read()?;
+    /// assert!((y[0] - 2.0).abs() < 1e-4 && (y[1] + 5.0).abs() < 1e-4);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or is not that
+    /// of `gamma`; those of [`RmsNorm`] and of
+    /// [`Gpu::alloc`].
+    pub fn rms_norm<'a, T: Element>(
+        &self,
+        x: impl Into<Slice<'a, T>>,
+        gamma: impl Into<Slice<'a, T>>,
+        width: usize,
+    ) -> Result<Buffer<T>>
+    where
+        RmsNorm: Op<T>,
+    {
+        let given = [("x", x.into().untyped()), ("gamma", gamma.into().untyped())];
+        self.call_rows::<T, _>(width, |rows| RmsNorm::new(rows, width), &given)?.output("output")
+    }
+
+    /// `(x - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c]` of images, with c the channel of an element, in a
+    /// new buffer: [`BatchNorm`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, nn::BatchNorm};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[1.0f32, 3.0])?;
+    /// let [mean, variance, gamma, beta] = [1.0f32, 4.0, 10.0, 0.5].map(|v| gpu.upload(&[v]));
+    /// let norm = BatchNorm::new([1, 1, 1, 2]).eps(0.0);
+    /// let y = gpu.batch_norm(&norm, &x, &mean?, &variance?, &gamma?, &beta?)?.read()?;
+    /// assert!((y[0] - 0.5).abs() < 1e-4 && (y[1] - 10.5).abs() < 1e-4);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has another length; those of [`BatchNorm`] and of
+    /// [`Gpu::alloc`].
+    pub fn batch_norm<'a>(
+        &self,
+        norm: &BatchNorm,
+        x: impl Into<Slice<'a, f32>>,
+        mean: impl Into<Slice<'a, f32>>,
+        variance: impl Into<Slice<'a, f32>>,
+        gamma: impl Into<Slice<'a, f32>>,
+        beta: impl Into<Slice<'a, f32>>,
+    ) -> Result<Buffer<f32>> {
+        let given = [
+            ("x", x.into().untyped()),
+            ("mean", mean.into().untyped()),
+            ("variance", variance.into().untyped()),
+            ("gamma", gamma.into().untyped()),
+            ("beta", beta.into().untyped()),
+        ];
+        self.call::<f32, _>(norm, &given)?.output("output")
+    }
+
+    /// One number from every window of images `x`, of `f32` or `f16`, in a new buffer: [`Pool2d`], which has the
+    /// formulas, the shapes and the options but a bias.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Pool2d, PoolKind};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(gpu.pool(&Pool2d::new(PoolKind::Max, [1, 1, 2, 2], [2, 2]), &x)?.read()?, [4.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `x` has another length; those of [`Pool2d`] and of
+    /// [`Gpu::alloc`].
+    pub fn pool<'a, T: Element>(&self, pool: &Pool2d, x: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
+    where
+        Pool2d: Op<T>,
+    {
+        self.call::<T, _>(pool, &[("x", x.into().untyped())])?.output("output")
+    }
+
+    /// The mean of the first `lengths[b]` tokens of each sequence b of `x`, of `f32` or `f16`, in a new buffer:
+    /// [`MeanPool`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, nn::MeanPool};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[1.0f32, 2.0, 3.0, 6.0])?; // two tokens of two elements
+    /// let means = gpu.mean_pool(&MeanPool::new(1, 2, 2), &x, &gpu.upload(&[2u32])?)?;
+    /// assert_eq!(means.read()?, [2.0, 4.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `lengths` has another length; those of [`MeanPool`] and of
+    /// [`Gpu::alloc`].
+    pub fn mean_pool<'a, T: Element>(
+        &self,
+        pool: &MeanPool,
+        x: impl Into<Slice<'a, T>>,
+        lengths: impl Into<Slice<'a, u32>>,
+    ) -> Result<Buffer<f32>>
+    where
+        MeanPool: Op<T>,
+    {
+        let given = [("x", x.into().untyped()), ("lengths", lengths.into().untyped())];
+        self.call::<T, _>(pool, &given)?.output("output")
+    }
+
+    /// Rows of a table by number, `output[i, :] = table[indices[i], :]`, of rows of `width` elements, in a new buffer:
+    /// [`GatherRows`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let table = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?; // two rows
+    /// assert_eq!(gpu.gather_rows(&table, &gpu.upload(&[1u32, 1])?, 2)?.read()?, [3.0, 4.0, 3.0, 4.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `table`; those of [`GatherRows`] and
+    /// of [`Gpu::alloc`].
+    pub fn gather_rows<'a, T: Element>(
+        &self,
+        table: impl Into<Slice<'a, T>>,
+        indices: impl Into<Slice<'a, u32>>,
+        width: usize,
+    ) -> Result<Buffer<T>>
+    where
+        GatherRows: Op<T>,
+    {
+        let indices = indices.into();
+        let given = [("table", table.into().untyped()), ("indices", indices.untyped())];
+        let rows = |rows| GatherRows::new(rows, width, indices.len());
+        self.call_rows::<T, _>(width, rows, &given)?.output("output")
+    }
+
+    /// Pairs of elements of each row of `x`, of `f32` or `f16`, turned by the angles of its token, in a new buffer:
+    /// [`Rope`], with all options but positions.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, nn::Rope};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, cos, sin) = (gpu.upload(&[3.0f32, 4.0])?, gpu.upload(&[0.0f32])?, gpu.upload(&[1.0f32])?);
+    /// assert_eq!(gpu.rope(&Rope::new(1, 1, 1, 2), &x, &cos, &sin)?.read()?, [-4.0, 3.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has another length; those of [`Rope`] and of
+    /// [`Gpu::alloc`].
+    pub fn rope<'a, T: Element>(
+        &self,
+        rope: &Rope,
+        x: impl Into<Slice<'a, T>>,
+        cos: impl Into<Slice<'a, f32>>,
+        sin: impl Into<Slice<'a, f32>>,
+    ) -> Result<Buffer<T>>
+    where
+        Rope: Op<T>,
+    {
+        let given = [("x", x.into().untyped()), ("cos", cos.into().untyped()), ("sin", sin.into().untyped())];
+        self.call::<T, _>(rope, &given)?.output("output")
+    }
+
+    /// `-log(softmax(logits[r])[labels[r]])` of each row r of `width` logits, one for each class, and the mean of all
+    /// rows, in new buffers: [`CrossEntropy`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let logits = gpu.upload(&[0.0f32, 0.0, 50.0, 0.0])?;
+    /// let (losses, mean) = gpu.cross_entropy(&logits, &gpu.upload(&[1u32, 0])?, 2)?;
+    /// assert!((losses.read()?[0] - 2.0f32.ln()).abs() < 1e-5);
+    /// assert!((mean.read()?[0] - 2.0f32.ln() / 2.0).abs() < 1e-5);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `logits`, or there are not
+    /// as many `labels` as rows; those of [`CrossEntropy`] and of
+    /// [`Gpu::alloc`].
+    pub fn cross_entropy<'a>(
+        &self,
+        logits: impl Into<Slice<'a, f32>>,
+        labels: impl Into<Slice<'a, u32>>,
+        width: usize,
+    ) -> Result<(Buffer<f32>, Buffer<f32>)> {
+        let given = [("logits", logits.into().untyped()), ("labels", labels.into().untyped())];
+        let rows = |rows| CrossEntropy::new(rows, width);
+        self.call_rows::<f32, _>(width, rows, &given)?.outputs(["losses", "mean"])
+    }
+
+    /// The mean of `(x[i] - target[i])^2`, in a new buffer: [`SquaredError`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, target) = (gpu.upload(&[1.0f32, 5.0])?, gpu.upload(&[1.0f32, 1.0])?);
+    /// assert_eq!(gpu.squared_error(&x, &target)?.read()?, [8.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SquaredError`] and of
+    /// [`Gpu::alloc`].
+    pub fn squared_error<'a>(
+        &self,
+        x: impl Into<Slice<'a, f32>>,
+        target: impl Into<Slice<'a, f32>>,
+    ) -> Result<Buffer<f32>> {
+        let x = x.into();
+        let given = [("x", x.untyped()), ("target", target.into().untyped())];
+        self.call::<f32, _>(&SquaredError::new(x.len()), &given)?.output("mean")
+    }
+}

@@ -1,0 +1,453 @@
+//! Reductions, scans, sorts and selections.
+
+use crate::element::Element;
+use crate::error::{Result, err};
+use crate::gpu::{Buffer, Gpu, Slice};
+use crate::primitives::{
+    Histogram, Partition, PartitionIf, Predicate, RadixSort, Reduce, ReduceByKey, Reducer, RunLength, Scan,
+    SegmentedReduce, SegmentedScan, Select, SelectIf, TopK, Unique,
+};
+use crate::program::Op;
+
+impl Gpu {
+    /// All of `input` to one value: [`Reduce`].
+    ///
+    /// # Errors
+    /// Those of [`Reduce`] and of [`Gpu::alloc`].
+    pub fn reduce<'a, T: Element, O: Reducer<T>>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        op: O,
+    ) -> Result<Buffer<O::Output>> {
+        self.reduce_rows(input, op, 1)
+    }
+
+    /// Each of `rows` equal rows of `input` to one value: [`Reduce::rows`].
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `rows` does not divide the length; those of [`Reduce`] and of
+    /// [`Gpu::alloc`].
+    pub fn reduce_rows<'a, T: Element, O: Reducer<T>>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        op: O,
+        rows: usize,
+    ) -> Result<Buffer<O::Output>> {
+        let input = input.into();
+        // A row that is not whole counts, so that no row is taken for empty.
+        let width = if rows == 0 { 0 } else { input.len().div_ceil(rows) };
+        let program = self.lower::<T, _>(&Reduce::rows(op, rows, width))?;
+        if !input.len().is_multiple_of(rows) {
+            return Err(err!(
+                Shape,
+                "{}: {} elements are not {rows} equal rows; slice the input",
+                program.op,
+                input.len()
+            ));
+        }
+        self.call_program(program, &[("input", input.untyped())])?.output("output")
+    }
+
+    /// All prefixes of `input`, each with its last element: [`Scan`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Sum};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[3u32, 1, 4, 1, 5])?;
+    /// assert_eq!(gpu.inclusive_scan(&x, Sum)?.read()?, [3, 4, 8, 9, 14]);
+    /// assert_eq!(gpu.exclusive_scan(&x, Sum)?.read()?, [0, 3, 4, 8, 9]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Scan`] and of [`Gpu::alloc`].
+    pub fn inclusive_scan<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        op: O,
+    ) -> Result<Buffer<T>> {
+        let input = input.into();
+        self.scan(input, &Scan::new(op, input.len()))
+    }
+
+    /// All prefixes of `input`, each without its last element: [`Scan`]. The first is the identity.
+    ///
+    /// # Errors
+    /// Those of [`Scan`] and of [`Gpu::alloc`].
+    pub fn exclusive_scan<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        op: O,
+    ) -> Result<Buffer<T>> {
+        let input = input.into();
+        self.scan(input, &Scan::new(op, input.len()).exclusive(true))
+    }
+
+    fn scan<T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        input: Slice<'_, T>,
+        scan: &Scan<O>,
+    ) -> Result<Buffer<T>> {
+        self.call::<T, _>(scan, &[("input", input.untyped())])?.output("output")
+    }
+
+    /// All prefixes of each segment of `input`, each with its last element: [`SegmentedScan`]. What is not 0 in `heads`
+    /// begins a segment.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Sum};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, heads) = (gpu.upload(&[3u32, 1, 4, 1, 5])?, gpu.upload(&[0u32, 0, 1, 0, 0])?);
+    /// assert_eq!(gpu.inclusive_segmented_scan(&x, &heads, Sum)?.read()?, [3, 4, 4, 5, 10]);
+    /// assert_eq!(gpu.exclusive_segmented_scan(&x, &heads, Sum)?.read()?, [0, 3, 0, 4, 5]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedScan`] and of
+    /// [`Gpu::alloc`].
+    pub fn inclusive_segmented_scan<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        heads: impl Into<Slice<'a, u32>>,
+        op: O,
+    ) -> Result<Buffer<T>> {
+        let input = input.into();
+        self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, input.len()))
+    }
+
+    /// All prefixes of each segment of `input`, each without its last element: [`SegmentedScan`]. What is not 0 in
+    /// `heads` begins a segment; its first prefix is the identity.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedScan`] and of
+    /// [`Gpu::alloc`].
+    pub fn exclusive_segmented_scan<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        heads: impl Into<Slice<'a, u32>>,
+        op: O,
+    ) -> Result<Buffer<T>> {
+        let input = input.into();
+        self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, input.len()).exclusive(true))
+    }
+
+    fn segmented_scan<T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        input: Slice<'_, T>,
+        heads: Slice<'_, u32>,
+        scan: &SegmentedScan<O>,
+    ) -> Result<Buffer<T>> {
+        self.call::<T, _>(scan, &[("input", input.untyped()), ("heads", heads.untyped())])?.output("output")
+    }
+
+    /// How many elements of `input` fall into each of `bins` bins of equal width from `lo` to `hi`: [`Histogram`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[0.1f32, 0.6, 0.7, 1.0, 5.0])?;
+    /// assert_eq!(gpu.histogram(&x, 2, 0.0, 1.0)?.read()?, [1, 3]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Histogram`] and of [`Gpu::alloc`].
+    pub fn histogram<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        bins: usize,
+        lo: f64,
+        hi: f64,
+    ) -> Result<Buffer<u32>> {
+        let input = input.into();
+        self.count(input, &Histogram::new(input.len(), bins).range(lo, hi))
+    }
+
+    /// How many elements of `input` fall between neighbours of `edges`: [`Histogram::with_edges`].
+    ///
+    /// # Errors
+    /// Those of [`Histogram`] and of [`Gpu::alloc`].
+    pub fn histogram_edges<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        edges: impl Into<Vec<f64>>,
+    ) -> Result<Buffer<u32>> {
+        let input = input.into();
+        self.count(input, &Histogram::with_edges(input.len(), edges))
+    }
+
+    fn count<T: Element>(&self, input: Slice<'_, T>, histogram: &Histogram) -> Result<Buffer<u32>> {
+        self.call::<T, _>(histogram, &[("input", input.untyped())])?.output("counts")
+    }
+
+    /// The keys in ascending order, in a new buffer: [`RadixSort`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let keys = gpu.upload(&[3.0f32, -1.0, f32::INFINITY, 0.5])?;
+    /// assert_eq!(gpu.sort(&keys)?.read()?, [-1.0, 0.5, 3.0, f32::INFINITY]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`RadixSort`] and of [`Gpu::alloc`].
+    pub fn sort<'a, T: Element>(&self, keys: impl Into<Slice<'a, T>>) -> Result<Buffer<T>> {
+        let keys = keys.into();
+        self.call::<T, _>(&RadixSort::new(keys.len()), &[("keys", keys.untyped())])?.output("keys_out")
+    }
+
+    /// The keys in ascending order, and the values that go with them, in new buffers: [`RadixSort`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (keys, values) = (gpu.upload(&[30, 10, 20, 10])?, gpu.upload(&[0u32, 1, 2, 3])?);
+    /// let (keys, values) = gpu.sort_pairs(&keys, &values)?;
+    /// assert_eq!(keys.read()?, [10, 10, 20, 30]);
+    /// assert_eq!(values.read()?, [1, 3, 2, 0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`RadixSort`] and of [`Gpu::alloc`].
+    pub fn sort_pairs<'a, T: Element>(
+        &self,
+        keys: impl Into<Slice<'a, T>>,
+        values: impl Into<Slice<'a, u32>>,
+    ) -> Result<(Buffer<T>, Buffer<u32>)> {
+        let (keys, values) = (keys.into(), values.into());
+        let op = RadixSort::new(keys.len()).with_values();
+        let given = [("keys", keys.untyped()), ("values", values.untyped())];
+        self.call::<T, _>(&op, &given)?.outputs(["keys_out", "values_out"])
+    }
+
+    /// The `k` largest elements of `input`, the largest first, and their positions, in new buffers: [`TopK`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[0.5f32, f32::NAN, 3.0, -1.0, 3.0])?;
+    /// let (values, indices) = gpu.top_k(&x, 3)?;
+    /// assert_eq!(values.read()?, [3.0, 3.0, 0.5]);
+    /// assert_eq!(indices.read()?, [2, 4, 0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`TopK`] and of [`Gpu::alloc`].
+    pub fn top_k<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        k: usize,
+    ) -> Result<(Buffer<T>, Buffer<u32>)> {
+        let input = input.into();
+        let op = TopK::new(input.len(), k);
+        self.call::<T, _>(&op, &[("input", input.untyped())])?.outputs(["values", "indices"])
+    }
+
+    /// The key of each run of equal neighbours among `keys`, its values combined, and the number of runs, in new
+    /// buffers: [`ReduceByKey`]. The first two are written up to that number.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Sum};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (keys, values) = (gpu.upload(&[7u32, 7, 3])?, gpu.upload(&[1.5f32, 2.0, 4.0])?);
+    /// let (keys, sums, count) = gpu.reduce_by_key(&keys, &values, Sum)?;
+    /// let runs = count.read()?[0] as usize;
+    /// assert_eq!(keys.slice(..runs)?.read()?, [7, 3]);
+    /// assert_eq!(sums.slice(..runs)?.read()?, [3.5, 4.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`ReduceByKey`] and of [`Gpu::alloc`].
+    pub fn reduce_by_key<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        keys: impl Into<Slice<'a, u32>>,
+        values: impl Into<Slice<'a, T>>,
+        op: O,
+    ) -> Result<(Buffer<u32>, Buffer<T>, Buffer<u32>)> {
+        let (keys, values) = (keys.into(), values.into());
+        let op = ReduceByKey::new(op, keys.len());
+        let given = [("keys", keys.untyped()), ("values", values.untyped())];
+        self.call::<T, _>(&op, &given)?.three_outputs(["keys_out", "results", "count"])
+    }
+
+    /// The elements of each segment of `values` combined, where what is not 0 in `heads` begins one, and the number
+    /// of segments, in new buffers: [`SegmentedReduce`]. The first is written up to that number.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedReduce`] and of [`Gpu::alloc`].
+    pub fn segmented_reduce<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        values: impl Into<Slice<'a, T>>,
+        heads: impl Into<Slice<'a, u32>>,
+        op: O,
+    ) -> Result<(Buffer<T>, Buffer<u32>)> {
+        let (values, heads) = (values.into(), heads.into());
+        let op = SegmentedReduce::new(op, values.len());
+        let given = [("values", values.untyped()), ("heads", heads.untyped())];
+        self.call::<T, _>(&op, &given)?.outputs(["results", "count"])
+    }
+
+    /// The elements of `input` whose flag is not 0, in order, and their number, in new buffers: [`Select`]. The first
+    /// is written up to that number.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, flags) = (gpu.upload(&[5.0f32, 6.0, 7.0])?, gpu.upload(&[1u32, 0, 1])?);
+    /// let (kept, count) = gpu.select(&x, &flags)?;
+    /// assert_eq!(kept.slice(..count.read()?[0] as usize)?.read()?, [5.0, 7.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Select`] and of
+    /// [`Gpu::alloc`].
+    pub fn select<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        flags: impl Into<Slice<'a, u32>>,
+    ) -> Result<(Buffer<T>, Buffer<u32>)>
+    where
+        Select: Op<T>,
+    {
+        let (input, flags) = (input.into(), flags.into());
+        let given = [("input", input.untyped()), ("flags", flags.untyped())];
+        self.call::<T, _>(&Select::new(input.len()), &given)?.outputs(["output", "count"])
+    }
+
+    /// The elements of `input` that `predicate` keeps, in order, and their number, in new buffers: [`Select::by`]. The
+    /// first is written up to that number.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Predicate};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[3, -1, 4, -2])?;
+    /// let positive = Predicate::custom("fn keep(x: T) -> bool { return x > 0; }");
+    /// let (kept, count) = gpu.select_if(&x, positive)?;
+    /// assert_eq!(kept.slice(..count.read()?[0] as usize)?.read()?, [3, 4]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Select`] and of [`Gpu::alloc`].
+    pub fn select_if<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        predicate: Predicate,
+    ) -> Result<(Buffer<T>, Buffer<u32>)>
+    where
+        SelectIf: Op<T>,
+    {
+        let input = input.into();
+        let op = Select::by(input.len(), predicate);
+        self.call::<T, _>(&op, &[("input", input.untyped())])?.outputs(["output", "count"])
+    }
+
+    /// The elements of `input` whose flag is not 0, then the others, both in order, and the number of the first, in new
+    /// buffers: [`Partition`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, flags) = (gpu.upload(&[5.0f32, 6.0, 7.0])?, gpu.upload(&[1u32, 0, 1])?);
+    /// let (parted, count) = gpu.partition(&x, &flags)?;
+    /// assert_eq!((parted.read()?, count.read()?), (vec![5.0, 7.0, 6.0], vec![2]));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Partition`] and of
+    /// [`Gpu::alloc`].
+    pub fn partition<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        flags: impl Into<Slice<'a, u32>>,
+    ) -> Result<(Buffer<T>, Buffer<u32>)>
+    where
+        Partition: Op<T>,
+    {
+        let (input, flags) = (input.into(), flags.into());
+        let given = [("input", input.untyped()), ("flags", flags.untyped())];
+        self.call::<T, _>(&Partition::new(input.len()), &given)?.outputs(["output", "count"])
+    }
+
+    /// The elements of `input` that `predicate` keeps, then the others, both in order, and the number of the first, in
+    /// new buffers: [`Partition::by`].
+    ///
+    /// # Errors
+    /// Those of [`Partition`] and of [`Gpu::alloc`].
+    pub fn partition_if<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        predicate: Predicate,
+    ) -> Result<(Buffer<T>, Buffer<u32>)>
+    where
+        PartitionIf: Op<T>,
+    {
+        let input = input.into();
+        let op = Partition::by(input.len(), predicate);
+        self.call::<T, _>(&op, &[("input", input.untyped())])?.outputs(["output", "count"])
+    }
+
+    /// The first element of each run of equal neighbours in `input`, and the number of runs, in new buffers:
+    /// [`Unique`]. The first is written up to that number.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (kept, count) = gpu.unique(&gpu.upload(&[7u32, 7, 3, 7])?)?;
+    /// assert_eq!(kept.slice(..count.read()?[0] as usize)?.read()?, [7, 3, 7]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Unique`] and of [`Gpu::alloc`].
+    pub fn unique<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>) -> Result<(Buffer<T>, Buffer<u32>)>
+    where
+        Unique: Op<T>,
+    {
+        let input = input.into();
+        let op = Unique::new(input.len());
+        self.call::<T, _>(&op, &[("input", input.untyped())])?.outputs(["output", "count"])
+    }
+
+    /// The element of each run of equal neighbours in `input`, its length, and the number of runs, in new buffers:
+    /// [`RunLength`]. The first two are written up to that number.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (values, counts, runs) = gpu.run_length(&gpu.upload(&[7u32, 7, 3, 7])?)?;
+    /// let runs = runs.read()?[0] as usize;
+    /// assert_eq!(values.slice(..runs)?.read()?, [7, 3, 7]);
+    /// assert_eq!(counts.slice(..runs)?.read()?, [2, 1, 1]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`RunLength`] and of [`Gpu::alloc`].
+    pub fn run_length<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+    ) -> Result<(Buffer<T>, Buffer<u32>, Buffer<u32>)>
+    where
+        RunLength: Op<T>,
+    {
+        let input = input.into();
+        let op = RunLength::new(input.len());
+        self.call::<T, _>(&op, &[("input", input.untyped())])?.three_outputs(["values", "counts", "count"])
+    }
+}

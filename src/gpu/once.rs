@@ -1,0 +1,139 @@
+//! Values that are made once, while nobody holds a lock.
+
+use super::lock;
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::{self, ThreadId};
+
+/// A place for a value that takes long to make. Threads that want it wait for the one that makes it. No lock is held
+/// meanwhile, and its maker may ask for it again, through a logger that the compiler calls, say: then it is made twice,
+/// and the first that is ready stays.
+pub(super) struct Once<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+enum State<T> {
+    Missing,
+    Underway(ThreadId),
+    There(T),
+}
+
+impl<T> Once<T> {
+    pub(super) const fn new() -> Self {
+        Self { state: Mutex::new(State::Missing), changed: Condvar::new() }
+    }
+}
+
+impl<T> Default for Once<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> fmt::Debug for Once<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Once")
+    }
+}
+
+/// Lets others make the value if its maker did not, also where that panicked.
+struct Underway<'o, T>(&'o Once<T>);
+
+impl<T> Drop for Underway<'_, T> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        if matches!(*state, State::Underway(_)) {
+            *state = State::Missing;
+        }
+        self.0.changed.notify_all();
+    }
+}
+
+impl<T: Clone> Once<T> {
+    /// The value, made now if it is missing.
+    pub(super) fn get(&self, make: impl FnOnce() -> T) -> T {
+        let Ok(value) = self.get_or_make(|| Ok::<T, Infallible>(make()));
+        value
+    }
+
+    /// The value, made now if it is missing. After an error it is still missing.
+    pub(super) fn get_or_make<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let me = thread::current().id();
+        let mut state = lock(&self.state);
+        let mine = loop {
+            match &*state {
+                State::There(value) => return Ok(value.clone()),
+                State::Underway(maker) if *maker == me => break false,
+                State::Underway(_) => {
+                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+                State::Missing => {
+                    *state = State::Underway(me);
+                    break true;
+                }
+            }
+        };
+        drop(state);
+        let _underway = mine.then(|| Underway(self));
+        let made = make()?;
+        let mut state = lock(&self.state);
+        if let State::There(first) = &*state {
+            let first = first.clone();
+            // What was made in vain is dropped after the lock.
+            drop(state);
+            return Ok(first);
+        }
+        *state = State::There(made.clone());
+        Ok(made)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn many_threads_make_it_once() {
+        let (once, made) = (Once::default(), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let got = once.get_or_make(|| {
+                        thread::sleep(std::time::Duration::from_millis(20));
+                        Ok::<_, ()>(made.fetch_add(1, Ordering::SeqCst))
+                    });
+                    assert_eq!(got, Ok(0));
+                });
+            }
+        });
+        assert_eq!(made.into_inner(), 1);
+    }
+
+    #[test]
+    fn its_maker_may_ask_for_it() {
+        let once = Once::default();
+        let got = once.get_or_make(|| {
+            let inner = once.get_or_make(|| Ok::<_, ()>("inner"));
+            assert_eq!(inner, Ok("inner"));
+            Ok::<_, ()>("outer")
+        });
+        assert_eq!(got, Ok("inner"));
+        assert_eq!(once.get_or_make(|| Err(())), Ok("inner"));
+    }
+
+    #[test]
+    fn a_maker_that_fails_or_panics_leaves_it_to_the_next() {
+        let once = Once::default();
+        assert_eq!(once.get_or_make(|| Err::<u8, _>("no")), Err("no"));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            once.get_or_make(|| -> Result<u8, ()> { std::panic::resume_unwind(Box::new(0)) })
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(once.get_or_make(|| Ok::<_, ()>(7)), Ok(7));
+    }
+}

@@ -1,0 +1,588 @@
+//! Files that appear when they are whole.
+
+use super::aside::Aside;
+use crate::error::{Error, Result, err};
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Links followed to find the place of a new file; Linux follows as many.
+const MAX_LINKS: usize = 40;
+
+/// A file that is written beside its place and put there by [`finish`](Self::finish). Dropped before that, it leaves
+/// nothing, and what stood at the place stays.
+///
+/// A link is followed, also where its target does not exist yet: the link stays, its target is written. An existing
+/// file passes its owner and permissions on. Pipes and devices are never replaced: bytes go straight to them.
+///
+/// On Linux the file has no name until it is whole, so a process that is killed leaves nothing either. File systems
+/// that have no such files, and other systems, keep it as a hidden file `.*.part` meanwhile, which a killed process
+/// leaves behind.
+///
+/// ```
+/// use std::io::Write;
+/// use tilework::io::WholeFile;
+///
+/// let path = std::env::temp_dir().join(format!("tilework-whole-{}", std::process::id()));
+/// let mut file = WholeFile::create(&path)?;
+/// file.write_all(b"all").unwrap();
+/// assert!(!path.exists());
+/// file.finish()?;
+/// assert_eq!(std::fs::read(&path).unwrap(), b"all");
+/// # std::fs::remove_file(path).unwrap();
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct WholeFile {
+    path: PathBuf,
+    to: WriteTo,
+}
+
+/// Where bytes go.
+#[derive(Debug)]
+enum WriteTo {
+    /// A file that replaces `old` at `target`.
+    Aside { aside: BufWriter<Aside>, target: PathBuf, old: Option<Box<Metadata>> },
+    /// A pipe or device.
+    Stream(BufWriter<File>),
+}
+
+impl WholeFile {
+    /// Begins a file. A named pipe waits here until somebody reads from it.
+    ///
+    /// # Errors
+    /// [`Io`](crate::ErrorKind::Io) if nothing can be written to `path`; the text says why.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let to = Destination::find(path).and_then(Destination::open).map_err(|e| failed(path, &e))?;
+        Ok(Self { path: path.to_owned(), to })
+    }
+
+    /// Puts the file in its place, after all its bytes are on the disk.
+    ///
+    /// # Errors
+    /// [`Io`](crate::ErrorKind::Io), for example if the disk is full; what stood at the place stays.
+    pub fn finish(self) -> Result<()> {
+        Self::finish_all([self])
+    }
+
+    /// Puts several files in their places, after all bytes of all of them are on the disk: if one cannot be written,
+    /// none appears.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn finish_all(files: impl IntoIterator<Item = Self>) -> Result<()> {
+        let mut files: Vec<_> = files.into_iter().collect();
+        for Self { path, to } in &mut files {
+            to.complete().map_err(|e| failed(path, &e))?;
+        }
+        for Self { path, to } in files {
+            if let WriteTo::Aside { aside, target, .. } = to {
+                // `complete` has emptied the buffer.
+                aside.into_parts().0.put(&target).map_err(|e| failed(&path, &e))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.to {
+            WriteTo::Aside { aside, .. } => aside.write(bytes),
+            WriteTo::Stream(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.to {
+            WriteTo::Aside { aside, .. } => aside.flush(),
+            WriteTo::Stream(stream) => stream.flush(),
+        }
+    }
+}
+
+impl WriteTo {
+    /// Has all bytes written, and gives a new file what it inherits.
+    fn complete(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stream(stream) => stream.flush(),
+            Self::Aside { aside, old, .. } => {
+                aside.flush()?;
+                let file = aside.get_ref().file();
+                if let Some(old) = old {
+                    inherit(file, old)?;
+                }
+                file.sync_all()
+            }
+        }
+    }
+}
+
+/// Writes a file by [`WholeFile`]: it appears when `write` is done. If `write` or the disk fails, nothing is left, and what
+/// stood at the place stays.
+///
+/// # Errors
+/// Those of `write`: an [`Error`] inside of [`io::Error::other`] keeps its kind, others are
+/// [`Io`](crate::ErrorKind::Io). Those of [`WholeFile`]. The text names the file.
+///
+/// ```
+/// use std::io::Write;
+///
+/// let path = std::env::temp_dir().join(format!("tilework-aside-{}", std::process::id()));
+/// tilework::io::write_aside(&path, |file| file.write_all(b"all"))?;
+/// assert_eq!(std::fs::read(&path).unwrap(), b"all");
+/// # std::fs::remove_file(path).unwrap();
+/// # Ok::<(), tilework::Error>(())
+/// ```
+pub fn write_aside(
+    path: impl AsRef<Path>,
+    write: impl FnOnce(&mut WholeFile) -> io::Result<()>,
+) -> Result<()> {
+    let path = path.as_ref();
+    let mut file = WholeFile::create(path)?;
+    write(&mut file).map_err(|e| {
+        let error = e.downcast::<Error>().unwrap_or_else(|e| err!(Io, "cannot be written: {e}"));
+        error.context(&path.display().to_string())
+    })?;
+    file.finish()
+}
+
+/// Checks, before any work is done, that each of `paths` can be written and that no two are the same file. Nothing is
+/// written.
+///
+/// # Errors
+/// [`Io`](crate::ErrorKind::Io) if a path cannot be written; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if two
+/// are one file.
+///
+/// ```
+/// let folder = std::env::temp_dir();
+/// tilework::io::check_outputs([folder.join("a.npy"), folder.join("b.npy")])?;
+/// let same = tilework::io::check_outputs([folder.join("a.npy"), folder.join(".").join("a.npy")]);
+/// assert_eq!(same.unwrap_err().kind(), tilework::ErrorKind::InvalidArgument);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+pub fn check_outputs<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<()> {
+    let mut targets: Vec<(PathBuf, P)> = Vec::new();
+    for path in paths {
+        let name = path.as_ref();
+        let place = Destination::find(name).map_err(|e| failed(name, &e))?;
+        let Destination::File { target, .. } = &place else { continue };
+        if let Some((_, first)) = targets.iter().find(|(other, _)| other == target) {
+            let first = first.as_ref().display();
+            return Err(err!(
+                InvalidArgument,
+                "{first} and {} are one file; each output needs a file of its own",
+                name.display()
+            ));
+        }
+        let target = target.clone();
+        place.open().map_err(|e| failed(name, &e))?;
+        targets.push((target, path));
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, error: &io::Error) -> Error {
+    err!(Io, "{}: cannot be written: {error}", path.display())
+}
+
+/// What a path leads to.
+enum Destination {
+    /// A file, or nothing yet. `target` has no links left.
+    File { target: PathBuf, old: Option<Box<Metadata>> },
+    /// Where this process's standard output or standard error goes.
+    Standard(File),
+    /// A pipe or device.
+    Stream(PathBuf),
+}
+
+impl Destination {
+    fn find(path: &Path) -> io::Result<Self> {
+        match fs::metadata(path) {
+            Ok(there) if there.is_dir() => Err(io::Error::other("it is a directory; name a file in it")),
+            Ok(there) if there.is_file() => Ok(match (standard(&there), fs::canonicalize(path)) {
+                (Some(file), _) => Self::Standard(file),
+                // Another process has just taken it away.
+                (None, Err(e)) if e.kind() == io::ErrorKind::NotFound => {
+                    Self::File { target: new_target(path)?, old: None }
+                }
+                (None, target) => Self::File { target: target?, old: Some(Box::new(there)) },
+            }),
+            Ok(there) if is_socket(&there) => Err(io::Error::other("it is a socket; name a file")),
+            Ok(_) => Ok(Self::Stream(path.to_owned())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                Ok(Self::File { target: new_target(path)?, old: None })
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    fn open(self) -> io::Result<WriteTo> {
+        match self {
+            Self::Standard(file) => Ok(WriteTo::Stream(BufWriter::new(file))),
+            Self::Stream(path) => {
+                Ok(WriteTo::Stream(BufWriter::new(File::options().write(true).open(path)?)))
+            }
+            Self::File { target, old } => {
+                // A file that may not be written is not replaced either. One that is gone by now is none.
+                let there = old.map(|old| File::options().write(true).open(&target).map(|_| old));
+                let old = match there.transpose() {
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+                    old => old?,
+                };
+                let aside = Aside::new(target.parent().unwrap_or(Path::new(".")))?;
+                Ok(WriteTo::Aside { aside: BufWriter::with_capacity(1 << 20, aside), target, old })
+            }
+        }
+    }
+}
+
+/// Where a file appears that `path` names and that does not exist: the end of its links, in a folder without any.
+fn new_target(path: &Path) -> io::Result<PathBuf> {
+    let mut target = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let folder = match target.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        if let Ok(next) = fs::read_link(&target) {
+            target = folder.join(next);
+            continue;
+        }
+        let Some(name) = target.file_name() else {
+            return Err(io::Error::other("it is no name of a file"));
+        };
+        return match fs::canonicalize(folder) {
+            Ok(folder) => Ok(folder.join(name)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                Err(io::Error::other(format!("there is no folder {}; make it first", folder.display())))
+            }
+            Err(e) => Err(e),
+        };
+    }
+    Err(io::Error::other("it is a link through too many links"))
+}
+
+#[cfg(unix)]
+fn is_socket(there: &Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_socket(&there.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_socket(_: &Metadata) -> bool {
+    false
+}
+
+/// Standard output or standard error, if that is the file: replaced, it would lose what is printed.
+#[cfg(unix)]
+fn standard(there: &Metadata) -> Option<File> {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    let streams = [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
+    let same = |file: &File| {
+        file.metadata().is_ok_and(|open| (open.dev(), open.ino()) == (there.dev(), there.ino()))
+    };
+    streams.into_iter().flatten().map(File::from).find(same)
+}
+
+#[cfg(not(unix))]
+fn standard(_: &Metadata) -> Option<File> {
+    None
+}
+
+/// Gives a file the permissions and, as far as this process may, the owner of the one that it replaces.
+fn inherit(file: &File, old: &Metadata) -> io::Result<()> {
+    file.set_permissions(permissions(old))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        // Only root may give a file away, and only to a group of its own may anyone else.
+        let _ = fchown(file, None, Some(old.gid()));
+        let _ = fchown(file, Some(old.uid()), None);
+    }
+    Ok(())
+}
+
+/// Permissions without the bits that run a program as its owner, which a write clears too.
+#[cfg(unix)]
+fn permissions(old: &Metadata) -> fs::Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    fs::Permissions::from_mode(old.permissions().mode() & 0o777)
+}
+
+#[cfg(not(unix))]
+fn permissions(old: &Metadata) -> fs::Permissions {
+    old.permissions()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// A folder with the file `old`, gone with the test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(test: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("tilework-output-{test}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("old"), b"old").unwrap();
+            Self(path)
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.join(name)
+        }
+
+        fn files(&self) -> usize {
+            fs::read_dir(&self.0).unwrap().count()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn all(file: &mut WholeFile) -> io::Result<()> {
+        file.write_all(b"all")
+    }
+
+    /// An ignored test in a process of its own, which `sh` starts after `limits`.
+    fn child(limits: &str, test: &str) -> Command {
+        let mut shell = Command::new("sh");
+        let line =
+            format!("{limits} exec \"$0\" --exact --ignored --nocapture io::whole_file::tests::{test}");
+        shell.arg("-c").arg(line).arg(std::env::current_exe().unwrap());
+        shell
+    }
+
+    #[test]
+    fn a_write_that_fails_keeps_the_old_file() {
+        let folder = Folder::new("fails");
+        let old = folder.path("old");
+        let failed = write_aside(&old, |file| {
+            file.write_all(&[1; 4 << 20])?;
+            Err(io::Error::other("no more"))
+        });
+        let failed = failed.unwrap_err();
+        assert_eq!(failed.kind(), crate::ErrorKind::Io);
+        assert!(failed.to_string().ends_with("old: cannot be written: no more"), "{failed}");
+        let refused = write_aside(&old, |_| Err(io::Error::other(err!(Shape, "too long")))).unwrap_err();
+        assert_eq!(refused.kind(), crate::ErrorKind::Shape);
+        assert_eq!((fs::read(&old).unwrap(), folder.files()), (b"old".to_vec(), 1));
+        assert!(write_aside(folder.path("new"), |_| Err(io::Error::other("no more"))).is_err());
+        drop(WholeFile::create(folder.path("new")).unwrap());
+        assert_eq!(folder.files(), 1);
+    }
+
+    #[test]
+    fn files_that_belong_together_appear_together() {
+        let folder = Folder::new("together");
+        let [mut a, b] = ["a", "b"].map(|name| WholeFile::create(folder.path(name)).unwrap());
+        a.write_all(b"all").unwrap();
+        assert_eq!(folder.files(), 1);
+        WholeFile::finish_all([a, b]).unwrap();
+        assert_eq!(fs::read(folder.path("a")).unwrap(), b"all");
+        assert_eq!((fs::read(folder.path("b")).unwrap(), folder.files()), (vec![], 3));
+    }
+
+    #[test]
+    fn threads_at_one_path_leave_whole_files() {
+        let folder = Folder::new("threads");
+        let path = folder.path("old");
+        write_aside(&path, |file| file.write_all(&[0; 100_000])).unwrap();
+        std::thread::scope(|scope| {
+            for t in 0..8u8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        write_aside(path, |file| {
+                            file.write_all(&[t; 50_000])?;
+                            file.flush()?;
+                            file.write_all(&[t; 50_000])
+                        })
+                        .unwrap();
+                        let seen = fs::read(path).unwrap();
+                        assert!(seen.len() == 100_000 && seen.iter().all(|b| *b == seen[0]));
+                    }
+                });
+            }
+        });
+        assert_eq!(folder.files(), 1);
+    }
+
+    #[test]
+    fn check_outputs_finds_what_cannot_be_written() {
+        let folder = Folder::new("check");
+        let refused = |path: PathBuf, why: &str| {
+            let checked = check_outputs([&path]).unwrap_err();
+            assert!(checked.to_string().contains(why), "{checked}");
+            assert_eq!(write_aside(&path, all).unwrap_err().to_string(), checked.to_string());
+        };
+        refused(folder.0.clone(), "it is a directory; name a file in it");
+        refused(folder.path("no/a"), "there is no folder");
+        refused(folder.path("old/a"), "old/a: cannot be written: ");
+        refused(PathBuf::new(), "it is no name of a file");
+        check_outputs([folder.path("a"), folder.path("b"), folder.path("old")]).unwrap();
+        for other in ["./a", "../a", "a"] {
+            let other = folder
+                .0
+                .join(other.replace("..", &format!("../{}", folder.0.file_name().unwrap().display())));
+            let same = check_outputs([folder.path("a"), folder.path("b"), other]).unwrap_err();
+            assert_eq!(same.kind(), crate::ErrorKind::InvalidArgument);
+            assert!(
+                same.to_string().contains("/a are one file; each output needs a file of its own"),
+                "{same}"
+            );
+        }
+        assert_eq!(folder.files(), 1);
+        // The longest name there is.
+        write_aside(folder.path(&"n".repeat(255)), all).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_stay_and_their_targets_are_written() {
+        use std::os::unix::fs::symlink;
+        let folder = Folder::new("links");
+        for (target, link) in [("old", "link"), ("new", "first"), ("first", "second"), ("no/a", "astray")] {
+            symlink(target, folder.path(link)).unwrap();
+        }
+        for (link, target) in [("link", "old"), ("second", "new")] {
+            write_aside(folder.path(link), all).unwrap();
+            assert!(fs::symlink_metadata(folder.path(link)).unwrap().is_symlink());
+            assert_eq!(fs::read(folder.path(target)).unwrap(), b"all");
+        }
+        assert!(fs::symlink_metadata(folder.path("first")).unwrap().is_symlink());
+        assert_eq!(folder.files(), 6);
+        let same = check_outputs([folder.path("new"), folder.path("second")]).unwrap_err();
+        assert_eq!(same.kind(), crate::ErrorKind::InvalidArgument);
+        assert!(
+            write_aside(folder.path("astray"), all).unwrap_err().to_string().contains("there is no folder")
+        );
+        symlink("circle", folder.path("circle")).unwrap();
+        assert!(write_aside(folder.path("circle"), all).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_of_an_existing_file_are_kept() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = Folder::new("mode");
+        let mode = |name: &str| fs::metadata(folder.path(name)).unwrap().permissions().mode() & 0o7777;
+        let usual = mode("old");
+        write_aside(folder.path("new"), all).unwrap();
+        assert_eq!(mode("new"), usual);
+        for (set, kept) in [(0o600, 0o600), (0o640, 0o640), (0o4755, 0o755)] {
+            fs::set_permissions(folder.path("old"), fs::Permissions::from_mode(set)).unwrap();
+            write_aside(folder.path("old"), all).unwrap();
+            assert_eq!(mode("old"), kept);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipes_devices_and_sockets_are_not_replaced() {
+        use std::os::unix::fs::FileTypeExt;
+        let folder = Folder::new("pipes");
+        let fifo = folder.path("fifo");
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        // Nobody reads yet, and a check does not wait.
+        check_outputs([&fifo, &fifo]).unwrap();
+        let reader = std::thread::spawn({
+            let fifo = fifo.clone();
+            move || fs::read(fifo).unwrap()
+        });
+        write_aside(&fifo, all).unwrap();
+        assert_eq!(reader.join().unwrap(), b"all");
+        assert!(fs::symlink_metadata(&fifo).unwrap().file_type().is_fifo());
+
+        let socket = folder.path("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(write_aside(&socket, all).unwrap_err().to_string().contains("it is a socket"));
+        assert!(fs::symlink_metadata(&socket).unwrap().file_type().is_socket());
+
+        write_aside("/dev/null", all).unwrap();
+        assert!(fs::symlink_metadata("/dev/null").unwrap().file_type().is_char_device());
+        assert_eq!(folder.files(), 3);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_keeps_the_old_file() {
+        use std::os::unix::fs::FileTypeExt;
+        let full = write_aside("/dev/full", all).unwrap_err();
+        assert!(full.to_string().contains("No space left"), "{full}");
+        assert!(fs::symlink_metadata("/dev/full").unwrap().file_type().is_char_device());
+        // Buffered bytes, whose write fails when the file is finished, and more than are buffered.
+        for bytes in ["20000", "4000000"] {
+            let folder = Folder::new(&format!("full-{bytes}"));
+            let mut child = child("trap '' XFSZ; ulimit -f 16;", "a_full_disk_here");
+            let output = child.env("PLACE", folder.path("old")).env("BYTES", bytes).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && text.contains("1 passed"), "{text}");
+            assert_eq!((fs::read(folder.path("old")).unwrap(), folder.files()), (b"old".to_vec(), 1));
+        }
+    }
+
+    #[test]
+    #[ignore = "run by the test before it"]
+    fn a_full_disk_here() {
+        let [place, bytes] = ["PLACE", "BYTES"].map(|name| std::env::var(name).unwrap());
+        let full = write_aside(place, |file| file.write_all(&vec![1; bytes.parse().unwrap()])).unwrap_err();
+        assert!(full.to_string().contains("too large"), "{full}");
+    }
+
+    /// Files without a name exist on Linux only.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_killed_process_leaves_nothing() {
+        let folder = Folder::new("killed");
+        let mut child = child("", "a_write_without_end");
+        let mut child = child.env("PLACE", folder.path("old")).stdout(Stdio::piped()).spawn().unwrap();
+        let out = io::BufReader::new(child.stdout.take().unwrap());
+        assert!(io::BufRead::lines(out).any(|line| line.unwrap().contains("written")));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((fs::read(folder.path("old")).unwrap(), folder.files()), (b"old".to_vec(), 1));
+    }
+
+    #[test]
+    #[ignore = "run by the test before it"]
+    fn a_write_without_end() {
+        let place = std::env::var("PLACE").unwrap();
+        let _ = write_aside(place, |file| {
+            file.write_all(&[1; 4 << 20])?;
+            println!("\nwritten");
+            io::stdout().flush()?;
+            std::thread::sleep(std::time::Duration::from_secs(600));
+            Ok(())
+        });
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn standard_output_in_a_file_is_not_replaced() {
+        let folder = Folder::new("standard");
+        let log = File::create(folder.path("log")).unwrap();
+        let mut child = child("", "a_write_to_standard_output");
+        assert!(child.stdout(Stdio::from(log)).status().unwrap().success());
+        let text = fs::read_to_string(folder.path("log")).unwrap();
+        let places = ["before\n", "all", "after\n", "1 passed"].map(|part| text.find(part));
+        assert!(places.is_sorted() && places[0].is_some(), "{text}");
+    }
+
+    #[test]
+    #[ignore = "run by the test before it"]
+    fn a_write_to_standard_output() {
+        println!("before");
+        write_aside("/dev/stdout", all).unwrap();
+        println!("after");
+    }
+}

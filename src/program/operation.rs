@@ -1,0 +1,80 @@
+//! What an op declares of itself, as plain data: an entry of the catalogue.
+
+use super::facts::{Fact, Subject};
+use super::{DeviceProfile, Program, Variant};
+use crate::error::Result;
+
+/// An op as its own file declares it: an entry of [`operations`](crate::operations).
+#[derive(Debug)]
+pub struct Operation {
+    /// Name, as on the command line of the `op` example.
+    pub name: &'static str,
+    /// The formula, in a line.
+    pub about: &'static str,
+    /// Inputs with their shapes, as the `op` example takes them.
+    pub inputs: &'static str,
+    /// Keys of the `op` example with their defaults.
+    pub keys: &'static str,
+    /// Every way to run it.
+    pub variants: fn() -> &'static [Variant],
+    /// Programs that together reach every shader of the variant in every form the device has: what
+    /// shader validation and translation run over.
+    pub samples: fn(&DeviceProfile, &'static str) -> Result<Vec<Program>>,
+    /// Whether it drives ops until the device finds that it is done: its programs are steps, no whole work.
+    pub solver: bool,
+    /// What operands may hold, by name, where that is not any number.
+    pub domains: &'static [(&'static str, Domain)],
+    /// How results of two variants are held against each other. Without a rule the op is not tuned.
+    pub comparison: Option<Comparison>,
+    /// Whether its time depends on what is left in operands that it reads and writes.
+    pub settles: bool,
+    /// Names of the rows of a variant's table of tiles, for variants that have one.
+    pub tiles: fn(&'static str, &DeviceProfile) -> Vec<String>,
+    /// What the formulas of [`analysis`](crate::analysis) say of a program of the op.
+    pub(crate) facts: fn(&Subject<'_>) -> Option<Vec<Fact>>,
+}
+
+impl Operation {
+    /// What an op has that declares nothing more.
+    pub(crate) const UNDECLARED: Self = Self {
+        name: "",
+        about: "",
+        inputs: "",
+        keys: "",
+        variants: || &[],
+        samples: |_, _| Ok(Vec::new()),
+        solver: false,
+        domains: &[],
+        comparison: None,
+        settles: false,
+        tiles: |_, _| Vec::new(),
+        facts: |_| None,
+    };
+
+    /// What an operand may hold.
+    pub fn domain(&self, operand: &str) -> Domain {
+        self.domains.iter().find(|(name, _)| *name == operand).map_or(Domain::Any, |(_, domain)| *domain)
+    }
+}
+
+/// What an operand may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Domain {
+    /// Any number.
+    Any,
+    /// A whole number below the length of this operand.
+    BelowLengthOf(&'static str),
+    /// What only the caller can give: lengths, pages, factors.
+    Meaningful,
+}
+
+/// How the results of two variants of an op are held against each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// Each element is a sum of as many terms as there are operations an output; integers are equal.
+    Sums,
+    /// An element may be a sum of all that come before it; integers are equal.
+    Prefixes,
+    /// As sums; bytes may differ by one, since variants round the last bit in ways of their own.
+    RoundedBytes,
+}

@@ -1,0 +1,87 @@
+//! Memory that nothing has written to: no op may read it.
+
+use super::Access;
+use crate::element::DType;
+use crate::error::{Result, err};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether anything was done that writes to some memory since it was allocated.
+#[derive(Debug, Default)]
+pub(crate) struct Written(AtomicBool);
+
+impl Written {
+    /// Of memory that holds something from the beginning.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn already() -> Self {
+        Self(AtomicBool::new(true))
+    }
+
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Nearly always it is set, and a load leaves other cores their copies of it.
+    pub(crate) fn set(&self) {
+        if !self.get() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Part of some memory, and how an op uses it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Use<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) access: Access,
+    pub(crate) written: &'a Written,
+    pub(crate) dtype: DType,
+    pub(crate) len: usize,
+}
+
+/// Refuses what is only read and lies in memory that nothing was written to. What is read and written may: an op need not
+/// read what it overwrites. `zeroes` is the remedy for memory that is to hold zeros.
+pub(crate) fn check_read(op: &str, uses: &[Use<'_>], zeroes: &str) -> Result<()> {
+    let holds_nothing = |u: &&Use<'_>| u.access == Access::Read && u.len > 0 && !u.written.get();
+    let Some(read) = uses.iter().find(holds_nothing) else { return Ok(()) };
+    let fits = |u: &&Use<'_>| {
+        u.access != Access::Read && u.written.get() && (u.dtype, u.len) == (read.dtype, read.len)
+    };
+    let what = format!("{op}: {} was allocated and never written", read.name);
+    Err(match uses.iter().find(fits) {
+        Some(other) => {
+            err!(
+                Buffer,
+                "{what}; are {} and {} swapped? Write it first, or use {zeroes}",
+                read.name,
+                other.name
+            )
+        }
+        None => err!(Buffer, "{what}; write it first, or use {zeroes}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_never_written_is_not_read_and_what_could_be_swapped_is_named() {
+        let (full, empty) = (Written::default(), Written::default());
+        full.set();
+        let part = |name, access, written, len| Use { name, access, written, dtype: DType::F32, len };
+        let check = |uses: &[Use<'_>]| check_read("scan", uses, "zeros").map_err(|e| e.to_string());
+        let (input, output) =
+            (part("input", Access::Read, &empty, 4), part("output", Access::Write, &full, 4));
+        let never = "scan: input was allocated and never written";
+        let swapped = format!("{never}; are input and output swapped? Write it first, or use zeros");
+        assert_eq!(check(&[input, output]), Err(swapped));
+        let alone = Err(format!("{never}; write it first, or use zeros"));
+        assert_eq!(check(&[input, Use { len: 5, ..output }]), alone);
+        assert_eq!(check(&[input, Use { dtype: DType::I32, ..output }]), alone);
+        assert_eq!(check(&[input, Use { written: &empty, ..output }]), alone);
+        assert_eq!(check(&[Use { len: 0, ..input }, output]), Ok(()));
+        assert_eq!(check(&[Use { access: Access::ReadWrite, ..input }, output]), Ok(()));
+        assert_eq!(check(&[Use { written: &full, ..input }, Use { written: &empty, ..output }]), Ok(()));
+        assert_eq!(check(&[]), Ok(()));
+    }
+}

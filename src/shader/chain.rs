@@ -1,0 +1,236 @@
+//! How long a chain of declarations is of which each names the next: naga orders them by recursion, and drivers follow
+//! calls and types by recursion too.
+
+use super::lexical::is_word_part;
+use std::collections::HashMap;
+
+/// Declarations that may name each other in a chain. A stack of 2 MiB holds several times as many.
+pub(super) const MAX: usize = 1000;
+
+/// A declaration at module scope: the words of its text, its own name among them.
+struct Declaration<'a> {
+    line: u32,
+    name: Option<&'a str>,
+    words: Vec<&'a str>,
+}
+
+/// The line of a declaration from which a chain of more than [`MAX`] begins, from 1. The text is without comments.
+///
+/// Every word that is the name of a declaration counts as a use of it, so that a chain is never longer than it is found
+/// here. Declarations that reach each other count as a chain of all of them: naga follows them once around.
+pub(super) fn too_long(text: &str) -> Option<u32> {
+    let all = declarations(text);
+    if all.len() <= MAX {
+        return None;
+    }
+    let by_name: HashMap<&str, usize> =
+        all.iter().enumerate().filter_map(|(i, d)| Some((d.name?, i))).collect();
+    let uses: Vec<Vec<usize>> = all
+        .iter()
+        .enumerate()
+        .map(|(i, d)| {
+            let mut used: Vec<usize> = d.words.iter().filter_map(|word| by_name.get(word)).copied().collect();
+            used.sort_unstable();
+            used.dedup();
+            used.retain(|other| *other != i);
+            used
+        })
+        .collect();
+    deeper_than(MAX, &uses).map(|i| all[i].line)
+}
+
+/// The declarations of a text. Brackets that do not match are an error of the text, which naga reports before it orders
+/// what it has read.
+fn declarations(text: &str) -> Vec<Declaration<'_>> {
+    let mut all = Vec::new();
+    let new = |line| Declaration { line, name: None, words: Vec::new() };
+    let (mut depth, mut angles, mut line) = (0usize, 0usize, 1);
+    let mut current = new(line);
+    // Whether `const`, `fn` or another of these has been read, and no name yet.
+    let mut names = false;
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if is_word_part(c) {
+            let (word, after) = rest.split_at(rest.find(|c| !is_word_part(c)).unwrap_or(rest.len()));
+            rest = after;
+            if current.words.is_empty() {
+                current.line = line;
+            }
+            current.words.push(word);
+            if depth == 0 && angles == 0 && current.name.is_none() {
+                if names {
+                    current.name = Some(word);
+                }
+                names = matches!(word, "const" | "override" | "alias" | "struct" | "fn" | "var");
+            }
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\n' => line += 1,
+            // Of `var<private> name`.
+            '<' if names => angles += 1,
+            '>' if names => angles = angles.saturating_sub(1),
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && matches!(c, ';' | '}') {
+            all.push(std::mem::replace(&mut current, new(line)));
+            (names, angles) = (false, 0);
+        }
+    }
+    all.push(current);
+    all
+}
+
+/// A node from which a path of more than `max` nodes begins. Nodes that reach each other count as a path of all of them
+/// (R. Tarjan, Depth-first search and linear graph algorithms, 1972; without recursion).
+fn deeper_than(max: usize, uses: &[Vec<usize>]) -> Option<usize> {
+    const NEW: usize = usize::MAX;
+    let n = uses.len();
+    // When each node was met, and the earliest node of the stack that it reaches.
+    let (mut met, mut low) = (vec![NEW; n], vec![0; n]);
+    // Longest path from each node whose component is complete.
+    let mut length = vec![0usize; n];
+    let mut is_on_stack = vec![false; n];
+    let mut stack = Vec::new();
+    let mut count = 0;
+    for root in 0..n {
+        // Nodes on the way, each with its next use.
+        let mut way = Vec::new();
+        if met[root] == NEW {
+            way.push((root, 0));
+        }
+        while let Some((node, next)) = way.last_mut() {
+            let node = *node;
+            if *next == 0 {
+                (met[node], low[node]) = (count, count);
+                count += 1;
+                stack.push(node);
+                is_on_stack[node] = true;
+            }
+            if let Some(&used) = uses[node].get(*next) {
+                *next += 1;
+                if met[used] == NEW {
+                    way.push((used, 0));
+                } else if is_on_stack[used] {
+                    low[node] = low[node].min(met[used]);
+                }
+                continue;
+            }
+            way.pop();
+            if let Some((before, _)) = way.last() {
+                low[*before] = low[*before].min(low[node]);
+            }
+            if low[node] < met[node] {
+                continue;
+            }
+            let first = stack.iter().rposition(|other| *other == node).unwrap_or(0);
+            let component = stack.split_off(first);
+            let below = component.iter().flat_map(|i| &uses[*i]).map(|used| length[*used]).max().unwrap_or(0);
+            for member in &component {
+                is_on_stack[*member] = false;
+                length[*member] = component.len() + below;
+            }
+            if length[node] > max {
+                return Some(node);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX, too_long};
+    use crate::ErrorKind;
+    use crate::shader::{Spec, Target, expand_text};
+
+    /// Declarations `0..n` of a chain, each of which uses the next; the last is whatever `last` says.
+    fn chain(n: usize, link: &str, last: &str) -> Vec<String> {
+        let link = |i: usize| link.replace("NEXT", &format!("a{}", i + 1)).replace("THIS", &format!("a{i}"));
+        (0..n - 1).map(link).chain([last.replace("THIS", &format!("a{}", n - 1))]).collect()
+    }
+
+    const KINDS: [(&str, &str); 12] = [
+        ("const THIS = NEXT;", "const THIS = 1;"),
+        ("const THIS: i32 = NEXT + NEXT;", "const THIS = 0;"),
+        ("override THIS: i32 = NEXT;", "override THIS: i32 = 1;"),
+        ("@id(NEXT) override THIS: i32;", "const THIS = 1;"),
+        ("alias THIS = NEXT;", "alias THIS = f32;"),
+        ("alias THIS = array<NEXT, 1>;", "alias THIS = f32;"),
+        ("struct THIS { x: NEXT }", "struct THIS { x: f32 }"),
+        ("struct THIS { @align(16) x: array<NEXT, 1>, }", "struct THIS { x: f32 }"),
+        ("fn THIS() { NEXT(); }", "fn THIS() {}"),
+        (
+            "fn THIS(x: i32) -> i32 { if x > 0 { return NEXT(x - 1); } return 0; }",
+            "fn THIS(x: i32) -> i32 { return x; }",
+        ),
+        ("const THIS = array<i32, NEXT>()[0] + 1;", "const THIS = 1;"),
+        ("var<private> THIS: i32 = NEXT;", "const THIS = 1;"),
+    ];
+
+    #[test]
+    fn long_chains_are_refused_at_their_line_in_every_order() {
+        let n = 30_000;
+        for (link, last) in KINDS {
+            let forward = chain(n, link, last);
+            let backward: Vec<_> = forward.iter().rev().cloned().collect();
+            for lines in [forward, backward] {
+                let text = expand_text("k.wgsl", &lines.join("\n"), &Spec::new(), Target::Naga).unwrap();
+                let error = text.validate().unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Shader);
+                assert!(
+                    error.to_string().contains(": a chain of more than 1000 declarations"),
+                    "{link}: {error}"
+                );
+                assert!(error.to_string().starts_with("k.wgsl:"), "{link}: {error}");
+            }
+        }
+        let (link, last) = KINDS[0];
+        let text = chain(n, link, last).join("\n");
+        assert_eq!(too_long(&text), Some((n - MAX) as u32));
+        // A circle is a chain to naga until it closes.
+        assert!(too_long(&text.replace("const a29999 = 1;", "const a29999 = a0;")).is_some());
+    }
+
+    #[test]
+    fn no_comment_hides_a_chain() {
+        for end in ["\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
+            let text =
+                chain(3000, &format!("const //{end}THIS /**/ = // ;{end} NEXT;"), "const THIS = 1;").concat();
+            let text = expand_text("k.wgsl", &text, &Spec::new(), Target::Naga).unwrap();
+            let error = text.validate().unwrap_err().to_string();
+            assert!(error.contains("a chain of more than"), "{end:?}: {error}");
+        }
+    }
+
+    /// naga on a thread's usual stack: with a margin of three above what is taken.
+    #[test]
+    fn what_is_taken_fits_the_stack() {
+        for (link, last) in KINDS {
+            for n in [MAX, 3 * MAX] {
+                let text = chain(n, link, last).join("\n");
+                // `var` and `@id` of another make no valid text; naga orders it before it sees that.
+                if n == MAX {
+                    assert_eq!(too_long(&text), None, "{link}");
+                    let _ = expand_text("k.wgsl", &text, &Spec::new(), Target::Naga).unwrap().validate();
+                }
+                let _ = naga::front::wgsl::parse_str(&text);
+            }
+        }
+    }
+
+    #[test]
+    fn many_declarations_without_a_chain_are_taken() {
+        let consts: String =
+            (0..20_000).map(|i| format!("const a{i} = b{};\nconst b{i} = 1;\n", i / 2)).collect();
+        assert_eq!(too_long(&consts), None);
+        let text = expand_text("k.wgsl", &consts, &Spec::new(), Target::Naga).unwrap();
+        text.validate().unwrap();
+        // A ladder with 2^500 ways down.
+        let ladder: String = (0..1001).map(|i| format!("const a{i} = a{} + a{};\n", i / 2, i / 3)).collect();
+        assert_eq!(too_long(&ladder), None);
+    }
+}

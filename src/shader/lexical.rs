@@ -1,0 +1,129 @@
+//! Lines, blankspace and comments as WGSL has them. Everything here that reads text goes through this file.
+
+use std::iter;
+
+/// Whether the character ends a line, and with it a `//` comment: LF, VT, FF, CR, NEL, LS, PS.
+pub(crate) const fn is_line_end(c: char) -> bool {
+    matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Whether the character is blankspace: Unicode's Pattern_White_Space.
+pub(super) const fn is_blank(c: char) -> bool {
+    is_line_end(c) || matches!(c, '\t' | ' ' | '\u{200e}' | '\u{200f}')
+}
+
+/// Whether the character may be part of a word. Characters that no word has are an error wherever they stand, so that
+/// taking them for a part does no harm.
+pub(super) fn is_word_part(c: char) -> bool {
+    c == '_' || c.is_ascii_alphanumeric() || !c.is_ascii() && !is_blank(c)
+}
+
+/// The lines of a text, without their ends; CR and LF together are one end.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (line, after) = match rest.char_indices().find(|(_, c)| is_line_end(*c)) {
+            Some((at, _)) if rest[at..].starts_with("\r\n") => (&rest[..at], &rest[at + 2..]),
+            Some((at, c)) => (&rest[..at], &rest[at + c.len_utf8()..]),
+            None => (rest, ""),
+        };
+        rest = after;
+        Some(line)
+    })
+}
+
+/// Bytes of the comment that a text begins with, without the line end of `//`, and whether it is complete: a `/*` may
+/// never be closed. `None` if the text does not begin with a comment.
+fn comment(text: &str) -> Option<(usize, bool)> {
+    if text.starts_with("//") {
+        return Some((text.find(is_line_end).unwrap_or(text.len()), true));
+    }
+    if !text.starts_with("/*") {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let (mut depth, mut at) = (0usize, 0);
+    while at < bytes.len() {
+        match bytes[at..] {
+            [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),
+            [b'*', b'/', ..] => (depth, at) = (depth - 1, at + 2),
+            _ => at += 1,
+        }
+        if depth == 0 {
+            return Some((at, true));
+        }
+    }
+    Some((bytes.len(), false))
+}
+
+/// The text with spaces for comments. Line ends stay, and everything stays at its byte. Also gives the byte where a
+/// `/*` begins that nobody closes.
+pub(super) fn without_comments(text: &str) -> (String, Option<usize>) {
+    let mut out = String::with_capacity(text.len());
+    let (mut rest, mut open) = (text, None);
+    while let Some(at) = rest.find('/') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let Some((length, complete)) = comment(rest) else {
+            out.push('/');
+            rest = &rest[1..];
+            continue;
+        };
+        if !complete {
+            open = Some(out.len());
+        }
+        for c in rest[..length].chars() {
+            if is_line_end(c) {
+                out.push(c);
+            } else {
+                out.extend(iter::repeat_n(' ', c.len_utf8()));
+            }
+        }
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    (out, open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENDS: [&str; 8] = ["\n", "\r", "\r\n", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"];
+
+    #[test]
+    fn every_line_end_ends_a_line_and_a_comment() {
+        for end in ENDS {
+            let text = format!("a // b{end}{end}c/* d{end}*/e");
+            assert_eq!(lines(&text).collect::<Vec<_>>(), ["a // b", "", "c/* d", "*/e"], "{end:?}");
+            let expected = format!("a     {end}{end}c    {end}  e");
+            assert_eq!(without_comments(&text), (expected, None), "{end:?}");
+        }
+        assert_eq!(lines("a\n\r\nb\n").collect::<Vec<_>>(), ["a", "", "b"]);
+        assert_eq!(lines("").count(), 0);
+    }
+
+    #[test]
+    fn naga_agrees_on_what_is_a_comment_and_what_is_blank() {
+        for c in (0..=0x2100).filter_map(char::from_u32) {
+            let parses = |text: String| naga::front::wgsl::parse_str(&text).is_ok();
+            assert_eq!(parses(format!("const{c}a = 1;")), is_blank(c), "{c:?}");
+            // Behind the comment `a` is a name that nobody declared.
+            assert_eq!(parses(format!("//{c}const a = b;")), !is_line_end(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn comments_nest_and_keep_every_byte_in_its_place() {
+        let blank = |text| without_comments(text).0;
+        assert_eq!(blank("a/* b /* c */ d */e"), "a                 e");
+        assert_eq!(blank("a /*/ b */ c"), "a          c");
+        assert_eq!(blank("a / b //* c"), "a / b      ");
+        assert_eq!(blank("/* é */x").len(), "/* é */x".len());
+        assert_eq!(without_comments("a /* b /* c */"), (" ".repeat(0) + "a             ", Some(2)));
+        assert_eq!(blank("/**/a/***/b"), "    a     b");
+    }
+}

@@ -1,0 +1,134 @@
+//! All examples: what they print where nothing can be printed, and files that cannot be written.
+
+use super::failure::{Failure, exit_code, main, say};
+use super::rows::Folder;
+use crate::support::gpu;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// Takes bytes, and fails when they are to be shown.
+struct Failing(io::ErrorKind);
+
+impl Write for Failing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Err(self.0.into())
+    }
+}
+
+#[test]
+fn the_end_of_the_output_counts() {
+    let (full, closed) = (io::ErrorKind::StorageFull, io::ErrorKind::BrokenPipe);
+    for (kind, code, wanted) in [(full, 0, 1), (closed, 0, 0), (full, 3, 3), (closed, 2, 2)] {
+        let got = main("outputs", Failing(kind), |_, out, _| {
+            out.write_all(b"text without an end").unwrap();
+            code
+        });
+        assert_eq!(got, ExitCode::from(wanted), "{kind}, {code}");
+    }
+    let mut err = Vec::new();
+    assert_eq!(exit_code("outputs", say(&mut Failing(full), "text").map(|()| 0), &mut err), 1);
+    assert!(err.starts_with(b"outputs: writing the result: "), "{}", err.escape_ascii());
+    let boxed: Box<dyn std::error::Error> = Failure::output(&closed.into()).into();
+    assert_eq!(exit_code("outputs", Err(boxed.into()), &mut err), 0);
+}
+
+/// Every example that was built beside this test: `cargo test` builds all of them, `cargo test --test integration` none.
+fn examples() -> Vec<(String, PathBuf)> {
+    let me = std::env::current_exe().unwrap();
+    let built = me.parent().unwrap().parent().unwrap().join("examples");
+    let sources = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")).unwrap();
+    let names = sources.map(|entry| entry.unwrap().path()).filter_map(|path| {
+        let program = path.extension().is_some_and(|ending| ending == "rs") || path.join("main.rs").exists();
+        program.then(|| path.file_stem().unwrap().to_string_lossy().into_owned())
+    });
+    let mut found: Vec<_> = names.map(|name| (name.clone(), built.join(name))).collect();
+    found.retain(|(_, path)| path.exists());
+    found
+}
+
+/// Exit code and errors of a program whose output goes to `out`.
+fn run(program: &Path, args: &[&str], out: impl Into<Stdio>) -> (Option<i32>, String) {
+    let output = Command::new(program).args(args).stdin(Stdio::null()).stdout(out).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn examples_fail_on_a_full_output_and_end_quietly_on_a_closed_one() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = Folder::new("full");
+    let text = folder.file("a.txt", b"one\ntwo\n");
+    let svg = folder.0.join("a.svg");
+    let [text, svg] = [&text, &svg].map(|path| path.to_str().unwrap());
+    let also: &[(&str, &[&str])] = &[
+        ("rows", &[text]),
+        ("rows", &[text, "--line", "2"]),
+        ("wordcount", &[text]),
+        ("op", &["--list"]),
+        ("explain", &["--list"]),
+        ("device", &["--no-measure"]),
+        ("ladder", &["8", "--out", svg]),
+        ("own_kernel", &[]),
+    ];
+    for (name, path) in examples() {
+        let usual: &[&str] = match name.as_str() {
+            "own_device" => &[],
+            "own_kernel" => &["--print"],
+            _ => &["--help"],
+        };
+        let also = also.iter().filter(|(of, _)| *of == name).map(|(_, args)| *args);
+        for args in also.chain([usual]) {
+            let full = File::options().write(true).open("/dev/full").unwrap();
+            let (code, err) = run(&path, args, full);
+            let last = err.lines().last().unwrap_or_default();
+            assert!(code == Some(1), "{name} {args:?}: {code:?}, {err}");
+            assert!(last.starts_with(&format!("{name}: writing the result: No space left")), "{name}: {err}");
+            let (reader, writer) = io::pipe().unwrap();
+            drop(reader);
+            let (code, err) = run(&path, args, writer);
+            assert!(
+                code == Some(0) && !err.contains(&format!("{name}: writing")),
+                "{name} {args:?}: {code:?}, {err}"
+            );
+        }
+    }
+}
+
+#[test]
+fn examples_check_where_files_go_before_they_work() {
+    let folder = Folder::new("places");
+    let away = |name: &str| format!("{}/no/{name}", folder.0.display());
+    let [mtx, svg, png, json, npy] = ["x.mtx", "x.svg", "x.png", "x.json", "x.npy"].map(away);
+    // Most inputs are missing too, which is found later.
+    let cases: &[(&str, &[&str])] = &[
+        ("solve", &["none.mtx", "-o", &mtx]),
+        ("solve", &["none.mtx", "--plot", &svg]),
+        ("pagerank", &["none.mtx", "--spy", &png]),
+        ("quadtree", &["none.csv", "-o", &json]),
+        ("quadtree", &["none.csv", "--picture", &png]),
+        ("adaptive", &["--picture", &png]),
+        ("cnn", &["train", "--data", "none", "--weights", &mtx]),
+        ("image", &["none.png", &png, "--ops", "grey"]),
+        ("overlap", &["--file", "none", "-o", &svg]),
+        ("explain", &["gemm", "--shape", "64x64", "-o", &svg]),
+        ("ladder", &["--out", &svg]),
+        ("tour", &["--json", &json]),
+        ("rows", &["Cargo.toml", "--index", &npy]),
+        ("op", &["spconvert", "none.mtx", "-o", &npy]),
+    ];
+    for (name, path) in examples() {
+        for (_, args) in cases.iter().filter(|(of, _)| *of == name) {
+            let (code, err) = run(&path, args, Stdio::null());
+            assert!(code == Some(2) && err.lines().count() == 1, "{name} {args:?}: {code:?}, {err}");
+            assert!(err.contains("there is no folder"), "{name} {args:?}: {err}");
+        }
+    }
+}
