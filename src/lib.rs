@@ -105,6 +105,7 @@
 
 pub mod analysis;
 mod api;
+mod array;
 pub mod attention;
 pub mod conv;
 #[cfg(feature = "cuda")]
@@ -131,7 +132,8 @@ mod store;
 pub mod stream;
 pub mod tune;
 
-pub use api::{DeviceMatrix, Solver};
+pub use api::{AnyBuffer, DeviceMatrix, Formed, Solver};
+pub use array::{HostArray, HostData, shape_text};
 pub use attention::Attention;
 pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};
 pub use conv::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Layers from left to right. A module may use modules of lower layers, and of its own where allowed.
 fn layer(module: &str) -> Option<u32> {
     Some(match module {
-        "error" | "element" | "shape" => 0,
+        "error" | "element" | "shape" | "array" => 0,
         "io" | "analysis" | "shader" => 1,
         "program" | "store" => 2,
         "elementwise" | "primitives" => 3,

@@ -1,8 +1,10 @@
 //! Calls of one line, matrices on a device, solvers: what programs without GPU code use.
 
 mod calls;
+mod forms;
 mod matrix;
 mod solver;
 
+pub use forms::{AnyBuffer, Formed};
 pub use matrix::DeviceMatrix;
 pub use solver::Solver;

@@ -532,7 +532,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "attention",
     about: "softmax(scale Q K^T + mask) V of each head",
-    inputs: "q (B, H, T, D), k (B, G, S, D), v (B, G, S, D), f32 or f16; optionally a mask (T, S) of f32",
+    old_inputs: "q (B, H, T, D), k (B, G, S, D), v (B, G, S, D), f32 or f16; optionally a mask (T, S) of f32",
     keys: "causal, window W, scale 1/sqrt(D), kv-type f32|f16|int8|fp8 (as q), page TOKENS (none: contiguous)",
     variants: Attention::variants,
     samples,

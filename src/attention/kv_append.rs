@@ -198,7 +198,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "kv-append",
     about: "new keys and values to their places in a cache",
-    inputs: "new k (B, G, N, D), new v (B, G, N, D), f32 or f16; lengths (B) of u32; caches (B, G, S, D)",
+    old_inputs: "new k (B, G, N, D), new v (B, G, N, D), f32 or f16; lengths (B) of u32; caches (B, G, S, D)",
     keys: "kv-type f32|f16|int8|fp8",
     variants: KvAppend::variants,
     samples,

@@ -188,7 +188,7 @@ impl Op<f32> for Conv {
 pub(super) const INFO: Operation = Operation {
     name: "conv",
     about: "a convolution layer: output[n, m] = activation(bias[m] + sum over c of w[m, c] * x[n, c])",
-    inputs: "x (N,C,H,W), w (M,C/groups,R,S), [bias (M)], f32",
+    old_inputs: "x (N,C,H,W), w (M,C/groups,R,S), [bias (M)], f32",
     keys: "stride 1, pad 0, dilation 1, groups 1, activation none/relu/sigmoid/tanh/gelu (none); numbers or \"h,w\"",
     variants: Conv::variants,
     samples,

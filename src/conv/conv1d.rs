@@ -81,7 +81,7 @@ impl<T: Element> Op<T> for Conv1d {
 pub(super) const INFO: Operation = Operation {
     name: "conv1d",
     about: "each element becomes a weighted sum of its neighbours along a line",
-    inputs: "x (n), filter (f), odd extents",
+    old_inputs: "x (n), filter (f), odd extents",
     keys: "boundary zero/clamp/wrap (zero)",
     variants: Conv1d::variants,
     samples,

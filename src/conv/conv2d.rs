@@ -88,7 +88,7 @@ impl<T: Element> Op<T> for Conv2d {
 pub(super) const INFO: Operation = Operation {
     name: "conv2d",
     about: "each element becomes a weighted sum of its neighbours over an image",
-    inputs: "x (h,w), filter (fh,fw); x f32 or u8, the filter f32, odd extents",
+    old_inputs: "x (h,w), filter (fh,fw); x f32 or u8, the filter f32, odd extents",
     keys: "boundary zero/clamp/wrap (zero)",
     variants: Conv2d::variants,
     samples,

@@ -84,7 +84,7 @@ impl<T: Element> Op<T> for Conv3d {
 pub(super) const INFO: Operation = Operation {
     name: "conv3d",
     about: "each element becomes a weighted sum of its neighbours in a volume",
-    inputs: "x (d,h,w), filter (fd,fh,fw), odd extents",
+    old_inputs: "x (d,h,w), filter (fd,fh,fw), odd extents",
     keys: "boundary zero/clamp/wrap (zero)",
     variants: Conv3d::variants,
     samples,

@@ -111,7 +111,7 @@ impl Op<f32> for ConvBackwardData {
 pub(super) const INFO: Operation = Operation {
     name: "conv-backward-data",
     about: "the gradient of a convolution layer by its input",
-    inputs: "dy (N,M,P,Q), w (M,C/groups,R,S), f32",
+    old_inputs: "dy (N,M,P,Q), w (M,C/groups,R,S), f32",
     keys: "shape N,C,H,W, stride 1, pad 0, dilation 1, groups 1; numbers or \"h,w\"",
     variants: ConvBackwardData::variants,
     samples,

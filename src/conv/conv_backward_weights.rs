@@ -329,7 +329,7 @@ impl Op<f32> for ConvBackwardWeights {
 pub(super) const INFO: Operation = Operation {
     name: "conv-backward-weights",
     about: "the gradient of a convolution layer by its weights",
-    inputs: "x (N,C,H,W), dy (N,M,P,Q), f32",
+    old_inputs: "x (N,C,H,W), dy (N,M,P,Q), f32",
     keys: "shape M,C/groups,R,S, stride 1, pad 0, dilation 1, groups 1; numbers or \"h,w\"",
     variants: ConvBackwardWeights::variants,
     samples,

@@ -205,7 +205,7 @@ impl Op<f32> for ConvTranspose {
 pub(super) const INFO: Operation = Operation {
     name: "conv-transpose",
     about: "transposed convolution: every element of x adds its window, then bias and activation",
-    inputs: "x (N,C,H,W), w (C,M/groups,R,S), [bias (M)], f32",
+    old_inputs: "x (N,C,H,W), w (C,M/groups,R,S), [bias (M)], f32",
     keys: "stride 1, pad 0, dilation 1, groups 1, output-padding 0, activation none/relu/sigmoid/tanh/gelu (none); \
            numbers or \"h,w\"",
     variants: ConvTranspose::variants,

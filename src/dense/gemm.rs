@@ -1096,7 +1096,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "gemm",
     about: "C = activation(alpha op(A) op(B) + beta C + bias)",
-    inputs: "a (m,k), b (k,n), [c (m,n)], f32 or f16",
+    old_inputs: "a (m,k), b (k,n), [c (m,n)], f32 or f16",
     keys: "alpha 1, beta 0, trans-a, trans-b, bias FILE (n), activation none/relu/sigmoid/tanh/gelu, precision strict/split/tensor (fast is split)",
     variants: Gemm::variants,
     samples,

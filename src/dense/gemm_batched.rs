@@ -614,7 +614,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "gemm-batched",
     about: "C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias), for every b of a batch",
-    inputs: "a (B,m,k), b (B,k,n), f32 or f16",
+    old_inputs: "a (B,m,k), b (B,k,n), f32 or f16",
     keys: "alpha 1, trans-a, trans-b",
     variants: GemmBatched::variants,
     samples,

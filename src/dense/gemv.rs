@@ -555,7 +555,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "gemv",
     about: "y = alpha op(A) x",
-    inputs: "a (m,k), x (k), or x (m) with trans; f32 or f16",
+    old_inputs: "a (m,k), x (k), or x (m) with trans; f32 or f16",
     keys: "trans, alpha 1",
     variants: Gemv::variants,
     samples,

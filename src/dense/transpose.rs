@@ -216,7 +216,7 @@ impl<T: Element> Op<T> for Transpose {
 pub(super) const INFO: Operation = Operation {
     name: "transpose",
     about: "rows become columns",
-    inputs: "x (m,n), any type",
+    old_inputs: "x (m,n), any type",
     keys: "",
     variants: Transpose::variants,
     samples,

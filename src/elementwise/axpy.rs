@@ -3,21 +3,30 @@
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{
-    Access, Comparison, DeviceProfile, Op, Operation, Program, Variant, kernel_params, operands,
-};
+use crate::program::{Access, Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role};
+use crate::program::{Setting, Variant, by_type, kernel_params, operands};
 use crate::shader::Spec;
+use half::f16;
 
 pub(super) const INFO: Operation = Operation {
     name: "axpy",
     about: "y = alpha x + y",
-    inputs: "x (n), y (n)",
-    keys: "alpha 1",
+    inputs: &[Input::new("x", "(n)"), Input::new("y", "(n)")],
+    types: &DTYPES,
+    options: &[Setting::number("alpha", "1")],
+    make: Some(make),
     variants: Axpy::variants,
     samples,
     comparison: Some(Comparison::Sums),
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (x, [n]) = asked.array("x")?;
+    let y = asked.like("y", &[n])?;
+    let op = Axpy::new(n, asked.settings().number("alpha")?).variant(asked.variant());
+    by_type!(asked, x.dtype(), [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, vec![Role::Given(x), Role::Updated(y)])))
+}
 
 kernel_params! {
     /// `alpha` is the bits of an `f32`, `i32` or `u32`.

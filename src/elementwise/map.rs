@@ -3,10 +3,10 @@
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
-use crate::program::{
-    Access, Comparison, DeviceProfile, Op, Operation, Program, Variant, kernel_params, operands,
-};
+use crate::program::{Access, Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role};
+use crate::program::{Setting, Variant, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
+use half::f16;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -14,13 +14,23 @@ use std::sync::Arc;
 pub(super) const INFO: Operation = Operation {
     name: "map",
     about: "y = f(x), element by element",
-    inputs: "x",
-    keys: "fn neg/abs/exp/sqrt/relu/sigmoid/tanh/gelu/sign",
+    inputs: &[Input::new("x", "any shape")],
+    types: &DTYPES,
+    options: &[Setting::word("fn", || MapFn::BUILT_IN.map(|f| f.name()).to_vec())],
+    make: Some(make),
     variants: Map::variants,
     samples,
     comparison: Some(Comparison::Sums),
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let x = asked.any("x")?;
+    let function: MapFn = asked.settings().choice("fn")?.parse()?;
+    let op = Map::new(function, x.len()).variant(asked.variant());
+    let y = Role::Result(x.shape().to_vec());
+    by_type!(asked, x.dtype(), [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, vec![Role::Given(x), y])))
+}
 
 /// A function of one element, for [`Map`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

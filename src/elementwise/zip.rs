@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(super) const INFO: Operation = Operation {
     name: "zip",
     about: "z = f(x, y), element by element",
-    inputs: "x, y",
+    old_inputs: "x, y",
     keys: "fn add/sub/mul/div/min/max",
     variants: Zip::variants,
     samples,

@@ -338,7 +338,7 @@ impl<T: Element> Op<T> for Blur {
 pub(super) const INFO: Operation = Operation {
     name: "blur",
     about: "the mean of each pixel's surroundings",
-    inputs: "x (h,w) or (h,w,c), u8 or f32",
+    old_inputs: "x (h,w) or (h,w,c), u8 or f32",
     keys: "radius 1, divide inside/window (inside), layout interleaved/planar (interleaved; planar: (c,h,w))",
     variants: Blur::variants,
     samples,

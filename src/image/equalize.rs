@@ -218,7 +218,7 @@ impl<T: Element> Op<T> for Equalize {
 pub(super) const INFO: Operation = Operation {
     name: "equalize",
     about: "spreads the values of each channel over their whole range",
-    inputs: "x (h,w) or (h,w,c), u8 or f32",
+    old_inputs: "x (h,w) or (h,w,c), u8 or f32",
     keys: "lo 0, hi 1 (the range of f32), layout interleaved/planar (interleaved; planar: (c,h,w))",
     variants: Equalize::variants,
     samples,

@@ -213,7 +213,7 @@ impl<T: Element> Op<T> for Gaussian {
 pub(super) const INFO: Operation = Operation {
     name: "gaussian",
     about: "each pixel's surroundings, weighted by a bell curve",
-    inputs: "x (h,w) or (h,w,c), u8 or f32",
+    old_inputs: "x (h,w) or (h,w,c), u8 or f32",
     keys: "sigma 1, radius (4 sigma), boundary clamp/zero/wrap (clamp), layout interleaved/planar (interleaved; planar: (c,h,w))",
     variants: Gaussian::variants,
     samples,

@@ -183,7 +183,7 @@ impl<T: Element> Op<T> for Grey {
 pub(super) const INFO: Operation = Operation {
     name: "grey",
     about: "the brightness of RGB pixels",
-    inputs: "rgb (h,w,3) or (h,w,4), u8 or f32",
+    old_inputs: "rgb (h,w,3) or (h,w,4), u8 or f32",
     keys: "weights luma/source (luma), layout interleaved/planar (interleaved; planar: (c,h,w))",
     variants: Grey::variants,
     samples,

@@ -192,7 +192,7 @@ impl<T: Element> Op<T> for Sobel {
 pub(super) const INFO: Operation = Operation {
     name: "sobel",
     about: "how fast brightness changes around each pixel",
-    inputs: "x (h,w) or (h,w,c), u8 or f32",
+    old_inputs: "x (h,w) or (h,w,c), u8 or f32",
     keys: "gradient magnitude/x/y (magnitude), layout interleaved/planar (interleaved; planar: (c,h,w))",
     variants: Sobel::variants,
     samples,

@@ -120,7 +120,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "activation-backward",
     about: "the gradient of an activation by its argument",
-    inputs: "value (the result; of gelu the argument), dy, f32 or f16",
+    old_inputs: "value (the result; of gelu the argument), dy, f32 or f16",
     keys: "activation none/relu/sigmoid/tanh/gelu (none)",
     variants: ActivationBackward::variants,
     samples,

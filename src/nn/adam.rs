@@ -180,7 +180,7 @@ impl Op<f32> for Adam {
 pub(super) const INFO: Operation = Operation {
     name: "adam",
     about: "a step down the gradient by its first two moments",
-    inputs: "parameters, gradients, first, second, fullness (2)",
+    old_inputs: "parameters, gradients, first, second, fullness (2)",
     keys: "rate (0.001), beta1 (0.9), beta2 (0.999), eps (1e-8), decay (0), decoupled",
     variants: Adam::variants,
     samples,

@@ -162,7 +162,7 @@ impl Op<f32> for BatchNorm {
 pub(super) const INFO: Operation = Operation {
     name: "batch-norm",
     about: "every channel by its mean and variance, then scaled and shifted",
-    inputs: "x (N,C,H,W), mean (C), variance (C), gamma (C), beta (C)",
+    old_inputs: "x (N,C,H,W), mean (C), variance (C), gamma (C), beta (C)",
     keys: "eps (1e-5), activation none/relu/sigmoid/tanh/gelu (none)",
     variants: BatchNorm::variants,
     samples,

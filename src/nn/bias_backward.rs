@@ -119,7 +119,7 @@ impl Op<f32> for BiasBackward {
 pub(super) const INFO: Operation = Operation {
     name: "bias-backward",
     about: "the gradient of a bias: sums over all but the channels",
-    inputs: "dy (N,C) or (N,C,H,W)",
+    old_inputs: "dy (N,C) or (N,C,H,W)",
     keys: "",
     variants: BiasBackward::variants,
     samples,

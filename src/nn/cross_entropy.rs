@@ -163,7 +163,7 @@ impl Op<f32> for CrossEntropy {
 pub(super) const INFO: Operation = Operation {
     name: "cross-entropy",
     about: "the loss of logits with one right class a row, its mean, and the gradient of that",
-    inputs: "logits (rows,classes), labels u32 (rows)",
+    old_inputs: "logits (rows,classes), labels u32 (rows)",
     keys: "",
     variants: CrossEntropy::variants,
     samples,

@@ -181,7 +181,7 @@ op!(f32, f16, i32, u32, u8, i8);
 pub(super) const INFO: Operation = Operation {
     name: "gather-rows",
     about: "rows of a table by number, as embeddings are looked up; zeros for a number it does not have",
-    inputs: "table (V,n), indices u32 (any shape)",
+    old_inputs: "table (V,n), indices u32 (any shape)",
     keys: "",
     variants: GatherRows::variants,
     samples,

@@ -98,7 +98,7 @@ impl Op<f32> for LayerNormBackward {
 pub(super) const INFO: Operation = Operation {
     name: "layer-norm-backward",
     about: "the gradients of layer norm: of x, gamma and beta",
-    inputs: "x (..., n), gamma (n), dy (..., n); rows are the last axis",
+    old_inputs: "x (..., n), gamma (n), dy (..., n); rows are the last axis",
     keys: "eps (1e-5)",
     variants: LayerNormBackward::variants,
     samples,

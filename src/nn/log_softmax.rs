@@ -102,7 +102,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "log-softmax",
     about: "logarithms of probabilities",
-    inputs: "x (..., n), f32 or f16; rows are the last axis",
+    old_inputs: "x (..., n), f32 or f16; rows are the last axis",
     keys: "",
     variants: LogSoftmax::variants,
     samples,

@@ -84,7 +84,7 @@ impl Op<f32> for LogSoftmaxBackward {
 pub(super) const INFO: Operation = Operation {
     name: "log-softmax-backward",
     about: "the gradient of log-softmax",
-    inputs: "y (..., n), dy (..., n); rows are the last axis",
+    old_inputs: "y (..., n), dy (..., n); rows are the last axis",
     keys: "",
     variants: LogSoftmaxBackward::variants,
     samples,

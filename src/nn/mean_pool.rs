@@ -183,7 +183,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "mean-pool",
     about: "the mean of the first tokens of each sequence, as many as its length says",
-    inputs: "x (B,T,D) f32 or f16, lengths u32 (B)",
+    old_inputs: "x (B,T,D) f32 or f16, lengths u32 (B)",
     keys: "normalized",
     variants: MeanPool::variants,
     samples,

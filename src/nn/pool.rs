@@ -344,7 +344,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "pool",
     about: "the largest, the mean, the root of squares or a weighted sum of every window",
-    inputs: "x (N,C,H,W), f32 or f16",
+    old_inputs: "x (N,C,H,W), f32 or f16",
     keys: "kind max/avg/l2/weighted (max), weights FILE (R,S), bias FILE (C), activation none/relu/sigmoid/tanh/gelu (none), \
            kernel (2), stride (kernel), pad (0), count-include-pad; numbers or \"h,w\"",
     variants: Pool2d::variants,

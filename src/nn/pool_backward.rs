@@ -236,7 +236,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "pool-backward",
     about: "the gradient of pooling by its input",
-    inputs: "x (N,C,H,W), dy (N,C,P,Q), f32 or f16",
+    old_inputs: "x (N,C,H,W), dy (N,C,P,Q), f32 or f16",
     keys: "kind max/avg/l2/weighted (max), weights FILE (R,S), kernel (2), stride (kernel), pad (0), count-include-pad; numbers or \"h,w\"",
     variants: Pool2dBackward::variants,
     samples,

@@ -134,7 +134,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "rms-norm",
     about: "rows of mean square 1, then scaled and shifted by column",
-    inputs: "x (..., n), gamma (n), [beta (n)], f32 or f16; rows are the last axis",
+    old_inputs: "x (..., n), gamma (n), [beta (n)], f32 or f16; rows are the last axis",
     keys: "eps (1e-5)",
     variants: RmsNorm::variants,
     samples,

@@ -98,7 +98,7 @@ impl Op<f32> for RmsNormBackward {
 pub(super) const INFO: Operation = Operation {
     name: "rms-norm-backward",
     about: "the gradients of RMS norm: of x and gamma",
-    inputs: "x (..., n), gamma (n), dy (..., n); rows are the last axis",
+    old_inputs: "x (..., n), gamma (n), dy (..., n); rows are the last axis",
     keys: "eps (1e-5)",
     variants: RmsNormBackward::variants,
     samples,

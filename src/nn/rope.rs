@@ -291,7 +291,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "rope",
     about: "pairs of elements of each row turned by the angles of its position",
-    inputs: "x (B,H,T,D), f32 or f16, cos (P,R/2), sin (P,R/2), [positions u32 (B,T)]",
+    old_inputs: "x (B,H,T,D), f32 or f16, cos (P,R/2), sin (P,R/2), [positions u32 (B,T)]",
     keys: "interleaved",
     variants: Rope::variants,
     samples,

@@ -151,7 +151,7 @@ impl Op<f32> for Sgd {
 pub(super) const INFO: Operation = Operation {
     name: "sgd",
     about: "a step down the gradient, with momentum and weight decay",
-    inputs: "parameters, gradients, [velocity]",
+    old_inputs: "parameters, gradients, [velocity]",
     keys: "rate (0.01), momentum (0), decay (0), nesterov",
     variants: Sgd::variants,
     samples,

@@ -82,7 +82,7 @@ impl Op<f32> for SoftmaxBackward {
 pub(super) const INFO: Operation = Operation {
     name: "softmax-backward",
     about: "the gradient of softmax",
-    inputs: "y (..., n), dy (..., n); rows are the last axis",
+    old_inputs: "y (..., n), dy (..., n); rows are the last axis",
     keys: "",
     variants: SoftmaxBackward::variants,
     samples,

@@ -136,7 +136,7 @@ impl Op<f32> for SquaredError {
 pub(super) const INFO: Operation = Operation {
     name: "squared-error",
     about: "the mean of squared differences, and its gradient",
-    inputs: "x, target",
+    old_inputs: "x, target",
     keys: "",
     variants: SquaredError::variants,
     samples,

@@ -908,7 +908,7 @@ impl<'a> Lowering<'a> {
 pub(super) const INFO: Operation = Operation {
     name: "histogram",
     about: "how many elements fall into each bin; the last bin has its upper edge too",
-    inputs: "x u8/i8/u32/i32/f32/f16, any shape",
+    old_inputs: "x u8/i8/u32/i32/f32/f16, any shape",
     keys: "bins 256; lo, hi (0 and bins for integers, required for floats), or edges FILE (bins + 1, increasing)",
     variants: Histogram::variants,
     samples,

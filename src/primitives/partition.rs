@@ -147,7 +147,7 @@ op!(f32, half::f16, i32, u32);
 pub(super) const INFO: Operation = Operation {
     name: "partition",
     about: "the elements whose flag is not 0, then the others, both in order",
-    inputs: "x (n), flags u32 (n)",
+    old_inputs: "x (n), flags u32 (n)",
     keys: "",
     variants: Partition::variants,
     samples,

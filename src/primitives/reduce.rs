@@ -542,7 +542,7 @@ fn split(rows: u64, n: u64, element: u64, binding: u64) -> Vec<Piece> {
 pub(super) const INFO: Operation = Operation {
     name: "reduce",
     about: "one value from all elements, or from each row",
-    inputs: "x, any type, any shape",
+    old_inputs: "x, any type, any shape",
     keys: "op sum/prod/min/max/argmin/argmax (sum), axis all/last (all)",
     variants: Reduce::variants,
     samples,

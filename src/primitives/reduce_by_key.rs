@@ -155,7 +155,7 @@ op!(u32, i32, f32);
 pub(super) const INFO: Operation = Operation {
     name: "reduce-by-key",
     about: "the values of each run of equal keys combined",
-    inputs: "keys u32, i32 or f32 (n); values f32, i32 or u32 (n)",
+    old_inputs: "keys u32, i32 or f32 (n); values f32, i32 or u32 (n)",
     keys: "op sum/prod/min/max (sum)",
     variants: ReduceByKey::variants,
     samples,

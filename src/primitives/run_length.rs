@@ -129,7 +129,7 @@ op!(f32, half::f16, i32, u32);
 pub(super) const INFO: Operation = Operation {
     name: "run-length",
     about: "the first of each run of equal neighbours, and its length",
-    inputs: "x (n)",
+    old_inputs: "x (n)",
     keys: "",
     variants: RunLength::variants,
     samples,

@@ -611,7 +611,7 @@ struct Bound {
 pub(super) const INFO: Operation = Operation {
     name: "scan",
     about: "all prefixes of an array combined, or those of each row",
-    inputs: "x (n) or (rows, n), f32, f16, i32 or u32",
+    old_inputs: "x (n) or (rows, n), f32, f16, i32 or u32",
     keys: "op sum/prod/min/max (sum), exclusive, reverse",
     variants: Scan::variants,
     samples,

@@ -130,7 +130,7 @@ impl<T: Element, O: Reducer<T, Output = T>> Op<T> for SegmentedReduce<O> {
 pub(super) const INFO: Operation = Operation {
     name: "segmented-reduce",
     about: "the values of each segment combined, from one head to the next",
-    inputs: "x (n), f32, i32 or u32; head flags u32 (n)",
+    old_inputs: "x (n), f32, i32 or u32; head flags u32 (n)",
     keys: "op sum/prod/min/max (sum)",
     variants: SegmentedReduce::variants,
     samples,

@@ -124,7 +124,7 @@ impl<T: Element, O: Reducer<T, Output = T>> Op<T> for SegmentedScan<O> {
 pub(super) const INFO: Operation = Operation {
     name: "segmented-scan",
     about: "all prefixes combined, anew from each head on",
-    inputs: "x (n), f32, f16, i32 or u32; head flags u32 (n)",
+    old_inputs: "x (n), f32, f16, i32 or u32; head flags u32 (n)",
     keys: "op sum/prod/min/max (sum), exclusive",
     variants: SegmentedScan::variants,
     samples,

@@ -194,7 +194,7 @@ op!(f32, half::f16, i32, u32);
 pub(super) const INFO: Operation = Operation {
     name: "select",
     about: "the elements whose flag is not 0, in order",
-    inputs: "x (n), flags u32 (n)",
+    old_inputs: "x (n), flags u32 (n)",
     keys: "",
     variants: Select::variants,
     samples,

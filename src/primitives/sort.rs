@@ -729,7 +729,7 @@ fn steps(file: &str, items: u32, written_out: bool, values: bool) -> String {
 pub(super) const INFO: Operation = Operation {
     name: "sort",
     about: "keys in order, stable, and values with their keys",
-    inputs: "keys u32/i32/f32 (n), [values u32 (n)]",
+    old_inputs: "keys u32/i32/f32 (n), [values u32 (n)]",
     keys: "descending",
     variants: RadixSort::variants,
     samples,

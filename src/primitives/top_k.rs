@@ -559,7 +559,7 @@ impl<'a> Lowering<'a> {
 pub(super) const INFO: Operation = Operation {
     name: "top-k",
     about: "the k largest elements in order, and where they stood",
-    inputs: "x f32/i32/u32 (n)",
+    old_inputs: "x f32/i32/u32 (n)",
     keys: "k, smallest",
     variants: TopK::variants,
     samples,

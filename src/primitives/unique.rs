@@ -111,7 +111,7 @@ op!(f32, half::f16, i32, u32);
 pub(super) const INFO: Operation = Operation {
     name: "unique",
     about: "the first of each run of equal neighbours",
-    inputs: "x (n)",
+    old_inputs: "x (n)",
     keys: "",
     variants: Unique::variants,
     samples,

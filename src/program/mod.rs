@@ -14,6 +14,7 @@
 //! # Ok::<(), tilework::Error>(())
 //! ```
 
+mod ask;
 mod call;
 mod choices;
 pub(crate) mod counted;
@@ -25,9 +26,12 @@ mod operation;
 pub(crate) mod probe;
 mod profile;
 pub(crate) mod rows;
+mod settings;
 mod variant;
 mod written;
 
+pub use ask::{Ask, Form, Role, Supply};
+pub(crate) use ask::{Asked, by_type};
 pub(crate) use call::operands;
 pub use call::{Executor, PlanOn, Sink, With};
 pub(crate) use choices::row_name;
@@ -39,6 +43,7 @@ pub use operation::{Comparison, Domain, Operation};
 #[cfg(feature = "cuda")]
 pub(crate) use profile::short_name;
 pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, Quirks};
+pub use settings::{Input, Setting, Settings, Takes};
 pub(crate) use variant::{Bits, choose, choose_with, deterministic};
 pub use variant::{DecidedBy, Decision, Requires, Translation, Variant};
 pub(crate) use written::{Use, Written, check_read};

@@ -1,7 +1,8 @@
 //! What an op declares of itself, as plain data: an entry of the catalogue.
 
 use super::facts::{Fact, Subject};
-use super::{DeviceProfile, Program, Variant};
+use super::{Asked, DeviceProfile, Form, Input, Program, Setting, Variant};
+use crate::element::DType;
 use crate::error::Result;
 
 /// An op as its own file declares it: an entry of [`operations`](crate::operations).
@@ -11,9 +12,17 @@ pub struct Operation {
     pub name: &'static str,
     /// The formula, in a line.
     pub about: &'static str,
-    /// Inputs with their shapes, as the `op` example takes them.
-    pub inputs: &'static str,
-    /// Keys of the `op` example with their defaults.
+    /// Inputs, in order, behind the sparse matrix if it takes one.
+    pub inputs: &'static [Input],
+    /// Types of the elements, where they are of the caller's choice.
+    pub types: &'static [DType],
+    /// Whether its first input is a sparse matrix.
+    pub matrix: bool,
+    /// Options besides the variant.
+    pub options: &'static [Setting],
+    /// Makes the op from inputs and options that are given by name: see [`Operation::form`].
+    pub(crate) make: Option<fn(&mut Asked<'_>) -> Result<Form>>,
+    pub old_inputs: &'static str,
     pub keys: &'static str,
     /// Every way to run it.
     pub variants: fn() -> &'static [Variant],
@@ -39,7 +48,12 @@ impl Operation {
     pub(crate) const UNDECLARED: Self = Self {
         name: "",
         about: "",
-        inputs: "",
+        inputs: &[],
+        types: &[],
+        matrix: false,
+        options: &[],
+        make: None,
+        old_inputs: "",
         keys: "",
         variants: || &[],
         samples: |_, _| Ok(Vec::new()),

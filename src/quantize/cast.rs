@@ -144,7 +144,7 @@ impl Op<f16> for Cast {
 pub(super) const INFO: Operation = Operation {
     name: "cast",
     about: "f32 as f16, or f16 as f32",
-    inputs: "x (n), f32 or f16",
+    old_inputs: "x (n), f32 or f16",
     keys: "",
     variants: Cast::variants,
     samples,

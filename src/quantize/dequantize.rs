@@ -176,7 +176,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "dequantize",
     about: "elements of bytes and their scales",
-    inputs: "q i8 or u8 (..., n), scale f32: of each row, of all, or of each group",
+    old_inputs: "q i8 or u8 (..., n), scale f32: of each row, of all, or of each group",
     keys: "kind int8/fp8",
     variants: Dequantize::<i8>::variants,
     samples,

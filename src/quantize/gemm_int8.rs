@@ -591,7 +591,7 @@ op!(i32, f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "gemm-int8",
     about: "C = A B of signed bytes, summed in i32",
-    inputs: "a i8 (m,k), b i8 (k,n)",
+    old_inputs: "a i8 (m,k), b i8 (k,n)",
     keys: "",
     variants: GemmInt8::variants,
     samples,

@@ -376,7 +376,7 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "quantize",
     about: "bytes of elements by their scale, the largest magnitude of a row, group or all over the largest code",
-    inputs: "x (..., n), f32 or f16",
+    old_inputs: "x (..., n), f32 or f16",
     keys: "kind int8/fp8, per row/tensor/group, group 64",
     variants: Quantize::<i8>::variants,
     samples,

@@ -149,7 +149,7 @@ impl ConjugateGradient {
 pub(super) const INFO: Operation = Operation {
     name: "conjugate-gradient",
     about: "x with A x = b, A symmetric and positive definite",
-    inputs: "A.mtx, b (rows), f32",
+    old_inputs: "A.mtx, b (rows), f32",
     keys: "",
     variants: || solver::VARIANTS,
     samples,

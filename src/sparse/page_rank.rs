@@ -159,7 +159,7 @@ impl Csr {
 pub(super) const INFO: Operation = Operation {
     name: "page-rank",
     about: "the ranks of the nodes of a graph",
-    inputs: "T.mtx, f32",
+    old_inputs: "T.mtx, f32",
     keys: "",
     variants: || solver::VARIANTS,
     samples,

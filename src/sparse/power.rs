@@ -84,7 +84,7 @@ impl PowerIteration {
 pub(super) const INFO: Operation = Operation {
     name: "power-iteration",
     about: "the eigenvalue of A of largest magnitude, and its vector",
-    inputs: "A.mtx, x (rows), f32",
+    old_inputs: "A.mtx, x (rows), f32",
     keys: "",
     variants: || solver::VARIANTS,
     samples,

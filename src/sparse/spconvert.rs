@@ -655,7 +655,7 @@ fn step(why: &str) -> Program {
 pub(super) const INFO: Operation = Operation {
     name: "spconvert",
     about: "a sparse matrix in another format",
-    inputs: "A.mtx, f32",
+    old_inputs: "A.mtx, f32",
     keys: "through coo/csr/csc/ell/jds/hybrid/sell (csr)",
     variants: Spconvert::variants,
     samples,

@@ -222,7 +222,7 @@ impl Op<f32> for Spmm {
 pub(super) const INFO: Operation = Operation {
     name: "spmm",
     about: "C = alpha A B + beta C, A sparse in any format, B and C dense",
-    inputs: "A.mtx, b (cols,n), f32",
+    old_inputs: "A.mtx, b (cols,n), f32",
     keys: "format auto/coo/csr/csc/ell/jds/hybrid/sell (auto)",
     variants: Spmm::variants,
     samples,

@@ -445,7 +445,7 @@ impl Lowering<'_> {
 pub(super) const INFO: Operation = Operation {
     name: "spmv",
     about: "y = alpha A x + beta y, A sparse in any format",
-    inputs: "A.mtx, x (cols), f32",
+    old_inputs: "A.mtx, x (cols), f32",
     keys: "format auto/coo/csr/csc/ell/jds/hybrid/sell (auto), alpha (1), beta (0)",
     variants: Spmv::variants,
     samples,

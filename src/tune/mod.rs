@@ -49,7 +49,7 @@ use self::search::Search;
 use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Gpu, RawSlice};
-use crate::program::{self, Denied, Op, Program};
+use crate::program::{self, Denied, Form, Op, Program};
 use std::fmt;
 use std::time::Duration;
 
@@ -207,6 +207,14 @@ impl Gpu {
     /// Those of the op's `lower`.
     pub fn lower<T: Element, D: Op<T>>(&self, op: &D) -> Result<Program> {
         lower_on(self, &|profile| program::lower(op, profile))
+    }
+
+    /// As [`lower`](Self::lower), of an op that was formed by names.
+    ///
+    /// # Errors
+    /// Those of the op's `lower`.
+    pub fn lower_form(&self, form: &Form) -> Result<Program> {
+        lower_on(self, &|profile| form.lower(profile))
     }
 }
 

@@ -1,0 +1,171 @@
+//! Ops and buffers whose types are known only when the program runs.
+
+use crate::array::{HostArray, HostData, with_data};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder, Slice};
+use crate::plan::Report;
+use crate::program::{Form, Role};
+use half::f16;
+
+/// A device buffer of any element type that files have.
+pub struct AnyBuffer(Box<dyn Erased>);
+
+trait Erased {
+    fn raw(&self) -> RawSlice<'_>;
+    fn read(&self) -> Result<HostData>;
+}
+
+impl<T: Element> Erased for Buffer<T>
+where
+    HostData: From<Vec<T>>,
+{
+    fn raw(&self) -> RawSlice<'_> {
+        Slice::from(self).untyped()
+    }
+
+    fn read(&self) -> Result<HostData> {
+        Ok(Buffer::read(self)?.into())
+    }
+}
+
+impl AnyBuffer {
+    /// All elements, for [`Executable::record`].
+    pub fn raw(&self) -> RawSlice<'_> {
+        self.0.raw()
+    }
+
+    /// The elements, once everything submitted so far is done: as [`Buffer::read`].
+    ///
+    /// # Errors
+    /// Those of [`Buffer::read`].
+    pub fn read(&self) -> Result<HostData> {
+        self.0.read()
+    }
+}
+
+impl std::fmt::Debug for AnyBuffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("AnyBuffer").field(&self.raw()).finish()
+    }
+}
+
+impl Gpu {
+    /// A buffer with these elements: as [`upload`](Self::upload).
+    ///
+    /// # Errors
+    /// Those of [`upload`](Self::upload).
+    pub fn upload_data(&self, data: &HostData) -> Result<AnyBuffer> {
+        with_data!(data, v => Ok(AnyBuffer(Box::new(self.upload(v)?))))
+    }
+
+    /// A buffer that nothing has written yet: as [`alloc`](Self::alloc).
+    ///
+    /// # Errors
+    /// Those of [`alloc`](Self::alloc); [`Unsupported`](crate::ErrorKind::Unsupported) for types that [`HostData`] has not.
+    pub fn alloc_data(&self, dtype: DType, n: usize) -> Result<AnyBuffer> {
+        Ok(AnyBuffer(match dtype {
+            DType::F32 => Box::new(self.alloc::<f32>(n)?),
+            DType::F16 => Box::new(self.alloc::<f16>(n)?),
+            DType::I32 => Box::new(self.alloc::<i32>(n)?),
+            DType::U32 => Box::new(self.alloc::<u32>(n)?),
+            DType::U8 => Box::new(self.alloc::<u8>(n)?),
+            DType::I8 => Box::new(self.alloc::<i8>(n)?),
+            other => return Err(err!(Unsupported, "a buffer of {other}: it has no array on the host")),
+        }))
+    }
+
+    /// Plans an op that was formed by names: as [`plan`](crate::Plannable::plan).
+    ///
+    /// # Errors
+    /// Those of planning the op.
+    pub fn plan_form(&self, form: &Form) -> Result<Executable> {
+        self.prepare_lowered(self.lower_form(form)?)
+    }
+
+    /// Plans an op that was formed by names, and brings its inputs to the device.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, HostArray, HostData};
+    /// use tilework::program::{Ask, Settings};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let reduce = tilework::operations().find(|op| op.name == "reduce").unwrap();
+    /// let mut settings = Settings::new(reduce);
+    /// settings.text("op", "max")?;
+    /// let x = HostArray::new(&[4], vec![3u32, 1, 4, 1])?;
+    /// let ready = gpu.ready(reduce.form(Ask::new(&settings).input(x))?)?;
+    /// let mut rec = gpu.recorder();
+    /// ready.record(&mut rec)?;
+    /// rec.submit()?;
+    /// assert_eq!(*ready.results()?[0].data(), HostData::U32(vec![4]));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of planning the op and of [`upload`](Self::upload).
+    pub fn ready(&self, form: Form) -> Result<Formed> {
+        let executable = self.plan_form(&form)?;
+        let buffers = form.operands.iter().zip(&executable.program().operands).map(|(role, operand)| {
+            match role.input() {
+                Some(array) => self.upload_data(array.data()),
+                None => self.alloc_data(operand.dtype, operand.len),
+            }
+        });
+        Ok(Formed { buffers: buffers.collect::<Result<_>>()?, executable, roles: form.operands })
+    }
+}
+
+/// A planned op with its operands on the device: see [`Gpu::ready`].
+#[derive(Debug)]
+pub struct Formed {
+    executable: Executable,
+    buffers: Vec<AnyBuffer>,
+    roles: Vec<Role>,
+}
+
+impl Formed {
+    /// What runs.
+    pub fn executable(&self) -> &Executable {
+        &self.executable
+    }
+
+    /// What the plan says of itself.
+    pub fn report(&self) -> Report {
+        Report::of(&self.executable)
+    }
+
+    /// Records the op.
+    ///
+    /// # Errors
+    /// Those of [`PlanOn`](crate::program::PlanOn).
+    pub fn record(&self, rec: &mut Recorder) -> Result<()> {
+        let raw: Vec<_> = self.buffers.iter().map(AnyBuffer::raw).collect();
+        self.executable.record(rec, &raw)
+    }
+
+    /// The outputs, in order, once everything submitted so far is done; of those that are counted, what counts.
+    ///
+    /// # Errors
+    /// Those of [`Buffer::read`].
+    pub fn results(&self) -> Result<Vec<HostArray>> {
+        let count = match (self.roles.last(), self.buffers.last()) {
+            (Some(Role::Count), Some(buffer)) => match buffer.read()? {
+                HostData::U32(count) => count.first().map_or(0, |n| *n as usize),
+                _ => 0,
+            },
+            _ => 0,
+        };
+        let outputs = self.roles.iter().zip(&self.buffers).filter(|(role, _)| role.is_output());
+        let read = |(role, buffer): (&Role, &AnyBuffer)| {
+            let data = buffer.read()?;
+            match role {
+                Role::Updated(array) => HostArray::new(array.shape(), data),
+                Role::Result(shape) => HostArray::new(shape, data),
+                Role::Given(_) | Role::Counted | Role::Count => HostArray::new(&[count], data.front(count)),
+            }
+        };
+        outputs.map(read).collect()
+    }
+}

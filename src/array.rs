@@ -1,0 +1,227 @@
+//! Arrays on the host whose element type is known only when the program runs.
+
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use half::f16;
+use std::borrow::Cow;
+
+/// Elements of one of the types that files and command lines have.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum HostData {
+    /// 32-bit floats.
+    F32(Vec<f32>),
+    /// 16-bit floats.
+    F16(Vec<f16>),
+    /// Signed words.
+    I32(Vec<i32>),
+    /// Unsigned words.
+    U32(Vec<u32>),
+    /// Unsigned bytes.
+    U8(Vec<u8>),
+    /// Signed bytes.
+    I8(Vec<i8>),
+}
+
+/// An array in C order: a shape, which is empty for a scalar, and as many elements as it says.
+///
+/// ```
+/// use tilework::HostArray;
+/// let x = HostArray::new(&[2, 3], vec![1.0f32; 6])?;
+/// assert_eq!(x.to_string(), "(2, 3) of f32");
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostArray {
+    shape: Vec<usize>,
+    data: HostData,
+}
+
+/// `$body` with `$v` bound to the vector.
+macro_rules! with_data {
+    ($data:expr, $v:ident => $body:expr) => {
+        match $data {
+            $crate::array::HostData::F32($v) => $body,
+            $crate::array::HostData::F16($v) => $body,
+            $crate::array::HostData::I32($v) => $body,
+            $crate::array::HostData::U32($v) => $body,
+            $crate::array::HostData::U8($v) => $body,
+            $crate::array::HostData::I8($v) => $body,
+        }
+    };
+}
+pub(crate) use with_data;
+
+macro_rules! from_vec {
+    ($($t:ty => $kind:ident),*) => {$(
+        impl From<Vec<$t>> for HostData {
+            fn from(v: Vec<$t>) -> Self {
+                Self::$kind(v)
+            }
+        }
+    )*};
+}
+from_vec!(f32 => F32, f16 => F16, i32 => I32, u32 => U32, u8 => U8, i8 => I8);
+
+impl HostData {
+    /// The types that there are.
+    pub const TYPES: [DType; 6] = [DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8];
+
+    /// `n` zeros.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that is not among [`TYPES`](Self::TYPES);
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn zeros(dtype: DType, n: usize) -> Result<Self> {
+        fn of<T: Element>(n: usize) -> Result<HostData>
+        where
+            HostData: From<Vec<T>>,
+        {
+            // Memory that is zero already is not touched.
+            let zeros = bytemuck::allocation::try_zeroed_vec::<T>(n);
+            let no_room = |()| err!(OutOfMemory, "an array on the host: no memory for {n} elements of {}", T::DTYPE);
+            Ok(zeros.map_err(no_room)?.into())
+        }
+        match dtype {
+            DType::F32 => of::<f32>(n),
+            DType::F16 => of::<f16>(n),
+            DType::I32 => of::<i32>(n),
+            DType::U32 => of::<u32>(n),
+            DType::U8 => of::<u8>(n),
+            DType::I8 => of::<i8>(n),
+            other => Err(err!(Unsupported, "an array on the host: no elements of {other}")),
+        }
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        with_data!(self, v => v.len())
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        fn of<T: Element>(_: &[T]) -> DType {
+            T::DTYPE
+        }
+        with_data!(self, v => of(v))
+    }
+
+    /// The first so many elements.
+    #[must_use]
+    pub fn front(mut self, count: usize) -> Self {
+        with_data!(&mut self, v => v.truncate(count));
+        self
+    }
+
+    /// The elements as they lie in memory.
+    pub fn bytes(&self) -> &[u8] {
+        with_data!(self, v => bytemuck::cast_slice(v))
+    }
+
+    /// The elements, if they are of type `T`.
+    pub fn slice<T: Element>(&self) -> Option<&[T]> {
+        (self.dtype() == T::DTYPE).then(|| with_data!(self, v => bytemuck::cast_slice(v)))
+    }
+
+    /// The elements as numbers of f64, which holds all of them exactly.
+    pub fn to_f64(&self) -> Vec<f64> {
+        match self {
+            Self::F32(v) => v.iter().map(|x| f64::from(*x)).collect(),
+            Self::F16(v) => v.iter().map(|x| x.to_f64()).collect(),
+            Self::I32(v) => v.iter().map(|x| f64::from(*x)).collect(),
+            Self::U32(v) => v.iter().map(|x| f64::from(*x)).collect(),
+            Self::U8(v) => v.iter().map(|x| f64::from(*x)).collect(),
+            Self::I8(v) => v.iter().map(|x| f64::from(*x)).collect(),
+        }
+    }
+
+    /// The elements rounded to f32; without a copy where they are of that type.
+    pub fn to_f32(&self) -> Cow<'_, [f32]> {
+        match self {
+            Self::F32(v) => Cow::Borrowed(v),
+            other => Cow::Owned(other.to_f64().into_iter().map(|x| x as f32).collect()),
+        }
+    }
+}
+
+impl HostArray {
+    /// An array of this shape.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the shape has another number of elements.
+    pub fn new(shape: &[usize], data: impl Into<HostData>) -> Result<Self> {
+        let data = data.into();
+        let n = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent));
+        if n != Some(data.len()) {
+            return Err(err!(
+                Shape,
+                "an array of the shape {} has {} elements; give as many as the shape says",
+                shape_text(shape),
+                data.len()
+            ));
+        }
+        Ok(Self { shape: shape.to_vec(), data })
+    }
+
+    /// Zeros of this shape.
+    ///
+    /// # Errors
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if their number cannot be counted; those of [`HostData::zeros`].
+    pub fn zeros(shape: &[usize], dtype: DType) -> Result<Self> {
+        let n = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent));
+        let n = n.ok_or_else(|| {
+            err!(TooLarge, "an array of the shape {}: too many elements to count", shape_text(shape))
+        })?;
+        Ok(Self { shape: shape.to_vec(), data: HostData::zeros(dtype, n)? })
+    }
+
+    /// Extents of the axes.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The elements.
+    pub fn data(&self) -> &HostData {
+        &self.data
+    }
+
+    /// The elements, by themselves.
+    pub fn into_data(self) -> HostData {
+        self.data
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.data.dtype()
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+}
+
+/// Shape and type, as NumPy writes them.
+impl std::fmt::Display for HostArray {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", shape_text(&self.shape), self.dtype())
+    }
+}
+
+/// A shape as NumPy writes it: `(3, 4)`, `(3,)`, `()`.
+pub fn shape_text(shape: &[usize]) -> String {
+    match shape {
+        [n] => format!("({n},)"),
+        _ => format!("({})", shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}

@@ -1,0 +1,355 @@
+//! An op by names: arrays whose types are known only when the program runs, and options as words.
+
+use super::{DeviceProfile, Op, Operation, Program, lower};
+use crate::array::{HostArray, shape_text};
+use crate::element::{DType, Element};
+use crate::error::{Error, Result, err};
+use crate::program::settings::Settings;
+use std::any::Any;
+
+/// Makes up the inputs that are not given, from the shapes that follow from the others.
+pub trait Supply {
+    /// An array for the input `name`; of integers, each is to be below `below`.
+    ///
+    /// # Errors
+    /// Any of its own: no memory, no such type.
+    fn supply(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        dtype: DType,
+        below: Option<usize>,
+    ) -> Result<HostArray>;
+
+    /// Type of the elements that are of the caller's choice.
+    fn dtype(&self) -> DType;
+}
+
+/// What is asked of an op by names. [`Operation::form`] answers it.
+///
+/// ```
+/// use tilework::HostArray;
+/// use tilework::program::{Ask, DeviceProfile, Settings};
+///
+/// let softmax = tilework::operations().find(|op| op.name == "softmax").unwrap();
+/// let settings = Settings::new(softmax);
+/// let x = HostArray::zeros(&[3, 1000], tilework::DType::F32)?;
+/// let form = softmax.form(Ask::new(&settings).input(x))?;
+/// let program = form.lower(&DeviceProfile::h100())?;
+/// assert_eq!((program.op, program.variant()), ("softmax", "whole"));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+pub struct Ask<'a> {
+    settings: &'a Settings,
+    /// The inputs that are not taken yet, the last first.
+    inputs: Vec<HostArray>,
+    variant: &'a str,
+    supply: Option<&'a mut dyn Supply>,
+    matrix: Option<(Vec<HostArray>, &'a dyn Any)>,
+}
+
+impl<'a> Ask<'a> {
+    /// Of an op with these options, and no inputs yet.
+    pub fn new(settings: &'a Settings) -> Self {
+        Self { settings, inputs: Vec::new(), variant: "auto", supply: None, matrix: None }
+    }
+
+    /// One more input.
+    #[must_use]
+    pub fn input(self, array: HostArray) -> Self {
+        self.inputs([array])
+    }
+
+    /// More inputs, in order.
+    #[must_use]
+    pub fn inputs(mut self, arrays: impl IntoIterator<Item = HostArray>) -> Self {
+        let mut all: Vec<_> = arrays.into_iter().collect();
+        all.reverse();
+        all.append(&mut self.inputs);
+        self.inputs = all;
+        self
+    }
+
+    /// The variant; `auto` by default.
+    #[must_use]
+    pub fn variant(mut self, name: &'a str) -> Self {
+        self.variant = name;
+        self
+    }
+
+    /// Inputs behind the given ones are made up.
+    #[must_use]
+    pub fn supplied_by(mut self, supply: &'a mut dyn Supply) -> Self {
+        self.supply = Some(supply);
+        self
+    }
+
+    /// The sparse matrix of an op that takes one: its lists, and what its family says of it, a
+    /// [`sparse::Described`](crate::sparse::Described).
+    #[must_use]
+    pub fn matrix(mut self, lists: Vec<HostArray>, described: &'a dyn Any) -> Self {
+        self.matrix = Some((lists, described));
+        self
+    }
+}
+
+/// What an op's own file sees of what is asked: it takes the inputs one by one, and checks them.
+pub(crate) struct Asked<'a> {
+    pub(crate) op: &'static Operation,
+    ask: Ask<'a>,
+    /// The type of the first input that was taken, which is that of others unless they say otherwise.
+    dtype: Option<DType>,
+}
+
+impl<'a> Asked<'a> {
+    /// Name of the op, for errors.
+    pub(crate) fn name(&self) -> &'static str {
+        self.op.name
+    }
+
+    /// The variant that is asked for.
+    pub(crate) fn variant(&self) -> &'a str {
+        self.ask.variant
+    }
+
+    /// The options.
+    pub(crate) fn settings(&self) -> &'a Settings {
+        self.ask.settings
+    }
+
+    /// The next input, or one that is made up.
+    fn next(
+        &mut self,
+        name: &str,
+        shape: Option<&[usize]>,
+        dtype: Option<DType>,
+        below: Option<usize>,
+    ) -> Result<HostArray> {
+        let array = match (self.ask.inputs.pop(), &mut self.ask.supply, shape) {
+            (Some(array), ..) => array,
+            (None, Some(supply), Some(shape)) => {
+                let dtype = dtype.or(self.dtype).unwrap_or_else(|| supply.dtype());
+                supply.supply(name, shape, dtype, below)?
+            }
+            _ => {
+                let op = self.name();
+                return Err(err!(InvalidArgument, "{op}: the input {name} is missing"));
+            }
+        };
+        self.dtype.get_or_insert(array.dtype());
+        Ok(array)
+    }
+
+    /// The next input, of any shape.
+    pub(crate) fn any(&mut self, name: &str) -> Result<HostArray> {
+        self.next(name, None, None, None)
+    }
+
+    /// The next input, with `N` axes.
+    pub(crate) fn array<const N: usize>(&mut self, name: &str) -> Result<(HostArray, [usize; N])> {
+        let array = self.any(name)?;
+        let dims = self.dims(name, &array)?;
+        Ok((array, dims))
+    }
+
+    /// The next input, with `N` axes, which may have any extents; `usual` where it is made up.
+    pub(crate) fn free<const N: usize>(
+        &mut self,
+        name: &str,
+        usual: [usize; N],
+    ) -> Result<(HostArray, [usize; N])> {
+        let array = self.next(name, Some(&usual), None, None)?;
+        let dims = self.dims(name, &array)?;
+        Ok((array, dims))
+    }
+
+    /// As [`free`](Self::free), of this type.
+    pub(crate) fn free_of<const N: usize>(
+        &mut self,
+        name: &str,
+        usual: [usize; N],
+        dtype: DType,
+    ) -> Result<(HostArray, [usize; N])> {
+        let array = self.next(name, Some(&usual), Some(dtype), None)?;
+        let dims = self.dims(name, &array)?;
+        self.check(name, &array, array.shape(), dtype)?;
+        Ok((array, dims))
+    }
+
+    /// The next input, of this shape and of the first input's type.
+    pub(crate) fn like(&mut self, name: &str, shape: &[usize]) -> Result<HostArray> {
+        let dtype = self.dtype;
+        let array = self.next(name, Some(shape), dtype, None)?;
+        self.check(name, &array, shape, dtype.unwrap_or(array.dtype()))?;
+        Ok(array)
+    }
+
+    /// The next input, of this shape and type.
+    pub(crate) fn of(&mut self, name: &str, shape: &[usize], dtype: DType) -> Result<HostArray> {
+        let array = self.next(name, Some(shape), Some(dtype), None)?;
+        self.check(name, &array, shape, dtype)?;
+        Ok(array)
+    }
+
+    /// The next input, of this shape and of u32, each element below `below`.
+    pub(crate) fn indices(&mut self, name: &str, shape: &[usize], below: usize) -> Result<HostArray> {
+        let array = self.next(name, Some(shape), Some(DType::U32), Some(below))?;
+        self.check(name, &array, shape, DType::U32)?;
+        Ok(array)
+    }
+
+    /// The next input, of any shape and of u32, each element below `below`; of the shape `usual` where it is made up.
+    pub(crate) fn any_indices(&mut self, name: &str, usual: &[usize], below: usize) -> Result<HostArray> {
+        let array = self.next(name, Some(usual), Some(DType::U32), Some(below))?;
+        self.check(name, &array, array.shape(), DType::U32)?;
+        Ok(array)
+    }
+
+    /// Whether inputs are left: whether an optional one is given.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.ask.inputs.is_empty()
+    }
+
+    /// The array that is given with the option `name`, of this shape and of the first input's type.
+    pub(crate) fn named(&self, name: &str, shape: &[usize]) -> Result<Option<HostArray>> {
+        let Some(array) = self.settings().array(name) else { return Ok(None) };
+        self.check(name, array, shape, self.dtype.unwrap_or(array.dtype()))?;
+        Ok(Some(array.clone()))
+    }
+
+    /// The lists of the sparse matrix, and what is known of it.
+    pub(crate) fn sparse<D: 'static>(&mut self) -> Result<(Vec<HostArray>, &'a D)> {
+        let op = self.name();
+        let found = self.ask.matrix.take().and_then(|(lists, d)| Some((lists, d.downcast_ref::<D>()?)));
+        found.ok_or_else(|| err!(InvalidArgument, "{op}: the sparse matrix is missing"))
+    }
+
+    /// Refuses an array of another shape or type.
+    pub(crate) fn check(
+        &self,
+        name: &str,
+        array: &HostArray,
+        shape: &[usize],
+        dtype: DType,
+    ) -> Result<()> {
+        if array.shape() == shape && array.dtype() == dtype {
+            return Ok(());
+        }
+        let (op, wanted) = (self.name(), shape_text(shape));
+        Err(err!(Shape, "{op}: {name} is {array}; it must be {wanted} of {dtype}"))
+    }
+
+    /// The extents of an array with `N` axes.
+    pub(crate) fn dims<const N: usize>(&self, name: &str, array: &HostArray) -> Result<[usize; N]> {
+        <[usize; N]>::try_from(array.shape()).map_err(|_| {
+            let (op, s) = (self.name(), if N == 1 { "" } else { "s" });
+            err!(Shape, "{op}: {name} is {array}; it must have {N} dimension{s}")
+        })
+    }
+
+    /// The last axis, and how many rows there are along it.
+    pub(crate) fn rows(&self, name: &str, array: &HostArray) -> Result<(usize, usize)> {
+        let Some((&n, rest)) = array.shape().split_last() else {
+            return Err(err!(Shape, "{}: {name} is {array}; it has no last axis", self.name()));
+        };
+        Ok((rest.iter().product(), n))
+    }
+
+    /// The error of elements that the op does not take.
+    pub(crate) fn no_type(&self, dtype: DType) -> Error {
+        let names: Vec<_> = self.op.types.iter().map(|t| t.name()).collect();
+        err!(Unsupported, "{}: the input is of {dtype}; the op takes {}", self.name(), names.join(", "))
+    }
+}
+
+/// `$body` with the type `$T` that the array has, one of those in brackets.
+macro_rules! by_type {
+    ($asked:expr, $dtype:expr, [$($t:ty),+], $T:ident => $body:expr) => {
+        match $dtype {
+            $(<$t as $crate::element::Element>::DTYPE => {
+                type $T = $t;
+                $body
+            })+
+            other => return Err($asked.no_type(other)),
+        }
+    };
+}
+pub(crate) use by_type;
+
+/// Where an operand comes from and goes to.
+#[derive(Debug, Clone)]
+pub enum Role {
+    /// An input.
+    Given(HostArray),
+    /// An input that is overwritten with an output.
+    Updated(HostArray),
+    /// An output of this shape.
+    Result(Vec<usize>),
+    /// An output of which only the front is wanted, as much as [`Count`](Self::Count) says.
+    Counted,
+    /// The number that says so, which is no output itself.
+    Count,
+}
+
+impl Role {
+    /// Whether the operand is an output.
+    pub fn is_output(&self) -> bool {
+        matches!(self, Self::Updated(_) | Self::Result(_) | Self::Counted)
+    }
+
+    /// What is there before the op runs.
+    pub fn input(&self) -> Option<&HostArray> {
+        match self {
+            Self::Given(array) | Self::Updated(array) => Some(array),
+            Self::Result(_) | Self::Counted | Self::Count => None,
+        }
+    }
+}
+
+/// An op for inputs and options that were given by names, without its types.
+pub struct Form {
+    lower: Box<dyn Fn(&DeviceProfile) -> Result<Program>>,
+    /// One for each operand of the program, in order.
+    pub operands: Vec<Role>,
+}
+
+impl Form {
+    pub(crate) fn new<T: Element>(op: impl Op<T> + 'static, operands: Vec<Role>) -> Self {
+        Self { lower: Box::new(move |profile| lower(&op, profile)), operands }
+    }
+
+    /// What will run, by the op's policy: as [`Op::lower`].
+    ///
+    /// # Errors
+    /// Those of the op: a limit of the device, a variant that the device cannot run.
+    pub fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        (self.lower)(profile)
+    }
+}
+
+impl std::fmt::Debug for Form {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Form").field("operands", &self.operands).finish_non_exhaustive()
+    }
+}
+
+impl Operation {
+    /// The op for what is asked.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): too few or too many inputs, an option with a value that it does not
+    /// have; [`Shape`](crate::ErrorKind::Shape): an input of another shape or type than the others want;
+    /// [`Unsupported`](crate::ErrorKind::Unsupported): a type that the op does not take.
+    pub fn form(&'static self, ask: Ask<'_>) -> Result<Form> {
+        let (given, op) = (ask.inputs.len(), self.name);
+        let (most, least) = (self.inputs.len(), self.inputs.iter().filter(|i| !i.optional).count());
+        if given > most || given < least && ask.supply.is_none() {
+            let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
+            return Err(err!(InvalidArgument, "{op}: {given} inputs given, {wanted} wanted"));
+        }
+        let Some(make) = self.make else {
+            return Err(err!(Unsupported, "{op}: it runs until its result is good enough, and has no one program"));
+        };
+        make(&mut Asked { op: self, ask, dtype: None })
+    }
+}

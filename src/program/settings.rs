@@ -1,0 +1,274 @@
+//! Options of an op by their names, as a command line gives them.
+
+use super::Operation;
+use crate::array::HostArray;
+use crate::error::{Result, err};
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// An option of an op.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Its name, as on the command line of the `op` example.
+    pub name: &'static str,
+    /// What its value is.
+    pub takes: Takes,
+    /// The value where none is given; empty if the op decides, or if it must be given.
+    pub default: &'static str,
+}
+
+/// What the value of an option is.
+#[derive(Debug, Clone, Copy)]
+pub enum Takes {
+    /// Nothing: it is given or not.
+    Nothing,
+    /// A text in the form that is named.
+    Text(&'static str),
+    /// One of these words; the first is the default.
+    Word(fn() -> Vec<&'static str>),
+    /// An array, described in a word.
+    Array(&'static str),
+}
+
+impl Setting {
+    /// An option without a value.
+    pub(crate) const fn flag(name: &'static str) -> Self {
+        Self { name, takes: Takes::Nothing, default: "" }
+    }
+
+    /// A number, with its default; none if the op decides.
+    pub(crate) const fn number(name: &'static str, default: &'static str) -> Self {
+        Self { name, takes: Takes::Text("N"), default }
+    }
+
+    /// A text in a form of its own, with its default.
+    pub(crate) const fn text(name: &'static str, form: &'static str, default: &'static str) -> Self {
+        Self { name, takes: Takes::Text(form), default }
+    }
+
+    /// One number, or two as "h,w", with their default.
+    pub(crate) const fn pair(name: &'static str, default: &'static str) -> Self {
+        Self { name, takes: Takes::Text("N|H,W"), default }
+    }
+
+    /// One of some words.
+    pub(crate) const fn word(name: &'static str, words: fn() -> Vec<&'static str>) -> Self {
+        Self { name, takes: Takes::Word(words), default: "" }
+    }
+
+    /// An array.
+    pub(crate) const fn array(name: &'static str, shape: &'static str) -> Self {
+        Self { name, takes: Takes::Array(shape), default: "" }
+    }
+
+    /// Whether a value follows the name.
+    pub fn takes_value(&self) -> bool {
+        !matches!(self.takes, Takes::Nothing)
+    }
+}
+
+/// The name, what it takes, and the default.
+impl Display for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, takes, default } = self;
+        match takes {
+            Takes::Nothing => f.write_str(name),
+            Takes::Text(form) if default.is_empty() => write!(f, "{name} {form}"),
+            Takes::Text(form) => write!(f, "{name} {form} ({default})"),
+            Takes::Word(words) => {
+                let words = words();
+                write!(f, "{name} {} ({})", words.join("/"), words[0])
+            }
+            Takes::Array(shape) => write!(f, "{name} FILE {shape}"),
+        }
+    }
+}
+
+/// Options that are given to an op, by name.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    op: &'static Operation,
+    given: Vec<(&'static str, Value)>,
+}
+
+#[derive(Debug, Clone)]
+enum Value {
+    Nothing,
+    Text(String),
+    Array(HostArray),
+}
+
+impl Settings {
+    /// None yet: each option has its default.
+    pub fn new(op: &'static Operation) -> Self {
+        Self { op, given: Vec::new() }
+    }
+
+    /// The op that they are of.
+    pub fn op(&self) -> &'static Operation {
+        self.op
+    }
+
+    fn add(&mut self, name: &str, value: Value) -> Result<()> {
+        let op = self.op.name;
+        let Some(setting) = self.op.option(name) else {
+            let names: Vec<_> = self.op.options.iter().map(|s| s.name).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(err!(InvalidArgument, "{op}: no option {name}; it has {names}"));
+        };
+        let fits = match setting.takes {
+            Takes::Nothing => matches!(value, Value::Nothing),
+            Takes::Array(_) => matches!(value, Value::Array(_)),
+            Takes::Text(_) | Takes::Word(_) => matches!(value, Value::Text(_)),
+        };
+        if !fits {
+            return Err(err!(InvalidArgument, "{op}: the option {setting} has another kind of value"));
+        }
+        if self.has(name) {
+            return Err(err!(InvalidArgument, "{op}: the option {name} is given twice; give it once"));
+        }
+        self.given.push((setting.name, value));
+        Ok(())
+    }
+
+    /// Gives an option that has no value.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no such option, one with a value, or given before.
+    pub fn flag(&mut self, name: &str) -> Result<()> {
+        self.add(name, Value::Nothing)
+    }
+
+    /// Gives an option with its value as text. What the value must be is checked when the op is formed.
+    ///
+    /// # Errors
+    /// As [`flag`](Self::flag).
+    pub fn text(&mut self, name: &str, value: impl Into<String>) -> Result<()> {
+        self.add(name, Value::Text(value.into()))
+    }
+
+    /// Gives an option whose value is an array.
+    ///
+    /// # Errors
+    /// As [`flag`](Self::flag).
+    pub fn with_array(&mut self, name: &str, value: HostArray) -> Result<()> {
+        self.add(name, Value::Array(value))
+    }
+
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.given.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
+    }
+
+    /// Whether an option is given.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// The array that an option was given.
+    pub fn array(&self, name: &str) -> Option<&HostArray> {
+        match self.get(name)? {
+            Value::Array(array) => Some(array),
+            Value::Nothing | Value::Text(_) => None,
+        }
+    }
+
+    /// The text that an option was given, or its default.
+    pub fn word(&self, name: &str) -> Option<&str> {
+        match self.get(name) {
+            Some(Value::Text(text)) => Some(text),
+            Some(Value::Nothing | Value::Array(_)) => None,
+            None => self.op.option(name).map(|s| s.default).filter(|default| !default.is_empty()),
+        }
+    }
+
+    fn wrong(&self, name: &str, text: &str, why: impl Display) -> crate::error::Error {
+        err!(InvalidArgument, "{}: --{name} {text}: {why}", self.op.name)
+    }
+
+    /// A number; none if neither it nor a default is given.
+    pub(crate) fn maybe<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>> {
+        let Some(text) = self.word(name) else { return Ok(None) };
+        text.trim().parse().map(Some).map_err(|e| self.wrong(name, text, e))
+    }
+
+    /// A number that is given or has a default.
+    pub(crate) fn number<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T> {
+        self.maybe(name)?.ok_or_else(|| {
+            let op = self.op.name;
+            err!(InvalidArgument, "{op}: --{name} is missing")
+        })
+    }
+
+    /// So many numbers, separated by commas; `form` says what they are.
+    pub(crate) fn numbers<T: FromStr, const N: usize>(&self, name: &str, form: &str) -> Result<[T; N]> {
+        let op = self.op.name;
+        let text = self.word(name).ok_or_else(|| err!(InvalidArgument, "{op}: --{name} {form} is missing"))?;
+        let wrong = || self.wrong(name, text, format!("must be {N} numbers, {form}"));
+        let parts = text.split(',').map(|part| part.trim().parse().map_err(|_| wrong()));
+        parts.collect::<Result<Vec<_>>>()?.try_into().map_err(|_| wrong())
+    }
+
+    /// One number, or two as "h,w"; `usual` where neither it nor a default is given.
+    pub(crate) fn pair_or(&self, name: &str, usual: [usize; 2]) -> Result<[usize; 2]> {
+        let Some(text) = self.word(name) else { return Ok(usual) };
+        let number = |part: &str| part.trim().parse().map_err(|e| self.wrong(name, text, e));
+        match text.split(',').collect::<Vec<_>>()[..] {
+            [both] => Ok([number(both)?; 2]),
+            [h, w] => Ok([number(h)?, number(w)?]),
+            _ => Err(self.wrong(name, text, "must be one number, or two as \"h,w\"")),
+        }
+    }
+
+    /// One number, or two as "h,w", with a default.
+    pub(crate) fn pair(&self, name: &str) -> Result<[usize; 2]> {
+        self.pair_or(name, [1, 1])
+    }
+
+    /// One of the words that the option has; the first if it is not given.
+    pub(crate) fn choice(&self, name: &str) -> Result<&'static str> {
+        let words = match self.op.option(name).map(|s| s.takes) {
+            Some(Takes::Word(words)) => words(),
+            _ => Vec::new(),
+        };
+        let text = self.word(name);
+        let found = words.iter().find(|word| text.is_none_or(|text| text == **word));
+        let wrong = || self.wrong(name, text.unwrap_or(""), format!("must be one of {}", words.join(", ")));
+        found.copied().ok_or_else(wrong)
+    }
+}
+
+impl Operation {
+    /// The option of this name.
+    pub fn option(&self, name: &str) -> Option<&'static Setting> {
+        self.options.iter().find(|setting| setting.name == name)
+    }
+}
+
+/// An input of an op.
+#[derive(Debug, Clone, Copy)]
+pub struct Input {
+    /// Its name.
+    pub name: &'static str,
+    /// Shape, and type where it is not that of the others: `(m, k)`, `u32 (n)`.
+    pub shape: &'static str,
+    /// Whether it may be left out.
+    pub optional: bool,
+}
+
+impl Input {
+    pub(crate) const fn new(name: &'static str, shape: &'static str) -> Self {
+        Self { name, shape, optional: false }
+    }
+
+    pub(crate) const fn optional(name: &'static str, shape: &'static str) -> Self {
+        Self { name, shape, optional: true }
+    }
+}
+
+/// The name and the shape; in brackets if it may be left out.
+impl Display for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, shape, optional } = self;
+        if *optional { write!(f, "[{name} {shape}]") } else { write!(f, "{name} {shape}") }
+    }
+}
