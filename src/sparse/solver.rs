@@ -310,7 +310,10 @@ impl<'a> Builder<'a> {
 
     fn product_of(&mut self, matrix: Stored, lists: &[Resource], x: Binding, y: Binding) -> Result<()> {
         let spmv = Spmv::new(matrix).deterministic().variant(&self.common.variant);
-        let product = Op::<f32>::lower(&spmv, self.profile).map_err(|e| e.context(self.program.op))?;
+        let product = Op::<f32>::lower(&spmv, self.profile).map_err(|e| {
+            let op = self.program.op;
+            e.context(&format!("{op}: the product, whose bits a solver wants to be the same every time"))
+        })?;
         self.program.cost.flop += product.cost.flop;
         self.program.cost.bytes += product.cost.bytes;
         let why = format!("the product by {}: {}", product.variant(), product.decision.why);
