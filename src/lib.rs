@@ -132,7 +132,7 @@ mod store;
 pub mod stream;
 pub mod tune;
 
-pub use api::{AnyBuffer, DeviceMatrix, Formed, Solver};
+pub use api::{AnyBuffer, DeviceMatrix, Driven, Formed, MatrixJob, Solver};
 pub use array::{HostArray, HostData, shape_text};
 pub use attention::Attention;
 pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};

@@ -2,6 +2,7 @@
 
 use super::coop::CoopTile;
 use super::flash::FlashTile;
+use super::form;
 use super::layout::Lowering;
 use super::{coop, flash, naive, split};
 use crate::element::{DType, Element};
@@ -532,8 +533,10 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "attention",
     about: "softmax(scale Q K^T + mask) V of each head",
-    old_inputs: "q (B, H, T, D), k (B, G, S, D), v (B, G, S, D), f32 or f16; optionally a mask (T, S) of f32",
-    keys: "causal, window W, scale 1/sqrt(D), kv-type f32|f16|int8|fp8 (as q), page TOKENS (none: contiguous)",
+    inputs: form::ATTENTION_INPUTS,
+    types: &[DType::F32, DType::F16],
+    options: form::ATTENTION_OPTIONS,
+    make: Some(form::make),
     variants: Attention::variants,
     samples,
     domains: &[

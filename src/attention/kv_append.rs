@@ -1,6 +1,7 @@
 //! New keys and values to their places in a cache.
 
 use super::attention::{Attention, KvType};
+use super::form;
 use super::layout::{Bound, Lowering};
 use crate::element::{DType, Element};
 use crate::error::Result;
@@ -198,8 +199,10 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "kv-append",
     about: "new keys and values to their places in a cache",
-    old_inputs: "new k (B, G, N, D), new v (B, G, N, D), f32 or f16; lengths (B) of u32; caches (B, G, S, D)",
-    keys: "kv-type f32|f16|int8|fp8",
+    inputs: form::APPEND_INPUTS,
+    types: &[DType::F32, DType::F16],
+    options: form::APPEND_OPTIONS,
+    make: Some(form::make_append),
     variants: KvAppend::variants,
     samples,
     ..Operation::UNDECLARED

@@ -11,6 +11,7 @@
 mod attention;
 mod coop;
 mod flash;
+mod form;
 mod kv_append;
 mod layout;
 mod naive;

@@ -1,6 +1,7 @@
 //! The matrix product and its epilogue.
 
 mod coop;
+pub(crate) mod form;
 mod packing;
 mod policy;
 pub(crate) mod register;
@@ -1096,8 +1097,10 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "gemm",
     about: "C = activation(alpha op(A) op(B) + beta C + bias)",
-    old_inputs: "a (m,k), b (k,n), [c (m,n)], f32 or f16",
-    keys: "alpha 1, beta 0, trans-a, trans-b, bias FILE (n), activation none/relu/sigmoid/tanh/gelu, precision strict/split/tensor (fast is split)",
+    inputs: form::INPUTS,
+    types: &[DType::F32, DType::F16],
+    options: form::OPTIONS,
+    make: Some(form::make),
     variants: Gemm::variants,
     samples,
     comparison: Some(Comparison::Sums),

@@ -1,5 +1,6 @@
 //! Products of many matrices of one shape.
 
+use super::gemm::form;
 use super::gemm::register::{Form, Steps};
 use super::gemm::{Params, Tile, Types, check_operand, dispatch_flop};
 use super::{Activation, Gemm, Layout};
@@ -614,8 +615,10 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "gemm-batched",
     about: "C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias), for every b of a batch",
-    old_inputs: "a (B,m,k), b (B,k,n), f32 or f16",
-    keys: "alpha 1, trans-a, trans-b",
+    inputs: form::BATCHED_INPUTS,
+    types: &[DType::F32, DType::F16],
+    options: form::BATCHED_OPTIONS,
+    make: Some(form::make_batched),
     variants: GemmBatched::variants,
     samples,
     comparison: Some(Comparison::Sums),

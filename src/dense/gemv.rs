@@ -1,11 +1,12 @@
 //! The matrix-vector product.
 
 use super::Layout;
+use super::gemm::form::{ALPHA, BETA};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program,
-    Requires, Resource, Variant, choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Requires, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32, round_up};
@@ -554,14 +555,37 @@ op!(f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "gemv",
-    about: "y = alpha op(A) x",
-    old_inputs: "a (m,k), x (k), or x (m) with trans; f32 or f16",
-    keys: "trans, alpha 1",
+    about: "y = alpha op(A) x + beta y",
+    inputs: &[Input::new("a", "(m, k)"), Input::new("x", "(k); (m) with trans"), Input::optional("y", "(m)")],
+    types: &[DType::F32, DType::F16],
+    options: &[Setting::flag("trans"), ALPHA, BETA],
+    make: Some(make),
     variants: Gemv::variants,
     samples,
     comparison: Some(Comparison::Sums),
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let settings = asked.settings();
+    let trans = settings.has("trans");
+    let (a, [m, k]) = asked.array("a")?;
+    let (terms, outputs) = if trans { (m, k) } else { (k, m) };
+    let x = asked.like("x", &[terms])?;
+    let beta = settings.number(BETA.name)?;
+    let y = if asked.has_more() {
+        Role::Updated(asked.like("y", &[outputs])?)
+    } else if beta != 0.0 {
+        return Err(err!(InvalidArgument, "gemv: --beta {beta} needs y, the third input"));
+    } else {
+        Role::Result(vec![outputs])
+    };
+    let op =
+        Gemv::new(m, k).trans(trans).alpha(settings.number(ALPHA.name)?).beta(beta).variant(asked.variant());
+    by_type!(asked, a.dtype(), [f32, f16], T => {
+        Ok(Form::new::<T>(op, vec![Role::Given(a), Role::Given(x), y]))
+    })
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut samples = Vec::new();

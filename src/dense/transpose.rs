@@ -1,14 +1,16 @@
 //! Transposition of matrices.
 
+use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject};
 use crate::program::{
-    Access, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Variant,
-    choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Role, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, round_up};
+use half::f16;
 
 /// Transposition, out of place: `output[j, i] = input[i, j]`, of one matrix or of each of a batch.
 ///
@@ -216,14 +218,30 @@ impl<T: Element> Op<T> for Transpose {
 pub(super) const INFO: Operation = Operation {
     name: "transpose",
     about: "rows become columns",
-    old_inputs: "x (m,n), any type",
-    keys: "",
+    inputs: &[Input::new("x", "(m, n) or (batch, m, n)")],
+    types: &HostData::TYPES,
+    make: Some(make),
     variants: Transpose::variants,
     samples,
     comparison: Some(Comparison::Sums),
     facts,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let x = asked.any("x")?;
+    let [batch, m, n] = match *x.shape() {
+        [m, n] => [1, m, n],
+        _ => asked.dims("x", &x)?,
+    };
+    let op = Transpose::batched(batch, m, n).variant(asked.variant());
+    let mut shape = x.shape().to_vec();
+    let axes = shape.len();
+    shape.swap(axes - 2, axes - 1);
+    by_type!(asked, x.dtype(), [f32, f16, i32, u32, u8, i8], T => {
+        Ok(Form::new::<T>(op, vec![Role::Given(x), Role::Result(shape)]))
+    })
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let types = [DType::U8, DType::F16, DType::F32, DType::U64];

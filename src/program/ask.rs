@@ -225,13 +225,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Refuses an array of another shape or type.
-    pub(crate) fn check(
-        &self,
-        name: &str,
-        array: &HostArray,
-        shape: &[usize],
-        dtype: DType,
-    ) -> Result<()> {
+    pub(crate) fn check(&self, name: &str, array: &HostArray, shape: &[usize], dtype: DType) -> Result<()> {
         if array.shape() == shape && array.dtype() == dtype {
             return Ok(());
         }
@@ -348,7 +342,10 @@ impl Operation {
             return Err(err!(InvalidArgument, "{op}: {given} inputs given, {wanted} wanted"));
         }
         let Some(make) = self.make else {
-            return Err(err!(Unsupported, "{op}: it runs until its result is good enough, and has no one program"));
+            return Err(err!(
+                Unsupported,
+                "{op}: it runs until its result is good enough, and has no one program"
+            ));
         };
         make(&mut Asked { op: self, ask, dtype: None })
     }

@@ -202,10 +202,20 @@ impl Settings {
     /// So many numbers, separated by commas; `form` says what they are.
     pub(crate) fn numbers<T: FromStr, const N: usize>(&self, name: &str, form: &str) -> Result<[T; N]> {
         let op = self.op.name;
-        let text = self.word(name).ok_or_else(|| err!(InvalidArgument, "{op}: --{name} {form} is missing"))?;
+        let text =
+            self.word(name).ok_or_else(|| err!(InvalidArgument, "{op}: --{name} {form} is missing"))?;
         let wrong = || self.wrong(name, text, format!("must be {N} numbers, {form}"));
         let parts = text.split(',').map(|part| part.trim().parse().map_err(|_| wrong()));
         parts.collect::<Result<Vec<_>>>()?.try_into().map_err(|_| wrong())
+    }
+
+    /// As [`numbers`](Self::numbers), of an option that may be left out.
+    pub(crate) fn given_numbers<T: FromStr, const N: usize>(
+        &self,
+        option: &Setting,
+    ) -> Result<Option<[T; N]>> {
+        let form = if let Takes::Text(form) = option.takes { form } else { "" };
+        self.has(option.name).then(|| self.numbers(option.name, form)).transpose()
     }
 
     /// One number, or two as "h,w"; `usual` where neither it nor a default is given.

@@ -22,7 +22,7 @@ mod conv_transpose;
 mod cross_entropy;
 mod dequantize;
 mod equalize;
-mod fp8;
+
 mod gather_rows;
 mod gaussian;
 mod gemm;
@@ -68,6 +68,7 @@ mod transpose;
 mod unique;
 mod zip;
 
+pub use crate::element::{fp8_code, fp8_value};
 pub use activation::activate;
 pub use activation_backward::{activation_backward, activation_backward_bound};
 pub use adam::{adam, adam_bound};
@@ -90,7 +91,6 @@ pub use conv3d::{conv3d, conv3d_bound};
 pub use cross_entropy::{cross_entropy, cross_entropy_bound};
 pub use dequantize::{code_value, dequantize, dequantize_bound};
 pub use equalize::{equalize, equalize_bound};
-pub use fp8::{fp8_code, fp8_value};
 pub use gather_rows::gather_rows;
 pub use gaussian::{gaussian, gaussian_bound};
 pub use gemm::{gemm, gemm_bound};

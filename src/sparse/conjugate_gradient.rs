@@ -1,9 +1,11 @@
 //! Conjugate gradients.
 
+use super::by_name::{CHECK_EVERY, ITERATIONS, TOLERANCE};
 use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
 use super::{Format, Stored};
+use crate::element::DType;
 use crate::error::Result;
-use crate::program::{Access, DeviceProfile, Operation, Program};
+use crate::program::{Access, DeviceProfile, Input, Operation, Program, Setting, Settings};
 use crate::shader::Spec;
 
 /// What brings the matrix closer to the identity, so that fewer iterations are needed.
@@ -146,11 +148,31 @@ impl ConjugateGradient {
     }
 }
 
+impl ConjugateGradient {
+    /// With options by their names.
+    pub(crate) fn by_name(matrix: Stored, settings: &Settings, variant: &str) -> Result<Self> {
+        let preconditioner = Preconditioner::from_name(settings.choice("preconditioner")?);
+        let method = Self::new(matrix).preconditioner(preconditioner.unwrap_or(Preconditioner::None));
+        let method =
+            method.tolerance(settings.number(TOLERANCE.name)?).absolute(settings.number("absolute")?);
+        let method = method.iterations(settings.number(ITERATIONS.name)?);
+        Ok(method.check_every(settings.number(CHECK_EVERY.name)?).variant(variant))
+    }
+}
+
 pub(super) const INFO: Operation = Operation {
     name: "conjugate-gradient",
     about: "x with A x = b, A symmetric and positive definite",
-    old_inputs: "A.mtx, b (rows), f32",
-    keys: "",
+    matrix: true,
+    inputs: &[Input::new("b", "(rows)"), Input::optional("x", "(rows)")],
+    types: &[DType::F32],
+    options: &[
+        TOLERANCE,
+        Setting::number("absolute", "0"),
+        Setting::word("preconditioner", || Preconditioner::ALL.map(Preconditioner::name).to_vec()),
+        ITERATIONS,
+        CHECK_EVERY,
+    ],
     variants: || solver::VARIANTS,
     samples,
     solver: true,

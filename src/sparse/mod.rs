@@ -24,6 +24,7 @@
 //! | the eigenvalue of largest magnitude and its vector | [`PowerIteration`] |
 //! | the ranks of the nodes of a graph | [`PageRank`] |
 
+mod by_name;
 mod conjugate_gradient;
 mod formats;
 mod host;
@@ -37,6 +38,8 @@ mod statistics;
 mod stored;
 
 pub use crate::io::matrix_market::Triplets as Coo;
+pub use by_name::Described;
+pub(crate) use by_name::{THROUGH, wanted_format};
 pub use conjugate_gradient::{ConjugateGradient, Preconditioner};
 pub use formats::{Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
 pub use host::HostMatrix;
@@ -76,4 +79,12 @@ fn sample_formats(variant: &str) -> Vec<Format> {
         "sell" => vec![Format::Sell { slice: 32, places: 32_000 }],
         _ => vec![Format::Csr],
     }
+}
+
+/// Names of ops that the host drives.
+pub(crate) mod names {
+    pub(crate) const SPCONVERT: &str = super::spconvert::INFO.name;
+    pub(crate) const CONJUGATE_GRADIENT: &str = super::conjugate_gradient::INFO.name;
+    pub(crate) const POWER_ITERATION: &str = super::power::INFO.name;
+    pub(crate) const PAGE_RANK: &str = super::page_rank::INFO.name;
 }

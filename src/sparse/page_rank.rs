@@ -1,9 +1,11 @@
 //! PageRank.
 
+use super::by_name::{CHECK_EVERY, ITERATIONS};
 use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
 use super::{Csr, Format, Stored};
+use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Access, DeviceProfile, Operation, Program};
+use crate::program::{Access, DeviceProfile, Input, Operation, Program, Setting, Settings};
 use crate::shader::Spec;
 
 /// The rank of each node of a graph: how often a walk comes by that follows links, and now and then begins anew.
@@ -156,11 +158,28 @@ impl Csr {
     }
 }
 
+impl PageRank {
+    /// With options by their names.
+    pub(crate) fn by_name(matrix: Stored, settings: &Settings, variant: &str) -> Result<Self> {
+        let method = Self::new(matrix).damping(settings.number("damping")?);
+        let method =
+            method.tolerance(settings.number("tolerance")?).iterations(settings.number(ITERATIONS.name)?);
+        Ok(method.check_every(settings.number(CHECK_EVERY.name)?).variant(variant))
+    }
+}
+
 pub(super) const INFO: Operation = Operation {
     name: "page-rank",
     about: "the ranks of the nodes of a graph",
-    old_inputs: "T.mtx, f32",
-    keys: "",
+    matrix: true,
+    inputs: &[Input::optional("start", "(rows)")],
+    types: &[DType::F32],
+    options: &[
+        Setting::number("damping", "0.85"),
+        Setting::number("tolerance", "1e-6"),
+        ITERATIONS,
+        CHECK_EVERY,
+    ],
     variants: || solver::VARIANTS,
     samples,
     solver: true,

@@ -1,9 +1,11 @@
 //! The power method.
 
+use super::by_name::{CHECK_EVERY, ITERATIONS, TOLERANCE};
 use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
 use super::{Format, Stored};
+use crate::element::DType;
 use crate::error::Result;
-use crate::program::{Access, DeviceProfile, Operation, Program};
+use crate::program::{Access, DeviceProfile, Input, Operation, Program, Settings};
 use crate::shader::Spec;
 
 /// The eigenvalue of largest magnitude, and an eigenvector of it, by the power method: `x = A x / |A x|`.
@@ -81,11 +83,22 @@ impl PowerIteration {
     }
 }
 
+impl PowerIteration {
+    /// With options by their names.
+    pub(crate) fn by_name(matrix: Stored, settings: &Settings, variant: &str) -> Result<Self> {
+        let method = Self::new(matrix).tolerance(settings.number(TOLERANCE.name)?);
+        let method = method.iterations(settings.number(ITERATIONS.name)?);
+        Ok(method.check_every(settings.number(CHECK_EVERY.name)?).variant(variant))
+    }
+}
+
 pub(super) const INFO: Operation = Operation {
     name: "power-iteration",
     about: "the eigenvalue of A of largest magnitude, and its vector",
-    old_inputs: "A.mtx, x (rows), f32",
-    keys: "",
+    matrix: true,
+    inputs: &[Input::optional("x", "(rows)")],
+    types: &[DType::F32],
+    options: &[TOLERANCE, ITERATIONS, CHECK_EVERY],
     variants: || solver::VARIANTS,
     samples,
     solver: true,

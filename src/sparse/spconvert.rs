@@ -14,13 +14,13 @@ pub(crate) use measures::{MEASURES, Measured, measure, measure_longest};
 pub(crate) use order::order_slices;
 
 use super::stored::check_operands;
-use super::{Format, Stored};
+use super::{Described, Format, Stored, THROUGH};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::{RadixSort, Scan, Sum, clear_words};
 use crate::program::{
-    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Variant,
-    choose, kernel_params,
+    Access, Asked, Binding, Cost, Decision, DeviceProfile, Form, Grid, Kernel, Op, Operand, Operation,
+    Program, Role, Variant, choose, kernel_params,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -655,12 +655,22 @@ fn step(why: &str) -> Program {
 pub(super) const INFO: Operation = Operation {
     name: "spconvert",
     about: "a sparse matrix in another format",
-    old_inputs: "A.mtx, f32",
-    keys: "through coo/csr/csc/ell/jds/hybrid/sell (csr)",
+    matrix: true,
+    types: &[DType::F32],
+    options: &[THROUGH],
+    make: Some(make),
     variants: Spconvert::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (lists, Described { stored, to, .. }) = asked.sparse::<Described>()?;
+    let to = to.unwrap_or(*stored);
+    let results = to.operands(asked.name())?.into_iter().map(|list| Role::Result(vec![list.len]));
+    let operands = lists.into_iter().map(Role::Given).chain(results).collect();
+    Ok(Form::new::<f32>(Spconvert::new(*stored, to).variant(asked.variant()), operands))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let stored =

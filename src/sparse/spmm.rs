@@ -2,10 +2,13 @@
 
 mod lowering;
 
-use super::{Format, Stored};
+use super::by_name::FORMAT;
+use super::{Described, Format, Stored};
+use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Access, DeviceProfile, Op, Operand, Operation, Program, Variant, choose};
+use crate::program::{Access, Asked, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Role};
+use crate::program::{Setting, Variant, choose};
 use crate::shape::elements;
 use lowering::Lowering;
 
@@ -222,12 +225,33 @@ impl Op<f32> for Spmm {
 pub(super) const INFO: Operation = Operation {
     name: "spmm",
     about: "C = alpha A B + beta C, A sparse in any format, B and C dense",
-    old_inputs: "A.mtx, b (cols,n), f32",
-    keys: "format auto/coo/csr/csc/ell/jds/hybrid/sell (auto)",
+    matrix: true,
+    inputs: &[Input::new("b", "(cols, n)"), Input::optional("c", "(rows, n)")],
+    types: &[DType::F32],
+    options: &[FORMAT, Setting::number("alpha", "1"), Setting::number("beta", "0")],
+    make: Some(make),
     variants: Spmm::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (lists, Described { stored, .. }) = asked.sparse::<Described>()?;
+    let (b, [_, n]) = asked.free_of("b", [stored.cols, 32], DType::F32)?;
+    asked.check("b", &b, &[stored.cols, n], DType::F32)?;
+    // Without one, C begins as zeros.
+    let shape = [stored.rows, n];
+    let c = if asked.has_more() {
+        asked.of("c", &shape, DType::F32)?
+    } else {
+        HostArray::zeros(&shape, DType::F32)?
+    };
+    let settings = asked.settings();
+    let op = Spmm::new(*stored, n).alpha(settings.number("alpha")?).beta(settings.number("beta")?);
+    let others = [Role::Given(b), Role::Updated(c)];
+    let operands = lists.into_iter().map(Role::Given).chain(others).collect();
+    Ok(Form::new::<f32>(op.variant(asked.variant()), operands))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

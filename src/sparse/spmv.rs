@@ -6,13 +6,15 @@ mod segmented;
 
 pub(super) use segmented::{sort_by_row, split};
 
+use super::by_name::FORMAT;
 use super::stored::windows;
-use super::{Format, Statistics, Stored};
+use super::{Described, Format, Statistics, Stored};
+use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Binding, Bits, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Variant,
-    choose_with, deterministic, kernel_params,
+    Access, Asked, Binding, Bits, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Role, Setting, Variant, choose_with, deterministic, kernel_params,
 };
 use crate::shader::Spec;
 
@@ -445,12 +447,42 @@ impl Lowering<'_> {
 pub(super) const INFO: Operation = Operation {
     name: "spmv",
     about: "y = alpha A x + beta y, A sparse in any format",
-    old_inputs: "A.mtx, x (cols), f32",
-    keys: "format auto/coo/csr/csc/ell/jds/hybrid/sell (auto), alpha (1), beta (0)",
+    matrix: true,
+    inputs: &[Input::new("x", "(cols)"), Input::optional("y", "(rows)")],
+    types: &[DType::F32],
+    options: &[
+        FORMAT,
+        Setting::number("alpha", "1"),
+        Setting::number("beta", "0"),
+        Setting::flag("deterministic"),
+    ],
+    make: Some(make),
     variants: Spmv::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (lists, Described { stored, seen, .. }) = asked.sparse::<Described>()?;
+    let x = asked.of("x", &[stored.cols], DType::F32)?;
+    // Without one, y begins as zeros.
+    let y = if asked.has_more() {
+        asked.of("y", &[stored.rows], DType::F32)?
+    } else {
+        HostArray::zeros(&[stored.rows], DType::F32)?
+    };
+    let settings = asked.settings();
+    let mut op = Spmv::new(*stored).alpha(settings.number("alpha")?).beta(settings.number("beta")?);
+    if let Some(seen) = seen {
+        op = op.seen(seen);
+    }
+    if settings.has("deterministic") {
+        op = op.deterministic();
+    }
+    let others = [Role::Given(x), Role::Updated(y)];
+    let operands = lists.into_iter().map(Role::Given).chain(others).collect();
+    Ok(Form::new::<f32>(op.variant(asked.variant()), operands))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

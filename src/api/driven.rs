@@ -1,0 +1,168 @@
+//! Ops by names whose input is a sparse matrix: its format is chosen first, and solvers run until they are done.
+
+use crate::array::{HostArray, shape_text};
+use crate::element::DType;
+use crate::error::{Result, err, filled};
+use crate::gpu::{Buffer, Gpu, Slice};
+use crate::program::{Ask, Form, Operation, Settings, Supply};
+use crate::reference;
+use crate::sparse::{
+    ConjugateGradient, Coo, Csr, Described, HostMatrix, PageRank, PowerIteration, Solution, SparseMatrix,
+    THROUGH, Target, names, wanted_format,
+};
+
+/// What is asked of an op on a sparse matrix.
+#[derive(Debug)]
+pub struct MatrixJob<'a> {
+    /// The matrix.
+    pub matrix: &'a Csr,
+    /// The inputs behind it.
+    pub inputs: Vec<HostArray>,
+    /// Options of the op.
+    pub settings: &'a Settings,
+    /// The variant, or `auto`.
+    pub variant: &'a str,
+}
+
+/// What a driven op gives.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Driven {
+    /// A matrix, by row and column.
+    Matrix(Coo),
+    /// A vector, and what its solver says of it.
+    Vector(HostArray, Solution),
+}
+
+impl MatrixJob<'_> {
+    /// The op on the matrix in the format that is asked for, or the one that suits it; inputs that are missing come from
+    /// `supply`.
+    ///
+    /// # Errors
+    /// Those of [`Operation::form`](crate::program::Operation::form) and of the conversion.
+    pub fn form(&self, supply: Option<&mut dyn Supply>) -> Result<Form> {
+        let op = self.settings.op();
+        let mut seen = None;
+        let (stored, to) = if op.option(THROUGH.name).is_some() {
+            let to = Target::named(self.settings.choice(THROUGH.name)?);
+            let csr = HostMatrix::Csr(self.matrix.clone());
+            let to = to.map(|to| reference::spconvert(&csr, to)?.stored()).transpose()?;
+            (csr, to)
+        } else {
+            let statistics = self.matrix.analyse();
+            let wanted = wanted_format(self.settings, self.variant)?;
+            let format = wanted.or_else(|| Target::named(statistics.format().0)).unwrap_or(Target::Csr);
+            seen = Some(statistics);
+            (reference::spconvert(&HostMatrix::Csr(self.matrix.clone()), format)?, None)
+        };
+        let (lists, described) = Described::new(&stored)?;
+        let described = Described { seen, to, ..described };
+        let mut ask = Ask::new(self.settings).variant(self.variant).inputs(self.inputs.clone());
+        if let Some(supply) = supply {
+            ask = ask.supplied_by(supply);
+        }
+        op.form(ask.matrix(lists, &described))
+    }
+
+    /// The input at this place, a vector of so many elements; none if it is not given.
+    fn vector(&self, at: usize, len: usize) -> Result<Option<&[f32]>> {
+        let Some(array) = self.inputs.get(at) else { return Ok(None) };
+        let (op, wanted) = (self.settings.op(), shape_text(&[len]));
+        let name = op.inputs.get(at).map_or("input", |input| input.name);
+        let found = array.data().slice::<f32>().filter(|_| array.shape() == [len]);
+        let wrong = || err!(Shape, "{}: {name} is {array}; it must be {wanted} of {}", op.name, DType::F32);
+        found.map(Some).ok_or_else(wrong)
+    }
+}
+
+type Drive = fn(&Gpu, &MatrixJob<'_>, &mut dyn FnMut(usize, f64)) -> Result<Driven>;
+
+/// The ops that are driven: more than one program, which the host follows.
+const DRIVERS: [(&str, Drive); 4] = [
+    (names::SPCONVERT, there_and_back),
+    (names::CONJUGATE_GRADIENT, conjugate_gradient),
+    (names::POWER_ITERATION, power_iteration),
+    (names::PAGE_RANK, page_rank),
+];
+
+impl Gpu {
+    /// Runs a solver, or brings a matrix through a format and back. `progress` hears of iterations and residuals. None if
+    /// the op is no such: it has a [`form`](MatrixJob::form).
+    ///
+    /// Vectors to begin with are zeros where none is given, and ones for an eigenvector.
+    ///
+    /// # Errors
+    /// Those of the solver, of [`convert_matrix`](Self::convert_matrix), and of inputs of another shape.
+    pub fn drive(&self, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64)) -> Result<Option<Driven>> {
+        let op = job.settings.op();
+        let Some((_, drive)) = DRIVERS.iter().find(|(name, _)| *name == op.name) else { return Ok(None) };
+        let (most, least) = (op.inputs.len(), op.inputs.iter().filter(|i| !i.optional).count());
+        let given = job.inputs.len();
+        if !(least..=most).contains(&given) {
+            let text = format!("{}: {given} inputs behind the matrix, {least} to {most} wanted", op.name);
+            return Err(err!(InvalidArgument, "{text}"));
+        }
+        drive(self, job, progress).map(Some)
+    }
+
+    /// Whether [`drive`](Self::drive) runs the op.
+    pub fn drives(op: &Operation) -> bool {
+        DRIVERS.iter().any(|(name, _)| *name == op.name)
+    }
+}
+
+fn there_and_back(gpu: &Gpu, job: &MatrixJob<'_>, _: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
+    let through = Target::named(job.settings.choice(THROUGH.name)?).unwrap_or(Target::Csr);
+    let there = gpu.convert_matrix(&gpu.upload_matrix(job.matrix)?, through)?;
+    let back = gpu.convert_matrix(&gpu.convert_matrix(&there, Target::Csr)?, Target::Coo)?;
+    Ok(Driven::Matrix(match back.read()? {
+        HostMatrix::Coo(coordinates) => coordinates,
+        other => other.to_csr()?.to_coo()?,
+    }))
+}
+
+/// A buffer with what is given, or with as many of `other`.
+fn begin(gpu: &Gpu, given: Option<&[f32]>, n: usize, other: f32) -> Result<Buffer<f32>> {
+    match given {
+        Some(given) => gpu.upload(given),
+        None => gpu.upload(&filled("a vector to begin with", n, other)?),
+    }
+}
+
+fn found(x: &Buffer<f32>, solution: Solution) -> Result<Driven> {
+    let x = x.read()?;
+    Ok(Driven::Vector(HostArray::new(&[x.len()], x)?, solution))
+}
+
+fn conjugate_gradient(
+    gpu: &Gpu,
+    job: &MatrixJob<'_>,
+    progress: &mut dyn FnMut(usize, f64),
+) -> Result<Driven> {
+    let a = gpu.upload_matrix(job.matrix)?;
+    let n = job.matrix.rows;
+    let b = begin(gpu, job.vector(0, n)?, n, 0.0)?;
+    let x = begin(gpu, job.vector(1, n)?, n, 0.0)?;
+    let solver =
+        gpu.conjugate_gradient(&ConjugateGradient::by_name(a.stored(), job.settings, job.variant)?)?;
+    let solution = solver.solve(&a, &b, &x, progress)?;
+    found(&x, solution)
+}
+
+fn power_iteration(gpu: &Gpu, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
+    let a = gpu.upload_matrix(job.matrix)?;
+    let n = job.matrix.rows;
+    let x = begin(gpu, job.vector(0, n)?, n, 1.0)?;
+    let solver = gpu.power_iteration(&PowerIteration::by_name(a.stored(), job.settings, job.variant)?)?;
+    let (_, solution) = solver.run(&a, &x, progress)?;
+    found(&x, solution)
+}
+
+fn page_rank(gpu: &Gpu, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
+    let t = gpu.upload_matrix(&job.matrix.transitions()?)?;
+    let n = job.matrix.rows;
+    let start = job.vector(0, n)?.map(|start| gpu.upload(start)).transpose()?;
+    let x = gpu.alloc::<f32>(n)?;
+    let method = PageRank::by_name(t.stored(), job.settings, job.variant)?.personalised(start.is_some());
+    let solution = gpu.page_rank(&method)?.run(&t, start.as_ref().map(Slice::from), &x, progress)?;
+    found(&x, solution)
+}

@@ -1,0 +1,218 @@
+//! Attention and its cache by names.
+
+use super::{Attention, CoopTile, FlashTile, KvAppend, KvType};
+use crate::array::{HostArray, HostData};
+use crate::element::{DType, fp8_code};
+use crate::error::{Result, err, filled, with_room};
+use crate::program::{Asked, Form, Input, Role, Setting, by_type};
+use half::f16;
+
+pub(super) const ATTENTION_INPUTS: &[Input] = &[
+    Input::new("q", "(B, H, T, D)"),
+    Input::new("k", "(B, G, S, D)"),
+    Input::new("v", "(B, G, S, D)"),
+    Input::optional("mask", "f32 (T, S)"),
+];
+
+pub(super) const ATTENTION_OPTIONS: &[Setting] = &[
+    Setting::flag("causal"),
+    Setting::number("window", ""),
+    Setting::number("scale", ""),
+    KV_TYPE,
+    Setting::text("page", "TOKENS", ""),
+    Setting::array("lengths", "u32 (B)"),
+    TILE,
+    Setting::flag("ahead"),
+    COOP_TILE,
+];
+
+pub(super) const APPEND_INPUTS: &[Input] = &[
+    Input::new("new_k", "(B, G, N, D)"),
+    Input::new("new_v", "(B, G, N, D)"),
+    Input::new("lengths", "u32 (B)"),
+    Input::new("k", "(B, G, S, D); with a table (pages, G, tokens, D)"),
+    Input::new("v", "as k"),
+];
+
+pub(super) const APPEND_OPTIONS: &[Setting] = &[
+    KV_TYPE,
+    Setting::array("table", "u32 (B, S / tokens)"),
+    Setting::array("scales", "f32 (2, rows of k)"),
+];
+
+/// How keys and values are stored; as the first input where it is not given.
+const KV_TYPE: Setting = Setting::text("kv-type", "f32/f16/int8/fp8", "");
+
+fn kv_type(asked: &Asked<'_>, own: DType) -> Result<KvType> {
+    let name = asked.settings().word(KV_TYPE.name).unwrap_or(own.name());
+    KvType::ALL.into_iter().find(|kv| kv.name() == name).ok_or_else(|| {
+        let (op, names) = (asked.name(), KvType::ALL.map(KvType::name).join(", "));
+        err!(InvalidArgument, "{op}: --kv-type {name}; there are: {names}")
+    })
+}
+
+/// The tile of `flash`; `ahead` is an option of its own.
+const TILE: Setting = Setting::text("tile", "ROWS,KEYS,LANES,THREAD-ROWS,DIMS,WEIGHTS,VALUES", "");
+
+const COOP_TILE: Setting = Setting::text("coop-tile", "TEAMS,ROWS,KEYS", "");
+
+/// The tiles that are asked for.
+fn tiled(mut op: Attention, asked: &Asked<'_>) -> Result<Attention> {
+    let settings = asked.settings();
+    let ahead = settings.has("ahead");
+    if let Some([rows, keys, lanes, thread_rows, dims, weights, values]) = settings.given_numbers(&TILE)? {
+        op = op.tile(FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead });
+    } else if ahead {
+        return Err(err!(InvalidArgument, "attention: --ahead is of a tile; give --tile as well"));
+    }
+    if let Some([teams, rows, keys]) = settings.given_numbers(&COOP_TILE)? {
+        op = op.coop_tile(CoopTile { teams, rows, keys });
+    }
+    Ok(op)
+}
+
+pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let settings = asked.settings();
+    let (q, [b, h, t, d]) = asked.array("q")?;
+    let dtype = q.dtype();
+    let (k, [_, g, s, _]) = asked.free("k", [b, h, t, d])?;
+    asked.check("k", &k, &[b, g, s, d], dtype)?;
+    let v = asked.like("v", &[b, g, s, d])?;
+    let kv = kv_type(asked, dtype)?;
+    let mut op = tiled(Attention::new(b, h, g, t, s, d).variant(asked.variant()).kv(kv), asked)?;
+    if settings.has("causal") {
+        op = op.causal();
+    }
+    if let Some(window) = settings.maybe("window")? {
+        op = op.window(window);
+    }
+    if let Some(scale) = settings.maybe("scale")? {
+        op = op.scale(scale);
+    }
+    if !dtype.is_float() {
+        return Err(asked.no_type(dtype));
+    }
+    let (mut keys, mut values) = (k.data().to_f32().into_owned(), v.data().to_f32().into_owned());
+    let mut table = None;
+    if let Some(tokens) = settings.maybe::<usize>("page")? {
+        if !(16..=256).contains(&tokens) {
+            return Err(err!(InvalidArgument, "attention: --page {tokens}; pages have 16 to 256 tokens"));
+        }
+        let each = s.div_ceil(tokens);
+        let pages = shuffled(b.saturating_mul(each))?;
+        op = op.paged(tokens, pages.len());
+        keys = in_pages(&keys, [b, g, s, d], tokens, &pages)?;
+        values = in_pages(&values, [b, g, s, d], tokens, &pages)?;
+        table = Some(HostArray::new(&[b, each], pages)?);
+    }
+    let rows = keys.len() / d.max(1);
+    let ((keys, mut scales), (values, of_values)) = (stored(kv, keys, d), stored(kv, values, d));
+    scales.extend(of_values);
+    let given = |data: HostData| HostArray::new(&[rows, d], data).map(Role::Given);
+    let mut operands = vec![Role::Given(q), given(keys)?, given(values)?];
+    if kv.is_scaled() {
+        operands.push(Role::Given(HostArray::new(&[2, rows], scales)?));
+    }
+    operands.extend(table.map(Role::Given));
+    if let Some(lengths) = settings.array("lengths") {
+        asked.check("lengths", lengths, &[b], DType::U32)?;
+        op = op.lengths();
+        operands.push(Role::Given(lengths.clone()));
+    }
+    if asked.has_more() {
+        operands.push(Role::Given(asked.of("mask", &[t, s], DType::F32)?));
+        op = op.masked(1, 1);
+    }
+    operands.push(Role::Result(vec![b, h, t, d]));
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+}
+
+pub(super) fn make_append(asked: &mut Asked<'_>) -> Result<Form> {
+    let settings = asked.settings();
+    let (new_k, [b, g, n, d]) = asked.array("new_k")?;
+    let dtype = new_k.dtype();
+    let new_v = asked.like("new_v", &[b, g, n, d])?;
+    let lengths = asked.indices("lengths", &[b], ROOM)?;
+    let kv = kv_type(asked, dtype)?;
+    let (k, [first, _, tokens, _]) = asked.free_of("k", [b, g, n.saturating_add(ROOM), d], kv.dtype())?;
+    let v = asked.of("v", k.shape(), kv.dtype())?;
+    let table = settings.array("table");
+    let keys = match table {
+        Some(table) => asked.dims::<2>("table", table)?[1].saturating_mul(tokens),
+        None => tokens,
+    };
+    let of_sequences = if table.is_some() { first } else { b };
+    asked.check("k", &k, &[of_sequences, g, tokens, d], kv.dtype())?;
+    let mut op = KvAppend::new(b, g, n, keys, d).kv(kv).variant(asked.variant());
+    let mut operands = vec![Role::Given(new_k), Role::Given(new_v)];
+    if let Some(table) = table {
+        asked.check("table", table, &[b, keys / tokens.max(1)], DType::U32)?;
+        op = op.paged(tokens, first);
+        operands.push(Role::Given(table.clone()));
+    }
+    operands.push(Role::Given(lengths));
+    let rows = k.len() / d.max(1);
+    operands.extend([Role::Updated(k), Role::Updated(v)]);
+    if kv.is_scaled() {
+        let none = HostArray::zeros(&[2, rows], DType::F32)?;
+        let scales = settings.array("scales").unwrap_or(&none);
+        asked.check("scales", scales, &[2, rows], DType::F32)?;
+        operands.push(Role::Updated(scales.clone()));
+    }
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+}
+
+/// Tokens that a cache has room for besides the new ones, where it is made up.
+const ROOM: usize = 64;
+
+/// 0 to n - 1 in an order that is always the same, and none that a table could be without.
+fn shuffled(n: usize) -> Result<Vec<u32>> {
+    let mut pages = with_room("attention: the pages", n)?;
+    pages.extend(0..n as u32);
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    for i in (1..n).rev() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        pages.swap(i, (state >> 33) as usize % (i + 1));
+    }
+    Ok(pages)
+}
+
+/// Rows of (B, G, S, D) in the pages that sequences have in turn: (pages, G, tokens, D).
+fn in_pages(x: &[f32], [b, g, s, d]: [usize; 4], tokens: usize, pages: &[u32]) -> Result<Vec<f32>> {
+    let each = s.div_ceil(tokens);
+    let len = [g, tokens, d].iter().fold(pages.len(), |n, extent| n.saturating_mul(*extent));
+    let mut out = filled("attention: the pages", len, 0f32)?;
+    for row in 0..b * g * s {
+        let (pair, key) = (row / s, row % s);
+        let page = pages[pair / g * each + key / tokens] as usize;
+        let to = (page * g + pair % g) * tokens + key % tokens;
+        out[to * d..][..d].copy_from_slice(&x[row * d..][..d]);
+    }
+    Ok(out)
+}
+
+/// Rows of `d` elements as a cache has them, and the factors of quantised ones.
+fn stored(kv: KvType, x: Vec<f32>, d: usize) -> (HostData, Vec<f32>) {
+    let factors = |most: f32| -> Vec<f32> {
+        let largest = |row: &[f32]| row.iter().fold(0f32, |most, x| most.max(x.abs()));
+        x.chunks(d.max(1)).map(|row| largest(row) / most).collect()
+    };
+    let quotient = |i: usize, factors: &[f32]| {
+        let factor = factors[i / d.max(1)];
+        if factor == 0.0 { 0.0 } else { x[i] / factor }
+    };
+    match kv {
+        KvType::F32 => (x.into(), Vec::new()),
+        KvType::F16 => (x.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>().into(), Vec::new()),
+        KvType::Int8 => {
+            let factors = factors(127.0);
+            let code = |i| quotient(i, &factors).round_ties_even() as i8;
+            ((0..x.len()).map(code).collect::<Vec<_>>().into(), factors)
+        }
+        KvType::Fp8 => {
+            let factors = factors(448.0);
+            let code = |i| fp8_code(quotient(i, &factors));
+            ((0..x.len()).map(code).collect::<Vec<_>>().into(), factors)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Sparse matrices of ops by names: lists as arrays, and what lists do not say.
+
+use super::{HostMatrix, List, Preconditioner, SparseMatrix, Statistics, Stored, Target};
+use crate::array::HostArray;
+use crate::error::Result;
+use crate::program::{Setting, Settings};
+
+/// What an op that is formed by names must know of a sparse matrix besides its lists.
+#[derive(Debug, Clone)]
+pub struct Described {
+    /// How the matrix is stored.
+    pub stored: Stored,
+    /// What was seen of its rows, if anything was.
+    pub seen: Option<Statistics>,
+    /// How it is to be stored, for an op that converts it.
+    pub to: Option<Stored>,
+}
+
+impl Described {
+    /// The lists of a matrix, and their description.
+    ///
+    /// # Errors
+    /// Those of [`SparseMatrix::stored`].
+    pub fn new(matrix: &HostMatrix) -> Result<(Vec<HostArray>, Self)> {
+        let lists = matrix.lists().into_iter().map(|list| match list {
+            List::Indices(list) => HostArray::new(&[list.len()], list.to_vec()),
+            List::Values(list) => HostArray::new(&[list.len()], list.to_vec()),
+        });
+        let described = Self { stored: matrix.stored()?, seen: None, to: None };
+        Ok((lists.collect::<Result<_>>()?, described))
+    }
+}
+
+const FORMATS: [&str; 7] = ["coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
+
+/// The format of the matrix of a product.
+pub(crate) const FORMAT: Setting = Setting::word("format", || [&["auto"][..], &FORMATS].concat());
+
+/// The format that a matrix is to be brought to.
+pub(crate) const THROUGH: Setting = Setting::word("through", || {
+    let others = FORMATS.into_iter().filter(|format| *format != "csr");
+    std::iter::once("csr").chain(others).collect()
+});
+
+/// The format that is asked for; none if that which suits the matrix is wanted. A variant that is asked for says of
+/// what format the matrix must be.
+pub(crate) fn wanted_format(settings: &Settings, variant: &str) -> Result<Option<Target>> {
+    let format = match (settings.choice(FORMAT.name)?, variant.split('-').next()) {
+        ("auto", Some(of_variant)) => of_variant,
+        (format, _) => format,
+    };
+    Ok(Target::named(format))
+}
+
+pub(super) const TOLERANCE: Setting = Setting::number("tolerance", "1e-5");
+pub(super) const ITERATIONS: Setting = Setting::number("iterations", "1000");
+pub(super) const CHECK_EVERY: Setting = Setting::number("check-every", "16");
+
+impl Preconditioner {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::None, Self::Jacobi];
+
+    /// Its name, as on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Jacobi => "jacobi",
+        }
+    }
+
+    /// The one of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|p| p.name() == name)
+    }
+}
