@@ -1,10 +1,14 @@
 //! The gradient of an activation.
 
+use super::form::{ACTIVATION, FLOATS, activation};
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::Result;
-use crate::program::{Access, DeviceProfile, Op, Operation, Program, Variant, kernel_params, operands};
+use crate::program::{
+    Access, Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Variant, by_type, kernel_params,
+    operands,
+};
 use crate::shader::{Fragment, Spec};
 use half::f16;
 
@@ -120,12 +124,27 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "activation-backward",
     about: "the gradient of an activation by its argument",
-    old_inputs: "value (the result; of gelu the argument), dy, f32 or f16",
-    keys: "activation none/relu/sigmoid/tanh/gelu (none)",
+    inputs: &[
+        Input::new("value", "any shape, the result; of gelu the argument"),
+        Input::new("dy", "as value"),
+    ],
+    types: &FLOATS,
+    options: &[ACTIVATION],
+    make: Some(make),
     variants: ActivationBackward::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let value = asked.any("value")?;
+    asked.check_type(&value)?;
+    let dy = asked.like("dy", value.shape())?;
+    let op = ActivationBackward::new(activation(asked)?, value.len()).variant(asked.variant());
+    let (dtype, dx) = (value.dtype(), Role::Result(value.shape().to_vec()));
+    let operands = vec![Role::Given(value), Role::Given(dy), dx];
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let all = Activation::ALL.into_iter().flat_map(|activation| {

@@ -5,8 +5,8 @@ use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant,
-    kernel_params, operands,
+    Access, Asked, Binding, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Resource, Role, Setting, Variant, kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -180,12 +180,48 @@ impl Op<f32> for Adam {
 pub(super) const INFO: Operation = Operation {
     name: "adam",
     about: "a step down the gradient by its first two moments",
-    old_inputs: "parameters, gradients, first, second, fullness (2)",
-    keys: "rate (0.001), beta1 (0.9), beta2 (0.999), eps (1e-8), decay (0), decoupled",
+    inputs: &[
+        Input::new("parameters", "any shape"),
+        Input::new("gradients", "as parameters"),
+        Input::new("first", "as parameters"),
+        Input::new("second", "as parameters"),
+        Input::new("fullness", "(2)"),
+    ],
+    types: &[DType::F32],
+    options: &[
+        Setting::number("rate", "0.001"),
+        Setting::number("beta1", "0.9"),
+        Setting::number("beta2", "0.999"),
+        Setting::number("eps", "1e-8"),
+        Setting::number("decay", "0"),
+        Setting::flag("decoupled"),
+    ],
+    make: Some(make),
     variants: Adam::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let settings = asked.settings();
+    let parameters = asked.any("parameters")?;
+    asked.check_type(&parameters)?;
+    let op = Adam::new(parameters.len(), settings.number("rate")?)
+        .betas(settings.number("beta1")?, settings.number("beta2")?)
+        .eps(settings.number("eps")?)
+        .decay(settings.number("decay")?)
+        .decoupled(settings.has("decoupled"))
+        .variant(asked.variant());
+    let shape = parameters.shape().to_vec();
+    let operands = vec![
+        Role::Updated(parameters),
+        Role::Given(asked.like("gradients", &shape)?),
+        Role::Updated(asked.like("first", &shape)?),
+        Role::Updated(asked.like("second", &shape)?),
+        Role::Updated(asked.like("fullness", &[2])?),
+    ];
+    Ok(Form::new::<f32>(op, operands))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Adam::new(1001, 0.1).decay(0.01).variant(variant);

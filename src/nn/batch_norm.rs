@@ -1,13 +1,14 @@
 //! Batch norm of inference.
 
+use super::form::{ACTIVATION, EPS, activation};
 use super::rows::{check_eps, check_rows, pieces};
 use super::windows::check_images;
 use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant,
-    choose, kernel_params, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Resource, Role, Variant, choose, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -162,12 +163,35 @@ impl Op<f32> for BatchNorm {
 pub(super) const INFO: Operation = Operation {
     name: "batch-norm",
     about: "every channel by its mean and variance, then scaled and shifted",
-    old_inputs: "x (N,C,H,W), mean (C), variance (C), gamma (C), beta (C)",
-    keys: "eps (1e-5), activation none/relu/sigmoid/tanh/gelu (none)",
+    inputs: &[
+        Input::new("x", "(N, C, H, W)"),
+        Input::new("mean", "(C)"),
+        Input::new("variance", "(C)"),
+        Input::new("gamma", "(C)"),
+        Input::new("beta", "(C)"),
+    ],
+    types: &[DType::F32],
+    options: &[EPS, ACTIVATION],
+    make: Some(make),
     variants: BatchNorm::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (x, shape) = asked.array::<4>("x")?;
+    asked.check_type(&x)?;
+    let op = BatchNorm::new(shape)
+        .eps(asked.settings().number("eps")?)
+        .activation(activation(asked)?)
+        .variant(asked.variant());
+    let mut operands = vec![Role::Given(x)];
+    for name in ["mean", "variance", "gamma", "beta"] {
+        operands.push(Role::Given(asked.like(name, &shape[1..2])?));
+    }
+    operands.push(Role::Result(shape.to_vec()));
+    Ok(Form::new::<f32>(op, operands))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let all = Activation::ALL.into_iter().flat_map(|activation| {

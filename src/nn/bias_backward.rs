@@ -3,10 +3,11 @@
 use super::columns::Columns;
 use super::rows::check_rows;
 use crate::element::DType;
-use crate::error::Result;
+use crate::error::{Result, err};
 use crate::primitives::{Reduce, Sum};
 use crate::program::{
-    Access, Cost, DeviceProfile, Op, Operand, Operation, Program, Resource, Variant, choose, operands,
+    Access, Asked, Cost, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Resource, Role,
+    Variant, choose, operands,
 };
 use crate::shape::elements;
 
@@ -119,12 +120,24 @@ impl Op<f32> for BiasBackward {
 pub(super) const INFO: Operation = Operation {
     name: "bias-backward",
     about: "the gradient of a bias: sums over all but the channels",
-    old_inputs: "dy (N,C) or (N,C,H,W)",
-    keys: "",
+    inputs: &[Input::new("dy", "(N, C) or (N, C, H, W)")],
+    types: &[DType::F32],
+    make: Some(make),
     variants: BiasBackward::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let dy = asked.any("dy")?;
+    asked.check_type(&dy)?;
+    let [n, channels, ref plane @ ..] = *dy.shape() else {
+        return Err(err!(Shape, "bias-backward: dy is {dy}; it must be (N,C) or (N,C,H,W)"));
+    };
+    let plane = elements("bias-backward", "a plane of dy", plane)?;
+    let op = BiasBackward::new(n, channels, plane).variant(asked.variant());
+    Ok(Form::new::<f32>(op, vec![Role::Given(dy), Role::Result(vec![channels])]))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     [(3, 5, 1), (64, 300, 1), (7, 3, 25), (9000, 12, 1), (9000, 7, 1)]

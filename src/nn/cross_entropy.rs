@@ -5,8 +5,8 @@ use super::rows::{Params, check_rows, check_steps, pieces, policy, reduction};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant,
-    choose, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Resource, Role, Variant, choose, operands,
 };
 use crate::shape::elements;
 
@@ -163,12 +163,24 @@ impl Op<f32> for CrossEntropy {
 pub(super) const INFO: Operation = Operation {
     name: "cross-entropy",
     about: "the loss of logits with one right class a row, its mean, and the gradient of that",
-    old_inputs: "logits (rows,classes), labels u32 (rows)",
-    keys: "",
+    inputs: &[Input::new("logits", "(rows, classes)"), Input::new("labels", "u32 (rows)")],
+    types: &[DType::F32],
+    make: Some(make),
     variants: CrossEntropy::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+/// With the gradient.
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (logits, [rows, classes]) = asked.array("logits")?;
+    asked.check_type(&logits)?;
+    let labels = asked.indices("labels", &[rows], classes)?;
+    let op = CrossEntropy::new(rows, classes).variant(asked.variant()).with_gradient();
+    let mut operands = vec![Role::Given(logits), Role::Given(labels)];
+    operands.extend([vec![rows], vec![], vec![rows, classes]].map(Role::Result));
+    Ok(Form::new::<f32>(op, operands))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

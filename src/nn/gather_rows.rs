@@ -1,11 +1,12 @@
 //! Rows of a table by number.
 
+use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::rows::{Piece, check_rows, pieces};
 use crate::program::{
-    Access, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant, choose,
-    kernel_params, operands,
+    Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Resource,
+    Role, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -181,12 +182,22 @@ op!(f32, f16, i32, u32, u8, i8);
 pub(super) const INFO: Operation = Operation {
     name: "gather-rows",
     about: "rows of a table by number, as embeddings are looked up; zeros for a number it does not have",
-    old_inputs: "table (V,n), indices u32 (any shape)",
-    keys: "",
+    inputs: &[Input::new("table", "(V, n)"), Input::new("indices", "u32 (any shape)")],
+    types: &HostData::TYPES,
+    make: Some(make),
     variants: GatherRows::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (table, [rows, n]) = asked.array("table")?;
+    let indices = asked.any_indices("indices", &[rows], rows)?;
+    let op = GatherRows::new(rows, n, indices.len()).variant(asked.variant());
+    let (dtype, output) = (table.dtype(), Role::Result([indices.shape(), &[n]].concat()));
+    let operands = vec![Role::Given(table), Role::Given(indices), output];
+    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = |n| GatherRows::new(5, n, 7).variant(variant);

@@ -1,8 +1,10 @@
 //! The gradients of layer norm.
 
+use super::form::{EPS, of_rows_backward};
 use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
+use crate::element::DType;
 use crate::error::Result;
-use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
+use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands};
 
 /// The gradients of a loss by the argument, the scale and the shift of layer norm, from that by its result. With `d = x - mean`,
 /// `s = 1 / sqrt(var(x) + eps)` and `g = dy gamma`:
@@ -98,12 +100,18 @@ impl Op<f32> for LayerNormBackward {
 pub(super) const INFO: Operation = Operation {
     name: "layer-norm-backward",
     about: "the gradients of layer norm: of x, gamma and beta",
-    old_inputs: "x (..., n), gamma (n), dy (..., n); rows are the last axis",
-    keys: "eps (1e-5)",
+    inputs: &[Input::new("x", "(..., n)"), Input::new("gamma", "(n)"), Input::new("dy", "(..., n)")],
+    types: &[DType::F32],
+    options: &[EPS],
+    make: Some(make),
     variants: LayerNormBackward::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    of_rows_backward(asked, LayerNormBackward::new(0, 0).rows, |rows| LayerNormBackward { rows })
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     samples_of_rows(|rows, n| Op::<f32>::lower(&LayerNormBackward::new(rows, n).variant(variant), profile))

@@ -1,9 +1,12 @@
 //! Log-softmax: logarithms of probabilities.
 
+use super::form::{FLOATS, LANES, of_rows};
 use super::rows::{Rows, VARIANTS, samples as samples_of_rows};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, Variant, operands};
+use crate::program::{
+    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands,
+};
 use half::f16;
 
 /// Logarithm of the softmax of each row: `output[r, i] = x[r, i] - max(x[r]) - log(sum_j exp(x[r, j] - max(x[r])))`.
@@ -102,13 +105,19 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "log-softmax",
     about: "logarithms of probabilities",
-    old_inputs: "x (..., n), f32 or f16; rows are the last axis",
-    keys: "",
+    inputs: &[Input::new("x", "(..., n)")],
+    types: &FLOATS,
+    options: &[LANES],
+    make: Some(make),
     variants: LogSoftmax::variants,
     samples,
     comparison: Some(Comparison::Sums),
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    of_rows(asked, LogSoftmax::new(0, 0).rows, |rows| LogSoftmax { rows })
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     samples_of_rows(|rows, n| {

@@ -1,12 +1,13 @@
 //! Sequences to the means of their tokens.
 
+use super::form::FLOATS;
 use super::rows::check_steps;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::rows::{Piece, check_rows, pieces, reduction};
 use crate::program::{
-    Access, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant, choose,
-    element_fragment, kernel_params, operands,
+    Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Resource,
+    Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
@@ -183,12 +184,26 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "mean-pool",
     about: "the mean of the first tokens of each sequence, as many as its length says",
-    old_inputs: "x (B,T,D) f32 or f16, lengths u32 (B)",
-    keys: "normalized",
+    inputs: &[Input::new("x", "(B, T, D)"), Input::new("lengths", "u32 (B)")],
+    types: &FLOATS,
+    options: &[Setting::flag("normalized")],
+    make: Some(make),
     variants: MeanPool::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (x, [batch, tokens, width]) = asked.array("x")?;
+    let lengths = asked.indices("lengths", &[batch], tokens)?;
+    let mut op = MeanPool::new(batch, tokens, width).variant(asked.variant());
+    if asked.settings().has("normalized") {
+        op = op.normalized();
+    }
+    let (dtype, output) = (x.dtype(), Role::Result(vec![batch, width]));
+    let operands = vec![Role::Given(x), Role::Given(lengths), output];
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut all = Vec::new();

@@ -23,6 +23,7 @@ mod batch_norm;
 mod bias_backward;
 mod columns;
 mod cross_entropy;
+mod form;
 mod gather_rows;
 mod layer_norm;
 mod layer_norm_backward;

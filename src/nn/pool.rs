@@ -1,12 +1,14 @@
 //! Pooling: one number from every window of a plane.
 
+use super::form::{ACTIVATION, COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS};
+use super::form::{activation, pooling};
 use super::windows::{Forms, MOST_STEPS, Params, Windows};
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Variant,
-    choose, element_fragment, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Role, Setting, Variant, by_type, choose, element_fragment, operands,
 };
 use crate::shader::{Fragment, Spec};
 use half::f16;
@@ -344,14 +346,52 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "pool",
     about: "the largest, the mean, the root of squares or a weighted sum of every window",
-    old_inputs: "x (N,C,H,W), f32 or f16",
-    keys: "kind max/avg/l2/weighted (max), weights FILE (R,S), bias FILE (C), activation none/relu/sigmoid/tanh/gelu (none), \
-           kernel (2), stride (kernel), pad (0), count-include-pad; numbers or \"h,w\"",
+    inputs: &[Input::new("x", "(N, C, H, W)")],
+    types: &FLOATS,
+    options: &[
+        KIND,
+        WEIGHTS,
+        Setting::array("bias", "(C)"),
+        ACTIVATION,
+        KERNEL,
+        STRIDE,
+        PAD,
+        Setting::text("pad-each", "T,L,B,R", ""),
+        DILATION,
+        COUNT_INCLUDE_PAD,
+        Setting::number("units", "4"),
+    ],
+    make: Some(make),
     variants: Pool2d::variants,
     samples,
     comparison: Some(Comparison::Sums),
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let settings = asked.settings();
+    let (x, shape) = asked.array("x")?;
+    asked.check_type(&x)?;
+    let (kind, windows) = pooling(asked, shape)?;
+    let mut op = Pool2d { windows, ..Pool2d::new(kind, shape, [1, 1]) }
+        .activation(activation(asked)?)
+        .units(settings.number("units")?)
+        .variant(asked.variant());
+    if settings.has("pad-each") {
+        if settings.has("pad") {
+            return Err(err!(InvalidArgument, "pool: --pad and --pad-each are given; give one of them"));
+        }
+        op = op.pad_each(settings.numbers("pad-each", "T,L,B,R")?);
+    }
+    let (dtype, output) = (x.dtype(), Role::Result(op.output_shape()?.to_vec()));
+    let mut operands = vec![Role::Given(x)];
+    if let Some(bias) = asked.named("bias", &shape[1..2])? {
+        op = op.with_bias();
+        operands.push(Role::Given(bias));
+    }
+    operands.push(output);
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let kinds = [PoolKind::Max, PoolKind::Average, PoolKind::L2, PoolKind::Weighted(vec![0.25; 4])];

@@ -1,12 +1,13 @@
 //! The gradient of pooling.
 
+use super::form::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS, pooling};
 use super::pool::PoolKind;
 use super::windows::{Forms, MOST_STEPS, Windows};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Variant, choose,
-    element_fragment, operands,
+    Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Role,
+    Variant, by_type, choose, element_fragment, operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -236,12 +237,25 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "pool-backward",
     about: "the gradient of pooling by its input",
-    old_inputs: "x (N,C,H,W), dy (N,C,P,Q), f32 or f16",
-    keys: "kind max/avg/l2/weighted (max), weights FILE (R,S), kernel (2), stride (kernel), pad (0), count-include-pad; numbers or \"h,w\"",
+    inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("dy", "(N, C, P, Q)")],
+    types: &FLOATS,
+    options: &[KIND, WEIGHTS, KERNEL, STRIDE, PAD, DILATION, COUNT_INCLUDE_PAD],
+    make: Some(make),
     variants: Pool2dBackward::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (x, shape) = asked.array("x")?;
+    asked.check_type(&x)?;
+    let (kind, windows) = pooling(asked, shape)?;
+    let dy = asked.like("dy", &windows.output_shape()?)?;
+    let op = Pool2dBackward { kind, windows, variant: asked.variant().to_owned() };
+    let (dtype, dx) = (x.dtype(), Role::Result(shape.to_vec()));
+    let operands = vec![Role::Given(x), Role::Given(dy), dx];
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

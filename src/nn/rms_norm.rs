@@ -1,9 +1,12 @@
 //! RMS norm.
 
+use super::form::{EPS, FLOATS, LANES, of_norm};
 use super::rows::{Rows, VARIANTS, samples as samples_of_rows};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, Variant, operands};
+use crate::program::{
+    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands,
+};
 use half::f16;
 
 /// RMS norm of each row: `output[r, i] = x[r, i] / sqrt(mean(x[r]^2) + eps) * gamma[i] + beta[i]` (Zhang and Sennrich, 2019).
@@ -134,13 +137,19 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "rms-norm",
     about: "rows of mean square 1, then scaled and shifted by column",
-    old_inputs: "x (..., n), gamma (n), [beta (n)], f32 or f16; rows are the last axis",
-    keys: "eps (1e-5)",
+    inputs: &[Input::new("x", "(..., n)"), Input::new("gamma", "(n)"), Input::optional("beta", "(n)")],
+    types: &FLOATS,
+    options: &[EPS, LANES],
+    make: Some(make),
     variants: RmsNorm::variants,
     samples,
     comparison: Some(Comparison::Sums),
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    of_norm(asked, RmsNorm::new(0, 0).rows, |rows, beta| RmsNorm { rows, beta })
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     samples_of_rows(|rows, n| {

@@ -1,8 +1,10 @@
 //! The gradients of RMS norm.
 
+use super::form::{EPS, of_rows_backward};
 use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
+use crate::element::DType;
 use crate::error::Result;
-use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
+use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands};
 
 /// The gradients of a loss by the argument and the scale of RMS norm, from that by its result. With `s = 1 / sqrt(mean(x^2) + eps)`
 /// and `g = dy gamma`:
@@ -98,12 +100,18 @@ impl Op<f32> for RmsNormBackward {
 pub(super) const INFO: Operation = Operation {
     name: "rms-norm-backward",
     about: "the gradients of RMS norm: of x and gamma",
-    old_inputs: "x (..., n), gamma (n), dy (..., n); rows are the last axis",
-    keys: "eps (1e-5)",
+    inputs: &[Input::new("x", "(..., n)"), Input::new("gamma", "(n)"), Input::new("dy", "(..., n)")],
+    types: &[DType::F32],
+    options: &[EPS],
+    make: Some(make),
     variants: RmsNormBackward::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    of_rows_backward(asked, RmsNormBackward::new(0, 0).rows, |rows| RmsNormBackward { rows })
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     samples_of_rows(|rows, n| Op::<f32>::lower(&RmsNormBackward::new(rows, n).variant(variant), profile))

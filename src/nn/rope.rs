@@ -1,12 +1,13 @@
 //! Rotary embedding of positions.
 
+use super::form::FLOATS;
 use crate::dense::check_operand;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::rows::{aligned_pieces, check_rows};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant,
-    choose, element_fragment, kernel_params, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -291,12 +292,43 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "rope",
     about: "pairs of elements of each row turned by the angles of its position",
-    old_inputs: "x (B,H,T,D), f32 or f16, cos (P,R/2), sin (P,R/2), [positions u32 (B,T)]",
-    keys: "interleaved",
+    inputs: &[
+        Input::new("x", "(B, H, T, D)"),
+        Input::new("cos", "f32 (P, R/2)"),
+        Input::new("sin", "f32 (P, R/2)"),
+        Input::optional("positions", "u32 (B, T)"),
+    ],
+    types: &FLOATS,
+    options: &[Setting::flag("interleaved"), Setting::flag("tokens-first")],
+    make: Some(make),
     variants: Rope::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+/// What of a row is turned, and how many positions there are, the tables say.
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let settings = asked.settings();
+    let (x, shape) = asked.array::<4>("x")?;
+    let (dtype, tokens_first) = (x.dtype(), settings.has("tokens-first"));
+    let [batch, a, b, size] = shape;
+    let (heads, tokens) = if tokens_first { (b, a) } else { (a, b) };
+    let (cos, [rows, pairs]) = asked.free_of("cos", [tokens, size / 2], DType::F32)?;
+    let sin = asked.of("sin", &[rows, pairs], DType::F32)?;
+    let mut op = Rope::new(batch, heads, tokens, size)
+        .rotary(pairs.saturating_mul(2))
+        .tables(rows)
+        .interleaved(settings.has("interleaved"))
+        .tokens_first(tokens_first)
+        .variant(asked.variant());
+    let mut operands: Vec<_> = [x, cos, sin].map(Role::Given).into();
+    if asked.has_more() {
+        op = op.with_positions(rows);
+        operands.push(Role::Given(asked.indices("positions", &[batch, tokens], rows)?));
+    }
+    operands.push(Role::Result(shape.to_vec()));
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

@@ -3,7 +3,10 @@
 use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
-use crate::program::{Access, DeviceProfile, Op, Operation, Program, Variant, kernel_params, operands};
+use crate::program::{
+    Access, Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Setting, Variant, kernel_params,
+    operands,
+};
 use crate::shader::Spec;
 
 /// A step of stochastic gradient descent, in place: `p -= rate (g + decay p)`.
@@ -151,12 +154,43 @@ impl Op<f32> for Sgd {
 pub(super) const INFO: Operation = Operation {
     name: "sgd",
     about: "a step down the gradient, with momentum and weight decay",
-    old_inputs: "parameters, gradients, [velocity]",
-    keys: "rate (0.01), momentum (0), decay (0), nesterov",
+    inputs: &[
+        Input::new("parameters", "any shape"),
+        Input::new("gradients", "as parameters"),
+        Input::optional("velocity", "as parameters"),
+    ],
+    types: &[DType::F32],
+    options: &[
+        Setting::number("rate", "0.01"),
+        Setting::number("momentum", "0"),
+        Setting::number("decay", "0"),
+        Setting::flag("nesterov"),
+    ],
+    make: Some(make),
     variants: Sgd::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let settings = asked.settings();
+    let parameters = asked.any("parameters")?;
+    asked.check_type(&parameters)?;
+    let (n, shape) = (parameters.len(), parameters.shape().to_vec());
+    let mut op = Sgd::new(n, settings.number("rate")?)
+        .decay(settings.number("decay")?)
+        .nesterov(settings.has("nesterov"))
+        .variant(asked.variant());
+    let mut operands = vec![Role::Updated(parameters), Role::Given(asked.like("gradients", &shape)?)];
+    let momentum: f32 = settings.number("momentum")?;
+    if asked.has_more() {
+        op = op.with_momentum(momentum);
+        operands.push(Role::Updated(asked.like("velocity", &shape)?));
+    } else if momentum != 0.0 {
+        return Err(err!(InvalidArgument, "sgd: --momentum {momentum} needs velocity, the third input"));
+    }
+    Ok(Form::new::<f32>(op, operands))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Sgd::new(1001, 0.1).variant(variant);

@@ -1,10 +1,12 @@
 //! Softmax: rows that are positive and sum to 1.
 
+use super::form::{FLOATS, LANES, of_rows};
 use super::rows::{Rows, VARIANTS, samples as samples_of_rows};
-use crate::element::{DType, Element};
+use crate::element::Element;
 use crate::error::Result;
-use crate::program::{Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role, Setting};
-use crate::program::{Variant, by_type, operands};
+use crate::program::{
+    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands,
+};
 use half::f16;
 
 /// Softmax of each row: `output[r, i] = exp(x[r, i] - max(x[r])) / sum_j exp(x[r, j] - max(x[r]))`.
@@ -105,8 +107,8 @@ pub(super) const INFO: Operation = Operation {
     name: "softmax",
     about: "rows that are positive and sum to 1",
     inputs: &[Input::new("x", "(..., n)")],
-    types: &[DType::F32, DType::F16],
-    options: &[Setting::number("lanes", "")],
+    types: &FLOATS,
+    options: &[LANES],
     make: Some(make),
     variants: Softmax::variants,
     samples,
@@ -115,14 +117,7 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let x = asked.any("x")?;
-    let (rows, n) = asked.rows("x", &x)?;
-    let mut op = Softmax::new(rows, n).variant(asked.variant());
-    if let Some(lanes) = asked.settings().maybe("lanes")? {
-        op = op.lanes(lanes);
-    }
-    let output = Role::Result(x.shape().to_vec());
-    by_type!(asked, x.dtype(), [f32, f16], T => Ok(Form::new::<T>(op, vec![Role::Given(x), output])))
+    of_rows(asked, Softmax::new(0, 0).rows, |rows| Softmax { rows })
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

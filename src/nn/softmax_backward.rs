@@ -1,8 +1,10 @@
 //! The gradient of softmax.
 
+use super::form::of_rows_backward;
 use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
+use crate::element::DType;
 use crate::error::Result;
-use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
+use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands};
 
 /// The gradient of a loss by the argument of softmax, from that by its result, row by row:
 /// `dx = y (dy - sum(y dy))`.
@@ -82,12 +84,17 @@ impl Op<f32> for SoftmaxBackward {
 pub(super) const INFO: Operation = Operation {
     name: "softmax-backward",
     about: "the gradient of softmax",
-    old_inputs: "y (..., n), dy (..., n); rows are the last axis",
-    keys: "",
+    inputs: &[Input::new("y", "(..., n)"), Input::new("dy", "(..., n)")],
+    types: &[DType::F32],
+    make: Some(make),
     variants: SoftmaxBackward::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    of_rows_backward(asked, SoftmaxBackward::new(0, 0).rows, |rows| SoftmaxBackward { rows })
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     samples_of_rows(|rows, n| Op::<f32>::lower(&SoftmaxBackward::new(rows, n).variant(variant), profile))

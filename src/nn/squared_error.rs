@@ -5,7 +5,8 @@ use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, DeviceProfile, Op, Operand, Operation, Program, Resource, Variant, kernel_params, operands,
+    Access, Asked, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Resource, Role, Variant,
+    kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -136,12 +137,24 @@ impl Op<f32> for SquaredError {
 pub(super) const INFO: Operation = Operation {
     name: "squared-error",
     about: "the mean of squared differences, and its gradient",
-    old_inputs: "x, target",
-    keys: "",
+    inputs: &[Input::new("x", "any shape"), Input::new("target", "as x")],
+    types: &[DType::F32],
+    make: Some(make),
     variants: SquaredError::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+/// With the gradient.
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let x = asked.any("x")?;
+    asked.check_type(&x)?;
+    let (n, shape) = (x.len(), x.shape().to_vec());
+    let target = asked.like("target", &shape)?;
+    let op = SquaredError::new(n).variant(asked.variant()).with_gradient();
+    let operands = vec![Role::Given(x), Role::Given(target), Role::Result(vec![]), Role::Result(shape)];
+    Ok(Form::new::<f32>(op, operands))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     // 1001: the vec4 variant then has a rest.

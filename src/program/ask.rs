@@ -254,6 +254,12 @@ impl<'a> Asked<'a> {
         let names: Vec<_> = self.op.types.iter().map(|t| t.name()).collect();
         err!(Unsupported, "{}: the input is of {dtype}; the op takes {}", self.name(), names.join(", "))
     }
+
+    /// Refuses elements that the op does not take, before others must be of their type.
+    pub(crate) fn check_type(&self, array: &HostArray) -> Result<()> {
+        let dtype = array.dtype();
+        if self.op.types.contains(&dtype) { Ok(()) } else { Err(self.no_type(dtype)) }
+    }
 }
 
 /// `$body` with the type `$T` that the array has, one of those in brackets.
