@@ -1,11 +1,12 @@
 //! The convolution layer.
 
 use super::correlate::{VARIANTS, Whole};
-use super::layer::{Layer, layer_builders};
+use super::layer::{self, ACTIVATION, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
 use crate::dense::{Activation, Precision};
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, Variant, operands};
+use crate::program::{Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Setting};
+use crate::program::{Variant, by_type, operands};
 
 /// A convolution layer: `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b]
 /// x[n, c, i stride + a dilation - pad, j stride + b dilation - pad])`: correlation, as in every framework.
@@ -188,14 +189,42 @@ impl Op<f32> for Conv {
 pub(super) const INFO: Operation = Operation {
     name: "conv",
     about: "a convolution layer: output[n, m] = activation(bias[m] + sum over c of w[m, c] * x[n, c])",
-    old_inputs: "x (N,C,H,W), w (M,C/groups,R,S), [bias (M)], f32",
-    keys: "stride 1, pad 0, dilation 1, groups 1, activation none/relu/sigmoid/tanh/gelu (none); numbers or \"h,w\"",
+    inputs: &[
+        Input::new("x", "(N, C, H, W)"),
+        Input::new("w", "(M, C/groups, R, S)"),
+        Input::optional("bias", "(M)"),
+    ],
+    types: &[DType::F32],
+    options: &[STRIDE, PAD, PAD_EACH, DILATION, GROUPS, ACTIVATION, PRECISION],
+    make: Some(make),
     variants: Conv::variants,
     samples,
     comparison: Some(Comparison::Sums),
     tiles: super::product::rows_of,
     ..Operation::UNDECLARED
 };
+
+const PRECISION: Setting = Setting::word("precision", || PRECISIONS.map(|(name, _)| name).to_vec());
+const PRECISIONS: [(&str, Precision); Precision::ALL.len()] =
+    [("strict", Precision::Strict), ("split", Precision::Split), ("tensor", Precision::Tensor)];
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let settings = asked.settings();
+    let (x, shape @ [_, c, ..]) = asked.array::<4>("x")?;
+    let groups: usize = settings.number("groups")?;
+    let (w, [m, _, r, s]) = asked.free_of("w", [c, c / groups.max(1), 3, 3], DType::F32)?;
+    let mut op = Conv::new(shape, m, [r, s]).variant(asked.variant());
+    op.layer = Layer::asked(asked, shape, m, [r, s])?;
+    op.activation = layer::activation(settings)?;
+    let precision = settings.choice("precision")?;
+    op.precision = PRECISIONS.iter().find(|(name, _)| *name == precision).map_or(op.precision, |(_, p)| *p);
+    let output = op.output_shape()?;
+    asked.check("w", &w, &op.weights_shape(), DType::F32)?;
+    let dtype = x.dtype();
+    let (operands, biased) = layer::operands(asked, [x, w], m, output)?;
+    op.bias = biased;
+    by_type!(asked, dtype, [f32], T => Ok(Form::new::<T>(op, operands)))
+}
 
 /// Layers that reach every form of a variant: rows of whole vectors and not, strides.
 pub(super) fn sample_layers(op: &'static str, variant: &str) -> Vec<Layer> {

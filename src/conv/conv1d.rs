@@ -1,9 +1,11 @@
 //! Stencils along a line.
 
 use super::stencil::{Boundary, Stencil, stencil_builders};
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, operands};
+use crate::program::{
+    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role, by_type, operands,
+};
 
 /// `output[i] = sum over j of input[i + j - r] * filter[j]`, where the filter has `t = 2 r + 1` weights.
 ///
@@ -81,14 +83,22 @@ impl<T: Element> Op<T> for Conv1d {
 pub(super) const INFO: Operation = Operation {
     name: "conv1d",
     about: "each element becomes a weighted sum of its neighbours along a line",
-    old_inputs: "x (n), filter (f), odd extents",
-    keys: "boundary zero/clamp/wrap (zero)",
+    inputs: &[Input::new("input", "(n)"), Input::new("filter", "f32 (f), odd")],
+    types: &[DType::F32],
+    options: super::stencil::OPTIONS,
+    make: Some(make),
     variants: Conv1d::variants,
     samples,
     comparison: Some(Comparison::Sums),
     facts: super::stencil::facts,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, stencil) = super::stencil::asked::<1>(asked)?;
+    let (op, output) = (Conv1d { stencil }, Role::Result(input.shape().to_vec()));
+    by_type!(asked, input.dtype(), [f32], T => Ok(Form::new::<T>(op, vec![Role::Given(input), output])))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

@@ -1,9 +1,11 @@
 //! Stencils over an image.
 
 use super::stencil::{Boundary, Stencil, stencil_builders};
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, operands};
+use crate::program::{
+    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role, by_type, operands,
+};
 
 /// `output[y, x] = sum over j, i of input[y + j - ry, x + i - rx] * filter[j, i]`, of `t = (2 ry + 1) (2 rx + 1)` weights.
 ///
@@ -88,14 +90,22 @@ impl<T: Element> Op<T> for Conv2d {
 pub(super) const INFO: Operation = Operation {
     name: "conv2d",
     about: "each element becomes a weighted sum of its neighbours over an image",
-    old_inputs: "x (h,w), filter (fh,fw); x f32 or u8, the filter f32, odd extents",
-    keys: "boundary zero/clamp/wrap (zero)",
+    inputs: &[Input::new("input", "(h, w)"), Input::new("filter", "f32 (fh, fw), odd extents")],
+    types: &[DType::F32, DType::U8],
+    options: super::stencil::OPTIONS,
+    make: Some(make),
     variants: Conv2d::variants,
     samples,
     comparison: Some(Comparison::Sums),
     facts: super::stencil::facts,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, stencil) = super::stencil::asked::<2>(asked)?;
+    let (op, output) = (Conv2d { stencil }, Role::Result(input.shape().to_vec()));
+    by_type!(asked, input.dtype(), [f32, u8], T => Ok(Form::new::<T>(op, vec![Role::Given(input), output])))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

@@ -1,9 +1,11 @@
 //! Stencils in a volume.
 
 use super::stencil::{Boundary, Stencil, stencil_builders};
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, operands};
+use crate::program::{
+    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role, by_type, operands,
+};
 
 /// `output[z, y, x] = sum over k, j, i of input[z + k - rz, y + j - ry, x + i - rx] * filter[k, j, i]`, of `t` weights.
 ///
@@ -84,14 +86,22 @@ impl<T: Element> Op<T> for Conv3d {
 pub(super) const INFO: Operation = Operation {
     name: "conv3d",
     about: "each element becomes a weighted sum of its neighbours in a volume",
-    old_inputs: "x (d,h,w), filter (fd,fh,fw), odd extents",
-    keys: "boundary zero/clamp/wrap (zero)",
+    inputs: &[Input::new("input", "(d, h, w)"), Input::new("filter", "f32 (fd, fh, fw), odd extents")],
+    types: &[DType::F32],
+    options: super::stencil::OPTIONS,
+    make: Some(make),
     variants: Conv3d::variants,
     samples,
     comparison: Some(Comparison::Sums),
     facts: super::stencil::facts,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, stencil) = super::stencil::asked::<3>(asked)?;
+    let (op, output) = (Conv3d { stencil }, Role::Result(input.shape().to_vec()));
+    by_type!(asked, input.dtype(), [f32], T => Ok(Form::new::<T>(op, vec![Role::Given(input), output])))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

@@ -2,12 +2,13 @@
 
 use super::conv::{Conv, sample_layers};
 use super::correlate::{self, Job, VARIANTS};
-use super::layer::{Layer, add_operands};
+use super::layer::{DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, add_operands};
 use crate::dense::Activation;
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Binding, Comparison, Cost, DeviceProfile, Op, Operation, Program, Resource, Variant, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Input, Op, Operation, Program, Resource,
+    Role, Setting, Variant, by_type, operands,
 };
 
 /// The gradient of a [`Conv`] by its input: `dx[n, c, y, x]` is the sum of `w[m, c, a, b] dy[n, m, i, j]` over all m, a, b, i, j
@@ -111,14 +112,33 @@ impl Op<f32> for ConvBackwardData {
 pub(super) const INFO: Operation = Operation {
     name: "conv-backward-data",
     about: "the gradient of a convolution layer by its input",
-    old_inputs: "dy (N,M,P,Q), w (M,C/groups,R,S), f32",
-    keys: "shape N,C,H,W, stride 1, pad 0, dilation 1, groups 1; numbers or \"h,w\"",
+    inputs: &[Input::new("dy", "(N, M, P, Q)"), Input::new("w", "(M, C/groups, R, S)")],
+    types: &[DType::F32],
+    options: &[Setting::text("shape", SHAPE, ""), STRIDE, PAD, PAD_EACH, DILATION, GROUPS],
+    make: Some(make),
     variants: ConvBackwardData::variants,
     samples,
     comparison: Some(Comparison::Sums),
     tiles: super::product::rows_of,
     ..Operation::UNDECLARED
 };
+
+/// What the option `shape` is: that of the gradient.
+const SHAPE: &str = "N,C,H,W";
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let settings = asked.settings();
+    let (dy, [_, m, ..]) = asked.array::<4>("dy")?;
+    let shape @ [_, c, ..]: [usize; 4] = settings.numbers("shape", SHAPE)?;
+    let groups: usize = settings.number("groups")?;
+    let (w, [filters, _, r, s]) = asked.free_of("w", [m, c / groups.max(1), 3, 3], DType::F32)?;
+    let layer = Layer::asked(asked, shape, filters, [r, s])?;
+    asked.check("dy", &dy, &layer.output_shape()?, DType::F32)?;
+    asked.check("w", &w, &layer.weights_shape(), DType::F32)?;
+    let op = ConvBackwardData { layer, variant: asked.variant().to_owned() };
+    let dx = Role::Result(shape.to_vec());
+    by_type!(asked, dy.dtype(), [f32], T => Ok(Form::new::<T>(op, vec![Role::Given(dy), Role::Given(w), dx])))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let fits = |layer: &Layer| layer.stride == [1, 1] || variant != "depthwise";

@@ -1,14 +1,15 @@
 //! The gradient of a convolution layer by its weights, and by its bias.
 
 use super::conv::{Conv, sample_layers};
-use super::layer::{Correlation, Layer, Piece, add_operands};
+use super::layer::{Correlation, DILATION, GROUPS, Layer, PAD, PAD_EACH, Piece, STRIDE, add_operands};
 use super::product::{Bound, Product};
 use super::winograd;
-use crate::element::Element;
+use crate::array::shape_text;
+use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operation, Program, Resource,
-    Variant, choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operation,
+    Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use std::ops::Range;
@@ -329,14 +330,53 @@ impl Op<f32> for ConvBackwardWeights {
 pub(super) const INFO: Operation = Operation {
     name: "conv-backward-weights",
     about: "the gradient of a convolution layer by its weights",
-    old_inputs: "x (N,C,H,W), dy (N,M,P,Q), f32",
-    keys: "shape M,C/groups,R,S, stride 1, pad 0, dilation 1, groups 1; numbers or \"h,w\"",
+    inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("dy", "(N, M, P, Q)")],
+    types: &[DType::F32],
+    options: &[
+        Setting::text("shape", SHAPE, ""),
+        STRIDE,
+        PAD,
+        PAD_EACH,
+        DILATION,
+        GROUPS,
+        Setting::flag("with-bias"),
+    ],
+    make: Some(make),
     variants: ConvBackwardWeights::variants,
     samples,
     comparison: Some(Comparison::Sums),
     tiles: super::product::rows_of,
     ..Operation::UNDECLARED
 };
+
+/// What the option `shape` is: that of the gradient.
+const SHAPE: &str = "M,C/groups,R,S";
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let settings = asked.settings();
+    let (x, shape) = asked.array("x")?;
+    let weights @ [filters, _, r, s]: [usize; 4] = settings.numbers("shape", SHAPE)?;
+    let layer = Layer::asked(asked, shape, filters, [r, s])?;
+    let (output, wanted) = (layer.output_shape()?, layer.weights_shape());
+    if wanted != weights {
+        return Err(err!(
+            Shape,
+            "{}: --shape says weights of {}; of this x they are {}",
+            asked.name(),
+            shape_text(&weights),
+            shape_text(&wanted)
+        ));
+    }
+    let dy = asked.of("dy", &output, DType::F32)?;
+    let op =
+        ConvBackwardWeights { layer, bias: settings.has("with-bias"), variant: asked.variant().to_owned() };
+    let dtype = x.dtype();
+    let mut operands = vec![Role::Given(x), Role::Given(dy), Role::Result(weights.to_vec())];
+    if op.bias {
+        operands.push(Role::Result(vec![filters]));
+    }
+    by_type!(asked, dtype, [f32], T => Ok(Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let layers = sample_layers("conv-backward-weights", variant).into_iter();

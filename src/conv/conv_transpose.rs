@@ -2,11 +2,12 @@
 
 use super::conv::sample_layers;
 use super::correlate::{VARIANTS, Whole};
-use super::layer::{Layer, layer_builders};
+use super::layer::{self, ACTIVATION, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
 use crate::dense::Activation;
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, Variant, operands};
+use crate::program::{Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Setting};
+use crate::program::{Variant, by_type, operands};
 
 /// A transposed convolution: the gradient of a convolution layer by its input, as a layer. Every element of `x` adds its window,
 /// `x[n, c, i, j] w[c, m, a, b]`, to `output[n, m, i stride + a dilation - pad, ...]`; then bias and activation.
@@ -205,15 +206,37 @@ impl Op<f32> for ConvTranspose {
 pub(super) const INFO: Operation = Operation {
     name: "conv-transpose",
     about: "transposed convolution: every element of x adds its window, then bias and activation",
-    old_inputs: "x (N,C,H,W), w (C,M/groups,R,S), [bias (M)], f32",
-    keys: "stride 1, pad 0, dilation 1, groups 1, output-padding 0, activation none/relu/sigmoid/tanh/gelu (none); \
-           numbers or \"h,w\"",
+    inputs: &[
+        Input::new("x", "(N, C, H, W)"),
+        Input::new("w", "(C, M/groups, R, S)"),
+        Input::optional("bias", "(M)"),
+    ],
+    types: &[DType::F32],
+    options: &[STRIDE, PAD, PAD_EACH, DILATION, GROUPS, Setting::pair("output-padding", "0"), ACTIVATION],
+    make: Some(make),
     variants: ConvTranspose::variants,
     samples,
     comparison: Some(Comparison::Sums),
     tiles: super::product::rows_of,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let settings = asked.settings();
+    let (x, shape @ [_, c, ..]) = asked.array::<4>("x")?;
+    let (w, [_, m, r, s]) = asked.free_of("w", [c, c, 3, 3], DType::F32)?;
+    let filters = m.saturating_mul(settings.number("groups")?);
+    let mut op = ConvTranspose::new(shape, filters, [r, s]).variant(asked.variant());
+    op.given = Layer::asked(asked, shape, filters, [r, s])?;
+    op.output_padding = settings.pair("output-padding")?;
+    op.activation = layer::activation(settings)?;
+    let output = op.output_shape()?;
+    asked.check("w", &w, &op.weights_shape(), DType::F32)?;
+    let dtype = x.dtype();
+    let (operands, biased) = layer::operands(asked, [x, w], filters, output)?;
+    op.bias = biased;
+    by_type!(asked, dtype, [f32], T => Ok(Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let layers = sample_layers("conv-transpose", variant).into_iter();

@@ -1,9 +1,13 @@
 //! What the convolution layers share: their shapes, the correlation that each comes down to, and the pieces of a batch
 //! that one binding holds.
 
+use crate::array::HostArray;
+use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Access, Binding, DeviceProfile, Operand, Program, Resource, kernel_params};
+use crate::program::{
+    Access, Asked, Binding, DeviceProfile, Operand, Program, Resource, Role, Setting, Settings, kernel_params,
+};
 use crate::shape::elements;
 
 /// The largest extent: a kernel adds a few of them.
@@ -164,6 +168,70 @@ impl Layer {
             ..forward
         })
     }
+}
+
+/// Options of every layer, by name.
+pub(super) const STRIDE: Setting = Setting::pair("stride", "1");
+pub(super) const PAD: Setting = Setting::pair("pad", "0");
+pub(super) const PAD_EACH: Setting = Setting::text("pad-each", SIDES, "");
+pub(super) const DILATION: Setting = Setting::pair("dilation", "1");
+pub(super) const GROUPS: Setting = Setting::number("groups", "1");
+/// What comes after the sums of a layer.
+pub(super) const ACTIVATION: Setting =
+    Setting::word("activation", || Activation::ALL.map(Activation::name).to_vec());
+const SIDES: &str = "TOP,LEFT,BOTTOM,RIGHT";
+
+impl Layer {
+    /// The layer of this shape with the options that are asked for by names.
+    pub(super) fn asked(
+        asked: &Asked<'_>,
+        shape: [usize; 4],
+        filters: usize,
+        kernel: [usize; 2],
+    ) -> Result<Self> {
+        let settings = asked.settings();
+        Ok(Self {
+            stride: settings.pair("stride")?,
+            pads: pads(asked)?,
+            dilation: settings.pair("dilation")?,
+            groups: settings.number("groups")?,
+            ..Self::new(asked.name(), shape, filters, kernel)
+        })
+    }
+}
+
+fn pads(asked: &Asked<'_>) -> Result<[usize; 4]> {
+    let settings = asked.settings();
+    if !settings.has("pad-each") {
+        let [h, w] = settings.pair("pad")?;
+        return Ok([h, w, h, w]);
+    }
+    if settings.has("pad") {
+        let op = asked.name();
+        return Err(err!(InvalidArgument, "{op}: --pad and --pad-each are given; give one of them"));
+    }
+    settings.numbers("pad-each", SIDES)
+}
+
+/// The activation that is asked for by name.
+pub(super) fn activation(settings: &Settings) -> Result<Activation> {
+    Ok(Activation::from_name(settings.choice("activation")?).unwrap_or_default())
+}
+
+/// Operands of a layer of `filters` filters, and whether a bias is given and among them.
+pub(super) fn operands(
+    asked: &mut Asked<'_>,
+    inputs: [HostArray; 2],
+    filters: usize,
+    output: [usize; 4],
+) -> Result<(Vec<Role>, bool)> {
+    let mut operands = inputs.map(Role::Given).to_vec();
+    let biased = asked.has_more();
+    if biased {
+        operands.push(Role::Given(asked.of("bias", &[filters], DType::F32)?));
+    }
+    operands.push(Role::Result(output.to_vec()));
+    Ok((operands, biased))
 }
 
 /// What a layer and the gradient by its input come down to:

@@ -3,13 +3,14 @@
 use super::lines::{self, Lines};
 use super::register::Registers;
 use crate::analysis::{Axis, divergence, reads_from_shared};
+use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Source, Variant, choose,
-    kernel_params,
+    Access, Asked, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Setting, Settings, Source,
+    Variant, choose, kernel_params,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, round_up};
@@ -49,6 +50,11 @@ impl Boundary {
     /// ```
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|b| b.name() == name)
+    }
+
+    /// The one that the option `boundary` names.
+    pub(crate) fn asked(settings: &Settings) -> Result<Self> {
+        Ok(Self::from_name(settings.choice("boundary")?).unwrap_or_default())
     }
 }
 
@@ -125,6 +131,33 @@ pub(super) const VARIANTS: &[Variant] = &[
 ];
 /// Those of one axis, which has nothing to separate.
 pub(super) const VARIANTS_OF_LINES: &[Variant] = VARIANTS.split_at(VARIANTS.len() - 1).0;
+
+/// The options of the three, by name.
+pub(super) const OPTIONS: &[Setting] = &[
+    Setting::word("boundary", || Boundary::ALL.map(Boundary::name).to_vec()),
+    Setting::text("outputs", OUTPUTS, ""),
+];
+const OUTPUTS: &str = "ROWS,PLANES";
+
+/// The stencil of `N` axes that is asked for by names, and its input. Its filter is read here.
+pub(super) fn asked<const N: usize>(asked: &mut Asked<'_>) -> Result<(HostArray, Stencil)> {
+    let (input, extents) = asked.array::<N>("input")?;
+    let (filter, shape) = asked.free_of::<N>("filter", [5; N], DType::F32)?;
+    let settings = asked.settings();
+    let in_space = |extents: [usize; N]| {
+        let mut all = [1; 3];
+        all[3 - N..].copy_from_slice(&extents);
+        all
+    };
+    let weights = filter.data().to_f32();
+    let mut stencil = Stencil::new(asked.name(), N, in_space(extents), in_space(shape), &weights);
+    stencil.boundary = Boundary::asked(settings)?;
+    asked.variant().clone_into(&mut stencil.variant);
+    if settings.has("outputs") {
+        stencil.outputs = Some(settings.numbers("outputs", OUTPUTS)?);
+    }
+    Ok((input, stencil))
+}
 
 /// Fields that every kernel has, before the weights.
 macro_rules! params {

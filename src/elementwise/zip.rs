@@ -3,10 +3,10 @@
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
-use crate::program::{
-    Access, Comparison, DeviceProfile, Op, Operation, Program, Variant, kernel_params, operands,
-};
+use crate::program::{Access, Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role};
+use crate::program::{Setting, Variant, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
+use half::f16;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -14,13 +14,26 @@ use std::sync::Arc;
 pub(super) const INFO: Operation = Operation {
     name: "zip",
     about: "z = f(x, y), element by element",
-    old_inputs: "x, y",
-    keys: "fn add/sub/mul/div/min/max",
+    inputs: &[Input::new("x", "any shape"), Input::new("y", "that of x")],
+    types: &DTYPES,
+    options: &[Setting::word("fn", || ZipFn::BUILT_IN.map(|f| f.name()).to_vec())],
+    make: Some(make),
     variants: Zip::variants,
     samples,
     comparison: Some(Comparison::Sums),
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let x = asked.any("x")?;
+    let y = asked.like("y", x.shape())?;
+    let function: ZipFn = asked.settings().choice("fn")?.parse()?;
+    let op = Zip::new(function, x.len()).variant(asked.variant());
+    let z = Role::Result(x.shape().to_vec());
+    by_type!(asked, x.dtype(), [f32, f16, i32, u32], T => {
+        Ok(Form::new::<T>(op, vec![Role::Given(x), Role::Given(y), z]))
+    })
+}
 
 /// A function of two elements, for [`Zip`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

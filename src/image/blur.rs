@@ -1,13 +1,15 @@
 //! Box blur.
 
 use super::Image;
+use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::analysis::Axis;
-use crate::conv::{Boundary, Form, Lines, LinesParams};
+use crate::conv::{Boundary, Form as LinesForm, Lines, LinesParams};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
-    Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operation, Program, Variant, choose, operands,
+    Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Kernel, Op, Operation, Program, Setting,
+    Variant, choose, operands,
 };
 use crate::shader::{Fragment, Spec};
 
@@ -200,9 +202,11 @@ impl Blur {
             "register" | "fused" if dtype == DType::U8 && radius > MOST_EXACT => {
                 Some(format!("sums of bytes that f32 holds exactly, up to radius {MOST_EXACT}"))
             }
-            "register" => self.lines(dtype).missing(Form::Register, dtype, profile),
-            "fused" => self.lines(dtype).missing(Form::Tiled, dtype, profile),
-            "separable" if dtype == DType::F32 => self.lines(dtype).missing(Form::Passes, dtype, profile),
+            "register" => self.lines(dtype).missing(LinesForm::Register, dtype, profile),
+            "fused" => self.lines(dtype).missing(LinesForm::Tiled, dtype, profile),
+            "separable" if dtype == DType::F32 => {
+                self.lines(dtype).missing(LinesForm::Passes, dtype, profile)
+            }
             "separable" if self.scratch() > binding => {
                 Some(format!("{} bytes of scratch in one binding (at most {binding})", self.scratch()))
             }
@@ -281,9 +285,9 @@ impl Blur {
                 let of_columns = LinesParams { tiles: work as u32, ..params };
                 program.dispatch(columns, &of_columns, vec![sums, operands[1]], each(work));
             }
-            "separable" => self.lines(dtype).dispatch(Form::Passes, profile, program),
-            "fused" => self.lines(dtype).dispatch(Form::Tiled, profile, program),
-            _ => self.lines(dtype).dispatch(Form::Register, profile, program),
+            "separable" => self.lines(dtype).dispatch(LinesForm::Passes, profile, program),
+            "fused" => self.lines(dtype).dispatch(LinesForm::Tiled, profile, program),
+            _ => self.lines(dtype).dispatch(LinesForm::Register, profile, program),
         }
     }
 }
@@ -338,13 +342,28 @@ impl<T: Element> Op<T> for Blur {
 pub(super) const INFO: Operation = Operation {
     name: "blur",
     about: "the mean of each pixel's surroundings",
-    old_inputs: "x (h,w) or (h,w,c), u8 or f32",
-    keys: "radius 1, divide inside/window (inside), layout interleaved/planar (interleaved; planar: (c,h,w))",
+    inputs: &[INPUT],
+    types: TYPES,
+    options: &[
+        Setting::number("radius", "1"),
+        Setting::word("divide", || Divide::ALL.map(Divide::name).to_vec()),
+        LAYOUT,
+    ],
+    make: Some(make),
     variants: Blur::variants,
     samples,
     comparison: Some(Comparison::RoundedBytes),
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, image) = layout::asked(asked)?;
+    let settings = asked.settings();
+    let divide = Divide::from_name(settings.choice("divide")?).unwrap_or_default();
+    let op = Blur::new(image, settings.number("radius")?).divide(divide).variant(asked.variant());
+    let output = input.shape().to_vec();
+    layout::form(asked, op, input, output)
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut images = vec![Image::grey(50, 40), Image::rgb(50, 40), Image::rgb(50, 40).planar()];

@@ -1,12 +1,13 @@
 //! Histogram equalisation.
 
+use super::layout::{self, INPUT, LAYOUT, TYPES};
 use super::{Image, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::primitives::{Histogram, Scan, Sum};
 use crate::program::{
-    Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operation, Program, Variant, choose, kernel_params,
-    operands,
+    Asked, Binding, Cost, DeviceProfile, Form, Grid, Kernel, Op, Operation, Program, Setting, Variant,
+    choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -218,12 +219,23 @@ impl<T: Element> Op<T> for Equalize {
 pub(super) const INFO: Operation = Operation {
     name: "equalize",
     about: "spreads the values of each channel over their whole range",
-    old_inputs: "x (h,w) or (h,w,c), u8 or f32",
-    keys: "lo 0, hi 1 (the range of f32), layout interleaved/planar (interleaved; planar: (c,h,w))",
+    inputs: &[INPUT],
+    types: TYPES,
+    options: &[Setting::number("lo", "0"), Setting::number("hi", "1"), LAYOUT],
+    make: Some(make),
     variants: Equalize::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, image) = layout::asked(asked)?;
+    let settings = asked.settings();
+    let (lo, hi) = (settings.number("lo")?, settings.number("hi")?);
+    let op = Equalize::new(image).range(lo, hi).variant(asked.variant());
+    let output = input.shape().to_vec();
+    layout::form(asked, op, input, output)
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

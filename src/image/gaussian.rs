@@ -1,11 +1,14 @@
 //! Gaussian blur.
 
 use super::Image;
-use crate::conv::{Boundary, Form, Lines};
+use super::layout::{self, INPUT, LAYOUT, TYPES};
+use crate::conv::{Boundary, Form as LinesForm, Lines};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
-use crate::program::{Comparison, Cost, DeviceProfile, Op, Operation, Program, Variant, choose, operands};
+use crate::program::{
+    Asked, Comparison, Cost, DeviceProfile, Form, Op, Operation, Program, Setting, Variant, choose, operands,
+};
 use crate::shader::Spec;
 
 /// `output[y, x] = sum over j, i of input[y + j, x + i] g(j) g(i)`, each channel by itself, where `g(i)` is
@@ -183,7 +186,7 @@ impl<T: Element> Op<T> for Gaussian {
         program.cost =
             Cost { flop: lines.flop() * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
         program.operands = operands;
-        let form = Form::from_name(variant.name);
+        let form = LinesForm::from_name(variant.name);
         let missing = match form {
             Some(form) => lines.missing(form, dtype, profile),
             None if self.reach() > MOST_EVERYWHERE && profile.ends_loops() => Some(format!(
@@ -213,13 +216,39 @@ impl<T: Element> Op<T> for Gaussian {
 pub(super) const INFO: Operation = Operation {
     name: "gaussian",
     about: "each pixel's surroundings, weighted by a bell curve",
-    old_inputs: "x (h,w) or (h,w,c), u8 or f32",
-    keys: "sigma 1, radius (4 sigma), boundary clamp/zero/wrap (clamp), layout interleaved/planar (interleaved; planar: (c,h,w))",
+    inputs: &[INPUT],
+    types: TYPES,
+    options: &[
+        Setting::number("sigma", "1"),
+        Setting::number("radius", ""),
+        Setting::word("boundary", boundaries),
+        LAYOUT,
+    ],
+    make: Some(make),
     variants: Gaussian::variants,
     samples,
     comparison: Some(Comparison::RoundedBytes),
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, image) = layout::asked(asked)?;
+    let settings = asked.settings();
+    let op = Gaussian {
+        radius: settings.maybe("radius")?,
+        boundary: Boundary::asked(settings)?,
+        ..Gaussian::new(image, settings.number("sigma")?).variant(asked.variant())
+    };
+    let output = input.shape().to_vec();
+    layout::form(asked, op, input, output)
+}
+
+/// Names of the boundaries, the default first.
+fn boundaries() -> Vec<&'static str> {
+    let mut all = Boundary::ALL;
+    all.sort_by_key(|boundary| *boundary != Boundary::Clamp);
+    all.map(Boundary::name).to_vec()
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut forms: Vec<_> = Boundary::ALL.map(|b| (Image::rgb(50, 40), b)).to_vec();

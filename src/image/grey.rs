@@ -1,11 +1,12 @@
 //! The brightness of RGB pixels.
 
+use super::layout::{self, INPUT, LAYOUT, TYPES};
 use super::{Image, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operation, Program, Variant, choose,
-    kernel_params, operands,
+    Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operation, Program,
+    Setting, Variant, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -183,13 +184,22 @@ impl<T: Element> Op<T> for Grey {
 pub(super) const INFO: Operation = Operation {
     name: "grey",
     about: "the brightness of RGB pixels",
-    old_inputs: "rgb (h,w,3) or (h,w,4), u8 or f32",
-    keys: "weights luma/source (luma), layout interleaved/planar (interleaved; planar: (c,h,w))",
+    inputs: &[Input::new(INPUT.name, "(h, w, 3) or (h, w, 4); planar (c, h, w)")],
+    types: TYPES,
+    options: &[Setting::word("weights", || GreyWeights::ALL.map(GreyWeights::name).to_vec()), LAYOUT],
+    make: Some(make),
     variants: Grey::variants,
     samples,
     comparison: Some(Comparison::RoundedBytes),
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, image) = layout::asked(asked)?;
+    let weights = GreyWeights::from_name(asked.settings().choice("weights")?).unwrap_or_default();
+    let op = Grey::new(image).weights(weights).variant(asked.variant());
+    layout::form(asked, op, input, vec![image.h, image.w])
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

@@ -1,8 +1,9 @@
 //! Extents of images, and where the channels of a pixel are.
 
+use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Access, DeviceProfile, Operand};
+use crate::program::{Access, Asked, DeviceProfile, Form, Input, Op, Operand, Role, Setting, by_type};
 use crate::shape::{elements, round_up};
 
 /// Where the channels of a pixel are.
@@ -149,6 +150,47 @@ impl Image {
             profile.name
         ))
     }
+}
+
+/// The one input of an op on images.
+pub(super) const INPUT: Input = Input::new("input", "(h, w) or (h, w, c); planar (c, h, w)");
+
+/// Types of the elements.
+pub(super) const TYPES: &[DType] = &[DType::U8, DType::F32];
+
+/// Where the channels are, by name.
+pub(super) const LAYOUT: Setting = Setting::word("layout", || Layout::ALL.map(Layout::name).to_vec());
+
+/// The image that is asked for by names.
+pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(HostArray, Image)> {
+    let input = asked.any(INPUT.name)?;
+    let planar = asked.settings().choice("layout")? == Layout::Planar.name();
+    let image = match input.shape()[..] {
+        [h, w] => Image::grey(h, w),
+        [channels, h, w] if planar => Image::new(h, w, channels).planar(),
+        [h, w, channels] => Image::new(h, w, channels),
+        _ => {
+            return Err(err!(
+                Shape,
+                "{}: {} is {input}; an image has 2 dimensions, or 3 with its channels",
+                asked.name(),
+                INPUT.name
+            ));
+        }
+    };
+    Ok((input, image))
+}
+
+/// The op on an image, with an output of this shape.
+pub(super) fn form(
+    asked: &Asked<'_>,
+    op: impl Op<f32> + Op<u8> + 'static,
+    input: HostArray,
+    output: Vec<usize>,
+) -> Result<Form> {
+    let dtype = input.dtype();
+    let operands = vec![Role::Given(input), Role::Result(output)];
+    by_type!(asked, dtype, [f32, u8], T => Ok(Form::new::<T>(op, operands)))
 }
 
 /// One channel.

@@ -1,11 +1,13 @@
 //! Sobel's gradients.
 
 use super::Image;
+use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::conv::LinesParams;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operation, Program, Variant, choose, operands,
+    Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Kernel, Op, Operation, Program, Setting,
+    Variant, choose, operands,
 };
 use crate::shader::{Fragment, Spec};
 
@@ -192,13 +194,23 @@ impl<T: Element> Op<T> for Sobel {
 pub(super) const INFO: Operation = Operation {
     name: "sobel",
     about: "how fast brightness changes around each pixel",
-    old_inputs: "x (h,w) or (h,w,c), u8 or f32",
-    keys: "gradient magnitude/x/y (magnitude), layout interleaved/planar (interleaved; planar: (c,h,w))",
+    inputs: &[INPUT],
+    types: TYPES,
+    options: &[Setting::word("gradient", || Gradient::ALL.map(Gradient::name).to_vec()), LAYOUT],
+    make: Some(make),
     variants: Sobel::variants,
     samples,
     comparison: Some(Comparison::RoundedBytes),
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, image) = layout::asked(asked)?;
+    let gradient = Gradient::from_name(asked.settings().choice("gradient")?).unwrap_or_default();
+    let op = Sobel::new(image).gradient(gradient).variant(asked.variant());
+    let output = input.shape().to_vec();
+    layout::form(asked, op, input, output)
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut forms: Vec<_> = Gradient::ALL.map(|g| ([50, 40, 1], g)).to_vec();
