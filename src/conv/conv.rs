@@ -1,11 +1,11 @@
 //! The convolution layer.
 
 use super::correlate::{VARIANTS, Whole};
-use super::layer::{self, ACTIVATION, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
+use super::layer::{self, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
 use crate::dense::{Activation, Precision};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Setting};
+use crate::program::{Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program};
 use crate::program::{Variant, by_type, operands};
 
 /// A convolution layer: `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b]
@@ -195,7 +195,7 @@ pub(super) const INFO: Operation = Operation {
         Input::optional("bias", "(M)"),
     ],
     types: &[DType::F32],
-    options: &[STRIDE, PAD, PAD_EACH, DILATION, GROUPS, ACTIVATION, PRECISION],
+    options: &[STRIDE, PAD, PAD_EACH, DILATION, GROUPS, Activation::SETTING, Precision::SETTING],
     make: Some(make),
     variants: Conv::variants,
     samples,
@@ -204,10 +204,6 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-const PRECISION: Setting = Setting::word("precision", || PRECISIONS.map(|(name, _)| name).to_vec());
-const PRECISIONS: [(&str, Precision); Precision::ALL.len()] =
-    [("strict", Precision::Strict), ("split", Precision::Split), ("tensor", Precision::Tensor)];
-
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let settings = asked.settings();
     let (x, shape @ [_, c, ..]) = asked.array::<4>("x")?;
@@ -215,9 +211,8 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (w, [m, _, r, s]) = asked.free_of("w", [c, c / groups.max(1), 3, 3], DType::F32)?;
     let mut op = Conv::new(shape, m, [r, s]).variant(asked.variant());
     op.layer = Layer::asked(asked, shape, m, [r, s])?;
-    op.activation = layer::activation(settings)?;
-    let precision = settings.choice("precision")?;
-    op.precision = PRECISIONS.iter().find(|(name, _)| *name == precision).map_or(op.precision, |(_, p)| *p);
+    op.activation = Activation::asked(settings)?;
+    op.precision = Precision::asked(settings)?;
     let output = op.output_shape()?;
     asked.check("w", &w, &op.weights_shape(), DType::F32)?;
     let dtype = x.dtype();

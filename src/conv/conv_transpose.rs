@@ -2,7 +2,7 @@
 
 use super::conv::sample_layers;
 use super::correlate::{VARIANTS, Whole};
-use super::layer::{self, ACTIVATION, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
+use super::layer::{self, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -212,7 +212,15 @@ pub(super) const INFO: Operation = Operation {
         Input::optional("bias", "(M)"),
     ],
     types: &[DType::F32],
-    options: &[STRIDE, PAD, PAD_EACH, DILATION, GROUPS, Setting::pair("output-padding", "0"), ACTIVATION],
+    options: &[
+        STRIDE,
+        PAD,
+        PAD_EACH,
+        DILATION,
+        GROUPS,
+        Setting::pair("output-padding", "0"),
+        Activation::SETTING,
+    ],
     make: Some(make),
     variants: ConvTranspose::variants,
     samples,
@@ -229,7 +237,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let mut op = ConvTranspose::new(shape, filters, [r, s]).variant(asked.variant());
     op.given = Layer::asked(asked, shape, filters, [r, s])?;
     op.output_padding = settings.pair("output-padding")?;
-    op.activation = layer::activation(settings)?;
+    op.activation = Activation::asked(settings)?;
     let output = op.output_shape()?;
     asked.check("w", &w, &op.weights_shape(), DType::F32)?;
     let dtype = x.dtype();

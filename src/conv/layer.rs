@@ -2,11 +2,10 @@
 //! that one binding holds.
 
 use crate::array::HostArray;
-use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Operand, Program, Resource, Role, Setting, Settings, kernel_params,
+    Access, Asked, Binding, DeviceProfile, Operand, Program, Resource, Role, Setting, kernel_params,
 };
 use crate::shape::elements;
 
@@ -176,9 +175,6 @@ pub(super) const PAD: Setting = Setting::pair("pad", "0");
 pub(super) const PAD_EACH: Setting = Setting::text("pad-each", SIDES, "");
 pub(super) const DILATION: Setting = Setting::pair("dilation", "1");
 pub(super) const GROUPS: Setting = Setting::number("groups", "1");
-/// What comes after the sums of a layer.
-pub(super) const ACTIVATION: Setting =
-    Setting::word("activation", || Activation::ALL.map(Activation::name).to_vec());
 const SIDES: &str = "TOP,LEFT,BOTTOM,RIGHT";
 
 impl Layer {
@@ -211,11 +207,6 @@ fn pads(asked: &Asked<'_>) -> Result<[usize; 4]> {
         return Err(err!(InvalidArgument, "{op}: --pad and --pad-each are given; give one of them"));
     }
     settings.numbers("pad-each", SIDES)
-}
-
-/// The activation that is asked for by name.
-pub(super) fn activation(settings: &Settings) -> Result<Activation> {
-    Ok(Activation::from_name(settings.choice("activation")?).unwrap_or_default())
 }
 
 /// Operands of a layer of `filters` filters, and whether a bias is given and among them.

@@ -1,5 +1,8 @@
 //! The functions that dense ops apply to each element of their result.
 
+use crate::error::Result;
+use crate::program::{Setting, Settings};
+
 /// A function applied to each element of a result before it is stored.
 ///
 /// It is evaluated in f32. A NaN stays a NaN.
@@ -44,6 +47,14 @@ impl Activation {
     /// ```
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|a| a.name() == name)
+    }
+
+    /// The option of an op that has one.
+    pub(crate) const SETTING: Setting = Setting::word("activation", || Self::ALL.map(Self::name).to_vec());
+
+    /// What the option says; none if it is not given.
+    pub(crate) fn asked(settings: &Settings) -> Result<Self> {
+        Ok(Self::from_name(settings.choice(Self::SETTING.name)?).unwrap_or_default())
     }
 
     /// The fragment that defines `activate`.

@@ -1,5 +1,8 @@
 //! How exact a product is.
 
+use crate::error::Result;
+use crate::program::{Setting, Settings};
+
 /// How exact the sums of a matrix product are, and what they may be computed by.
 ///
 /// With `u` = 2^-24, `h` = 2^-11 and |A| |B| the product with every term made positive:
@@ -39,6 +42,19 @@ pub enum Precision {
 impl Precision {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Strict, Self::Split, Self::Tensor];
+
+    /// The option of an op that has it; `fast` is another word for `split`.
+    pub(crate) const SETTING: Setting =
+        Setting::word("precision", || vec!["strict", "split", "tensor", "fast"]);
+
+    /// What the option says.
+    pub(crate) fn asked(settings: &Settings) -> Result<Self> {
+        Ok(match settings.choice(Self::SETTING.name)? {
+            "split" | "fast" => Self::Split,
+            "tensor" => Self::Tensor,
+            _ => Self::Strict,
+        })
+    }
 
     /// Its name in Rust, for texts.
     pub(crate) fn name(self) -> &'static str {

@@ -1,6 +1,6 @@
 //! The gradient of an activation.
 
-use super::form::{ACTIVATION, FLOATS, activation};
+use super::form::FLOATS;
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::elementwise::{Sweep, VARIANTS};
@@ -129,7 +129,7 @@ pub(super) const INFO: Operation = Operation {
         Input::new("dy", "as value"),
     ],
     types: &FLOATS,
-    options: &[ACTIVATION],
+    options: &[Activation::SETTING],
     make: Some(make),
     variants: ActivationBackward::variants,
     samples,
@@ -140,7 +140,8 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let value = asked.any("value")?;
     asked.check_type(&value)?;
     let dy = asked.like("dy", value.shape())?;
-    let op = ActivationBackward::new(activation(asked)?, value.len()).variant(asked.variant());
+    let op =
+        ActivationBackward::new(Activation::asked(asked.settings())?, value.len()).variant(asked.variant());
     let (dtype, dx) = (value.dtype(), Role::Result(value.shape().to_vec()));
     let operands = vec![Role::Given(value), Role::Given(dy), dx];
     by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))

@@ -1,6 +1,6 @@
 //! Batch norm of inference.
 
-use super::form::{ACTIVATION, EPS, activation};
+use super::form::EPS;
 use super::rows::{check_eps, check_rows, pieces};
 use super::windows::check_images;
 use crate::dense::Activation;
@@ -171,7 +171,7 @@ pub(super) const INFO: Operation = Operation {
         Input::new("beta", "(C)"),
     ],
     types: &[DType::F32],
-    options: &[EPS, ACTIVATION],
+    options: &[EPS, Activation::SETTING],
     make: Some(make),
     variants: BatchNorm::variants,
     samples,
@@ -183,7 +183,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     asked.check_type(&x)?;
     let op = BatchNorm::new(shape)
         .eps(asked.settings().number("eps")?)
-        .activation(activation(asked)?)
+        .activation(Activation::asked(asked.settings())?)
         .variant(asked.variant());
     let mut operands = vec![Role::Given(x)];
     for name in ["mean", "variance", "gamma", "beta"] {

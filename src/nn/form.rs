@@ -5,7 +5,6 @@ use super::rows::Rows;
 use super::rows_backward::{Of, RowsBackward};
 use super::windows::Windows;
 use crate::array::{HostArray, shape_text};
-use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Asked, Form, Op, Role, Setting, by_type};
@@ -16,8 +15,6 @@ pub(super) const FLOATS: [DType; 2] = [DType::F32, DType::F16];
 
 pub(super) const LANES: Setting = Setting::number("lanes", "");
 pub(super) const EPS: Setting = Setting::number("eps", "1e-5");
-pub(super) const ACTIVATION: Setting =
-    Setting::word("activation", || Activation::ALL.map(Activation::name).to_vec());
 
 pub(super) const KIND: Setting = Setting::word("kind", || KINDS.map(|kind| kind.name()).to_vec());
 pub(super) const WEIGHTS: Setting = Setting::array("weights", "(R, S)");
@@ -30,11 +27,6 @@ pub(super) const COUNT_INCLUDE_PAD: Setting = Setting::flag("count-include-pad")
 
 /// Every kind of pooling, without its weights.
 const KINDS: [PoolKind; 4] = [PoolKind::Max, PoolKind::Average, PoolKind::L2, PoolKind::Weighted(Vec::new())];
-
-/// The activation that is asked for.
-pub(super) fn activation(asked: &Asked<'_>) -> Result<Activation> {
-    Ok(Activation::from_name(asked.settings().choice("activation")?).unwrap_or_default())
-}
 
 /// The rows of `x`, the first input, with the lanes and the variant that are asked for.
 fn rows(asked: &mut Asked<'_>, mut rows: Rows) -> Result<(Rows, HostArray)> {

@@ -1,7 +1,7 @@
 //! Pooling: one number from every window of a plane.
 
-use super::form::{ACTIVATION, COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS};
-use super::form::{activation, pooling};
+use super::form::pooling;
+use super::form::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS};
 use super::windows::{Forms, MOST_STEPS, Params, Windows};
 use crate::dense::Activation;
 use crate::element::{DType, Element};
@@ -352,7 +352,7 @@ pub(super) const INFO: Operation = Operation {
         KIND,
         WEIGHTS,
         Setting::array("bias", "(C)"),
-        ACTIVATION,
+        Activation::SETTING,
         KERNEL,
         STRIDE,
         PAD,
@@ -374,7 +374,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     asked.check_type(&x)?;
     let (kind, windows) = pooling(asked, shape)?;
     let mut op = Pool2d { windows, ..Pool2d::new(kind, shape, [1, 1]) }
-        .activation(activation(asked)?)
+        .activation(Activation::asked(asked.settings())?)
         .units(settings.number("units")?)
         .variant(asked.variant());
     if settings.has("pad-each") {

@@ -5,6 +5,7 @@ use crate::array::{HostArray, shape_text};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::settings::Settings;
+use crate::shape::elements;
 use std::any::Any;
 
 /// Makes up the inputs that are not given, from the shapes that follow from the others.
@@ -246,7 +247,7 @@ impl<'a> Asked<'a> {
         let Some((&n, rest)) = array.shape().split_last() else {
             return Err(err!(Shape, "{}: {name} is {array}; it has no last axis", self.name()));
         };
-        Ok((rest.iter().product(), n))
+        Ok((elements(self.name(), name, rest)?, n))
     }
 
     /// The error of elements that the op does not take.
@@ -306,9 +307,12 @@ impl Role {
     }
 }
 
+/// What lowers an op whose types are no longer known.
+type Lower = dyn Fn(&DeviceProfile) -> Result<Program>;
+
 /// An op for inputs and options that were given by names, without its types.
 pub struct Form {
-    lower: Box<dyn Fn(&DeviceProfile) -> Result<Program>>,
+    lower: Box<Lower>,
     /// One for each operand of the program, in order.
     pub operands: Vec<Role>,
 }

@@ -18,9 +18,9 @@ pub(in super::super) const OPTIONS: &[Setting] = &[
     TRANS_B,
     BIAS,
     ROW_BIAS,
-    ACTIVATION,
+    Activation::SETTING,
     MIXED,
-    Setting::word("precision", || vec!["strict", "split", "tensor", "fast"]),
+    Precision::SETTING,
     TILE,
     THREAD_TILE,
     Setting::number("slices", ""),
@@ -38,7 +38,7 @@ pub(in super::super) const BATCHED_OPTIONS: &[Setting] = &[
     TRANS_B,
     BIAS,
     ROW_BIAS,
-    ACTIVATION,
+    Activation::SETTING,
     MIXED,
     Setting::number("products", ""),
     THREAD_TILE,
@@ -54,15 +54,6 @@ const MIXED: Setting = Setting::flag("mixed-precision");
 const TILE: Setting = Setting::text("tile", "M,N,K", "");
 const THREAD_TILE: Setting = Setting::text("thread-tile", "ROWS,COLUMNS", "");
 const UNROLLED: Setting = Setting::word("unrolled", || vec!["true", "false"]);
-
-/// The activation of an op that has one.
-pub(crate) const ACTIVATION: Setting =
-    Setting::word("activation", || Activation::ALL.map(Activation::name).to_vec());
-
-/// The activation that is asked for; none if the option is not given.
-pub(crate) fn activation(asked: &Asked<'_>) -> Result<Activation> {
-    Ok(Activation::from_name(asked.settings().choice(ACTIVATION.name)?).unwrap_or_default())
-}
 
 /// The extents, the last two exchanged if `swap` says so.
 fn turned<const N: usize>(swap: bool, mut dims: [usize; N]) -> [usize; N] {
@@ -147,12 +138,8 @@ pub(in super::super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
         .beta(product.beta)
         .trans_a(settings.has(TRANS_A.name))
         .trans_b(settings.has(TRANS_B.name))
-        .activation(activation(asked)?)
-        .precision(match settings.choice("precision")? {
-            "split" | "fast" => Precision::Split,
-            "tensor" => Precision::Tensor,
-            _ => Precision::Strict,
-        })
+        .activation(Activation::asked(settings)?)
+        .precision(Precision::asked(settings)?)
         .unrolled(settings.choice(UNROLLED.name)? == "true")
         .variant(asked.variant());
     if let Some([m, n, k]) = settings.given_numbers(&TILE)? {
@@ -187,7 +174,7 @@ pub(in super::super) fn make_batched(asked: &mut Asked<'_>) -> Result<Form> {
         .beta(product.beta)
         .trans_a(settings.has(TRANS_A.name))
         .trans_b(settings.has(TRANS_B.name))
-        .activation(activation(asked)?)
+        .activation(Activation::asked(settings)?)
         .variant(asked.variant());
     if let Some([rows, columns]) = settings.given_numbers(&THREAD_TILE)? {
         op = op.thread_tile(rows, columns);
