@@ -7,7 +7,6 @@ use std::borrow::Cow;
 
 /// Elements of one of the types that files and command lines have.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum HostData {
     /// 32-bit floats.
     F32(Vec<f32>),

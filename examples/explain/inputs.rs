@@ -1,10 +1,11 @@
 //! Inputs of an op, made up from their shapes.
 
-use super::array::{Array, Data, refuse};
+use super::asked::refuse;
 use super::failure::{Failure, room_for};
 use half::f16;
-use tilework::DType;
+use tilework::program::Supply;
 use tilework::sparse::Csr;
+use tilework::{DType, HostArray, HostData};
 
 /// A shape on the command line: `512x512`, or `1000:u32`.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,11 +29,9 @@ const MAX_SEEN: usize = 1 << 16;
 /// Elements of an input at the most: 16 GiB of words.
 const MOST: usize = 1 << 32;
 
-const DTYPES: [DType; 6] = [DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8];
-
 pub(crate) fn dtype(text: &str) -> Result<DType, Failure> {
-    let found = DTYPES.into_iter().find(|t| t.to_string() == text);
-    let names = || DTYPES.map(|t| t.to_string()).join(", ");
+    let found = HostData::TYPES.into_iter().find(|t| t.to_string() == text);
+    let names = || HostData::TYPES.map(|t| t.to_string()).join(", ");
     found.ok_or_else(|| refuse!("{text}: no type of elements; there are {}", names()))
 }
 
@@ -60,83 +59,59 @@ fn count(extents: &[usize]) -> Result<usize, Failure> {
     n.ok_or_else(|| refuse!("a shape of {extents:?} has more than {MOST} elements; take a smaller one"))
 }
 
-/// The shape of input `i` of the op where none is given, from those before it.
-fn follows(op: &str, i: usize, before: &[Vec<usize>]) -> Option<Vec<usize>> {
-    let first = before.first()?;
-    let last = *first.last()?;
-    Some(match (op, i, &first[..]) {
-        ("gemm" | "gemm-int8", 1, &[m, k]) => vec![k, m],
-        ("gemm-batched", 1, &[batch, m, k]) => vec![batch, k, m],
-        ("gemv", 1, &[_, n]) => vec![n],
-        ("conv1d", 1, _) => vec![5],
-        ("conv2d", 1, _) => vec![5; 2],
-        ("conv3d", 1, _) => vec![5; 3],
-        ("conv" | "conv-transpose", 1, &[_, c, _, _]) => vec![c, c, 3, 3],
-        ("layer-norm" | "rms-norm" | "layer-norm-backward" | "rms-norm-backward", 1, _) => vec![last],
-        ("batch-norm", _, &[_, c, _, _]) => vec![c],
-        ("cross-entropy" | "gather-rows" | "mean-pool", 1, _) => vec![first[0]],
-        ("dequantize", 1, _) => first[..first.len() - 1].to_vec(),
-        ("rope", 1 | 2, &[_, _, tokens, size]) => vec![tokens, size / 2],
-        ("adam", 4, _) => vec![2],
-        _ => first.clone(),
-    })
-}
-
-/// The type of input `i`, where it is none of floats of one's choice; and the first number that an index must not reach.
-fn indices(op: &str, i: usize, shapes: &[Vec<usize>]) -> Option<(DType, usize)> {
-    let first = shapes.first()?;
-    Some(match (op, i) {
-        ("select" | "partition" | "segmented-reduce" | "segmented-scan", 1) => (DType::U32, 2),
-        ("sort", 1) => (DType::U32, usize::MAX),
-        ("gather-rows", 1) => (DType::U32, first[0]),
-        ("cross-entropy", 1) => (DType::U32, *first.get(1)?),
-        ("mean-pool", 1) => (DType::U32, *first.get(1)?),
-        ("rope", 3) => (DType::U32, *shapes.get(1)?.first()?),
-        ("gemm-int8", _) | ("dequantize", 0) => (DType::I8, usize::MAX),
-        _ => return None,
-    })
-}
-
-/// Whether input `i` is of f32 whatever the first is.
-fn is_always_f32(op: &str, i: usize) -> bool {
-    i > 0 && matches!(op, "conv1d" | "conv2d" | "conv3d" | "rope" | "dequantize")
-}
-
-/// The arrays of an op that takes at least `least` of them.
-pub(crate) fn arrays(
-    op: &str,
-    least: usize,
-    given: &[Shape],
+/// Arrays of the shapes that are given, and behind them of those that follow.
+pub(crate) struct Made<'a> {
+    op: &'static str,
+    /// The shapes that are not used yet.
+    given: &'a [Shape],
     dtype: DType,
     fill: Fill,
-) -> Result<Vec<Array>, Failure> {
-    let mut shapes: Vec<_> = given.iter().map(|s| s.extents.clone()).collect();
-    while shapes.len() < least {
-        let Some(next) = follows(op, shapes.len(), &shapes) else {
-            return Err(refuse!(
-                "{op}: --shape is missing; it says what the first input is, as in --shape 512x512"
-            ));
-        };
-        shapes.push(next);
+    random: Random,
+    /// The arrays, in a few words each.
+    pub(crate) described: Vec<String>,
+}
+
+impl<'a> Made<'a> {
+    pub(crate) fn new(op: &'static str, given: &'a [Shape], dtype: DType, fill: Fill) -> Self {
+        Self { op, given, dtype, fill, random: Random(0x9e37_79b9_7f4a_7c15), described: Vec::new() }
     }
-    let elements = shapes.iter().map(|shape| count(shape)).sum::<Result<usize, Failure>>()?;
-    // No element has more bytes.
-    room_for(&format!("{op}: the inputs"), elements, 4)?;
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let mut arrays = Vec::with_capacity(shapes.len());
-    for (i, shape) in shapes.iter().enumerate() {
-        let n = count(shape)?;
-        let of_index = indices(op, i, &shapes);
-        let usual = match of_index {
-            Some((dtype, _)) => dtype,
-            None if is_always_f32(op, i) => DType::F32,
-            None => dtype,
+}
+
+impl Supply for Made<'_> {
+    fn supply(
+        &mut self,
+        name: &str,
+        shape: Option<&[usize]>,
+        dtype: Option<DType>,
+        below: Option<usize>,
+    ) -> tilework::Result<HostArray> {
+        let (given, shape) = match (self.given.split_first(), shape) {
+            (Some((given, others)), _) => {
+                self.given = others;
+                (given.dtype, given.extents.clone())
+            }
+            (None, Some(shape)) => (None, shape.to_vec()),
+            (None, None) => {
+                let text = format!(
+                    "{}: --shape is missing; it says what the input {name} is, as in --shape 512x512",
+                    self.op
+                );
+                return Err(tilework::Error::callback(text));
+            }
         };
-        let dtype = given.get(i).and_then(|s| s.dtype).unwrap_or(usual);
-        let below = of_index.map_or(usize::MAX, |(_, below)| below.max(1));
-        arrays.push(Array { shape: shape.clone(), data: random.data(dtype, n, below, fill)? });
+        let n = count(&shape).map_err(|e| tilework::Error::callback(e.to_string()))?;
+        // No element has more bytes.
+        room_for(&format!("{}: the input {name}", self.op), n, 4)
+            .map_err(|e| tilework::Error::callback(e.to_string()))?;
+        let dtype = given.or(dtype).unwrap_or(self.dtype);
+        let array = HostArray::new(&shape, self.random.data(dtype, n, below, self.fill)?)?;
+        self.described.push(array.to_string());
+        Ok(array)
     }
-    Ok(arrays)
+
+    fn has_more(&self) -> bool {
+        !self.given.is_empty()
+    }
 }
 
 /// A sparse matrix of so many entries a row on average: most rows have half of that, a few many times as much.
@@ -168,19 +143,6 @@ pub(crate) fn matrix(rows: usize, cols: usize, entries: usize) -> Result<Csr, Fa
     Ok(a)
 }
 
-/// Zeros, which take no memory until they are written to.
-fn blank(dtype: DType, n: usize) -> Result<Data, Failure> {
-    Ok(match dtype {
-        DType::F32 => vec![0f32; n].into(),
-        DType::F16 => vec![f16::ZERO; n].into(),
-        DType::I32 => vec![0i32; n].into(),
-        DType::U32 => vec![0u32; n].into(),
-        DType::U8 => vec![0u8; n].into(),
-        DType::I8 => vec![0i8; n].into(),
-        other => return Err(refuse!("{other}: no type of elements that this program makes")),
-    })
-}
-
 /// xorshift64* (Vigna 2016).
 struct Random(u64);
 
@@ -197,10 +159,17 @@ impl Random {
         (self.next() & 0xff_ffff) as f32 / 16_777_216.0
     }
 
-    fn data(&mut self, dtype: DType, n: usize, below: usize, fill: Fill) -> Result<Data, Failure> {
+    fn data(
+        &mut self,
+        dtype: DType,
+        n: usize,
+        below: Option<usize>,
+        fill: Fill,
+    ) -> tilework::Result<HostData> {
         if fill == Fill::Blank && n > MAX_SEEN {
-            return blank(dtype, n);
+            return HostData::zeros(dtype, n);
         }
+        let below = below.map_or(usize::MAX, |below| below.max(1));
         Ok(match dtype {
             DType::F32 => (0..n).map(|_| self.float()).collect::<Vec<_>>().into(),
             DType::F16 => (0..n).map(|_| f16::from_f32(self.float())).collect::<Vec<_>>().into(),
@@ -208,7 +177,7 @@ impl Random {
             DType::U32 => (0..n).map(|_| (self.next() as usize % below) as u32).collect::<Vec<_>>().into(),
             DType::U8 => (0..n).map(|_| self.next() as u8).collect::<Vec<_>>().into(),
             DType::I8 => (0..n).map(|_| self.next() as i8).collect::<Vec<_>>().into(),
-            other => return Err(refuse!("{other}: no type of elements that this program makes")),
+            other => HostData::zeros(other, n)?,
         })
     }
 }
@@ -216,6 +185,7 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tilework::program::{Ask, Settings};
 
     #[test]
     fn shapes_are_read_and_what_is_none_is_refused() {
@@ -239,15 +209,18 @@ mod tests {
         assert!(matrix(3, 0, 5).unwrap().values.is_empty());
     }
 
+    /// The inputs of an op, made up from the first one's shape.
+    fn made(op: &str, shape: &str, fill: Fill) -> Vec<HostArray> {
+        let op = tilework::operations().find(|o| o.name == op).unwrap();
+        let (settings, given) = (Settings::new(op), [Shape::parse(shape).unwrap()]);
+        let mut made = Made::new(op.name, &given, DType::F32, fill);
+        let form = op.form(Ask::new(&settings).supplied_by(&mut made)).unwrap();
+        form.operands.iter().filter_map(|role| role.input().cloned()).collect()
+    }
+
     #[test]
     fn arrays_are_blank_only_where_planning_cannot_see_them() {
-        let made = |shape: &str, fill| {
-            let given = [Shape::parse(shape).unwrap()];
-            let Data::F32(x) = arrays("map", 1, &given, DType::F32, fill).unwrap().remove(0).data else {
-                panic!("it is of f32")
-            };
-            x
-        };
+        let made = |shape: &str, fill| made("map", shape, fill)[0].data().to_f64();
         assert_eq!(made("256x256", Fill::Blank), made("256x256", Fill::Random));
         assert_eq!(made("65537", Fill::Blank), vec![0.0; 65537]);
         assert!(made("65537", Fill::Random).iter().any(|x| *x != 0.0));
@@ -255,9 +228,8 @@ mod tests {
 
     #[test]
     fn indices_stay_in_what_they_index() {
-        let given = [Shape::parse("7x3").unwrap()];
-        let labels = arrays("cross-entropy", 2, &given, DType::F32, Fill::Blank).unwrap().pop().unwrap();
-        let Data::U32(labels) = labels.data else { panic!("labels are of u32") };
+        let inputs = made("cross-entropy", "7x3", Fill::Blank);
+        let HostData::U32(labels) = inputs[1].data() else { panic!("labels are of u32") };
         assert!(labels.len() == 7 && labels.iter().all(|l| *l < 3), "{labels:?}");
     }
 }

@@ -6,31 +6,29 @@
 //! cargo run --release --example op -- reduce x.npy -o rows.npy --op max --axis last --report
 //! ```
 //!
-//! Which op takes what is in `commands.rs`. Exit code 0 on success, 2 with one line on standard error for bad
+//! Which op takes what is in the catalogue, [`tilework::operations`]. Exit code 0 on success, 2 with one line on standard error for bad
 //! input, 3 if this machine has no adapter, 1 if a device fails.
 
-mod array;
-mod commands;
-mod convert;
+mod asked;
 #[allow(dead_code, reason = "other programs open files by it")]
 #[path = "../streaming/failure.rs"]
 mod failure;
 mod header;
 mod npy;
 
-use array::{Array, DeviceArray, refuse};
-use commands::{Before, Call, Command, Job, Keys, Operand, read_matrix};
-use failure::{Args, Failure, exit_code, profile_at_hand, say};
+use asked::{Inputs, refuse};
+use failure::{Args, Failure, adapter, exit_code, open_gpu_with, profile_of, say};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tilework::gpu::AdapterFilter;
-use tilework::gpu::Recorder;
+use std::time::Instant;
+use tilework::gpu::{AdapterFilter, Clock};
 use tilework::io::check_outputs;
-use tilework::program::DeviceProfile;
-use tilework::{ErrorKind, Gpu, GpuOptions, Report};
+use tilework::io::matrix_market::{self, Matrix};
+use tilework::program::{DeviceProfile, Settings};
+use tilework::{Driven, ErrorKind, Gpu, GpuOptions, MatrixJob, Report};
 
 const USAGE: &str = "\
 usage: op NAME INPUT.npy ... -o OUTPUT.npy [-o ...] [--key value ...]
@@ -38,6 +36,7 @@ usage: op NAME INPUT.npy ... -o OUTPUT.npy [-o ...] [--key value ...]
 
   --list               every op with its inputs, keys and variants
   --variant NAME       the variant to run (auto)
+  --backend NAME       only adapters of this backend: vulkan, metal, dx12 or gl
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
   --report             the plan's report and the measured time, on standard error
   --repeat N           time N runs: least, median, greatest
@@ -55,12 +54,11 @@ const BATCH: usize = 1024;
 
 /// What the command line asks for.
 struct Request {
-    command: &'static Command,
     inputs: Vec<PathBuf>,
     outputs: Vec<PathBuf>,
-    keys: Keys,
+    settings: Settings,
     variant: String,
-    adapter: Option<String>,
+    adapter: AdapterFilter,
     report: bool,
     repeat: Option<usize>,
     checked: bool,
@@ -77,9 +75,9 @@ fn main() -> ExitCode {
 fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>, Failure> {
     use lexopt::prelude::*;
     let mut parser = Args::new(parser, &["o"]);
-    let mut command: Option<&'static Command> = None;
-    let (mut inputs, mut outputs, mut keys) = (Vec::new(), Vec::new(), Keys::default());
-    let (mut variant, mut adapter, mut repeat) = (None, None, None);
+    let mut settings: Option<Settings> = None;
+    let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+    let (mut variant, mut backend, mut named, mut repeat) = (None, None, None, None);
     let (mut report, mut checked) = (false, false);
     let once = |slot: &mut Option<String>, key: &str, value: OsString| -> Result<(), Failure> {
         match slot.replace(value.string()?) {
@@ -99,32 +97,28 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>,
             }
             Short('o') => outputs.push(PathBuf::from(parser.value()?)),
             Long("variant") => once(&mut variant, "variant", parser.value()?)?,
-            Long("adapter") => once(&mut adapter, "adapter", parser.value()?)?,
+            Long("backend") => once(&mut backend, "backend", parser.value()?)?,
+            Long("adapter") => once(&mut named, "adapter", parser.value()?)?,
             Long("repeat") => once(&mut repeat, "repeat", parser.value()?)?,
             Long("report") => report = true,
             Long("checked") => checked = true,
             Long(name) => {
-                let Some(command) = command else {
+                let name = name.to_owned();
+                let Some(settings) = &mut settings else {
                     return Err(refuse!(
                         "--{name} stands before the op's name; write the name first (see --help)"
                     ));
                 };
-                let Some(key) = command.key(name) else {
-                    return Err(refuse!(
-                        "{} has no key --{name}; it has {}",
-                        command.name,
-                        command.key_names()
-                    ));
-                };
-                let value = if key.takes_value { Some(parser.value()?) } else { None };
-                keys.add(key.name, value)?;
+                asked::take(settings, &name, &mut parser)?;
             }
-            Value(name) if command.is_none() => command = Some(Command::find(&name.string()?)?),
+            Value(name) if settings.is_none() => {
+                settings = Some(Settings::new(asked::find(&name.string()?)?));
+            }
             Value(path) => inputs.push(PathBuf::from(path)),
             Short(_) => return Err(arg.unexpected().into()),
         }
     }
-    let Some(command) = command else {
+    let Some(settings) = settings else {
         return Err(refuse!(
             "no op named; usage: op NAME INPUT.npy ... -o OUTPUT.npy (see --help and --list)"
         ));
@@ -137,24 +131,21 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>,
         }
     };
     let variant = variant.unwrap_or_else(|| "auto".into());
-    Ok(Some(Request { command, inputs, outputs, keys, variant, adapter, report, repeat, checked }))
+    let adapter = adapter(backend.as_deref(), named.as_deref())?;
+    Ok(Some(Request { inputs, outputs, settings, variant, adapter, report, repeat, checked }))
 }
 
 /// Every op with its inputs, keys and variants.
 fn list() -> String {
     let floor = DeviceProfile::webgpu_defaults();
     let mut text = String::new();
-    for info in tilework::operations().filter(|info| Command::find(info.name).is_ok()) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{}: {}\n  inputs    {}\n  keys      {}",
-            info.name, info.about, info.inputs, info.keys
-        );
-        let _ = writeln!(text, "  variants  auto: chosen by shape and device");
-        for variant in (info.variants)() {
+    for op in tilework::operations() {
+        text += &asked::described(op);
+        text += "  variants  auto: chosen by shape and device\n";
+        for variant in (op.variants)() {
             let needs =
                 variant.requires.missing(&floor).map(|what| format!("; needs {what}")).unwrap_or_default();
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "            {}: {}{needs}", variant.name, variant.about);
         }
     }
@@ -162,127 +153,129 @@ fn list() -> String {
 }
 
 fn run(request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
-    let command = request.command;
+    let op = request.settings.op();
     check_outputs(&request.outputs)?;
-    if !command.inputs.contains(&request.inputs.len()) {
-        let (least, most) = (command.inputs.start(), command.inputs.end());
-        let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        return Err(refuse!(
-            "{}: {} input files given, {wanted} wanted (see --list)",
-            command.name,
-            request.inputs.len()
-        ));
+    let inputs = Inputs::read(op, &request.inputs)?;
+    if Gpu::drives(op) {
+        return drive(request, inputs, out);
     }
-    let (matrices, arrays) = request.inputs.split_at(usize::from(command.takes_matrix()));
-    let matrix = matrices.first().map(|path| read_matrix(path)).transpose()?.unwrap_or_default();
-    let inputs = arrays.iter().map(|path| npy::read(path)).collect::<Result<Vec<_>, _>>()?;
-    let mut job = (command.job)(Call { matrix, inputs, keys: &request.keys, variant: &request.variant })?;
-    let before = job.before.take();
-    let outputs = match &before {
-        Some(Before::Convert(..)) => 1,
-        _ => job.operands.iter().filter(|o| !matches!(o, Operand::Given(_) | Operand::Count)).count(),
-    };
-    if request.outputs.len() != outputs {
-        let (name, given) = (command.name, request.outputs.len());
-        return Err(refuse!("{name}: {given} output files given with -o, {outputs} wanted"));
-    }
+    let form = inputs.form(&request.settings, &request.variant)?;
+    check_number(request, form.operands.iter().filter(|role| role.is_output()).count())?;
     // What the device cannot run is refused before it is opened, which takes a while and lets some drivers talk.
-    if let Err(e) = (job.lower)(&profile_at_hand(request.adapter.as_deref()))
+    if let Err(e) = form.lower(&profile_of(&request.adapter))
         && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument | ErrorKind::Unsupported)
     {
         return Err(e.into());
     }
-    let adapter = request.adapter.clone().map_or(AdapterFilter::Best, AdapterFilter::Name);
-    let options = GpuOptions { adapter, checked: request.checked, ..Default::default() };
-    let gpu = pollster::block_on(Gpu::request(options))?;
-    match before {
-        Some(Before::Convert(matrix, target)) => return convert::run(&gpu, request, &matrix, target, out),
-        Some(Before::Suit(matrix, suited)) => {
-            let (matrix, seen) = gpu.suit_matrix(&gpu.upload_matrix(&matrix)?)?;
-            job = suited(job, &matrix.read()?, &seen)?;
-        }
-        None => {}
-    }
-    let arrays = execute(&gpu, job, request, out)?;
-    npy::write_all(request.outputs.iter().zip(arrays))
+    let gpu = open(request)?;
+    let ready = gpu.ready(form)?;
+    let mut rec = gpu.recorder();
+    ready.record(&mut rec)?;
+    rec.submit()?;
+    let results = ready.results()?;
+    measure(request, Some(&ready.report()), out, |runs| {
+        let measured = gpu.measure(runs, |rec| ready.record(rec))?;
+        Ok((measured.seconds, measured.clock))
+    })?;
+    npy::write_all(request.outputs.iter().zip(results))
 }
 
-/// Runs the job once for its results, and then again to measure it if that was asked for.
-fn execute(gpu: &Gpu, job: Job, request: &Request, out: &mut dyn Write) -> Result<Vec<Array>, Failure> {
-    let executable = (job.plan)(gpu)?;
-    let mut buffers: Vec<Box<dyn DeviceArray>> = Vec::new();
-    for (operand, wanted) in job.operands.iter().zip(&executable.program().operands) {
-        buffers.push(match operand {
-            Operand::Given(array) | Operand::Updated(array) => array::upload(gpu, &array.data)?,
-            Operand::Result(_) | Operand::Counted | Operand::Count => {
-                array::alloc(gpu, wanted.dtype, wanted.len)?
-            }
+fn open(request: &Request) -> Result<Gpu, Failure> {
+    open_gpu_with(GpuOptions {
+        adapter: request.adapter.clone(),
+        checked: request.checked,
+        ..Default::default()
+    })
+}
+
+/// Refuses too few outputs or too many.
+fn check_number(request: &Request, outputs: usize) -> Result<(), Failure> {
+    let (name, given) = (request.settings.op().name, request.outputs.len());
+    if given == outputs {
+        return Ok(());
+    }
+    Err(refuse!("{name}: {given} output files given with -o, {outputs} wanted"))
+}
+
+/// Runs an op that the host follows, and writes its one output.
+fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), Failure> {
+    check_number(request, 1)?;
+    let matrix = &inputs.matrix.unwrap_or_default();
+    let Request { settings, variant, .. } = request;
+    let job = MatrixJob { matrix, inputs: inputs.arrays, settings, variant };
+    let gpu = open(request)?;
+    let op = settings.op();
+    let driven = gpu.drive(&job, &mut |_, _| ())?;
+    let Some(driven) = driven else { return Err(refuse!("{}: it is not driven", op.name)) };
+    if let (true, Driven::Vector(_, solution)) = (request.report, &driven) {
+        let (outcome, n, residual) = (&solution.outcome, solution.iterations, solution.residual);
+        let _ = writeln!(
+            std::io::stderr(),
+            "{}: {outcome} after {n} iterations, residual {residual:.3e}",
+            op.name
+        );
+    }
+    measure(request, None, out, |runs| {
+        let seconds = (0..runs).map(|_| {
+            let start = Instant::now();
+            gpu.drive(&job, &mut |_, _| ())?;
+            Ok(start.elapsed().as_secs_f64())
         });
+        Ok((seconds.collect::<tilework::Result<Vec<_>>>()?, Clock::Wall))
+    })?;
+    match driven {
+        Driven::Matrix(matrix) => {
+            let matrix = Matrix::Sparse(matrix);
+            Ok(request.outputs.iter().try_for_each(|path| matrix_market::write_file(path, &matrix))?)
+        }
+        Driven::Vector(x, _) => npy::write_all(request.outputs.iter().zip([x])),
     }
-    let raw: Vec<_> = buffers.iter().map(|b| b.raw()).collect();
-    let mut rec = gpu.recorder();
-    executable.record(&mut rec, &raw)?;
-    rec.submit()?;
-    let mut results = Vec::new();
-    let count = match (job.operands.last(), buffers.last()) {
-        (Some(Operand::Count), Some(buffer)) => buffer.read()?.first_count(),
-        _ => 0,
-    };
-    for (operand, buffer) in job.operands.into_iter().zip(&buffers) {
-        let (shape, data) = match operand {
-            Operand::Given(_) | Operand::Count => continue,
-            Operand::Updated(array) => (array.shape, buffer.read()?),
-            Operand::Result(shape) => (shape, buffer.read()?),
-            Operand::Counted => (vec![count], buffer.read()?.front(count)),
-        };
-        results.push(Array { shape, data });
-    }
-    measure(gpu, request, || Report::of(&executable), |rec| executable.record(rec, &raw), out)?;
-    Ok(results)
 }
 
 /// Times runs and says what they are, if that was asked for.
 fn measure(
-    gpu: &Gpu,
     request: &Request,
-    report: impl Fn() -> Report,
-    mut record: impl FnMut(&mut Recorder) -> tilework::Result<()>,
+    report: Option<&Report>,
     out: &mut dyn Write,
+    run: impl Fn(usize) -> tilework::Result<(Vec<f64>, Clock)>,
 ) -> Result<(), Failure> {
-    if request.report || request.repeat.is_some() {
-        let runs = request.repeat.unwrap_or(DEFAULT_RUNS);
-        let mut seconds = Vec::with_capacity(runs);
-        let mut clock = None;
-        while seconds.len() < runs {
-            let batch = (runs - seconds.len()).min(BATCH);
-            let measured = gpu.measure(batch, &mut record)?;
-            clock = Some(measured.clock);
-            seconds.extend(measured.seconds);
-        }
-        seconds.sort_by(f64::total_cmp);
-        let [min, median, max] = [0, runs / 2, runs - 1].map(|i| seconds[i]);
-        let clock = clock.map(|c| format!(" (clock: {c})")).unwrap_or_default();
-        let times = format!(
-            "min {:.3} us, median {:.3} us, max {:.3} us of {runs} runs{clock}",
-            min * 1e6,
-            median * 1e6,
-            max * 1e6
-        );
-        if request.report {
-            let report = report();
-            let rates = if median > 0.0 {
-                let (bytes, flop) = (report.cost.bytes / median * 1e-9, report.cost.flop / median * 1e-9);
-                let percent =
-                    report.percent_of_roofline(median).map(|p| format!(", {p:.0} % of the roofline"));
-                format!("; {bytes:.3} GB/s, {flop:.3} GFLOP/s{}", percent.unwrap_or_default())
-            } else {
-                String::new()
-            };
-            let _ = writeln!(std::io::stderr(), "{report}\n  measured    {times}{rates}");
-        }
-        if request.repeat.is_some() {
-            say(out, &format!("{}: {times}\n", request.command.name))?;
-        }
+    if !request.report && request.repeat.is_none() {
+        return Ok(());
+    }
+    let runs = request.repeat.unwrap_or(DEFAULT_RUNS);
+    let mut seconds = Vec::with_capacity(runs);
+    let mut clock = None;
+    while seconds.len() < runs {
+        let (more, by) = run((runs - seconds.len()).min(BATCH))?;
+        clock = Some(by);
+        seconds.extend(more);
+    }
+    seconds.sort_by(f64::total_cmp);
+    let [min, median, max] = [0, runs / 2, runs - 1].map(|i| seconds[i]);
+    let clock = clock.map(|c| format!(" (clock: {c})")).unwrap_or_default();
+    let times = format!(
+        "min {:.3} us, median {:.3} us, max {:.3} us of {runs} runs{clock}",
+        min * 1e6,
+        median * 1e6,
+        max * 1e6
+    );
+    if request.report {
+        let rates = report.map(|report| rates(report, median)).unwrap_or_default();
+        let report = report.map(|report| format!("{report}\n")).unwrap_or_default();
+        let _ = writeln!(std::io::stderr(), "{report}  measured    {times}{rates}");
+    }
+    if request.repeat.is_some() {
+        say(out, &format!("{}: {times}\n", request.settings.op().name))?;
     }
     Ok(())
+}
+
+/// Bytes and operations a second.
+fn rates(report: &Report, seconds: f64) -> String {
+    if seconds <= 0.0 {
+        return String::new();
+    }
+    let (bytes, flop) = (report.cost.bytes / seconds * 1e-9, report.cost.flop / seconds * 1e-9);
+    let percent = report.percent_of_roofline(seconds).map(|p| format!(", {p:.0} % of the roofline"));
+    format!("; {bytes:.3} GB/s, {flop:.3} GFLOP/s{}", percent.unwrap_or_default())
 }

@@ -1,6 +1,6 @@
 //! NumPy files: read with clear refusals, written whole or not at all.
 
-use super::array::{Array, Data, refuse, with_data};
+use super::asked::refuse;
 use super::failure::Failure;
 use super::header::read_header;
 use npyz::{DType, Deserialize, Endianness, NpyFile, NpyHeader, Order, TypeChar, WriterBuilder};
@@ -8,9 +8,10 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use tilework::io::WholeFile;
+use tilework::{HostArray, HostData};
 
 /// Reads an array of one of the types that ops take.
-pub(crate) fn read(path: &Path) -> Result<Array, Failure> {
+pub(crate) fn read(path: &Path) -> Result<HostArray, Failure> {
     let name = path.display();
     let file = File::open(path).map_err(|e| refuse!("{name}: {e}"))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
@@ -43,7 +44,7 @@ pub(crate) fn read(path: &Path) -> Result<Array, Failure> {
     let Some((shape, n)) = counted else {
         return Err(refuse!("{name}: the shape {:?} is larger than this machine can count", header.shape()));
     };
-    let data: Data = match (kind.type_char(), kind.size_field()) {
+    let data: HostData = match (kind.type_char(), kind.size_field()) {
         (TypeChar::Float, 4) => elements::<f32>(header, reader, n)?.into(),
         (TypeChar::Float, 2) => elements::<half::f16>(header, reader, n)?.into(),
         (TypeChar::Int, 4) => elements::<i32>(header, reader, n)?.into(),
@@ -58,7 +59,7 @@ pub(crate) fn read(path: &Path) -> Result<Array, Failure> {
             "{name}: the file ends after {held} of the {n} elements that its header announces"
         ));
     }
-    Ok(Array { shape, data })
+    Ok(HostArray::new(&shape, data)?)
 }
 
 /// The elements, at most `n`; fewer if the file ends early.
@@ -75,18 +76,26 @@ fn elements<T: Deserialize>(header: NpyHeader, reader: impl Read, n: usize) -> R
     Ok(elements)
 }
 
-fn write(array: &Array, mut out: impl Write) -> io::Result<()> {
-    let shape: Vec<u64> = array.shape.iter().map(|&d| d as u64).collect();
-    with_data!(&array.data, v => {
-        let options = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(&mut out);
+fn write(array: &HostArray, out: impl Write) -> io::Result<()> {
+    fn of<T: npyz::AutoSerialize + Copy>(shape: &[usize], elements: &[T], out: impl Write) -> io::Result<()> {
+        let shape: Vec<u64> = shape.iter().map(|&d| d as u64).collect();
+        let options = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(out);
         let mut writer = options.begin_nd()?;
-        writer.extend(v.iter().copied())?;
+        writer.extend(elements.iter().copied())?;
         writer.finish()
-    })
+    }
+    match array.data() {
+        HostData::F32(v) => of(array.shape(), v, out),
+        HostData::F16(v) => of(array.shape(), v, out),
+        HostData::I32(v) => of(array.shape(), v, out),
+        HostData::U32(v) => of(array.shape(), v, out),
+        HostData::U8(v) => of(array.shape(), v, out),
+        HostData::I8(v) => of(array.shape(), v, out),
+    }
 }
 
 /// Writes every array, all of them or none.
-pub(crate) fn write_all<'a>(arrays: impl IntoIterator<Item = (&'a PathBuf, Array)>) -> Result<(), Failure> {
+pub(crate) fn write_all<'a>(arrays: impl IntoIterator<Item = (&'a PathBuf, HostArray)>) -> Result<(), Failure> {
     let written = arrays.into_iter().map(|(path, array)| {
         let mut file = WholeFile::create(path)?;
         write(&array, &mut file).map_err(|e| Failure::file(path, &e))?;

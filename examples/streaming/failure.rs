@@ -131,10 +131,23 @@ pub(crate) fn say(out: &mut dyn Write, text: &str) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::output(&e))
 }
 
-/// What is known of the adapter that [`open_gpu`] would open, or of a large card where there is none.
+/// The adapter of the backend `backend` and with `name` in its name or driver, as far as they are given.
+#[allow(dead_code, reason = "only some programs choose by the backend too")]
+pub(crate) fn adapter(backend: Option<&str>, name: Option<&str>) -> Result<AdapterFilter, Failure> {
+    let named = |text: &str| AdapterFilter::Name(text.to_owned());
+    let (Some(backend), Some(name)) = (backend, name) else {
+        return Ok(backend.or(name).map_or(AdapterFilter::Best, named));
+    };
+    let both = [named(backend), named(name)];
+    let mut all = Gpu::adapters().into_iter().enumerate();
+    let found = all.find(|(i, profile)| both.iter().all(|filter| filter.fits(*i, profile)));
+    let none = || Failure::bad_input(format!("no adapter of the backend {backend} has {name} in its name"));
+    found.map(|(i, _)| AdapterFilter::Index(i)).ok_or_else(none)
+}
+
+/// What is known of an adapter, or of a large card where there is none.
 #[allow(dead_code, reason = "only some programs look before they open a device")]
-pub(crate) fn profile_at_hand(name: Option<&str>) -> DeviceProfile {
-    let filter = name.map_or(AdapterFilter::Best, |name| AdapterFilter::Name(name.to_owned()));
+pub(crate) fn profile_of(filter: &AdapterFilter) -> DeviceProfile {
     let mut all = Gpu::adapters().into_iter().enumerate();
     all.find(|(i, profile)| filter.fits(*i, profile)).map_or_else(DeviceProfile::h100, |(_, profile)| profile)
 }
@@ -142,7 +155,12 @@ pub(crate) fn profile_at_hand(name: Option<&str>) -> DeviceProfile {
 /// Opens the adapter of the backend `name`, or with `name` in its name or driver; or the best one.
 pub(crate) fn open_gpu(name: Option<String>) -> Result<Gpu, Failure> {
     let adapter = name.map_or(AdapterFilter::Best, AdapterFilter::Name);
-    Ok(pollster::block_on(Gpu::request(GpuOptions { adapter, ..Default::default() }))?)
+    open_gpu_with(GpuOptions { adapter, ..Default::default() })
+}
+
+/// Opens a device.
+pub(crate) fn open_gpu_with(options: GpuOptions) -> Result<Gpu, Failure> {
+    Ok(pollster::block_on(Gpu::request(options))?)
 }
 
 /// A file and its bytes. Directories are refused.

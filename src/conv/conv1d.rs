@@ -82,6 +82,7 @@ impl<T: Element> Op<T> for Conv1d {
 
 pub(super) const INFO: Operation = Operation {
     name: "conv1d",
+    aliases: &["filter1d"],
     about: "each element becomes a weighted sum of its neighbours along a line",
     inputs: &[Input::new("input", "(n)"), Input::new("filter", "f32 (f), odd")],
     types: &[DType::F32],

@@ -89,6 +89,7 @@ impl<T: Element> Op<T> for Conv2d {
 
 pub(super) const INFO: Operation = Operation {
     name: "conv2d",
+    aliases: &["filter2d"],
     about: "each element becomes a weighted sum of its neighbours over an image",
     inputs: &[Input::new("input", "(h, w)"), Input::new("filter", "f32 (fh, fw), odd extents")],
     types: &[DType::F32, DType::U8],

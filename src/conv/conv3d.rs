@@ -85,6 +85,7 @@ impl<T: Element> Op<T> for Conv3d {
 
 pub(super) const INFO: Operation = Operation {
     name: "conv3d",
+    aliases: &["filter3d"],
     about: "each element becomes a weighted sum of its neighbours in a volume",
     inputs: &[Input::new("input", "(d, h, w)"), Input::new("filter", "f32 (fd, fh, fw), odd extents")],
     types: &[DType::F32],

@@ -8,22 +8,25 @@ use crate::program::settings::Settings;
 use crate::shape::elements;
 use std::any::Any;
 
-/// Makes up the inputs that are not given, from the shapes that follow from the others.
+/// Makes up the inputs that are not given.
 pub trait Supply {
-    /// An array for the input `name`; of integers, each is to be below `below`.
+    /// An array for the input `name`: of this shape, if it follows from the inputs before, and of this type, if it is
+    /// none of the caller's choice. Of integers, each is to be below `below`.
     ///
     /// # Errors
-    /// Any of its own: no memory, no such type.
+    /// Any of its own: no shape, no memory, no such type.
     fn supply(
         &mut self,
         name: &str,
-        shape: &[usize],
-        dtype: DType,
+        shape: Option<&[usize]>,
+        dtype: Option<DType>,
         below: Option<usize>,
     ) -> Result<HostArray>;
 
-    /// Type of the elements that are of the caller's choice.
-    fn dtype(&self) -> DType;
+    /// Whether an input that may be left out is to be made up.
+    fn has_more(&self) -> bool {
+        false
+    }
 }
 
 /// What is asked of an op by names. [`Operation::form`] answers it.
@@ -126,13 +129,10 @@ impl<'a> Asked<'a> {
         dtype: Option<DType>,
         below: Option<usize>,
     ) -> Result<HostArray> {
-        let array = match (self.ask.inputs.pop(), &mut self.ask.supply, shape) {
-            (Some(array), ..) => array,
-            (None, Some(supply), Some(shape)) => {
-                let dtype = dtype.or(self.dtype).unwrap_or_else(|| supply.dtype());
-                supply.supply(name, shape, dtype, below)?
-            }
-            _ => {
+        let array = match (self.ask.inputs.pop(), &mut self.ask.supply) {
+            (Some(array), _) => array,
+            (None, Some(supply)) => supply.supply(name, shape, dtype.or(self.dtype), below)?,
+            (None, None) => {
                 let op = self.name();
                 return Err(err!(InvalidArgument, "{op}: the input {name} is missing"));
             }
@@ -208,7 +208,7 @@ impl<'a> Asked<'a> {
 
     /// Whether inputs are left: whether an optional one is given.
     pub(crate) fn has_more(&self) -> bool {
-        !self.ask.inputs.is_empty()
+        !self.ask.inputs.is_empty() || self.ask.supply.as_ref().is_some_and(|supply| supply.has_more())
     }
 
     /// The array that is given with the option `name`, of this shape and of the first input's type.
@@ -253,7 +253,11 @@ impl<'a> Asked<'a> {
     /// The error of elements that the op does not take.
     pub(crate) fn no_type(&self, dtype: DType) -> Error {
         let names: Vec<_> = self.op.types.iter().map(|t| t.name()).collect();
-        err!(Unsupported, "{}: the input is of {dtype}; the op takes {}", self.name(), names.join(", "))
+        let names = match &names[..] {
+            [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+            names => names.join(", "),
+        };
+        err!(Unsupported, "{}: the input is of {dtype}; the op takes {names}", self.name())
     }
 
     /// Refuses elements that the op does not take, before others must be of their type.

@@ -10,6 +10,8 @@ use crate::error::Result;
 pub struct Operation {
     /// Name, as on the command line of the `op` example.
     pub name: &'static str,
+    /// Other names for it on command lines.
+    pub aliases: &'static [&'static str],
     /// The formula, in a line.
     pub about: &'static str,
     /// Inputs, in order, behind the sparse matrix if it takes one.
@@ -47,6 +49,7 @@ impl Operation {
     /// What an op has that declares nothing more.
     pub(crate) const UNDECLARED: Self = Self {
         name: "",
+        aliases: &[],
         about: "",
         inputs: &[],
         types: &[],
