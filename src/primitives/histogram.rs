@@ -918,7 +918,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::number("lo", ""),
         Setting::number("hi", ""),
         Setting::array("edges", "(bins + 1)"),
-        Setting::text("packing", PACKING, ""),
+        PACKING,
     ],
     make: Some(make),
     variants: Histogram::variants,
@@ -929,14 +929,14 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-const PACKING: &str = "INVOCATIONS,WORKGROUPS,WORDS,LOADS";
+const PACKING: Setting = Setting::text("packing", "INVOCATIONS,WORKGROUPS,WORDS,LOADS", "");
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let input = asked.any("input")?;
     let mut op = binned(asked, &input)?.variant(asked.variant());
-    if asked.settings().has("packing") {
-        let [invocations, workgroups, words, loads] =
-            asked.settings().numbers::<u32, 4>("packing", PACKING)?;
+    if let Some([invocations, workgroups, words, loads]) =
+        asked.settings().given_numbers::<u32, 4>(&PACKING)?
+    {
         op = op.packing(invocations, workgroups.into(), words, loads);
     }
     let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(vec![op.bins()])]);

@@ -14,18 +14,13 @@ use crate::shape::index_u32;
 
 pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
 
-const TILE_FORM: &str = "INVOCATIONS,QUADS";
+const TILE: Setting = Setting::text("tile", "INVOCATIONS,QUADS", "");
 /// The options of both.
-pub(super) const OPTIONS: &[Setting] =
-    &[OP, Setting::flag("deterministic"), Setting::text("tile", TILE_FORM, "")];
+pub(super) const OPTIONS: &[Setting] = &[OP, Setting::flag("deterministic"), TILE];
 
 /// The tile that is asked for.
 pub(super) fn tile(asked: &Asked<'_>) -> Result<Option<(u32, u32)>> {
-    if !asked.settings().has("tile") {
-        return Ok(None);
-    }
-    let [workgroup_size, quads] = asked.settings().numbers("tile", TILE_FORM)?;
-    Ok(Some((workgroup_size, quads)))
+    Ok(asked.settings().given_numbers(&TILE)?.map(|[workgroup_size, quads]| (workgroup_size, quads)))
 }
 
 kernel_params! {

@@ -751,10 +751,10 @@ pub(super) const INFO: Operation = Operation {
     types: &WORDS,
     options: &[
         Setting::flag("descending"),
-        Setting::text("bits", "BEGIN,END", ""),
+        BITS,
         Setting::flag("in-place"),
         Setting::array("count", "u32 (1)"),
-        Setting::text("tile", "INVOCATIONS,KEYS", ""),
+        TILE,
     ],
     make: Some(make),
     variants: RadixSort::variants,
@@ -764,16 +764,17 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
+const BITS: Setting = Setting::text("bits", "BEGIN,END", "");
+const TILE: Setting = Setting::text("tile", "INVOCATIONS,KEYS", "");
+
 fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
     let settings = asked.settings();
     let (keys, [n]) = asked.array("keys")?;
     let mut op = RadixSort::new(n).descending(settings.has("descending")).variant(asked.variant());
-    if settings.has("bits") {
-        let [begin, end] = settings.numbers("bits", "BEGIN,END")?;
+    if let Some([begin, end]) = settings.given_numbers(&BITS)? {
         op = op.bits(begin..end);
     }
-    if settings.has("tile") {
-        let [threads, items] = settings.numbers("tile", "INVOCATIONS,KEYS")?;
+    if let Some([threads, items]) = settings.given_numbers(&TILE)? {
         op = op.tile(threads, items);
     }
     let dtype = keys.dtype();

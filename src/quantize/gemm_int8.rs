@@ -591,22 +591,25 @@ op!(i32, f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "gemm-int8",
     about: "C = A B of signed bytes, summed in i32",
-    inputs: &[Input::new("a", "i8 (m, k)"), Input::new("b", "i8 (k, n)")],
+    inputs: &[Input::new("a", "(m, k)"), Input::new("b", "(k, n)")],
     types: &[DType::I8],
     options: &[
         Setting::flag("trans-b"),
         Setting::array("a-scale", "f32 (m)"),
         Setting::array("b-scale", "f32 (n)"),
         Setting::array("bias", "f32 (n)"),
-        Setting::word("activation", || Activation::ALL.map(Activation::name).to_vec()),
-        Setting::text("tile", "M,N,K", ""),
-        Setting::text("thread-tile", "ROWS,COLUMNS", ""),
+        Activation::SETTING,
+        TILE,
+        THREAD_TILE,
     ],
     make: Some(make),
     variants: GemmInt8::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+const TILE: Setting = Setting::text("tile", "M,N,K", "");
+const THREAD_TILE: Setting = Setting::text("thread-tile", "ROWS,COLUMNS", "");
 
 fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
     let settings = asked.settings();
@@ -623,14 +626,9 @@ fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
         ));
     }
     let mut op = GemmInt8::new(m, n, k).trans_b(trans_b).variant(asked.variant());
-    let activation = settings.choice("activation")?;
-    op.activation = Activation::from_name(activation).unwrap_or_default();
-    if settings.has("tile") {
-        op.tile = Some(settings.numbers("tile", "M,N,K")?);
-    }
-    if settings.has("thread-tile") {
-        op.thread = Some(settings.numbers("thread-tile", "ROWS,COLUMNS")?);
-    }
+    op.activation = Activation::asked(settings)?;
+    op.tile = settings.given_numbers(&TILE)?;
+    op.thread = settings.given_numbers(&THREAD_TILE)?;
     let named = |name, n| asked.named_of(name, &[n], DType::F32);
     let (a_scale, b_scale, bias) = (named("a-scale", m)?, named("b-scale", n)?, named("bias", n)?);
     if a_scale.is_some() != b_scale.is_some() {
