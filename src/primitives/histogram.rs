@@ -1,15 +1,18 @@
 //! Histograms: how many elements fall into each of a row of bins.
 
+use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject};
 use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
-    Access, Binding, Comparison, Cost, DeviceProfile, Dispatch, Domain, Grid, Kernel, Op, Operand, Operation,
-    Program, Resource, Variant, choose, element_fragment, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Dispatch, Domain, Form, Grid, Input, Kernel, Op,
+    Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, choose, element_fragment,
+    kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::elements;
+use half::f16;
 
 /// `counts[i]` = number of elements `x` with `edge[i] <= x < edge[i + 1]`; the last bin has its upper edge too.
 ///
@@ -908,8 +911,16 @@ impl<'a> Lowering<'a> {
 pub(super) const INFO: Operation = Operation {
     name: "histogram",
     about: "how many elements fall into each bin; the last bin has its upper edge too",
-    old_inputs: "x u8/i8/u32/i32/f32/f16, any shape",
-    keys: "bins 256; lo, hi (0 and bins for integers, required for floats), or edges FILE (bins + 1, increasing)",
+    inputs: &[Input::new("input", "any shape")],
+    types: &[DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8],
+    options: &[
+        Setting::number("bins", "256"),
+        Setting::number("lo", ""),
+        Setting::number("hi", ""),
+        Setting::array("edges", "(bins + 1)"),
+        PACKING,
+    ],
+    make: Some(make),
     variants: Histogram::variants,
     samples,
     domains: &[("input", Domain::BelowLengthOf("counts"))],
@@ -917,6 +928,45 @@ pub(super) const INFO: Operation = Operation {
     facts,
     ..Operation::UNDECLARED
 };
+
+const PACKING: Setting = Setting::text("packing", "INVOCATIONS,WORKGROUPS,WORDS,LOADS", "");
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let input = asked.any("input")?;
+    let mut op = binned(asked, &input)?.variant(asked.variant());
+    if let Some([invocations, workgroups, words, loads]) =
+        asked.settings().given_numbers::<u32, 4>(&PACKING)?
+    {
+        op = op.packing(invocations, workgroups.into(), words, loads);
+    }
+    let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(vec![op.bins()])]);
+    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
+}
+
+/// The bins that the options say.
+fn binned(asked: &Asked<'_>, input: &HostArray) -> Result<Histogram> {
+    let (settings, n) = (asked.settings(), input.len());
+    if let Some(edges) = settings.array("edges") {
+        if let Some(key) = ["bins", "lo", "hi"].into_iter().find(|key| settings.has(key)) {
+            return Err(err!(
+                InvalidArgument,
+                "histogram: --{key} and --edges are given; the edges say where the bins lie"
+            ));
+        }
+        let [_] = asked.dims("edges", edges)?;
+        return Ok(Histogram::with_edges(n, edges.data().to_f64()));
+    }
+    let bins = settings.number("bins")?;
+    let op = Histogram::new(n, bins);
+    match (settings.maybe("lo")?, settings.maybe("hi")?) {
+        (None, None) => Ok(op),
+        (Some(lo), Some(hi)) => Ok(op.range(lo, hi)),
+        _ if input.dtype().is_float() => {
+            Err(err!(InvalidArgument, "histogram: of --lo and --hi one is given; floats need both"))
+        }
+        (lo, hi) => Ok(op.range(lo.unwrap_or(0.0), hi.unwrap_or(bins as f64))),
+    }
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
@@ -927,7 +977,6 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
                 programs.push(Op::<$t>::lower(&$desc.variant(variant), profile)?);
             )*};
         }
-        use half::f16;
         lower! {
             u8: Histogram::new(n, 256);
             u8: Histogram::new(n, 10).range(0.0, 255.0);

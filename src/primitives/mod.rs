@@ -51,7 +51,13 @@ pub use sort::RadixSort;
 pub use top_k::TopK;
 pub use unique::Unique;
 
+use crate::element::DType;
 use crate::program::Operation;
+
+/// What scans and compactions take.
+const DTYPES: [DType; 4] = [DType::F32, DType::F16, DType::I32, DType::U32];
+/// What sorts and reductions of runs take.
+const WORDS: [DType; 3] = [DType::F32, DType::I32, DType::U32];
 
 /// The ops of this family.
 pub const OPS: &[Operation] = &[

@@ -2,7 +2,7 @@
 
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::element_fragment;
+use crate::program::{Setting, element_fragment};
 use crate::shader::{Fragment, Spec};
 use half::f16;
 use std::sync::Arc;
@@ -139,7 +139,31 @@ impl Accumulator {
     }
 }
 
+/// The operators of runs and prefixes by their names: those without positions.
+pub(super) const OP: Setting = Setting::word("op", || {
+    let words = Operator::BUILT_IN.into_iter().filter(|op| op.accumulator() == Accumulator::Word);
+    words.map(|op| op.name()).collect()
+});
+
+/// `$body` with `$op` bound to the operator that the option `op` names, one of those in brackets.
+macro_rules! by_operator {
+    ($asked:expr, [$($kind:ident),+], $op:ident => $body:expr) => {
+        match $asked.settings().choice("op")? {
+            $(name if name == $crate::primitives::Operator::$kind.name() => {
+                let $op = $crate::primitives::$kind;
+                $body
+            })+
+            other => Err($crate::error::err!(InvalidArgument, "{}: no operator {other}", $asked.name())),
+        }
+    };
+}
+pub(super) use by_operator;
+
 impl Operator {
+    /// All but [`Custom`](Self::Custom).
+    pub(super) const BUILT_IN: [Operator; 6] =
+        [Self::Sum, Self::Prod, Self::Min, Self::Max, Self::ArgMin, Self::ArgMax];
+
     /// Name, as in `op reduce --op NAME`.
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,9 +1,13 @@
 //! Stable partition.
 
+use super::DTYPES;
 use super::compact::{Compaction, Keep, Predicate, TWO_PASSES};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
+use crate::program::{
+    Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Variant, by_type, operands,
+};
+use half::f16;
 
 /// The elements that are kept, in order, then the others, in order.
 ///
@@ -142,17 +146,27 @@ macro_rules! op {
         }
     )*};
 }
-op!(f32, half::f16, i32, u32);
+op!(f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "partition",
     about: "the elements whose flag is not 0, then the others, both in order",
-    old_inputs: "x (n), flags u32 (n)",
-    keys: "",
+    inputs: &[Input::new("input", "(n)"), Input::new("flags", "u32 (n)")],
+    types: &DTYPES,
+    make: Some(make),
     variants: Partition::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, [n]) = asked.array("input")?;
+    let flags = asked.indices("flags", &[n], 2)?;
+    let op = Partition::new(n).variant(asked.variant());
+    let dtype = input.dtype();
+    let operands = vec![Role::Given(input), Role::Given(flags), Role::Result(vec![n]), Role::Count];
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let odd = Predicate::custom("fn keep(x: T) -> bool { return x > T(1); }");
@@ -160,8 +174,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(vec![
         Op::<u32>::lower(&Partition::new(10_000).variant(variant), profile)?,
         Op::<f32>::lower(&by(Predicate::NonZero), profile)?,
-        Op::<half::f16>::lower(&by(Predicate::NonZero), profile)?,
-        Op::<half::f16>::lower(&Partition::new(10_000).variant(variant), profile)?,
+        Op::<f16>::lower(&by(Predicate::NonZero), profile)?,
+        Op::<f16>::lower(&Partition::new(10_000).variant(variant), profile)?,
         Op::<i32>::lower(&by(odd.clone()), profile)?,
         Op::<f32>::lower(&by(odd), profile)?,
     ])

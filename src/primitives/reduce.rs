@@ -1,17 +1,19 @@
 //! Reduction of an array, or of each row of a matrix, to one value.
 
-use super::operator::{Accumulator, Operator, Reducer, Sum};
+use super::operator::{Accumulator, Operator, Reducer, Sum, by_operator};
 use super::{ArgMax, ArgMin, CustomOp, Max, Min, Prod};
 use crate::analysis::{divergence, reduction_operations};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
-    Access, Binding, Bits, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program,
-    Resource, Variant, choose_with, deterministic, element_fragment, kernel_params, operands,
+    Access, Asked, Binding, Bits, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Resource, Role, Setting, Variant, by_type, choose_with, deterministic,
+    element_fragment, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
+use half::f16;
 
 /// `output[r] = input[r, 0] + input[r, 1] + ... + input[r, n - 1]`, for any associative operator.
 ///
@@ -542,14 +544,36 @@ fn split(rows: u64, n: u64, element: u64, binding: u64) -> Vec<Piece> {
 pub(super) const INFO: Operation = Operation {
     name: "reduce",
     about: "one value from all elements, or from each row",
-    old_inputs: "x, any type, any shape",
-    keys: "op sum/prod/min/max/argmin/argmax (sum), axis all/last (all)",
+    inputs: &[Input::new("input", "any shape")],
+    types: &[DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8],
+    options: &[
+        Setting::word("op", || Operator::BUILT_IN.map(|op| op.name()).to_vec()),
+        Setting::word("axis", || vec!["all", "last"]),
+        Setting::flag("deterministic"),
+    ],
+    make: Some(make),
     variants: Reduce::variants,
     samples,
     comparison: Some(Comparison::Sums),
     facts,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let input = asked.any("input")?;
+    let (rows, n, shape) = if asked.settings().choice("axis")? == "all" {
+        (1, input.len(), Vec::new())
+    } else {
+        let (rows, n) = asked.rows("input", &input)?;
+        (rows, n, input.shape()[..input.shape().len() - 1].to_vec())
+    };
+    let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(shape)]);
+    by_operator!(asked, [Sum, Prod, Min, Max, ArgMin, ArgMax], op => {
+        let mut reduce = Reduce::rows(op, rows, n).variant(asked.variant());
+        reduce.deterministic = asked.settings().has("deterministic");
+        by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(reduce, operands)))
+    })
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
@@ -567,7 +591,6 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
                 }
             )*)*};
         }
-        use half::f16;
         lower! {
             Sum => f32, f16, i32, u32, u8, i8;
             Prod => f32, u32;

@@ -1,12 +1,15 @@
 //! One result for each run of equal keys.
 
-use super::operator::{Reducer, Sum};
-use super::runs::{Job, Labels, VARIANTS};
+use super::operator::{Reducer, Sum, by_operator};
+use super::runs::{Job, Labels, OPTIONS, VARIANTS, tile};
 use super::scan::Form;
-use super::{CustomOp, Max, Min, Prod};
+use super::{CustomOp, Max, Min, Prod, WORDS};
 use crate::element::Element;
-use crate::error::Result;
-use crate::program::{DeviceProfile, Op, Operation, Program, Variant, deterministic, operands};
+use crate::error::{Result, err};
+use crate::program::{
+    self, Asked, DeviceProfile, Input, Op, Operation, Program, Role, Variant, by_type, deterministic,
+    operands,
+};
 use std::marker::PhantomData;
 
 /// `results[r] = values[h] + ... + values[e]`, where `h..=e` is run `r` of equal neighbours among the keys, for any
@@ -155,12 +158,32 @@ op!(u32, i32, f32);
 pub(super) const INFO: Operation = Operation {
     name: "reduce-by-key",
     about: "the values of each run of equal keys combined",
-    old_inputs: "keys u32, i32 or f32 (n); values f32, i32 or u32 (n)",
-    keys: "op sum/prod/min/max (sum)",
+    inputs: &[Input::new("keys", "(n)"), Input::new("values", "(n)")],
+    types: &WORDS,
+    options: OPTIONS,
+    make: Some(make),
     variants: ReduceByKey::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
+    let (keys, [n]) = asked.array("keys")?;
+    let values = asked.of_own_type("values", &[n])?;
+    let (of_keys, dtype) = (keys.dtype(), values.dtype());
+    if !WORDS.contains(&of_keys) {
+        return Err(err!(
+            Unsupported,
+            "reduce-by-key: the keys are of {of_keys}; the op takes u32, i32 and f32"
+        ));
+    }
+    let (form, tile) = (Form::of(asked), tile(asked)?);
+    let operands = vec![Role::Given(keys), Role::Given(values), Role::Counted, Role::Counted, Role::Count];
+    by_operator!(asked, [Sum, Prod, Min, Max], op => by_type!(asked, of_keys, [u32, i32, f32], K => {
+        let reduce = ReduceByKey { op, n, form, tile, keys: PhantomData::<K> };
+        by_type!(asked, dtype, [f32, i32, u32], T => Ok(program::Form::new::<T>(reduce, operands)))
+    }))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let custom = CustomOp::new(

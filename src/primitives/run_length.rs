@@ -1,11 +1,15 @@
 //! Runs of equal neighbours with their lengths.
 
+use super::DTYPES;
 use super::compact::{Compaction, Keep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
+use crate::program::{
+    Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Variant, by_type, operands,
+};
 use crate::program::{Grid, Kernel, kernel_params};
 use crate::shader::Spec;
+use half::f16;
 
 kernel_params! {
     struct CloseParams { n: u32, tiles: u32 }
@@ -124,23 +128,32 @@ macro_rules! op {
         }
     )*};
 }
-op!(f32, half::f16, i32, u32);
+op!(f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "run-length",
     about: "the first of each run of equal neighbours, and its length",
-    old_inputs: "x (n)",
-    keys: "",
+    inputs: &[Input::new("input", "(n)")],
+    types: &DTYPES,
+    make: Some(make),
     variants: RunLength::variants,
     samples,
     ..Operation::UNDECLARED
 };
 
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, [n]) = asked.array("input")?;
+    let op = RunLength::new(n).variant(asked.variant());
+    let dtype = input.dtype();
+    let operands = vec![Role::Given(input), Role::Counted, Role::Counted, Role::Count];
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+}
+
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = RunLength::new(10_000).variant(variant);
     Ok(vec![
         Op::<f32>::lower(&op, profile)?,
-        Op::<half::f16>::lower(&op, profile)?,
+        Op::<f16>::lower(&op, profile)?,
         Op::<u32>::lower(&op, profile)?,
     ])
 }

@@ -1,18 +1,27 @@
 //! What reduce-by-key and segmented reduction share: one result a run, close together.
 
 use super::lookback::{self, Posts};
-use super::operator::{Accumulator, Operator};
+use super::operator::{Accumulator, OP, Operator};
 use super::scan::{Form, HIERARCHICAL, LOOKBACK, Policy, monoid};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Variant, choose_with,
-    kernel_params,
+    Access, Asked, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Setting, Variant,
+    choose_with, kernel_params,
 };
 use crate::shader::Fragment;
 use crate::shape::index_u32;
 
 pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
+
+const TILE: Setting = Setting::text("tile", "INVOCATIONS,QUADS", "");
+/// The options of both.
+pub(super) const OPTIONS: &[Setting] = &[OP, Setting::flag("deterministic"), TILE];
+
+/// The tile that is asked for.
+pub(super) fn tile(asked: &Asked<'_>) -> Result<Option<(u32, u32)>> {
+    Ok(asked.settings().given_numbers(&TILE)?.map(|[workgroup_size, quads]| (workgroup_size, quads)))
+}
 
 kernel_params! {
     struct Params {
@@ -67,6 +76,16 @@ impl Job<'_> {
                 Unsupported,
                 "{name}: {} of {dtype}; sum, prod, min, max and operators of one's own reduce f32, i32 and u32",
                 op.name()
+            ));
+        }
+        let most = profile.limits.max_invocations;
+        if let Some((size, quads)) = self.tile
+            && !(size.is_power_of_two() && (32..=most).contains(&size) && matches!(quads, 1 | 2 | 4 | 8))
+        {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: tiles of {size} invocations with {quads} vec4 each; take a power of two from 32 to {most} of \
+                 them, with 1, 2, 4 or 8"
             ));
         }
         let rounds = dtype.is_float() && op.rounds(dtype);

@@ -1,8 +1,8 @@
 //! Prefix sums of an array, or of each row of a matrix, for any associative operator.
 
 use super::lookback::Posts;
-use super::operator::{Accumulator, Operator, Reducer, Sum};
-use super::{CustomOp, Max, Min, Prod};
+use super::operator::{Accumulator, OP, Operator, Reducer, Sum, by_operator};
+use super::{CustomOp, DTYPES, Max, Min, Prod};
 use crate::analysis::{
     brent_kung_operations, brent_kung_steps, kogge_stone_operations, reduction_operations,
 };
@@ -10,11 +10,13 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
-    Access, Binding, Bits, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program,
-    Resource, Variant, choose_with, deterministic, kernel_params, operands,
+    self, Access, Asked, Binding, Bits, Comparison, Cost, DeviceProfile, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Resource, Role, Setting, Variant, by_type, choose_with, deterministic, kernel_params,
+    operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
+use half::f16;
 
 /// `output[r, i] = input[r, 0] + ... + input[r, i]`, for any associative operator.
 ///
@@ -89,6 +91,13 @@ pub(super) struct Form {
 impl Form {
     pub(super) fn new() -> Self {
         Self { exclusive: false, reverse: false, variant: "auto".into(), deterministic: false, leave_out: 0 }
+    }
+
+    /// What the options say; those that an op does not have are not given.
+    pub(super) fn of(asked: &Asked<'_>) -> Self {
+        let [exclusive, reverse, deterministic] =
+            ["exclusive", "reverse", "deterministic"].map(|flag| asked.settings().has(flag));
+        Self { exclusive, reverse, variant: asked.variant().into(), deterministic, leave_out: 0 }
     }
 }
 
@@ -611,8 +620,10 @@ struct Bound {
 pub(super) const INFO: Operation = Operation {
     name: "scan",
     about: "all prefixes of an array combined, or those of each row",
-    old_inputs: "x (n) or (rows, n), f32, f16, i32 or u32",
-    keys: "op sum/prod/min/max (sum), exclusive, reverse",
+    inputs: &[Input::new("input", "(n) or (rows, n)")],
+    types: &DTYPES,
+    options: &[OP, Setting::flag("exclusive"), Setting::flag("reverse"), Setting::flag("deterministic")],
+    make: Some(make),
     variants: Scan::variants,
     samples,
     comparison: Some(Comparison::Prefixes),
@@ -620,8 +631,27 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
+fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
+    let input = asked.any("input")?;
+    let (rows, n) = match *input.shape() {
+        [n] => (1, n),
+        [rows, n] => (rows, n),
+        _ => {
+            return Err(err!(
+                Shape,
+                "scan: input is {input}; it must be an array or a matrix, whose rows are scanned"
+            ));
+        }
+    };
+    let (dtype, output) = (input.dtype(), Role::Result(input.shape().to_vec()));
+    let (form, operands) = (Form::of(asked), vec![Role::Given(input), output]);
+    by_operator!(asked, [Sum, Prod, Min, Max], op => {
+        let scan = Scan { op, rows, n, form };
+        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(program::Form::new::<T>(scan, operands)))
+    })
+}
+
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    use half::f16;
     let mut programs = Vec::new();
     let custom = CustomOp::new(
         "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",

@@ -1,12 +1,15 @@
 //! One result for each segment between flags.
 
-use super::operator::{Reducer, Sum};
-use super::runs::{Job, Labels, VARIANTS};
+use super::operator::{Reducer, Sum, by_operator};
+use super::runs::{Job, Labels, OPTIONS, VARIANTS, tile};
 use super::scan::Form;
-use super::{CustomOp, Max, Min};
+use super::{CustomOp, Max, Min, WORDS};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{DeviceProfile, Op, Operation, Program, Variant, deterministic, operands};
+use crate::program::{
+    self, Asked, DeviceProfile, Input, Op, Operation, Program, Role, Variant, by_type, deterministic,
+    operands,
+};
 
 /// `results[s] = values[h] + ... + values[e]`, where `h..=e` is segment `s`: from one head to the next, for any
 /// associative operator.
@@ -130,12 +133,25 @@ impl<T: Element, O: Reducer<T, Output = T>> Op<T> for SegmentedReduce<O> {
 pub(super) const INFO: Operation = Operation {
     name: "segmented-reduce",
     about: "the values of each segment combined, from one head to the next",
-    old_inputs: "x (n), f32, i32 or u32; head flags u32 (n)",
-    keys: "op sum/prod/min/max (sum)",
+    inputs: &[Input::new("values", "(n)"), Input::new("heads", "u32 (n)")],
+    types: &WORDS,
+    options: OPTIONS,
+    make: Some(make),
     variants: SegmentedReduce::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
+    let (values, [n]) = asked.array("values")?;
+    let heads = asked.indices("heads", &[n], 2)?;
+    let (dtype, form, tile) = (values.dtype(), Form::of(asked), tile(asked)?);
+    let operands = vec![Role::Given(values), Role::Given(heads), Role::Counted, Role::Count];
+    by_operator!(asked, [Sum, Prod, Min, Max], op => {
+        let reduce = SegmentedReduce { op, n, form, tile };
+        by_type!(asked, dtype, [f32, i32, u32], T => Ok(program::Form::new::<T>(reduce, operands)))
+    })
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let custom = CustomOp::new(

@@ -1,14 +1,15 @@
 //! Prefix sums that begin anew where a flag says so.
 
-use super::CustomOp;
-use super::operator::{Reducer, Sum};
+use super::operator::{OP, Reducer, Sum, by_operator};
 use super::scan::{Form, HIERARCHICAL, Job, LOOKBACK, Segments};
-use super::{Max, Min};
+use super::{CustomOp, DTYPES, Max, Min};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    Comparison, DeviceProfile, Domain, Op, Operation, Program, Variant, deterministic, operands,
+    self, Asked, Comparison, DeviceProfile, Domain, Input, Op, Operation, Program, Role, Setting, Variant,
+    by_type, deterministic, operands,
 };
+use half::f16;
 
 /// `output[i] = input[h] + ... + input[i]`, where `h <= i` is the last head: a segment's first element.
 ///
@@ -124,8 +125,10 @@ impl<T: Element, O: Reducer<T, Output = T>> Op<T> for SegmentedScan<O> {
 pub(super) const INFO: Operation = Operation {
     name: "segmented-scan",
     about: "all prefixes combined, anew from each head on",
-    old_inputs: "x (n), f32, f16, i32 or u32; head flags u32 (n)",
-    keys: "op sum/prod/min/max (sum), exclusive",
+    inputs: &[Input::new("input", "(n)"), Input::new("heads", "u32 (n)")],
+    types: &DTYPES,
+    options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic")],
+    make: Some(make),
     variants: SegmentedScan::variants,
     samples,
     domains: &[("heads", Domain::Meaningful)],
@@ -134,8 +137,18 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
+fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
+    let (input, [n]) = asked.array("input")?;
+    let heads = asked.indices("heads", &[n], 2)?;
+    let (dtype, form) = (input.dtype(), Form::of(asked));
+    let operands = vec![Role::Given(input), Role::Given(heads), Role::Result(vec![n])];
+    by_operator!(asked, [Sum, Prod, Min, Max], op => {
+        let scan = SegmentedScan { op, n, form };
+        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(program::Form::new::<T>(scan, operands)))
+    })
+}
+
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    use half::f16;
     let mut programs = Vec::new();
     let custom = CustomOp::new(
         "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",

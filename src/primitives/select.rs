@@ -1,9 +1,13 @@
 //! Stable selection.
 
+use super::DTYPES;
 use super::compact::{Compaction, Keep, Predicate, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
+use crate::program::{
+    Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Setting, Variant, by_type, operands,
+};
+use half::f16;
 
 /// The elements that are kept, in order, close together.
 ///
@@ -189,17 +193,33 @@ macro_rules! op {
         }
     )*};
 }
-op!(f32, half::f16, i32, u32);
+op!(f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "select",
     about: "the elements whose flag is not 0, in order",
-    old_inputs: "x (n), flags u32 (n)",
-    keys: "",
+    inputs: &[Input::new("input", "(n)"), Input::new("flags", "u32 (n)")],
+    types: &DTYPES,
+    options: &[Setting::array("length", "u32 (1)")],
+    make: Some(make),
     variants: Select::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, [n]) = asked.array("input")?;
+    let flags = asked.indices("flags", &[n], 2)?;
+    let mut op = Select::new(n).variant(asked.variant());
+    let dtype = input.dtype();
+    let mut operands = vec![Role::Given(input), Role::Given(flags)];
+    if let Some(length) = asked.named_of("length", &[1], DType::U32)? {
+        op = op.counted();
+        operands.push(Role::Given(length));
+    }
+    operands.extend([Role::Counted, Role::Count]);
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let odd = Predicate::custom("fn keep(x: T) -> bool { return x > T(1); }");
@@ -209,10 +229,10 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<u32>::lower(&blocked, profile)?,
         Op::<u32>::lower(&Select::new(10_000).variant(variant), profile)?,
         Op::<f32>::lower(&by(Predicate::NonZero), profile)?,
-        Op::<half::f16>::lower(&by(Predicate::NonZero), profile)?,
-        Op::<half::f16>::lower(&Select::new(10_000).variant(variant), profile)?,
+        Op::<f16>::lower(&by(Predicate::NonZero), profile)?,
+        Op::<f16>::lower(&Select::new(10_000).variant(variant), profile)?,
         Op::<u32>::lower(&Select::new(10_000).variant(variant).counted(), profile)?,
-        Op::<half::f16>::lower(&Select::new(10_000).variant(variant).counted(), profile)?,
+        Op::<f16>::lower(&Select::new(10_000).variant(variant).counted(), profile)?,
         Op::<i32>::lower(&by(odd.clone()), profile)?,
         Op::<f32>::lower(&by(odd), profile)?,
     ])

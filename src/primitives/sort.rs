@@ -1,11 +1,12 @@
 //! Radix sort of keys, or of keys with values.
 
+use super::WORDS;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
-    Access, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program,
-    Resource, Source, Variant, choose, kernel_params, operands,
+    self, Access, Asked, Binding, Comparison, Cost, DeviceProfile, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Resource, Role, Setting, Source, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::round_up;
@@ -210,6 +211,8 @@ const HEAD: u64 = 64;
 /// Keys or words that an invocation takes at the most: a key has several rounds, all of which every driver runs.
 const MOST_STEPS: u64 = 2048;
 const _: () = assert!(24 * MOST_STEPS < LOOP_ROUNDS as u64);
+/// Keys of an invocation whose steps are written out.
+const MOST_ITEMS: u32 = 64;
 /// Counts of `onesweep` have 30 bits beside two of flags.
 const SWEEP_MOST: u64 = (1 << 30) - 1;
 
@@ -266,6 +269,20 @@ fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> Policy {
     let large = key_size == 4 && profile.limits.max_workgroup_bytes >= 32_768;
     let block_tile = if large { (256, 8) } else { (128, block_items) };
     Policy { block_tile, blocks: 1056, sweep_tile, counters: 1056, walkers: 256, written_out: true }
+}
+
+/// Refuses a tile that no variant has.
+fn check_tile((threads, items): (u32, u32), profile: &DeviceProfile) -> Result<()> {
+    let most = profile.limits.max_invocations;
+    let rows = threads.is_multiple_of(32) || matches!(threads, 8 | 16);
+    if rows && (8..=most).contains(&threads) && (1..=MOST_ITEMS).contains(&items) {
+        return Ok(());
+    }
+    Err(err!(
+        InvalidArgument,
+        "sort: tiles of {threads} invocations with {items} keys each; take 8, 16 or a multiple of 32 up to {most} of \
+         them, with 1 to {MOST_ITEMS}"
+    ))
 }
 
 /// Rows of the counts of a tile of `onesweep`: its subgroups, if they are as small as they can be.
@@ -340,6 +357,7 @@ impl<'a> Lowering<'a> {
         }
         let mut policy = policy(profile, key_size, desc.n as u64);
         if let Some(tile) = desc.tile {
+            check_tile(tile, profile)?;
             (policy.block_tile, policy.sweep_tile) = (tile, tile);
         }
         let limits = &profile.limits;
@@ -729,14 +747,53 @@ fn steps(file: &str, items: u32, written_out: bool, values: bool) -> String {
 pub(super) const INFO: Operation = Operation {
     name: "sort",
     about: "keys in order, stable, and values with their keys",
-    old_inputs: "keys u32/i32/f32 (n), [values u32 (n)]",
-    keys: "descending",
+    inputs: &[Input::new("keys", "(n)"), Input::optional("values", "u32 (n)")],
+    types: &WORDS,
+    options: &[
+        Setting::flag("descending"),
+        BITS,
+        Setting::flag("in-place"),
+        Setting::array("count", "u32 (1)"),
+        TILE,
+    ],
+    make: Some(make),
     variants: RadixSort::variants,
     samples,
     comparison: Some(Comparison::Sums),
     settles: true,
     ..Operation::UNDECLARED
 };
+
+const BITS: Setting = Setting::text("bits", "BEGIN,END", "");
+const TILE: Setting = Setting::text("tile", "INVOCATIONS,KEYS", "");
+
+fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
+    let settings = asked.settings();
+    let (keys, [n]) = asked.array("keys")?;
+    let mut op = RadixSort::new(n).descending(settings.has("descending")).variant(asked.variant());
+    if let Some([begin, end]) = settings.given_numbers(&BITS)? {
+        op = op.bits(begin..end);
+    }
+    if let Some([threads, items]) = settings.given_numbers(&TILE)? {
+        op = op.tile(threads, items);
+    }
+    let dtype = keys.dtype();
+    let mut sorted = vec![keys];
+    if asked.has_more() {
+        sorted.push(asked.of("values", &[n], DType::U32)?);
+        op = op.with_values();
+    }
+    let count = asked.named_of("count", &[1], DType::U32)?.map(Role::Given);
+    op = if count.is_some() { op.counted() } else { op };
+    let operands = if settings.has("in-place") {
+        op = op.in_place();
+        sorted.into_iter().map(Role::Updated).chain(count).collect()
+    } else {
+        let outputs: Vec<_> = sorted.iter().map(|_| Role::Result(vec![n])).collect();
+        sorted.into_iter().map(Role::Given).chain(count).chain(outputs).collect()
+    };
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(program::Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

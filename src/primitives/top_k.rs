@@ -1,11 +1,12 @@
 //! The k largest or smallest elements, with their positions.
 
+use super::WORDS;
 use super::sort::{RadixSort, key_spec};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program,
-    Resource, Variant, choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{index_u32, round_up};
@@ -559,13 +560,28 @@ impl<'a> Lowering<'a> {
 pub(super) const INFO: Operation = Operation {
     name: "top-k",
     about: "the k largest elements in order, and where they stood",
-    old_inputs: "x f32/i32/u32 (n)",
-    keys: "k, smallest",
+    inputs: &[Input::new("input", "(n)")],
+    types: &WORDS,
+    options: &[Setting::number("k", ""), Setting::flag("smallest"), Setting::number("chunk", "")],
+    make: Some(make),
     variants: TopK::variants,
     samples,
     comparison: Some(Comparison::Sums),
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, [n]) = asked.array("input")?;
+    let settings = asked.settings();
+    let k = settings.maybe("k")?.ok_or_else(|| {
+        err!(InvalidArgument, "top-k: --k is missing; it says how many elements, from 1 to {n}")
+    })?;
+    let mut op = TopK::new(n, k).smallest(settings.has("smallest")).variant(asked.variant());
+    op.chunk = settings.maybe("chunk")?;
+    let dtype = input.dtype();
+    let operands = vec![Role::Given(input), Role::Result(vec![k]), Role::Result(vec![k])];
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

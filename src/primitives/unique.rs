@@ -1,9 +1,13 @@
 //! Runs of equal neighbours, one element each.
 
+use super::DTYPES;
 use super::compact::{Compaction, Keep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{DeviceProfile, Op, Operation, Program, Variant, operands};
+use crate::program::{
+    Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Variant, by_type, operands,
+};
+use half::f16;
 
 /// The first element of each run of equal neighbours, in order.
 ///
@@ -106,23 +110,31 @@ macro_rules! op {
         }
     )*};
 }
-op!(f32, half::f16, i32, u32);
+op!(f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "unique",
     about: "the first of each run of equal neighbours",
-    old_inputs: "x (n)",
-    keys: "",
+    inputs: &[Input::new("input", "(n)")],
+    types: &DTYPES,
+    make: Some(make),
     variants: Unique::variants,
     samples,
     ..Operation::UNDECLARED
 };
 
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, [n]) = asked.array("input")?;
+    let op = Unique::new(n).variant(asked.variant());
+    let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Counted, Role::Count]);
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+}
+
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Unique::new(10_000).variant(variant);
     Ok(vec![
         Op::<f32>::lower(&op, profile)?,
-        Op::<half::f16>::lower(&op, profile)?,
+        Op::<f16>::lower(&op, profile)?,
         Op::<u32>::lower(&op, profile)?,
     ])
 }

@@ -214,8 +214,7 @@ impl<'a> Asked<'a> {
     /// The array that is given with the option `name`, of this shape and of the first input's type.
     pub(crate) fn named(&self, name: &str, shape: &[usize]) -> Result<Option<HostArray>> {
         let Some(array) = self.settings().array(name) else { return Ok(None) };
-        self.check(name, array, shape, self.dtype.unwrap_or(array.dtype()))?;
-        Ok(Some(array.clone()))
+        self.named_of(name, shape, self.dtype.unwrap_or(array.dtype()))
     }
 
     /// The lists of the sparse matrix, and what is known of it.
@@ -264,6 +263,28 @@ impl<'a> Asked<'a> {
     pub(crate) fn check_type(&self, array: &HostArray) -> Result<()> {
         let dtype = array.dtype();
         if self.op.types.contains(&dtype) { Ok(()) } else { Err(self.no_type(dtype)) }
+    }
+
+    /// The array that is given with the option `name`, of this shape and type.
+    pub(crate) fn named_of(&self, name: &str, shape: &[usize], dtype: DType) -> Result<Option<HostArray>> {
+        let Some(array) = self.settings().array(name) else { return Ok(None) };
+        self.check(name, array, shape, dtype)?;
+        Ok(Some(array.clone()))
+    }
+
+    /// The next input, of any shape and of this type; of the shape `usual` where it is made up.
+    pub(crate) fn any_of(&mut self, name: &str, usual: &[usize], dtype: DType) -> Result<HostArray> {
+        let array = self.next(name, Some(usual), Some(dtype), None)?;
+        self.check(name, &array, array.shape(), dtype)?;
+        Ok(array)
+    }
+
+    /// The next input, of this shape; its type is of the caller's choice, whatever that of the first is.
+    pub(crate) fn of_own_type(&mut self, name: &str, shape: &[usize]) -> Result<HostArray> {
+        let usual = self.ask.supply.as_ref().map(|supply| supply.dtype());
+        let array = self.next(name, Some(shape), usual, None)?;
+        self.check(name, &array, shape, array.dtype())?;
+        Ok(array)
     }
 }
 

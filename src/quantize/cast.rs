@@ -5,8 +5,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::rows::aligned_pieces;
 use crate::program::{
-    Access, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant, choose,
-    element_fragment, kernel_params, operands,
+    Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Resource,
+    Role, Variant, by_type, choose, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -144,12 +144,20 @@ impl Op<f16> for Cast {
 pub(super) const INFO: Operation = Operation {
     name: "cast",
     about: "f32 as f16, or f16 as f32",
-    old_inputs: "x (n), f32 or f16",
-    keys: "",
+    inputs: &[Input::new("x", "any shape")],
+    types: &[DType::F32, DType::F16],
+    make: Some(make),
     variants: Cast::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let x = asked.any("x")?;
+    let op = Cast::new(x.len()).variant(asked.variant());
+    let output = Role::Result(x.shape().to_vec());
+    by_type!(asked, x.dtype(), [f32, f16], T => Ok(Form::new::<T>(op, vec![Role::Given(x), output])))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

@@ -2,6 +2,7 @@
 
 use crate::element::Element;
 use crate::error::{Result, err};
+use crate::program::Setting;
 use crate::shader::Fragment;
 use crate::shape::elements;
 
@@ -31,6 +32,9 @@ impl Code for u8 {
     const NAME: &'static str = "fp8";
     const LARGEST: f32 = 448.0;
 }
+
+/// The codes by their names.
+pub(super) const KIND: Setting = Setting::word("kind", || vec![<i8 as Code>::NAME, <u8 as Code>::NAME]);
 
 /// The fragment that packs and unpacks these codes.
 pub(super) fn fragment<Q: Code>() -> Fragment {

@@ -1,14 +1,15 @@
 //! Bytes and scales to elements.
 
-use super::codes::{Code, Scales, Spans, fragment};
+use super::codes::{Code, KIND, Scales, Spans, fragment};
 use super::quantize::workgroups;
+use crate::array::{HostArray, shape_text};
 use crate::dense::check_operand;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::rows::aligned_pieces;
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant,
-    choose, element_fragment, kernel_params, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Resource, Role, Variant, choose, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -176,12 +177,52 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "dequantize",
     about: "elements of bytes and their scales",
-    old_inputs: "q i8 or u8 (..., n), scale f32: of each row, of all, or of each group",
-    keys: "kind int8/fp8",
+    inputs: &[Input::new("x", "(..., n)"), Input::new("scale", "f32 (...), () or (..., groups)")],
+    types: &[DType::I8, DType::U8],
+    options: &[KIND],
+    make: Some(make),
     variants: Dequantize::<i8>::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let x = asked.any("x")?;
+    match asked.settings().choice("kind")? {
+        <u8 as Code>::NAME => form_of::<u8>(asked, x),
+        _ => form_of::<i8>(asked, x),
+    }
+}
+
+fn form_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<Form> {
+    if x.dtype() != Q::DTYPE {
+        return Err(err!(
+            Unsupported,
+            "dequantize: x is {x}; {} is of {}; give the --kind that x is of",
+            Q::NAME,
+            Q::DTYPE
+        ));
+    }
+    let (rows, n) = asked.rows("x", &x)?;
+    let before = &x.shape()[..x.shape().len() - 1];
+    let scale = asked.any_of("scale", before, DType::F32)?;
+    let scales = match scale.shape().split_last() {
+        _ if scale.shape() == before => Scales::Row,
+        None => Scales::Tensor,
+        Some((&groups, rest)) if rest == before && groups > 0 && n % groups == 0 => Scales::Group(n / groups),
+        _ => {
+            let before = shape_text(before);
+            return Err(err!(
+                Shape,
+                "dequantize: x is {x}, scale is {scale}; it must be {before} for rows, () for all, or {before} and the \
+                 number of groups of a row"
+            ));
+        }
+    };
+    let op = Dequantize::<Q>::new(rows, n).scales(scales).variant(asked.variant());
+    let output = Role::Result(x.shape().to_vec());
+    Ok(Form::new::<f32>(op, vec![Role::Given(x), Role::Given(scale), output]))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

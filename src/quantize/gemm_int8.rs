@@ -6,8 +6,8 @@ use crate::dense::{
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program,
-    Requires, Source, Variant, choose, kernel_params, operands,
+    self, Access, Asked, Binding, Cost, DeviceClass, DeviceProfile, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Requires, Role, Setting, Source, Variant, choose, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::elements;
@@ -591,12 +591,58 @@ op!(i32, f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "gemm-int8",
     about: "C = A B of signed bytes, summed in i32",
-    old_inputs: "a i8 (m,k), b i8 (k,n)",
-    keys: "",
+    inputs: &[Input::new("a", "(m, k)"), Input::new("b", "(k, n)")],
+    types: &[DType::I8],
+    options: &[
+        Setting::flag("trans-b"),
+        Setting::array("a-scale", "f32 (m)"),
+        Setting::array("b-scale", "f32 (n)"),
+        Setting::array("bias", "f32 (n)"),
+        Activation::SETTING,
+        TILE,
+        THREAD_TILE,
+    ],
+    make: Some(make),
     variants: GemmInt8::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+const TILE: Setting = Setting::text("tile", "M,N,K", "");
+const THREAD_TILE: Setting = Setting::text("thread-tile", "ROWS,COLUMNS", "");
+
+fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
+    let settings = asked.settings();
+    let (a, [m, k]) = asked.array("a")?;
+    asked.check("a", &a, &[m, k], DType::I8)?;
+    let trans_b = settings.has("trans-b");
+    let (b, stored) = asked.free_of("b", if trans_b { [m, k] } else { [k, m] }, DType::I8)?;
+    let [k_b, n] = if trans_b { [stored[1], stored[0]] } else { stored };
+    if k != k_b {
+        let side = if trans_b { "columns" } else { "rows" };
+        return Err(err!(
+            Shape,
+            "gemm-int8: a is {a}, b is {b}; the columns of the first must be the {side} of the second"
+        ));
+    }
+    let mut op = GemmInt8::new(m, n, k).trans_b(trans_b).variant(asked.variant());
+    op.activation = Activation::asked(settings)?;
+    op.tile = settings.given_numbers(&TILE)?;
+    op.thread = settings.given_numbers(&THREAD_TILE)?;
+    let named = |name, n| asked.named_of(name, &[n], DType::F32);
+    let (a_scale, b_scale, bias) = (named("a-scale", m)?, named("b-scale", n)?, named("bias", n)?);
+    if a_scale.is_some() != b_scale.is_some() {
+        return Err(err!(
+            InvalidArgument,
+            "gemm-int8: of --a-scale and --b-scale one is given; give both, or none"
+        ));
+    }
+    (op.scaled, op.bias) = (a_scale.is_some(), bias.is_some());
+    let scaled = op.scaled;
+    let given = [Some(a), Some(b), a_scale, b_scale, bias].into_iter().flatten().map(Role::Given);
+    let operands = given.chain([Role::Result(vec![m, n])]).collect();
+    Ok(if scaled { program::Form::new::<f32>(op, operands) } else { program::Form::new::<i32>(op, operands) })
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();

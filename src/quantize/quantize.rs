@@ -1,6 +1,7 @@
 //! Elements to bytes and scales.
 
-use super::codes::{Code, Scales, Spans, fragment};
+use super::codes::{Code, KIND, Scales, Spans, fragment};
+use crate::array::HostArray;
 use crate::dense::check_operand;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -8,8 +9,8 @@ use crate::program::rows::{
     Params as RowParams, Tile, aligned_pieces, check_rows, pieces, policy, reduction, tile,
 };
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Resource, Variant,
-    choose, element_fragment, kernel_params, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -376,12 +377,55 @@ op!(f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "quantize",
     about: "bytes of elements by their scale, the largest magnitude of a row, group or all over the largest code",
-    old_inputs: "x (..., n), f32 or f16",
-    keys: "kind int8/fp8, per row/tensor/group, group 64",
+    inputs: &[Input::new("x", "(..., n)")],
+    types: &[DType::F32, DType::F16],
+    options: &[
+        KIND,
+        Setting::word("per", || vec!["row", "tensor", "group"]),
+        Setting::number("group", "64"),
+        Setting::array("scale", "f32 (...), () or (..., n / group)"),
+    ],
+    make: Some(make),
     variants: Quantize::<i8>::variants,
     samples,
     ..Operation::UNDECLARED
 };
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let x = asked.any("x")?;
+    match asked.settings().choice("kind")? {
+        <u8 as Code>::NAME => form_of::<u8>(asked, x),
+        _ => form_of::<i8>(asked, x),
+    }
+}
+
+fn form_of<Q: Code>(asked: &Asked<'_>, x: HostArray) -> Result<Form> {
+    let (rows, n) = asked.rows("x", &x)?;
+    let group = asked.settings().number("group")?;
+    // The axes before the last.
+    let mut of_scale = x.shape()[..x.shape().len() - 1].to_vec();
+    let scales = match asked.settings().choice("per")? {
+        "tensor" => {
+            of_scale.clear();
+            Scales::Tensor
+        }
+        "group" => {
+            of_scale.push(n.checked_div(group).unwrap_or(0));
+            Scales::Group(group)
+        }
+        _ => Scales::Row,
+    };
+    let mut op = Quantize::<Q>::new(rows, n).scales(scales).variant(asked.variant());
+    let (dtype, output) = (x.dtype(), Role::Result(x.shape().to_vec()));
+    let operands = match asked.named_of("scale", &of_scale, DType::F32)? {
+        Some(scale) => {
+            op = op.with_scale();
+            vec![Role::Given(x), Role::Given(scale), output]
+        }
+        None => vec![Role::Given(x), output, Role::Result(of_scale)],
+    };
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
