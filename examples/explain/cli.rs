@@ -1,20 +1,19 @@
 //! The command line of `explain`.
 
-use super::array::{self, DeviceArray, refuse};
-use super::commands::{Before, Call, Command, Job, Keys, Operand, read_matrix};
-use super::failure::{Args, Failure, exit_code, open_gpu, profile_at_hand, say};
-use super::inputs::{self, Fill, Shape};
+use super::asked::{self, read_matrix, refuse};
+use super::failure::{Args, Failure, adapter, exit_code, open_gpu, profile_of, say};
+use super::inputs::{self, Fill, Made, Shape};
 use super::pictures;
 use super::roofline::{Dot, RooflinePicture};
 use super::table::{short, table};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-use tilework::gpu::{Clock, Executable, OpProfile, Profile};
+use tilework::gpu::{Clock, OpProfile, Profile};
 use tilework::io::{check_outputs, shown};
-use tilework::program::{Grid, Operation, Program, Variant};
+use tilework::program::{Ask, Form, Grid, Operation, Program, Settings, Variant};
 use tilework::sparse::Csr;
-use tilework::{DType, Error, ErrorKind, Gpu, KernelReport, Report};
+use tilework::{DType, Error, ErrorKind, Formed, Gpu, KernelReport, MatrixJob, Report};
 
 const USAGE: &str = "\
 usage: explain OP --shape SHAPE [--shape SHAPE ...] [--key value ...] [-o ROOFLINE.svg]
@@ -35,12 +34,10 @@ The keys are those of the example op.
 ";
 
 struct Request {
-    command: &'static Command,
-    info: &'static Operation,
+    settings: Settings,
     shapes: Vec<Shape>,
     dtype: DType,
     matrix: Option<PathBuf>,
-    keys: Keys,
     variants: Vec<&'static Variant>,
     picture: Option<PathBuf>,
     reports: bool,
@@ -67,8 +64,8 @@ enum Asked {
 fn parse(args: lexopt::Parser) -> Result<Asked, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &["shape", "variant"]);
-    let mut command: Option<&'static Command> = None;
-    let (mut shapes, mut keys, mut names) = (Vec::new(), Keys::default(), Vec::new());
+    let mut settings: Option<Settings> = None;
+    let (mut shapes, mut names) = (Vec::new(), Vec::new());
     let (mut dtype, mut matrix, mut picture, mut runs, mut adapter) = (None, None, None, None, None);
     let (mut reports, mut measure) = (false, true);
     let once = |slot: &mut Option<OsString>, key: &str, value: OsString| match slot.replace(value) {
@@ -89,40 +86,35 @@ fn parse(args: lexopt::Parser) -> Result<Asked, Failure> {
             Long("runs") => once(&mut runs, "--runs", args.value()?)?,
             Long("adapter") => once(&mut adapter, "--adapter", args.value()?)?,
             Long(name) => {
-                let Some(command) = command else {
+                let own = if name == "op-shape" { "shape" } else { name }.to_owned();
+                let Some(settings) = &mut settings else {
                     return Err(refuse!(
                         "--{name} stands before the op's name; write the name first (see --help)"
                     ));
                 };
-                let own = if name == "op-shape" { "shape" } else { name };
-                let Some(key) = command.key(own) else {
-                    let (op, keys) = (command.name, command.key_names());
-                    return Err(refuse!("{op} has no key --{name}; it has {keys} (see --help)"));
-                };
-                let value = if key.takes_value { Some(args.value()?) } else { None };
-                keys.add(key.name, value)?;
+                asked::take(settings, &own, &mut args)?;
             }
-            Value(name) if command.is_none() => command = Some(Command::find(&name.string()?)?),
+            Value(name) if settings.is_none() => {
+                settings = Some(Settings::new(asked::find(&name.string()?)?));
+            }
             Value(_) | Short(_) => return Err(arg.unexpected().into()),
         }
     }
-    let Some(command) = command else {
+    let Some(settings) = settings else {
         return Err(refuse!("no op named; usage: explain OP --shape SHAPE (see --help and --list)"));
     };
-    let Some(info) = tilework::operations().find(|info| info.name == command.name) else {
-        return Err(refuse!("{}: not in the list of ops", command.name));
-    };
+    let op = settings.op();
     let text = |slot: Option<OsString>| slot.map(|s| s.to_string_lossy().into_owned());
     let runs = match text(runs).map(|n| (n.parse(), n)) {
         None => None,
         Some((Ok(n @ 1..=2048), _)) => Some(n),
         Some((_, n)) => return Err(refuse!("--runs {n}: must be a whole number of runs, from 1 to 2048")),
     };
-    let all = (info.variants)();
+    let all = (op.variants)();
     let find = |name: &String| {
         let names = || all.iter().map(|v| v.name).collect::<Vec<_>>().join(", ");
         let found = all.iter().find(|v| v.name == name);
-        found.ok_or_else(|| refuse!("{}: no variant `{name}`; there are: {}", command.name, names()))
+        found.ok_or_else(|| refuse!("{}: no variant `{name}`; there are: {}", op.name, names()))
     };
     let variants = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
     let picture = picture.map(PathBuf::from);
@@ -130,12 +122,10 @@ fn parse(args: lexopt::Parser) -> Result<Asked, Failure> {
         pictures::is_png(path).map_err(Failure::bad_input)?;
     }
     Ok(Asked::For(Box::new(Request {
-        command,
-        info,
+        settings,
         shapes,
         dtype: text(dtype).map_or(Ok(DType::F32), |name| inputs::dtype(&name))?,
         matrix: matrix.map(PathBuf::from),
-        keys,
         variants: if names.is_empty() { all.iter().collect() } else { variants },
         picture,
         reports,
@@ -145,79 +135,79 @@ fn parse(args: lexopt::Parser) -> Result<Asked, Failure> {
     })))
 }
 
+/// The ops that have one program: no solvers.
 fn list() -> String {
-    let known = tilework::operations().filter(|info| Command::find(info.name).is_ok());
-    known
-        .map(|i| format!("{}: {}\n  inputs  {}\n  keys    {}\n", i.name, i.about, i.inputs, i.keys))
-        .collect()
+    tilework::operations().filter(|op| !op.solver).map(asked::described).collect()
 }
 
 /// What there is to work on. The arrays are made when they are looked at.
-struct Material {
-    matrix: Csr,
-    shapes: Vec<Shape>,
-    /// Arrays that there are at least, of shapes that follow from the others.
-    least: usize,
+struct Material<'a> {
+    matrix: Option<Csr>,
+    shapes: &'a [Shape],
 }
 
 impl Request {
-    fn material(&self) -> Result<Material, Failure> {
-        let op = self.command.name;
-        if !self.command.takes_matrix() {
-            if self.matrix.is_some() {
-                return Err(refuse!("{op}: --matrix is given, and the op takes no sparse matrix"));
+    fn op(&self) -> &'static Operation {
+        self.settings.op()
+    }
+
+    fn material(&self) -> Result<Material<'_>, Failure> {
+        let op = self.op();
+        let (mut matrix, mut shapes) = (None, &self.shapes[..]);
+        match (op.matrix, &self.matrix) {
+            (false, None) => {}
+            (false, Some(_)) => {
+                return Err(refuse!("{}: --matrix is given, and the op takes no sparse matrix", op.name));
             }
-            let least = *self.command.inputs.start();
-            self.check_count(self.shapes.len().max(least))?;
-            return Ok(Material { matrix: Csr::default(), shapes: self.shapes.clone(), least });
-        }
-        let (matrix, others) = match (&self.matrix, self.shapes.split_first()) {
-            (Some(path), _) => (read_matrix(path)?, &self.shapes[..]),
-            (None, Some((first, others))) => {
-                let (rows, cols, entries) = match first.extents[..] {
-                    [rows, cols] => (rows, cols, 16),
-                    [rows, cols, entries] => (rows, cols, entries),
-                    _ => {
-                        return Err(refuse!(
-                            "{op}: the first --shape is of the matrix: ROWSxCOLS, or ROWSxCOLSxENTRIES"
-                        ));
-                    }
+            (true, Some(path)) => matrix = Some(read_matrix(path)?),
+            (true, None) => {
+                let Some((first, others)) = shapes.split_first() else {
+                    return Err(refuse!("{}: give --matrix FILE.mtx, or --shape ROWSxCOLS", op.name));
                 };
-                (inputs::matrix(rows, cols, entries)?, others)
+                shapes = others;
+                matrix = Some(made_up(op, first)?);
             }
-            (None, None) => return Err(refuse!("{op}: give --matrix FILE.mtx, or --shape ROWSxCOLS")),
-        };
-        let mut others = others.to_vec();
-        // A vector, or 32 of them.
-        let wanted = match op {
-            "spmv" => vec![matrix.cols],
-            "spmm" => vec![matrix.cols, 32],
-            _ => Vec::new(),
-        };
-        if others.is_empty() && !wanted.is_empty() {
-            others.push(Shape { extents: wanted, dtype: None });
         }
-        self.check_count(1 + others.len())?;
-        Ok(Material { matrix, least: others.len(), shapes: others })
-    }
-
-    fn inputs(&self, material: &Material, fill: Fill) -> Result<Vec<array::Array>, Failure> {
-        inputs::arrays(self.command.name, material.least, &material.shapes, self.dtype, fill)
-    }
-
-    fn check_count(&self, given: usize) -> Result<(), Failure> {
-        let (op, most) = (self.command.name, *self.command.inputs.end());
-        if given <= most {
-            return Ok(());
+        let (given, most) = (shapes.len(), op.inputs.len());
+        if given > most {
+            let name = op.name;
+            return Err(refuse!("{name}: {given} inputs given, it takes {most} at the most (see --list)"));
         }
-        Err(refuse!("{op}: {given} inputs given, it takes {most} at the most (see --list)"))
+        Ok(Material { matrix, shapes })
     }
 
-    /// The job of a variant.
-    fn job(&self, material: &Material, variant: &str, fill: Fill) -> Result<Job, Failure> {
-        let (matrix, inputs) = (material.matrix.clone(), self.inputs(material, fill)?);
-        (self.command.job)(Call { matrix, inputs, keys: &self.keys, variant })
+    /// The op by a variant, and its inputs in a few words each.
+    fn form(
+        &self,
+        material: &Material<'_>,
+        variant: &str,
+        fill: Fill,
+    ) -> Result<(Form, Vec<String>), Failure> {
+        let mut made = Made::new(material.shapes, self.dtype, fill);
+        let settings = &self.settings;
+        let form = match &material.matrix {
+            Some(matrix) => {
+                MatrixJob { matrix, inputs: Vec::new(), settings, variant }.form(Some(&mut made))?
+            }
+            None => self.op().form(Ask::new(settings).variant(variant).supplied_by(&mut made))?,
+        };
+        Ok((form, made.described))
     }
+}
+
+/// The matrix of a shape.
+fn made_up(op: &Operation, shape: &Shape) -> Result<Csr, Failure> {
+    let (rows, cols, entries) = match shape.extents[..] {
+        [rows, cols] => (rows, cols, 16),
+        [rows, cols, entries] => (rows, cols, entries),
+        _ => {
+            return Err(refuse!(
+                "{}: the first --shape is of the matrix: ROWSxCOLS, or ROWSxCOLSxENTRIES",
+                op.name
+            ));
+        }
+    };
+    inputs::matrix(rows, cols, entries)
 }
 
 /// A variant on this device.
@@ -232,25 +222,24 @@ struct Explained {
 }
 
 fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
-    let Request { command, info, .. } = request;
+    let op = request.op();
     check_outputs(&request.picture)?;
     let material = request.material()?;
     // What the device cannot run is refused before it is opened.
-    let auto = request.job(&material, "auto", Fill::Blank)?;
-    if let Err(e) = (auto.lower)(&profile_at_hand(request.adapter.as_deref()))
+    let (auto, arrays) = request.form(&material, "auto", Fill::Blank)?;
+    if let Err(e) = auto.lower(&profile_of(&adapter(None, request.adapter.as_deref())?))
         && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument)
     {
         return Err(e.into());
     }
     let gpu = open_gpu(request.adapter.clone())?;
     let ceilings = gpu.ceilings()?;
-    let mut text = format!("{}: {}\n", command.name, info.about);
-    let mut inputs = Vec::new();
-    if command.takes_matrix() {
-        let a = &material.matrix;
-        inputs.push(format!("a {} x {} matrix of {} entries", a.rows, a.cols, a.values.len()));
-    }
-    inputs.extend(request.inputs(&material, Fill::Blank)?.iter().map(array::Array::describe));
+    let mut text = format!("{}: {}\n", op.name, op.about);
+    let of_matrix = material
+        .matrix
+        .iter()
+        .map(|a| format!("a {} x {} matrix of {} entries", a.rows, a.cols, a.values.len()));
+    let inputs: Vec<_> = of_matrix.chain(arrays).collect();
     text += &format!("  inputs   {}\n", inputs.join(", "));
     text += &format!(
         "  adapter  {} ({}): {} GB/s, {} GFLOP/s, which meet at {} operations a byte\n",
@@ -260,21 +249,11 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
         short(ceilings.fma_flop_per_second * 1e-9),
         short(ceilings.fma_flop_per_second / ceilings.copy_bytes_per_second),
     );
-    let chosen = match &auto.before {
-        None => {
-            // As planned: by what was measured here, if anything was.
-            let executable = (auto.plan)(&gpu)?;
-            let program = executable.program();
-            text += &format!("  auto     {} ({})\n", program.variant(), program.decision.why);
-            Some(program.variant())
-        }
-        Some(Before::Suit(..)) => {
-            let (format, why) = material.matrix.analyse().format();
-            text += &format!("  auto     one of the format {format} ({why})\n");
-            None
-        }
-        Some(Before::Convert(..)) => None,
-    };
+    // As planned: by what was measured here, if anything was.
+    let program = gpu.lower_form(&auto)?;
+    let chosen = Some(program.variant());
+    text += &format!("  auto     {} ({})\n", program.variant(), program.decision.why);
+    drop(auto);
     say(out, &text)?;
 
     let (mut done, mut without, mut clock) = (Vec::new(), Vec::new(), None);
@@ -308,7 +287,7 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     say(out, &analysis(&done))?;
     say(out, &block("not here", without.iter().map(|line| format!("  {line}\n"))))?;
     if let Some(path) = &request.picture {
-        match picture(command.name, &inputs, &gpu, &done) {
+        match picture(op.name, &inputs, &gpu, &done) {
             Some(picture) => {
                 pictures::save(path, &picture).map_err(Failure::bad_input)?;
                 say(out, &format!("\n{}\n", shown(path)))?;
@@ -331,22 +310,21 @@ fn block(title: &str, lines: impl Iterator<Item = String>) -> String {
 /// What the variant is, and what it takes; or why it does not run here.
 fn explained(
     request: &Request,
-    material: &Material,
+    material: &Material<'_>,
     gpu: &Gpu,
     variant: &'static str,
 ) -> Result<Result<(Explained, Option<Clock>), Error>, Failure> {
-    let job = request.job(material, variant, Fill::Blank)?;
-    let executable = match (job.plan)(gpu) {
+    let (form, _) = request.form(material, variant, Fill::Blank)?;
+    let executable = match gpu.plan_form(&form) {
         Ok(executable) => executable,
         Err(e) if matches!(e.kind(), ErrorKind::DeviceLost | ErrorKind::OutOfMemory) => return Err(e.into()),
         Err(e) => return Ok(Err(e)),
     };
+    drop(form);
     let report = Report::of(&executable);
-    let measurable = request.measure && !matches!(job.before, Some(Before::Convert(..)));
-    let measured = if measurable {
-        drop(job);
-        let job = request.job(material, variant, Fill::Random)?;
-        Some(measure(gpu, &executable, &job, request.runs)?)
+    let measured = if request.measure {
+        let (form, _) = request.form(material, variant, Fill::Random)?;
+        Some(measure(gpu, &gpu.ready(form)?, request.runs)?)
     } else {
         None
     };
@@ -384,20 +362,10 @@ struct Measured {
     profile: Profile,
 }
 
-fn measure(gpu: &Gpu, executable: &Executable, job: &Job, runs: Option<usize>) -> Result<Measured, Failure> {
-    let mut buffers: Vec<Box<dyn DeviceArray>> = Vec::new();
-    for (operand, wanted) in job.operands.iter().zip(&executable.program().operands) {
-        buffers.push(match operand {
-            Operand::Given(array) | Operand::Updated(array) => array::upload(gpu, &array.data)?,
-            Operand::Result(_) | Operand::Counted | Operand::Count => {
-                array::alloc(gpu, wanted.dtype, wanted.len)?
-            }
-        });
-    }
-    let raw: Vec<_> = buffers.iter().map(|b| b.raw()).collect();
+fn measure(gpu: &Gpu, ready: &Formed, runs: Option<usize>) -> Result<Measured, Failure> {
     let runs = runs.unwrap_or(if gpu.profile().is_cpu() { 3 } else { 11 });
-    let seconds = gpu.measure(runs, |rec| executable.record(rec, &raw))?.median();
-    let profile = gpu.profile_work(|rec| executable.record(rec, &raw))?;
+    let seconds = gpu.measure(runs, |rec| ready.record(rec))?.median();
+    let profile = gpu.profile_work(|rec| ready.record(rec))?;
     Ok(Measured { seconds, profile })
 }
 

@@ -61,7 +61,6 @@ fn count(extents: &[usize]) -> Result<usize, Failure> {
 
 /// Arrays of the shapes that are given, and behind them of those that follow.
 pub(crate) struct Made<'a> {
-    op: &'static str,
     /// The shapes that are not used yet.
     given: &'a [Shape],
     dtype: DType,
@@ -72,8 +71,8 @@ pub(crate) struct Made<'a> {
 }
 
 impl<'a> Made<'a> {
-    pub(crate) fn new(op: &'static str, given: &'a [Shape], dtype: DType, fill: Fill) -> Self {
-        Self { op, given, dtype, fill, random: Random(0x9e37_79b9_7f4a_7c15), described: Vec::new() }
+    pub(crate) fn new(given: &'a [Shape], dtype: DType, fill: Fill) -> Self {
+        Self { given, dtype, fill, random: Random(0x9e37_79b9_7f4a_7c15), described: Vec::new() }
     }
 }
 
@@ -84,7 +83,7 @@ impl Supply for Made<'_> {
         shape: Option<&[usize]>,
         dtype: Option<DType>,
         below: Option<usize>,
-    ) -> tilework::Result<HostArray> {
+    ) -> Result<HostArray, String> {
         let (given, shape) = match (self.given.split_first(), shape) {
             (Some((given, others)), _) => {
                 self.given = others;
@@ -92,19 +91,18 @@ impl Supply for Made<'_> {
             }
             (None, Some(shape)) => (None, shape.to_vec()),
             (None, None) => {
-                let text = format!(
-                    "{}: --shape is missing; it says what the input {name} is, as in --shape 512x512",
-                    self.op
-                );
-                return Err(tilework::Error::callback(text));
+                return Err(format!(
+                    "--shape is missing; it says what the input {name} is, as in --shape 512x512"
+                ));
             }
         };
-        let n = count(&shape).map_err(|e| tilework::Error::callback(e.to_string()))?;
+        let n = count(&shape).map_err(|e| e.to_string())?;
         // No element has more bytes.
-        room_for(&format!("{}: the input {name}", self.op), n, 4)
-            .map_err(|e| tilework::Error::callback(e.to_string()))?;
+        room_for(&format!("the input {name}"), n, 4).map_err(|e| e.to_string())?;
         let dtype = given.or(dtype).unwrap_or(self.dtype);
-        let array = HostArray::new(&shape, self.random.data(dtype, n, below, self.fill)?)?;
+        let array =
+            self.random.data(dtype, n, below, self.fill).and_then(|data| HostArray::new(&shape, data));
+        let array = array.map_err(|e| e.to_string())?;
         self.described.push(array.to_string());
         Ok(array)
     }
@@ -213,7 +211,7 @@ mod tests {
     fn made(op: &str, shape: &str, fill: Fill) -> Vec<HostArray> {
         let op = tilework::operations().find(|o| o.name == op).unwrap();
         let (settings, given) = (Settings::new(op), [Shape::parse(shape).unwrap()]);
-        let mut made = Made::new(op.name, &given, DType::F32, fill);
+        let mut made = Made::new(&given, DType::F32, fill);
         let form = op.form(Ask::new(&settings).supplied_by(&mut made)).unwrap();
         form.operands.iter().filter_map(|role| role.input().cloned()).collect()
     }

@@ -10,13 +10,10 @@
 //! Any op and its keys as the `op` example has them; the arrays are random. Exit code 0 on success, 2 with one line on
 //! standard error for bad input, 3 if this machine has no adapter, 1 if a device fails.
 
-#[allow(dead_code, reason = "the op example reads results too")]
-#[path = "../op/array.rs"]
-mod array;
+#[allow(dead_code, reason = "the op example reads arrays from files")]
+#[path = "../op/asked.rs"]
+mod asked;
 mod cli;
-#[allow(dead_code, reason = "the op example brings matrices into formats too")]
-#[path = "../op/commands.rs"]
-mod commands;
 #[allow(dead_code, reason = "other programs open files by it")]
 #[path = "../streaming/failure.rs"]
 mod failure;

@@ -95,7 +95,9 @@ fn write(array: &HostArray, out: impl Write) -> io::Result<()> {
 }
 
 /// Writes every array, all of them or none.
-pub(crate) fn write_all<'a>(arrays: impl IntoIterator<Item = (&'a PathBuf, HostArray)>) -> Result<(), Failure> {
+pub(crate) fn write_all<'a>(
+    arrays: impl IntoIterator<Item = (&'a PathBuf, HostArray)>,
+) -> Result<(), Failure> {
     let written = arrays.into_iter().map(|(path, array)| {
         let mut file = WholeFile::create(path)?;
         write(&array, &mut file).map_err(|e| Failure::file(path, &e))?;

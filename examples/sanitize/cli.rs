@@ -1,7 +1,6 @@
 //! The command line of `sanitize`.
 
-use super::array::{Data, refuse, with_data};
-use super::commands::{Call, Command, Keys, Operand, read_matrix};
+use super::asked::{self, Inputs, refuse};
 use super::failure::{Args, Failure, exit_code, say};
 use super::npy;
 use serde_json::{Value as Json, json};
@@ -9,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tilework::analysis::Interleaving;
-use tilework::program::DeviceProfile;
+use tilework::program::{DeviceProfile, Settings};
 use tilework::shader::{Spec, Target, expand_text};
 use tilework::sim::{self, Counts, Options, Report, Schedule};
 
@@ -47,14 +46,13 @@ const MAX_BYTES: u64 = 1 << 30;
 
 /// What is run.
 enum What {
-    Op(&'static Command),
+    Op(Settings),
     Kernel(PathBuf),
 }
 
 struct Request {
     what: What,
     inputs: Vec<PathBuf>,
-    keys: Keys,
     variant: String,
     profile: DeviceProfile,
     entry: Option<String>,
@@ -86,7 +84,7 @@ fn parse(parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
     use lexopt::prelude::*;
     let mut parser = Args::new(parser, &["buffer"]);
     let mut what: Option<What> = None;
-    let (mut inputs, mut keys, mut buffers) = (Vec::new(), Keys::default(), Vec::new());
+    let (mut inputs, mut buffers) = (Vec::new(), Vec::new());
     let (mut variant, mut entry) = ("auto".to_owned(), None);
     let mut profile = DeviceProfile::h100();
     let mut workgroups = [1; 3];
@@ -94,10 +92,6 @@ fn parse(parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
     let mut room = MAX_BYTES;
     let (mut worst, mut source, mut json) = (10, false, false);
     while let Some(arg) = parser.next()? {
-        let of_op = |name: &str| match &what {
-            Some(What::Op(command)) => command.key(name),
-            _ => None,
-        };
         match arg {
             Short('h') | Long("help") => return Ok(None),
             Long("entry") => entry = Some(parser.value()?.string()?),
@@ -133,19 +127,22 @@ fn parse(parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
             Long("source") => source = true,
             Long("json") => json = true,
             Long(name) => {
-                let Some(key) = of_op(name) else {
+                let name = name.to_owned();
+                let Some(What::Op(settings)) = &mut what else {
                     return Err(refuse!(
                         "no option --{name} here; see --help, and `op --list` for the keys of ops"
                     ));
                 };
-                let value = if key.takes_value { Some(parser.value()?) } else { None };
-                keys.add(key.name, value)?;
+                asked::take(settings, &name, &mut parser)?;
             }
             Value(name) if what.is_none() => {
                 let name = name.string()?;
                 let is_kernel = name.ends_with(".wgsl");
-                what =
-                    Some(if is_kernel { What::Kernel(name.into()) } else { What::Op(Command::find(&name)?) });
+                what = Some(if is_kernel {
+                    What::Kernel(name.into())
+                } else {
+                    What::Op(Settings::new(asked::find(&name)?))
+                });
             }
             Value(path) => inputs.push(PathBuf::from(path)),
             Short(_) => return Err(arg.unexpected().into()),
@@ -157,7 +154,6 @@ fn parse(parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
     Ok(Some(Request {
         what,
         inputs,
-        keys,
         variant,
         profile,
         entry,
@@ -218,39 +214,22 @@ fn schedule(name: &str) -> Result<Schedule, Failure> {
 
 fn simulate(request: &Request) -> Result<Report, Failure> {
     match &request.what {
-        What::Op(command) => run_op(command, request),
+        What::Op(settings) => run_op(settings, request),
         What::Kernel(path) => run_kernel(path, request),
     }
 }
 
-fn run_op(command: &Command, request: &Request) -> Result<Report, Failure> {
-    if !command.inputs.contains(&request.inputs.len()) {
-        let (given, wanted) = (request.inputs.len(), &command.inputs);
-        return Err(refuse!(
-            "{}: {given} input files given, {} to {} wanted (see `op --list`)",
-            command.name,
-            wanted.start(),
-            wanted.end()
-        ));
-    }
-    let (matrices, arrays) = request.inputs.split_at(usize::from(command.takes_matrix()));
-    let matrix = matrices.first().map(|path| read_matrix(path)).transpose()?.unwrap_or_default();
-    let inputs = arrays.iter().map(|path| npy::read(path)).collect::<Result<Vec<_>, _>>()?;
-    let job = (command.job)(Call { matrix, inputs, keys: &request.keys, variant: &request.variant })?;
-    if job.before.is_some() {
-        return Err(refuse!("{}: a device looks for the format first; name one with --format", command.name));
-    }
-    let program = (job.lower)(&request.profile)?;
+fn run_op(settings: &Settings, request: &Request) -> Result<Report, Failure> {
+    let op = settings.op();
+    let form = Inputs::read(op, &request.inputs)?.form(settings, &request.variant)?;
+    let program = form.lower(&request.profile)?;
     let all = program.operands.iter().map(|operand| operand.bytes()).fold(0u64, u64::saturating_add);
     if all > MAX_BYTES {
-        return Err(refuse!(
-            "{}: operands of {all} bytes; the simulator takes {MAX_BYTES} in all",
-            command.name
-        ));
+        return Err(refuse!("{}: operands of {all} bytes; the simulator takes {MAX_BYTES} in all", op.name));
     }
-    let operands = job.operands.iter().zip(&program.operands).map(|(operand, wanted)| match operand {
-        Operand::Given(array) | Operand::Updated(array) => bytes(&array.data),
-        Operand::Result(_) | Operand::Counted | Operand::Count => vec![0; wanted.bytes() as usize],
+    let operands = form.operands.iter().zip(&program.operands).map(|(role, wanted)| match role.input() {
+        Some(array) => array.data().bytes().to_vec(),
+        None => vec![0; wanted.bytes() as usize],
     });
     Ok(sim::run(&program, &mut operands.collect::<Vec<_>>(), &request.options)?)
 }
@@ -265,7 +244,7 @@ fn data(text: &str, room: &mut u64) -> Result<Vec<u8>, Failure> {
         return Ok(vec![0; n as usize]);
     }
     let Some(words) = text.strip_prefix("words:") else {
-        return Ok(bytes(&npy::read(Path::new(text))?.data));
+        return Ok(npy::read(Path::new(text))?.data().bytes().to_vec());
     };
     let word = |word: &str| {
         let bits = if word.contains('.') {
@@ -279,10 +258,6 @@ fn data(text: &str, room: &mut u64) -> Result<Vec<u8>, Failure> {
     };
     let words = words.split(',').map(|w| word(w.trim())).collect::<Result<Vec<_>, _>>()?;
     Ok(words.into_flattened())
-}
-
-fn bytes(data: &Data) -> Vec<u8> {
-    with_data!(data, v => bytemuck::cast_slice(v).to_vec())
 }
 
 fn run_kernel(path: &Path, request: &Request) -> Result<Report, Failure> {

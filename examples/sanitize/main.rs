@@ -8,13 +8,10 @@
 //!
 //! Exit code 0 if nothing is found, 1 if something is, 2 with one line on standard error for bad input.
 
-#[allow(dead_code, reason = "the op example opens a device too")]
-#[path = "../op/array.rs"]
-mod array;
+#[allow(dead_code, reason = "the op example lists ops too")]
+#[path = "../op/asked.rs"]
+mod asked;
 mod cli;
-#[allow(dead_code, reason = "the op example runs what it plans")]
-#[path = "../op/commands.rs"]
-mod commands;
 #[allow(dead_code, reason = "other programs open files by it")]
 #[path = "../streaming/failure.rs"]
 mod failure;

@@ -4,11 +4,11 @@
 mod failure;
 mod grid;
 
-#[allow(unused_imports, reason = "only some programs look before they open a device")]
-pub(crate) use failure::profile_at_hand;
 #[allow(unused_imports, reason = "only some programs make lists of a length that the user says")]
 pub(crate) use failure::room_for;
 pub(crate) use failure::{Args, Failure, exit_code, main, open_file, open_gpu, say};
+#[allow(unused_imports, reason = "only some programs look before they open a device")]
+pub(crate) use failure::{adapter, profile_of};
 pub(crate) use grid::workgroups;
 use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 use std::sync::mpsc;

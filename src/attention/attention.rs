@@ -8,8 +8,8 @@ use super::{coop, flash, naive, split};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Comparison, Cost, DeviceProfile, Domain, Op, Operand, Operation, Program, Requires, Translation,
-    Variant, choose, operands,
+    Access, Comparison, Cost, DeviceProfile, Domain, Example, Op, Operand, Operation, Program, Requires,
+    Translation, Variant, choose, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
@@ -546,6 +546,7 @@ pub(super) const INFO: Operation = Operation {
         ("mask", Domain::Meaningful),
     ],
     comparison: Some(Comparison::Sums),
+    example: Example { shape: &[1, 4, 8, 8], options: &[] },
     ..Operation::UNDECLARED
 };
 

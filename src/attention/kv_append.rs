@@ -6,7 +6,7 @@ use super::layout::{Bound, Lowering};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Operation, Program, Variant, choose,
+    Access, Cost, DeviceProfile, Example, Grid, Kernel, Op, Operand, Operation, Program, Variant, choose,
     element_fragment, operands,
 };
 use half::f16;
@@ -205,6 +205,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(form::make_append),
     variants: KvAppend::variants,
     samples,
+    example: Example { shape: &[1, 4, 8, 8], options: &[] },
     ..Operation::UNDECLARED
 };
 

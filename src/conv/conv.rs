@@ -5,7 +5,7 @@ use super::layer::{self, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_b
 use crate::dense::{Activation, Precision};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program};
+use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program};
 use crate::program::{Variant, by_type, operands};
 
 /// A convolution layer: `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b]
@@ -201,6 +201,7 @@ pub(super) const INFO: Operation = Operation {
     samples,
     comparison: Some(Comparison::Sums),
     tiles: super::product::rows_of,
+    example: Example { shape: &[1, 4, 8, 8], options: &[] },
     ..Operation::UNDECLARED
 };
 

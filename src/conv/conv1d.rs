@@ -4,7 +4,7 @@ use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
 };
 
 /// `output[i] = sum over j of input[i + j - r] * filter[j]`, where the filter has `t = 2 r + 1` weights.
@@ -92,6 +92,7 @@ pub(super) const INFO: Operation = Operation {
     samples,
     comparison: Some(Comparison::Sums),
     facts: super::stencil::facts,
+    example: Example { shape: &[100], options: &[] },
     ..Operation::UNDECLARED
 };
 

@@ -4,7 +4,7 @@ use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
 };
 
 /// `output[z, y, x] = sum over k, j, i of input[z + k - rz, y + j - ry, x + i - rx] * filter[k, j, i]`, of `t` weights.
@@ -95,6 +95,7 @@ pub(super) const INFO: Operation = Operation {
     samples,
     comparison: Some(Comparison::Sums),
     facts: super::stencil::facts,
+    example: Example { shape: &[8, 8, 8], options: &[] },
     ..Operation::UNDECLARED
 };
 

@@ -7,8 +7,8 @@ use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Input, Op, Operation, Program, Resource,
-    Role, Setting, Variant, by_type, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Input, Op, Operation, Program,
+    Resource, Role, Setting, Variant, by_type, operands,
 };
 
 /// The gradient of a [`Conv`] by its input: `dx[n, c, y, x]` is the sum of `w[m, c, a, b] dy[n, m, i, j]` over all m, a, b, i, j
@@ -120,6 +120,7 @@ pub(super) const INFO: Operation = Operation {
     samples,
     comparison: Some(Comparison::Sums),
     tiles: super::product::rows_of,
+    example: Example { shape: &[1, 4, 6, 6], options: &[("shape", "1,4,8,8")] },
     ..Operation::UNDECLARED
 };
 

@@ -8,8 +8,8 @@ use crate::array::shape_text;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operation,
-    Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op,
+    Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use std::ops::Range;
@@ -346,6 +346,7 @@ pub(super) const INFO: Operation = Operation {
     samples,
     comparison: Some(Comparison::Sums),
     tiles: super::product::rows_of,
+    example: Example { shape: &[1, 4, 8, 8], options: &[("shape", "4,4,3,3")] },
     ..Operation::UNDECLARED
 };
 

@@ -6,7 +6,9 @@ use super::layer::{self, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_b
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Setting};
+use crate::program::{
+    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Setting,
+};
 use crate::program::{Variant, by_type, operands};
 
 /// A transposed convolution: the gradient of a convolution layer by its input, as a layer. Every element of `x` adds its window,
@@ -226,6 +228,7 @@ pub(super) const INFO: Operation = Operation {
     samples,
     comparison: Some(Comparison::Sums),
     tiles: super::product::rows_of,
+    example: Example { shape: &[1, 4, 8, 8], options: &[] },
     ..Operation::UNDECLARED
 };
 

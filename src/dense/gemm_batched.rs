@@ -7,8 +7,8 @@ use super::{Activation, Gemm, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Comparison, Cost, DeviceClass, DeviceProfile, Grid, Kernel, Op, Operand, Operation,
-    Program, Requires, Source, Variant, choose, operands,
+    Access, Binding, Comparison, Cost, DeviceClass, DeviceProfile, Example, Grid, Kernel, Op, Operand,
+    Operation, Program, Requires, Source, Variant, choose, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -622,6 +622,7 @@ pub(super) const INFO: Operation = Operation {
     variants: GemmBatched::variants,
     samples,
     comparison: Some(Comparison::Sums),
+    example: Example { shape: &[2, 8, 8], options: &[] },
     ..Operation::UNDECLARED
 };
 

@@ -3,7 +3,9 @@
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Access, Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role};
+use crate::program::{
+    Access, Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role,
+};
 use crate::program::{Setting, Variant, by_type, kernel_params, operands};
 use crate::shader::Spec;
 use half::f16;
@@ -18,6 +20,7 @@ pub(super) const INFO: Operation = Operation {
     variants: Axpy::variants,
     samples,
     comparison: Some(Comparison::Sums),
+    example: Example { shape: &[100], options: &[] },
     ..Operation::UNDECLARED
 };
 

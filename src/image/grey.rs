@@ -5,8 +5,8 @@ use super::{Image, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operation, Program,
-    Setting, Variant, choose, kernel_params, operands,
+    Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operation,
+    Program, Setting, Variant, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -191,6 +191,7 @@ pub(super) const INFO: Operation = Operation {
     variants: Grey::variants,
     samples,
     comparison: Some(Comparison::RoundedBytes),
+    example: Example { shape: &[8, 8, 3], options: &[] },
     ..Operation::UNDECLARED
 };
 

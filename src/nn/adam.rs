@@ -5,8 +5,8 @@ use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Setting, Variant, kernel_params, operands,
+    Access, Asked, Binding, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Program, Resource, Role, Setting, Variant, kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -199,6 +199,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: Adam::variants,
     samples,
+    example: Example { shape: &[100], options: &[] },
     ..Operation::UNDECLARED
 };
 

@@ -7,8 +7,8 @@ use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Variant, choose, kernel_params, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Program, Resource, Role, Variant, choose, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -175,6 +175,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: BatchNorm::variants,
     samples,
+    example: Example { shape: &[1, 4, 8, 8], options: &[] },
     ..Operation::UNDECLARED
 };
 

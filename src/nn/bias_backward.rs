@@ -6,8 +6,8 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::{Reduce, Sum};
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Resource, Role,
-    Variant, choose, operands,
+    Access, Asked, Cost, DeviceProfile, Example, Form, Input, Op, Operand, Operation, Program, Resource,
+    Role, Variant, choose, operands,
 };
 use crate::shape::elements;
 
@@ -125,6 +125,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: BiasBackward::variants,
     samples,
+    example: Example { shape: &[1, 4, 8, 8], options: &[] },
     ..Operation::UNDECLARED
 };
 

@@ -6,8 +6,8 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::rows::{Piece, check_rows, pieces, reduction};
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Resource,
-    Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
+    Access, Asked, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
@@ -190,6 +190,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: MeanPool::variants,
     samples,
+    example: Example { shape: &[2, 8, 8], options: &[] },
     ..Operation::UNDECLARED
 };
 

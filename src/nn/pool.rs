@@ -7,7 +7,7 @@ use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
     Operation, Program, Role, Setting, Variant, by_type, choose, element_fragment, operands,
 };
 use crate::shader::{Fragment, Spec};
@@ -365,6 +365,7 @@ pub(super) const INFO: Operation = Operation {
     variants: Pool2d::variants,
     samples,
     comparison: Some(Comparison::Sums),
+    example: Example { shape: &[1, 4, 8, 8], options: &[] },
     ..Operation::UNDECLARED
 };
 

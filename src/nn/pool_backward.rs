@@ -6,8 +6,8 @@ use super::windows::{Forms, MOST_STEPS, Windows};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Role,
-    Variant, by_type, choose, element_fragment, operands,
+    Access, Asked, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Role, Variant, by_type, choose, element_fragment, operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -243,6 +243,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: Pool2dBackward::variants,
     samples,
+    example: Example { shape: &[1, 4, 8, 8], options: &[] },
     ..Operation::UNDECLARED
 };
 

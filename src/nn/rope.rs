@@ -6,8 +6,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::rows::{aligned_pieces, check_rows};
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Program, Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -303,6 +303,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: Rope::variants,
     samples,
+    example: Example { shape: &[1, 4, 8, 8], options: &[] },
     ..Operation::UNDECLARED
 };
 

@@ -4,8 +4,8 @@ use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Setting, Variant, kernel_params,
-    operands,
+    Access, Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, Variant,
+    kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -169,6 +169,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: Sgd::variants,
     samples,
+    example: Example { shape: &[100], options: &[] },
     ..Operation::UNDECLARED
 };
 

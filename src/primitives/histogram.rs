@@ -6,9 +6,9 @@ use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject};
 use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Dispatch, Domain, Form, Grid, Input, Kernel, Op,
-    Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, choose, element_fragment,
-    kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Dispatch, Domain, Example, Form, Grid, Input,
+    Kernel, Op, Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, choose,
+    element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::elements;
@@ -926,6 +926,7 @@ pub(super) const INFO: Operation = Operation {
     domains: &[("input", Domain::BelowLengthOf("counts"))],
     comparison: Some(Comparison::Sums),
     facts,
+    example: Example { shape: &[100], options: &[("lo", "0"), ("hi", "1")] },
     ..Operation::UNDECLARED
 };
 

@@ -5,7 +5,7 @@ use super::compact::{Compaction, Keep, Predicate, TWO_PASSES};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Variant, by_type, operands,
+    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Variant, by_type, operands,
 };
 use half::f16;
 
@@ -156,6 +156,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: Partition::variants,
     samples,
+    example: Example { shape: &[100], options: &[] },
     ..Operation::UNDECLARED
 };
 

@@ -7,8 +7,8 @@ use super::{CustomOp, Max, Min, Prod, WORDS};
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::{
-    self, Asked, DeviceProfile, Input, Op, Operation, Program, Role, Variant, by_type, deterministic,
-    operands,
+    self, Asked, DeviceProfile, Example, Input, Op, Operation, Program, Role, Variant, by_type,
+    deterministic, operands,
 };
 use std::marker::PhantomData;
 
@@ -164,6 +164,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: ReduceByKey::variants,
     samples,
+    example: Example { shape: &[100], options: &[] },
     ..Operation::UNDECLARED
 };
 

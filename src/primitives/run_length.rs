@@ -5,7 +5,7 @@ use super::compact::{Compaction, Keep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Variant, by_type, operands,
+    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Variant, by_type, operands,
 };
 use crate::program::{Grid, Kernel, kernel_params};
 use crate::shader::Spec;
@@ -138,6 +138,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: RunLength::variants,
     samples,
+    example: Example { shape: &[100], options: &[] },
     ..Operation::UNDECLARED
 };
 

@@ -7,8 +7,8 @@ use super::{CustomOp, Max, Min, WORDS};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    self, Asked, DeviceProfile, Input, Op, Operation, Program, Role, Variant, by_type, deterministic,
-    operands,
+    self, Asked, DeviceProfile, Example, Input, Op, Operation, Program, Role, Variant, by_type,
+    deterministic, operands,
 };
 
 /// `results[s] = values[h] + ... + values[e]`, where `h..=e` is segment `s`: from one head to the next, for any
@@ -139,6 +139,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: SegmentedReduce::variants,
     samples,
+    example: Example { shape: &[100], options: &[] },
     ..Operation::UNDECLARED
 };
 

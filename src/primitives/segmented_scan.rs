@@ -6,8 +6,8 @@ use super::{CustomOp, DTYPES, Max, Min};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    self, Asked, Comparison, DeviceProfile, Domain, Input, Op, Operation, Program, Role, Setting, Variant,
-    by_type, deterministic, operands,
+    self, Asked, Comparison, DeviceProfile, Domain, Example, Input, Op, Operation, Program, Role, Setting,
+    Variant, by_type, deterministic, operands,
 };
 use half::f16;
 
@@ -134,6 +134,7 @@ pub(super) const INFO: Operation = Operation {
     domains: &[("heads", Domain::Meaningful)],
     comparison: Some(Comparison::Prefixes),
     facts: super::scan::facts,
+    example: Example { shape: &[100], options: &[] },
     ..Operation::UNDECLARED
 };
 

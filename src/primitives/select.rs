@@ -5,7 +5,8 @@ use super::compact::{Compaction, Keep, Predicate, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Setting, Variant, by_type, operands,
+    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, Variant, by_type,
+    operands,
 };
 use half::f16;
 
@@ -204,6 +205,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: Select::variants,
     samples,
+    example: Example { shape: &[100], options: &[] },
     ..Operation::UNDECLARED
 };
 

@@ -5,7 +5,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
-    self, Access, Asked, Binding, Comparison, Cost, DeviceProfile, Grid, Input, Kernel, Op, Operand,
+    self, Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, Operand,
     Operation, Program, Resource, Role, Setting, Source, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -761,6 +761,7 @@ pub(super) const INFO: Operation = Operation {
     samples,
     comparison: Some(Comparison::Sums),
     settles: true,
+    example: Example { shape: &[100], options: &[] },
     ..Operation::UNDECLARED
 };
 

@@ -5,7 +5,7 @@ use super::sort::{RadixSort, key_spec};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
     Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -567,6 +567,7 @@ pub(super) const INFO: Operation = Operation {
     variants: TopK::variants,
     samples,
     comparison: Some(Comparison::Sums),
+    example: Example { shape: &[100], options: &[("k", "3")] },
     ..Operation::UNDECLARED
 };
 

@@ -14,14 +14,14 @@ pub trait Supply {
     /// none of the caller's choice. Of integers, each is to be below `below`.
     ///
     /// # Errors
-    /// Any of its own: no shape, no memory, no such type.
+    /// A text of its own: no shape, no memory, no such type.
     fn supply(
         &mut self,
         name: &str,
         shape: Option<&[usize]>,
         dtype: Option<DType>,
         below: Option<usize>,
-    ) -> Result<HostArray>;
+    ) -> Result<HostArray, String>;
 
     /// Whether an input that may be left out is to be made up.
     fn has_more(&self) -> bool {
@@ -131,7 +131,10 @@ impl<'a> Asked<'a> {
     ) -> Result<HostArray> {
         let array = match (self.ask.inputs.pop(), &mut self.ask.supply) {
             (Some(array), _) => array,
-            (None, Some(supply)) => supply.supply(name, shape, dtype.or(self.dtype), below)?,
+            (None, Some(supply)) => {
+                let made = supply.supply(name, shape, dtype, below);
+                made.map_err(|text| err!(InvalidArgument, "{}: {text}", self.op.name))?
+            }
             (None, None) => {
                 let op = self.name();
                 return Err(err!(InvalidArgument, "{op}: the input {name} is missing"));
@@ -143,7 +146,7 @@ impl<'a> Asked<'a> {
 
     /// The next input, of any shape.
     pub(crate) fn any(&mut self, name: &str) -> Result<HostArray> {
-        self.next(name, None, None, None)
+        self.next(name, None, self.dtype, None)
     }
 
     /// The next input, with `N` axes.
@@ -159,7 +162,7 @@ impl<'a> Asked<'a> {
         name: &str,
         usual: [usize; N],
     ) -> Result<(HostArray, [usize; N])> {
-        let array = self.next(name, Some(&usual), None, None)?;
+        let array = self.next(name, Some(&usual), self.dtype, None)?;
         let dims = self.dims(name, &array)?;
         Ok((array, dims))
     }
@@ -281,8 +284,7 @@ impl<'a> Asked<'a> {
 
     /// The next input, of this shape; its type is of the caller's choice, whatever that of the first is.
     pub(crate) fn of_own_type(&mut self, name: &str, shape: &[usize]) -> Result<HostArray> {
-        let usual = self.ask.supply.as_ref().map(|supply| supply.dtype());
-        let array = self.next(name, Some(shape), usual, None)?;
+        let array = self.next(name, Some(shape), None, None)?;
         self.check(name, &array, shape, array.dtype())?;
         Ok(array)
     }

@@ -39,7 +39,7 @@ pub use choices::{Choice, Choices, Denied};
 pub use facts::Fact;
 pub use measurement::{Clock, Measurement, Timing};
 pub(crate) use measurement::{batch, warm_up};
-pub use operation::{Comparison, Domain, Operation};
+pub use operation::{Comparison, Domain, Example, Operation};
 #[cfg(feature = "cuda")]
 pub(crate) use profile::short_name;
 pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, Quirks};

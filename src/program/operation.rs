@@ -24,8 +24,8 @@ pub struct Operation {
     pub options: &'static [Setting],
     /// Makes the op from inputs and options that are given by name: see [`Operation::form`].
     pub(crate) make: Option<fn(&mut Asked<'_>) -> Result<Form>>,
-    pub old_inputs: &'static str,
-    pub keys: &'static str,
+    /// A small case of it, from which a loop over all ops begins.
+    pub example: Example,
     /// Every way to run it.
     pub variants: fn() -> &'static [Variant],
     /// Programs that together reach every shader of the variant in every form the device has: what
@@ -56,8 +56,7 @@ impl Operation {
         matrix: false,
         options: &[],
         make: None,
-        old_inputs: "",
-        keys: "",
+        example: Example { shape: &[16, 16], options: &[] },
         variants: || &[],
         samples: |_, _| Ok(Vec::new()),
         solver: false,
@@ -72,6 +71,16 @@ impl Operation {
     pub fn domain(&self, operand: &str) -> Domain {
         self.domains.iter().find(|(name, _)| *name == operand).map_or(Domain::Any, |(_, domain)| *domain)
     }
+}
+
+/// The first input of a small case of an op, of the first of its types, and options that it must have. Other inputs
+/// follow from it.
+#[derive(Debug, Clone, Copy)]
+pub struct Example {
+    /// Extents.
+    pub shape: &'static [usize],
+    /// Names and values of options.
+    pub options: &'static [(&'static str, &'static str)],
 }
 
 /// What an operand may hold.

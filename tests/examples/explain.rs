@@ -8,14 +8,11 @@ use tilework::program::{DeviceProfile, Op, Program, Requires};
 use tilework::tune::{TuningOptions, tune};
 use tilework::{Gpu, GpuOptions, Zip, ZipFn};
 
-#[allow(dead_code, reason = "the op example reads results too")]
-#[path = "../../examples/op/array.rs"]
-pub(super) mod array;
+#[allow(dead_code, reason = "the op example reads arrays from files")]
+#[path = "../../examples/op/asked.rs"]
+pub(super) mod asked;
 #[path = "../../examples/explain/cli.rs"]
 mod cli;
-#[allow(dead_code, reason = "the op example brings matrices into formats too")]
-#[path = "../../examples/op/commands.rs"]
-pub(super) mod commands;
 #[path = "../../examples/explain/inputs.rs"]
 mod inputs;
 #[allow(dead_code, reason = "the op example writes files too")]
@@ -151,36 +148,24 @@ fn explain_takes_every_op_that_the_op_example_has() {
     if gpu().is_none() {
         return;
     }
-    // Shapes and keys of ops that one matrix is not enough for.
-    let special = |op: &str| -> Vec<&str> {
-        match op {
-            "axpy" | "sort" | "select" | "partition" | "unique" | "run-length" | "reduce-by-key"
-            | "segmented-reduce" | "segmented-scan" | "conv1d" | "sgd" | "adam" => vec!["--shape", "100"],
-            "top-k" => vec!["--shape", "100", "--k", "3"],
-            "conv3d" => vec!["--shape", "8x8x8"],
-            "gemm-batched" | "mean-pool" => vec!["--shape", "2x8x8"],
-            "conv" | "conv-transpose" | "attention" | "rope" | "pool" | "batch-norm" | "bias-backward" => {
-                vec!["--shape", "1x4x8x8"]
-            }
-            "pool-backward" => vec!["--shape", "1x4x8x8", "--shape", "1x4x4x4"],
-            "conv-backward-data" => {
-                vec!["--shape", "1x4x6x6", "--shape", "4x4x3x3", "--op-shape", "1,4,8,8"]
-            }
-            "conv-backward-weights" => {
-                vec!["--shape", "1x4x8x8", "--shape", "1x4x6x6", "--op-shape", "4,4,3,3"]
-            }
-            "histogram" => vec!["--shape", "100:u32", "--bins", "16"],
-            "grey" => vec!["--shape", "8x8x3"],
-            _ => vec!["--shape", "16x16"],
-        }
-    };
     let mut taken = 0;
-    for info in tilework::operations().filter(|info| commands::Command::find(info.name).is_ok()) {
-        let mut args = vec![info.name, "--no-measure"];
+    for op in tilework::operations().filter(|op| !op.solver) {
         // One variant each: others are compiled in the tests of their ops.
-        let portable = (info.variants)().iter().find(|v| v.requires == Requires::NOTHING).unwrap();
-        args.extend(["--variant", portable.name]);
-        args.extend(special(info.name));
+        let portable = (op.variants)().iter().find(|v| v.requires == Requires::NOTHING).unwrap();
+        let shape = op.example.shape.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
+        let dtype = op.types[0].name();
+        let mut args = vec![op.name, "--no-measure", "--variant", portable.name, "--shape", &shape];
+        args.extend(["--dtype", dtype]);
+        let options: Vec<_> = op
+            .example
+            .options
+            .iter()
+            .map(|(name, value)| {
+                let name = if *name == "shape" { "op-shape" } else { name };
+                (format!("--{name}"), *value)
+            })
+            .collect();
+        args.extend(options.iter().flat_map(|(name, value)| [name.as_str(), *value]));
         let (code, out, err) = run(&args);
         assert_eq!((code, err.as_str()), (0, ""), "{args:?}: {out}");
         assert!(line(&out, portable.name).len() >= 10 || out.contains("not here"), "{args:?}: {out}");
@@ -225,7 +210,7 @@ fn explain_refuses_in_one_line() {
         (&["gemm", "--shape", "4x4:f64"], "f64: no type of elements"),
         (&["gemm", "--shape", "4x5", "--shape", "4x5"], "columns of the first"),
         (&["gemm", "--shape", "4", "--shape", "4"], "must have 2 dimensions"),
-        (&["gemm", "--shape", "4x4", "--dtype", "u8"], "takes f32 or f16"),
+        (&["gemm", "--shape", "4x4", "--dtype", "u8"], "takes f32 and f16"),
         (&["gemm", "--shape", "4x4", "--colour", "red"], "gemm has no key --colour; it has --alpha"),
         (&["--alpha", "2", "gemm"], "--alpha stands before"),
         (&["gemm", "--shape", "4x4", "--alpha", "x"], "--alpha x"),

@@ -6,7 +6,7 @@ use std::path::Path;
 #[path = "../../examples/sanitize/cli.rs"]
 mod cli;
 
-use super::explain::{array, commands, npy};
+use super::explain::{asked, npy};
 use super::streaming as failure;
 
 /// Runs the program: exit code, output, errors.
