@@ -7,6 +7,7 @@ use crate::error::{Error, Result, err};
 use crate::program::settings::Settings;
 use crate::shape::elements;
 use std::any::Any;
+use std::rc::Rc;
 
 /// Makes up the inputs that are not given.
 pub trait Supply {
@@ -340,13 +341,41 @@ type Lower = dyn Fn(&DeviceProfile) -> Result<Program>;
 /// An op for inputs and options that were given by names, without its types.
 pub struct Form {
     lower: Box<Lower>,
+    descriptor: Rc<dyn Any>,
+    settings: Option<Settings>,
     /// One for each operand of the program, in order.
     pub operands: Vec<Role>,
 }
 
 impl Form {
     pub(crate) fn new<T: Element>(op: impl Op<T> + 'static, operands: Vec<Role>) -> Self {
-        Self { lower: Box::new(move |profile| lower(&op, profile)), operands }
+        let descriptor = Rc::new(op);
+        let op = Rc::clone(&descriptor);
+        Self { lower: Box::new(move |profile| lower(&*op, profile)), descriptor, settings: None, operands }
+    }
+
+    /// The descriptor, if it is a `D`.
+    pub fn descriptor<D: 'static>(&self) -> Option<&D> {
+        self.descriptor.downcast_ref()
+    }
+
+    /// The options that it was formed with.
+    pub fn settings(&self) -> Option<&Settings> {
+        self.settings.as_ref()
+    }
+
+    /// What is there before the op runs, in the order of its operands.
+    pub fn inputs(&self) -> impl Iterator<Item = &HostArray> {
+        self.operands.iter().filter_map(Role::input)
+    }
+
+    /// The shapes of the outputs, in the order of the operands; none of those whose length the device counts.
+    pub fn outputs(&self) -> impl Iterator<Item = Vec<usize>> {
+        self.operands.iter().filter(|role| role.is_output()).map(|role| match role {
+            Role::Updated(array) => array.shape().to_vec(),
+            Role::Result(shape) => shape.clone(),
+            Role::Given(_) | Role::Counted | Role::Count => Vec::new(),
+        })
     }
 
     /// What will run, by the op's policy: as [`Op::lower`].
@@ -384,6 +413,8 @@ impl Operation {
                 "{op}: it runs until its result is good enough, and has no one program"
             ));
         };
-        make(&mut Asked { op: self, ask, dtype: None })
+        let settings = ask.settings.clone();
+        let form = make(&mut Asked { op: self, ask, dtype: None })?;
+        Ok(Form { settings: Some(settings), ..form })
     }
 }

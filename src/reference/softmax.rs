@@ -1,7 +1,20 @@
 //! Softmax of rows.
 
 use super::Number;
+use super::judge::{Wanted, by_input, input, output_shape};
 use super::number::{spread, ulp};
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let shape = output_shape(form, 0);
+    let n = shape.last().copied().unwrap_or(0);
+    by_input!(form, 0, [f32, f16], T => {
+        let x = input::<T>(form, 0)?;
+        Ok(vec![Wanted::near(&shape, softmax(n, x), softmax_bound(n, x))?])
+    })
+}
 
 /// Softmax of each row of `n` elements of `x`.
 pub fn softmax<T: Number>(n: usize, x: &[T]) -> Vec<T> {

@@ -1,0 +1,119 @@
+//! What the outputs of an op that was formed by names must be.
+
+use crate::array::{HostArray, HostData};
+use crate::element::Element;
+use crate::error::{Result, err};
+use crate::program::{Form, Operation, Settings};
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// An output as it must be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// The elements.
+    pub array: HostArray,
+    /// How far each may be from that, with NaN for NaN; none if the bits must be equal.
+    pub bound: Option<Vec<f64>>,
+}
+
+impl Wanted {
+    pub(super) fn exact<T: Element>(shape: &[usize], elements: Vec<T>) -> Result<Self>
+    where
+        HostData: From<Vec<T>>,
+    {
+        Ok(Self { array: HostArray::new(shape, elements)?, bound: None })
+    }
+
+    pub(super) fn near<T: Element>(shape: &[usize], elements: Vec<T>, bound: Vec<f64>) -> Result<Self>
+    where
+        HostData: From<Vec<T>>,
+    {
+        Ok(Self { array: HostArray::new(shape, elements)?, bound: Some(bound) })
+    }
+
+    /// The first element that is wrong, in words.
+    pub fn difference(&self, got: &HostArray) -> Option<String> {
+        let Self { array: want, bound } = self;
+        if (want.shape(), want.dtype()) != (got.shape(), got.dtype()) {
+            return Some(format!("it is {got} and not {want}"));
+        }
+        let (wants, gots) = (want.data().to_f64(), got.data().to_f64());
+        let size = want.dtype().size();
+        let bits = |x: &HostArray, i: usize| x.data().bytes()[i * size..][..size].to_vec();
+        let wrong = |i: &usize| match bound {
+            None => bits(want, *i) != bits(got, *i),
+            Some(bound) => {
+                let (want, got) = (wants[*i], gots[*i]);
+                let near = (want - got).abs() <= bound[*i] || want == got;
+                !(near || want.is_nan() && got.is_nan())
+            }
+        };
+        (0..wants.len()).find(wrong).map(|i| {
+            let within = bound.as_ref().map(|b| format!(", more than {:e} apart", b[i])).unwrap_or_default();
+            format!("element {i} is {:?} and not {:?}{within}", gots[i], wants[i])
+        })
+    }
+}
+
+/// The elements of the input at this place among the inputs, of the type that the op was formed for.
+pub(super) fn input<T: Element>(form: &Form, at: usize) -> Result<&[T]> {
+    let array = form.inputs().nth(at);
+    let found = array.and_then(|array| array.data().slice::<T>());
+    found.ok_or_else(|| err!(InvalidArgument, "a judge: the input {at} is missing, or not of {}", T::DTYPE))
+}
+
+/// The descriptor of a form.
+pub(super) fn descriptor<D: 'static>(form: &Form) -> Result<&D> {
+    let found = form.descriptor::<D>();
+    found.ok_or_else(|| err!(InvalidArgument, "a judge: it is of another op"))
+}
+
+/// The options that a form was made with.
+pub(super) fn settings(form: &Form) -> Result<&Settings> {
+    form.settings().ok_or_else(|| err!(InvalidArgument, "a judge: the op was not formed by names"))
+}
+
+/// A number among the options, or its default.
+pub(super) fn option<T: FromStr<Err: Display>>(form: &Form, name: &str) -> Result<T> {
+    settings(form)?.number(name)
+}
+
+/// `$body` with the type `$T` that the array at this place has, one of those in brackets.
+macro_rules! by_input {
+    ($form:expr, $at:expr, [$($t:ty),+], $T:ident => $body:expr) => {
+        match $form.inputs().nth($at).map(|array| array.dtype()) {
+            $(Some(<$t as $crate::element::Element>::DTYPE) => {
+                type $T = $t;
+                $body
+            })+
+            other => Err($crate::error::err!(InvalidArgument, "a judge: an input of {other:?}")),
+        }
+    };
+}
+pub(super) use by_input;
+
+type Judge = fn(&Form) -> Result<Vec<Wanted>>;
+
+/// The judges by the files of their ops.
+macro_rules! judges {
+    ($($file:ident),* $(,)?) => {
+        const JUDGES: &[(&str, Judge)] = &[$((stringify!($file), super::$file::judge)),*];
+    };
+}
+judges![axpy, softmax];
+
+/// What the outputs of a form must be, in order, by the sequential twin of its op. None if the op has none that answers
+/// for all of them.
+///
+/// # Errors
+/// Those of the twin; an input of another type.
+pub fn wanted(op: &Operation, form: &Form) -> Result<Option<Vec<Wanted>>> {
+    let file = op.name.replace('-', "_");
+    let judge = JUDGES.iter().find(|(name, _)| *name == file);
+    judge.map(|(_, judge)| judge(form)).transpose()
+}
+
+/// The shape of the output at this place among the outputs.
+pub(super) fn output_shape(form: &Form, at: usize) -> Vec<usize> {
+    form.outputs().nth(at).unwrap_or_default()
+}
