@@ -20,6 +20,8 @@ pub enum HostData {
     U8(Vec<u8>),
     /// Signed bytes.
     I8(Vec<i8>),
+    /// So many elements of a type that nobody looks at: enough to plan by.
+    Unseen(DType, usize),
 }
 
 /// An array in C order: a shape, which is empty for a scalar, and as many elements as it says.
@@ -36,9 +38,9 @@ pub struct HostArray {
     data: HostData,
 }
 
-/// `$body` with `$v` bound to the vector.
+/// `$body` with `$v` bound to the vector, or `$unseen` where there is none.
 macro_rules! with_data {
-    ($data:expr, $v:ident => $body:expr) => {
+    ($data:expr, $v:ident => $body:expr, $($unseen:pat => $other:expr)?) => {
         match $data {
             $crate::array::HostData::F32($v) => $body,
             $crate::array::HostData::F16($v) => $body,
@@ -46,6 +48,7 @@ macro_rules! with_data {
             $crate::array::HostData::U32($v) => $body,
             $crate::array::HostData::U8($v) => $body,
             $crate::array::HostData::I8($v) => $body,
+            $($unseen => $other,)?
         }
     };
 }
@@ -95,7 +98,7 @@ impl HostData {
 
     /// Number of elements.
     pub fn len(&self) -> usize {
-        with_data!(self, v => v.len())
+        with_data!(self, v => v.len(), Self::Unseen(_, n) => *n)
     }
 
     /// Whether there are no elements.
@@ -108,27 +111,32 @@ impl HostData {
         fn of<T: Element>(_: &[T]) -> DType {
             T::DTYPE
         }
-        with_data!(self, v => of(v))
+        with_data!(self, v => of(v), Self::Unseen(dtype, _) => *dtype)
+    }
+
+    /// Whether there are elements to look at.
+    pub fn is_seen(&self) -> bool {
+        !matches!(self, Self::Unseen(..))
     }
 
     /// The first so many elements.
     #[must_use]
     pub fn front(mut self, count: usize) -> Self {
-        with_data!(&mut self, v => v.truncate(count));
+        with_data!(&mut self, v => v.truncate(count), Self::Unseen(_, n) => *n = count.min(*n));
         self
     }
 
-    /// The elements as they lie in memory.
+    /// The elements as they lie in memory; nothing of what is unseen.
     pub fn bytes(&self) -> &[u8] {
-        with_data!(self, v => bytemuck::cast_slice(v))
+        with_data!(self, v => bytemuck::cast_slice(v), Self::Unseen(..) => &[])
     }
 
-    /// The elements, if they are of type `T`.
+    /// The elements, if they are of type `T` and seen.
     pub fn slice<T: Element>(&self) -> Option<&[T]> {
-        (self.dtype() == T::DTYPE).then(|| with_data!(self, v => bytemuck::cast_slice(v)))
+        (self.dtype() == T::DTYPE && self.is_seen()).then(|| bytemuck::cast_slice(self.bytes()))
     }
 
-    /// The elements as numbers of f64, which holds all of them exactly.
+    /// The elements as numbers of f64, which holds all of them exactly; none of what is unseen.
     pub fn to_f64(&self) -> Vec<f64> {
         match self {
             Self::F32(v) => v.iter().map(|x| f64::from(*x)).collect(),
@@ -137,6 +145,7 @@ impl HostData {
             Self::U32(v) => v.iter().map(|x| f64::from(*x)).collect(),
             Self::U8(v) => v.iter().map(|x| f64::from(*x)).collect(),
             Self::I8(v) => v.iter().map(|x| f64::from(*x)).collect(),
+            Self::Unseen(..) => Vec::new(),
         }
     }
 
@@ -173,11 +182,15 @@ impl HostArray {
     /// # Errors
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if their number cannot be counted; those of [`HostData::zeros`].
     pub fn zeros(shape: &[usize], dtype: DType) -> Result<Self> {
-        let n = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent));
-        let n = n.ok_or_else(|| {
-            err!(TooLarge, "an array of the shape {}: too many elements to count", shape_text(shape))
-        })?;
-        Ok(Self { shape: shape.to_vec(), data: HostData::zeros(dtype, n)? })
+        Ok(Self { shape: shape.to_vec(), data: HostData::zeros(dtype, counted(shape)?)? })
+    }
+
+    /// An array that is planned with and not looked at.
+    ///
+    /// # Errors
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if its elements cannot be counted.
+    pub fn unseen(shape: &[usize], dtype: DType) -> Result<Self> {
+        Ok(Self { shape: shape.to_vec(), data: HostData::Unseen(dtype, counted(shape)?) })
     }
 
     /// Extents of the axes.
@@ -216,6 +229,12 @@ impl std::fmt::Display for HostArray {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} of {}", shape_text(&self.shape), self.dtype())
     }
+}
+
+/// Elements of a shape.
+fn counted(shape: &[usize]) -> Result<usize> {
+    let n = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent));
+    n.ok_or_else(|| err!(TooLarge, "an array of the shape {}: too many elements to count", shape_text(shape)))
 }
 
 /// A shape as NumPy writes it: `(3, 4)`, `(3,)`, `()`.

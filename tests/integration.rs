@@ -9,6 +9,7 @@ mod attention {
     mod attention;
     mod kv_append;
 }
+mod catalogue;
 mod conformance;
 mod conv {
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]

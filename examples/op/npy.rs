@@ -91,6 +91,7 @@ fn write(array: &HostArray, out: impl Write) -> io::Result<()> {
         HostData::U32(v) => of(array.shape(), v, out),
         HostData::U8(v) => of(array.shape(), v, out),
         HostData::I8(v) => of(array.shape(), v, out),
+        HostData::Unseen(..) => Err(io::Error::other("an array that was never made")),
     }
 }
 

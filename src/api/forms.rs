@@ -54,9 +54,13 @@ impl Gpu {
     /// A buffer with these elements: as [`upload`](Self::upload).
     ///
     /// # Errors
-    /// Those of [`upload`](Self::upload).
+    /// Those of [`upload`](Self::upload); [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for what is unseen.
     pub fn upload_data(&self, data: &HostData) -> Result<AnyBuffer> {
-        with_data!(data, v => Ok(AnyBuffer(Box::new(self.upload(v)?))))
+        with_data!(
+            data,
+            v => Ok(AnyBuffer(Box::new(self.upload(v)?))),
+            HostData::Unseen(dtype, n) => Err(err!(InvalidArgument, "{n} elements of {dtype} that were never made"))
+        )
     }
 
     /// A buffer that nothing has written yet: as [`alloc`](Self::alloc).

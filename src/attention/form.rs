@@ -92,7 +92,7 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
     if !dtype.is_float() {
         return Err(asked.no_type(dtype));
     }
-    let (mut keys, mut values) = (k.data().to_f32().into_owned(), v.data().to_f32().into_owned());
+    let mut caches = [k, v];
     let mut table = None;
     if let Some(tokens) = settings.maybe::<usize>("page")? {
         if !(16..=256).contains(&tokens) {
@@ -101,17 +101,25 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
         let each = s.div_ceil(tokens);
         let pages = shuffled(b.saturating_mul(each))?;
         op = op.paged(tokens, pages.len());
-        keys = in_pages(&keys, [b, g, s, d], tokens, &pages)?;
-        values = in_pages(&values, [b, g, s, d], tokens, &pages)?;
+        for cache in &mut caches {
+            *cache = in_pages(cache, [b, g, s, d], tokens, &pages)?;
+        }
         table = Some(HostArray::new(&[b, each], pages)?);
     }
-    let rows = keys.len() / d.max(1);
-    let ((keys, mut scales), (values, of_values)) = (stored(kv, keys, d), stored(kv, values, d));
-    scales.extend(of_values);
-    let given = |data: HostData| HostArray::new(&[rows, d], data).map(Role::Given);
-    let mut operands = vec![Role::Given(q), given(keys)?, given(values)?];
+    let rows = caches[0].len() / d.max(1);
+    let mut operands = vec![Role::Given(q)];
+    let mut scales = Vec::new();
+    for cache in caches {
+        let (codes, factors) = stored(kv, cache.data(), d);
+        operands.push(Role::Given(HostArray::new(&[rows, d], codes)?));
+        scales.extend(factors);
+    }
     if kv.is_scaled() {
-        operands.push(Role::Given(HostArray::new(&[2, rows], scales)?));
+        let shape = [2, rows];
+        let seen = scales.len() == 2 * rows;
+        let scales =
+            if seen { HostArray::new(&shape, scales) } else { HostArray::unseen(&shape, DType::F32) };
+        operands.push(Role::Given(scales?));
     }
     operands.extend(table.map(Role::Given));
     if let Some(lengths) = settings.array("lengths") {
@@ -178,8 +186,12 @@ fn shuffled(n: usize) -> Result<Vec<u32>> {
 }
 
 /// Rows of (B, G, S, D) in the pages that sequences have in turn: (pages, G, tokens, D).
-fn in_pages(x: &[f32], [b, g, s, d]: [usize; 4], tokens: usize, pages: &[u32]) -> Result<Vec<f32>> {
-    let each = s.div_ceil(tokens);
+fn in_pages(cache: &HostArray, [b, g, s, d]: [usize; 4], tokens: usize, pages: &[u32]) -> Result<HostArray> {
+    let shape = [pages.len(), g, tokens, d];
+    if !cache.data().is_seen() {
+        return HostArray::unseen(&shape, DType::F32);
+    }
+    let (each, x) = (s.div_ceil(tokens), cache.data().to_f32());
     let len = [g, tokens, d].iter().fold(pages.len(), |n, extent| n.saturating_mul(*extent));
     let mut out = filled("attention: the pages", len, 0f32)?;
     for row in 0..b * g * s {
@@ -188,11 +200,15 @@ fn in_pages(x: &[f32], [b, g, s, d]: [usize; 4], tokens: usize, pages: &[u32]) -
         let to = (page * g + pair % g) * tokens + key % tokens;
         out[to * d..][..d].copy_from_slice(&x[row * d..][..d]);
     }
-    Ok(out)
+    HostArray::new(&shape, out)
 }
 
 /// Rows of `d` elements as a cache has them, and the factors of quantised ones.
-fn stored(kv: KvType, x: Vec<f32>, d: usize) -> (HostData, Vec<f32>) {
+fn stored(kv: KvType, cache: &HostData, d: usize) -> (HostData, Vec<f32>) {
+    if !cache.is_seen() {
+        return (HostData::Unseen(kv.dtype(), cache.len()), Vec::new());
+    }
+    let x = cache.to_f32();
     let factors = |most: f32| -> Vec<f32> {
         let largest = |row: &[f32]| row.iter().fold(0f32, |most, x| most.max(x.abs()));
         x.chunks(d.max(1)).map(|row| largest(row) / most).collect()
@@ -202,7 +218,7 @@ fn stored(kv: KvType, x: Vec<f32>, d: usize) -> (HostData, Vec<f32>) {
         if factor == 0.0 { 0.0 } else { x[i] / factor }
     };
     match kv {
-        KvType::F32 => (x.into(), Vec::new()),
+        KvType::F32 => (x.into_owned().into(), Vec::new()),
         KvType::F16 => (x.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>().into(), Vec::new()),
         KvType::Int8 => {
             let factors = factors(127.0);

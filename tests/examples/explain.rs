@@ -184,7 +184,7 @@ fn explain_measures_matrices_from_files_and_made_up() {
     let csr = ["--variant", "csr-scalar", "--runs", "1"];
     let (code, out, err) = run(&[&["spmv", "--matrix", a.to_str().unwrap()][..], &csr].concat());
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
-    assert!(out.contains("a 50 x 50 matrix of 148 entries") && out.contains("one of the format "), "{out}");
+    assert!(out.contains("a 50 x 50 matrix of 148 entries") && out.contains("suits the matrix: "), "{out}");
     assert!(line(&out, "csr-scalar").last().is_some_and(|cell| *cell == "%"), "{out}");
     let (code, out, err) = run(&[&["spmv", "--shape", "200x100x4"][..], &csr].concat());
     assert_eq!((code, err.as_str()), (0, ""), "{out}");

@@ -1,5 +1,6 @@
 //! Odd numbers, names and devices from the bytes of an input.
 
+use super::forms::{self, Source};
 use arbitrary::Unstructured;
 use tilework::operations;
 use tilework::program::{Choice, DeviceProfile, Program};
@@ -63,21 +64,6 @@ impl<'a> Draw<'a> {
         std::array::from_fn(|_| self.size())
     }
 
-    /// For the settings that only tests and tuning make, and their ways to choose.
-    pub(crate) fn tuned(&mut self) -> u32 {
-        self.pick(&[64, 32, 128, 256])
-    }
-
-    /// For those, a number of elements.
-    pub(crate) fn each(&mut self) -> u32 {
-        self.pick(&[4, 1, 2, 8])
-    }
-
-    /// A side of a tile.
-    pub(crate) fn side(&mut self) -> u32 {
-        if self.rarely(8) { self.u32() } else { self.pick(&[1, 2, 4, 8, 16, 32, 64, 128, 256, 0, 3, 12]) }
-    }
-
     pub(crate) fn float(&mut self) -> f64 {
         let any = self.u64();
         self.pick(&[1.0, 0.0, -1.0, 0.5, f64::NAN, f64::INFINITY, 1e300, 1e-300, f64::from_bits(any)])
@@ -86,18 +72,6 @@ impl<'a> Draw<'a> {
     /// A few floats of f32: coefficients of a filter, edges, weights.
     pub(crate) fn floats(&mut self, n: usize) -> Vec<f32> {
         (0..n).map(|_| self.float() as f32).collect()
-    }
-
-    /// `auto` mostly, else a variant of the op, or none.
-    pub(crate) fn variant(&mut self, op: &str) -> &'static str {
-        if self.flag() {
-            return "auto";
-        }
-        let names = operations().find(|o| o.name == op).map_or(&[][..], |o| (o.variants)());
-        match self.below(names.len() + 1) {
-            0 => "no such variant",
-            i => names[i - 1].name,
-        }
     }
 
     /// One of the devices that are known, now and then with other limits.
@@ -110,7 +84,7 @@ impl<'a> Draw<'a> {
         ]);
         if self.rarely(6) {
             let op = self.below(operations().count());
-            let variant = operations().nth(op).map(|o| (o.name, self.variant(o.name)));
+            let variant = operations().nth(op).map(|o| (o.name, forms::variant(self, o)));
             if let Some((op, variant)) = variant {
                 profile.choices.forced.insert(op.into(), Choice::variant(variant, "drawn"));
             }
@@ -158,6 +132,12 @@ impl<'a> Draw<'a> {
                 }
             }
         }
+    }
+}
+
+impl Source for Draw<'_> {
+    fn byte(&mut self) -> u8 {
+        Draw::byte(self)
     }
 }
 

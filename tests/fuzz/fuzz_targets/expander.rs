@@ -3,6 +3,8 @@
 #![no_main]
 
 mod draw;
+#[allow(dead_code, reason = "the target `lower` asks for ops")]
+mod forms;
 
 use draw::Draw;
 use libfuzzer_sys::fuzz_target;

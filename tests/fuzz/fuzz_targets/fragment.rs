@@ -4,6 +4,8 @@
 
 mod compilers;
 mod draw;
+#[allow(dead_code, reason = "the target `lower` asks for ops")]
+mod forms;
 mod fragments;
 
 use draw::Draw;

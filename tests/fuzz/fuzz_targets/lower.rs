@@ -4,6 +4,7 @@
 
 mod descriptors;
 mod draw;
+mod forms;
 
 use draw::Draw;
 use libfuzzer_sys::fuzz_target;

@@ -5,6 +5,7 @@
 mod compilers;
 mod descriptors;
 mod draw;
+mod forms;
 mod noop;
 
 use draw::Draw;

@@ -1,0 +1,217 @@
+//! Loops over all ops: what each declares holds together, every variant gives what the op's twin gives, and nothing that
+//! can be asked for by names panics.
+
+use crate::support::{Random, devices};
+use half::f16;
+use std::collections::BTreeMap;
+use tilework::program::{Ask, DeviceProfile, Form, Operation, Settings, Supply};
+use tilework::sparse::Csr;
+use tilework::{DType, ErrorKind, Gpu, HostArray, HostData, MatrixJob, operations, reference};
+
+#[path = "fuzz/fuzz_targets/forms.rs"]
+mod forms;
+
+impl forms::Source for Random {
+    fn byte(&mut self) -> u8 {
+        (self.next() >> 40) as u8
+    }
+}
+
+/// Makes the first input of a shape, and those that follow, of random numbers.
+struct Numbers {
+    random: Random,
+    first: Option<Vec<usize>>,
+    dtype: DType,
+}
+
+impl Numbers {
+    fn new(shape: &[usize], dtype: DType) -> Self {
+        Self { random: Random::new(7), first: Some(shape.to_vec()), dtype }
+    }
+
+    fn float(&mut self) -> f32 {
+        (self.random.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
+    }
+}
+
+impl Supply for Numbers {
+    fn supply(
+        &mut self,
+        name: &str,
+        shape: Option<&[usize]>,
+        dtype: Option<DType>,
+        below: Option<usize>,
+    ) -> Result<HostArray, String> {
+        let first = self.first.take();
+        let shape = first.or(shape.map(<[usize]>::to_vec)).ok_or(format!("{name} has no shape"))?;
+        let n: usize = shape.iter().product();
+        let below = below.unwrap_or(100).max(1) as u64;
+        let data: HostData = match dtype.unwrap_or(self.dtype) {
+            DType::F32 => (0..n).map(|_| self.float()).collect::<Vec<_>>().into(),
+            DType::F16 => (0..n).map(|_| f16::from_f32(self.float())).collect::<Vec<_>>().into(),
+            DType::I32 => (0..n).map(|_| (self.random.next() % 200) as i32 - 100).collect::<Vec<_>>().into(),
+            DType::U32 => (0..n).map(|_| (self.random.next() % below) as u32).collect::<Vec<_>>().into(),
+            DType::U8 => (0..n).map(|_| self.random.next() as u8).collect::<Vec<_>>().into(),
+            _ => (0..n).map(|_| self.random.next() as i8).collect::<Vec<_>>().into(),
+        };
+        HostArray::new(&shape, data).map_err(|e| e.to_string())
+    }
+}
+
+/// The example's options, but for those that floats alone want.
+fn example_settings(op: &'static Operation) -> Settings {
+    let mut settings = Settings::new(op);
+    for (name, value) in op.example.options {
+        settings.text(name, *value).unwrap();
+    }
+    settings
+}
+
+/// A band of entries.
+fn matrix(rows: usize, cols: usize) -> Csr {
+    let mut a = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
+    for row in 0..rows {
+        for col in (row..cols).step_by(1 + row % 3).take(row % 7) {
+            a.col_idxs.push(col as u32);
+            a.values.push(1.0 / (1 + row + col) as f32);
+        }
+        a.row_ptrs.push(a.col_idxs.len() as u32);
+    }
+    a
+}
+
+/// The op on a shape.
+fn form(op: &'static Operation, shape: &[usize], dtype: DType, variant: &str) -> tilework::Result<Form> {
+    let settings = example_settings(op);
+    if op.matrix {
+        let matrix = &matrix(shape[0], shape[1]);
+        let mut numbers = Numbers::new(&[], dtype);
+        numbers.first = None;
+        let job = MatrixJob { matrix, inputs: Vec::new(), settings: &settings, variant };
+        return job.form(Some(&mut numbers));
+    }
+    op.form(Ask::new(&settings).variant(variant).supplied_by(&mut Numbers::new(shape, dtype)))
+}
+
+/// Shapes like that of the example, one axis longer each.
+fn shapes(op: &Operation) -> Vec<Vec<usize>> {
+    let small = op.example.shape;
+    let longer = |axis: usize| {
+        let mut shape = small.to_vec();
+        shape[axis] = 2 * shape[axis] + 1;
+        shape
+    };
+    std::iter::once(small.to_vec()).chain((0..small.len()).map(longer)).collect()
+}
+
+/// Ops that are one program.
+fn formed() -> impl Iterator<Item = &'static Operation> {
+    operations().filter(|op| !op.solver)
+}
+
+#[test]
+fn what_an_op_declares_holds_together() {
+    let profile = DeviceProfile::h100();
+    for op in formed() {
+        let name = op.name;
+        assert!(!op.types.is_empty() && (op.matrix || !op.inputs.is_empty()), "{name}");
+        let form = form(op, op.example.shape, op.types[0], "auto").unwrap();
+        let program = form.lower(&profile).unwrap();
+        assert_eq!((program.op, program.operands.len()), (name, form.operands.len()), "{name}");
+        for (role, operand) in form.operands.iter().zip(&program.operands) {
+            if let Some(array) = role.input() {
+                let (len, dtype) = (array.len(), array.dtype());
+                assert_eq!((len, dtype), (operand.len, operand.dtype), "{name}: {}", operand.name);
+            }
+        }
+        let settings = Settings::new(op);
+        let kind = |ask: Ask<'_>| op.form(ask).unwrap_err().kind();
+        let one = || HostArray::zeros(&[1], DType::F32).unwrap();
+        if !op.inputs.is_empty() {
+            assert_eq!(kind(Ask::new(&settings)), ErrorKind::InvalidArgument, "{name} of nothing");
+        }
+        let many = (0..=op.inputs.len()).map(|_| one());
+        assert_eq!(kind(Ask::new(&settings).inputs(many)), ErrorKind::InvalidArgument, "{name} of too much");
+        assert!(Settings::new(op).text("no-such-option", "1").is_err(), "{name}");
+    }
+}
+
+/// Runs a form, and says what is wrong with what it gives.
+fn wrong(gpu: &Gpu, op: &Operation, form: Form) -> Option<String> {
+    let wanted = reference::wanted(op, &form).unwrap()?;
+    let ready = match gpu.ready(form) {
+        Ok(ready) => ready,
+        // This device or this variant does not take it.
+        Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::InvalidArgument) => return None,
+        Err(e) => return Some(e.to_string()),
+    };
+    let mut rec = gpu.recorder();
+    ready.record(&mut rec).unwrap();
+    rec.submit().unwrap();
+    let results = ready.results().unwrap();
+    if wanted.len() != results.len() {
+        return Some(format!("{} outputs and not {}", results.len(), wanted.len()));
+    }
+    wanted
+        .iter()
+        .zip(&results)
+        .enumerate()
+        .find_map(|(i, (wanted, got))| wanted.difference(got).map(|why| format!("output {i}: {why}")))
+}
+
+#[test]
+fn every_variant_gives_what_its_twin_gives() {
+    let Some(device) = devices().first() else { return };
+    for op in formed() {
+        for variant in std::iter::once("auto").chain((op.variants)().iter().map(|v| v.name)) {
+            for (i, shape) in shapes(op).iter().enumerate() {
+                // Types mean other kernels: of longer shapes the first is enough.
+                for &dtype in &op.types[..if i == 0 { op.types.len() } else { 1 }] {
+                    let case = format!("{} by {variant} of {shape:?}, {dtype}", op.name);
+                    match form(op, shape, dtype, variant) {
+                        Ok(form) => {
+                            if let Some(why) = wrong(&device.gpu, op, form) {
+                                panic!("{case}: {why}");
+                            }
+                        }
+                        Err(e) => assert!(i > 0 || dtype != op.types[0], "{case}: {e}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_op_has_a_judge() {
+    let without: Vec<_> = formed()
+        .filter(|op| {
+            let form = form(op, op.example.shape, op.types[0], "auto").unwrap();
+            reference::wanted(op, &form).unwrap().is_none()
+        })
+        .map(|op| op.name)
+        .collect();
+    assert!(without.is_empty(), "no judge: {without:?}");
+}
+
+/// The fuzz target `lower` in short, with the same requests in every run.
+#[test]
+fn nothing_that_is_asked_for_panics() {
+    let profiles = [
+        DeviceProfile::h100(),
+        DeviceProfile::webgpu_defaults(),
+        DeviceProfile::mesa(),
+        DeviceProfile::swiftshader(),
+    ];
+    let mut random = Random::new(11);
+    let mut lowered: BTreeMap<&str, u32> = BTreeMap::new();
+    for round in 0..300 {
+        for op in formed() {
+            let profile = &profiles[round % profiles.len()];
+            *lowered.entry(op.name).or_default() +=
+                u32::from(forms::lowered(&mut random, op, profile).is_ok());
+        }
+    }
+    let never: Vec<_> = lowered.iter().filter(|(_, n)| **n == 0).map(|(name, _)| *name).collect();
+    assert!(never.is_empty(), "never anything but an error: {never:?}");
+}
