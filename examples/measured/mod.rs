@@ -6,8 +6,9 @@ pub(crate) use format::{digits, time};
 
 use std::ops::Range;
 use std::thread;
+use tilework::HostArray;
 use tilework::prelude::*;
-use tilework::reference::{self, Number};
+use tilework::reference::{self, Number, Wanted};
 use tilework::sparse::Csr;
 use tilework::{Element, Result};
 
@@ -28,6 +29,21 @@ impl Check {
     pub(crate) fn exact<T: Element>(got: &[T], want: impl ExactSizeIterator<Item = T>) -> Self {
         let same = |(a, b): (&T, T)| bytemuck::bytes_of(a) == bytemuck::bytes_of(&b);
         if got.len() == want.len() && got.iter().zip(want).all(same) { Self::PERFECT } else { Self::FAILED }
+    }
+
+    /// Compares an output with what its op's twin wants.
+    #[allow(dead_code, reason = "some programs check the elements themselves")]
+    pub(crate) fn wanted(wanted: &Wanted, got: &HostArray) -> Self {
+        if wanted.array.shape() != got.shape() {
+            return Self::FAILED;
+        }
+        let (want, have) = (wanted.array.data().to_f64(), got.data().to_f64());
+        let apart = want.iter().zip(&have).map(|(want, have)| {
+            let same = want == have || want.is_nan() && have.is_nan();
+            if same { 0.0 } else { (want - have).abs() / want.abs().max(1.0) }
+        });
+        let error = apart.fold(0.0, f64::max);
+        Self { error, passed: wanted.difference(got).is_none() }
     }
 
     /// Both together.

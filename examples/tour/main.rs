@@ -18,7 +18,7 @@ mod measured;
 mod results;
 mod table;
 
-use cases::CASES;
+use cases::cases;
 use failure::{Args, Failure, exit_code, say};
 use indicatif::{ProgressBar, ProgressStyle};
 use material::{Material, Source};
@@ -39,6 +39,7 @@ usage: tour [FILE...] [--adapter SUBSTRING] [--small] [--json FILE] [--markdown]
   --small              on cards too, no more data than a software adapter gets
   --json FILE          write the rows there as well
   --markdown           print the tables as Markdown
+  --variants           every variant of each op, not only what it takes by itself
 ";
 
 const LEGEND: &str = "\
@@ -52,6 +53,7 @@ struct Options {
     json: Option<PathBuf>,
     markdown: bool,
     small: bool,
+    variants: bool,
 }
 
 fn main() -> ExitCode {
@@ -64,8 +66,14 @@ fn main() -> ExitCode {
 /// The options, or nothing if `--help` has been answered.
 fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Options>, Box<dyn Error>> {
     use lexopt::prelude::*;
-    let mut options =
-        Options { files: Vec::new(), adapter: String::new(), json: None, markdown: false, small: false };
+    let mut options = Options {
+        files: Vec::new(),
+        adapter: String::new(),
+        json: None,
+        markdown: false,
+        small: false,
+        variants: false,
+    };
     let mut parser = Args::new(parser, &[]);
     while let Some(arg) = parser.next()? {
         match arg {
@@ -73,6 +81,7 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Options>,
             Long("json") => options.json = Some(parser.value()?.into()),
             Long("small") => options.small = true,
             Long("markdown") => options.markdown = true,
+            Long("variants") => options.variants = true,
             Short('h') | Long("help") => {
                 say(out, USAGE)?;
                 return Ok(None);
@@ -108,8 +117,9 @@ fn tour(options: &Options, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     )?;
     say(out, LEGEND)?;
 
+    let cases = cases(options.variants);
     // Hidden where standard error is not a terminal.
-    let bar = ProgressBar::new((adapters.len() * CASES.len()) as u64);
+    let bar = ProgressBar::new((adapters.len() * cases.len()) as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?);
     bar.enable_steady_tick(Duration::from_millis(200));
     let mut print = |text: String| bar.suspend(|| say(out, &text));
@@ -122,19 +132,23 @@ fn tour(options: &Options, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
             Ok(gpu) => gpu,
             Err(e) => {
                 print(format!("\n{}, {}\nFAILED to open: {e}\n", profile.name, profile.backend))?;
-                bar.inc(CASES.len() as u64);
+                bar.inc(cases.len() as u64);
                 unopened += 1;
                 continue;
             }
         };
         let material = Material::new(&source, gpu.profile(), options.small);
         print(table::heading(&gpu, &material, options.markdown))?;
-        for case in CASES {
-            bar.set_message(format!("{}: {} {}", profile.name, case.op, case.dtype));
+        for case in &cases {
+            bar.set_message(format!("{}: {} {}", profile.name, case.op.name, case.dtype));
             if let Some(missing) = case.missing(&gpu) {
                 print(table::remark(case, &format!("not here: {missing}"), options.markdown))?;
             } else {
-                let outcome = (case.run)(&gpu, &material);
+                let outcome = case.run(&gpu, &material).transpose();
+                let Some(outcome) = outcome else {
+                    bar.inc(1);
+                    continue;
+                };
                 failed += usize::from(!matches!(&outcome, Ok(o) if o.check.passed));
                 print(match &outcome {
                     Ok(o) => table::row(case, o, options.markdown),

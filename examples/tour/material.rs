@@ -1,5 +1,6 @@
 //! The bytes that the tour works on.
 
+use crate::cases::Room;
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -83,8 +84,8 @@ pub(crate) struct Material {
     pub(crate) bytes: Vec<u8>,
     /// A number in [-1, 1] for each byte of the first quarter: as many bytes of memory.
     pub(crate) floats: Vec<f32>,
-    /// Rows and columns of square matrices.
-    pub(crate) side: usize,
+    /// How large what is timed may be.
+    pub(crate) room: Room,
     repeated: bool,
 }
 
@@ -93,16 +94,23 @@ impl Material {
     /// take seconds, which `small` asks for everywhere. Short sources are repeated, of long ones the beginning is taken.
     pub(crate) fn new(source: &Source, profile: &DeviceProfile, small: bool) -> Self {
         let class = if small { DeviceClass::Cpu } else { profile.class };
-        let (amount, side) = match class {
-            DeviceClass::Discrete => (MOST, 4096),
-            DeviceClass::Cpu => (4 << 20, 256),
-            DeviceClass::Integrated | DeviceClass::Virtual | DeviceClass::Unknown => (64 << 20, 1024),
+        let (amount, flop) = match class {
+            DeviceClass::Discrete => (MOST, 1.5e11),
+            DeviceClass::Cpu => (4 << 20, 5e7),
+            DeviceClass::Integrated | DeviceClass::Virtual | DeviceClass::Unknown => (64 << 20, 4e9),
         };
         let length = amount.min(usize::try_from(profile.limits.max_buffer_size).unwrap_or(amount));
         let bytes: Vec<u8> = source.bytes.iter().copied().cycle().take(length).collect();
+        let room = Room { bytes: 2 * length as u64, flop };
+        Self { repeated: length > source.bytes.len(), room, ..Self::of(&bytes) }
+    }
+
+    /// These bytes, and room for nothing.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         // Nearly no quotient is exact, so that sums and products have to round.
-        let floats = bytes[..length / 4].iter().map(|&b| (f32::from(b) - 127.5) / 127.5).collect();
-        Self { repeated: length > source.bytes.len(), bytes, floats, side }
+        let floats = bytes[..bytes.len().div_ceil(4)].iter().map(|&b| (f32::from(b) - 127.5) / 127.5);
+        let room = Room { bytes: 0, flop: 0.0 };
+        Self { floats: floats.collect(), bytes: bytes.to_vec(), room, repeated: false }
     }
 
     pub(crate) fn describe(&self) -> String {

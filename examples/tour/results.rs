@@ -21,7 +21,7 @@ pub(crate) fn row(
         "backend": profile.backend,
         "date": date,
         "version": version,
-        "op": case.op,
+        "op": case.op.name,
         "variant": outcome.map(|o| o.report.decision.variant),
         "dtype": case.dtype.to_string(),
         "size": outcome.map(|o| &o.size),

@@ -50,7 +50,7 @@ pub(crate) fn row(case: &Case, outcome: &Outcome, markdown: bool) -> String {
         _ => format!("{} GB/s", digits(o.gbps())),
     };
     let cells = [
-        case.op.to_owned(),
+        case.op.name.to_owned(),
         case.dtype.to_string(),
         o.size.clone(),
         o.report.decision.variant.to_owned(),
@@ -67,10 +67,10 @@ pub(crate) fn row(case: &Case, outcome: &Outcome, markdown: bool) -> String {
 pub(crate) fn remark(case: &Case, text: &str, markdown: bool) -> String {
     if !markdown {
         let ((_, op, _), (_, dtype, _)) = (COLUMNS[0], COLUMNS[1]);
-        return format!("{:<op$}  {:<dtype$}  {text}\n", case.op, case.dtype);
+        return format!("{:<op$}  {:<dtype$}  {text}\n", case.op.name, case.dtype);
     }
     let mut cells: Cells = Default::default();
-    (cells[0], cells[1]) = (case.op.to_owned(), case.dtype.to_string());
+    (cells[0], cells[1]) = (case.op.name.to_owned(), case.dtype.to_string());
     cells[COLUMNS.len() - 1] = text.to_owned();
     line(&cells, markdown)
 }
