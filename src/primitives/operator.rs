@@ -161,7 +161,7 @@ pub(super) use by_operator;
 
 impl Operator {
     /// All but [`Custom`](Self::Custom).
-    pub(super) const BUILT_IN: [Operator; 6] =
+    pub(crate) const BUILT_IN: [Operator; 6] =
         [Self::Sum, Self::Prod, Self::Min, Self::Max, Self::ArgMin, Self::ArgMax];
 
     /// Name, as in `op reduce --op NAME`.

@@ -1,8 +1,20 @@
 //! Box blur.
 
 use super::Number;
-use crate::element::DType;
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use crate::element::{DType, Element};
+use crate::error::Result;
 use crate::image::{Blur, Divide};
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Blur>(form)?;
+    by_input!(form, 0, [u8, f32], T => {
+        let x = input::<T>(form, 0)?;
+        let (want, bound) = (blur(op, x), blur_bound(op, x));
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
+    })
+}
 
 /// Of each element the sum of its window, that of the sizes, and what the sum is divided by.
 fn windows<T: Number>(op: &Blur, input: &[T]) -> Vec<(f64, f64, f64)> {

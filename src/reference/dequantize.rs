@@ -1,8 +1,24 @@
 //! Bytes and scales to elements.
 
+use super::judge::{Wanted, descriptor, input, output_shape, settings};
 use super::number::spread;
 use super::{Number, fp8_value};
+use crate::error::Result;
+use crate::program::Form;
 use crate::quantize::{Code, Dequantize};
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    fn of<Q: Code>(form: &Form) -> Result<Vec<Wanted>> {
+        let op = descriptor::<Dequantize<Q>>(form)?;
+        let (x, scale) = (input::<Q>(form, 0)?, input::<f32>(form, 1)?);
+        let (want, bound) = (dequantize::<Q, f32>(op, x, scale), dequantize_bound::<Q, f32>(op, x, scale));
+        Ok(vec![Wanted::near(&output_shape(form, 0), want, bound)?])
+    }
+    match settings(form)?.choice("kind")? {
+        <u8 as Code>::NAME => of::<u8>(form),
+        _ => of::<i8>(form),
+    }
+}
 
 /// The number that a code stands for.
 pub fn code_value<Q: Code>(code: Q) -> f32 {

@@ -1,9 +1,20 @@
 //! Histogram equalisation.
 
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use super::{Number, histogram};
-use crate::element::DType;
+use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::image::{EQUALIZE_BINS as BINS, Equalize};
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Equalize>(form)?;
+    by_input!(form, 0, [u8, f32], T => {
+        let x = input::<T>(form, 0)?;
+        let (want, bound) = (equalize(op, x)?, equalize_bound(op, x)?);
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
+    })
+}
 
 /// What the elements of a channel become, each with how far from it f32 may be.
 fn channel<T: Number>(op: &Equalize, values: &[T]) -> Result<Vec<(f64, f64)>> {

@@ -1,8 +1,20 @@
 //! Gaussian blur.
 
 use super::conv3d::outside;
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::element::Element;
+use crate::error::Result;
 use crate::image::Gaussian;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Gaussian>(form)?;
+    by_input!(form, 0, [u8, f32], T => {
+        let x = input::<T>(form, 0)?;
+        // Bytes are the nearest to what came, anywhere within the bound.
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &gaussian(op, x), &gaussian_bound(op, x))?])
+    })
+}
 
 /// The sum of each element, and the same with every term made positive.
 fn sums<T: Element + Into<f64>>(op: &Gaussian, input: &[T]) -> Vec<(f64, f64)> {

@@ -1,11 +1,85 @@
 //! The matrix product, element by element in f64.
 
+use super::Number;
 use super::activate;
 use super::activation::activation_errors;
-use crate::dense::{Gemm, Layout};
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use crate::dense::{Activation, Gemm, Layout, Precision};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::Form;
 use half::{bf16, f16};
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    fn of<T: Number + Into<f64>, R: Number + Into<f64>>(form: &Form, op: &Gemm) -> Result<Vec<Wanted>> {
+        let Product { a, b, bias, c } = Product::<T, R>::of(form, op)?;
+        let want = gemm(op, a, b, bias, &c)?;
+        let mut bound = gemm_bound(op, a, b, bias, &c)?;
+        if op.precision != Precision::Strict || op.variant == "coop" {
+            bound = on_matrices(op, a, b, &want, &bound)?;
+        }
+        Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(form, 0), &want, &bound)?])
+    }
+    let op = descriptor::<Gemm>(form)?;
+    by_input!(form, 0, [f32, f16], T => if op.mixed { of::<T, f32>(form, op) } else { of::<T, T>(form, op) })
+}
+
+/// The factors, the bias, and what C holds before: zeros, which no op reads, where it is not given.
+pub(super) struct Product<'a, T, R> {
+    pub(super) a: &'a [T],
+    pub(super) b: &'a [T],
+    pub(super) bias: Option<&'a [R]>,
+    pub(super) c: Vec<R>,
+}
+
+impl<'a, T: Element, R: Element> Product<'a, T, R> {
+    /// Of a form of `op`, or of a batch of it.
+    pub(super) fn of(form: &'a Form, op: &Gemm) -> Result<Self> {
+        let bias = op.bias.then(|| input(form, 2)).transpose()?;
+        let at = 2 + usize::from(op.bias);
+        let c = if form.inputs().count() > at {
+            input(form, at)?.to_vec()
+        } else {
+            vec![R::default(); output_shape(form, 0).iter().product()]
+        };
+        Ok(Self { a: input(form, 0)?, b: input(form, 1)?, bias, c })
+    }
+}
+
+/// How far from `want` each element may be on cooperative matrices: four times `bound` of [`gemm_bound`], since they cut
+/// sums off, and what factors of f32 lose. An element that is rounded to f16 loses 2^-10 of itself or, where it is
+/// smaller, 2^-24; above the largest f16 nothing is said, and where the result is infinite: one times a 0 is no number.
+fn on_matrices<T: Number + Into<f64>>(
+    op: &Gemm,
+    a: &[T],
+    b: &[T],
+    want: &[f64],
+    bound: &[f64],
+) -> Result<Vec<f64>> {
+    if T::DTYPE == DType::F16 {
+        return Ok(bound.iter().map(|bound| 4.0 * bound).collect());
+    }
+    let terms = op.clone().beta(0.0).activation(Activation::None);
+    let zeros = vec![0f32; want.len()];
+    let product = |size: fn(f64) -> f64| {
+        let sizes = |x: &[T]| x.iter().map(|x| size(x.to_f64().abs()) as f32).collect::<Vec<_>>();
+        gemm(&terms, &sizes(a), &sizes(b), None, &zeros)
+    };
+    let sizes = product(|x| x)?;
+    let lost: Vec<f64> = if op.precision == Precision::Split {
+        sizes.iter().map(|size| 2f64.powi(-20) * size.abs()).collect()
+    } else {
+        let most = |x| {
+            if x > f16::MAX.to_f64() { f64::INFINITY } else { x * (1.0 + 2f64.powi(-10)) + 2f64.powi(-24) }
+        };
+        product(most)?.iter().zip(&sizes).map(|(most, size)| (most - size).abs()).collect()
+    };
+    let (slope, _) = activation_errors(op.activation);
+    let of = |(i, bound): (usize, &f64)| {
+        if want[i].is_infinite() { f64::INFINITY } else { 4.0 * bound + slope * lost[i] }
+    };
+    Ok(bound.iter().enumerate().map(of).collect())
+}
 
 /// What `c` holds after `op`: `activation(alpha op(A) op(B) + beta C + bias)`, not rounded to `R`.
 ///

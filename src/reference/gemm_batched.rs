@@ -1,9 +1,30 @@
 //! The batched product, a matrix after the other in f64.
 
+use super::Number;
+use super::gemm::Product;
+use super::judge::{Wanted, by_input, descriptor, output_shape};
 use super::{gemm, gemm_bound};
 use crate::dense::{Gemm, GemmBatched, Layout, Place};
 use crate::element::Element;
 use crate::error::{Result, err};
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    fn of<T: Number + Into<f64>, R: Number + Into<f64>>(
+        form: &Form,
+        op: &GemmBatched,
+    ) -> Result<Vec<Wanted>> {
+        let Product { a, b, bias, c } = Product::<T, R>::of(form, op.one())?;
+        let want = gemm_batched(op, a, b, bias, &c)?;
+        let bound = gemm_batched_bound(op, a, b, bias, &c)?;
+        Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(form, 0), &want, &bound)?])
+    }
+    let op = descriptor::<GemmBatched>(form)?;
+    by_input!(form, 0, [f32, f16], T => {
+        if op.one().mixed { of::<T, f32>(form, op) } else { of::<T, T>(form, op) }
+    })
+}
 
 /// What `c` holds after `op`: `activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias)` for every b, not rounded to `R`.
 ///

@@ -1,8 +1,20 @@
 //! The brightness of RGB pixels.
 
 use super::Number;
-use crate::element::DType;
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use crate::element::{DType, Element};
+use crate::error::Result;
 use crate::image::{Grey, GreyWeights, Layout};
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Grey>(form)?;
+    by_input!(form, 0, [u8, f32], T => {
+        let x = input::<T>(form, 0)?;
+        let (want, bound) = (grey(op, x), grey_bound(op, x));
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
+    })
+}
 
 /// The colours of each pixel.
 fn pixels<'a, T: Number>(op: &Grey, input: &'a [T]) -> impl Iterator<Item = [f64; 3]> + 'a {

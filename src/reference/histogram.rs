@@ -1,8 +1,18 @@
 //! Histogram, element by element.
 
 use super::Number;
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::error::Result;
 use crate::primitives::{Edges, Histogram};
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Histogram>(form)?;
+    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
+        Ok(vec![Wanted::exact(&output_shape(form, 0), histogram(op, input::<T>(form, 0)?)?)?])
+    })
+}
 
 /// The counts of [`Histogram`], exactly.
 ///

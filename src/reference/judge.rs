@@ -1,9 +1,12 @@
 //! What the outputs of an op that was formed by names must be.
 
+use super::Number;
 use crate::array::{HostArray, HostData};
-use crate::element::Element;
-use crate::error::{Result, err};
+use crate::element::{DType, Element};
+use crate::error::{Error, Result, err};
+use crate::primitives::Operator;
 use crate::program::{Form, Operation, Settings};
+use half::f16;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -31,6 +34,38 @@ impl Wanted {
         Ok(Self { array: HostArray::new(shape, elements)?, bound: Some(bound) })
     }
 
+    /// What was computed in f64 and not rounded, each with how far from it the result may be.
+    pub(super) fn rounded(dtype: DType, shape: &[usize], exact: &[f64], bound: &[f64]) -> Result<Self> {
+        let of = match dtype {
+            DType::F32 => Self::rounded_to::<f32>,
+            DType::F16 => Self::rounded_to::<f16>,
+            DType::I32 => Self::rounded_to::<i32>,
+            DType::U32 => Self::rounded_to::<u32>,
+            DType::U8 => Self::rounded_to::<u8>,
+            DType::I8 => Self::rounded_to::<i8>,
+            other => return Err(err!(Unsupported, "a judge: an output of {other}")),
+        };
+        of(shape, exact, bound)
+    }
+
+    fn rounded_to<T: Number>(shape: &[usize], exact: &[f64], bound: &[f64]) -> Result<Self>
+    where
+        HostData: From<Vec<T>>,
+    {
+        let round = |x: f64| T::from_f64(x).to_f64();
+        let far = |(exact, bound): (&f64, &f64)| {
+            if bound.is_infinite() {
+                return f64::INFINITY;
+            }
+            // Rounding keeps order: the ends of what may come give the ends of the results.
+            let (want, ends) = (round(*exact), [exact - bound, exact + bound].map(round));
+            let distance = |end: f64| if end == want { 0.0 } else { (end - want).abs() };
+            ends.into_iter().map(distance).fold(0.0, f64::max)
+        };
+        let bound = exact.iter().zip(bound).map(far).collect();
+        Self::near(shape, exact.iter().map(|x| T::from_f64(*x)).collect(), bound)
+    }
+
     /// The first element that is wrong, in words.
     pub fn difference(&self, got: &HostArray) -> Option<String> {
         let Self { array: want, bound } = self;
@@ -44,7 +79,8 @@ impl Wanted {
             None => bits(want, *i) != bits(got, *i),
             Some(bound) => {
                 let (want, got) = (wants[*i], gots[*i]);
-                let near = (want - got).abs() <= bound[*i] || want == got;
+                // Where the bound is infinite, nothing is said.
+                let near = (want - got).abs() <= bound[*i] || want == got || bound[*i] == f64::INFINITY;
                 !(near || want.is_nan() && got.is_nan())
             }
         };
@@ -78,6 +114,25 @@ pub(super) fn option<T: FromStr<Err: Display>>(form: &Form, name: &str) -> Resul
     settings(form)?.number(name)
 }
 
+/// The elements of the array that an option was given, if it was.
+pub(super) fn named<'a, T: Element>(form: &'a Form, name: &str) -> Result<Option<&'a [T]>> {
+    let Some(array) = settings(form)?.array(name) else { return Ok(None) };
+    let found = array.data().slice::<T>();
+    found.map(Some).ok_or_else(|| err!(InvalidArgument, "a judge: {name} is not of {}", T::DTYPE))
+}
+
+/// The operator that the option `op` names.
+pub(super) fn operator(form: &Form) -> Result<Operator> {
+    let name = settings(form)?.choice("op")?;
+    let found = Operator::BUILT_IN.into_iter().find(|op| op.name() == name);
+    found.ok_or_else(|| err!(InvalidArgument, "a judge: no operator {name}"))
+}
+
+/// The error of an operator that a twin does not have.
+pub(super) fn no_twin(op: &Operator) -> Error {
+    err!(Unsupported, "a judge: no twin for the operator {}", op.name())
+}
+
 /// `$body` with the type `$T` that the array at this place has, one of those in brackets.
 macro_rules! by_input {
     ($form:expr, $at:expr, [$($t:ty),+], $T:ident => $body:expr) => {
@@ -100,7 +155,39 @@ macro_rules! judges {
         const JUDGES: &[(&str, Judge)] = &[$((stringify!($file), super::$file::judge)),*];
     };
 }
-judges![axpy, softmax];
+// One a line.
+#[rustfmt::skip]
+judges![
+    axpy,
+    softmax,
+    map,
+    zip,
+    reduce,
+    scan,
+    segmented_scan,
+    histogram,
+    sort,
+    select,
+    partition,
+    unique,
+    run_length,
+    reduce_by_key,
+    segmented_reduce,
+    top_k,
+    gemm,
+    gemm_batched,
+    gemv,
+    transpose,
+    cast,
+    quantize,
+    dequantize,
+    gemm_int8,
+    grey,
+    blur,
+    gaussian,
+    sobel,
+    equalize,
+];
 
 /// What the outputs of a form must be, in order, by the sequential twin of its op. None if the op has none that answers
 /// for all of them.

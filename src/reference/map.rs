@@ -2,10 +2,21 @@
 
 use super::Number;
 use super::activation::activate;
+use super::judge::{Wanted, by_input, input, output_shape, settings};
 use super::number::{readings, spread};
 use crate::dense::Activation;
 use crate::elementwise::MapFn;
 use crate::error::{Result, err};
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let function: MapFn = settings(form)?.choice("fn")?.parse()?;
+    by_input!(form, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(form, 0)?;
+        Ok(vec![Wanted::near(&output_shape(form, 0), map(&function, x)?, map_bound(&function, x)?)?])
+    })
+}
 
 /// Applies `function` to every element of `x`.
 ///

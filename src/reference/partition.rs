@@ -1,6 +1,17 @@
 //! The elements that are kept, then the others, both in order.
 
+use super::judge::{Wanted, by_input, input, output_shape};
 use super::select;
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    by_input!(form, 0, [f32, f16, i32, u32], T => {
+        let (all, _) = partition(input::<T>(form, 0)?, input::<u32>(form, 1)?);
+        Ok(vec![Wanted::exact(&output_shape(form, 0), all)?])
+    })
+}
 
 /// The elements of `input` whose flag is not 0, then those whose flag is, and how many come first.
 pub fn partition<T: Copy>(input: &[T], flags: &[u32]) -> (Vec<T>, usize) {

@@ -1,7 +1,53 @@
 //! Elements to bytes and scales.
 
+use super::judge::{Wanted, by_input, descriptor, input, named, output_shape, settings};
 use super::{Number, fp8_code};
+use crate::array::HostData;
+use crate::error::Result;
+use crate::program::Form;
 use crate::quantize::{Code, Quantize};
+use half::f16;
+
+/// How far a quotient of the device may be from that of the twin, of itself: 3 ULP, and the rounding of the twin.
+const QUOTIENT: f64 = 4e-7;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    match settings(form)?.choice("kind")? {
+        <u8 as Code>::NAME => judge_as::<u8>(form),
+        _ => judge_as::<i8>(form),
+    }
+}
+
+fn judge_as<Q: Code + Number>(form: &Form) -> Result<Vec<Wanted>>
+where
+    HostData: From<Vec<Q>>,
+{
+    let (op, given) = (descriptor::<Quantize<Q>>(form)?, named::<f32>(form, "scale")?);
+    by_input!(form, 0, [f32, f16], T => {
+        let x = input::<T>(form, 0)?;
+        let scales = given.map_or_else(|| quantize(op, x).1, <[f32]>::to_vec);
+        // A scale is a quotient too, unless it is given.
+        let off = if given.is_some() { QUOTIENT } else { 2.0 * QUOTIENT };
+        let span = op.span().max(1);
+        let codes = x.iter().enumerate().map(|(i, x)| near_code::<Q>(x.to_f64(), scales[i / span], off));
+        let (codes, bound) = codes.unzip();
+        let mut all = vec![Wanted::near(&output_shape(form, 0), codes, bound)?];
+        if given.is_none() {
+            let bound = scales.iter().map(|scale| QUOTIENT * f64::from(*scale)).collect();
+            all.push(Wanted::near::<f32>(&output_shape(form, 1), scales, bound)?);
+        }
+        Ok(all)
+    })
+}
+
+/// The code of an element, and how far that may be which is the nearest to a quotient that is off by so much of itself:
+/// 1 where the element lies halfway.
+fn near_code<Q: Code + Number>(x: f64, scale: f32, off: f64) -> (Q, f64) {
+    let y = x / if scale == 0.0 { 1.0 } else { f64::from(scale) };
+    let [want, low, high] = [y, y * (1.0 - off), y * (1.0 + off)].map(|y| code::<Q>(y as f32));
+    let far = |end: Q| (end.to_f64() - want.to_f64()).abs();
+    (want, far(low).max(far(high)))
+}
 
 /// The code of `Q` that is nearest to `x`, of two the even one; saturated. NaN is 0 in `i8`.
 pub fn code<Q: Code>(x: f32) -> Q {

@@ -1,8 +1,24 @@
 //! Reduction of each row, element by element, in order.
 
 use super::Number;
-use crate::element::DType;
+use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape};
+use crate::element::{DType, Element};
+use crate::error::Result;
 use crate::primitives::Operator;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, shape) = (operator(form)?, output_shape(form, 0));
+    let rows = shape.iter().product();
+    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
+        let x = input::<T>(form, 0)?;
+        let n = x.len().checked_div(rows).unwrap_or(0);
+        let want = reduce(&op, rows, n, x).ok_or_else(|| no_twin(&op))?;
+        let bound = reduce_bound(&op, rows, n, x);
+        Ok(vec![Wanted::rounded(op.output(T::DTYPE)?, &shape, &want, &bound)?])
+    })
+}
 
 /// Each of `rows` rows of `n` elements, reduced: floats in `f64` and not rounded, integers exactly and
 /// wrapped to 32 bits, positions as numbers. `None` for a user's operator: see [`reduce_with`].

@@ -1,7 +1,22 @@
 //! The values of each run of equal keys combined, element by element, in order.
 
+use super::judge::{Wanted, by_input, input, no_twin, operator};
 use super::{Number, segmented_reduce, segmented_reduce_bound};
+use crate::element::Element;
+use crate::error::Result;
 use crate::primitives::Operator;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = operator(form)?;
+    by_input!(form, 0, [f32, i32, u32], K => by_input!(form, 1, [f32, i32, u32], T => {
+        let (keys, values) = (input::<K>(form, 0)?, input::<T>(form, 1)?);
+        let (firsts, want) = reduce_by_key(&op, keys, values).ok_or_else(|| no_twin(&op))?;
+        let bound = reduce_by_key_bound(&op, keys, values);
+        let runs = [firsts.len()];
+        Ok(vec![Wanted::exact(&runs, firsts)?, Wanted::rounded(T::DTYPE, &runs, &want, &bound)?])
+    }))
+}
 
 /// The first key of each run of equal neighbours, and its values combined: floats in `f64` and not rounded, integers
 /// exactly and wrapped to 32 bits. Equal is what `==` says. `None` as for [`scan`](super::scan).

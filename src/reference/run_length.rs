@@ -1,5 +1,18 @@
 //! Runs of equal neighbours with their lengths.
 
+use super::judge::{Wanted, by_input, input};
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    by_input!(form, 0, [f32, f16, i32, u32], T => {
+        let (values, counts) = run_length(input::<T>(form, 0)?);
+        let runs = [counts.len()];
+        Ok(vec![Wanted::exact(&runs, values)?, Wanted::exact(&runs, counts)?])
+    })
+}
+
 /// The first element of each run and how many it has; equal is what `==` says.
 pub fn run_length<T: Copy + PartialEq>(input: &[T]) -> (Vec<T>, Vec<u32>) {
     let (mut values, mut counts) = (Vec::new(), Vec::<u32>::new());

@@ -1,8 +1,27 @@
 //! Prefixes of each row, element by element, in order.
 
 use super::Number;
-use crate::element::DType;
+use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, settings};
+use crate::element::{DType, Element};
+use crate::error::Result;
 use crate::primitives::Operator;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, shape) = (operator(form)?, output_shape(form, 0));
+    let [exclusive, reverse] = [settings(form)?.has("exclusive"), settings(form)?.has("reverse")];
+    let (rows, n) = match shape[..] {
+        [rows, n] => (rows, n),
+        _ => (1, shape.iter().product()),
+    };
+    by_input!(form, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(form, 0)?;
+        let want = scan(&op, rows, n, exclusive, reverse, x).ok_or_else(|| no_twin(&op))?;
+        let bound = scan_bound(&op, rows, n, exclusive, reverse, x);
+        Ok(vec![Wanted::rounded(T::DTYPE, &shape, &want, &bound)?])
+    })
+}
 
 /// All prefixes of each of `rows` rows of `n` elements: floats in `f64` and not rounded, integers exactly
 /// and wrapped to 32 bits. `None` for a user's operator (see [`scan_with`]) and for positions.

@@ -1,8 +1,22 @@
 //! Each segment combined, element by element, in order.
 
+use super::judge::{Wanted, by_input, input, no_twin, operator};
 use super::segmented_scan::segments;
 use super::{Number, scan, scan_bound};
+use crate::element::Element;
+use crate::error::Result;
 use crate::primitives::Operator;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, heads) = (operator(form)?, input::<u32>(form, 1)?);
+    by_input!(form, 0, [f32, i32, u32], T => {
+        let values = input::<T>(form, 0)?;
+        let want = segmented_reduce(&op, values, heads).ok_or_else(|| no_twin(&op))?;
+        let bound = segmented_reduce_bound(&op, values, heads);
+        Ok(vec![Wanted::rounded(T::DTYPE, &[want.len()], &want, &bound)?])
+    })
+}
 
 /// Each segment of `values`, of which element 0 and those with a flag are the first, combined: floats in `f64` and
 /// not rounded, integers exactly and wrapped to 32 bits. `None` as for [`scan`].

@@ -1,8 +1,24 @@
 //! Prefixes of each segment, element by element, in order.
 
+use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, settings};
 use super::{Number, scan, scan_bound};
+use crate::element::Element;
+use crate::error::Result;
 use crate::primitives::Operator;
+use crate::program::Form;
+use half::f16;
 use std::ops::Range;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, exclusive) = (operator(form)?, settings(form)?.has("exclusive"));
+    let heads = input::<u32>(form, 1)?;
+    by_input!(form, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(form, 0)?;
+        let want = segmented_scan(&op, exclusive, x, heads).ok_or_else(|| no_twin(&op))?;
+        let bound = segmented_scan_bound(&op, exclusive, x, heads);
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
+    })
+}
 
 /// All prefixes of each segment of `input`, of which element 0 and those with a flag are the first: floats
 /// in `f64` and not rounded, integers exactly and wrapped to 32 bits. `None` as for [`scan`].

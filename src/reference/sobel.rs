@@ -1,9 +1,26 @@
 //! Sobel's gradients.
 
 use super::conv3d::outside;
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::conv::Boundary;
+use crate::element::DType;
 use crate::element::Element;
+use crate::error::Result;
 use crate::image::{Gradient, Sobel};
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Sobel>(form)?;
+    by_input!(form, 0, [u8, f32], T => {
+        let x = input::<T>(form, 0)?;
+        let (mut want, mut bound) = (sobel(op, x), sobel_bound(op, x));
+        if T::DTYPE == DType::U8 {
+            want.iter_mut().for_each(|g| *g = g.abs().round().min(255.0));
+            bound.fill(0.0);
+        }
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
+    })
+}
 
 /// `gx`, `gy`, and of each the sum of its terms made positive, of each element.
 fn gradients<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<[f64; 4]> {

@@ -1,7 +1,45 @@
 //! Stable sort by key.
 
+use super::judge::{Wanted, by_input, input, named, settings};
+use crate::array::HostData;
 use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::Form;
 use std::ops::Range;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let settings = settings(form)?;
+    let bits = if settings.has("bits") { settings.numbers("bits", "BEGIN,END")? } else { [0, 32] };
+    if bits[0] > bits[1] || bits[1] > 32 {
+        return Err(err!(InvalidArgument, "a judge: keys do not have the bits {} to {}", bits[0], bits[1]));
+    }
+    by_input!(form, 0, [f32, i32, u32], T => {
+        let keys = input::<T>(form, 0)?;
+        let count = named::<u32>(form, "count")?;
+        let sorted = count.and_then(|c| c.first()).map_or(keys.len(), |c| keys.len().min(*c as usize));
+        let places = sort_positions(&keys[..sorted], settings.has("descending"), bits[0]..bits[1]);
+        let mut all = vec![moved(form, keys, &places)?];
+        if form.inputs().count() > 1 + usize::from(count.is_some()) {
+            all.push(moved(form, input::<u32>(form, 1)?, &places)?);
+        }
+        Ok(all)
+    })
+}
+
+/// What an operand holds when its first elements were taken from these places. The others stay in place; elsewhere
+/// nothing is said of them.
+fn moved<T: Element>(form: &Form, x: &[T], places: &[usize]) -> Result<Wanted>
+where
+    HostData: From<Vec<T>>,
+{
+    let behind = &x[places.len()..];
+    let all = places.iter().map(|&i| x[i]).chain(behind.iter().copied()).collect();
+    if behind.is_empty() || settings(form)?.has("in-place") {
+        return Wanted::exact(&[x.len()], all);
+    }
+    let bound = [vec![0.0; places.len()], vec![f64::INFINITY; behind.len()]].concat();
+    Wanted::near(&[x.len()], all, bound)
+}
 
 /// Positions of the keys in sorted order: the first is that of the key that comes first. Keys that agree in
 /// `bits` of their numbers keep their order. The number of a key is its place in the order of its type, from

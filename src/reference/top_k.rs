@@ -1,7 +1,21 @@
 //! The best of all elements.
 
+use super::judge::{Wanted, by_input, input, option, settings};
 use super::sort_positions;
 use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (k, smallest) = (option(form, "k")?, settings(form)?.has("smallest"));
+    by_input!(form, 0, [f32, i32, u32], T => {
+        let x = input::<T>(form, 0)?;
+        let places = top_k(x, k, smallest);
+        let best: Vec<T> = places.iter().map(|&i| x[i]).collect();
+        let places: Vec<u32> = places.iter().map(|&i| i as u32).collect();
+        Ok(vec![Wanted::exact(&[k], best)?, Wanted::exact(&[k], places)?])
+    })
+}
 
 /// Positions of the `k` best elements, the best first: the front of a stable sort, largest or smallest first. Every
 /// NaN is worse than every number, and of equal elements the first is the best.

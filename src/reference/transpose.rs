@@ -1,6 +1,21 @@
 //! Transposition, element by element.
 
+use super::judge::{Wanted, by_input, input, output_shape};
 use crate::element::Element;
+use crate::error::{Result, err};
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let shape = output_shape(form, 0);
+    let [.., n, m] = shape[..] else {
+        return Err(err!(Shape, "a judge: the output of a transposition has two axes at least"));
+    };
+    let batch = shape[..shape.len() - 2].iter().product();
+    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
+        Ok(vec![Wanted::exact(&shape, transpose(batch, m, n, input::<T>(form, 0)?))?])
+    })
+}
 
 /// Each of `batch` matrices of m x n in `input`, transposed.
 pub fn transpose<T: Element>(batch: usize, m: usize, n: usize, input: &[T]) -> Vec<T> {

@@ -1,5 +1,17 @@
 //! One element of each run of equal neighbours.
 
+use super::judge::{Wanted, by_input, input};
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    by_input!(form, 0, [f32, f16, i32, u32], T => {
+        let firsts = unique(input::<T>(form, 0)?);
+        Ok(vec![Wanted::exact(&[firsts.len()], firsts)?])
+    })
+}
+
 /// The first element of each run, in order. Equal is what `==` says: -0 equals +0, NaN nothing.
 pub fn unique<T: Copy + PartialEq>(input: &[T]) -> Vec<T> {
     let head = |i: &usize| *i == 0 || input[*i] != input[i - 1];
