@@ -2,9 +2,22 @@
 
 use super::Number;
 use super::activation::normal;
+use super::judge::{Wanted, by_input, input, output_shape, settings};
 use super::number::{spread, ulp};
 use crate::dense::Activation;
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
 use std::f64::consts::PI;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let activation = Activation::asked(settings(form)?)?;
+    by_input!(form, 0, [f32, f16], T => {
+        let (value, dy) = (input::<T>(form, 0)?, input(form, 1)?);
+        let bound = activation_backward_bound(activation, value, dy);
+        Ok(vec![Wanted::near(&output_shape(form, 0), activation_backward(activation, value, dy), bound)?])
+    })
+}
 
 /// `dy` times the slope of `activation`, which is told by its result (of GELU and of none by its argument).
 pub fn activation_backward<T: Number>(activation: Activation, value: &[T], dy: &[T]) -> Vec<T> {

@@ -1,8 +1,18 @@
 //! Adam.
 
 use super::Number;
+use super::judge::{Wanted, descriptor, each_output, input};
 use super::number::{spread, ulp};
+use crate::error::Result;
 use crate::nn::Adam;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Adam>(form)?;
+    let operands: [&[f32]; 5] =
+        [input(form, 0)?, input(form, 1)?, input(form, 2)?, input(form, 3)?, input(form, 4)?];
+    each_output(form, adam(op, operands), adam_bound(op, operands))
+}
 
 /// A step: the new parameters, first and second moments, and `1 - beta^t` of both; of operands in that order, with the
 /// gradients second.

@@ -1,9 +1,77 @@
 //! Scaled dot-product attention.
 
 use super::Number;
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use super::number::{spread, ulp};
 use super::softmax::{chain, exp_ulps};
-use crate::attention::Attention;
+use crate::array::{HostArray, HostData};
+use crate::attention::{Attention, KvType};
+use crate::element::{DType, Element, fp8_value};
+use crate::error::{Result, err};
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Attention>(form)?;
+    let scaled = op.kv.is_some_and(KvType::is_scaled);
+    // Inputs behind q, k and v, as many as there are.
+    let mut behind = 3..;
+    let mut place = |given: bool| given.then(|| behind.next()).flatten();
+    let [scales, table] = [scaled, op.paging.is_some()].map(&mut place);
+    let [lengths, mask] = [op.lengths, op.mask.is_some()].map(&mut place);
+    let scales: Option<&[f32]> = scales.map(|at| input(form, at)).transpose()?;
+    let inputs = AttentionInputs {
+        table: table.map(|at| input(form, at)).transpose()?,
+        lengths: lengths.map(|at| input(form, at)).transpose()?,
+        mask: mask.map(|at| input(form, at)).transpose()?,
+    };
+    let (k, v) = (meant(form, op, 1, scales)?, meant(form, op, 2, scales)?);
+    by_input!(form, 0, [f32, f16], T => {
+        let q = input::<T>(form, 0)?;
+        let mut bound = attention_bound(op, q, &k, &v, inputs);
+        if T::DTYPE == DType::F16 && on_matrices(op) {
+            bound = rounded_bound(op, q, (&k, &v), inputs, &bound);
+        }
+        Ok(vec![Wanted::near(&output_shape(form, 0), attention(op, q, &k, &v, inputs), bound)?])
+    })
+}
+
+/// The numbers for which the keys (1) or the values (2) stand that are stored, with the factors of both.
+fn meant(form: &Form, op: &Attention, at: usize, scales: Option<&[f32]>) -> Result<Vec<f32>> {
+    let stored = form.inputs().nth(at).map(HostArray::data);
+    let numbers: Vec<f32> = match stored {
+        Some(HostData::U8(codes)) => codes.iter().map(|code| fp8_value(*code)).collect(),
+        Some(stored) => stored.to_f32().into_owned(),
+        None => return Err(err!(InvalidArgument, "a judge: keys or values are missing")),
+    };
+    let Some(scales) = scales else { return Ok(numbers) };
+    let scales = scales[(at - 1) * (scales.len() / 2)..].iter();
+    let rows = numbers.chunks(op.head_size.max(1)).zip(scales);
+    Ok(rows.flat_map(|(row, scale)| row.iter().map(move |x| x * scale)).collect())
+}
+
+/// Whether an attention of f16 may run on cooperative matrices.
+fn on_matrices(op: &Attention) -> bool {
+    let fits = op.kv == Some(KvType::F16) && op.paging.is_none();
+    let fits = fits && op.head_size.is_multiple_of(16) && op.head_size <= 128;
+    op.variant == "coop" || op.variant == "auto" && fits && op.queries > 4
+}
+
+/// `bound` where weights are rounded to f16, by either neighbour, where it is subnormal too, and the hardware cuts sums
+/// off.
+fn rounded_bound<T: Number>(
+    op: &Attention,
+    q: &[T],
+    (k, v): (&[f32], &[f32]),
+    inputs: AttentionInputs<'_>,
+    bound: &[f64],
+) -> Vec<f64> {
+    let sizes: Vec<f32> = v.iter().map(|x| x.abs()).collect();
+    let largest = sizes.iter().filter(|x| x.is_finite()).fold(0.0, |most: f32, x| most.max(*x));
+    let small = 3.0 * op.keys as f64 * f64::from(largest) / (1 << 24) as f64;
+    let sizes = attention(op, q, k, &sizes, inputs);
+    bound.iter().zip(sizes).map(|(bound, size)| 4.0 * bound + size.to_f64() / 1000.0 + small).collect()
+}
 
 /// What an attention reads beside q, k and v, where it was asked for.
 #[derive(Debug, Clone, Copy, Default)]

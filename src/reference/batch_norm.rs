@@ -2,8 +2,18 @@
 
 use super::Number;
 use super::activation::activate;
+use super::judge::{Wanted, descriptor, input, output_shape};
 use super::number::{spread, ulp};
+use crate::error::Result;
 use crate::nn::BatchNorm;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, x) = (descriptor::<BatchNorm>(form)?, input::<f32>(form, 0)?);
+    let channels = [input(form, 1)?, input(form, 2)?, input(form, 3)?, input(form, 4)?];
+    let bound = batch_norm_bound(op, x, channels);
+    Ok(vec![Wanted::near(&output_shape(form, 0), batch_norm(op, x, channels), bound)?])
+}
 
 /// The batch norm of `x` by `[mean, variance, gamma, beta]` of each channel.
 pub fn batch_norm<T: Number>(op: &BatchNorm, x: &[T], channels: [&[T]; 4]) -> Vec<T> {

@@ -1,7 +1,18 @@
 //! The gradient of a bias.
 
 use super::Number;
+use super::judge::{Wanted, input, output_shape, row_length};
 use super::number::{spread, ulp};
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let plane = form.inputs().next().and_then(|dy| dy.shape().get(2..)).unwrap_or_default().iter().product();
+    let (shape, dy) = (output_shape(form, 0), input::<f32>(form, 0)?);
+    let channels = row_length(form);
+    let bound = bias_backward_bound(channels, plane, dy);
+    Ok(vec![Wanted::near(&shape, bias_backward(channels, plane, dy), bound)?])
+}
 
 /// The sum of `dy`, images of `channels` planes of `plane` elements, over all but the channels.
 pub fn bias_backward<T: Number>(channels: usize, plane: usize, dy: &[T]) -> Vec<T> {

@@ -1,10 +1,22 @@
 //! Convolution layers, product by product in f64.
 
 use super::activation::{activate, activation_errors};
+use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
 use super::number::{spread, ulp};
 use crate::conv::{Conv, Layer};
-use crate::dense::Activation;
+use crate::dense::{Activation, Precision};
 use crate::error::{Result, err};
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Conv>(form)?;
+    if op.precision != Precision::Strict {
+        return Err(err!(Unsupported, "reference conv: no twin for the precision {}", op.precision.name()));
+    }
+    let (x, w, bias) = (input(form, 0)?, input(form, 1)?, optional_input(form, 2)?);
+    let bound = conv_bound(op, x, w, bias)?;
+    Ok(vec![Wanted::near(&output_shape(form, 0), conv(op, x, w, bias)?, bound)?])
+}
 
 /// The output of the layer, with a bias for each channel where there is one.
 ///

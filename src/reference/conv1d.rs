@@ -1,8 +1,16 @@
 //! Stencils along a line.
 
 use super::conv3d::{stencil, stencil_bound};
+use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
 use crate::conv::Conv1d;
 use crate::element::Element;
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, x) = (descriptor::<Conv1d>(form)?, input::<f32>(form, 0)?);
+    Ok(vec![unrounded(&output_shape(form, 0), &conv1d(op, x), &conv1d_bound(op, x))?])
+}
 
 /// What `op` makes of `input`, not rounded.
 pub fn conv1d<T: Element + Into<f64>>(op: &Conv1d, input: &[T]) -> Vec<f64> {

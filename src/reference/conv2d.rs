@@ -1,8 +1,30 @@
 //! Stencils over an image.
 
 use super::conv3d::{stencil, stencil_bound};
+use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
 use crate::conv::Conv2d;
 use crate::element::Element;
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, shape) = (descriptor::<Conv2d>(form)?, output_shape(form, 0));
+    let wanted = if let Ok(x) = input::<u8>(form, 0) {
+        bytes(&shape, &conv2d(op, x), &conv2d_bound(op, x))
+    } else {
+        let x = input::<f32>(form, 0)?;
+        unrounded(&shape, &conv2d(op, x), &conv2d_bound(op, x))
+    };
+    Ok(vec![wanted?])
+}
+
+/// Bytes that are rounded from what is within `bound` of `exact`.
+fn bytes(shape: &[usize], exact: &[f64], bound: &[f64]) -> Result<Wanted> {
+    let byte = |x: f64| x.round_ties_even().clamp(0.0, 255.0);
+    let farthest = |(x, bound): (&f64, &f64)| (byte(x + bound) - byte(*x)).max(byte(*x) - byte(x - bound));
+    let bound = exact.iter().zip(bound).map(farthest).collect();
+    Wanted::near(shape, exact.iter().map(|x| byte(*x) as u8).collect(), bound)
+}
 
 /// What `op` makes of `input`, not rounded. For `u8` round to the nearest, ties to even, and saturate.
 pub fn conv2d<T: Element + Into<f64>>(op: &Conv2d, input: &[T]) -> Vec<f64> {

@@ -1,7 +1,15 @@
 //! Stencils of one, two and three axes: the general one.
 
+use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
 use crate::conv::{Boundary, Conv3d, Stencil};
 use crate::element::Element;
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, x) = (descriptor::<Conv3d>(form)?, input::<f32>(form, 0)?);
+    Ok(vec![unrounded(&output_shape(form, 0), &conv3d(op, x), &conv3d_bound(op, x))?])
+}
 
 /// Where coordinate `i` of an axis of `n` elements reads, if not 0.
 pub(super) fn outside(boundary: Boundary, i: isize, n: usize) -> Option<usize> {

@@ -1,10 +1,19 @@
 //! The gradient of a convolution layer by its input.
 
 use super::conv::{End, Sum, check, each_product, is_winograd, largest};
+use super::judge::{Wanted, descriptor, input, output_shape};
 use super::number::spread;
 use crate::conv::ConvBackwardData;
 use crate::dense::Activation;
 use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<ConvBackwardData>(form)?;
+    let (dy, w) = (input(form, 0)?, input(form, 1)?);
+    let bound = conv_backward_data_bound(op, dy, w)?;
+    Ok(vec![Wanted::near(&output_shape(form, 0), conv_backward_data(op, dy, w)?, bound)?])
+}
 
 /// The gradient by x, of that by the output.
 ///

@@ -1,9 +1,23 @@
 //! The gradients of a convolution layer by its weights and bias.
 
 use super::conv::{Sum, WINOGRAD, check, each_product, is_winograd, largest};
+use super::judge::{Wanted, descriptor, input, output_shape};
 use super::number::spread;
 use crate::conv::ConvBackwardWeights;
 use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<ConvBackwardWeights>(form)?;
+    let (x, dy) = (input(form, 0)?, input(form, 1)?);
+    let bound = conv_backward_weights_bound(op, x, dy)?;
+    let mut wanted = vec![Wanted::near(&output_shape(form, 0), conv_backward_weights(op, x, dy)?, bound)?];
+    if form.outputs().count() > 1 {
+        let bound = conv_backward_bias_bound(op, dy)?;
+        wanted.push(Wanted::near(&output_shape(form, 1), conv_backward_bias(op, dy)?, bound)?);
+    }
+    Ok(wanted)
+}
 
 /// The gradient by the weights, of that by the output.
 ///

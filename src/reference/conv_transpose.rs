@@ -1,9 +1,18 @@
 //! Transposed convolution.
 
 use super::conv::{End, Sum, check, each_product, is_winograd, largest};
+use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
 use super::number::spread;
 use crate::conv::ConvTranspose;
 use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<ConvTranspose>(form)?;
+    let (x, w, bias) = (input(form, 0)?, input(form, 1)?, optional_input(form, 2)?);
+    let bound = conv_transpose_bound(op, x, w, bias)?;
+    Ok(vec![Wanted::near(&output_shape(form, 0), conv_transpose(op, x, w, bias)?, bound)?])
+}
 
 /// The output of the layer, with a bias for each channel where there is one.
 ///

@@ -1,8 +1,19 @@
 //! Cross-entropy of logits with labels.
 
 use super::Number;
+use super::judge::{Wanted, each_output, input, output_shape};
 use super::number::{spread, ulp};
 use super::softmax::{chain, exp_ulps, rows};
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let classes = output_shape(form, 2).last().copied().unwrap_or(0);
+    let (logits, labels) = (input::<f32>(form, 0)?, input(form, 1)?);
+    let (losses, mean, gradient) = cross_entropy(classes, logits, labels);
+    let (of_losses, of_mean, of_gradient) = cross_entropy_bound(classes, logits, labels);
+    each_output(form, [losses, vec![mean], gradient], [of_losses, vec![of_mean], of_gradient])
+}
 
 /// The loss of each row of `classes` logits, their mean, and the gradient of that. A label that is no class gives NaN.
 pub fn cross_entropy<T: Number>(classes: usize, logits: &[T], labels: &[u32]) -> (Vec<T>, T, Vec<T>) {

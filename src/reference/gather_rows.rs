@@ -1,6 +1,18 @@
 //! Rows of a table by number.
 
+use super::judge::{Wanted, by_input, input, output_shape, row_length};
 use crate::element::Element;
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (n, indices) = (row_length(form), input(form, 1)?);
+    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
+        let rows = gather_rows(n, input::<T>(form, 0)?, indices);
+        Ok(vec![Wanted::exact(&output_shape(form, 0), rows)?])
+    })
+}
 
 /// Rows of `table`, `n` elements each, by number; zeros for a number that it does not have.
 pub fn gather_rows<T: Element>(n: usize, table: &[T], indices: &[u32]) -> Vec<T> {

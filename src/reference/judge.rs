@@ -187,6 +187,37 @@ judges![
     gaussian,
     sobel,
     equalize,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv,
+    conv_transpose,
+    conv_backward_data,
+    conv_backward_weights,
+    log_softmax,
+    layer_norm,
+    rms_norm,
+    rope,
+    pool,
+    pool_backward,
+    batch_norm,
+    gather_rows,
+    mean_pool,
+    cross_entropy,
+    squared_error,
+    activation_backward,
+    bias_backward,
+    softmax_backward,
+    log_softmax_backward,
+    layer_norm_backward,
+    rms_norm_backward,
+    sgd,
+    adam,
+    attention,
+    kv_append,
+    spmv,
+    spmm,
+    spconvert,
 ];
 
 /// What the outputs of a form must be, in order, by the sequential twin of its op. None if the op has none that answers
@@ -203,4 +234,38 @@ pub fn wanted(op: &Operation, form: &Form) -> Result<Option<Vec<Wanted>>> {
 /// The shape of the output at this place among the outputs.
 pub(super) fn output_shape(form: &Form, at: usize) -> Vec<usize> {
     form.outputs().nth(at).unwrap_or_default()
+}
+
+/// The elements of an input that may be left out, at this place among the inputs.
+pub(super) fn optional_input<T: Element>(form: &Form, at: usize) -> Result<Option<&[T]>> {
+    (form.inputs().count() > at).then(|| input(form, at)).transpose()
+}
+
+/// The last extent of the first output.
+pub(super) fn row_length(form: &Form) -> usize {
+    output_shape(form, 0).last().copied().unwrap_or(0)
+}
+
+/// All outputs of a form, of elements of one type: as many of these as it has.
+pub(super) fn each_output<T: Element, const N: usize>(
+    form: &Form,
+    elements: [Vec<T>; N],
+    bounds: [Vec<f64>; N],
+) -> Result<Vec<Wanted>>
+where
+    HostData: From<Vec<T>>,
+{
+    let all = form.outputs().zip(elements).zip(bounds);
+    all.map(|((shape, elements), bound)| Wanted::near(&shape, elements, bound)).collect()
+}
+
+/// An output of f32 that is within `bound` of `exact`, which the twin did not round.
+pub(super) fn unrounded(shape: &[usize], exact: &[f64], bound: &[f64]) -> Result<Wanted> {
+    let want: Vec<f32> = exact.iter().map(|x| *x as f32).collect();
+    let from_want = |((exact, bound), want): ((&f64, &f64), &f32)| {
+        let off = exact - f64::from(*want);
+        if off.is_finite() { bound + off.abs() } else { *bound }
+    };
+    let bound = exact.iter().zip(bound).zip(&want).map(from_want).collect();
+    Wanted::near(shape, want, bound)
 }

@@ -1,8 +1,121 @@
 //! New keys and values to their places in a cache.
 
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::number::{LEAST_NORMAL, spread, ulp};
 use super::{Number, fp8_code, fp8_value};
+use crate::array::HostData;
 use crate::attention::{KvAppend, KvType};
+use crate::error::Result;
+use crate::program::Form;
 use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<KvAppend>(form)?;
+    let paged = op.over.paging.is_some();
+    let table = paged.then(|| input(form, 2)).transpose()?;
+    let lengths_at = 2 + usize::from(paged);
+    let lengths = input(form, lengths_at)?;
+    let kv = op.over.kv.filter(|kv| kv.is_scaled());
+    let scales = kv.map(|_| input::<f32>(form, lengths_at + 3)).transpose()?;
+    let (mut wanted, mut factors) = (Vec::new(), scales.unwrap_or_default().to_vec());
+    let (mut of_factors, rows) = (vec![0.0; factors.len()], factors.len() / 2);
+    by_input!(form, 0, [f32, f16], T => {
+        for i in 0..2 {
+            let append = Append { op, new: input::<T>(form, i)?, lengths, table };
+            let (at, shape) = (lengths_at + 1 + i, output_shape(form, i));
+            wanted.push(match kv {
+                None => by_input!(form, at, [f32, f16], K => append.numbers(&shape, input::<K>(form, at)?))?,
+                Some(kv) => {
+                    append.factors(kv, &mut factors[i * rows..][..rows], &mut of_factors[i * rows..][..rows]);
+                    by_input!(form, at, [i8, u8], K => append.codes(kv, &shape, input::<K>(form, at)?))?
+                }
+            });
+        }
+        if kv.is_some() {
+            wanted.push(Wanted::near(&output_shape(form, 2), factors, of_factors)?);
+        }
+        Ok(wanted)
+    })
+}
+
+/// New keys, or values, and where they go.
+struct Append<'a, T> {
+    op: &'a KvAppend,
+    new: &'a [T],
+    lengths: &'a [u32],
+    table: Option<&'a [u32]>,
+}
+
+impl<T: Number> Append<'_, T> {
+    fn each(&self, visit: impl FnMut(usize, &[f32])) {
+        each_row(self.op, self.new, self.lengths, self.table, visit);
+    }
+
+    /// A cache of floats.
+    fn numbers<K: Number>(&self, shape: &[usize], before: &[K]) -> Result<Wanted>
+    where
+        HostData: From<Vec<K>>,
+    {
+        let mut cache: Vec<f32> = before.iter().map(|x| x.to_f64() as f32).collect();
+        kv_append(self.op, self.new, self.lengths, self.table, &mut cache);
+        let bound = vec![0.0; cache.len()];
+        Wanted::near(shape, cache.iter().map(|x| K::from_f64(f64::from(*x))).collect(), bound)
+    }
+
+    /// The factors of rows: of a quotient of 2.5 ULP.
+    fn factors(&self, kv: KvType, factors: &mut [f32], bound: &mut [f64]) {
+        self.each(|at, x| {
+            let exact = factor(kv, x);
+            factors[at] = exact as f32;
+            bound[at] = spread(factors[at], exact, 2.5 * ulp(exact));
+        });
+    }
+
+    /// A cache of codes: a quotient that is between two, for what its factor and itself may be off, may become either.
+    fn codes<K: Number>(&self, kv: KvType, shape: &[usize], before: &[K]) -> Result<Wanted>
+    where
+        HostData: From<Vec<K>>,
+    {
+        let (mut codes, mut bound) = (before.to_vec(), vec![0.0; before.len()]);
+        self.each(|at, x| {
+            let factor = factor(kv, x);
+            for (i, x) in x.iter().enumerate() {
+                let (want, off) = code(kv, f64::from(*x), factor);
+                codes[at * self.op.over.head_size + i] = K::from_f64(want);
+                bound[at * self.op.over.head_size + i] = off;
+            }
+        });
+        Wanted::near(shape, codes, bound)
+    }
+}
+
+/// What a row is divided by, not rounded.
+fn factor(kv: KvType, x: &[f32]) -> f64 {
+    let largest = x.iter().fold(0f32, |most, x| most.max(x.abs()));
+    f64::from(largest) / if kv == KvType::Fp8 { 448.0 } else { 127.0 }
+}
+
+/// The code of an element as the number that its byte is, and how far it may be off.
+fn code(kv: KvType, x: f64, factor: f64) -> (f64, f64) {
+    let code = |x: f64| match kv {
+        KvType::Fp8 => f64::from(fp8_code(x as f32)),
+        _ => x.round_ties_even().clamp(-127.0, 127.0),
+    };
+    if x == 0.0 || factor == 0.0 {
+        return (if factor == 0.0 { 0.0 } else { code(x) }, 0.0);
+    }
+    let want = code(x / factor);
+    let mut all = Vec::new();
+    for factor in [factor - 2.5 * ulp(factor), factor + 2.5 * ulp(factor)] {
+        let quotient = x / factor;
+        all.extend([-2.5, 2.5].map(|ulps| quotient + ulps * ulp(quotient)));
+    }
+    // What is subnormal may be taken for 0.
+    if [x, factor, x / factor].iter().any(|x| x.abs() < LEAST_NORMAL) {
+        all.push(0.0);
+    }
+    (want, all.into_iter().map(|x| (code(x) - want).abs()).fold(0.0, f64::max))
+}
 
 /// Writes the new rows of k, or of v, into a cache: the numbers for which stand what is stored there.
 pub fn kv_append<T: Number>(
@@ -12,10 +125,23 @@ pub fn kv_append<T: Number>(
     table: Option<&[u32]>,
     cache: &mut [f32],
 ) {
+    let kv = op.over.kv.unwrap_or(if size_of::<T>() == 2 { KvType::F16 } else { KvType::F32 });
+    each_row(op, new, lengths, table, |at, x| {
+        cache[at * x.len()..][..x.len()].copy_from_slice(&stored(kv, x));
+    });
+}
+
+/// Calls `visit` with every new row that has a place in the cache, behind its place.
+fn each_row<T: Number>(
+    op: &KvAppend,
+    new: &[T],
+    lengths: &[u32],
+    table: Option<&[u32]>,
+    mut visit: impl FnMut(usize, &[f32]),
+) {
     let over = &op.over;
-    let (d, tokens) = (over.head_size, over.queries);
-    for (row, x) in new.chunks(d).enumerate() {
-        let (pair, token) = (row / tokens, row % tokens);
+    for (row, x) in new.chunks(over.head_size.max(1)).enumerate() {
+        let (pair, token) = (row / over.queries, row % over.queries);
         let (b, head) = (pair / over.kv_heads, pair % over.kv_heads);
         let key = lengths[b] as usize + token;
         if key >= over.keys {
@@ -32,8 +158,7 @@ pub fn kv_append<T: Number>(
             _ => pair * over.keys + key,
         };
         let x: Vec<f32> = x.iter().map(|x| x.to_f64() as f32).collect();
-        let kv = over.kv.unwrap_or(if size_of::<T>() == 2 { KvType::F16 } else { KvType::F32 });
-        cache[at * d..][..d].copy_from_slice(&stored(kv, &x));
+        visit(at, &x);
     }
 }
 

@@ -1,9 +1,22 @@
 //! Layer norm of rows.
 
 use super::Number;
+use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
 use super::number::{spread, ulp};
 use super::softmax::chain;
+use crate::error::Result;
 use crate::nn::LayerNorm;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<LayerNorm>(form)?;
+    by_input!(form, 0, [f32, f16], T => {
+        let (x, gamma, beta) = (input::<T>(form, 0)?, input(form, 1)?, optional_input(form, 2)?);
+        let bound = layer_norm_bound(op, x, gamma, beta);
+        Ok(vec![Wanted::near(&output_shape(form, 0), layer_norm(op, x, gamma, beta), bound)?])
+    })
+}
 
 /// Layer norm of each row of `x`; a row has as many elements as `gamma`. Of the descriptor only the epsilon
 /// counts. No `beta` is one of zeros.

@@ -1,9 +1,18 @@
 //! The gradients of layer norm.
 
 use super::Number;
+use super::judge::{Wanted, descriptor, each_output, input};
 use super::number::{spread, ulp};
 use super::softmax::chain;
+use crate::error::Result;
 use crate::nn::LayerNormBackward;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<LayerNormBackward>(form)?;
+    let (x, gamma, dy) = (input::<f32>(form, 0)?, input(form, 1)?, input(form, 2)?);
+    each_output(form, layer_norm_backward(op, x, gamma, dy), layer_norm_backward_bound(op, x, gamma, dy))
+}
 
 /// The gradients by x, gamma and beta; a row has as many elements as `gamma`. Of the descriptor only the epsilon counts.
 pub fn layer_norm_backward<T: Number>(op: &LayerNormBackward, x: &[T], gamma: &[T], dy: &[T]) -> [Vec<T>; 3] {

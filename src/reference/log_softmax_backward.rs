@@ -1,8 +1,17 @@
 //! The gradient of the logarithm of softmax.
 
 use super::Number;
+use super::judge::{Wanted, input, output_shape, row_length};
 use super::number::{spread, ulp};
 use super::softmax::{chain, exp_ulps};
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (n, y, dy) = (row_length(form), input::<f32>(form, 0)?, input(form, 1)?);
+    let bound = log_softmax_backward_bound(n, y, dy);
+    Ok(vec![Wanted::near(&output_shape(form, 0), log_softmax_backward(n, y, dy), bound)?])
+}
 
 /// `dy - e^y sum(dy)` of each row of `n` elements.
 pub fn log_softmax_backward<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<T> {

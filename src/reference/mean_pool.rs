@@ -1,8 +1,21 @@
 //! Sequences to the means of their tokens.
 
 use super::Number;
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use super::number::{LEAST_NORMAL, spread, ulp};
+use crate::error::Result;
 use crate::nn::MeanPool;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, lengths) = (descriptor::<MeanPool>(form)?, input(form, 1)?);
+    by_input!(form, 0, [f32, f16], T => {
+        let x = input::<T>(form, 0)?;
+        let bound = mean_pool_bound(op, x, lengths);
+        Ok(vec![Wanted::near(&output_shape(form, 0), mean_pool(op, x, lengths), bound)?])
+    })
+}
 
 /// The mean of the first tokens of each sequence of `x`, as many as `lengths` says, as the descriptor has it.
 pub fn mean_pool<T: Number>(op: &MeanPool, x: &[T], lengths: &[u32]) -> Vec<f32> {

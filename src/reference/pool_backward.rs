@@ -1,10 +1,22 @@
 //! The gradient of pooling.
 
 use super::Number;
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use super::number::{spread, ulp};
 use super::pool::{each_window, largest, lost};
 use crate::error::Result;
 use crate::nn::{Pool2dBackward, PoolKind};
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Pool2dBackward>(form)?;
+    by_input!(form, 0, [f32, f16], T => {
+        let (x, dy) = (input::<T>(form, 0)?, input(form, 1)?);
+        let bound = pool_backward_bound(op, x, dy)?;
+        Ok(vec![Wanted::near(&output_shape(form, 0), pool_backward(op, x, dy)?, bound)?])
+    })
+}
 
 /// The gradient by `x` of a pooling, of that by its output.
 ///

@@ -1,9 +1,18 @@
 //! The gradients of RMS norm.
 
 use super::Number;
+use super::judge::{Wanted, descriptor, each_output, input};
 use super::layer_norm_backward::differentiate;
 use super::number::spread;
+use crate::error::Result;
 use crate::nn::RmsNormBackward;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<RmsNormBackward>(form)?;
+    let (x, gamma, dy) = (input::<f32>(form, 0)?, input(form, 1)?, input(form, 2)?);
+    each_output(form, rms_norm_backward(op, x, gamma, dy), rms_norm_backward_bound(op, x, gamma, dy))
+}
 
 /// The gradients by x and gamma; a row has as many elements as `gamma`. Of the descriptor only the epsilon counts.
 pub fn rms_norm_backward<T: Number>(op: &RmsNormBackward, x: &[T], gamma: &[T], dy: &[T]) -> [Vec<T>; 2] {

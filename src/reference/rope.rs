@@ -1,8 +1,22 @@
 //! Rotary embedding of positions.
 
 use super::Number;
+use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
 use super::number::spread;
+use crate::error::Result;
 use crate::nn::Rope;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, tables) = (descriptor::<Rope>(form)?, (input(form, 1)?, input(form, 2)?));
+    let positions = optional_input(form, 3)?;
+    by_input!(form, 0, [f32, f16], T => {
+        let x = input::<T>(form, 0)?;
+        let bound = rope_bound(op, x, tables, positions);
+        Ok(vec![Wanted::near(&output_shape(form, 0), rope(op, x, tables, positions), bound)?])
+    })
+}
 
 /// What `output` holds after `op`; `positions` has one for each token of all sequences.
 pub fn rope<T: Number>(

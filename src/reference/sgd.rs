@@ -1,8 +1,23 @@
 //! Stochastic gradient descent.
 
 use super::Number;
+use super::judge::{Wanted, descriptor, each_output, input, optional_input};
 use super::number::{spread, ulp};
+use crate::error::Result;
 use crate::nn::Sgd;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, parameters, gradients) = (descriptor::<Sgd>(form)?, input::<f32>(form, 0)?, input(form, 1)?);
+    let still = vec![0.0; parameters.len()];
+    let velocity = optional_input(form, 2)?.unwrap_or(&still);
+    // Without a velocity the form has one output, and no second is looked at.
+    each_output(
+        form,
+        sgd(op, parameters, gradients, velocity),
+        sgd_bound(op, parameters, gradients, velocity),
+    )
+}
 
 /// What [`sgd`] makes of a parameter: the parameter, and the velocity where there is one.
 type Stepped = (f64, f64);

@@ -1,8 +1,17 @@
 //! The gradient of softmax.
 
 use super::Number;
+use super::judge::{Wanted, input, output_shape, row_length};
 use super::number::{spread, ulp};
 use super::softmax::chain;
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (n, y, dy) = (row_length(form), input::<f32>(form, 0)?, input(form, 1)?);
+    let bound = softmax_backward_bound(n, y, dy);
+    Ok(vec![Wanted::near(&output_shape(form, 0), softmax_backward(n, y, dy), bound)?])
+}
 
 /// `y (dy - sum(y dy))` of each row of `n` elements.
 pub fn softmax_backward<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<T> {

@@ -1,7 +1,78 @@
 //! Conversion of a sparse matrix, row by row.
 
-use crate::error::Result;
-use crate::sparse::{HostMatrix, Target};
+use super::judge::{Wanted, descriptor, input, output_shape};
+use crate::array::HostArray;
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::Form;
+use crate::sparse::{Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, Sell};
+use crate::sparse::{SparseMatrix, Spconvert, Stored, Target};
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let Spconvert { from, to, window, .. } = descriptor::<Spconvert>(form)?;
+    let target = match to.format {
+        Format::Coo { .. } => Target::Coo,
+        Format::Csr => Target::Csr,
+        Format::Csc => Target::Csc,
+        Format::Ell { .. } => Target::Ell,
+        Format::Hybrid { width, .. } => Target::Hybrid { width: Some(width) },
+        Format::Jds => Target::Jds,
+        Format::Sell { slice, .. } => Target::Sell { slice, window: *window },
+    };
+    let converted = spconvert(&matrix(form, from)?.0, target)?;
+    let of = |(at, list): (usize, &List<'_>)| {
+        let shape = output_shape(form, at);
+        match list {
+            List::Indices(list) => Wanted::exact(&shape, list.to_vec()),
+            List::Values(list) if to.values == DType::F16 => {
+                Wanted::exact(&shape, list.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>())
+            }
+            List::Values(list) => Wanted::exact(&shape, list.to_vec()),
+        }
+    };
+    converted.lists().iter().enumerate().map(of).collect()
+}
+
+/// The matrix whose lists are the first inputs of a form, and how many they are.
+pub(super) fn matrix(form: &Form, stored: &Stored) -> Result<(HostMatrix, usize)> {
+    let Stored { rows, cols, .. } = *stored;
+    let indices = |at| input::<u32>(form, at).map(<[u32]>::to_vec);
+    let values = |at| {
+        let list = form.inputs().nth(at).map(HostArray::data);
+        let list =
+            list.ok_or_else(|| err!(InvalidArgument, "a judge: the values of a matrix are missing"))?;
+        Ok(list.to_f32().into_owned())
+    };
+    let coo = |at| {
+        let (row_idxs, col_idxs) = (indices(at)?, indices(at + 1)?);
+        Ok(Coo { rows, cols, row_idxs, col_idxs, values: values(at + 2)? })
+    };
+    let ell = |width| Ok(Ell { rows, cols, width, col_idxs: indices(0)?, values: values(1)? });
+    Ok(match stored.format {
+        Format::Coo { .. } => (HostMatrix::Coo(coo(0)?), 3),
+        Format::Csr => {
+            let (row_ptrs, col_idxs) = (indices(0)?, indices(1)?);
+            (HostMatrix::Csr(Csr { rows, cols, row_ptrs, col_idxs, values: values(2)? }), 3)
+        }
+        Format::Csc => {
+            let (col_ptrs, row_idxs) = (indices(0)?, indices(1)?);
+            (HostMatrix::Csc(Csc { rows, cols, col_ptrs, row_idxs, values: values(2)? }), 3)
+        }
+        Format::Ell { width } => (HostMatrix::Ell(ell(width)?), 2),
+        Format::Hybrid { width, .. } => (HostMatrix::Hybrid(Hybrid { ell: ell(width)?, coo: coo(2)? }), 5),
+        Format::Jds => {
+            let (row_order, diagonal_ptrs, col_idxs) = (indices(0)?, indices(1)?, indices(2)?);
+            let values = values(3)?;
+            (HostMatrix::Jds(Jds { rows, cols, row_order, diagonal_ptrs, col_idxs, values }), 4)
+        }
+        Format::Sell { slice, .. } => {
+            let (row_order, slice_ptrs, col_idxs) = (indices(0)?, indices(1)?, indices(2)?);
+            let values = values(3)?;
+            (HostMatrix::Sell(Sell { rows, cols, slice, row_order, slice_ptrs, col_idxs, values }), 4)
+        }
+    })
+}
 
 /// The matrix in another format. Rows keep the order of their entries, and entries at one position are not added up;
 /// compressed columns come by rising row, and coordinates in no order by row, then column.

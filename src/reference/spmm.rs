@@ -1,8 +1,20 @@
 //! The product of a sparse and a dense matrix, column by column as that of a vector.
 
+use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
+use super::spconvert::matrix;
 use super::{spmv, spmv_bound};
 use crate::error::{Result, err};
-use crate::sparse::Csr;
+use crate::program::Form;
+use crate::sparse::{Csr, Spmm};
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Spmm>(form)?;
+    let (a, lists) = matrix(form, &op.matrix)?;
+    let (a, b, c) = (a.to_csr()?, input(form, lists)?, input(form, lists + 1)?);
+    let want = spmm(op.alpha, &a, b, op.n, op.beta, c)?;
+    let bound = spmm_bound(op.alpha, &a, b, op.n, op.beta, c)?;
+    Ok(vec![unrounded(&output_shape(form, 0), &want, &bound)?])
+}
 
 /// What `c` holds after `alpha A B + beta C`, not rounded; B and C have `n` columns.
 ///

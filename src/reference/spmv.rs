@@ -1,7 +1,19 @@
 //! The product of a sparse matrix and a vector, row by row in f64.
 
+use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
+use super::spconvert::matrix;
 use crate::error::{Result, err};
-use crate::sparse::Csr;
+use crate::program::Form;
+use crate::sparse::{Csr, Spmv};
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Spmv>(form)?;
+    let (a, lists) = matrix(form, &op.matrix)?;
+    let (a, x, y) = (a.to_csr()?, input(form, lists)?, input(form, lists + 1)?);
+    let want = spmv(op.alpha, &a, x, op.beta, y)?;
+    let bound = spmv_bound(op.alpha, &a, x, op.beta, y)?;
+    Ok(vec![unrounded(&output_shape(form, 0), &want, &bound)?])
+}
 
 /// What `y` holds after `alpha A x + beta y`, not rounded.
 ///

@@ -1,7 +1,17 @@
 //! The mean of squared differences.
 
 use super::Number;
+use super::judge::{Wanted, each_output, input};
 use super::number::{spread, ulp};
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (x, target) = (input::<f32>(form, 0)?, input(form, 1)?);
+    let (mean, gradient) = squared_error(x, target);
+    let (of_mean, of_gradient) = squared_error_bound(x, target);
+    each_output(form, [vec![mean], gradient], [vec![of_mean], of_gradient])
+}
 
 /// The mean of `(x - target)^2`, and its gradient by x.
 pub fn squared_error<T: Number>(x: &[T], target: &[T]) -> (T, Vec<T>) {

@@ -90,9 +90,9 @@ use std::ops::Range;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spconvert {
-    from: Stored,
-    to: Stored,
-    window: usize,
+    pub(crate) from: Stored,
+    pub(crate) to: Stored,
+    pub(crate) window: usize,
     /// Whether the order of rows and the beginnings of slices are there already.
     ordered: bool,
     variant: String,
