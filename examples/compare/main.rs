@@ -13,6 +13,7 @@
 mod backends;
 mod cases;
 mod chart;
+mod check;
 mod cli;
 #[cfg(feature = "cuda")]
 mod cuda;

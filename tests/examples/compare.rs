@@ -17,6 +17,8 @@ mod backends;
 mod cases;
 #[path = "../../examples/compare/chart.rs"]
 mod chart;
+#[path = "../../examples/compare/check.rs"]
+mod check;
 #[path = "../../examples/compare/cli.rs"]
 mod cli;
 #[cfg(feature = "cuda")]
