@@ -88,10 +88,10 @@ fn compact(bench: &mut Bench) -> Result<()> {
             bench.device(&c, |rec| by_flags.record(rec, x, flags, y, &count));
             let by_value = Select::by(n, odd.clone()).variant(variant).plan::<u32>(&gpu)?;
             let c = case("select-if", cost(6.0));
-            bench.device(&c, |rec| by_value.record(rec, x, y, &count));
+            bench.device(&c, |rec| by_value.record_by(rec, x, y, &count));
             let nonzero = Select::by(n, Predicate::NonZero).variant(variant).plan::<u32>(&gpu)?;
             let c = case("select-nonzero", cost(6.0));
-            bench.device(&c, |rec| nonzero.record(rec, flags, y, &count));
+            bench.device(&c, |rec| nonzero.record_by(rec, flags, y, &count));
             if Partition::variants().iter().all(|v| v.name != variant) {
                 continue;
             }

@@ -149,9 +149,7 @@ pub use operations::operations;
 pub use plan::CudaPlan;
 pub use plan::{Fact, KernelReport, Plan, Plannable, Plans, Report};
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
-pub use primitives::{
-    Histogram, Partition, PartitionIf, Predicate, RadixSort, RunLength, Select, SelectIf, TopK, Unique,
-};
+pub use primitives::{Histogram, Partition, Predicate, RadixSort, RunLength, Select, TopK, Unique};
 pub use primitives::{ReduceByKey, SegmentedReduce};
 pub use quantize::GemmInt8;
 pub use sparse::{Spconvert, Spmm, Spmv};

@@ -184,7 +184,7 @@ impl Indexer {
         let mut rec = self.gpu.recorder();
         let args = [Arg::uniform(&params), Arg::from(text), Arg::from(marks)];
         self.mark.record(&mut rec, &args, workgroups(groups, WORKGROUP_SIZE))?;
-        select.record(&mut rec, marks, kept, &self.count)?;
+        select.record_by(&mut rec, marks, kept, &self.count)?;
         rec.submit()?;
         Ok(groups)
     }

@@ -16,7 +16,7 @@ pub(super) const INFO: Operation = Operation {
     about: "y = f(x), element by element",
     inputs: &[Input::new("x", "any shape")],
     types: &DTYPES,
-    options: &[Setting::word("fn", || MapFn::BUILT_IN.map(|f| f.name()).to_vec())],
+    options: &[Setting::word("fn", || MapFn::BUILT_IN.map(|f| f.name()).to_vec()), Setting::flag("in-place")],
     make: Some(make),
     variants: Map::variants,
     samples,
@@ -27,9 +27,16 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let x = asked.any("x")?;
     let function: MapFn = asked.settings().choice("fn")?.parse()?;
-    let op = Map::new(function, x.len()).variant(asked.variant());
-    let y = Role::Result(x.shape().to_vec());
-    by_type!(asked, x.dtype(), [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, vec![Role::Given(x), y])))
+    let mut op = Map::new(function, x.len()).variant(asked.variant());
+    let dtype = x.dtype();
+    let operands = if asked.settings().has("in-place") {
+        op = op.in_place();
+        vec![Role::Updated(x)]
+    } else {
+        let y = Role::Result(x.shape().to_vec());
+        vec![Role::Given(x), y]
+    };
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
 }
 
 /// A function of one element, for [`Map`].
@@ -190,13 +197,14 @@ kernel_params! {
 pub struct Map {
     function: MapFn,
     n: usize,
+    in_place: bool,
     variant: String,
 }
 
 impl Map {
     /// `function` over `n` elements.
     pub fn new(function: MapFn, n: usize) -> Self {
-        Self { function, n, variant: "auto".to_owned() }
+        Self { function, n, in_place: false, variant: "auto".to_owned() }
     }
 
     /// Runs the variant of that name; `auto`, the default, lets the device decide.
@@ -206,9 +214,11 @@ impl Map {
         self
     }
 
-    /// The same with one operand, which is overwritten.
-    pub fn in_place(self) -> MapInPlace {
-        MapInPlace(self)
+    /// With one operand, which is overwritten: plans are recorded by `record_in_place`.
+    #[must_use]
+    pub fn in_place(mut self) -> Self {
+        self.in_place = true;
+        self
     }
 
     /// Every way to run the op.
@@ -216,8 +226,8 @@ impl Map {
         VARIANTS
     }
 
-    fn lower_as(&self, dtype: DType, in_place: bool, profile: &DeviceProfile) -> Result<Program> {
-        let Self { function, n, variant } = self;
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let Self { function, n, in_place, variant } = self;
         if !function.supports(dtype) {
             return Err(err!(
                 Unsupported,
@@ -231,12 +241,12 @@ impl Map {
             variant,
             dtype,
             n: *n,
-            operands: if in_place {
+            operands: if *in_place {
                 &[("x", Access::ReadWrite)]
             } else {
                 &[("x", Access::Read), ("y", Access::Write)]
             },
-            spec: function.specialise(Spec::new().flag("IN_PLACE", in_place)),
+            spec: function.specialise(Spec::new().flag("IN_PLACE", *in_place)),
             flop_per_element: 1.0,
         }
         .lower(profile, |n| Params { n })
@@ -246,9 +256,7 @@ impl Map {
 operands! {
     impl[T: Element,] Map, T {
         fn record(x: T, y: T);
-    }
-    impl[T: Element,] MapInPlace, T {
-        fn record(x: T);
+        fn record_in_place(x: T);
     }
 }
 
@@ -256,31 +264,7 @@ impl<T: Element> Op<T> for Map {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(T::DTYPE, false, profile)
-    }
-}
-
-/// Applies a function to every element, in place: `x[i] = f(x[i])`. Made by [`Map::in_place`].
-///
-/// As [`Map`] in every respect, with the one operand `x` (in and out).
-///
-/// ```
-/// use tilework::elementwise::{Map, MapFn};
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let relu = Map::new(MapFn::Relu, 1 << 20).in_place();
-/// let program = Op::<f32>::lower(&relu, &DeviceProfile::webgpu_defaults())?;
-/// assert_eq!(program.operands.len(), 1);
-/// # Ok::<(), tilework::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MapInPlace(Map);
-
-impl<T: Element> Op<T> for MapInPlace {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.0.lower_as(T::DTYPE, true, profile)
+        self.lower_as(T::DTYPE, profile)
     }
 }
 
@@ -292,8 +276,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     for dtype in DTYPES {
         for function in functions.iter().filter(|f| f.supports(dtype)) {
             let map = Map::new(function.clone(), 1001).variant(variant);
-            programs.push(map.lower_as(dtype, false, profile)?);
-            programs.push(map.lower_as(dtype, true, profile)?);
+            programs.push(map.lower_as(dtype, profile)?);
+            programs.push(map.in_place().lower_as(dtype, profile)?);
         }
     }
     Ok(programs)

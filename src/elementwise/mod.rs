@@ -20,7 +20,7 @@ mod map;
 mod zip;
 
 pub use axpy::Axpy;
-pub use map::{Map, MapFn, MapInPlace};
+pub use map::{Map, MapFn};
 pub use zip::{Zip, ZipFn};
 
 use crate::element::DType;

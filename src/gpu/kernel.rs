@@ -168,7 +168,7 @@ impl OwnKernel {
     ///         if id.x < count[0] { data[id.x] *= 2u; }
     ///     }", "double")?;
     /// let mut rec = gpu.recorder();
-    /// select.record(&mut rec, &x, &kept, &count)?;
+    /// select.record_by(&mut rec, &x, &kept, &count)?;
     /// double.record_counted(&mut rec, &[Arg::from(&count), Arg::from(&kept)], &count, 64, 6)?;
     /// rec.submit()?;
     /// assert_eq!(kept.read()?, [10, 14, 18, 0, 0, 0]);

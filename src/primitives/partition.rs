@@ -52,13 +52,6 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
     n: usize,
-    variant: String,
-}
-
-/// [`Partition`] by a function of the elements instead of flags: operands `input`, `output`, `count`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PartitionIf {
-    n: usize,
     keep: Keep,
     variant: String,
 }
@@ -66,12 +59,13 @@ pub struct PartitionIf {
 impl Partition {
     /// Parts `n` elements by flags: those whose flag is not 0 are kept.
     pub fn new(n: usize) -> Self {
-        Self { n, variant: "auto".to_owned() }
+        Self { n, keep: Keep::Flagged, variant: "auto".to_owned() }
     }
 
-    /// Parts `n` elements by what `predicate` says of them.
-    pub fn by(n: usize, predicate: Predicate) -> PartitionIf {
-        PartitionIf { n, keep: Keep::Where(predicate), variant: "auto".to_owned() }
+    /// Parts `n` elements by what `predicate` says of them. There are no flags then, and plans are recorded by
+    /// `record_by`.
+    pub fn by(n: usize, predicate: Predicate) -> Self {
+        Self { keep: Keep::Where(predicate), ..Self::new(n) }
     }
 
     /// Runs the variant of that name; `auto`, the default, lets the device decide.
@@ -87,43 +81,33 @@ impl Partition {
     }
 }
 
-impl PartitionIf {
-    /// Runs the variant of that name; `auto`, the default, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
+impl Partition {
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let compaction = Compaction {
+            op: "partition",
+            scatter: "primitives/partition",
+            keep: &self.keep,
+            variant: &self.variant,
+            variants: TWO_PASSES,
+            leave_out: 0,
+            n: self.n,
+            counted: false,
+            dtype,
+            outputs: &[("output", dtype)],
+        };
+        let mut c = compaction.lower(profile)?;
+        let output = c.operand("output");
+        let total = c.total;
+        c.program.cost.bytes += (self.n * dtype.size()) as f64;
+        c.scatter(output.into_iter().chain([total]));
+        Ok(c.program)
     }
-}
-
-fn lower(n: usize, keep: &Keep, variant: &str, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
-    let outputs = &[("output", dtype)];
-    let compaction = Compaction {
-        op: "partition",
-        scatter: "primitives/partition",
-        keep,
-        variant,
-        variants: TWO_PASSES,
-        leave_out: 0,
-        n,
-        counted: false,
-        dtype,
-        outputs,
-    };
-    let mut c = compaction.lower(profile)?;
-    let output = c.operand("output");
-    let total = c.total;
-    c.program.cost.bytes += (n * dtype.size()) as f64;
-    c.scatter(output.into_iter().chain([total]));
-    Ok(c.program)
 }
 
 operands! {
     impl[T: Element,] Partition, T {
         fn record(input: T, flags: u32, output: T, count: u32);
-    }
-    impl[T: Element,] PartitionIf, T {
-        fn record(input: T, output: T, count: u32);
+        fn record_by(input: T, output: T, count: u32);
     }
 }
 
@@ -133,15 +117,7 @@ macro_rules! op {
             crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                lower(self.n, &Keep::Flagged, &self.variant, <$t>::DTYPE, profile)
-            }
-        }
-
-        impl Op<$t> for PartitionIf {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                lower(self.n, &self.keep, &self.variant, <$t>::DTYPE, profile)
+                self.lower_as(<$t>::DTYPE, profile)
             }
         }
     )*};

@@ -3,7 +3,7 @@
 use super::DTYPES;
 use super::compact::{Compaction, Keep, Predicate, VARIANTS};
 use crate::element::{DType, Element};
-use crate::error::Result;
+use crate::error::{Result, err};
 use crate::program::{
     Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, Variant, by_type,
     operands,
@@ -50,7 +50,7 @@ use half::f16;
 /// let positive = Predicate::custom("fn keep(x: T) -> bool { return x > 0.0; }");
 /// let plan = Select::by(4, positive).plan::<f32>(&gpu)?;
 /// let mut rec = gpu.recorder();
-/// plan.record(&mut rec, &x, &kept, &count)?;
+/// plan.record_by(&mut rec, &x, &kept, &count)?;
 /// rec.submit()?;
 /// let n = count.read()?[0] as usize;
 /// assert_eq!(kept.slice(..n)?.read()?, [3.0, 4.0]);
@@ -59,28 +59,22 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Select {
     n: usize,
+    keep: Keep,
     counted: bool,
     variant: String,
     leave_out: u32,
 }
 
-/// [`Select`] by a function of the elements instead of flags: operands `input`, `output`, `count`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SelectIf {
-    n: usize,
-    keep: Keep,
-    variant: String,
-}
-
 impl Select {
     /// Selects from `n` elements by flags: those whose flag is not 0 are kept.
     pub fn new(n: usize) -> Self {
-        Self { n, counted: false, variant: "auto".to_owned(), leave_out: 0 }
+        Self { n, keep: Keep::Flagged, counted: false, variant: "auto".to_owned(), leave_out: 0 }
     }
 
-    /// Selects from `n` elements by what `predicate` says of them.
-    pub fn by(n: usize, predicate: Predicate) -> SelectIf {
-        SelectIf { n, keep: Keep::Where(predicate), variant: "auto".to_owned() }
+    /// Selects from `n` elements by what `predicate` says of them. There are no flags then, and plans are recorded by
+    /// `record_by`.
+    pub fn by(n: usize, predicate: Predicate) -> Self {
+        Self { keep: Keep::Where(predicate), ..Self::new(n) }
     }
 
     /// Takes the number of elements, at most `n`, from the device: an operand `length` of one u32, which plans take by
@@ -128,49 +122,40 @@ impl Select {
     }
 }
 
-impl SelectIf {
-    /// Runs the variant of that name; `auto`, the default, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
+impl Select {
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        if self.counted && self.keep != Keep::Flagged {
+            return Err(err!(
+                Unsupported,
+                "select of {} elements: a length from the device goes with flags, not with a predicate; write the flags",
+                self.n
+            ));
+        }
+        let compaction = Compaction {
+            op: "select",
+            scatter: "primitives/select",
+            keep: &self.keep,
+            variant: &self.variant,
+            variants: VARIANTS,
+            leave_out: self.leave_out,
+            n: self.n,
+            counted: self.counted,
+            dtype,
+            outputs: &[("output", dtype)],
+        };
+        let mut c = compaction.lower(profile)?;
+        let output = c.operand("output");
+        c.scatter(output);
+        Ok(c.program)
     }
-}
-
-fn lower(
-    (n, counted): (usize, bool),
-    keep: &Keep,
-    (variant, leave_out): (&str, u32),
-    dtype: DType,
-    profile: &DeviceProfile,
-) -> Result<Program> {
-    let outputs = &[("output", dtype)];
-    let compaction = Compaction {
-        op: "select",
-        scatter: "primitives/select",
-        keep,
-        variant,
-        variants: VARIANTS,
-        leave_out,
-        n,
-        counted,
-        dtype,
-        outputs,
-    };
-    let mut c = compaction.lower(profile)?;
-    let output = c.operand("output");
-    c.scatter(output);
-    Ok(c.program)
 }
 
 operands! {
     impl[T: Element,] Select, T {
         fn record(input: T, flags: u32, output: T, count: u32);
+        fn record_by(input: T, output: T, count: u32);
         /// How many elements there are.
         optional with_length(length: u32);
-    }
-    impl[T: Element,] SelectIf, T {
-        fn record(input: T, output: T, count: u32);
     }
 }
 
@@ -180,16 +165,7 @@ macro_rules! op {
             crate::program::proven!();
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                let how = (self.variant.as_str(), self.leave_out);
-                lower((self.n, self.counted), &Keep::Flagged, how, <$t>::DTYPE, profile)
-            }
-        }
-
-        impl Op<$t> for SelectIf {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                lower((self.n, false), &self.keep, (&self.variant, 0), <$t>::DTYPE, profile)
+                self.lower_as(<$t>::DTYPE, profile)
             }
         }
     )*};

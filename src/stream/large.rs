@@ -10,7 +10,6 @@ use crate::error::{Result, err, filled, make_room, with_room};
 use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder, Slice};
 use crate::primitives::{
     ArgMax, ArgMin, Histogram, Max, Min, Operator, Predicate, RadixSort, Reduce, Reducer, Scan, Select,
-    SelectIf,
 };
 use crate::program::{DeviceProfile, Op, Program};
 use crate::quantize::Cast;
@@ -582,7 +581,7 @@ impl Streamed {
     /// See [`Streamed`].
     pub fn select_by<T: Element>(&self, input: impl Source<T>, predicate: &Predicate) -> Result<Vec<T>>
     where
-        SelectIf: Op<T>,
+        Select: Op<T>,
     {
         let size = T::DTYPE.size();
         let mut input = Feed::new("select", input, &self.cancel);

@@ -21,7 +21,7 @@ fn run<T: Element>(gpu: &Gpu, op: &Map, x: &[T]) -> Result<Vec<T>> {
 fn run_in_place<T: Element>(gpu: &Gpu, op: &Map, x: &[T]) -> Result<Vec<T>> {
     let x = gpu.upload(x)?;
     let mut rec = gpu.recorder();
-    op.clone().in_place().plan::<T>(gpu)?.record(&mut rec, &x)?;
+    op.clone().in_place().plan::<T>(gpu)?.record_in_place(&mut rec, &x)?;
     rec.submit()?;
     x.read()
 }
@@ -95,7 +95,7 @@ fn check_lengths<T: Sample>(device: &Device, function: &MapFn, lengths: &[usize]
         let plan = op.plan::<T>(gpu).unwrap();
         plan.record(&mut rec, input.slice(..n).unwrap(), output.slice(inside.clone()).unwrap()).unwrap();
         let plan = op.in_place().plan::<T>(gpu).unwrap();
-        plan.record(&mut rec, both.slice(inside.clone()).unwrap()).unwrap();
+        plan.record_in_place(&mut rec, both.slice(inside.clone()).unwrap()).unwrap();
         rec.submit().unwrap();
         for (form, got, from) in [("", output, &source[..n]), (", in place", both, &around[inside.clone()])] {
             let mut want = around.clone();

@@ -56,7 +56,7 @@ fn predicates_part_as_flags_do() {
         let (input, output) = (gpu.upload(&x).unwrap(), gpu.alloc::<u32>(x.len()).unwrap());
         let count = gpu.alloc::<u32>(1).unwrap();
         let mut rec = gpu.recorder();
-        plan.record(&mut rec, &input, &output, &count).unwrap();
+        plan.record_by(&mut rec, &input, &output, &count).unwrap();
         rec.submit().unwrap();
         let f: Vec<u32> = x.iter().map(|x| u32::from(*x < 50)).collect();
         assert!(output.read().unwrap() == partition(&x, &f).0, "{}", device.label);

@@ -149,7 +149,7 @@ fn predicates_see_the_elements() {
             let (input, output) = (gpu.upload(x).unwrap(), gpu.upload(&vec![-5.0f32; x.len()]).unwrap());
             let count = gpu.alloc::<u32>(1).unwrap();
             let mut rec = gpu.recorder();
-            plan.record(&mut rec, &input, &output, &count).unwrap();
+            plan.record_by(&mut rec, &input, &output, &count).unwrap();
             rec.submit().unwrap();
             Some(read_counted(&output, &count, -5.0).unwrap())
         };
@@ -172,7 +172,7 @@ fn predicates_see_halves_as_f32() {
         let output = gpu.upload(&vec![f16::NEG_ONE; x.len()]).unwrap();
         let (input, count) = (gpu.upload(&x).unwrap(), gpu.alloc::<u32>(1).unwrap());
         let mut rec = gpu.recorder();
-        plan.record(&mut rec, &input, &output, &count).unwrap();
+        plan.record_by(&mut rec, &input, &output, &count).unwrap();
         rec.submit().unwrap();
         let want: Vec<f16> = x.iter().copied().filter(|x| x.to_f32() < 10.0).collect();
         let got = read_counted(&output, &count, f16::NEG_ONE).unwrap();
@@ -194,8 +194,8 @@ fn the_count_stays_on_the_device_for_what_follows() {
         let even = by("fn keep(x: T) -> bool { return x % 2u == 0u; }");
         let thirds = by("fn keep(x: T) -> bool { return x % 3u == 0u && x > 0u; }");
         let mut rec = gpu.recorder();
-        even.record(&mut rec, &input, &once, &first).unwrap();
-        thirds.record(&mut rec, &once, &twice, &second).unwrap();
+        even.record_by(&mut rec, &input, &once, &first).unwrap();
+        thirds.record_by(&mut rec, &once, &twice, &second).unwrap();
         rec.submit().unwrap();
         assert_eq!((first.read().unwrap()[0], second.read().unwrap()[0]), (5000, 1666), "{}", device.label);
         let want: Vec<u32> = (1..1667).map(|i| 6 * i).collect();

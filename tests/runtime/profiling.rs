@@ -257,7 +257,7 @@ fn work_on_counts_of_the_device_is_profiled_too() {
         let double = gpu.kernel("double.wgsl", DOUBLE, "double").unwrap();
         let profile = gpu
             .profile_work(|rec| {
-                select.record(rec, &x, &kept, &count)?;
+                select.record_by(rec, &x, &kept, &count)?;
                 double.record_counted(rec, &[Arg::from(&kept)], &count, 64, 3)
             })
             .unwrap();

@@ -4,8 +4,8 @@ use crate::element::Element;
 use crate::error::{Result, err};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
-    Histogram, Partition, PartitionIf, Predicate, RadixSort, Reduce, ReduceByKey, Reducer, RunLength, Scan,
-    SegmentedReduce, SegmentedScan, Select, SelectIf, TopK, Unique,
+    Histogram, Partition, Predicate, RadixSort, Reduce, ReduceByKey, Reducer, RunLength, Scan,
+    SegmentedReduce, SegmentedScan, Select, TopK, Unique,
 };
 use crate::program::Op;
 
@@ -349,7 +349,7 @@ impl Gpu {
         predicate: Predicate,
     ) -> Result<(Buffer<T>, Buffer<u32>)>
     where
-        SelectIf: Op<T>,
+        Select: Op<T>,
     {
         let input = input.into();
         let op = Select::by(input.len(), predicate);
@@ -395,7 +395,7 @@ impl Gpu {
         predicate: Predicate,
     ) -> Result<(Buffer<T>, Buffer<u32>)>
     where
-        PartitionIf: Op<T>,
+        Partition: Op<T>,
     {
         let input = input.into();
         let op = Partition::by(input.len(), predicate);
