@@ -108,6 +108,23 @@ fn ops_are_named_in_their_own_rooms() {
     }
 }
 
+/// What asks for ops by names, or draws them, is a loop over the catalogue too.
+#[test]
+fn loops_over_the_catalogue_name_no_op() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let names: Vec<_> = tilework::operations().map(|operation| format!("\"{}\"", operation.name)).collect();
+    let folders =
+        ["examples/op", "examples/explain", "examples/sanitize", "examples/tour", "tests/fuzz/fuzz_targets"];
+    let files = folders.iter().flat_map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let files = files.map(|entry| entry.unwrap().path()).chain([root.join("tests/catalogue.rs")]);
+    for path in files.filter(|path| path.extension().is_some_and(|e| e == "rs")) {
+        let code = code(&fs::read_to_string(&path).unwrap());
+        for name in &names {
+            assert!(!code.contains(name), "{} names the op {name}", path.display());
+        }
+    }
+}
+
 /// Modules named right after `crate::`, also inside `use crate::{..}`.
 fn used(code: &str) -> Vec<String> {
     let mut found = Vec::new();

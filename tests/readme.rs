@@ -92,6 +92,16 @@ fn peers() -> String {
     table
 }
 
+/// Every op and solver, with the types that it takes.
+fn ops() -> String {
+    let mut table = "| op | what it computes | types |\n|---|---|---|\n".to_owned();
+    for op in tilework::operations() {
+        let types: Vec<_> = op.types.iter().map(|t| t.name()).collect();
+        table += &format!("| `{}` | {} | {} |\n", op.name, op.about.replace('|', "\\|"), types.join(", "));
+    }
+    table
+}
+
 /// The variants that are not translated for every compiler, and why.
 fn translations() -> String {
     let ops = tilework::operations();
@@ -115,9 +125,12 @@ fn tables_are_those_of_measurements_and_variants() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let mut readme = fs::read_to_string(&path).unwrap();
     let written = readme.clone();
-    for (mark, table) in
-        [("peers", peers()), ("matrix", crate::matrix::table()), ("translations", translations())]
-    {
+    for (mark, table) in [
+        ("ops", ops()),
+        ("peers", peers()),
+        ("matrix", crate::matrix::table()),
+        ("translations", translations()),
+    ] {
         let mark = format!("<!-- {mark} -->\n");
         let begin = readme.find(&mark).unwrap() + mark.len();
         let end = begin + readme[begin..].find("<!-- end -->").unwrap();

@@ -269,3 +269,24 @@ pub(super) fn unrounded(shape: &[usize], exact: &[f64], bound: &[f64]) -> Result
     let bound = exact.iter().zip(bound).zip(&want).map(from_want).collect();
     Wanted::near(shape, want, bound)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_found() {
+        let of = |x: &[f32]| HostArray::new(&[x.len()], x.to_vec()).unwrap();
+        let exact = Wanted::exact(&[3], vec![1.0f32, 0.0, f32::NAN]).unwrap();
+        let same = of(&[1.0, 0.0, f32::NAN]);
+        assert_eq!(exact.difference(&same), None);
+        assert!(exact.difference(&of(&[1.0, -0.0, f32::NAN])).unwrap().contains("element 1 is -0.0"));
+        assert!(exact.difference(&of(&[1.0, 0.0])).unwrap().contains("(2,) of f32 and not (3,) of f32"));
+        let near = Wanted::near(&[3], vec![1.0f32, 0.0, f32::NAN], vec![0.5, 0.0, f64::INFINITY]).unwrap();
+        assert_eq!(near.difference(&same), None);
+        assert_eq!(near.difference(&of(&[1.5, -0.0, 7.0])), None);
+        for wrong in [[1.6, 0.0, 0.0], [1.0, 1e-9, 0.0], [f32::NAN, 0.0, 0.0]] {
+            assert!(near.difference(&of(&wrong)).is_some(), "{wrong:?}");
+        }
+    }
+}

@@ -74,9 +74,13 @@ impl<S: Source> Odd<'_, S> {
         let n = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent));
         // What planning looks at is small.
         match (n, dtype) {
-            (Some(n @ ..=64), DType::F32) => {
-                let values = [1.0, 0.0, -1.0, 0.25, f32::NAN, f32::INFINITY];
-                let value = |_| self.source.one(&values).copied().unwrap_or(0.0);
+            (Some(n @ ..=200), DType::F32) => {
+                let odd = [f32::NAN, f32::INFINITY, 1e-40, f32::MAX];
+                let all_odd = self.source.rarely(6);
+                let value = |_| {
+                    let odd = self.source.one(&odd).filter(|_| all_odd && self.source.rarely(3));
+                    odd.copied().unwrap_or(f32::from(self.source.byte()) / 64.0)
+                };
                 HostArray::new(shape, (0..n).map(value).collect::<Vec<f32>>())
             }
             _ => HostArray::unseen(shape, dtype),
@@ -92,7 +96,9 @@ impl<S: Source> Supply for Odd<'_, S> {
         dtype: Option<DType>,
         _: Option<usize>,
     ) -> Result<HostArray, String> {
-        let rank = if self.source.rarely(12) { self.source.below(6) } else { self.op.example.shape.len() };
+        let small = self.op.example.shape;
+        let shape = shape.or(self.source.rarely(4).then_some(small));
+        let rank = if self.source.rarely(12) { self.source.below(6) } else { small.len() };
         let drawn: Vec<_> = (0..rank).map(|_| self.source.extent()).collect();
         let shape = shape.filter(|_| !self.source.rarely(12)).map_or(drawn, <[usize]>::to_vec);
         let any = if self.source.rarely(8) { &HostData::TYPES[..] } else { self.op.types };
