@@ -36,11 +36,12 @@ pub(crate) fn take(settings: &mut Settings, name: &str, args: &mut Args) -> Resu
     if settings.has(name) {
         return Err(refuse!("--{name} is given twice"));
     }
-    Ok(match option.takes {
+    match option.takes {
         Takes::Nothing => settings.flag(name)?,
         Takes::Array(_) => settings.with_array(name, npy::read(Path::new(&args.value()?))?)?,
         Takes::Text(_) | Takes::Word(_) => settings.text(name, args.value()?.string()?)?,
-    })
+    }
+    Ok(())
 }
 
 /// What an op works on.
