@@ -11,7 +11,13 @@
 
 #define PITCH (HEAD + 8) // no bank twice
 #define TILE_BYTES (KEYS * PITCH * 2)
-#include "cuda/softmax.cuh"
+#define SHARERS THREADS
+#include "cuda/values.cuh"
+
+// A truth that is known to the compiler.
+template <bool X> struct Truth {
+    static constexpr bool value = X;
+};
 
 // Values, whose keys are the inner extent, lie across it.
 __device__ __forceinline__ void fetch_values(Block &block, unsigned from, int pitch) {
@@ -54,16 +60,17 @@ attention_mma(const Factor *q, const Factor *k, const Factor *v, Factor *output,
         copy_rows<KEYS>(k_tiles + at, k + from, rows, head_size);
         copy_rows<KEYS>(v_tiles + at, v + from, rows, head_size);
     };
-    Sums sums[HEAD / 16] = {};
+    union {
+        Sums blocks[HEAD / 16];
+        float flat[HEAD / 2];
+    } sums = {};
     Softmax softmax;
     copy_rows<QUERIES>(q_tile, q, queries - query, head_size);
     if (range.first < range.end) begin(range.first);
     copy_commit();
-    for (int tile = range.first; tile < range.end; tile++) {
-        if (tile + 1 < range.end) begin(tile + 1);
-        copy_commit();
-        copy_wait<1>();
-        __syncthreads();
+    // Tiles that all rows see in whole have code of their own: nothing comes between their scores and their values.
+    const auto multiply_tile = [&](int tile, auto whole) {
+        constexpr bool WHOLE = decltype(whole)::value;
         const unsigned at = (tile - range.first) % 2 * TILE_BYTES;
         union {
             Sums blocks[KEYS / 16];
@@ -79,13 +86,19 @@ attention_mma(const Factor *q, const Factor *k, const Factor *v, Factor *output,
                 multiply(scores.blocks[j], a, b);
             }
         }
+        const int beside = row + keys - queries;
         float rescale[2];
-        softmax.weigh(scores.flat, in_twos, tile >= range.inner && tile < range.ragged, tile * KEYS, keys, row + keys - queries,
-                      window, rescale);
+        softmax.weigh(scores.flat, in_twos, WHOLE, tile * KEYS, keys, beside, window, rescale);
 #pragma unroll
-        for (int i = 0; i < HEAD / 16; i++) {
+        for (int i = 0; i < HEAD / 2; i++) sums.flat[i] *= rescale[i / 2 % 2];
+        unsigned char *const values = shared + (v_tiles - q_tile) + at;
+        const auto piece = [&](int i) { return values + (i / (HEAD / 8) * PITCH + i % (HEAD / 8) * 8) * 2; };
+        if (!WHOLE && __syncthreads_or(not_finite<Factor>(threadIdx.x, THREADS, piece))) {
+            const auto pair = [&](int key, int i) { return values + (key * PITCH + i * 8 + lane % 4 * 2) * 2; };
+            unsigned weights[KEYS / 4];
 #pragma unroll
-            for (int e = 0; e < 8; e++) sums[i].x[e] *= rescale[e / 2 % 2];
+            for (int i = 0; i < KEYS / 4; i++) weights[i] = two_from_floats(scores.flat[2 * i], scores.flat[2 * i + 1], Factor());
+            take_out<Factor>(sums.flat, weights, tile * KEYS, keys, beside, window, piece, pair, [] { __syncthreads(); });
         }
 #pragma unroll
         for (int j = 0; j < KEYS / 16; j++) {
@@ -96,8 +109,19 @@ attention_mma(const Factor *q, const Factor *k, const Factor *v, Factor *output,
 #pragma unroll
             for (int i = 0; i < HEAD / 16; i++) {
                 fetch_values(b, v_tiles + at + (j * 16 * PITCH + i * 16) * 2, PITCH);
-                multiply(sums[i], weights, b);
+                multiply(sums.blocks[i], weights, b);
             }
+        }
+    };
+    for (int tile = range.first; tile < range.end; tile++) {
+        if (tile + 1 < range.end) begin(tile + 1);
+        copy_commit();
+        copy_wait<1>();
+        __syncthreads();
+        if (tile >= range.inner && tile < range.ragged) {
+            multiply_tile(tile, Truth<true>());
+        } else {
+            multiply_tile(tile, Truth<false>());
         }
         __syncthreads();
     }
@@ -110,7 +134,7 @@ attention_mma(const Factor *q, const Factor *k, const Factor *v, Factor *output,
 #pragma unroll
         for (int i = 0; i < HEAD / 8; i++) {
             const int col = 8 * i + lane % 4 * 2;
-            const float *pair = sums[i / 2].x + i % 2 * 4 + 2 * half;
+            const float *pair = sums.flat + 4 * i + 2 * half;
             if (r < queries && col < head_size)
                 *reinterpret_cast<unsigned *>(output + (size_t)r * head_size + col) =
                     two_from_floats(pair[0] * share[half], pair[1] * share[half], Factor());

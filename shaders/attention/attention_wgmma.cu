@@ -1,7 +1,8 @@
 // Attention of each head by products of warpgroups (Hopper): FlashAttention's online softmax (Dao, 2022) in the manner of
 // its third version (Shah et al., 2024). A block has CONSUMERS warpgroups of 64 queries each and one more, of which one
-// thread has the copy engine bring tiles of 128 keys and their values. A warpgroup computes the next scores while the
-// values of the last are summed, and its exponentials while its neighbour's products run. Heads up to HEAD, 64 or 128.
+// thread has the copy engine bring tiles of 128 keys and their values; its other warps look for values that are not finite
+// in tiles that hide keys from some rows. A warpgroup computes the next scores while the values of the last are summed, and
+// its exponentials while its neighbour's products run. Heads up to HEAD, 64 or 128.
 #include "cuda/numbers.cuh"
 #include "cuda/hopper.cuh"
 
@@ -30,21 +31,25 @@ typedef F16 Element;
 #define SCORE_PRODUCT(d, a, b, add) PRODUCT(64, "m64n128" TYPES, ", 0, 0", d, a, b, add)
 #define VALUE_PRODUCT(sums, d, a, b) PRODUCT_OF_REGISTERS(sums, VALUE_COLUMNS TYPES, ", 1", d, a, b)
 
-#include "cuda/softmax.cuh"
+#define SHARERS (128 * CONSUMERS)
+#include "cuda/values.cuh"
 
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention_wgmma(
     const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k, const __grid_constant__ TensorMap map_v,
     Element *output, int heads, int kv_heads, int queries, int keys, int head_size, int window, float scale) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    __shared__ __align__(8) unsigned long long barriers[1 + 4 * STAGES];
+    __shared__ __align__(8) unsigned long long barriers[1 + 5 * STAGES];
+    __shared__ int spoiled[STAGES]; // the last tile whose values are not all finite
     const unsigned q_tile = shared_address(shared), k_tiles = q_tile + QUERY_BYTES, v_tiles = k_tiles + STAGES * TILE_BYTES;
     const unsigned q_full = shared_address(barriers), k_full = q_full + 8, k_empty = k_full + 8 * STAGES,
-                   v_full = k_empty + 8 * STAGES, v_empty = v_full + 8 * STAGES;
-    const int warpgroup = threadIdx.x / 128;
+                   v_full = k_empty + 8 * STAGES, v_looked = v_full + 8 * STAGES, v_empty = v_looked + 8 * STAGES;
+    const int warpgroup = threadIdx.x / 128, lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     // The last queries see most where causal: they begin first.
     const int query = (CAUSAL ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * QUERIES;
     const int head = blockIdx.y, kv = head / heads * kv_heads + head % heads / (heads / kv_heads);
     const Range range = visible(query, queries, keys, window);
+    const auto whole = [&](int tile) { return tile >= range.inner && tile < range.ragged; };
+    const auto values_of = [&](int stage) { return shared + QUERY_BYTES + (STAGES + stage) * TILE_BYTES; };
 
     if (threadIdx.x == 0) {
         barrier_init(q_full, 1);
@@ -52,7 +57,9 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
             barrier_init(k_full + 8 * s, 1);
             barrier_init(v_full + 8 * s, 1);
             barrier_init(k_empty + 8 * s, 4 * CONSUMERS);
-            barrier_init(v_empty + 8 * s, 4 * CONSUMERS);
+            barrier_init(v_looked + 8 * s, 3);
+            barrier_init(v_empty + 8 * s, 4 * CONSUMERS + 3);
+            spoiled[s] = -1;
         }
         barriers_ready();
     }
@@ -64,6 +71,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
             barrier_expect(q_full, QUERY_BYTES);
             for (int i = 0; i < HEAD_BLOCKS; i++) copy_box(q_tile + i * QUERIES * ROW_BYTES, &map_q, q_full, 64 * i, query, head);
             Ring<STAGES> ring;
+#pragma unroll 1
             for (int tile = range.first; tile < range.end; tile++, ring.advance()) {
                 const int at = 8 * ring.stage;
                 barrier_wait(k_empty + at, ring.parity ^ 1);
@@ -75,12 +83,24 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
                 for (int i = 0; i < HEAD_BLOCKS; i++)
                     copy_box(v_tiles + ring.stage * TILE_BYTES + i * KEYS * ROW_BYTES, &map_v, v_full + at, 64 * i, tile * KEYS, kv);
             }
+        } else if (warp > 0) {
+            Ring<STAGES> ring;
+            for (int tile = range.first; tile < range.end; tile++, ring.advance()) {
+                const int at = 8 * ring.stage;
+                barrier_wait(v_full + at, ring.parity);
+                const auto piece = [&](int i) { return values_of(ring.stage) + 16 * i; };
+                if (!whole(tile) && not_finite<Element>(threadIdx.x % 128 - 32, 96, piece)) spoiled[ring.stage] = tile;
+                __syncwarp();
+                if (lane == 0) {
+                    barrier_arrive(v_looked + at);
+                    barrier_arrive(v_empty + at);
+                }
+            }
         }
         return;
     }
 
     more_registers<CONSUMERS == 2 ? 240 : 160>();
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     const int row = query + warpgroup * 64 + warp * 16 + lane / 4; // and eight further down
     const float in_twos = scale * 1.4426950408889634f;
     const auto release = [&](unsigned barrier) {
@@ -118,9 +138,27 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
         products_commit();
     };
     Softmax softmax;
+    const int beside = row + keys - queries;
     const auto weigh = [&](int tile, float (&rescale)[2]) {
-        softmax.weigh(scores, in_twos, tile >= range.inner && tile < range.ragged, tile * KEYS, keys, row + keys - queries,
-                      window, rescale);
+        softmax.weigh(scores, in_twos, whole(tile), tile * KEYS, keys, beside, window, rescale);
+    };
+    // Waits for values, and makes them safe. No product may run.
+    const auto await_values = [&](int tile, Ring<STAGES> at) {
+        barrier_wait(v_full + 8 * at.stage, at.parity);
+        if (whole(tile)) return;
+        barrier_wait(v_looked + 8 * at.stage, at.parity);
+        if (spoiled[at.stage] != tile) return;
+        unsigned char *const values = values_of(at.stage);
+        take_out<Element>(
+            sums, weights, tile * KEYS, keys, beside, window, [&](int i) { return values + 16 * i; },
+            [&](int key, int i) {
+                const int piece = key * ROW_BYTES + (i % 8 ^ key % 8) * 16; // swizzled
+                return values + i / 8 * KEYS * ROW_BYTES + piece + lane % 4 * 4;
+            },
+            [] {
+                shared_ready();
+                named_barrier(1 + CONSUMERS, SHARERS);
+            });
     };
     const auto narrow_weights = [&]() {
 #pragma unroll
@@ -145,6 +183,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
         for (int tile = range.first + 1; tile < range.end; tile++) {
             const Ring<STAGES> before = ring;
             ring.advance();
+            if (!whole(tile - 1)) await_values(tile - 1, before);
             barrier_wait(k_full + 8 * ring.stage, ring.parity);
             turn();
             pin(scores);
@@ -165,7 +204,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
 #pragma unroll
             for (int i = 0; i < SUMS; i++) sums[i] *= rescale[i / 2 % 2];
         }
-        barrier_wait(v_full + 8 * ring.stage, ring.parity);
+        await_values(range.end - 1, ring);
         pin(sums);
         products_begin();
         multiply_values(ring.stage);

@@ -54,6 +54,9 @@ __device__ __forceinline__ void named_arrive(unsigned id, unsigned threads) {
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+// What was written to shared memory is there for products and the copy engine.
+__device__ __forceinline__ void shared_ready() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 // A box of a tensor of three dimensions, the first of them innermost, into shared memory.
 __device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsigned barrier, int x, int y, int z) {
     asm volatile(

@@ -46,6 +46,14 @@ __device__ __forceinline__ Range visible(int query, int queries, int keys, int w
     return {low / KEYS, (high + KEYS - 1) / KEYS, (all_low + KEYS - 1) / KEYS, max(all_high, 0) / KEYS};
 }
 
+// Whether a row beside the key `at` sees the key `key`.
+__device__ __forceinline__ bool sees(int at, int key, int keys, int window) {
+    bool seen = key < keys;
+    if (CAUSAL) seen = seen && key <= at;
+    if (window > 0) seen = seen && key > at - window && key < at + window;
+    return seen;
+}
+
 struct Softmax {
     // Of the two rows.
     float largest[2] = {MINUS_INFINITY, MINUS_INFINITY};
@@ -62,11 +70,8 @@ struct Softmax {
         if (!whole) {
 #pragma unroll
             for (int i = 0; i < KEYS / 2; i++) {
-                const int j = key + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2, beside = at + i / 2 % 2 * 8;
-                bool seen = j < keys;
-                if (CAUSAL) seen = seen && j <= beside;
-                if (window > 0) seen = seen && j > beside - window && j < beside + window;
-                if (!seen) scores[i] = MINUS_INFINITY;
+                const int j = key + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
+                if (!sees(at + i / 2 % 2 * 8, j, keys, window)) scores[i] = MINUS_INFINITY;
             }
         }
 #pragma unroll

@@ -283,8 +283,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         self.write_fetch(out, &format!("key + {keys}u"))?;
         self.write_scores(out)?;
         self.write_weights(out)?;
-        self.write_scaling(out)?;
-        self.write_spoiled(out)?;
+        self.write_changes(out)?;
         self.write_values(out)?;
         writeln!(out, "    workgroupBarrier();")?;
         self.write_store(out)?;
@@ -534,55 +533,53 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         )
     }
 
-    /// Scales the output where a row asks for it.
-    fn write_scaling(&self, out: &mut String) -> fmt::Result {
-        let any: Vec<_> = (0..self.tile.teams).map(|team| format!("all_flags[{team}]")).collect();
-        writeln!(
-            out,
-            "    let all_flags = workgroupUniformLoad(&wg_flags);\n    let flags = {};\n    if (flags & GROWN) != 0u {{",
-            any.join(" | ")
-        )?;
-        let scale = |_: u32, blocks: u32| self.each_four(blocks, "wg_s[at] *= fade;");
-        self.through_memory(out, &scale, true)?;
-        writeln!(out, "    }}")
-    }
-
     /// What a row sees of keys.
     fn seen(&self) -> &'static str {
         if self.bounded { "seen" } else { "seen_by_last" }
     }
 
-    /// A weight of 0 does not hide a value that is infinite or NaN. Where a tile that hides keys has such values, rows add
-    /// those that they see one by one, and the matrices find zeros in their place.
-    fn write_spoiled(&self, out: &mut String) -> fmt::Result {
+    /// Scales the output where a row asks for it. A weight of 0 does not hide a value that is infinite or NaN: where a tile
+    /// that hides keys has such values, rows add those that they see one by one, and the matrices find zeros in their place.
+    fn write_changes(&self, out: &mut String) -> fmt::Result {
+        let any: Vec<_> = (0..self.tile.teams).map(|team| format!("all_flags[{team}]")).collect();
+        writeln!(
+            out,
+            "    let all_flags = workgroupUniformLoad(&wg_flags);\n    let flags = {};\n    if flags != 0u {{",
+            any.join(" | ")
+        )?;
         let (keys, range) = (self.tile.keys, self.seen());
         let [weights, values, _] = self.pitches();
-        writeln!(out, "    if (flags & SPOILED) != 0u {{")?;
-        let add = |first: u32, blocks: u32| {
+        let change = |first: u32, blocks: u32| {
             let body = format!(
-                "for (var j = 0u; j < {keys}u; j++) {{
+                "var o = wg_s[at] * fade;
+    if (flags & SPOILED) != 0u {{
+    for (var j = 0u; j < {keys}u; j++) {{
     let value = vec4<f32>(wg_v[j * {}u + {}u + i]);
     let product = f32(wg_p[row * {}u + j / 4u][j % 4u]) * value;
     if key + j >= {range}.x && key + j < {range}.y {{
-    wg_s[at] += select(vec4<f32>(), product, spoils(value));
+    o += select(vec4<f32>(), product, spoils(value));
     }}
-    }}",
+    }}
+    }}
+    wg_s[at] = o;",
                 values / 4,
                 first * SIDE / 4,
                 weights / 4
             );
             self.each_four(blocks, &body)
         };
-        self.through_memory(out, &add, true)?;
+        self.through_memory(out, &change, true)?;
         let pieces = self.dims / 4;
         writeln!(
             out,
-            "    for (var i = local; i < {}u; i += {}u) {{
+            "    if (flags & SPOILED) != 0u {{
+    for (var i = local; i < {}u; i += {}u) {{
     let at = i / {pieces}u * {}u + i % {pieces}u;
     let value = wg_v[at];
     wg_v[at] = select(value, vec4<f16>(), spoils(vec4<f32>(value)));
     }}
     workgroupBarrier();
+    }}
     }}",
             keys * pieces,
             self.invocations(),

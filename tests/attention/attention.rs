@@ -1,7 +1,7 @@
 //! Every variant of `Attention` against the reference.
 
 use crate::support::matrices::{with_matrices, without_matrices};
-use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
+use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers, spoil};
 use half::f16;
 use tilework::attention::{Attention, CoopTile, FlashTile, KvType};
 use tilework::prelude::*;
@@ -429,13 +429,6 @@ fn infinite_scores_are_those_of_the_softmax() {
         q[0] = 3e38;
         q[32] = -3e38;
         case.compare(device, &case.op, &q, (&k, &v), (&k, &v), None);
-    }
-}
-
-/// Puts `value` in rows of k or v, one in each.
-fn spoil<T: Sample>(x: &mut [T], d: usize, rows: impl IntoIterator<Item = usize>, value: f64) {
-    for row in rows {
-        x[row * d + (3 * row + 1) % d] = T::from_f64(value);
     }
 }
 

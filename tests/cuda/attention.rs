@@ -1,16 +1,65 @@
 //! Attention on tensor cores against the reference.
 
 use crate::support::cuda::cuda;
-use crate::support::{Random, assert_close, numbers};
+use crate::support::{Random, assert_close, numbers, spoil};
 use half::{bf16, f16};
 use tilework::attention::Attention;
-use tilework::cuda::CudaOp;
+use tilework::cuda::{CudaGpu, CudaOp};
 use tilework::prelude::*;
 use tilework::reference::{AttentionInputs, Number, attention, attention_bound};
 use tilework::{Element, ErrorKind};
 
-/// Runs every variant and holds it against the reference: `attention_bound`, four times over as the hardware cuts sums
-/// off, and `rounding` of the mean of the values made positive, for weights that are rounded to the type of the values.
+/// One attention with what it reads.
+struct Case<T> {
+    op: Attention,
+    q: Vec<T>,
+    k: Vec<T>,
+    v: Vec<T>,
+}
+
+impl<T: Element + Number + Into<f64>> Case<T>
+where
+    Attention: CudaOp<T>,
+{
+    fn new(shape: [usize; 6], with: impl Fn(Attention) -> Attention) -> Self {
+        let [b, h, g, t, s, d] = shape;
+        let mut random = Random::new((t * 31 + s * 7 + d) as u64);
+        let mut elements =
+            |n: usize, scale: f64| (0..n).map(|_| T::from_f64(scale * random.unit())).collect();
+        let (q, k, v) =
+            (elements(b * h * t * d, 3.0), elements(b * g * s * d, 1.0), elements(b * g * s * d, 1.0));
+        Self { op: with(Attention::new(b, h, g, t, s, d)), q, k, v }
+    }
+
+    /// Runs every variant and holds it against the reference: `attention_bound`, four times over as the hardware cuts
+    /// sums off, and `rounding` of the mean of the values made positive, for weights that are rounded to the type of the
+    /// values. What is wanted infinite or NaN is so.
+    fn check(&self, cuda: &CudaGpu, rounding: f64) {
+        let Self { op, q, k, v } = self;
+        let none = AttentionInputs::default();
+        let want = numbers(&attention(op, q, k, v, none));
+        let sizes: Vec<T> = v.iter().map(|x| T::from_f64((*x).into().abs())).collect();
+        let sizes = numbers(&attention(op, q, k, &sizes, none));
+        let bound = attention_bound(op, q, k, v, none).into_iter().zip(sizes).zip(&want);
+        let bound: Vec<f64> = bound
+            .map(|((bound, size), want)| if want.is_finite() { 4.0 * bound + rounding * size } else { 0.0 })
+            .collect();
+
+        let [q, k, v] = [q, k, v].map(|x| cuda.upload(x).unwrap());
+        for variant in Attention::cuda_variants() {
+            let op = op.clone().variant(variant.name);
+            let plan = match op.plan::<T>(cuda) {
+                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                plan => plan.unwrap(),
+            };
+            let output = cuda.upload(&vec![T::from_f64(f64::NAN); q.len()]).unwrap();
+            plan.run(&cuda.stream().unwrap(), &q, &k, &v, &output).unwrap();
+            let what = format!("{} {} {op:?}", variant.name, T::DTYPE);
+            assert_close(&what, &numbers(&output.read().unwrap()), &want, &bound);
+        }
+    }
+}
+
 fn check<T: Element + Number + Into<f64>>(
     shape: [usize; 6],
     rounding: f64,
@@ -18,40 +67,19 @@ fn check<T: Element + Number + Into<f64>>(
 ) where
     Attention: CudaOp<T>,
 {
-    let Some(cuda) = cuda() else { return };
-    let [b, h, g, t, s, d] = shape;
-    let op = with(Attention::new(b, h, g, t, s, d));
-    let mut random = Random::new((t * 31 + s * 7 + d) as u64);
-    let mut elements =
-        |n: usize, scale: f64| (0..n).map(|_| T::from_f64(scale * random.unit())).collect::<Vec<T>>();
-    let (q, k, v) =
-        (elements(b * h * t * d, 3.0), elements(b * g * s * d, 1.0), elements(b * g * s * d, 1.0));
-    let none = AttentionInputs::default();
-    let want = numbers(&attention(&op, &q, &k, &v, none));
-    let sizes: Vec<T> = v.iter().map(|x| T::from_f64((*x).into().abs())).collect();
-    let sizes = numbers(&attention(&op, &q, &k, &sizes, none));
-    let bound = attention_bound(&op, &q, &k, &v, none);
-    let bound: Vec<f64> =
-        bound.iter().zip(sizes).map(|(bound, size)| 4.0 * bound + rounding * size).collect();
-
-    let [q, k, v] = [&q, &k, &v].map(|x| cuda.upload(x).unwrap());
-    for variant in Attention::cuda_variants() {
-        let op = op.clone().variant(variant.name);
-        let plan = match op.plan::<T>(cuda) {
-            Err(e) if e.kind() == ErrorKind::Unsupported => continue,
-            plan => plan.unwrap(),
-        };
-        let output = cuda.upload(&vec![T::from_f64(f64::NAN); q.len()]).unwrap();
-        plan.run(&cuda.stream().unwrap(), &q, &k, &v, &output).unwrap();
-        let what = format!("{} {} {op:?}", variant.name, T::DTYPE);
-        assert_close(&what, &numbers(&output.read().unwrap()), &want, &bound);
+    if let Some(cuda) = cuda() {
+        Case::<T>::new(shape, with).check(cuda, rounding);
     }
 }
 
+/// What rounding a weight to the type leaves out.
+const F16: f64 = 1.0 / 1000.0;
+const BF16: f64 = 1.0 / 125.0;
+
 /// Of both types.
 fn both(shape: [usize; 6], with: impl Fn(Attention) -> Attention) {
-    check::<f16>(shape, 1.0 / 1000.0, &with);
-    check::<bf16>(shape, 1.0 / 125.0, &with);
+    check::<f16>(shape, F16, &with);
+    check::<bf16>(shape, BF16, &with);
 }
 
 #[test]
@@ -100,4 +128,49 @@ fn what_is_not_a_number_makes_its_row_so() {
             assert!(if i / d == 3 { x.is_nan() } else { *x == f16::ONE }, "{} {i}: {x}", variant.name);
         }
     }
+}
+
+/// Makes an attention another.
+type With = fn(Attention) -> Attention;
+
+/// Both kernels of `hidden_keys_and_values_have_no_effect`, of one type.
+fn check_hidden<T: Element + Number + Into<f64>>(cuda: &CudaGpu, rounding: f64)
+where
+    Attention: CudaOp<T>,
+{
+    let cases: [([usize; 6], With); 7] = [
+        ([1, 2, 1, 300, 300, 64], Attention::causal),
+        ([1, 2, 2, 70, 333, 128], Attention::causal),
+        ([2, 2, 1, 140, 90, 40], Attention::causal),
+        ([1, 1, 1, 290, 290, 128], |op| op.causal().window(40)),
+        ([2, 2, 1, 150, 400, 64], |op| op.window(130)),
+        ([1, 1, 1, 100, 150, 256], |op| op.causal().window(20).scale(-0.1)),
+        // All see all, and the last tile is not full.
+        ([1, 2, 1, 70, 150, 72], |op| op),
+    ];
+    for (shape, with) in cases {
+        let [.., s, d] = shape;
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            // The last of each head, and some that fewer rows see; in keys, in values and in both.
+            for (in_k, in_v) in [(false, true), (true, false), (true, true)] {
+                let mut case = Case::<T>::new(shape, with);
+                let ends = (s - 1..case.k.len() / d).step_by(s);
+                if in_k {
+                    spoil(&mut case.k, d, ends.clone().chain([s - 5]), value);
+                }
+                if in_v {
+                    spoil(&mut case.v, d, ends.chain([7, s / 2, s / 2 + 1, s - 3]), value);
+                }
+                case.check(cuda, rounding);
+            }
+        }
+    }
+}
+
+/// What a row does not see has no effect, whatever it is; what it sees does.
+#[test]
+fn hidden_keys_and_values_have_no_effect() {
+    let Some(cuda) = cuda() else { return };
+    check_hidden::<f16>(cuda, F16);
+    check_hidden::<bf16>(cuda, BF16);
 }

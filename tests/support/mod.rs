@@ -220,6 +220,13 @@ pub(crate) fn numbers<T: Number>(elements: &[T]) -> Vec<f64> {
     elements.iter().map(|x| x.to_f64()).collect()
 }
 
+/// Puts `value` in some rows of `d` elements, one in each.
+pub(crate) fn spoil<T: Number>(x: &mut [T], d: usize, rows: impl IntoIterator<Item = usize>, value: f64) {
+    for row in rows {
+        x[row * d + (3 * row + 1) % d] = T::from_f64(value);
+    }
+}
+
 /// Runs an ignored test in a process of its own, where nothing else runs, and hands on what it printed. With `limit`, the
 /// process gets so many KiB of address space.
 pub(crate) fn alone(test: &str, limit: Option<u64>) {
