@@ -15,8 +15,14 @@ fn main() -> Result<()> {
 }
 
 fn family(bench: &mut Bench) -> Result<()> {
-    let groups: [(&str, Group); 5] =
-        [("grey", grey), ("blur", blur), ("gaussian", gaussian), ("sobel", sobel), ("equalize", equalize)];
+    let groups: [(&str, Group); 6] = [
+        ("grey", grey),
+        ("blur", blur),
+        ("gaussian", gaussian),
+        ("median", median),
+        ("sobel", sobel),
+        ("equalize", equalize),
+    ];
     for (name, group) in groups {
         if bench.wants(name) {
             group(bench)?;
@@ -141,6 +147,21 @@ fn gaussian(bench: &mut Bench) -> Result<()> {
                 let desc = Gaussian::new(image, sigma).variant(v.name);
                 let size = name(image, &format!(" sigma {sigma}"));
                 pixels.measure(bench, ("gaussian", v.name, &size), &desc)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn median(bench: &mut Bench) -> Result<()> {
+    let images = images(bench);
+    let pixels = Pixels::new(&bench.gpu, &images)?;
+    for image in images {
+        let many = image == Image::grey(8192, 8192);
+        for size in if many { vec![3, 5, 7, 15, 31] } else { vec![3] } {
+            for v in Median::variants() {
+                let desc = Median::new(image, size).variant(v.name);
+                pixels.measure(bench, ("median", v.name, &name(image, &format!(" size {size}"))), &desc)?;
             }
         }
     }

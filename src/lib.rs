@@ -58,7 +58,7 @@
 //! | a sparse matrix in another format | [`Spconvert`], [`Gpu::convert_matrix`] ([`sparse`]) |
 //! | x with A x = b, A sparse; eigenvalues; ranks in a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
 //! | a filter along a line, over an image or a volume | [`Conv1d`], [`Conv2d`], [`Conv3d`] ([`conv`]) |
-//! | the brightness of pixels, a box or Gaussian blur, edges, equalised histograms | [`Grey`], [`Blur`], [`Gaussian`], [`Sobel`], [`Equalize`] ([`image`]) |
+//! | the brightness of pixels, a box or Gaussian blur, medians, edges, equalised histograms | [`Grey`], [`Blur`], [`Gaussian`], [`Median`], [`Sobel`], [`Equalize`] ([`image`]) |
 //! | rows as probabilities; rows normalised | [`Softmax`], [`LogSoftmax`], [`LayerNorm`], [`RmsNorm`] ([`nn`]) |
 //! | the largest, or the mean, of windows of images | [`Pool2d`], [`Pool2dBackward`] ([`nn`]) |
 //! | attention of any kind, and the cache that decoding grows | [`Attention`], [`attention::KvAppend`] ([`mod@attention`]) |
@@ -142,7 +142,9 @@ pub use element::{DType, Element};
 pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
-pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
+pub use image::{
+    Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Median, Sobel,
+};
 pub use nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 pub use operations::operations;
 #[cfg(feature = "cuda")]
@@ -162,7 +164,9 @@ pub mod prelude {
         Activation, Axpy, Gemm, GemmBatched, Gemv, Map, MapFn, Precision, Transpose, Zip, ZipFn,
     };
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
-    pub use crate::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Sobel};
+    pub use crate::{
+        Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Median, Sobel,
+    };
     pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice};
     pub use crate::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};

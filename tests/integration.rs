@@ -97,6 +97,7 @@ mod image {
     mod equalize;
     mod gaussian;
     mod grey;
+    mod median;
     mod pixels;
     mod sobel;
 }

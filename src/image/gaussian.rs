@@ -244,7 +244,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 }
 
 /// Names of the boundaries, the default first.
-fn boundaries() -> Vec<&'static str> {
+pub(super) fn boundaries() -> Vec<&'static str> {
     let mut all = Boundary::ALL;
     all.sort_by_key(|boundary| *boundary != Boundary::Clamp);
     all.map(Boundary::name).to_vec()

@@ -5,17 +5,19 @@
 //! | the brightness of RGB pixels | [`Grey`] |
 //! | the mean of each pixel's surroundings | [`Blur`] |
 //! | the same, weighted by a bell curve | [`Gaussian`] |
+//! | single wrong pixels removed, edges kept | [`Median`] |
 //! | edges | [`Sobel`] |
 //! | values spread over their whole range | [`Equalize`] |
 //! | any other filter | [`Conv2d`](crate::Conv2d), which takes `u8` too |
 //!
-//! Outside of an image lies the nearest pixel ([`Gaussian`], [`Sobel`]), or what is there does not count ([`Blur`]).
+//! Outside of an image lies the nearest pixel ([`Gaussian`], [`Median`], [`Sobel`]), or what is there does not count ([`Blur`]).
 
 mod blur;
 mod equalize;
 mod gaussian;
 mod grey;
 mod layout;
+mod median;
 mod sobel;
 
 pub use blur::{Blur, Divide};
@@ -24,9 +26,11 @@ pub use equalize::Equalize;
 pub use gaussian::Gaussian;
 pub use grey::{Grey, GreyWeights};
 pub use layout::{Image, Layout};
+pub use median::Median;
 pub use sobel::{Gradient, Sobel};
 
 use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[Operation] = &[grey::INFO, blur::INFO, gaussian::INFO, sobel::INFO, equalize::INFO];
+pub const OPS: &[Operation] =
+    &[grey::INFO, blur::INFO, gaussian::INFO, median::INFO, sobel::INFO, equalize::INFO];

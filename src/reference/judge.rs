@@ -185,6 +185,7 @@ judges![
     grey,
     blur,
     gaussian,
+    median,
     sobel,
     equalize,
     conv1d,

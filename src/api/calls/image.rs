@@ -3,7 +3,7 @@
 use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
-use crate::image::{Blur, Equalize, Gaussian, Grey, Image, Sobel};
+use crate::image::{Blur, Equalize, Gaussian, Grey, Image, Median, Sobel};
 
 impl Gpu {
     /// The brightness of the pixels of an image of 3 or 4 channels, of `u8` or `f32`, in a new buffer: [`Grey`].
@@ -52,6 +52,27 @@ impl Gpu {
     ) -> Result<Buffer<T>> {
         self.call::<T, _>(&Gaussian::new(image, sigma), &[("input", input.into().untyped())])?
             .output("output")
+    }
+
+    /// The medians of windows of `size` x `size` pixels of an image, of `u8` or `f32`, in a new buffer: [`Median`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[7u8, 7, 255, 7, 8])?;
+    /// assert_eq!(gpu.median(&x, [1, 5], 3)?.read()?, [7, 7, 7, 8, 8]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Median`] and of [`Gpu::alloc`].
+    pub fn median<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        image: impl Into<Image>,
+        size: usize,
+    ) -> Result<Buffer<T>> {
+        self.call::<T, _>(&Median::new(image, size), &[("input", input.into().untyped())])?.output("output")
     }
 
     /// The size of the gradient of an image, of `u8` or `f32`, in a new buffer: [`Sobel`].

@@ -1,0 +1,361 @@
+//! Median filter.
+
+use super::Image;
+use super::gaussian::boundaries;
+use super::layout::{self, INPUT, LAYOUT, TYPES};
+use crate::conv::{Boundary, LinesParams};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::fit::LOOP_ROUNDS;
+use crate::program::{
+    Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Kernel, Op, Operation, Program, Setting,
+    Variant, choose, operands,
+};
+use crate::shader::{Fragment, Spec};
+
+/// `output[y, x] = median of input[y + j, x + i]` over `|i|, |j| <= size / 2`, each channel by itself: the value in the
+/// middle of the sorted window of `size` x `size` pixels. `size` is odd.
+///
+/// ```
+/// use tilework::image::{Image, Median};
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let clean = Median::new(Image::rgb(1080, 1920), 3);
+/// let program = Op::<u8>::lower(&clean, &DeviceProfile::webgpu_defaults())?;
+/// assert_eq!((program.variant(), program.dispatches.len()), ("network", 1));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// # Shapes
+/// `input` and `output` are the [`Image`]; any extent may be 0, and the window may be larger than the image. The two
+/// must be different wgpu buffers.
+///
+/// # Boundary
+/// Outside of the image lies the nearest pixel, or what [`boundary`](Self::boundary) says. With the default it is
+/// `median_filter` of SciPy with `mode="nearest"`, and `medianBlur` of OpenCV.
+///
+/// # Types, precision and determinism
+/// u8 and f32. Values are selected, not computed: every variant and device gives the same bits, also of subnormal
+/// numbers. f32 is sorted as -inf ... -0, +0 ... +inf, NaN: -0 lies below +0, and every NaN above all numbers. If the
+/// median is NaN, the output is a NaN, whose sign and payload are not defined.
+///
+/// # Cost
+/// `naive` and `tiled`: `2 bits size^2` operations an element, where `bits` is 8 for u8 and 32 for f32. `network`: 24 minima
+/// and maxima an element of size 3, 140 of size 5, a little more where channels are interleaved. One dispatch, no scratch.
+///
+/// # Variants
+/// `naive`; `tiled` (with 16 KiB of workgroup memory, one channel or planes: sizes up to 33); `network` (sizes 3 and 5).
+/// `auto` (the default) takes `network` if the size is 3 or 5, else `tiled` if the tile fits workgroup memory, else `naive`.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even size, pixels of other than 1 to 4 channels, a window
+/// larger than the image under [`Boundary::Wrap`], an unknown variant; [`TooLarge`](crate::ErrorKind::TooLarge): an image
+/// above the largest binding or buffer, or a size above 89 (u8) or 43 (f32), for which some drivers end loops too early;
+/// [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32, or a variant that does not
+/// fit the size or the device.
+///
+/// # Algorithm
+/// J. W. Tukey, Exploratory Data Analysis, 1977. `shaders/image/median_naive.wgsl` and `median_tiled.wgsl` search the bits of
+/// the median: `median_search.wgsl`. `median_network.wgsl` sorts columns that windows share, then rows, and drops what cannot
+/// be the median: A. Adams, Fast Median Filters using Separable Sorting Networks, 2021.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Median {
+    pub(crate) image: Image,
+    pub(crate) size: usize,
+    pub(crate) boundary: Boundary,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "a binary search for each element, which reads its window from memory"),
+    Variant::portable("tiled", "the same, with a tile and its surroundings in workgroup memory"),
+    Variant::portable("network", "sizes 3 and 5: sorts columns that windows share, in registers"),
+];
+
+const WORKGROUP_SIZE: usize = 256;
+/// Side of a tile of `tiled`.
+const TILE: usize = 32;
+
+/// The largest size whose search every driver runs to its end: `bits (size + 1)^2` rounds, and those that load a tile.
+const fn max_size(dtype: DType) -> usize {
+    if matches!(dtype, DType::U8) { 89 } else { 43 }
+}
+const _: () = assert!(8 * (max_size(DType::U8) + 1).pow(2) + 512 < LOOP_ROUNDS as usize);
+const _: () = assert!(32 * (max_size(DType::F32) + 1).pow(2) + 512 < LOOP_ROUNDS as usize);
+
+impl Median {
+    /// Of an image, by windows of `size` x `size` pixels.
+    pub fn new(image: impl Into<Image>, size: usize) -> Self {
+        Self { image: image.into(), size, boundary: Boundary::Clamp, variant: "auto".into() }
+    }
+
+    /// What lies outside of the image. The default is [`Boundary::Clamp`].
+    #[must_use]
+    pub fn boundary(mut self, boundary: Boundary) -> Self {
+        self.boundary = boundary;
+        self
+    }
+
+    /// Runs the variant of this name instead of `auto`.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Every way to run it.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// Pixels from the centre of the window to its edge.
+    fn radius(&self) -> usize {
+        self.size / 2
+    }
+
+    /// Groups of four columns that a thread of `network` sorts.
+    fn groups(&self) -> usize {
+        ((self.size - 1) * self.image.step() + 4).div_ceil(4)
+    }
+
+    /// Bytes of workgroup memory of a tile and its surroundings.
+    fn tile_bytes(&self) -> usize {
+        let halo = 2 * self.radius() * self.image.step();
+        4 * (TILE + halo).next_multiple_of(4) * (TILE + 2 * self.radius())
+    }
+
+    fn check(&self, name: &str, dtype: DType) -> Result<()> {
+        let (size, max) = (self.size, max_size(dtype));
+        if size.is_multiple_of(2) {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: the size is even; a window with a centre has an odd size"
+            ));
+        }
+        if size > max {
+            return Err(err!(
+                TooLarge,
+                "{name}: the size is above {max}, the largest for {dtype} on every driver; filter a smaller image"
+            ));
+        }
+        let least = self.image.h.min(self.image.w);
+        if self.boundary == Boundary::Wrap && size > least && least > 0 {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: the window is larger than the image, which wraps around once only; take a smaller size, or the \
+                 boundary clamp"
+            ));
+        }
+        Ok(())
+    }
+
+    /// What the variant needs that is not there, if anything.
+    fn missing(&self, variant: &str, profile: &DeviceProfile) -> Option<String> {
+        let (needed, there) = (self.tile_bytes(), profile.limits.max_workgroup_bytes);
+        match variant {
+            "network" if ![3, 5].contains(&self.size) => Some("a size of 3 or 5".into()),
+            "tiled" if needed > there as usize => {
+                Some(format!("{needed} bytes of workgroup memory for a tile (there are {there})"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Mesa's software driver, 256 x 256, u8 and f32, sizes 3 to 15: `network` is 3 to 11 times as fast as `tiled`, and
+    /// `tiled` 5 to 9 times as fast as `naive`.
+    fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
+        let size = self.size;
+        let fits = |variant: &str| self.missing(variant, profile).is_none();
+        if fits("network") {
+            ("network", format!("size {size}: few enough minima and maxima to write them out"))
+        } else if fits("tiled") {
+            ("tiled", format!("size {size}: a tile and its surroundings fit workgroup memory"))
+        } else {
+            ("naive", format!("size {size}: no tile fits workgroup memory"))
+        }
+    }
+
+    /// Operations an element.
+    fn operations(&self, variant: &str, dtype: DType) -> usize {
+        match (variant, self.size) {
+            ("network", 3) => 12 + 6 * self.groups(),
+            ("network", _) => 104 + 18 * self.groups(),
+            (_, size) => 2 * 8 * dtype.size() * size * size,
+        }
+    }
+
+    fn dispatch(&self, dtype: DType, program: &mut Program) {
+        let extents @ [d, h, w] = self.image.extents();
+        let (bytes, step, radius) = (dtype == DType::U8, self.image.step(), self.radius() as u32);
+        let fragment =
+            |of: &'static str, else_: &'static str| Fragment::Library(if bytes { of } else { else_ });
+        let spec = Spec::new()
+            .flag("BYTES", bytes)
+            .flag("VECTORS", w.is_multiple_of(4))
+            .flag("ZERO", self.boundary == Boundary::Zero)
+            .flag("WRAP", self.boundary == Boundary::Wrap)
+            .slot("source", fragment("conv/stencil_bytes_in", "conv/lines_floats_in"))
+            .slot("target", fragment("conv/stencil_bytes_out", "conv/lines_floats_out"));
+        let work = w.div_ceil(4) * h * d;
+        let params = LinesParams {
+            tiles: work as u32,
+            radius_x: radius,
+            radius_y: radius,
+            ..LinesParams::of(extents, step)
+        };
+        let each = Grid::fold(work.div_ceil(WORKGROUP_SIZE) as u64);
+        let (kernel, params, grid) = match program.variant() {
+            "network" => {
+                let network = if self.size == 3 { "image/median_of_9" } else { "image/median_of_25" };
+                let spec = spec
+                    .slot("network", Fragment::Library(network))
+                    .constant("STEP", step as u32)
+                    .constant("GROUPS", self.groups() as u32);
+                (Kernel::library("image/median_network", "median_network", spec), params, each)
+            }
+            "tiled" => {
+                let spec = spec
+                    .constant("TILE", TILE as u32)
+                    .constant("RADIUS", radius)
+                    .constant("STEP", step as u32);
+                let (tiles_x, tiles_y) = (w.div_ceil(TILE), h.div_ceil(TILE));
+                let tiles = tiles_x * tiles_y * d;
+                let params = LinesParams {
+                    tiles_x: tiles_x as u32,
+                    tiles_y: tiles_y as u32,
+                    tiles: tiles as u32,
+                    ..params
+                };
+                (
+                    Kernel::library("image/median_tiled", "median_tiled", spec),
+                    params,
+                    Grid::fold(tiles as u64),
+                )
+            }
+            _ => (Kernel::library("image/median_naive", "median_naive", spec), params, each),
+        };
+        let kernel = program.kernel(kernel);
+        let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
+        program.dispatch(kernel, &params, bindings, grid);
+    }
+}
+
+operands! {
+    impl[T: Element,] Median, T {
+        fn record(input: T, output: T);
+    }
+}
+
+impl<T: Element> Op<T> for Median {
+    crate::program::proven!();
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let (dtype, image) = (T::DTYPE, &self.image);
+        let name = format!("median of {} by size {}", image.name(), self.size);
+        let operands = image.operands(&name, dtype, image.channels, profile)?;
+        self.check(&name, dtype)?;
+        let (variant, decision) =
+            choose("median", &self.variant, VARIANTS, profile, || self.policy(profile))?;
+        let len = operands[0].len;
+        if let Some(what) = self.missing(variant.name, profile).filter(|_| len > 0) {
+            return Err(err!(
+                Unsupported,
+                "{name}: the variant `{}` needs {what}; take another on {}",
+                variant.name,
+                profile.name
+            ));
+        }
+        let mut program = Program::new("median", decision);
+        program.cost = Cost {
+            flop: len as f64 * self.operations(variant.name, dtype) as f64,
+            bytes: operands.iter().map(|o| o.bytes() as f64).sum(),
+        };
+        program.operands = operands;
+        if len > 0 {
+            self.dispatch(dtype, &mut program);
+        }
+        Ok(program)
+    }
+}
+
+pub(super) const INFO: Operation = Operation {
+    name: "median",
+    about: "the median of each pixel's surroundings",
+    inputs: &[INPUT],
+    types: TYPES,
+    options: &[Setting::number("size", "3"), Setting::word("boundary", boundaries), LAYOUT],
+    make: Some(make),
+    variants: Median::variants,
+    samples,
+    comparison: Some(Comparison::Sums),
+    ..Operation::UNDECLARED
+};
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, image) = layout::asked(asked)?;
+    let settings = asked.settings();
+    let op = Median {
+        boundary: Boundary::asked(settings)?,
+        ..Median::new(image, settings.number("size")?).variant(asked.variant())
+    };
+    let output = input.shape().to_vec();
+    layout::form(asked, op, input, output)
+}
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut forms: Vec<_> = Boundary::ALL.map(|b| (Image::grey(20, 24), b)).to_vec();
+    let others = [
+        Image::grey(20, 25),
+        Image::new(20, 24, 2),
+        Image::rgb(20, 24),
+        Image::rgb(20, 25).planar(),
+        Image::rgba(20, 24),
+    ];
+    forms.extend(others.map(|image| (image, Boundary::Clamp)));
+    let sizes: &[usize] = if variant == "network" { &[3, 5] } else { &[3] };
+    let mut programs = Vec::new();
+    for (size, (image, boundary)) in
+        sizes.iter().flat_map(|size| forms.iter().map(move |form| (*size, *form)))
+    {
+        let median = Median::new(image, size).boundary(boundary).variant(variant);
+        programs.push(Op::<u8>::lower(&median, profile)?);
+        programs.push(Op::<f32>::lower(&median, profile)?);
+    }
+    Ok(programs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn auto_follows_size_and_workgroup_memory() {
+        let (h100, defaults) = (DeviceProfile::h100(), DeviceProfile::webgpu_defaults());
+        let auto = |image: Image, size, p: &DeviceProfile| {
+            Op::<u8>::lower(&Median::new(image, size), p).unwrap().variant()
+        };
+        let grey = Image::grey(100, 100);
+        assert_eq!(
+            [1, 3, 5, 7, 33, 35].map(|size| auto(grey, size, &defaults)),
+            ["tiled", "network", "network", "tiled", "tiled", "naive"]
+        );
+        assert_eq!(auto(grey, 35, &h100), "tiled");
+        let rgb = [Image::rgb(100, 100), Image::rgb(100, 100).planar()];
+        assert_eq!(rgb.map(|image| auto(image, 31, &defaults)), ["naive", "tiled"]);
+    }
+
+    #[test]
+    fn rejects_sizes_that_no_driver_finishes() {
+        let lower = |size| {
+            let op = Median::new([4, 4], size);
+            let profile = DeviceProfile::mesa();
+            [Op::<u8>::lower(&op, &profile), Op::<f32>::lower(&op, &profile)]
+                .map(|p| p.err().map(|e| e.kind()))
+        };
+        assert_eq!(lower(43), [None, None]);
+        assert_eq!(lower(45), [None, Some(ErrorKind::TooLarge)]);
+        assert_eq!(lower(91), [Some(ErrorKind::TooLarge); 2]);
+        assert_eq!(lower(0), [Some(ErrorKind::InvalidArgument); 2]);
+    }
+}

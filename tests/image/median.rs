@@ -1,0 +1,173 @@
+//! Every variant of `Median` against the reference.
+
+use super::pixels::images;
+use crate::support::{Device, Random, Sample, devices, gpu};
+use tilework::prelude::*;
+use tilework::program::{Ask, Settings};
+use tilework::reference::{median, wanted};
+use tilework::{ErrorKind, HostArray};
+
+fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(Median::variants().iter().map(|v| v.name))
+}
+
+/// The bits of elements; one pattern for every NaN.
+fn bits<T: Sample>(elements: &[T]) -> Vec<Option<u64>> {
+    let bits = |x: &T| (!x.to_f64().is_nan()).then(|| x.to_f64().to_bits());
+    elements.iter().map(bits).collect()
+}
+
+/// Runs every variant that fits; returns how many did.
+#[track_caller]
+fn compare<T: Sample>(device: &Device, op: &Median, input: &[T]) -> usize {
+    let want = bits(&median(op, input));
+    let fill = T::from_f64(77.0);
+    let mut ran = 0;
+    for variant in names() {
+        let what = format!("{}: {variant} of {}, {op:?}", device.label, T::DTYPE);
+        let plan = match op.clone().variant(variant).plan::<T>(&device.gpu) {
+            Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+            plan => plan.unwrap_or_else(|e| panic!("{what}: {e}")),
+        };
+        let x = device.gpu.upload(input).unwrap();
+        let y = device.gpu.upload(&vec![fill; want.len().next_multiple_of(4)]).unwrap();
+        let mut rec = device.gpu.recorder();
+        plan.record(&mut rec, &x, y.slice(..want.len()).unwrap()).unwrap();
+        rec.submit().unwrap();
+        let got = y.read().unwrap();
+        let wrong = bits(&got[..want.len()]).iter().zip(&want).position(|(got, want)| got != want);
+        assert_eq!(wrong, None, "{what}: the first wrong element");
+        assert!(got[want.len()..].iter().all(|v| *v == fill), "{what}: wrote behind the image");
+        ran += 1;
+    }
+    ran
+}
+
+fn random<T: Sample>(image: Image) -> Vec<T> {
+    Random::new((image.h * 1000 + image.w) as u64).any(image.h * image.w * image.channels)
+}
+
+#[test]
+fn median_matches_reference() {
+    for device in devices() {
+        let sizes = [(21, 36), (9, 35), (1, 1), (1, 2), (5, 1), (1, 77), (2, 4), (40, 70)];
+        for (i, &(h, w)) in sizes.iter().enumerate() {
+            // Other devices get what compiles to other kernels.
+            let few = [Image::grey(h, w), Image::rgb(h, w).planar(), Image::rgb(h, w)];
+            for image in if device.main {
+                images(h, w)
+            } else if i < 2 {
+                few.to_vec()
+            } else {
+                Vec::new()
+            } {
+                for size in [3, 5] {
+                    let op = Median::new(image, size);
+                    assert_eq!(compare::<u8>(device, &op, &random(image)), 4);
+                    assert_eq!(compare::<f32>(device, &op, &random(image)), 4);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn median_of_every_boundary_matches_reference() {
+    for device in devices().iter().filter(|d| d.main) {
+        for boundary in [Boundary::Zero, Boundary::Wrap] {
+            for image in
+                [Image::grey(21, 36), Image::grey(7, 7), Image::rgb(9, 13), Image::rgba(8, 9).planar()]
+            {
+                for size in [3, 5, 7] {
+                    let op = Median::new(image, size).boundary(boundary);
+                    compare::<u8>(device, &op, &random(image));
+                    compare::<f32>(device, &op, &random(image));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn median_of_large_windows_matches_reference() {
+    for device in devices().iter().filter(|d| d.main) {
+        // Larger than the image, larger than a tile, and the largest that every driver finishes.
+        for (image, size) in [
+            (Image::grey(3, 5), 9),
+            (Image::grey(40, 37), 1),
+            (Image::rgb(34, 35), 7),
+            (Image::new(9, 11, 2), 15),
+            (Image::grey(20, 34), 31),
+            (Image::grey(5, 6), 43),
+        ] {
+            for boundary in [Boundary::Clamp, Boundary::Zero] {
+                let op = Median::new(image, size).boundary(boundary);
+                assert!(compare::<u8>(device, &op, &random(image)) >= 2);
+                assert!(compare::<f32>(device, &op, &random(image)) >= 2);
+            }
+        }
+        compare::<u8>(device, &Median::new([4, 5], 89), &random(Image::grey(4, 5)));
+    }
+}
+
+/// A network that selects right among zeros and ones does so among all numbers; about half of each is hardest.
+#[test]
+fn median_of_zeros_and_ones_matches_reference() {
+    for device in devices().iter().filter(|d| d.main) {
+        let image = Image::grey(60, 64);
+        let bits: Vec<u8> = random::<u8>(image).into_iter().map(|x| x & 1).collect();
+        for size in [3, 5] {
+            compare(device, &Median::new(image, size), &bits);
+        }
+    }
+}
+
+#[test]
+fn median_orders_zeros_infinities_and_nan() {
+    for device in devices() {
+        let image = Image::grey(24, 25);
+        let special =
+            [-0.0, 0.0, f32::INFINITY, -f32::INFINITY, f32::NAN, -f32::NAN, 1e-40, -1e-40, 1.0, -2.5];
+        let mut random = Random::new(3);
+        // Among equals, so that each of them is the median somewhere.
+        let mut input: Vec<f32> =
+            (0..24 * 25).map(|_| special[random.next() as usize % special.len()]).collect();
+        input[..100].fill(-0.0);
+        input[100..200].fill(f32::NAN);
+        for size in [3, 5, 7] {
+            for boundary in [Boundary::Clamp, Boundary::Zero] {
+                compare(device, &Median::new(image, size).boundary(boundary), &input);
+            }
+        }
+    }
+}
+
+#[test]
+fn median_rejects_invalid_arguments() {
+    let Some(gpu) = gpu() else { return };
+    let kind = |op: Median| op.plan::<f32>(gpu).unwrap_err().kind();
+    assert_eq!(kind(Median::new([3, 3], 3).variant("fast")), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Median::new([3, 3], 4)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Median::new([3, 3], 0)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Median::new([3, 3, 0], 3)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Median::new([3, 4], 5).boundary(Boundary::Wrap)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Median::new([9, 9], 7).variant("network")), ErrorKind::Unsupported);
+    assert_eq!(kind(Median::new([9, 9], 45)), ErrorKind::TooLarge);
+    assert_eq!(kind(Median::new([1 << 20, 1 << 20], 3)), ErrorKind::TooLarge);
+    assert_eq!(Median::new([3, 3], 3).plan::<u32>(gpu).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert!(Median::new([0, 3], 3).plan::<u8>(gpu).unwrap().program().dispatches.is_empty());
+}
+
+#[test]
+fn median_by_name_has_size_3_and_clamps() {
+    let x = [9u8, 2, 3, 4, 5, 6, 7, 8, 1];
+    let want = [5u8, 4, 3, 7, 5, 3, 7, 6, 5];
+    let op = tilework::operations().find(|op| op.name == "median").unwrap();
+    let settings = Settings::new(op);
+    let form = op.form(Ask::new(&settings).input(HostArray::new(&[3, 3], x.to_vec()).unwrap())).unwrap();
+    let wanted = wanted(op, &form).unwrap().unwrap();
+    assert_eq!(wanted[0].array, HostArray::new(&[3, 3], want.to_vec()).unwrap());
+    let Some(gpu) = gpu() else { return };
+    let x = gpu.upload(&x).unwrap();
+    assert_eq!(gpu.median(&x, [3, 3], 3).unwrap().read().unwrap(), want);
+}
