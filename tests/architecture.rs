@@ -256,6 +256,7 @@ fn the_top_level_is_the_one_agreed_on() {
         "examples",
         "README.md",
         "CHANGELOG.md",
+        "CONTRIBUTING.md",
         "LICENSE-MIT",
         "LICENSE-APACHE",
         "Cargo.toml",
