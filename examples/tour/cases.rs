@@ -81,7 +81,11 @@ impl Case {
     }
 
     fn check(&self, gpu: &Gpu, material: &Material) -> Result<Option<Check>> {
-        let form = self.form(&self.grown(gpu.profile(), CHECKED), Some(material))?;
+        let form = match self.form(&self.grown(gpu.profile(), CHECKED), Some(material)) {
+            // Options decide whether it takes another type than the first.
+            Err(_) if self.dtype != self.op.types[0] => return Ok(None),
+            form => form?,
+        };
         let Some(wanted) = reference::wanted(self.op, &form)? else { return Ok(None) };
         let ready = match gpu.ready(form) {
             Err(e) if self.variant != "auto" && e.kind() == ErrorKind::Unsupported => return Ok(None),

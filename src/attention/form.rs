@@ -99,12 +99,21 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
             return Err(err!(InvalidArgument, "attention: --page {tokens}; pages have 16 to 256 tokens"));
         }
         let each = s.div_ceil(tokens);
-        let pages = shuffled(b.saturating_mul(each))?;
-        op = op.paged(tokens, pages.len());
-        for cache in &mut caches {
-            *cache = in_pages(cache, [b, g, s, d], tokens, &pages)?;
+        let count = b.saturating_mul(each);
+        op = op.paged(tokens, count);
+        // Nothing is laid out of what is not looked at, or of no elements, which the op refuses.
+        if caches.iter().all(|cache| cache.data().is_seen() && !cache.is_empty()) {
+            let pages = shuffled(count)?;
+            for cache in &mut caches {
+                *cache = in_pages(cache, [b, g, s, d], tokens, &pages)?;
+            }
+            table = Some(HostArray::new(&[b, each], pages)?);
+        } else {
+            for cache in &mut caches {
+                *cache = HostArray::unseen(&[count, g, tokens, d], cache.dtype())?;
+            }
+            table = Some(HostArray::unseen(&[b, each], DType::U32)?);
         }
-        table = Some(HostArray::new(&[b, each], pages)?);
     }
     let rows = caches[0].len() / d.max(1);
     let mut operands = vec![Role::Given(q)];
@@ -188,9 +197,6 @@ fn shuffled(n: usize) -> Result<Vec<u32>> {
 /// Rows of (B, G, S, D) in the pages that sequences have in turn: (pages, G, tokens, D).
 fn in_pages(cache: &HostArray, [b, g, s, d]: [usize; 4], tokens: usize, pages: &[u32]) -> Result<HostArray> {
     let shape = [pages.len(), g, tokens, d];
-    if !cache.data().is_seen() {
-        return HostArray::unseen(&shape, DType::F32);
-    }
     let (each, x) = (s.div_ceil(tokens), cache.data().to_f32());
     let len = [g, tokens, d].iter().fold(pages.len(), |n, extent| n.saturating_mul(*extent));
     let mut out = filled("attention: the pages", len, 0f32)?;
