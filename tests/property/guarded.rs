@@ -4,8 +4,8 @@ use crate::support::far;
 use half::f16;
 use std::fmt::Debug;
 use tilework::gpu::{Executable, RawSlice};
-use tilework::program::{Determinism, Op, Program, Resource};
-use tilework::reference::Number;
+use tilework::program::{Determinism, DeviceProfile, Form, Op, Program, Resource, Role};
+use tilework::reference::{Number, Wanted};
 use tilework::{Buffer, DType, Element, ErrorKind, Gpu, Plannable, Slice};
 
 /// Around operands: NaN as a float, and not what a kernel writes for one.
@@ -45,6 +45,12 @@ struct Operand {
     want: Want,
     /// Bounds where cooperative matrices computed it, which round otherwise.
     on_matrices: Option<Vec<f64>>,
+}
+
+impl Operand {
+    fn of(dtype: DType, bytes: Vec<u8>, want: Want) -> Self {
+        Self { dtype, bytes, want, on_matrices: None }
+    }
 }
 
 /// An op with its operands, and what they must become.
@@ -112,8 +118,50 @@ impl Case {
         }
     }
 
+    /// An op that was formed by names, whose outputs must be these.
+    pub(super) fn formed(what: String, form: Form, wanted: Vec<Wanted>) -> Self {
+        let profile = DeviceProfile::h100();
+        let lengths: Vec<_> =
+            form.lower(&profile).map_or(Vec::new(), |p| p.operands.iter().map(|o| o.len).collect());
+        let (mut wanted, mut operands) = (wanted.into_iter(), Vec::new());
+        let mut count = 0;
+        for (i, role) in form.operands.iter().enumerate() {
+            operands.push(match role {
+                Role::Given(array) => Operand::of(array.dtype(), array.data().bytes().to_vec(), Want::Same),
+                Role::Count => {
+                    let bytes = vec![UNWRITTEN; size_of::<u32>()];
+                    Operand::of(DType::U32, bytes, Want::Bits(bytes_of(&[count])))
+                }
+                Role::Updated(_) | Role::Result(_) | Role::Counted => {
+                    let Wanted { array, bound } =
+                        wanted.next().expect("a judge has said what each output is");
+                    count = array.len() as u32;
+                    // Behind what counts nothing is written.
+                    let len = lengths.get(i).map_or(array.len(), |len| *len.max(&array.len()));
+                    let mut after = array.data().bytes().to_vec();
+                    after.resize(len * array.dtype().size(), UNWRITTEN);
+                    let before = role.input().map(|array| array.data().bytes().to_vec());
+                    let before = before.unwrap_or_else(|| vec![UNWRITTEN; after.len()]);
+                    let want = match bound {
+                        None => Want::Bits(after),
+                        Some(mut bound) => {
+                            bound.resize(len, 0.0);
+                            Want::Near(numbers_of(array.dtype(), &after), bound)
+                        }
+                    };
+                    Operand::of(array.dtype(), before, want)
+                }
+            });
+        }
+        let plan = move |gpu: &Gpu, open: bool| match open {
+            true => gpu.prepare(opened(form.lower(gpu.profile())?)),
+            false => gpu.plan_form(&form),
+        };
+        Self { what, plan: Box::new(plan), operands }
+    }
+
     fn operand(mut self, dtype: DType, bytes: Vec<u8>, want: Want) -> Self {
-        self.operands.push(Operand { dtype, bytes, want, on_matrices: None });
+        self.operands.push(Operand::of(dtype, bytes, want));
         self
     }
 
