@@ -85,7 +85,7 @@ impl Display for Setting {
 }
 
 /// Options that are given to an op, by name.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Settings {
     op: &'static Operation,
     given: Vec<(&'static str, Value)>,
@@ -96,6 +96,12 @@ enum Value {
     Nothing,
     Text(String),
     Array(HostArray),
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings").field("op", &self.op.name).field("given", &self.given).finish()
+    }
 }
 
 impl Settings {

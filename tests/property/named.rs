@@ -4,7 +4,7 @@
 use super::draw::Draw;
 use super::guarded::Case;
 use half::f16;
-use tilework::program::{Ask, Form, Operation, Settings, Supply, Takes};
+use tilework::program::{Ask, DeviceProfile, Form, Operation, Settings, Supply, Takes};
 use tilework::{DType, HostArray, HostData, reference};
 
 /// Inputs of the first one's shape.
@@ -68,6 +68,7 @@ fn form(
     let op = settings.op();
     let mut inputs = Inputs { draw, first: Some(shape.to_vec()), dtype };
     let form: Form = op.form(Ask::new(settings).variant(variant).supplied_by(&mut inputs)).ok()?;
+    form.lower(&DeviceProfile::h100()).ok()?;
     let wanted = reference::wanted(op, &form).ok()??;
     Some(Case::formed(format!("{dtype} {shape:?} by {variant}, {settings:?}"), form, wanted))
 }
