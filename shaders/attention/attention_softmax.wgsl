@@ -7,6 +7,8 @@
 const WORKGROUP_SIZE: u32 = 256u;
 const LANES: u32 = 256u;
 const SCORES_BINDING: u32 = 1u;
+// Keys that an invocation sums on their own: errors grow with the terms of a sum.
+const RUN: u32 = 256u;
 
 @group(0) @binding(SCORES_BINDING) var<storage, read_write> scores: array<f32>;
 
@@ -25,10 +27,15 @@ fn attention_softmax(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invoca
     }
     let center = anchor(row_total(vec4(most), true, 0u, local, 1u));
     var sum = 0.0;
-    for (var key = local; key < params.keys; key += WORKGROUP_SIZE) {
-        let x = exp4(vec4(scores[base + key] - center)).x;
-        scores[base + key] = x;
-        sum += x;
+    for (var first = local; first < params.keys; first += RUN * WORKGROUP_SIZE) {
+        let end = min(first + RUN * WORKGROUP_SIZE, params.keys);
+        var part = 0.0;
+        for (var key = first; key < end; key += WORKGROUP_SIZE) {
+            let x = exp4(vec4(scores[base + key] - center)).x;
+            scores[base + key] = x;
+            part += x;
+        }
+        sum += part;
     }
     let total = row_total(vec4(sum, 0.0, 0.0, 0.0), false, 1u, local, 1u);
     let factor = select(1.0 / total, 0.0, total == 0.0);

@@ -129,9 +129,18 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
     let (profile, fours) = (of.profile, of.fours());
     let tile = of.op.tile.unwrap_or_else(|| policy(profile, fours));
     let lanes_fit = profile.features.subgroups && profile.subgroup_sizes.0 >= tile.lanes;
+    let hides = if of.op.causal || of.op.window.is_some() {
+        Hides::Some
+    } else if of.op.lengths || of.op.paging.is_some() || !of.op.keys.is_multiple_of(tile.keys.max(1) as usize)
+    {
+        Hides::Ends
+    } else {
+        Hides::Nothing
+    };
     let form = Form {
         tile,
         fours,
+        hides,
         subgroups: lanes_fit,
         causal: of.op.causal,
         windowed: of.op.window.is_some(),
@@ -166,11 +175,23 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
     of.dispatch_rows(program, kernel, tile.rows, &INPUTS)
 }
 
+/// Which keys of a tile there are that some rows do not see. A value that is infinite or NaN times their weight of 0 would
+/// be NaN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Hides {
+    Nothing,
+    /// Keys that no row sees: those behind the last, and of missing pages. Their values are staged as 0.
+    Ends,
+    /// Also keys that other rows see: tiles that hide some look at their values.
+    Some,
+}
+
 /// What a kernel is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Form {
     tile: FlashTile,
     fours: u32,
+    hides: Hides,
     /// Whether the lanes of a row are of one subgroup.
     subgroups: bool,
     causal: bool,
@@ -341,10 +362,16 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
         }
         writeln!(out, "    for (var key = seen_by_first.x; key < end_key; key += {keys}u) {{")?;
         // Only tiles at an end of what some row sees hide anything from one.
-        writeln!(out, "    let edge = key + {keys}u > seen_by_first.y || key < seen_by_last.x;")?;
+        let mut edge = format!("key + {keys}u > seen_by_first.y || key < seen_by_last.x");
+        if self.hides == Hides::Some {
+            writeln!(out, "    let edge = {edge};")?;
+            edge = "edge".into();
+        }
         self.write_scores(out)?;
-        self.write_weights(out)?;
-        self.write_vote(out)?;
+        self.write_weights(out, &edge)?;
+        if self.hides == Hides::Some {
+            self.write_vote(out)?;
+        }
         self.write_values(out)?;
         writeln!(out, "    }}")?;
         self.write_end(out)?;
@@ -445,13 +472,18 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     /// What is staged of v: `values` keys from `first` of the tile on.
     fn values_load(&self, first: u32) -> Load {
         let (FlashTile { rows, weights, values, .. }, fours) = (self.tile, self.fours);
+        let key = format!("key + {first}u + i / {fours}u");
+        let load = format!("    x = value_four(at, i % {fours}u);\n");
+        let load = match self.hides {
+            Hides::Ends => format!("    if {key} < end_key {{\n{load}    }}\n"),
+            Hides::Nothing | Hides::Some => load,
+        };
         Load {
             name: "v",
             count: values * fours,
             fetch: format!(
-                "    let at = row_of(pair, min(key + {first}u + i / {fours}u, end_key - 1u));
-    var x = vec4<f32>();\n{}",
-                self.present(&format!("    x = value_four(at, i % {fours}u);\n"))
+                "    let at = row_of(pair, min({key}, end_key - 1u));\n    var x = vec4<f32>();\n{}",
+                self.present(&load)
             ),
             place: format!("{}u + i", rows * weights / 4),
         }
@@ -513,7 +545,7 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     }
 
     /// From scores to weights: hidden keys, the largest of each row, exponentials.
-    fn write_weights(&self, out: &mut String) -> fmt::Result {
+    fn write_weights(&self, out: &mut String, edge: &str) -> fmt::Result {
         let lanes = self.tile.lanes;
         let blocks = self.key_blocks();
         for i in self.rows() {
@@ -544,7 +576,11 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
             }
         }
         // Pages may be missing anywhere.
-        writeln!(out, "    {}{{", if self.paged { "" } else { "if edge " })?;
+        if self.paged {
+            writeln!(out, "    {{")?;
+        } else {
+            writeln!(out, "    if {edge} {{")?;
+        }
         for m in 0..blocks {
             writeln!(out, "    let at_{m} = key + 4u * lane + {}u + vec4(0u, 1u, 2u, 3u);", m * 4 * lanes)?;
             let mut hidden = format!("at_{m} >= vec4(end_key)");
@@ -701,13 +737,9 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
             writeln!(out, "    let v_{m} = value_four(at, {});", self.column(m))?;
         }
         for i in self.rows() {
-            let seen = match self.causal || self.windowed {
-                true => format!("if at_key >= seen_{i}.x && at_key < seen_{i}.y "),
-                false => String::new(),
-            };
             writeln!(
                 out,
-                "    {seen}{{
+                "    if at_key >= seen_{i}.x && at_key < seen_{i}.y {{
     let four = wg_fours[(group_row + {}u) * {}u + ((j / 4u) ^ swizzle_p)];
     let p = select(select(four.x, four.y, j % 4u == 1u), select(four.z, four.w, j % 4u == 3u), j % 4u >= 2u);",
                 i * self.tile.groups(),
@@ -757,10 +789,12 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
                     )?;
                 }
             }
-            writeln!(out, "    if spoiled {{")?;
-            self.write_spoiled(out, part)?;
-            self.write_ahead(out, (part + 1) * weights)?;
-            writeln!(out, "    }} else {{")?;
+            if self.hides == Hides::Some {
+                writeln!(out, "    if spoiled {{")?;
+                self.write_spoiled(out, part)?;
+                self.write_ahead(out, (part + 1) * weights)?;
+                writeln!(out, "    }} else {{")?;
+            }
             for step in 0..weights / values {
                 if step > 0 {
                     writeln!(out, "    workgroupBarrier();")?;
@@ -795,7 +829,9 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
                 }
                 writeln!(out, "    }}")?;
             }
-            writeln!(out, "    }}")?;
+            if self.hides == Hides::Some {
+                writeln!(out, "    }}")?;
+            }
         }
         Ok(())
     }

@@ -436,13 +436,14 @@ fn infinite_scores_are_those_of_the_softmax() {
 #[test]
 fn hidden_keys_and_values_have_no_effect() {
     let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
-    let cases: [fn() -> Case; 6] = [
+    let cases: [fn() -> Case; 7] = [
         || Case::new([1, 1, 1, 37, 37, 40], |op| op.causal()),
         || Case::new([1, 1, 1, 40, 70, 64], |op| op.causal().window(9)),
         || Case::new([1, 1, 1, 3, 45, 24], |op| op.causal()),
         || Case::new([2, 2, 1, 20, 45, 32], |op| op.window(7)).lengths(&[45, 30]),
         || Case::new([2, 2, 1, 18, 40, 32], |op| op.causal()).masked(1, 1).lengths(&[40, 21]),
         || Case::new([2, 2, 1, 5, 40, 32], |op| op.causal()).paged(16).lengths(&[40, 21]),
+        || Case::new([2, 2, 1, 20, 45, 32], |op| op).lengths(&[45, 30]),
     ];
     for device in devices().iter().filter(|d| d.main || d.label.ends_with("WebGPU defaults)")) {
         for (number, case) in cases.iter().enumerate() {
