@@ -123,8 +123,8 @@ impl Case {
     fn grown(&self, profile: &DeviceProfile, room: Room) -> Vec<usize> {
         let mut shape = self.op.example.shape.to_vec();
         if self.op.matrix {
-            // Some 16 entries a row, of 8 bytes.
-            return vec![(room.bytes / 256).max(16) as usize; 2];
+            // Some 16 entries a row, of 8 bytes, made and converted on the host.
+            return vec![(room.bytes / 1024).max(16) as usize; 2];
         }
         let mut open: Vec<usize> = (0..shape.len()).collect();
         while !open.is_empty() {
