@@ -28,7 +28,7 @@ use tilework::gpu::{AdapterFilter, Clock};
 use tilework::io::check_outputs;
 use tilework::io::matrix_market::{self, Matrix};
 use tilework::program::{DeviceProfile, Settings};
-use tilework::{Driven, ErrorKind, Gpu, GpuOptions, MatrixJob, Report};
+use tilework::{Driven, ErrorKind, Formed, Gpu, GpuOptions, MatrixJob, Report};
 
 const USAGE: &str = "\
 usage: op NAME INPUT.npy ... -o OUTPUT.npy [-o ...] [--key value ...]
@@ -197,14 +197,19 @@ fn check_number(request: &Request, outputs: usize) -> Result<(), Failure> {
     Err(refuse!("{name}: {given} output files given with -o, {outputs} wanted"))
 }
 
-/// Runs an op that the host follows, and writes its one output.
+/// Runs an op that the host follows, and writes its one output. What is reported and measured of a conversion is the
+/// op itself.
 fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), Failure> {
     check_number(request, 1)?;
     let matrix = &inputs.matrix.unwrap_or_default();
     let Request { settings, variant, .. } = request;
     let job = MatrixJob { matrix, inputs: inputs.arrays, settings, variant };
-    let gpu = open(request)?;
     let op = settings.op();
+    let form = if op.solver { None } else { Some(job.form(None)?) };
+    if let Some(form) = &form {
+        form.lower(&profile_of(&request.adapter))?;
+    }
+    let gpu = open(request)?;
     let driven = gpu.drive(&job, &mut |_, _| ())?;
     let Some(driven) = driven else { return Err(refuse!("{}: it is not driven", op.name)) };
     if let (true, Driven::Vector(_, solution)) = (request.report, &driven) {
@@ -215,7 +220,14 @@ fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), F
             op.name
         );
     }
-    measure(request, None, out, |runs| {
+    let measured = request.report || request.repeat.is_some();
+    let ready = form.filter(|_| measured).map(|form| gpu.ready(form)).transpose()?;
+    let report = ready.as_ref().map(Formed::report);
+    measure(request, report.as_ref(), out, |runs| {
+        if let Some(ready) = &ready {
+            let measured = gpu.measure(runs, |rec| ready.record(rec))?;
+            return Ok((measured.seconds, measured.clock));
+        }
         let seconds = (0..runs).map(|_| {
             let start = Instant::now();
             gpu.drive(&job, &mut |_, _| ())?;

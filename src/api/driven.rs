@@ -44,7 +44,7 @@ impl MatrixJob<'_> {
         let mut seen = None;
         let (stored, to) = if op.option(THROUGH.name).is_some() {
             let to = Target::named(self.settings.choice(THROUGH.name)?);
-            let csr = HostMatrix::Csr(self.matrix.clone());
+            let csr = HostMatrix::Csr(self.matrix.try_clone(op.name)?);
             let to = to.map(|to| reference::spconvert(&csr, to)?.stored()).transpose()?;
             (csr, to)
         } else {
@@ -52,7 +52,7 @@ impl MatrixJob<'_> {
             let wanted = wanted_format(self.settings, self.variant)?;
             let format = wanted.or_else(|| Target::named(statistics.format().0)).unwrap_or(Target::Csr);
             seen = Some(statistics);
-            (reference::spconvert(&HostMatrix::Csr(self.matrix.clone()), format)?, None)
+            (reference::spconvert(&HostMatrix::Csr(self.matrix.try_clone(op.name)?), format)?, None)
         };
         let (lists, described) = Described::new(&stored)?;
         let described = Described { seen, to, ..described };

@@ -2,7 +2,7 @@
 
 use super::{HostMatrix, List, Preconditioner, SparseMatrix, Statistics, Stored, Target};
 use crate::array::HostArray;
-use crate::error::Result;
+use crate::error::{Result, copied};
 use crate::program::{Setting, Settings};
 
 /// What an op that is formed by names must know of a sparse matrix besides its lists.
@@ -23,8 +23,8 @@ impl Described {
     /// Those of [`SparseMatrix::stored`].
     pub fn new(matrix: &HostMatrix) -> Result<(Vec<HostArray>, Self)> {
         let lists = matrix.lists().into_iter().map(|list| match list {
-            List::Indices(list) => HostArray::new(&[list.len()], list.to_vec()),
-            List::Values(list) => HostArray::new(&[list.len()], list.to_vec()),
+            List::Indices(list) => HostArray::new(&[list.len()], copied("the lists of a matrix", list)?),
+            List::Values(list) => HostArray::new(&[list.len()], copied("the lists of a matrix", list)?),
         });
         let described = Self { stored: matrix.stored()?, seen: None, to: None };
         Ok((lists.collect::<Result<_>>()?, described))

@@ -309,7 +309,7 @@ impl Csr {
     }
 
     /// A copy, if there is memory for it.
-    pub(super) fn try_clone(&self, doing: &str) -> Result<Self> {
+    pub(crate) fn try_clone(&self, doing: &str) -> Result<Self> {
         Ok(Self {
             rows: self.rows,
             cols: self.cols,
