@@ -132,3 +132,23 @@ fn examples_check_where_files_go_before_they_work() {
         }
     }
 }
+
+/// What the host follows is reported, timed and refused as every op.
+#[test]
+fn op_says_of_a_conversion_what_it_says_of_every_op() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = Folder::new("conversion");
+    let a = folder.file("a.mtx", super::solve::springs(5).as_bytes());
+    let to = folder.0.join("b.mtx");
+    let [a, to] = [&a, &to].map(|path| path.to_str().unwrap());
+    for (_, path) in examples().iter().filter(|(name, _)| name == "op") {
+        let line = ["spconvert", a, "-o", to, "--through", "jds"];
+        let (code, err) = run(path, &[&line[..], &["--report"]].concat(), Stdio::null());
+        assert!(code == Some(0) && err.contains("dispatches") && err.contains("measured"), "{code:?}, {err}");
+        assert!(fs::read_to_string(to).unwrap().contains("\n5 5 13\n"), "coordinates of all entries");
+        let (code, err) = run(path, &[&line[..], &["--variant", "other"]].concat(), Stdio::null());
+        assert!(code == Some(2) && err.contains("no variant `other`"), "{code:?}, {err}");
+    }
+}
