@@ -12,11 +12,10 @@
 //! Exit code 1 if a result is wrong, 2 for bad arguments, 3 where something is missing: an adapter, CUDA, a driver that
 //! shares memory, or a card that both have open.
 
-#[allow(dead_code, reason = "this program opens no files")]
-#[path = "streaming/failure.rs"]
-mod failure;
+#[path = "common/mod.rs"]
+mod common;
 
-use failure::{Failure, exit_code, say};
+use common::{Failure, exit_code, say};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -30,7 +29,7 @@ usage: cuda_interop [--adapter SUBSTRING] [--elements N] [--size N] [--copy]
 ";
 
 fn main() -> ExitCode {
-    failure::main("cuda_interop", std::io::stdout().lock(), |args, out, err| {
+    common::main("cuda_interop", std::io::stdout().lock(), |args, out, err| {
         exit_code("cuda_interop", interop::main(args, out), err)
     })
 }
@@ -46,7 +45,7 @@ mod interop {
 
 #[cfg(target_os = "linux")]
 mod interop {
-    use super::failure::Args;
+    use super::common::Args;
     use super::{Failure, USAGE, Write, say};
     use half::f16;
     use std::error::Error;

@@ -9,11 +9,10 @@
 //!
 //! Exit code 1 if a result is wrong, 2 for bad arguments, 3 if this machine has no CUDA device, or no compiler for it.
 
-#[allow(dead_code, reason = "this program opens no files and no adapter")]
-#[path = "streaming/failure.rs"]
-mod failure;
+#[path = "common/mod.rs"]
+mod common;
 
-use failure::{Args, Failure, exit_code, say};
+use common::{Args, Failure, exit_code, say};
 use std::io::Write;
 use std::ops::Range;
 use std::process::ExitCode;
@@ -38,7 +37,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    failure::main("cuda_streams", std::io::stdout().lock(), |args, out, err| {
+    common::main("cuda_streams", std::io::stdout().lock(), |args, out, err| {
         exit_code("cuda_streams", all(args, out), err)
     })
 }

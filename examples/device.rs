@@ -7,11 +7,10 @@
 //!
 //! Exit code 2 for bad arguments, 3 if this machine has no adapter.
 
-#[allow(dead_code, reason = "other programs open files by it")]
-#[path = "streaming/failure.rs"]
-mod failure;
+#[path = "common/mod.rs"]
+mod common;
 
-use failure::{Args, Failure, exit_code, say};
+use common::{Args, Failure, exit_code, say};
 use std::io::Write;
 use std::process::ExitCode;
 use tilework::gpu::AdapterFilter;
@@ -26,7 +25,7 @@ usage: device [--adapter SUBSTRING] [--no-measure]
 ";
 
 fn main() -> ExitCode {
-    failure::main("device", std::io::stdout().lock(), |args, out, err| {
+    common::main("device", std::io::stdout().lock(), |args, out, err| {
         exit_code("device", run(args, out).map(|()| 0), err)
     })
 }

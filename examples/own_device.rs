@@ -10,11 +10,10 @@
 //!
 //! Exit code 1 if the result is wrong, 2 if something fails, 3 if this machine has no adapter.
 
-#[allow(dead_code, reason = "this program opens its device by itself")]
-#[path = "streaming/failure.rs"]
-mod failure;
+#[path = "common/mod.rs"]
+mod common;
 
-use failure::{Args, Failure, exit_code, say};
+use common::{Args, Failure, exit_code, say};
 use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
@@ -66,7 +65,7 @@ const SHADER: &str = "
 ";
 
 fn main() -> ExitCode {
-    failure::main("own_device", std::io::stdout().lock(), |args, out, err| {
+    common::main("own_device", std::io::stdout().lock(), |args, out, err| {
         let result = parse(args).and_then(|help| match help {
             true => say(out, USAGE).map(|()| 0),
             false => pollster::block_on(run(out)).map_err(Failure::from),

@@ -12,11 +12,10 @@
 //!
 //! Exit code 1 if the result is wrong, 2 if the kernel is refused, 3 if this machine has no adapter.
 
-#[allow(dead_code, reason = "this program has one argument and opens the best device")]
-#[path = "streaming/failure.rs"]
-mod failure;
+#[path = "common/mod.rs"]
+mod common;
 
-use failure::{Args, Failure, exit_code, say};
+use common::{Args, Failure, exit_code, say};
 use std::error::Error;
 use std::io::Write;
 use std::path::PathBuf;
@@ -60,7 +59,7 @@ fn mean_of_three(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation
 ";
 
 fn main() -> ExitCode {
-    failure::main("own_kernel", std::io::stdout().lock(), |args, out, err| {
+    common::main("own_kernel", std::io::stdout().lock(), |args, out, err| {
         exit_code("own_kernel", run(args, out).map_err(Failure::from), err)
     })
 }

@@ -9,6 +9,7 @@ mod attention {
     mod attention;
     mod kv_append;
 }
+mod block;
 mod catalogue;
 mod conformance;
 mod conv {
@@ -47,31 +48,8 @@ mod elementwise {
     mod zip;
 }
 mod examples {
-    #[path = "../../examples/streaming/mod.rs"]
-    mod streaming;
-    use streaming as failure;
-
-    #[path = "../../examples/matrices/mod.rs"]
-    mod matrices;
-
-    #[path = "../../examples/network/mod.rs"]
-    mod network;
-
-    #[path = "../../examples/pictures/mod.rs"]
-    mod pictures;
-    use pictures as file;
-    #[path = "../../examples/pictures/roofline.rs"]
-    mod roofline;
-
-    #[path = "../../examples/levels/mod.rs"]
-    mod levels;
-
-    #[path = "../../examples/op/header.rs"]
-    mod header;
-
-    #[allow(dead_code, clippy::duplicate_mod, reason = "only its tests run here, with modules of its own")]
-    #[path = "../../examples/ladder.rs"]
-    mod ladder;
+    #[path = "../../examples/common/mod.rs"]
+    mod common;
 
     mod adaptive;
     mod args;
@@ -81,6 +59,9 @@ mod examples {
     mod encoder;
     mod explain;
     mod image;
+    #[allow(dead_code, reason = "only its tests run here")]
+    #[path = "../../examples/ladder/cli.rs"]
+    mod ladder;
     mod outputs;
     mod overlap;
     mod pagerank;

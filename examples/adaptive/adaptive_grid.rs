@@ -1,8 +1,8 @@
 //! Grids that are refined on a device.
 
+use super::common::levels::{CHILD, Level, Levels, NONE, Summary, WORDS, capacities, place};
+use super::common::workgroups;
 use super::field::Field;
-use super::grid::workgroups;
-use super::levels::{CHILD, Level, Levels, NONE, Summary, WORDS, capacities, place};
 use tilework::Result;
 use tilework::gpu::OwnKernel;
 use tilework::prelude::*;

@@ -1,9 +1,9 @@
 //! The command line of `adaptive`.
 
 use super::adaptive_grid::{Maker, Rule, SIDE};
-use super::failure::{Args, Failure, exit_code, open_gpu, say};
+use super::common::levels::{Doing, duration, picture_file, times};
+use super::common::{Args, Failure, exit_code, open_gpu, say};
 use super::field::Field;
-use super::levels::{Doing, duration, picture_file, times};
 use super::picture::picture;
 use std::io::Write;
 use std::path::PathBuf;

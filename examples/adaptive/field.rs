@@ -1,7 +1,6 @@
 //! Fields over the square from 0 to 1, as the processor sees them.
 
-use super::failure::Failure;
-use super::read;
+use super::common::{Failure, image_file};
 use std::f64::consts::TAU;
 use std::path::Path;
 
@@ -38,7 +37,7 @@ impl Field {
 
     /// The grey values of a PNG or JPEG file, by ITU-R BT.601.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let picture = read::read(path)?;
+        let picture = image_file::read(path)?;
         let channels = picture.image.channels;
         let grey = |p: &[u8]| match *p {
             [r, g, b, ..] => {

@@ -12,21 +12,13 @@
 
 mod adaptive_grid;
 mod cli;
-#[path = "../streaming/failure.rs"]
-mod failure;
+#[path = "../common/mod.rs"]
+mod common;
 mod field;
-#[path = "../pictures/file.rs"]
-mod file;
-#[path = "../streaming/grid.rs"]
-mod grid;
-#[path = "../levels/mod.rs"]
-mod levels;
 mod picture;
-#[path = "../image/read.rs"]
-mod read;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    failure::main("adaptive", std::io::stdout().lock(), cli::run)
+    common::main("adaptive", std::io::stdout().lock(), cli::run)
 }

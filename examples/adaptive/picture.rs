@@ -1,9 +1,9 @@
 //! A field and the cells that measure it as a picture.
 
 use super::adaptive_grid::Grid;
+use super::common::levels::canvas::{Canvas, Colour, Map, colour, mix};
+use super::common::levels::place;
 use super::field::Field;
-use super::levels::canvas::{Canvas, Colour, Map, colour, mix};
-use super::levels::place;
 
 /// From purple over green to yellow: equal steps look equal, in print and to most eyes (S. van der Walt and
 /// N. Smith, 2015). The polynomials are M. Zucker's.

@@ -1,12 +1,11 @@
 //! The command line of `cnn`.
 
-use super::failure::{Args, Failure, exit_code, open_gpu, say};
+use super::common::{self, Args, Failure, exit_code, open_gpu, say};
 use super::learn::{CLASSES, Confusion, Training, network, test, train};
 use super::weights;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use tilework::Gpu;
 use tilework::io::check_outputs;
 use tilework::io::idx::{Labelled, read_labelled};
@@ -157,13 +156,8 @@ fn learn(
 
 /// A bar of images on standard error, with the loss of the last batch; hidden where that is not a terminal.
 fn bar(images: usize) -> ProgressBar {
-    let bar = ProgressBar::new(images as u64);
     let template = "{bar:30} {human_pos:>9} of {human_len} images {per_sec:>14}, loss {msg}, {eta} left";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
+    common::bar(images as u64, template, 100)
 }
 
 /// Classes as rows, what they were taken for as columns.

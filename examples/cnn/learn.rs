@@ -1,6 +1,6 @@
 //! Training and testing on the device.
 
-use super::failure::Failure;
+use super::common::Failure;
 use std::time::Instant;
 use tilework::io::idx::Labelled;
 use tilework::nn::{Adam, Optimizer, PoolKind, Sequential};

@@ -10,9 +10,8 @@
 //! The same seed on the same device gives the same losses. Exit code 2 for bad input, 3 if there is no adapter.
 
 mod cli;
-#[allow(dead_code, reason = "files of samples are opened by the library")]
-#[path = "../streaming/failure.rs"]
-mod failure;
+#[path = "../common/mod.rs"]
+mod common;
 mod learn;
 mod weights;
 
@@ -20,5 +19,5 @@ use std::io::BufWriter;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    failure::main("cnn", BufWriter::new(std::io::stdout().lock()), cli::run)
+    common::main("cnn", BufWriter::new(std::io::stdout().lock()), cli::run)
 }

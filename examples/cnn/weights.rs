@@ -1,6 +1,6 @@
 //! Parameters of a network as a safetensors file.
 
-use super::failure::Failure;
+use super::common::Failure;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use std::fs;
 use std::io::Write;

@@ -1,8 +1,8 @@
 //! Who solves problems: adapters of this machine and the processor.
 
+use super::common::measured::Check;
 #[cfg(feature = "cuda")]
 use super::cuda::{self, Cublas};
-use super::measured::Check;
 use super::problem::{Problem, Processor, Routine};
 use std::time::Instant;
 use tilework::analysis::Roofline;

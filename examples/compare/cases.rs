@@ -1,8 +1,8 @@
 //! What is compared: a line in [`CASES`] for each op and type, and a function that makes its problem of a size.
 
 use super::check::{Effort, check_product};
+use super::common::measured::{Check, sparse_matrix};
 use super::loops;
-use super::measured::{Check, sparse_matrix};
 use super::problem::{Array, Problem, Processor};
 #[cfg(feature = "cuda")]
 use half::bf16;

@@ -1,6 +1,6 @@
 //! Lines and bars by backend, all amounts on logarithmic axes.
 
-use super::pictures::{Picture, colour};
+use super::common::pictures::{Picture, colour};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;

@@ -1,6 +1,6 @@
 //! How what backends computed is held against the references.
 
-use super::measured::Check;
+use super::common::measured::Check;
 use std::ops::Range;
 use std::thread;
 use tilework::prelude::*;

@@ -2,15 +2,14 @@
 
 use super::backends::{Backend, Found, Outcome, find, share_roofs};
 use super::cases::{CASES, Case};
+use super::common::pictures::whole;
+use super::common::{Args, Failure, bar, exit_code, say};
 use super::draw;
-use super::failure::{Args, Failure, exit_code, say};
-use super::pictures::whole;
 use super::rows::{self, Row};
-use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use tilework::io::{check_outputs, shown};
 
 const USAGE: &str = "\
@@ -197,7 +196,7 @@ fn compare(options: Options, out: &mut dyn Write) -> Result<u8, Failure> {
     say(out, &introduction(&backends, &date))?;
 
     let total: usize = cases.iter().map(|case| sizes_of(case).len() * backends.len()).sum();
-    let bar = progress(total);
+    let bar = bar(total as u64, "{bar:30} {pos}/{len} {msg}", 200);
     let mut all: Vec<Row> = Vec::new();
     for case in cases.iter().copied() {
         for extent in sizes_of(case) {
@@ -283,14 +282,4 @@ fn introduction(backends: &[Backend], date: &str) -> String {
     }
     text + "roof: percent of what copies and f32 multiply-adds allow; error: relative to results above 1\n\n"
         + &rows::heading()
-}
-
-/// A bar on standard error; hidden where that is not a terminal.
-fn progress(total: usize) -> ProgressBar {
-    let bar = ProgressBar::new(total as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

@@ -3,9 +3,9 @@
 use super::backends::Backend;
 use super::cases::Case;
 use super::chart::{Bar, Bars, Chart, Line};
-use super::measured::{digits, time};
-use super::pictures::save;
-use super::roofline::{Dot, RooflinePicture};
+use super::common::measured::{digits, time};
+use super::common::pictures::roofline::{Dot, RooflinePicture};
+use super::common::pictures::save;
 use super::rows::{Row, least_seconds, rate, unit};
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ struct Pictures {
 }
 
 impl Pictures {
-    fn save(&mut self, name: &str, picture: &impl super::pictures::Picture) -> Result<(), String> {
+    fn save(&mut self, name: &str, picture: &impl super::common::pictures::Picture) -> Result<(), String> {
         for ending in ["svg", "png"] {
             save(&self.folder.join(format!("{name}.{ending}")), picture)?;
         }

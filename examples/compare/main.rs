@@ -15,24 +15,17 @@ mod cases;
 mod chart;
 mod check;
 mod cli;
+#[path = "../common/mod.rs"]
+mod common;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod draw;
-#[allow(dead_code, reason = "it reads no files")]
-#[path = "../streaming/failure.rs"]
-mod failure;
 mod loops;
-#[path = "../measured/mod.rs"]
-mod measured;
-#[path = "../pictures/mod.rs"]
-mod pictures;
 mod problem;
-#[path = "../pictures/roofline.rs"]
-mod roofline;
 mod rows;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    failure::main("compare", std::io::stdout().lock(), cli::run)
+    common::main("compare", std::io::stdout().lock(), cli::run)
 }

@@ -1,8 +1,8 @@
 //! A problem: what an op gets, how each world solves it, and what must come out.
 
+use super::common::measured::Check;
 #[cfg(feature = "cuda")]
 use super::cuda::{OnCuda, Product};
-use super::measured::Check;
 use std::rc::Rc;
 #[cfg(feature = "cuda")]
 use tilework::cuda::{CudaExecutable, CudaGpu, CudaOp};

@@ -2,7 +2,7 @@
 
 use super::backends::{Backend, Timed};
 use super::cases::Case;
-use super::measured::{digits, time};
+use super::common::measured::{aligned, digits, time};
 use serde_json::{Value, json};
 use tilework::program::Cost;
 
@@ -60,7 +60,7 @@ const COLUMNS: [(&str, usize, bool); 8] = [
 ];
 
 pub(crate) fn heading() -> String {
-    line(&COLUMNS.map(|(title, ..)| title.to_owned()))
+    aligned(&COLUMNS.map(|(title, ..)| title.to_owned()), &COLUMNS)
 }
 
 pub(crate) fn describe(row: &Row, backends: &[Backend]) -> String {
@@ -73,7 +73,7 @@ pub(crate) fn describe(row: &Row, backends: &[Backend]) -> String {
             least_seconds(row.cost, backend).map_or_else(String::new, |l| format!("{:.0} %", 100.0 * l / s)),
         ),
     };
-    line(&[
+    let cells = [
         row.case.id(),
         row.size.clone(),
         backend.name.clone(),
@@ -82,14 +82,8 @@ pub(crate) fn describe(row: &Row, backends: &[Backend]) -> String {
         rates,
         share,
         if row.error == 0.0 { "0".to_owned() } else { format!("{:.1e}", row.error) },
-    ])
-}
-
-fn line(cells: &[String; COLUMNS.len()]) -> String {
-    let aligned = cells.iter().zip(COLUMNS).map(|(cell, (_, width, right))| {
-        if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-    });
-    aligned.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    ];
+    aligned(&cells, &COLUMNS)
 }
 
 /// Rows as in the committed results, and what a comparison knows besides. The peer of a row is the vendor's library on

@@ -1,15 +1,15 @@
 //! The command line of `decode`.
 
-use super::failure::{Args, Failure, exit_code, open_gpu, room_for, say};
+use super::common::network::layers::Storage;
+use super::common::{self, Args, Failure, exit_code, open_gpu, room_for, say};
 use super::head::{Samples, fit};
 use super::model::{Losses, Model};
-use super::network::layers::Storage;
 use super::text::Text;
 use super::weights::{Decoder, Shape};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tilework::Gpu;
 use tilework::analysis::{kv_cache_bytes, perplexity};
 use tilework::attention::KvType;
@@ -97,13 +97,8 @@ fn decode(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
 
 /// A bar on standard error, hidden where that is not a terminal.
 fn bar(of: &str, len: usize) -> ProgressBar {
-    let bar = ProgressBar::new(len as u64);
     let template = format!("{{bar:30}} {{pos}} of {{len}} {of}{{msg}}, {{eta}} left");
-    if let Ok(style) = ProgressStyle::with_template(&template) {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
+    common::bar(len as u64, &template, 100)
 }
 
 /// What the decoder makes of each byte of the first part, and the bytes behind.

@@ -1,8 +1,8 @@
 //! The head of the decoder, fitted on the device.
 
-use super::failure::Failure;
-use super::network::layers::Linear;
-use super::weights::{BYTES, Random};
+use super::common::network::layers::Linear;
+use super::common::{Failure, Random};
+use super::weights::BYTES;
 use tilework::nn::{Adam, Optimizer, Sequential};
 use tilework::{Gpu, Plannable};
 

@@ -13,19 +13,15 @@
 //! bad input, 3 if there is no adapter.
 
 mod cli;
-#[allow(dead_code, reason = "the text is read as a whole")]
-#[path = "../streaming/failure.rs"]
-mod failure;
+#[path = "../common/mod.rs"]
+mod common;
 mod head;
 mod model;
-#[allow(dead_code, reason = "the encoder is held against f64 where it runs, the decoder in tests")]
-#[path = "../network/mod.rs"]
-mod network;
 mod text;
 mod weights;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    failure::main("decode", std::io::stdout().lock(), cli::run)
+    common::main("decode", std::io::stdout().lock(), cli::run)
 }

@@ -1,7 +1,7 @@
 //! The decoder on the device, with its cache of keys and values.
 
-use super::network::layers::{Building, HeldLinear, Storage};
-use super::network::{Held, Network};
+use super::common::network::layers::{Building, HeldLinear, Storage};
+use super::common::network::{Held, Network};
 use super::weights::{BYTES, Decoder, EPS, Shape};
 use tilework::attention::{Attention, KvAppend, KvType};
 use tilework::nn::{CrossEntropy, GatherRows, Rope};

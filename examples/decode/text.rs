@@ -1,6 +1,6 @@
 //! A text in two parts, and what counting says of it.
 
-use super::failure::{Failure, open_file};
+use super::common::{Failure, open_file};
 use super::weights::BYTES;
 use std::io::Read;
 use std::path::Path;

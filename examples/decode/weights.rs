@@ -1,7 +1,7 @@
 //! A decoder's parameters, at random from a seed.
 
-use super::failure::Failure;
-use super::network::layers::Linear;
+use super::common::network::layers::Linear;
+use super::common::{Failure, Random};
 
 /// There is a token for each byte.
 pub(crate) const BYTES: usize = 256;
@@ -105,22 +105,7 @@ pub(crate) struct Decoder {
 /// How much a random layer may add to a token's vector: the token itself should be seen through all of it.
 const ADDED: f64 = 0.3;
 
-/// splitmix64 (Steele, Lea and Flood, 2014).
-pub(crate) struct Random(u64);
-
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     /// So many numbers, evenly between `around - spread` and `around + spread`.
     fn numbers(&mut self, n: usize, around: f64, spread: f64) -> Vec<f32> {
         let unit = |bits: u64| (bits >> 11) as f64 * 2f64.powi(-52) - 1.0;

@@ -1,15 +1,14 @@
 //! The command line of `encoder`.
 
+use super::common::network::layers::Storage;
+use super::common::{self, Args, Failure, exit_code, open_gpu, say};
 use super::exact;
-use super::failure::{Args, Failure, exit_code, open_gpu, say};
 use super::model::{Encoder, PRECISIONS};
-use super::network::layers::Storage;
 use super::tokens::Vocabulary;
 use super::weights::Weights;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Duration;
 use tilework::Gpu;
 
 const USAGE: &str = "\
@@ -145,14 +144,8 @@ fn longest(sentences: &[Vec<u32>]) -> usize {
 
 /// A bar on standard error, hidden where that is not a terminal.
 fn bar(of: &str, len: usize) -> ProgressBar {
-    let bar = ProgressBar::new(len as u64);
-    if let Ok(style) =
-        ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {of}, {{eta}} left"))
-    {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
+    let template = format!("{{bar:30}} {{pos}} of {{len}} {of}, {{eta}} left");
+    common::bar(len as u64, &template, 100)
 }
 
 /// The cosine of each two sentences; their beginnings stand beside the rows.

@@ -1,7 +1,7 @@
 //! The encoder in f64 on the processor, a sentence at a time.
 
-use super::network::exact::{Heads, add, attention, dot, linear};
-use super::network::layers::Linear;
+use super::common::network::exact::{Heads, add, attention, dot, linear};
+use super::common::network::layers::Linear;
 use super::weights::{EPS, Norm, Weights};
 use tilework::Activation;
 use tilework::reference::activate;

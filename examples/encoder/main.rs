@@ -12,19 +12,15 @@
 //! the device fails, 2 for bad input, 3 if there is no adapter.
 
 mod cli;
+#[path = "../common/mod.rs"]
+mod common;
 mod exact;
-#[allow(dead_code, reason = "the files are read as a whole")]
-#[path = "../streaming/failure.rs"]
-mod failure;
 mod model;
-#[allow(dead_code, reason = "only `decode` keeps weights in fp8")]
-#[path = "../network/mod.rs"]
-mod network;
 mod tokens;
 mod weights;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    failure::main("encoder", std::io::stdout().lock(), cli::run)
+    common::main("encoder", std::io::stdout().lock(), cli::run)
 }

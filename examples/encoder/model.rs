@@ -1,8 +1,8 @@
 //! The encoder on the device.
 
-use super::failure::Failure;
-use super::network::layers::{Building, HeldLinear, Linear, Storage};
-use super::network::{Held, Network};
+use super::common::Failure;
+use super::common::network::layers::{Building, HeldLinear, Linear, Storage};
+use super::common::network::{Held, Network};
 use super::weights::{EPS, Norm, Weights};
 use tilework::attention::Attention;
 use tilework::nn::{GatherRows, MeanPool};

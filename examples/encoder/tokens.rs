@@ -1,6 +1,6 @@
 //! Text to tokens: WordPiece with the vocabulary of an uncased BERT.
 
-use super::failure::Failure;
+use super::common::Failure;
 use std::collections::HashMap;
 use std::path::Path;
 use unicode_normalization::UnicodeNormalization;

@@ -1,7 +1,7 @@
 //! A BERT encoder's parameters from a safetensors file.
 
-use super::failure::Failure;
-use super::network::layers::Linear;
+use super::common::Failure;
+use super::common::network::layers::Linear;
 use safetensors::tensor::{Dtype, SafeTensors};
 use std::path::Path;
 

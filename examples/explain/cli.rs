@@ -1,10 +1,9 @@
 //! The command line of `explain`.
 
-use super::asked::{self, read_matrix, refuse};
-use super::failure::{Args, Failure, adapter, exit_code, open_gpu, profile_of, say};
+use super::common::asked::{self, read_matrix};
+use super::common::pictures::roofline::{Dot, RooflinePicture};
+use super::common::{Args, Failure, adapter, exit_code, open_gpu, pictures, profile_of, refuse, say};
 use super::inputs::{self, Fill, Made, Shape};
-use super::pictures;
-use super::roofline::{Dot, RooflinePicture};
 use super::table::{short, table};
 use std::ffi::OsString;
 use std::io::Write;

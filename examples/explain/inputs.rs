@@ -1,7 +1,6 @@
 //! Inputs of an op, made up from their shapes.
 
-use super::asked::refuse;
-use super::failure::{Failure, room_for};
+use super::common::{Failure, refuse, room_for};
 use half::f16;
 use tilework::program::Supply;
 use tilework::sparse::Csr;

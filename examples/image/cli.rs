@@ -1,9 +1,8 @@
 //! The command line of `image`.
 
-use super::failure::{Args, Failure, exit_code, open_gpu, say};
+use super::common::{Args, Failure, bar, exit_code, open_gpu, say};
 use super::files::{self, Picture};
 use super::steps::Step;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -98,10 +97,7 @@ fn work(
     options: &Options,
     out: &mut dyn Write,
 ) -> Result<(Picture, bool), Failure> {
-    let bar = ProgressBar::new(options.steps.len() as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos} of {len} steps, {msg}") {
-        bar.set_style(style);
-    }
+    let bar = bar(options.steps.len() as u64, "{bar:30} {pos} of {len} steps, {msg}", 0);
     let limits = &gpu.profile().limits;
     let room = limits.max_storage_binding.min(limits.max_buffer_size) as usize;
     let (mut image, mut same) = (picture.image, true);

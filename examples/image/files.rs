@@ -1,13 +1,10 @@
 //! Pictures from files and to files.
 
-#[path = "read.rs"]
-mod reading;
-
-use super::failure::{self, Failure};
+use super::common::Failure;
+pub(crate) use super::common::image_file::{Picture, read};
 use ::image::codecs::jpeg::JpegEncoder;
 use ::image::codecs::png::PngEncoder;
 use ::image::{ExtendedColorType, ImageEncoder, ImageError};
-pub(crate) use reading::{Picture, read};
 use std::io::{self, Write};
 use std::path::Path;
 use tilework::io::write_aside;

@@ -9,13 +9,13 @@
 //! Exit code 1 if `--check` finds a difference or the device fails, 2 for bad input, 3 if there is no adapter.
 
 mod cli;
-#[path = "../streaming/failure.rs"]
-mod failure;
+#[path = "../common/mod.rs"]
+mod common;
 mod files;
 mod steps;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    failure::main("image", std::io::stdout().lock(), cli::run)
+    common::main("image", std::io::stdout().lock(), cli::run)
 }

@@ -1,6 +1,6 @@
 //! What can be done with a picture, on the device and on the processor.
 
-use super::failure::Failure;
+use super::common::Failure;
 use std::fmt;
 use std::ops::Range;
 use std::thread;

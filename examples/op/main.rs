@@ -9,15 +9,11 @@
 //! Which op takes what is in the catalogue, [`tilework::operations`]. Exit code 0 on success, 2 with one line on standard error for bad
 //! input, 3 if this machine has no adapter, 1 if a device fails.
 
-mod asked;
-#[allow(dead_code, reason = "other programs open files by it")]
-#[path = "../streaming/failure.rs"]
-mod failure;
-mod header;
-mod npy;
+#[path = "../common/mod.rs"]
+mod common;
 
-use asked::{Inputs, refuse};
-use failure::{Args, Failure, adapter, exit_code, open_gpu_with, profile_of, say};
+use common::asked::{self, Inputs};
+use common::{Args, Failure, adapter, exit_code, npy, open_gpu_with, profile_of, refuse, say};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -65,7 +61,7 @@ struct Request {
 }
 
 fn main() -> ExitCode {
-    failure::main("op", std::io::stdout().lock(), |args, out, err| {
+    common::main("op", std::io::stdout().lock(), |args, out, err| {
         let result = parse(args, out).and_then(|request| request.map_or(Ok(()), |r| run(&r, out)));
         exit_code("op", result.map(|()| 0), err)
     })

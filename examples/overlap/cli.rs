@@ -1,10 +1,10 @@
 //! The command line of `overlap`.
 
-use super::failure::{Args, Failure, exit_code, open_file, open_gpu, say};
+use super::common::pictures::{is_png, save};
+use super::common::{Args, Failure, bar, exit_code, open_file, open_gpu, say};
 use super::picture::{Panel, TimelinePicture};
-use super::pictures::{is_png, save};
 use super::work::{Add, Bytes, MOST_ROUNDS, Work};
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::HumanBytes;
 use std::io::Write;
 use std::path::PathBuf;
 use tilework::Gpu;
@@ -181,10 +181,7 @@ fn measure(
     panels: &mut Vec<Panel>,
 ) -> Result<bool, Failure> {
     let runs = sizes.len() * (1 + options.in_flight.len()) * options.repeat;
-    let bar = ProgressBar::new(runs as u64);
-    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos} of {len} runs, {eta} left") {
-        bar.set_style(style);
-    }
+    let bar = bar(runs as u64, "{msg} {bar:30} {pos} of {len} runs, {eta} left", 0);
     bar.set_message(work.name());
     let (mut rows, mut right) = (Vec::new(), true);
     for &chunk in sizes {

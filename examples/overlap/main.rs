@@ -12,15 +12,13 @@
 //! when. Exit code 1 for a wrong result or if the device fails, 2 for bad input, 3 if there is no adapter.
 
 mod cli;
-#[path = "../streaming/failure.rs"]
-mod failure;
+#[path = "../common/mod.rs"]
+mod common;
 mod picture;
-#[path = "../pictures/mod.rs"]
-mod pictures;
 mod work;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    failure::main("overlap", std::io::stdout().lock(), cli::run)
+    common::main("overlap", std::io::stdout().lock(), cli::run)
 }

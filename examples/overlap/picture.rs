@@ -1,6 +1,6 @@
 //! What ran when: a panel for each stream, a lane for each stage, all on one scale.
 
-use super::pictures::{Picture, colour};
+use super::common::pictures::{Picture, colour};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};

@@ -1,6 +1,6 @@
 //! The two works: their data, their chunks, and what the processor says.
 
-use super::failure::{Failure, room_for};
+use super::common::{Failure, room_for};
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;

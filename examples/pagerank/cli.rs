@@ -1,6 +1,7 @@
 //! The command line of `pagerank`.
 
-use super::matrices::{self, Args, Failure, Options, open_gpu, say};
+use super::common::matrices::{self, Options};
+use super::common::{Args, Failure, open_gpu, say};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;

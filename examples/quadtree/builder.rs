@@ -1,7 +1,7 @@
 //! Builds quadtrees on a device.
 
-use super::grid::workgroups;
-use super::levels::{Levels, capacities};
+use super::common::levels::{Levels, capacities};
+use super::common::workgroups;
 use super::points::Point;
 use super::tree::{Rule, Square, Tree};
 use tilework::gpu::OwnKernel;

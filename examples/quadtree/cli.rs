@@ -1,8 +1,8 @@
 //! The command line of `quadtree`.
 
 use super::builder::Builder;
-use super::failure::{Args, Failure, exit_code, open_gpu, say};
-use super::levels::{Doing, duration, picture_file, times};
+use super::common::levels::{Doing, duration, picture_file, times};
+use super::common::{Args, Failure, exit_code, open_gpu, say};
 use super::picture::picture;
 use super::points::{self, Shape};
 use super::results;

@@ -13,16 +13,8 @@
 
 mod builder;
 mod cli;
-#[path = "../streaming/failure.rs"]
-mod failure;
-#[path = "../pictures/file.rs"]
-mod file;
-#[path = "../streaming/grid.rs"]
-mod grid;
-#[path = "../op/header.rs"]
-mod header;
-#[path = "../levels/mod.rs"]
-mod levels;
+#[path = "../common/mod.rs"]
+mod common;
 mod picture;
 mod points;
 mod results;
@@ -31,5 +23,5 @@ mod tree;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    failure::main("quadtree", std::io::stdout().lock(), cli::run)
+    common::main("quadtree", std::io::stdout().lock(), cli::run)
 }

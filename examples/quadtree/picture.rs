@@ -1,6 +1,6 @@
 //! A quadtree as a picture.
 
-use super::levels::canvas::{self, Canvas, Colour, Map, mix};
+use super::common::levels::canvas::{self, Canvas, Colour, Map, mix};
 use super::points::Point;
 use super::tree::{Square, Tree};
 

@@ -1,7 +1,7 @@
 //! Points from files, and points that are made up.
 
-use super::failure::{Failure, open_file, room_for};
-use super::header::read_header;
+use super::common::npy::read_header;
+use super::common::{Failure, Random, open_file, room_for};
 use npyz::{DType, Endianness, NpyFile, Order, TypeChar};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -112,18 +112,7 @@ pub(crate) fn finite(mut points: Vec<Point>) -> (Vec<Point>, usize) {
     (points, others)
 }
 
-/// A small generator: splitmix64 (Steele, Lea, Flood 2014).
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     /// Uniform in [0, 1).
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 * 2f64.powi(-53)
@@ -140,7 +129,7 @@ impl Random {
 /// `n` points, most of them in the square from 0 to 1; the same for the same seed.
 pub(crate) fn generate(shape: Shape, n: usize, seed: u64) -> Result<Vec<Point>, Failure> {
     room_for(&format!("{n} points"), n, size_of::<Point>())?;
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let clusters: Vec<_> = (0..16)
         .map(|_| {
             let spread = 0.006 * 10f64.powf(random.unit());

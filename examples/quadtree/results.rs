@@ -1,6 +1,6 @@
 //! Quadtrees as files.
 
-use super::failure::Failure;
+use super::common::Failure;
 use super::tree::{Square, Tree};
 use npyz::WriterBuilder;
 use serde_json::json;
@@ -14,7 +14,7 @@ const COLUMNS: [&str; 6] = ["level", "column", "row", "first", "count", "child"]
 
 fn rows(tree: &Tree) -> impl Iterator<Item = [i64; 6]> {
     tree.cells().map(|(level, cell)| {
-        let (column, row) = super::levels::place(cell.path);
+        let (column, row) = super::common::levels::place(cell.path);
         let child = cell.child.map_or(-1, i64::from);
         [level.into(), column.into(), row.into(), cell.first.into(), cell.count.into(), child]
     })

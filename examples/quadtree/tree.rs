@@ -1,6 +1,6 @@
 //! Quadtrees on the host: what the device gave, and the processor's own.
 
-use super::levels::{CHILD, NONE, Summary, WORDS, place};
+use super::common::levels::{CHILD, NONE, Summary, WORDS, place};
 use super::points::Point;
 
 /// Columns and rows of the finest level.

@@ -1,8 +1,9 @@
 //! The command line of `rows`.
 
+use super::common::chunks::{chunk_bytes, progress, rate};
+use super::common::{Args, Failure, exit_code, open_file, open_gpu, say};
 use super::index::{Index, Indexer};
 use super::saved::{self, Saved};
-use super::streaming::{Args, Failure, chunk_bytes, exit_code, open_file, open_gpu, progress, rate, say};
 use indicatif::DecimalBytes;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write};

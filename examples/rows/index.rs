@@ -1,6 +1,7 @@
 //! Where the lines of a text begin: found on the device, kept on the host.
 
-use super::streaming::{Failure, read_ahead, room_for, workgroups};
+use super::common::chunks::read_ahead;
+use super::common::{Failure, room_for, workgroups};
 use std::io::{self, Read};
 use std::ops::Range;
 use tilework::gpu::OwnKernel;

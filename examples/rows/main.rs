@@ -11,14 +11,14 @@
 //! Exit code 1 if `--check` finds a difference or the device fails, 2 for bad input, 3 if there is no adapter.
 
 mod cli;
+#[path = "../common/mod.rs"]
+mod common;
 mod index;
 mod saved;
-#[path = "../streaming/mod.rs"]
-mod streaming;
 
 use std::io::BufWriter;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    streaming::main("rows", BufWriter::new(std::io::stdout().lock()), cli::run)
+    common::main("rows", BufWriter::new(std::io::stdout().lock()), cli::run)
 }

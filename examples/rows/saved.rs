@@ -1,8 +1,8 @@
 //! An index on disk: numbers of 64 bits, little-endian. A head of five, the byte where each line begins, and a checksum
 //! of all of these.
 
+use super::common::Failure;
 use super::index::Index;
-use super::streaming::Failure;
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;

@@ -1,8 +1,7 @@
 //! The command line of `sanitize`.
 
-use super::asked::{self, Inputs, refuse};
-use super::failure::{Args, Failure, exit_code, say};
-use super::npy;
+use super::common::asked::{self, Inputs};
+use super::common::{Args, Failure, exit_code, npy, refuse, say};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};

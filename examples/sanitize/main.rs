@@ -8,21 +8,12 @@
 //!
 //! Exit code 0 if nothing is found, 1 if something is, 2 with one line on standard error for bad input.
 
-#[allow(dead_code, reason = "the op example lists ops too")]
-#[path = "../op/asked.rs"]
-mod asked;
 mod cli;
-#[allow(dead_code, reason = "other programs open files by it")]
-#[path = "../streaming/failure.rs"]
-mod failure;
-#[path = "../op/header.rs"]
-mod header;
-#[allow(dead_code, reason = "the op example writes files too")]
-#[path = "../op/npy.rs"]
-mod npy;
+#[path = "../common/mod.rs"]
+mod common;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    failure::main("sanitize", std::io::stdout().lock(), cli::run)
+    common::main("sanitize", std::io::stdout().lock(), cli::run)
 }

@@ -10,15 +10,11 @@
 //! result in f64. Exit code 1 if it does not converge or the device fails, 2 for bad input, 3 if there is no adapter.
 
 mod cli;
-#[path = "../streaming/failure.rs"]
-mod failure;
-#[path = "../matrices/mod.rs"]
-mod matrices;
-#[path = "../pictures/mod.rs"]
-mod pictures;
+#[path = "../common/mod.rs"]
+mod common;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    failure::main("solve", std::io::stdout().lock(), cli::run)
+    common::main("solve", std::io::stdout().lock(), cli::run)
 }

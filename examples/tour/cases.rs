@@ -1,7 +1,7 @@
 //! What the tour runs: every op of the catalogue, checked on a small shape and timed on a large one.
 
+use crate::common::measured::{Check, sparse_matrix};
 use crate::material::Material;
-use crate::measured::{Check, sparse_matrix};
 use half::f16;
 use tilework::program::{Ask, DeviceProfile, Form, Operation, Settings, Supply};
 use tilework::{DType, Error, ErrorKind, Gpu, HostArray, HostData, MatrixJob, Report, Result, reference};

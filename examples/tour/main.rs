@@ -9,17 +9,14 @@
 //! or an op fails, 2 for bad arguments or files, 3 if this machine has no adapter.
 
 mod cases;
-#[allow(dead_code, reason = "it opens every adapter, and its files by itself")]
-#[path = "../streaming/failure.rs"]
-mod failure;
+#[path = "../common/mod.rs"]
+mod common;
 mod material;
-#[path = "../measured/mod.rs"]
-mod measured;
 mod results;
 mod table;
 
 use cases::cases;
-use failure::{Args, Failure, exit_code, say};
+use common::{Args, Failure, exit_code, say};
 use indicatif::{ProgressBar, ProgressStyle};
 use material::{Material, Source};
 use std::error::Error;
@@ -57,7 +54,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    failure::main("tour", std::io::stdout().lock(), |args, out, err| {
+    common::main("tour", std::io::stdout().lock(), |args, out, err| {
         let result = parse(args, out).and_then(|options| options.map_or(Ok(0), |o| tour(&o, out)));
         exit_code("tour", result.map_err(Failure::from), err)
     })

@@ -1,8 +1,8 @@
 //! How rows look: as aligned text, or as Markdown.
 
 use crate::cases::{Case, Outcome};
+use crate::common::measured::{aligned, digits, time};
 use crate::material::Material;
-use crate::measured::{digits, time};
 use tilework::Gpu;
 
 /// Titles and widths of the columns, and whether they stand to the right, as numbers do.
@@ -79,8 +79,5 @@ fn line(cells: &Cells, markdown: bool) -> String {
     if markdown {
         return format!("| {} |\n", cells.join(" | "));
     }
-    let aligned = cells.iter().zip(COLUMNS).map(|(cell, (_, width, right))| {
-        if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-    });
-    aligned.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    aligned(cells, &COLUMNS)
 }

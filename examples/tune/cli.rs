@@ -1,8 +1,7 @@
 //! The command line of `tune`.
 
 use super::cases::{Case, cases};
-use super::failure::{Args, Failure, exit_code, open_gpu, say};
-use indicatif::{ProgressBar, ProgressStyle};
+use super::common::{Args, Failure, bar, exit_code, open_gpu, say};
 use std::io::Write;
 use std::time::Duration;
 use tilework::ErrorKind;
@@ -100,11 +99,7 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
     let cases: Vec<_> = cases(large).into_iter().filter(wanted).collect();
     let how = TuningOptions { budget: options.budget, save: options.save, ..TuningOptions::default() };
 
-    let bar = ProgressBar::new(cases.len() as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos} of {len} {msg}, {elapsed}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(100));
+    let bar = bar(cases.len() as u64, "{bar:30} {pos} of {len} {msg}, {elapsed}", 100);
     let mut reports = Vec::new();
     let mut misses = Vec::new();
     for case in &cases {

@@ -11,12 +11,11 @@
 
 mod cases;
 mod cli;
-#[path = "../streaming/failure.rs"]
-#[allow(dead_code, reason = "it opens no files")]
-mod failure;
+#[path = "../common/mod.rs"]
+mod common;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    failure::main("tune", std::io::stdout().lock(), cli::run)
+    common::main("tune", std::io::stdout().lock(), cli::run)
 }

@@ -1,8 +1,9 @@
 //! The command line of `wordcount`.
 
+use super::common::chunks::{chunk_bytes, progress, rate};
+use super::common::{Args, Failure, exit_code, open_file, open_gpu, say};
 use super::counter::Counter;
 use super::pieces::Pieces;
-use super::streaming::{Args, Failure, chunk_bytes, exit_code, open_file, open_gpu, progress, rate, say};
 use super::words::Counts;
 use indicatif::DecimalBytes;
 use std::io::{BufReader, Write};

@@ -1,6 +1,7 @@
 //! Counts words on a device, a piece of the text at a time.
 
-use super::streaming::{Failure, read_ahead, workgroups};
+use super::common::chunks::read_ahead;
+use super::common::{Failure, workgroups};
 use super::words::Counts;
 use tilework::gpu::OwnKernel;
 use tilework::prelude::*;

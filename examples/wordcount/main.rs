@@ -10,15 +10,15 @@
 //! Exit code 1 if `--check` finds a difference or the device fails, 2 for bad input, 3 if there is no adapter.
 
 mod cli;
+#[path = "../common/mod.rs"]
+mod common;
 mod counter;
 mod pieces;
-#[path = "../streaming/mod.rs"]
-mod streaming;
 mod words;
 
 use std::io::BufWriter;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    streaming::main("wordcount", BufWriter::new(std::io::stdout().lock()), cli::run)
+    common::main("wordcount", BufWriter::new(std::io::stdout().lock()), cli::run)
 }

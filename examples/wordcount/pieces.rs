@@ -1,6 +1,6 @@
 //! The texts of several files as one stream of pieces that cut no word in two.
 
-use super::streaming::{Failure, open_file};
+use super::common::{Failure, open_file};
 use super::words::ends_word;
 use std::fs::File;
 use std::io::Read;

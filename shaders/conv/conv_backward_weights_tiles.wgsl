@@ -34,22 +34,22 @@ fn transform_gradients(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(loc
     let channels = params.groups * params.channels_out;
     let tile = tile_of(at, channels);
     let plane = params.y_at + (tile.image * channels + tile.channel) * params.p * params.q;
-#repeat ROWS
-    let column$ = spread(vec4(
-        gradient(plane, tile, 0u, $u),
-        gradient(plane, tile, 1u, $u),
-        gradient(plane, tile, 2u, $u),
-        gradient(plane, tile, 3u, $u),
+#for i in ROWS
+    let column{i} = spread(vec4(
+        gradient(plane, tile, 0u, {i}u),
+        gradient(plane, tile, 1u, {i}u),
+        gradient(plane, tile, 2u, {i}u),
+        gradient(plane, tile, 3u, {i}u),
     ));
 #end
-#repeat PLACES
-    let place$ = spread(vec4(column0[$], column1[$], column2[$], column3[$]));
-    let to$ = tile.to + $u * 6u * tile.apart;
-    transformed[to$] = place$[0];
-    transformed[to$ + tile.apart] = place$[1];
-    transformed[to$ + 2u * tile.apart] = place$[2];
-    transformed[to$ + 3u * tile.apart] = place$[3];
-    transformed[to$ + 4u * tile.apart] = place$[4];
-    transformed[to$ + 5u * tile.apart] = place$[5];
+#for i in PLACES
+    let place{i} = spread(vec4(column0[{i}], column1[{i}], column2[{i}], column3[{i}]));
+    let to{i} = tile.to + {i}u * 6u * tile.apart;
+    transformed[to{i}] = place{i}[0];
+    transformed[to{i} + tile.apart] = place{i}[1];
+    transformed[to{i} + 2u * tile.apart] = place{i}[2];
+    transformed[to{i} + 3u * tile.apart] = place{i}[3];
+    transformed[to{i} + 4u * tile.apart] = place{i}[4];
+    transformed[to{i} + 5u * tile.apart] = place{i}[5];
 #end
 }

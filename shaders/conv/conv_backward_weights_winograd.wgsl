@@ -31,30 +31,30 @@ fn transform_back(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
     if at >= params.count {
         return;
     }
-#repeat PLACES
-    let from$ = $u * params.count + at;
-    let column$ = narrow(array(
-        added(from$),
-        added(from$ + 6u * params.count),
-        added(from$ + 12u * params.count),
-        added(from$ + 18u * params.count),
-        added(from$ + 24u * params.count),
-        added(from$ + 30u * params.count),
+#for i in PLACES
+    let from{i} = {i}u * params.count + at;
+    let column{i} = narrow(array(
+        added(from{i}),
+        added(from{i} + 6u * params.count),
+        added(from{i} + 12u * params.count),
+        added(from{i} + 18u * params.count),
+        added(from{i} + 24u * params.count),
+        added(from{i} + 30u * params.count),
     ));
 #end
-#repeat ROWS
-    let row$ = narrow(array(column0[$], column1[$], column2[$], column3[$], column4[$], column5[$]));
-    let to$ = at * 9u + $u * 3u;
+#for i in ROWS
+    let row{i} = narrow(array(column0[{i}], column1[{i}], column2[{i}], column3[{i}], column4[{i}], column5[{i}]));
+    let to{i} = at * 9u + {i}u * 3u;
 #end
-#repeat ROWS
+#for i in ROWS
     if params.first > 0u {
-        output[to$] += row$.x;
-        output[to$ + 1u] += row$.y;
-        output[to$ + 2u] += row$.z;
+        output[to{i}] += row{i}.x;
+        output[to{i} + 1u] += row{i}.y;
+        output[to{i} + 2u] += row{i}.z;
     } else {
-        output[to$] = row$.x;
-        output[to$ + 1u] = row$.y;
-        output[to$ + 2u] = row$.z;
+        output[to{i}] = row{i}.x;
+        output[to{i} + 1u] = row{i}.y;
+        output[to{i} + 2u] = row{i}.z;
     }
 #end
 }

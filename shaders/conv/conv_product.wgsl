@@ -3,6 +3,10 @@
 // of all images, from first_n on, and rows channels.
 #import workgroup/index
 
+// Elements of the factors in memory, and what they are multiplied as.
+alias T = f32;
+alias F = f32;
+
 const TILE_M: u32 = 16u;
 const TILE_N: u32 = 16u;
 

@@ -3,6 +3,8 @@
 // and plane. Those of k count on by TILE_K with carries, without a division.
 #import conv/conv_product
 
+const WALKED_b: bool = true;
+
 // Cells between those of x are 0, so far apart.
 const UP_H: u32 = 1u;
 const UP_W: u32 = 1u;

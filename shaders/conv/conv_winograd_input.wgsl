@@ -40,20 +40,20 @@ fn transform_cells(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_i
     let beyond = select(0u, 0x40000000u, tile.image >= params.all_images);
     let y = tile.y - params.pad_h + beyond;
     let x0 = tile.x - params.pad_w;
-#repeat PLACES
-    let row$ = row_of(plane, y + $u, x0);
+#for i in PLACES
+    let row{i} = row_of(plane, y + {i}u, x0);
 #end
-#repeat PLACES
-    let column$ = change(array(row0[$], row1[$], row2[$], row3[$], row4[$], row5[$]));
+#for i in PLACES
+    let column{i} = change(array(row0[{i}], row1[{i}], row2[{i}], row3[{i}], row4[{i}], row5[{i}]));
 #end
-#repeat PLACES
-    let place$ = change(array(column0[$], column1[$], column2[$], column3[$], column4[$], column5[$]));
-    let to$ = tile.to + $u * 6u * tile.apart;
-    transformed[to$] = place$[0];
-    transformed[to$ + tile.apart] = place$[1];
-    transformed[to$ + 2u * tile.apart] = place$[2];
-    transformed[to$ + 3u * tile.apart] = place$[3];
-    transformed[to$ + 4u * tile.apart] = place$[4];
-    transformed[to$ + 5u * tile.apart] = place$[5];
+#for i in PLACES
+    let place{i} = change(array(column0[{i}], column1[{i}], column2[{i}], column3[{i}], column4[{i}], column5[{i}]));
+    let to{i} = tile.to + {i}u * 6u * tile.apart;
+    transformed[to{i}] = place{i}[0];
+    transformed[to{i} + tile.apart] = place{i}[1];
+    transformed[to{i} + 2u * tile.apart] = place{i}[2];
+    transformed[to{i} + 3u * tile.apart] = place{i}[3];
+    transformed[to{i} + 4u * tile.apart] = place{i}[4];
+    transformed[to{i} + 5u * tile.apart] = place{i}[5];
 #end
 }

@@ -42,21 +42,21 @@ fn transform_sums(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
     if tile.image >= params.all_images {
         return;
     }
-#repeat PLACES
-    let from$ = tile.to + $u * tile.apart;
-    let column$ = join(array(
-        sums[from$],
-        sums[from$ + 6u * tile.apart],
-        sums[from$ + 12u * tile.apart],
-        sums[from$ + 18u * tile.apart],
-        sums[from$ + 24u * tile.apart],
-        sums[from$ + 30u * tile.apart],
+#for i in PLACES
+    let from{i} = tile.to + {i}u * tile.apart;
+    let column{i} = join(array(
+        sums[from{i}],
+        sums[from{i} + 6u * tile.apart],
+        sums[from{i} + 12u * tile.apart],
+        sums[from{i} + 18u * tile.apart],
+        sums[from{i} + 24u * tile.apart],
+        sums[from{i} + 30u * tile.apart],
     ));
 #end
-#repeat ROWS
-    if tile.y + $u < params.p {
-        let sum = join(array(column0[$], column1[$], column2[$], column3[$], column4[$], column5[$]));
-        let to = params.y_at + ((tile.image * channels + tile.channel) * params.p + tile.y + $u) * params.q;
+#for i in ROWS
+    if tile.y + {i}u < params.p {
+        let sum = join(array(column0[{i}], column1[{i}], column2[{i}], column3[{i}], column4[{i}], column5[{i}]));
+        let to = params.y_at + ((tile.image * channels + tile.channel) * params.p + tile.y + {i}u) * params.q;
 #if VECTORS
         output[(to + tile.x) / 4u] = vec4(
             finished(sum.x, tile.channel),

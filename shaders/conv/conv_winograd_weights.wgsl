@@ -31,21 +31,21 @@ fn transform_weights(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local
     let channel = at % params.channels_in;
     let group = filter_ / params.channels_out;
     let to = filter_ % params.channels_out;
-#repeat CELLS
-    let column$ = widen(vec3(
-        weight(group, to, channel, $u),
-        weight(group, to, channel, $u + 3u),
-        weight(group, to, channel, $u + 6u),
+#for i in CELLS
+    let column{i} = widen(vec3(
+        weight(group, to, channel, {i}u),
+        weight(group, to, channel, {i}u + 3u),
+        weight(group, to, channel, {i}u + 6u),
     ));
 #end
-#repeat PLACES
-    let row$ = widen(vec3(column0[$], column1[$], column2[$]));
-    let to$ = $u * 6u * params.count + at;
-    transformed[to$] = row$[0];
-    transformed[to$ + params.count] = row$[1];
-    transformed[to$ + 2u * params.count] = row$[2];
-    transformed[to$ + 3u * params.count] = row$[3];
-    transformed[to$ + 4u * params.count] = row$[4];
-    transformed[to$ + 5u * params.count] = row$[5];
+#for i in PLACES
+    let row{i} = widen(vec3(column0[{i}], column1[{i}], column2[{i}]));
+    let to{i} = {i}u * 6u * params.count + at;
+    transformed[to{i}] = row{i}[0];
+    transformed[to{i} + params.count] = row{i}[1];
+    transformed[to{i} + 2u * params.count] = row{i}[2];
+    transformed[to{i} + 3u * params.count] = row{i}[3];
+    transformed[to{i} + 4u * params.count] = row{i}[4];
+    transformed[to{i} + 5u * params.count] = row{i}[5];
 #end
 }

@@ -64,8 +64,8 @@ fn median_of_7(a: Keys, x: Five, b: Keys) -> Keys {
 
 fn medians(p: vec3<u32>) -> Keys {
     var columns: array<Five, GROUPS>;
-#repeat GROUPS
-    columns[$] = column(p, i32(p.x + 4u * $u) - i32(2u * STEP));
+#for i in GROUPS
+    columns[{i}] = column(p, i32(p.x + 4u * {i}u) - i32(2u * STEP));
 #end
     let v = columns[0];
     let w = beside(columns[STEP / 4u], columns[min(STEP / 4u + 1u, GROUPS - 1u)], STEP % 4u);

@@ -23,8 +23,8 @@ fn beside(a: Column, b: Column, by: u32) -> Column {
 
 fn medians(p: vec3<u32>) -> Keys {
     var columns: array<Column, GROUPS>;
-#repeat GROUPS
-    columns[$] = column(p, i32(p.x + 4u * $u) - i32(STEP));
+#for i in GROUPS
+    columns[{i}] = column(p, i32(p.x + 4u * {i}u) - i32(STEP));
 #end
     let left = columns[0];
     let centre = beside(columns[STEP / 4u], columns[min(STEP / 4u + 1u, GROUPS - 1u)], STEP % 4u);

@@ -55,16 +55,16 @@ fn sum_columns(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
 #endif
         }
     }
-#repeat PLANES
-    wg_sums[$u * WORKGROUP_SIZE + lane] = sums[$];
+#for i in PLANES
+    wg_sums[{i}u * WORKGROUP_SIZE + lane] = sums[{i}];
 #end
     workgroupBarrier();
     if line == 0u && column < items {
-#repeat PLANES
+#for i in PLANES
         for (var i = 1u; i < LINES; i++) {
-            sums[$] += wg_sums[$u * WORKGROUP_SIZE + lane + i * COLUMNS];
+            sums[{i}] += wg_sums[{i}u * WORKGROUP_SIZE + lane + i * COLUMNS];
         }
-        output[((params.first_block + block) * PLANES + $u) * items + column] = params.factor * sums[$];
+        output[((params.first_block + block) * PLANES + {i}u) * items + column] = params.factor * sums[{i}];
 #end
     }
 }

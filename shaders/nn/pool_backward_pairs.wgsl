@@ -60,29 +60,29 @@ fn share_gradients(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
 #endif
     var pairs: array<Pair, UNITS>;
     // What lies beyond the end is loaded from the end.
-#repeat UNITS
-    let unit$ = min(first + $u * WORKGROUP_SIZE + lane, units - 1u);
-    let at$ = params.wide / 4u + (unit$ / across * 2u) * across + unit$ % across;
+#for i in UNITS
+    let unit{i} = min(first + {i}u * WORKGROUP_SIZE + lane, units - 1u);
+    let at{i} = params.wide / 4u + (unit{i} / across * 2u) * across + unit{i} % across;
 #if CELLS
-    upper[$] = input[at$];
-    lower[$] = input[at$ + across];
+    upper[{i}] = input[at{i}];
+    lower[{i}] = input[at{i} + across];
 #endif
-    pairs[$] = gradients[params.narrow / 2u + unit$];
+    pairs[{i}] = gradients[params.narrow / 2u + unit{i}];
 #end
-#repeat UNITS
-    if first + $u * WORKGROUP_SIZE + lane < units {
-        let gradient = decode2(pairs[$]);
+#for i in UNITS
+    if first + {i}u * WORKGROUP_SIZE + lane < units {
+        let gradient = decode2(pairs[{i}]);
 #if CELLS
-        let a = decode4(upper[$]);
-        let b = decode4(lower[$]);
+        let a = decode4(upper[{i}]);
+        let b = decode4(lower[{i}]);
 #else
         let a = vec4(0.0);
         let b = a;
 #endif
         let left = shares(vec4(a.xy, b.xy), gradient.x);
         let right = shares(vec4(a.zw, b.zw), gradient.y);
-        output[at$] = encode4(vec4(left.xy, right.xy));
-        output[at$ + across] = encode4(vec4(left.zw, right.zw));
+        output[at{i}] = encode4(vec4(left.xy, right.xy));
+        output[at{i} + across] = encode4(vec4(left.zw, right.zw));
     }
 #end
 }

@@ -37,21 +37,21 @@ fn pool_pairs(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     var upper: array<Cells, UNITS>;
     var lower: array<Cells, UNITS>;
     // What lies beyond the end is loaded from the end.
-#repeat UNITS
-    let unit$ = first + $u * WORKGROUP_SIZE + lane;
-    let row$ = min(unit$, units - 1u) / across;
-    let plane$ = row$ / params.p;
-    let at$ = params.wide / 4u + (plane$ * params.h + row$ % params.p * 2u) * across + min(unit$, units - 1u) % across;
-    upper[$] = input[at$];
-    lower[$] = input[at$ + across];
+#for i in UNITS
+    let unit{i} = first + {i}u * WORKGROUP_SIZE + lane;
+    let row{i} = min(unit{i}, units - 1u) / across;
+    let plane{i} = row{i} / params.p;
+    let at{i} = params.wide / 4u + (plane{i} * params.h + row{i} % params.p * 2u) * across + min(unit{i}, units - 1u) % across;
+    upper[{i}] = input[at{i}];
+    lower[{i}] = input[at{i} + across];
 #end
-#repeat UNITS
-    if unit$ < units {
-        let a = decode4(upper[$]);
-        let b = decode4(lower[$]);
-        output[params.narrow / 2u + unit$] = encode2(
-            window(a.x, a.y, b.x, b.y, plane$),
-            window(a.z, a.w, b.z, b.w, plane$),
+#for i in UNITS
+    if unit{i} < units {
+        let a = decode4(upper[{i}]);
+        let b = decode4(lower[{i}]);
+        output[params.narrow / 2u + unit{i}] = encode2(
+            window(a.x, a.y, b.x, b.y, plane{i}),
+            window(a.z, a.w, b.z, b.w, plane{i}),
         );
     }
 #end

@@ -42,32 +42,32 @@ fn normalize_rows(
     let there = row < params.rows;
     let span = span_of(number, lane);
     var x: array<vec4<f32>, QUADS>;
-#repeat QUADS
-    x[$] = load(span, $u);
+#for i in QUADS
+    x[{i}] = load(span, {i}u);
 #end
 #if JOINED
     let known = joined[params.first + min(row, params.rows - 1u)];
     let center = known.x;
     let factor = known.y;
-#repeat QUADS
-    x[$] = centered(x[$], center);
+#for i in QUADS
+    x[{i}] = centered(x[{i}], center);
 #end
 #else
     let len = f32(span.len);
     var center = 0.0;
     if CENTERED {
         var extreme = vec4(params.pad);
-#repeat QUADS
-        extreme = combine4(extreme, x[$], BY_LARGEST);
+#for i in QUADS
+        extreme = combine4(extreme, x[{i}], BY_LARGEST);
 #end
         center = center_of(row_total(extreme, BY_LARGEST, 0u, lane, sub_size), len);
-#repeat QUADS
-        x[$] = centered(x[$], center);
+#for i in QUADS
+        x[{i}] = centered(x[{i}], center);
 #end
     }
     var sum = vec4(0.0);
-#repeat QUADS
-    sum += select(vec4(0.0), weight(x[$]), inside(span, $u));
+#for i in QUADS
+    sum += select(vec4(0.0), weight(x[{i}]), inside(span, {i}u));
 #end
     let total = row_total(sum, false, 1u, lane, sub_size);
 #if STATISTICS
@@ -79,8 +79,8 @@ fn normalize_rows(
 #endif
 #endif
 #if !STATISTICS
-#repeat QUADS
-    store(span, $u, result(x[$], factor));
+#for i in QUADS
+    store(span, {i}u, result(x[{i}], factor));
 #end
 #endif
 }

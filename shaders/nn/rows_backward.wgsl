@@ -65,9 +65,9 @@ fn differentiate_rows(
     var x: array<Item, QUADS>;
     var g: array<Item, QUADS>;
     let last = max(count, 1u) - 1u;
-#repeat QUADS
-    x[$] = input[base + min(column + $u * LANES, last)];
-    g[$] = scaled(gradients[base + min(column + $u * LANES, last)], min(column + $u * LANES, last));
+#for i in QUADS
+    x[{i}] = input[base + min(column + {i}u * LANES, last)];
+    g[{i}] = scaled(gradients[base + min(column + {i}u * LANES, last)], min(column + {i}u * LANES, last));
 #end
 #endif
     var center = 0.0;
@@ -75,8 +75,8 @@ fn differentiate_rows(
     if CENTERED {
         var sum = vec4(0.0);
 #if HELD
-#repeat QUADS
-        sum += select(vec4(0.0), four(x[$]), column + $u * LANES < count);
+#for i in QUADS
+        sum += select(vec4(0.0), four(x[{i}]), column + {i}u * LANES < count);
 #end
 #else
         for (var i = column; i < count; i += LANES) {
@@ -88,10 +88,10 @@ fn differentiate_rows(
 #endif
     var sums: Sums;
 #if HELD
-#repeat QUADS
-    x[$] -= Item(center);
-    if column + $u * LANES < count {
-        add_terms(&sums, x[$], g[$]);
+#for i in QUADS
+    x[{i}] -= Item(center);
+    if column + {i}u * LANES < count {
+        add_terms(&sums, x[{i}], g[{i}]);
     }
 #end
 #else
@@ -113,12 +113,12 @@ fn differentiate_rows(
     }
 #endif
 #if HELD
-#repeat QUADS
-    if column + $u * LANES < count {
+#for i in QUADS
+    if column + {i}u * LANES < count {
 #if NORM
-        output[base + column + $u * LANES] = factor * (g[$] - Item(drift) - x[$] * pull);
+        output[base + column + {i}u * LANES] = factor * (g[{i}] - Item(drift) - x[{i}] * pull);
 #else
-        output[base + column + $u * LANES] = result(x[$], g[$], products);
+        output[base + column + {i}u * LANES] = result(x[{i}], g[{i}], products);
 #endif
     }
 #end

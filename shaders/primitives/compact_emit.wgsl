@@ -4,8 +4,8 @@ fn emit_tile(items: Items, before: u32, sub_lane: u32) {
     let lower = below(sub_lane);
     var run = before;
     // One by one: in a loop the elements would have to lie in memory.
-#repeat QUADS
-    run = emit_four(items, $u, items.bits[$], run, lower);
+#for i in QUADS
+    run = emit_four(items, {i}u, items.bits[{i}], run, lower);
 #end
 }
 

@@ -84,8 +84,8 @@ fn scatter_kept(
 #if RUNS
     begin_runs(tile, before, total, lane);
 #endif
-#repeat QUADS
-    emit_four(items, $u, items.bits[$], before, lane);
+#for i in QUADS
+    emit_four(items, {i}u, items.bits[{i}], before, lane);
 #end
 #endif
 }

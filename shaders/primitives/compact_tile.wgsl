@@ -71,19 +71,19 @@ fn load_items(first: u32, stride: u32, full: bool) -> Items {
     begin_keeping(first);
 #endif
     if full {
-#repeat QUADS
-        items.bits[$] = load4(places(items, $u));
+#for i in QUADS
+        items.bits[{i}] = load4(places(items, {i}u));
 #end
-#repeat QUADS
-        items.kept |= kept_of(items, $u, items.bits[$]);
+#for i in QUADS
+        items.kept |= kept_of(items, {i}u, items.bits[{i}]);
 #end
         return items;
     }
-#repeat QUADS
-    items.bits[$] = load4(there(places(items, $u)));
+#for i in QUADS
+    items.bits[{i}] = load4(there(places(items, {i}u)));
 #end
-#repeat QUADS
-    items.kept |= kept4(places(items, $u), items.bits[$]) << (4u * $u);
+#for i in QUADS
+    items.kept |= kept4(places(items, {i}u), items.bits[{i}]) << (4u * {i}u);
 #end
     return items;
 }

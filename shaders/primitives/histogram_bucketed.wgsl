@@ -80,11 +80,11 @@ fn count_buckets(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     let end = wg_end;
     var at = wg_first / 4u + lane;
     for (var step = 1u; step <= params.steps; step++) {
-#repeat LOADS
-        let v$ = load(at + $u * WORKGROUP_SIZE, end);
+#for i in LOADS
+        let v{i} = load(at + {i}u * WORKGROUP_SIZE, end);
 #end
-#repeat LOADS
-        count_vector(v$);
+#for i in LOADS
+        count_vector(v{i});
 #end
         at += STEP;
         if step % WINDOW == 0u {

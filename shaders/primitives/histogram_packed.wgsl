@@ -33,11 +33,11 @@ fn walk(part: u32, lane: u32) {
     for (var first = part * STEP; first < params.vectors; first += params.parts * STEP) {
         let at = first + lane;
         if first + STEP <= params.vectors {
-#repeat LOADS
-            let v$ = vectors[at + $u * WORKGROUP_SIZE];
+#for i in LOADS
+            let v{i} = vectors[at + {i}u * WORKGROUP_SIZE];
 #end
-#repeat LOADS
-            count_vector(v$);
+#for i in LOADS
+            count_vector(v{i});
 #end
         } else {
             for (var i = at; i < params.vectors; i += WORKGROUP_SIZE) {

@@ -89,11 +89,11 @@ fn scatter_slots(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
         atomicStore(&wg_counts[lane], 0u);
     }
     workgroupBarrier();
-#repeat QUADS
-    let bins$ = bins_of(tile, $u, lane);
+#for i in QUADS
+    let bins{i} = bins_of(tile, {i}u, lane);
 #end
-#repeat QUADS
-    let ranks$ = rank_four(bins$);
+#for i in QUADS
+    let ranks{i} = rank_four(bins{i});
 #end
     workgroupBarrier();
     var count = 0u;
@@ -123,8 +123,8 @@ fn scatter_slots(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
         }
     }
     workgroupBarrier();
-#repeat QUADS
-    put_four(bins$, ranks$);
+#for i in QUADS
+    put_four(bins{i}, ranks{i});
 #end
     workgroupBarrier();
     for (var i = lane; i < wg_words; i += WORKGROUP_SIZE) {

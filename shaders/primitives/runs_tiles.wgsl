@@ -87,13 +87,13 @@ fn any_values(q: u32) -> vec4<u32> {
 fn load_labels(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
     var quads: array<Quad, QUADS>;
     if is_full(tile) {
-#repeat QUADS
-        quads[$] = take_labels(place(tile, first + $u * step));
+#for i in QUADS
+        quads[{i}] = take_labels(place(tile, first + {i}u * step));
 #end
         return quads;
     }
-#repeat QUADS
-    quads[$] = take_any_labels(place(tile, first + $u * step));
+#for i in QUADS
+    quads[{i}] = take_any_labels(place(tile, first + {i}u * step));
 #end
     return quads;
 }
@@ -101,8 +101,8 @@ fn load_labels(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
 #if TOTALS
 // The values of the quads that do not end before element `begin`.
 fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, step: u32, begin: u32) {
-#repeat QUADS
-    (*quads)[$].values = late_values(place(tile, first + $u * step), begin);
+#for i in QUADS
+    (*quads)[{i}].values = late_values(place(tile, first + {i}u * step), begin);
 #end
 }
 
@@ -122,21 +122,21 @@ fn last_head(quad: Quad, q: u32) -> u32 {
 
 fn last_own_head(quads: array<Quad, QUADS>, tile: u32, first: u32, step: u32) -> u32 {
     var last = 0u;
-#repeat QUADS
-    last = max(last, last_head(quads[$], place(tile, first + $u * step)));
+#for i in QUADS
+    last = max(last, last_head(quads[{i}], place(tile, first + {i}u * step)));
 #end
     return last;
 }
 #else
 fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, step: u32) {
     if is_full(tile) {
-#repeat QUADS
-        (*quads)[$].values = values[place(tile, first + $u * step)];
+#for i in QUADS
+        (*quads)[{i}].values = values[place(tile, first + {i}u * step)];
 #end
         return;
     }
-#repeat QUADS
-    (*quads)[$].values = any_values(place(tile, first + $u * step));
+#for i in QUADS
+    (*quads)[{i}].values = any_values(place(tile, first + {i}u * step));
 #end
 }
 #endif
@@ -167,8 +167,8 @@ fn scan_quads(
     sub_size: u32,
 ) -> array<Item, QUADS> {
     var before: array<Item, QUADS>;
-#repeat QUADS
-    before[$] = advance(run, fold_quad(quads[$], place(tile, first + $u * step), begin), sub_lane, sub_size);
+#for i in QUADS
+    before[{i}] = advance(run, fold_quad(quads[{i}], place(tile, first + {i}u * step), begin), sub_lane, sub_size);
 #end
     return before;
 }
@@ -310,8 +310,8 @@ fn reduce_tiles(
 #endif
 #endif
     let full = is_full(tile);
-#repeat QUADS
-    emit_quad(base, before[$], quads[$], place(tile, first + $u * step), full);
+#for i in QUADS
+    emit_quad(base, before[{i}], quads[{i}], place(tile, first + {i}u * step), full);
 #end
 #endif
 }

@@ -132,13 +132,13 @@ fn fold_quad(quad: Quad, q: u32) -> Item {
 fn load_tile(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
     var quads: array<Quad, QUADS>;
     if is_full(tile) {
-#repeat QUADS
-        quads[$] = load_quad(place(tile, first + $u * step));
+#for i in QUADS
+        quads[{i}] = load_quad(place(tile, first + {i}u * step));
 #end
         return quads;
     }
-#repeat QUADS
-    quads[$] = load_any(place(tile, first + $u * step));
+#for i in QUADS
+    quads[{i}] = load_any(place(tile, first + {i}u * step));
 #end
     return quads;
 }
@@ -154,8 +154,8 @@ fn scan_quads(
     sub_size: u32,
 ) -> array<Item, QUADS> {
     var before: array<Item, QUADS>;
-#repeat QUADS
-    before[$] = advance(run, fold_quad(quads[$], place(tile, first + $u * step)), sub_lane, sub_size);
+#for i in QUADS
+    before[{i}] = advance(run, fold_quad(quads[{i}], place(tile, first + {i}u * step)), sub_lane, sub_size);
 #end
     return before;
 }
@@ -261,8 +261,8 @@ fn scan_tiles(
     base = join(item(carry, false), base);
 #endif
     let full = is_full(tile);
-#repeat QUADS
-    emit_quad(base, before[$], quads[$], place(tile, first + $u * step), full);
+#for i in QUADS
+    emit_quad(base, before[{i}], quads[{i}], place(tile, first + {i}u * step), full);
 #end
 #endif
 }

@@ -1,6 +1,7 @@
 // What a workgroup does with a tile of keys: ranks them by digit, puts them in order in workgroup memory
 // and writes them out from there, so that neighbours are written together. The importer says where
-// digits go (claim_digit, store_key); the steps over ITEMS_PER_THREAD keys are written out in Rust.
+// digits go (claim_digit, store_key). Here is what happens to one key; the slot `steps` has the steps over
+// ITEMS_PER_THREAD of them, written out or in loops.
 #import primitives/sort_key
 #import primitives/sort_masks as ranks
 
@@ -8,6 +9,7 @@ const WORKGROUP_SIZE: u32 = 128u;
 const ITEMS_PER_THREAD: u32 = 8u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS_PER_THREAD;
 const DIGITS_PER_THREAD: u32 = (RADIX + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
+#import primitives/sort_steps as steps
 
 #if WIDE
 const KEY_WORDS: u32 = 2u;

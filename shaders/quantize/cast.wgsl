@@ -54,7 +54,7 @@ fn cast_four(at: u32) {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn cast_elements(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let first = workgroup_index(group) * WORKGROUP_SIZE * ITEMS_PER_THREAD + lane;
-#repeat ITEMS_PER_THREAD
-    cast_four(4u * (first + $u * WORKGROUP_SIZE));
+#for i in ITEMS_PER_THREAD
+    cast_four(4u * (first + {i}u * WORKGROUP_SIZE));
 #end
 }

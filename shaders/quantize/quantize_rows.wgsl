@@ -39,12 +39,12 @@ fn quantize_rows(
     let span = span_of(number, lane);
     let leads = span.lane == 0u && number < params.rows * params.parts;
     var x: array<vec4<f32>, QUADS>;
-#repeat QUADS
-    x[$] = load(span, $u);
+#for i in QUADS
+    x[{i}] = load(span, {i}u);
 #end
     var most = vec4(0.0);
-#repeat QUADS
-    most = max(most, magnitudes_of(x[$]));
+#for i in QUADS
+    most = max(most, magnitudes_of(x[{i}]));
 #end
     let magnitude = row_total(most, true, 0u, lane, sub_size);
 #if MEASURE
@@ -62,9 +62,9 @@ fn quantize_rows(
     if leads {
         scale[number] = factor;
     }
-#repeat QUADS
-    if inside(span, $u).x {
-        output[(span.begin + offsets(span, $u).x) / 4u] = codes_of(x[$], vec4(factor));
+#for i in QUADS
+    if inside(span, {i}u).x {
+        output[(span.begin + offsets(span, {i}u).x) / 4u] = codes_of(x[{i}], vec4(factor));
     }
 #end
 #endif

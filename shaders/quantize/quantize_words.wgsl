@@ -54,8 +54,8 @@ fn quantize_word(at: u32) {
 fn quantize_words(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let index = workgroup_index(group);
     let first = index * WORKGROUP_SIZE * ITEMS_PER_THREAD + lane;
-#repeat ITEMS_PER_THREAD
-    quantize_word(4u * (first + $u * WORKGROUP_SIZE));
+#for i in ITEMS_PER_THREAD
+    quantize_word(4u * (first + {i}u * WORKGROUP_SIZE));
 #end
 #if !GIVEN
     // Spans may be shorter than a word: up to four scales for each.

@@ -118,8 +118,9 @@ pub(crate) struct Paging {
 ///
 /// # Algorithm
 /// Vaswani et al., *Attention is all you need*, 2017: `shaders/attention/attention_scores.wgsl`,
-/// `attention_softmax.wgsl`, `attention_values.wgsl`. `src/attention/flash.rs` writes the kernel of `flash` (Dao,
-/// *FlashAttention-2*, 2023), `src/attention/coop.rs` that of `coop`, `src/attention/split.rs` that of `split-kv` (Dao et al., *Flash-Decoding*, 2023), whose
+/// `attention_softmax.wgsl`, `attention_values.wgsl`. `attention_flash.wgsl` is the kernel of `flash` (Dao,
+/// *FlashAttention-2*, 2023), `attention_coop.wgsl` that of `coop`, `attention_split.wgsl` that of `split-kv` (Dao et
+/// al., *Flash-Decoding*, 2023), whose
 /// parts `attention_merge.wgsl` joins. Pages as in Kwon et al., *PagedAttention*, 2023.
 ///
 /// # Example

@@ -52,8 +52,9 @@ use crate::program::{Variant, by_type, operands};
 ///
 /// # Algorithm
 /// `shaders/conv/conv_direct.wgsl`; `conv_im2col.wgsl` (Chellapilla, Puri and Simard, 2006);
-/// `conv_product_windows.wgsl` within the text of `src/dense/gemm/register.rs` (as in cuDNN, Chetlur and others, 2014);
-/// on CUDA `conv_pack.cu` and `conv_wmma.cu`; `src/conv/tiled.rs`; `conv_winograd_*.wgsl` (Lavin and Gray, 2016, F(4 x 4, 3 x 3)); `src/conv/depthwise.rs`.
+/// `conv_columns.wgsl` and `conv_implicit.wgsl`, products as of [`Gemm`](crate::Gemm) (as in cuDNN, Chetlur and others,
+/// 2014); on CUDA `conv_pack.cu` and `conv_wmma.cu`; `conv_tiled.wgsl`; `conv_winograd_*.wgsl` (Lavin and Gray, 2016,
+/// F(4 x 4, 3 x 3)); `conv_depthwise.wgsl`.
 ///
 /// # Example
 /// ```

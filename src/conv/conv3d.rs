@@ -41,9 +41,9 @@ use crate::program::{
 /// does not fit, with the numbers.
 ///
 /// # Algorithm
-/// Tiles as in Kirk and Hwu, *Programming Massively Parallel Processors*: `shaders/conv/stencil_*.wgsl`. The text of
-/// `register` is made by `src/conv/register.rs`: each row of inputs is loaded once by vec4s with its neighbours and
-/// added to every sum of the invocation that it is part of.
+/// Tiles as in Kirk and Hwu, *Programming Massively Parallel Processors*: `shaders/conv/stencil_*.wgsl`. In that
+/// of `register` each row of inputs is loaded once by vec4s with its neighbours and added to every sum of the invocation
+/// that it is part of.
 ///
 /// # Example
 /// ```

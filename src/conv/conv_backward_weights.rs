@@ -40,7 +40,7 @@ use std::ops::Range;
 /// As of [`Conv`].
 ///
 /// # Algorithm
-/// `shaders/conv/conv_backward_weights_direct.wgsl`; `conv_backward_weights_product.wgsl` within the text of `src/dense/gemm/register.rs`;
+/// `shaders/conv/conv_backward_weights_direct.wgsl`; `conv_gradients.wgsl`, a product as of [`Gemm`](crate::Gemm);
 /// `conv_backward_weights_sum.wgsl`, `conv_backward_weights_bias.wgsl`.
 ///
 /// # Example

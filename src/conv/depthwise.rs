@@ -1,12 +1,12 @@
-//! Text of the kernel of depthwise layers: several outputs an invocation, their sums in registers, each row of cells
-//! loaded once by vectors; straight lines, as in [`register`](super::register).
+//! The kernel of depthwise layers, several outputs an invocation with their sums in registers:
+//! `shaders/conv/conv_depthwise.wgsl`.
 
 use super::correlate::Job;
 use super::layer::{Correlation, Piece};
-use crate::program::{DeviceProfile, Grid, Kernel, Program, Source};
-use std::fmt::{self, Write as _};
+use crate::program::{DeviceProfile, Grid, Kernel, Program};
+use crate::shader::Spec;
 
-/// What the text depends on.
+/// How the kernel is specialised.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Depthwise {
     c: Correlation,
@@ -20,7 +20,7 @@ pub(super) struct Depthwise {
 /// Outputs of an invocation along a row.
 const WIDE: usize = 4;
 
-/// Multiply-adds in the text, at the most.
+/// Multiply-adds that the kernel writes out, at the most.
 const TERMS: usize = 800;
 
 impl Depthwise {
@@ -48,9 +48,7 @@ impl Depthwise {
         self.stores &= pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));
         let [p, q] = c.out;
         let per_plane = p.div_ceil(self.rows) * q.div_ceil(WIDE);
-        let source = Source::Text { name: self.name().into(), text: self.text().into() };
-        let spec = job.weigh(job.end(3, "OUTPUT_BINDING"));
-        let kernel = program.kernel(Kernel { source, spec, entry: "conv_depthwise", trusted: true });
+        let kernel = program.kernel(self.kernel(job.weigh(job.end(3, "OUTPUT_BINDING"))));
         program.decision.because(format_args!("{} x {WIDE} outputs an invocation", self.rows));
         for piece in pieces {
             let count = piece.images * c.groups * c.to * per_plane;
@@ -60,165 +58,74 @@ impl Depthwise {
         }
     }
 
-    fn name(&self) -> String {
-        let [r, s] = self.c.kernel;
-        format!("conv/conv_depthwise {r}x{s} by {}x{WIDE}", self.rows)
-    }
-
-    fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = self.write(&mut text);
-        text
-    }
-
-    /// Cells of a row that the outputs of an invocation need, counted from its first output's place in x.
-    fn cells(&self) -> Vec<isize> {
+    fn kernel(&self, spec: Spec) -> Kernel {
         let c = &self.c;
-        let mut cells: Vec<isize> = (0..WIDE)
-            .flat_map(|t| {
-                (0..c.kernel[1]).map(move |b| (t * c.stride[1] + b * c.dilation[1]) as isize - c.pad[1])
-            })
-            .collect();
-        cells.sort_unstable();
-        cells.dedup();
-        cells
-    }
-
-    fn write(&self, out: &mut String) -> fmt::Result {
-        let c = &self.c;
-        let [r, s] = c.kernel;
-        let (x, y) = (array(self.loads), array(self.stores));
-        writeln!(
-            out,
-            "// A depthwise layer with its sums in registers, made by src/conv/depthwise.rs.
-// One invocation computes {WIDE} x {} outputs of a channel; each row of cells that they need is loaded once and added to
-// every sum that it is part of. Neighbours in a row are neighbours in the workgroup, so that loads coalesce.
-#import conv/conv_params
-#import conv/conv_weight as weight
-#import conv/conv_end
-
-const OUTPUT_BINDING: u32 = 3u;
-@group(0) @binding(1) var<storage, read> x: {x};
-@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: {y};
-
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn conv_depthwise(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {{
-    let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count {{
-        return;
-    }}
-    let across = (params.q + {}u) / {WIDE}u;
-    let down = (params.p + {}u) / {}u;
-    let q0 = at % across * {WIDE}u;
-    let p0 = at / across % down * {}u;
-    let plane = at / across / down;
-    let channels = params.groups * params.channels_out;
-    let channel = plane % channels;
-    let group = channel / params.channels_out;
-    let cells = params.x_at + (plane / channels * params.groups + group) * params.h * params.w;
-    let x0 = q0 * {}u;
-    let y0 = p0 * {}u - params.pad_h;",
-            self.rows,
-            WIDE - 1,
-            self.rows - 1,
-            self.rows,
-            self.rows,
-            c.stride[1],
-            c.stride[0],
-        )?;
-        for tap in 0..r * s {
-            writeln!(out, "    let w{tap} = weight(group, channel % params.channels_out, 0u, {tap}u);")?;
-        }
-        for row in 0..self.rows {
-            writeln!(out, "    var sum{row} = vec4<f32>();")?;
-        }
-        self.columns(out)?;
-        for y in 0..(self.rows - 1) * c.stride[0] + (r - 1) * c.dilation[0] + 1 {
-            self.row(out, y)?;
-        }
-        for row in 0..self.rows {
-            writeln!(out, "    if p0 + {row}u < params.p {{")?;
-            writeln!(
-                out,
-                "        let to = params.y_at + (plane * params.p + p0 + {row}u) * params.q + q0;"
-            )?;
-            let done: Vec<_> =
-                ["x", "y", "z", "w"].iter().map(|i| format!("finished(sum{row}.{i}, channel)")).collect();
-            if self.stores {
-                writeln!(out, "        output[to / 4u] = vec4({});", done.join(", "))?;
-            } else {
-                writeln!(out, "        output[to] = {};", done[0])?;
-                for (i, done) in done.iter().enumerate().skip(1) {
-                    writeln!(out, "        if q0 + {i}u < params.q {{ output[to + {i}u] = {done}; }}")?;
-                }
-            }
-            writeln!(out, "    }}")?;
-        }
-        writeln!(out, "}}")
-    }
-
-    /// What is loaded of a row: places of vectors, or of cells.
-    fn places(&self) -> Vec<isize> {
-        let mut places: Vec<_> =
-            self.cells().into_iter().map(|cell| if self.loads { cell.div_euclid(4) } else { cell }).collect();
-        places.dedup();
-        places
-    }
-
-    fn columns(&self, out: &mut String) -> fmt::Result {
-        let (unit, extent) = if self.loads { ("x0 / 4u", "params.w / 4u") } else { ("x0", "params.w") };
-        for (i, place) in self.places().into_iter().enumerate() {
-            writeln!(out, "    let x_{i} = {unit} + {}u;", place as u32)?;
-            writeln!(out, "    let in{i} = x_{i} < {extent};")?;
-        }
-        Ok(())
-    }
-
-    /// Loads row `y` of the cells and adds it to the sums that it is part of.
-    fn row(&self, out: &mut String, y: usize) -> fmt::Result {
-        let c = &self.c;
-        let uses: Vec<(usize, usize)> = (0..self.rows)
-            .flat_map(|row| (0..c.kernel[0]).map(move |a| (row, a)))
-            .filter(|(row, a)| row * c.stride[0] + a * c.dilation[0] == y)
-            .collect();
-        if uses.is_empty() {
-            return Ok(());
-        }
-        let places = self.places();
-        let (zero, begin) = if self.loads {
-            ("vec4<f32>()", "(cells + y * params.w) / 4u")
-        } else {
-            ("0.0", "cells + y * params.w")
+        // Where the windows of the first output begin: the load that has this cell, and its place there.
+        let (first, lead) = match self.loads {
+            true => ((-c.pad[1]).div_euclid(4), (-c.pad[1]).rem_euclid(4)),
+            false => (-c.pad[1], 0),
         };
-        writeln!(
-            out,
-            "    {{\n    let y = y0 + {y}u;\n    let inside = y < params.h;\n    let begin = {begin};"
-        )?;
-        for i in 0..places.len() {
-            writeln!(out, "    var v{i} = {zero};")?;
-            writeln!(out, "    if inside && in{i} {{ v{i} = x[begin + x_{i}]; }}")?;
-        }
-        let cell = |cell: isize| {
-            let place = if self.loads { cell.div_euclid(4) } else { cell };
-            let i = places.iter().position(|p| *p == place).unwrap_or(0);
-            match self.loads {
-                true => format!("v{i}.{}", ["x", "y", "z", "w"][cell.rem_euclid(4) as usize]),
-                false => format!("v{i}"),
-            }
-        };
-        for b in 0..c.kernel[1] {
-            let first = (b * c.dilation[1]) as isize - c.pad[1];
-            let four: Vec<_> = (0..WIDE).map(|t| cell(first + (t * c.stride[1]) as isize)).collect();
-            writeln!(out, "    let c{b} = vec4({});", four.join(", "))?;
-            for (row, a) in &uses {
-                writeln!(out, "    sum{row} = fma(vec4(w{}), c{b}, sum{row});", a * c.kernel[1] + b)?;
-            }
-        }
-        writeln!(out, "    }}")
+        let spec = spec
+            .flag("VECTORS", self.loads)
+            .flag("STORES", self.stores)
+            .constant("WINDOW_H", c.kernel[0] as u32)
+            .constant("WINDOW_W", c.kernel[1] as u32)
+            .constant("STRIDE_H", c.stride[0] as u32)
+            .constant("STRIDE_W", c.stride[1] as u32)
+            .constant("DILATION_H", c.dilation[0] as u32)
+            .constant("DILATION_W", c.dilation[1] as u32)
+            .constant("ROWS", self.rows as u32)
+            .constant("FIRST", first as u32)
+            .constant("LEAD", lead as u32);
+        Kernel::library("conv/conv_depthwise", "conv_depthwise", spec)
     }
 }
 
-fn array(vectors: bool) -> &'static str {
-    if vectors { "array<vec4<f32>>" } else { "array<f32>" }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shader::Target;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn only_cells_that_windows_read_are_loaded() {
+        for (kernel, stride, dilation, pad) in [
+            ([3, 3], [1, 1], [1, 1], 1),
+            ([1, 1], [2, 2], [1, 1], 0),
+            ([3, 2], [2, 4], [5, 1], -3),
+            ([2, 3], [3, 1], [2, 9], 6),
+            ([7, 7], [1, 3], [1, 1], 3),
+        ] {
+            let c = Correlation {
+                op: "conv",
+                images: 1,
+                groups: 8,
+                from: 1,
+                to: 1,
+                size: [64; 2],
+                out: [64; 2],
+                kernel,
+                stride,
+                up: [1; 2],
+                pad: [0, pad],
+                dilation,
+                turned: false,
+            };
+            let reached = |axis: usize, outputs: usize| -> BTreeSet<isize> {
+                let of =
+                    |output: usize, tap: usize| (output * c.stride[axis] + tap * c.dilation[axis]) as isize;
+                (0..outputs).flat_map(|o| (0..c.kernel[axis]).map(move |tap| of(o, tap))).collect()
+            };
+            for loads in [false, true] {
+                let form = Depthwise { c, rows: 2, loads, stores: false };
+                let text = form.kernel(Spec::new()).expand(Target::Naga).unwrap();
+                let place = |cell: isize| if loads { (cell - pad).div_euclid(4) } else { cell - pad };
+                let columns: BTreeSet<_> = reached(1, WIDE).into_iter().map(place).collect();
+                let wanted = reached(0, form.rows).len() * columns.len();
+                assert_eq!(text.text().matches("= x[begin").count(), wanted, "{form:?}");
+                let first = format!("column{} + {}u;", if loads { " / 4u" } else { "" }, place(0) as u32);
+                assert!(text.text().contains(&first), "{form:?}: {first}");
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@ use super::Boundary;
 use super::register::Registers;
 use crate::analysis::Axis;
 use crate::element::DType;
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, Source, kernel_params};
+use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
 use crate::shader::{Fragment, Spec};
 
 /// How the lines are run.
@@ -121,7 +121,6 @@ impl Lines {
         };
         let all = candidates.iter().map(|&[rows, planes]| Registers {
             filter,
-            boundary: self.boundary,
             bytes: dtype == DType::U8,
             vectors: true,
             rows,
@@ -288,12 +287,8 @@ impl Lines {
             .slot("tile", Fragment::Library(fragment))
             .constant("TILE_X", tile[2] as u32)
             .constant("TILE_Y", tile[1] as u32)
-            .constant("TILE_Z", tile[0] as u32)
-            .constant("LANES_X", lanes[2] as u32)
-            .constant("LANES_Y", lanes[1] as u32)
-            .constant("LANES_Z", lanes[0] as u32);
-        let source = Source::generated(&registers, "conv/lines_register", || registers.text());
-        let kernel = Kernel { source, spec, entry: "stencil_register", trusted: true };
+            .constant("TILE_Z", tile[0] as u32);
+        let kernel = registers.kernel(spec);
         let tiles = [d.div_ceil(tile[0]), h.div_ceil(tile[1]), w.div_ceil(tile[2])];
         let params = Params { tiles_x: tiles[2] as u32, tiles_y: tiles[1] as u32, ..self.params() };
         let weights = [&self.lines[2][..], &self.lines[1], &self.lines[0]].concat();

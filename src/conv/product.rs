@@ -5,9 +5,7 @@ use super::layer::{Correlation, Piece};
 use crate::dense::{Form, Steps, Tile, Walked, dispatch_flop};
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
-use crate::program::{
-    Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, Source, kernel_params, row_name,
-};
+use crate::program::{Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, kernel_params, row_name};
 use crate::shader::Spec;
 use std::ops::Range;
 
@@ -160,27 +158,13 @@ impl Product {
         let rows = rows(profile);
         let of = |division: &Division| {
             let walked = match kind {
-                Kind::Windows => Walked {
-                    entry: "conv_implicit",
-                    about: "A convolution layer by weights times windows that are gathered from x",
-                    import: "conv/conv_product_forward",
-                    a: false,
-                    b: true,
-                },
-                Kind::Columns => Walked {
-                    entry: "conv_columns",
-                    about: "A convolution layer by weights times columns in memory",
-                    import: "conv/conv_product_matrix",
-                    a: false,
-                    b: false,
-                },
-                Kind::Weights => Walked {
-                    entry: "conv_gradients",
-                    about: "The gradient of a convolution layer by its weights: dy times windows that are gathered from x",
-                    import: "conv/conv_backward_weights_product",
-                    a: true,
-                    b: true,
-                },
+                Kind::Windows => {
+                    Walked { kernel: ["conv/conv_implicit", "conv_implicit"], a: false, b: true }
+                }
+                Kind::Columns => Walked { kernel: ["conv/conv_columns", "conv_columns"], a: false, b: false },
+                Kind::Weights => {
+                    Walked { kernel: ["conv/conv_gradients", "conv_gradients"], a: true, b: true }
+                }
             };
             let steps = match (kind, Steps::of(k, division.tile)) {
                 // Slices but the last take even numbers.
@@ -341,24 +325,14 @@ impl Product {
     }
 
     fn kernel(&self, c: &Correlation, spec: Spec, vec_c: bool) -> Kernel {
-        let Tile { m, n, .. } = self.form.tile;
-        let mut spec = spec
-            .constant("TILE_M", m)
-            .constant("TILE_N", n)
-            .flag("VEC_A", self.form.vec_a)
-            .flag("VEC_C", vec_c)
-            .flag("IMAGES", self.kind != Kind::Weights);
-        if self.kind == Kind::Columns {
-            spec = spec.flag("VEC_B", true);
-        } else {
+        let mut spec = spec.flag("VEC_C", vec_c).flag("IMAGES", self.kind != Kind::Weights);
+        if self.kind != Kind::Columns {
             spec = spec
                 .flag("SPREAD", c.up != [1, 1])
                 .constant("UP_H", c.up[0] as u32)
                 .constant("UP_W", c.up[1] as u32);
         }
-        let source = Source::generated(&self.form, self.form.name(), || self.form.text());
-        let entry = self.form.entry();
-        Kernel { source, spec, entry, trusted: true }
+        self.form.kernel(spec)
     }
 
     /// A layer: columns from `first` on, of which `self` knows how many.

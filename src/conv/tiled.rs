@@ -1,15 +1,12 @@
-//! Text of the kernel that keeps tiles of x, with their halo, in workgroup memory, and sums in registers.
-//!
-//! An invocation computes eight outputs of a row for several channels. Of each row of cells it reads as many as the
-//! window reaches over once, and shifts them from weight to weight: fewer reads of workgroup memory for each
-//! multiply-add than a matrix product has, and no index is computed for a cell more than once a tile.
+//! The kernel that keeps tiles of x, with their halo, in workgroup memory, and sums in registers:
+//! `shaders/conv/conv_tiled.wgsl`.
 
 use super::correlate::Job;
 use super::layer::{Correlation, Piece};
 use crate::dense::dispatch_flop;
 use crate::error::Result;
-use crate::program::{DeviceProfile, Grid, Kernel, Program, Source};
-use std::fmt::{self, Write as _};
+use crate::program::{DeviceProfile, Grid, Kernel, Program};
+use crate::shader::Spec;
 use std::ops::Range;
 
 /// Outputs of an invocation along a row.
@@ -18,7 +15,7 @@ const WIDE: usize = 8;
 /// Cells of windows, over all channels that are staged at once, about.
 const STAGED_CELLS: usize = 36;
 
-/// What the text depends on.
+/// How the kernel is specialised.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tiled {
     kernel: [usize; 2],
@@ -140,14 +137,8 @@ impl Tiled {
         self.stores &= pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));
         let [m, down, across] = self.tile();
         let tiles = c.to.div_ceil(m) * c.out[0].div_ceil(down) * c.out[1].div_ceil(across) * c.groups;
-        let [r, s] = c.kernel;
-        let name = format!("conv/conv_tiled {r}x{s} {m}x{down}x{across}");
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = self.write(&mut text);
-        let source = Source::Text { name: name.into(), text: text.into() };
         let spec = job.spread(job.weigh(job.end(3, "OUTPUT_BINDING")));
-        let kernel = program.kernel(Kernel { source, spec, entry: "conv_tiled", trusted: true });
+        let kernel = program.kernel(self.kernel(spec));
         program.decision.because(format_args!("tile of {m} channels x {down} x {across}"));
         let flop = 2 * (m * down * across * c.terms()) as u64;
         let band = (dispatch_flop(job.profile.class) / flop).clamp(1, 1 << 31);
@@ -163,167 +154,18 @@ impl Tiled {
         Ok(())
     }
 
-    fn write(&self, out: &mut String) -> fmt::Result {
-        let [r, s] = self.kernel;
-        let [tile_m, down, wide] = self.tile();
-        let (lanes, rows, pitch, pitch_w) = (self.lanes(), self.rows(), self.pitch(), self.pitch_w());
-        let memory = |elements: usize| match self.vectors {
-            true => format!("array<vec4<f32>, {}>", elements / 4),
-            false => format!("array<f32, {elements}>"),
-        };
-        let put = if self.vectors { "[to / 4u][to % 4u]" } else { "[to]" };
-        let output = if self.stores { "array<vec4<f32>>" } else { "array<f32>" };
-        let taps = r * s;
-        let (cells, weights) = (memory(self.cells()), memory(self.weights()));
-        writeln!(
-            out,
-            "// A convolution layer with tiles of x and of the weights in workgroup memory; made by src/conv/tiled.rs.
-// One invocation computes {WIDE} outputs of a row for {channels} channels, a workgroup of {lanes} {tile_m} channels of {down} x {wide}.
-#import conv/conv_input
-#import conv/conv_weight as weight
-#import conv/conv_end
-
-const OUTPUT_BINDING: u32 = 3u;
-@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: {output};
-
-var<workgroup> wg_x: {cells};
-var<workgroup> wg_w: {weights};
-
-@compute @workgroup_size({lanes})
-fn conv_tiled(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {{
-    let index = params.first + workgroup_index(workgroup);
-    if index >= params.count {{
-        return;
-    }}
-    let tiles_m = (params.channels_out + {tile_m}u - 1u) / {tile_m}u;
-    let across = (params.q + {wide}u - 1u) / {wide}u;
-    let down = (params.p + {down}u - 1u) / {down}u;
-    let m0 = index % tiles_m * {tile_m}u;
-    let q0 = index / tiles_m % across * {wide}u;
-    let p0 = index / tiles_m / across % down * {down}u;
-    let matrix = index / tiles_m / across / down;
-    let group = matrix % params.groups;
-    let size = params.h * params.w;
-    let planes = params.x_at + matrix * params.channels_in * size;
-    let y0 = p0 - params.pad_h;
-    let x0 = q0 - params.pad_w;
-    let lane_q = lane % {la}u;
-    let lane_p = lane / {la}u % {down}u;
-    let lane_m = lane / {space}u;",
-            channels = self.channels,
-            la = self.across,
-            space = self.across * down,
-        )?;
-        for m in 0..self.channels {
-            writeln!(out, "    var c{m}_0 = vec4<f32>();\n    var c{m}_1 = vec4<f32>();")?;
-        }
-        writeln!(
-            out,
-            "    for (var first = 0u; first < params.channels_in; first += {staged}u) {{
-    // The tiles before may still be read.
-    workgroupBarrier();
-    for (var to = lane; to < {all}u; to += {lanes}u) {{
-        let channel = first + to / {plane}u;
-        var value = 0.0;
-        if channel < params.channels_in {{
-            value = cell(planes + channel * size, y0 + to / {pitch}u % {rows}u, x0 + to % {pitch}u);
-        }}
-        wg_x{put} = value;
-    }}
-    for (var i = lane; i < {all_w}u; i += {lanes}u) {{
-        let tap = i % {taps}u;
-        let m = i / {taps}u % {tile_m}u;
-        let channel = first + i / {of_channel}u;
-        var value = 0.0;
-        if channel < params.channels_in && m0 + m < params.channels_out {{
-            value = weight(group, m0 + m, channel, tap);
-        }}
-        let to = (i / {of_channel}u * {taps}u + tap) * {pitch_w}u + m;
-        wg_w{put} = value;
-    }}
-    workgroupBarrier();
-    for (var row = 0u; row < {all_rows}u; row++) {{
-        let x_at = ((row / {r}u * {rows}u + row % {r}u + lane_p) * {pitch}u + lane_q * {WIDE}u) / 4u;
-        let w_at = (row * {of_row}u + lane_m * {channels}u) / 4u;",
-            staged = self.staged,
-            all = self.cells(),
-            plane = rows * pitch,
-            all_w = self.staged * taps * tile_m,
-            of_channel = taps * tile_m,
-            all_rows = self.staged * r,
-            of_row = s * pitch_w,
-            channels = self.channels,
-        )?;
-        let read = |memory: &str, at: String| match self.vectors {
-            true => format!("{memory}[{at}]"),
-            false => {
-                let part = |i: usize| format!("{memory}[4u * ({at}) + {i}u]");
-                format!("vec4({}, {}, {}, {})", part(0), part(1), part(2), part(3))
-            }
-        };
-        for i in 0..(WIDE + s - 1).div_ceil(4) {
-            writeln!(out, "        let v{i} = {};", read("wg_x", format!("x_at + {i}u")))?;
-        }
-        let element = |i: usize| format!("v{}.{}", i / 4, ["x", "y", "z", "w"][i % 4]);
-        for tap in 0..s {
-            writeln!(out, "        {{")?;
-            for half in 0..2 {
-                let four: Vec<_> = (0..4).map(|i| element(4 * half + i + tap)).collect();
-                writeln!(out, "        let x{half} = vec4({});", four.join(", "))?;
-            }
-            for m in (0..self.channels).step_by(4) {
-                let at = format!("w_at + {}u", tap * pitch_w / 4 + m / 4);
-                writeln!(out, "        let w{m} = {};", read("wg_w", at))?;
-                for (i, part) in ["x", "y", "z", "w"].iter().enumerate() {
-                    for half in 0..2 {
-                        let sum = format!("c{}_{half}", m + i);
-                        writeln!(out, "        {sum} = fma(vec4(w{m}.{part}), x{half}, {sum});")?;
-                    }
-                }
-            }
-            writeln!(out, "        }}")?;
-        }
-        writeln!(out, "    }}\n    }}")?;
-        self.write_end(out)
-    }
-
-    /// Stores the outputs of an invocation that there are.
-    fn write_end(&self, out: &mut String) -> fmt::Result {
-        writeln!(
-            out,
-            "    let p = p0 + lane_p;
-    let q = q0 + lane_q * {WIDE}u;
-    if p >= params.p || q >= params.q {{
-        return;
-    }}
-    let m = m0 + lane_m * {}u;
-    let channel = group * params.channels_out + m;
-    let to = params.y_at + ((matrix * params.channels_out + m) * params.p + p) * params.q + q;
-    let plane = params.p * params.q;",
-            self.channels
-        )?;
-        for m in 0..self.channels {
-            writeln!(out, "    if m + {m}u < params.channels_out {{")?;
-            for half in 0..2 {
-                let done = |part: &str| format!("finished(c{m}_{half}.{part}, channel + {m}u)");
-                let at = format!("to + {m}u * plane + {}u", 4 * half);
-                if self.stores {
-                    let four: Vec<_> = ["x", "y", "z", "w"].into_iter().map(done).collect();
-                    writeln!(out, "        if q + {}u < params.q {{", 4 * half)?;
-                    writeln!(
-                        out,
-                        "            output[({at}) / 4u] = vec4({});\n        }}",
-                        four.join(", ")
-                    )?;
-                    continue;
-                }
-                for (i, part) in ["x", "y", "z", "w"].into_iter().enumerate() {
-                    writeln!(out, "        if q + {}u < params.q {{", 4 * half + i)?;
-                    writeln!(out, "            output[{at} + {i}u] = {};\n        }}", done(part))?;
-                }
-            }
-            writeln!(out, "    }}")?;
-        }
-        writeln!(out, "}}")
+    fn kernel(&self, spec: Spec) -> Kernel {
+        let [window_h, window_w] = self.kernel.map(|extent| extent as u32);
+        let spec = spec
+            .flag("VECTORS", self.vectors)
+            .flag("STORES", self.stores)
+            .constant("WINDOW_H", window_h)
+            .constant("WINDOW_W", window_w)
+            .constant("CHANNELS", self.channels as u32)
+            .constant("GROUPS", self.groups as u32)
+            .constant("DOWN", self.down as u32)
+            .constant("ACROSS", self.across as u32)
+            .constant("STAGED", self.staged as u32);
+        Kernel::library("conv/conv_tiled", "conv_tiled", spec)
     }
 }

@@ -18,8 +18,8 @@ use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
     Access, Binding, Bits, Comparison, Cost, Determinism, DeviceClass, DeviceProfile, Grid, Kernel, Op,
-    Operand, Operation, Program, Requires, Source, Translation, Variant, choose_with, deterministic,
-    kernel_params, operands,
+    Operand, Operation, Program, Requires, Translation, Variant, choose_with, deterministic, kernel_params,
+    operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32, round_up};
@@ -92,9 +92,9 @@ use std::ops::Range;
 /// `shaders/dense/gemm_naive.wgsl`: the definition. `shaders/dense/gemm_tiled.wgsl`: tiles in workgroup
 /// memory (Kirk and Hwu, *Programming Massively Parallel Processors*), as `gemm_coarsened.wgsl`.
 /// `gemm_register_direct.wgsl`: Volkov and Demmel, *Benchmarking GPUs to tune dense linear algebra*, 2008.
-/// `src/dense/gemm/register.rs` writes the register-tiled kernels, in the way of Nath, Tomov and Dongarra, *An
-/// improved MAGMA GEMM for Fermi GPUs*, 2010; `gemm_slabs.wgsl` adds up slices of k. `src/dense/gemm/coop.rs` writes
-/// those on cooperative matrices, for which `gemm_pack.wgsl` copies factors and `gemm_scales.wgsl` finds powers of two;
+/// `gemm_register.wgsl` and `gemm_double.wgsl`, in the way of Nath, Tomov and Dongarra, *An
+/// improved MAGMA GEMM for Fermi GPUs*, 2010; `gemm_slabs.wgsl` adds up slices of k. `gemm_coop.wgsl`
+/// multiplies on cooperative matrices; `gemm_pack.wgsl` copies factors for it and `gemm_scales.wgsl` finds powers of two;
 /// the split is that of Ootomo and Yokota, 2022. On CUDA `shaders/dense/gemm_wmma.cu`
 /// and `gemm_wgmma.cu`.
 ///
@@ -749,7 +749,7 @@ impl Gemm {
         Ok(())
     }
 
-    /// What a register-tiled kernel is written for.
+    /// What a register-tiled kernel is specialised for.
     fn form(&self, work: &Work) -> Form {
         let Division { tile, thread } = work.division;
         Form {
@@ -955,12 +955,7 @@ impl Gemm {
                 let spec = transposed.constant("TILE_K", tile.k);
                 Kernel::library("dense/gemm_register_direct", "gemm_register_direct", spec)
             }
-            _ => {
-                let form = self.form(work);
-                let spec = spec.flag("VEC_A", form.vec_a).flag("VEC_B", form.vec_b);
-                let source = Source::generated(&form, form.name(), || form.text());
-                Kernel { source, spec, entry: form.entry(), trusted: true }
-            }
+            _ => self.form(work).kernel(spec),
         }
     }
 }
@@ -983,7 +978,7 @@ struct Work {
 }
 
 impl Work {
-    /// Whether the kernel is made by [`register`].
+    /// Whether the kernel is one of [`register`].
     fn is_register(&self) -> bool {
         matches!(self.variant, "register" | "double" | "split-k" | "split-k-atomic")
     }

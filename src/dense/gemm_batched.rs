@@ -8,7 +8,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Binding, Comparison, Cost, DeviceClass, DeviceProfile, Example, Grid, Kernel, Op, Operand,
-    Operation, Program, Requires, Source, Variant, choose, operands,
+    Operation, Program, Requires, Variant, choose, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -62,9 +62,9 @@ use std::ops::Range;
 /// on a device without SHADER_F16.
 ///
 /// # Algorithm
-/// `shaders/dense/gemm_batched_naive.wgsl`: the definition. `src/dense/gemm/register.rs` writes the others, as those of
-/// [`Gemm`]: sums in registers, and for `small` whole matrices in workgroup memory (Abdelfattah, Haidar, Tomov and
-/// Dongarra, *Performance, Design, and Autotuning of Batched GEMM for GPUs*, 2016).
+/// `shaders/dense/gemm_batched_naive.wgsl`: the definition. `gemm_register.wgsl` and `gemm_double.wgsl`, as of [`Gemm`].
+/// `gemm_small.wgsl` is the same with whole matrices in workgroup memory (Abdelfattah, Haidar, Tomov and Dongarra,
+/// *Performance, Design, and Autotuning of Batched GEMM for GPUs*, 2016).
 ///
 /// # Example
 /// ```
@@ -366,7 +366,7 @@ impl GemmBatched {
         }
     }
 
-    /// What a register-tiled kernel is written for; none for `naive`.
+    /// What a register-tiled kernel is specialised for; none for `naive`.
     fn form(&self, variant: &str, places: [Place; 3], profile: &DeviceProfile) -> Result<Option<Form>> {
         let form = |[m, n, k]: [u32; 3], thread, products| Form {
             tile: Tile { m, n, k },
@@ -569,14 +569,9 @@ impl GemmBatched {
             return Kernel::library("dense/gemm_batched_naive", "gemm_batched_naive", spec);
         };
         let spec = spec
-            .constant("TILE_M", form.tile.m)
-            .constant("TILE_N", form.tile.n)
-            .flag("VEC_A", form.vec_a)
-            .flag("VEC_B", form.vec_b)
             .flag("VEC_C", self.fours(places[2]))
             .flag("WHOLE_TILES", form.divides(self.one.m, self.one.n));
-        let source = Source::generated(&form, form.name(), || form.text());
-        Kernel { source, spec, entry: form.entry(), trusted: true }
+        form.kernel(spec)
     }
 }
 

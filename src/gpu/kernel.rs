@@ -1,8 +1,9 @@
 //! A user's own WGSL: validated, reflected, and run with all checks.
 
-use super::executable::{Params, check_written};
+use super::executable::ParamsBuffer;
 use super::pipeline_cache::Pipeline;
 use super::profile::{DispatchProfile, OpProfile};
+use super::raw_slice::check_written;
 use super::recorder::{Encoder, Recorder};
 use super::{Gpu, Slice};
 use crate::element::Element;
@@ -223,7 +224,7 @@ impl OwnKernel {
                 names.join(", ")
             ));
         }
-        let mut uniforms: Vec<Option<Arc<Params>>> = Vec::with_capacity(args.len());
+        let mut uniforms: Vec<Option<Arc<ParamsBuffer>>> = Vec::with_capacity(args.len());
         for (arg, binding) in args.iter().zip(bindings) {
             let what = &binding.name;
             match (arg, binding.kind) {

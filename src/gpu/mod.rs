@@ -23,6 +23,7 @@ mod once;
 mod pipeline_cache;
 mod pool;
 mod profile;
+mod raw_slice;
 mod recorder;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod shared;
@@ -32,12 +33,13 @@ mod transfer;
 
 pub use adapter::{AdapterFilter, Backend, GpuOptions};
 pub use buffer::{Buffer, Slice};
-pub use executable::{Executable, RawSlice};
+pub use executable::Executable;
 pub use kernel::{Arg, OwnKernel};
 pub use learned::Tuning;
 pub(crate) use learned::Winner;
 pub use memory::{MemoryReport, MemoryUse};
 pub use profile::{DispatchProfile, OpProfile, Profile};
+pub use raw_slice::RawSlice;
 pub use recorder::{Encoder, Recorder};
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use shared::Timeline;
@@ -71,11 +73,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// ```
 #[derive(Clone)]
 pub struct Gpu {
-    inner: Arc<Inner>,
+    inner: Arc<GpuInner>,
 }
 
 /// Everything behind a [`Gpu`].
-struct Inner {
+struct GpuInner {
     id: u64,
     device: wgpu::Device,
     queue: wgpu::Queue,
@@ -139,7 +141,7 @@ impl Gpu {
         let health = fence::Health::new(&device, opened_by_us);
         let store = Store::new(cache, &profile.id(), &[&profile.name, &profile.driver, &profile.backend]);
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(GpuInner {
                 id: unique(),
                 device,
                 queue,

@@ -1,7 +1,7 @@
 //! Memory: raw buffers, the pool that reuses them, and staging buffers.
 
 use super::memory::Charge;
-use super::{Gpu, Inner, lock, unique};
+use super::{Gpu, GpuInner, lock, unique};
 use crate::error::{ErrorKind, Result, err};
 use crate::program::Written;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub(super) struct Raw {
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) raw: Raw,
-    home: Weak<Inner>,
+    home: Weak<GpuInner>,
     pooled: bool,
     pub(super) written: Written,
     #[cfg(all(feature = "cuda", target_os = "linux"))]

@@ -1,6 +1,6 @@
 //! What each op and each dispatch of a recording took.
 
-use super::{Clock, Gpu, Recorder, recorder::Stamps};
+use super::{Clock, Gpu, Recorder, recorder::PassStamps};
 use crate::analysis::Roofline;
 use crate::error::Result;
 use crate::program::{Ceilings, Cost};
@@ -239,11 +239,11 @@ impl Gpu {
         // Nothing else is in the first op's time.
         self.wait()?;
         let profiler = Box::new(Profiler::new(stamped));
-        let mut rec = self.record_into(self.encoder(), Some(Stamps::Ops(profiler)));
+        let mut rec = self.record_into(self.encoder(), Some(PassStamps::Ops(profiler)));
         record(&mut rec)?;
         let (encoder, stamps, keep) = rec.into_parts();
         let ops = match stamps {
-            Some(Stamps::Ops(profiler)) if stamped && profiler.given > 0 => {
+            Some(PassStamps::Ops(profiler)) if stamped && profiler.given > 0 => {
                 let of_set = MOST_STAMPS as usize;
                 let used = |i: usize| (2 * profiler.given - i * of_set).min(of_set) as u32;
                 let sets = &profiler.sets[..(2 * profiler.given).div_ceil(of_set)];
@@ -251,7 +251,7 @@ impl Gpu {
                 let ticks = self.submit_stamped(encoder, &sets)?;
                 profiler.timed(&ticks, self.tick_seconds())
             }
-            Some(Stamps::Ops(profiler)) => profiler.ops,
+            Some(PassStamps::Ops(profiler)) => profiler.ops,
             _ => Vec::new(),
         };
         drop(keep);

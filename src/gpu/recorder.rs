@@ -1,8 +1,8 @@
 //! Recording work into an encoder: our own, or the caller's.
 
-use super::executable::check_written;
 use super::pool::Memory;
 use super::profile::{OpProfile, Profiler};
+use super::raw_slice::check_written;
 use super::timer::PassClock;
 use super::transfer::word_error;
 use super::{Buffer, Gpu, RawSlice, Slice, lock};
@@ -37,18 +37,18 @@ impl Encoder for &mut wgpu::CommandEncoder {
 
 /// Memory that must not be reused before the work is submitted. Shared with the caller's encoder, which
 /// may be submitted long after its recorder is gone.
-pub(super) type Keep = Arc<Mutex<Vec<Arc<Memory>>>>;
+pub(super) type KeptMemory = Arc<Mutex<Vec<Arc<Memory>>>>;
 
 /// What puts timestamps on the passes of a recorder.
 #[derive(Debug)]
-pub(super) enum Stamps {
+pub(super) enum PassStamps {
     /// Runs of many passes.
     Runs(PassClock),
     /// A pass for each dispatch.
     Ops(Box<Profiler>),
 }
 
-impl Stamps {
+impl PassStamps {
     /// Timestamps for the pass that is opened now.
     fn next(&mut self) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
         match self {
@@ -86,9 +86,9 @@ pub struct Recorder<E: Encoder = wgpu::CommandEncoder> {
     pass: Option<wgpu::ComputePass<'static>>,
     encoder: E,
     gpu: Gpu,
-    keep: Keep,
+    keep: KeptMemory,
     last_pipeline: u64,
-    clock: Option<Stamps>,
+    clock: Option<PassStamps>,
 }
 
 impl<E: Encoder> std::fmt::Debug for Recorder<E> {
@@ -136,8 +136,15 @@ impl Gpu {
         rec
     }
 
-    pub(super) fn record_into<E: Encoder>(&self, encoder: E, clock: Option<Stamps>) -> Recorder<E> {
-        Recorder { pass: None, encoder, gpu: self.clone(), keep: Keep::default(), last_pipeline: 0, clock }
+    pub(super) fn record_into<E: Encoder>(&self, encoder: E, clock: Option<PassStamps>) -> Recorder<E> {
+        Recorder {
+            pass: None,
+            encoder,
+            gpu: self.clone(),
+            keep: KeptMemory::default(),
+            last_pipeline: 0,
+            clock,
+        }
     }
 
     /// An encoder of our own. On a lost device it is one that nothing can be recorded into.
@@ -176,7 +183,7 @@ impl<E: Encoder> Recorder<E> {
     pub(super) fn pass(&mut self) -> (&mut wgpu::ComputePass<'static>, &mut u64) {
         let pass = self.pass.get_or_insert_with(|| {
             self.last_pipeline = 0;
-            let timestamp_writes = self.clock.as_mut().and_then(Stamps::next);
+            let timestamp_writes = self.clock.as_mut().and_then(PassStamps::next);
             let desc = wgpu::ComputePassDescriptor { label: Some("tilework"), timestamp_writes };
             self.encoder.encoder().begin_compute_pass(&desc).forget_lifetime()
         });
@@ -202,15 +209,15 @@ impl<E: Encoder> Recorder<E> {
     fn outside_passes(&mut self) -> &mut wgpu::CommandEncoder {
         // A copy has no timestamps of its own: those of empty passes before and after it serve.
         let empty_pass = match &mut self.clock {
-            Some(Stamps::Runs(clock)) => !clock.running(),
-            Some(Stamps::Ops(profiler)) => profiler.before_command(),
+            Some(PassStamps::Runs(clock)) => !clock.running(),
+            Some(PassStamps::Ops(profiler)) => profiler.before_command(),
             None => false,
         };
         if empty_pass {
             self.pass();
         }
         self.end_pass();
-        if let Some(Stamps::Runs(clock)) = &mut self.clock {
+        if let Some(PassStamps::Runs(clock)) = &mut self.clock {
             clock.unstamped = true;
         }
         self.encoder.encoder()
@@ -218,25 +225,25 @@ impl<E: Encoder> Recorder<E> {
 
     /// Ends what is timed as one run.
     pub(super) fn end_run(&mut self) {
-        if matches!(&self.clock, Some(Stamps::Runs(clock)) if clock.unstamped) {
+        if matches!(&self.clock, Some(PassStamps::Runs(clock)) if clock.unstamped) {
             self.pass();
         }
         self.end_pass();
-        if let Some(Stamps::Runs(clock)) = &mut self.clock {
+        if let Some(PassStamps::Runs(clock)) = &mut self.clock {
             clock.end_run();
         }
     }
 
     /// Whether each dispatch wants a pass of its own: see [`begin_op`](Self::begin_op).
     pub(super) fn is_profiled(&self) -> bool {
-        matches!(self.clock, Some(Stamps::Ops(_)))
+        matches!(self.clock, Some(PassStamps::Ops(_)))
     }
 
     /// Begins an op of a profile, with all its dispatches. Only this can fail of what a profile adds to recording on a
     /// device with timestamps.
     pub(super) fn begin_op(&mut self, op: impl FnOnce() -> OpProfile) -> Result<()> {
         match &mut self.clock {
-            Some(Stamps::Ops(profiler)) => profiler.begin(&self.gpu, op()),
+            Some(PassStamps::Ops(profiler)) => profiler.begin(&self.gpu, op()),
             _ => Ok(()),
         }
     }
@@ -244,21 +251,21 @@ impl<E: Encoder> Recorder<E> {
     /// Makes the next dispatch of a profiled op begin a pass.
     pub(super) fn next_dispatch(&mut self) {
         self.end_pass();
-        if let Some(Stamps::Ops(profiler)) = &mut self.clock {
+        if let Some(PassStamps::Ops(profiler)) = &mut self.clock {
             profiler.next_dispatch();
         }
     }
 
     /// Ends an op of a profile.
     pub(super) fn end_op(&mut self) -> Result<()> {
-        let Some(Stamps::Ops(profiler)) = &mut self.clock else { return Ok(()) };
+        let Some(PassStamps::Ops(profiler)) = &mut self.clock else { return Ok(()) };
         let empty_pass = profiler.after_command();
         self.end_pass();
         if empty_pass {
             self.pass();
             self.end_pass();
         }
-        if let Some(Stamps::Ops(profiler)) = &mut self.clock
+        if let Some(PassStamps::Ops(profiler)) = &mut self.clock
             && profiler.is_wall()
         {
             let encoder = std::mem::replace(self.encoder.encoder(), self.gpu.encoder());
@@ -406,7 +413,7 @@ impl Recorder<wgpu::CommandEncoder> {
     }
 
     /// The pieces, for a submission that does more than ours: see the timer.
-    pub(super) fn into_parts(mut self) -> (wgpu::CommandEncoder, Option<Stamps>, Keep) {
+    pub(super) fn into_parts(mut self) -> (wgpu::CommandEncoder, Option<PassStamps>, KeptMemory) {
         self.end_pass();
         let Self { encoder, clock, keep, .. } = self;
         (encoder, clock, keep)

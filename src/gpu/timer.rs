@@ -1,6 +1,6 @@
 //! Timing on the device, by timestamps around passes.
 
-use super::recorder::Stamps;
+use super::recorder::PassStamps;
 use super::{Clock, Gpu, Measurement, Recorder, Timing};
 use crate::error::Result;
 use crate::program::{batch, warm_up};
@@ -113,14 +113,14 @@ impl Gpu {
         let queries = self.timestamps(capacity)?;
         let clock =
             PassClock { queries: queries.clone(), capacity, used: 0, running: false, unstamped: false };
-        let mut rec = self.record_into(self.encoder(), Some(Stamps::Runs(clock)));
+        let mut rec = self.record_into(self.encoder(), Some(PassStamps::Runs(clock)));
         for _ in 0..runs {
             record(&mut rec)?;
             rec.end_run();
         }
         let (encoder, clock, keep) = rec.into_parts();
         let used = match clock {
-            Some(Stamps::Runs(clock)) => clock.used,
+            Some(PassStamps::Runs(clock)) => clock.used,
             _ => 0,
         };
         if used == 0 {

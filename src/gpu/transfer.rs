@@ -341,7 +341,7 @@ impl Poller {
     }
 }
 
-fn run_poller(shared: &(Mutex<PollerState>, Condvar), home: &Weak<super::Inner>) {
+fn run_poller(shared: &(Mutex<PollerState>, Condvar), home: &Weak<super::GpuInner>) {
     loop {
         let mut state = lock(&shared.0);
         while state.awaited.is_empty() && !state.closed {

@@ -76,7 +76,7 @@ impl Divide {
 /// `shaders/image/blur_naive.wgsl`: the definition. `blur_tiled.wgsl`: a tile and its halo in workgroup memory.
 /// `blur_rows.wgsl` and `blur_columns.wgsl`: sums along rows, then of those along columns, each from the one before; of
 /// floats, whose sums would drift, `shaders/conv/lines_x.wgsl` and `lines_yz.wgsl`. `fused`: `lines_tiled.wgsl`;
-/// `register`: text made by `src/conv/register.rs`.
+/// `register`: `lines_register.wgsl`.
 ///
 /// # Example
 /// ```

@@ -46,7 +46,7 @@ use crate::shader::Spec;
 /// # Algorithm
 /// The weights of the plane are products of those of two lines. `shaders/image/gaussian_naive.wgsl`: the definition.
 /// `shaders/conv/lines_x.wgsl`, `lines_yz.wgsl`: a dispatch an axis; `lines_tiled.wgsl`: both in one, by tiles;
-/// `register`: text made by `src/conv/register.rs`.
+/// `register`: `lines_register.wgsl`.
 ///
 /// # Example
 /// ```

@@ -1,13 +1,13 @@
 //! One result for each run of equal keys.
 
 use super::operator::{Reducer, Sum, by_operator};
-use super::runs::{Job, Labels, OPTIONS, VARIANTS, tile};
-use super::scan::Form;
+use super::runs::{Labels, OPTIONS, RunsJob, VARIANTS, tile};
+use super::scan::ScanForm;
 use super::{CustomOp, Max, Min, Prod, WORDS};
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::{
-    self, Asked, DeviceProfile, Example, Input, Op, Operation, Program, Role, Variant, by_type,
+    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Variant, by_type,
     deterministic, operands,
 };
 use std::marker::PhantomData;
@@ -73,7 +73,7 @@ use std::marker::PhantomData;
 pub struct ReduceByKey<O = Sum, K = u32> {
     op: O,
     n: usize,
-    form: Form,
+    form: ScanForm,
     tile: Option<(u32, u32)>,
     keys: PhantomData<K>,
 }
@@ -81,7 +81,7 @@ pub struct ReduceByKey<O = Sum, K = u32> {
 impl<O> ReduceByKey<O> {
     /// Of `n` values, with keys of u32.
     pub fn new(op: O, n: usize) -> Self {
-        Self { op, n, form: Form::new(), tile: None, keys: PhantomData }
+        Self { op, n, form: ScanForm::new(), tile: None, keys: PhantomData }
     }
 
     /// Takes keys of another type: u32, i32 or f32.
@@ -139,7 +139,7 @@ macro_rules! op {
 
             fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
                 let op = self.op.operator();
-                let job = Job {
+                let job = RunsJob {
                     name: "reduce-by-key",
                     op: &op,
                     dtype: T::DTYPE,
@@ -168,7 +168,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (keys, [n]) = asked.array("keys")?;
     let values = asked.of_own_type("values", &[n])?;
     let (of_keys, dtype) = (keys.dtype(), values.dtype());
@@ -178,11 +178,11 @@ fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
             "reduce-by-key: the keys are of {of_keys}; the op takes u32, i32 and f32"
         ));
     }
-    let (form, tile) = (Form::of(asked), tile(asked)?);
+    let (form, tile) = (ScanForm::of(asked), tile(asked)?);
     let operands = vec![Role::Given(keys), Role::Given(values), Role::Counted, Role::Counted, Role::Count];
     by_operator!(asked, [Sum, Prod, Min, Max], op => by_type!(asked, of_keys, [u32, i32, f32], K => {
         let reduce = ReduceByKey { op, n, form, tile, keys: PhantomData::<K> };
-        by_type!(asked, dtype, [f32, i32, u32], T => Ok(program::Form::new::<T>(reduce, operands)))
+        by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(reduce, operands)))
     }))
 }
 

@@ -2,12 +2,12 @@
 
 use super::lookback::{self, Posts};
 use super::operator::{Accumulator, OP, Operator};
-use super::scan::{Form, HIERARCHICAL, LOOKBACK, Policy, monoid};
+use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanPolicy, ScanTilesParams, monoid};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
     Access, Asked, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Setting, Variant,
-    choose_with, kernel_params,
+    choose_with,
 };
 use crate::shader::Fragment;
 use crate::shape::index_u32;
@@ -23,19 +23,6 @@ pub(super) fn tile(asked: &Asked<'_>) -> Result<Option<(u32, u32)>> {
     Ok(asked.settings().given_numbers(&TILE)?.map(|[workgroup_size, quads]| (workgroup_size, quads)))
 }
 
-kernel_params! {
-    struct Params {
-        tiles: u32,
-        first_tile: u32,
-        all_tiles: u32,
-        quads: u32,
-        elements: u32,
-        first_element: u32,
-        row: u32,
-        piece: u32,
-    }
-}
-
 /// Where runs begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Labels {
@@ -46,18 +33,18 @@ pub(super) enum Labels {
 }
 
 /// A reduction of runs of any kind.
-pub(super) struct Job<'a> {
+pub(super) struct RunsJob<'a> {
     pub(super) name: &'static str,
     pub(super) op: &'a Operator,
     pub(super) dtype: DType,
     pub(super) labels: Labels,
     pub(super) n: usize,
-    pub(super) form: &'a Form,
+    pub(super) form: &'a ScanForm,
     /// Invocations of a workgroup and vec4 of an invocation, instead of the policy's.
     pub(super) tile: Option<(u32, u32)>,
 }
 
-fn policy(profile: &DeviceProfile, n: u64) -> Policy {
+fn policy(profile: &DeviceProfile, n: u64) -> ScanPolicy {
     // Runs of 8 at 2^28 on an H100 (Vulkan, driver 580.159.04): 1363 us (256 x 4 1423, 512 x 2 1546, 1024 x 4 1446).
     // An invocation holds keys and values: twice the registers of a scan's.
     let tile = match n {
@@ -65,10 +52,10 @@ fn policy(profile: &DeviceProfile, n: u64) -> Policy {
         0x4_0000..0x40_0000 => (512, 2),
         _ => (512, 4),
     };
-    Policy::of(profile, tile)
+    ScanPolicy::of(profile, tile)
 }
 
-impl Job<'_> {
+impl RunsJob<'_> {
     pub(super) fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { name, op, dtype, labels, n, form, .. } = *self;
         if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) || op.accumulator() == Accumulator::Pair {
@@ -149,7 +136,7 @@ impl Job<'_> {
             lookback::clear_words(program, whole("count"), 1);
             return;
         }
-        let Policy { workgroup_size, quads, spins } = policy(profile, n);
+        let ScanPolicy { workgroup_size, quads, spins } = policy(profile, n);
         let (workgroup_size, quads) = self.tile.unwrap_or((workgroup_size, quads));
         let tiles = n.div_ceil(u64::from(workgroup_size * quads) * 4);
         let several = tiles > 1;
@@ -172,7 +159,7 @@ impl Job<'_> {
         };
         let labels_name = if labels == Labels::Heads { "heads" } else { "keys" };
         let inputs = [in_quads("values"), in_quads(labels_name)].concat();
-        let params = Params {
+        let params = ScanTilesParams {
             tiles: tiles as u32,
             first_tile: 0,
             all_tiles: tiles as u32,

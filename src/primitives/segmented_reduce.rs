@@ -1,13 +1,13 @@
 //! One result for each segment between flags.
 
 use super::operator::{Reducer, Sum, by_operator};
-use super::runs::{Job, Labels, OPTIONS, VARIANTS, tile};
-use super::scan::Form;
+use super::runs::{Labels, OPTIONS, RunsJob, VARIANTS, tile};
+use super::scan::ScanForm;
 use super::{CustomOp, Max, Min, WORDS};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    self, Asked, DeviceProfile, Example, Input, Op, Operation, Program, Role, Variant, by_type,
+    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Variant, by_type,
     deterministic, operands,
 };
 
@@ -63,14 +63,14 @@ use crate::program::{
 pub struct SegmentedReduce<O = Sum> {
     op: O,
     n: usize,
-    form: Form,
+    form: ScanForm,
     tile: Option<(u32, u32)>,
 }
 
 impl<O> SegmentedReduce<O> {
     /// Of `n` values.
     pub fn new(op: O, n: usize) -> Self {
-        Self { op, n, form: Form::new(), tile: None }
+        Self { op, n, form: ScanForm::new(), tile: None }
     }
 
     /// Takes a variant by name; the default is `auto`.
@@ -117,7 +117,7 @@ impl<T: Element, O: Reducer<T, Output = T>> Op<T> for SegmentedReduce<O> {
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let op = self.op.operator();
-        let job = Job {
+        let job = RunsJob {
             name: "segmented-reduce",
             op: &op,
             dtype: T::DTYPE,
@@ -143,14 +143,14 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (values, [n]) = asked.array("values")?;
     let heads = asked.indices("heads", &[n], 2)?;
-    let (dtype, form, tile) = (values.dtype(), Form::of(asked), tile(asked)?);
+    let (dtype, form, tile) = (values.dtype(), ScanForm::of(asked), tile(asked)?);
     let operands = vec![Role::Given(values), Role::Given(heads), Role::Counted, Role::Count];
     by_operator!(asked, [Sum, Prod, Min, Max], op => {
         let reduce = SegmentedReduce { op, n, form, tile };
-        by_type!(asked, dtype, [f32, i32, u32], T => Ok(program::Form::new::<T>(reduce, operands)))
+        by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(reduce, operands)))
     })
 }
 

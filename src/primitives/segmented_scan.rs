@@ -1,12 +1,12 @@
 //! Prefix sums that begin anew where a flag says so.
 
 use super::operator::{OP, Reducer, Sum, by_operator};
-use super::scan::{Form, HIERARCHICAL, Job, LOOKBACK, Segments};
+use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanJob, Segments};
 use super::{CustomOp, DTYPES, Max, Min};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    self, Asked, Comparison, DeviceProfile, Domain, Example, Input, Op, Operation, Program, Role, Setting,
+    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, Setting,
     Variant, by_type, deterministic, operands,
 };
 use half::f16;
@@ -57,13 +57,13 @@ use half::f16;
 pub struct SegmentedScan<O = Sum> {
     op: O,
     n: usize,
-    form: Form,
+    form: ScanForm,
 }
 
 impl<O> SegmentedScan<O> {
     /// Of `n` elements.
     pub fn new(op: O, n: usize) -> Self {
-        Self { op, n, form: Form::new() }
+        Self { op, n, form: ScanForm::new() }
     }
 
     /// Whether a result leaves its own element out. The default is that it does not.
@@ -110,7 +110,7 @@ impl<T: Element, O: Reducer<T, Output = T>> Op<T> for SegmentedScan<O> {
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let op = self.op.operator();
-        let job = Job {
+        let job = ScanJob {
             name: "segmented-scan",
             op: &op,
             dtype: T::DTYPE,
@@ -138,14 +138,14 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (input, [n]) = asked.array("input")?;
     let heads = asked.indices("heads", &[n], 2)?;
-    let (dtype, form) = (input.dtype(), Form::of(asked));
+    let (dtype, form) = (input.dtype(), ScanForm::of(asked));
     let operands = vec![Role::Given(input), Role::Given(heads), Role::Result(vec![n])];
     by_operator!(asked, [Sum, Prod, Min, Max], op => {
         let scan = SegmentedScan { op, n, form };
-        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(program::Form::new::<T>(scan, operands)))
+        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(scan, operands)))
     })
 }
 

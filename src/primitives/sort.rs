@@ -6,9 +6,9 @@ use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
     self, Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, Operand,
-    Operation, Program, Resource, Role, Setting, Source, Variant, by_type, choose, kernel_params, operands,
+    Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
-use crate::shader::Spec;
+use crate::shader::{Fragment, Spec};
 use crate::shape::round_up;
 use std::ops::Range;
 
@@ -524,23 +524,22 @@ impl<'a> Lowering<'a> {
         self.program.kernel(Kernel::library("primitives/sort_scan", "scan_counts", spec))
     }
 
-    /// The kernel that moves a tile of keys, with the steps of its invocations written out.
+    /// The kernel that moves a tile of keys, with the steps of its invocations written out or in loops.
     fn tile_kernel(
         &mut self,
-        file: &str,
+        file: &'static str,
         entry: &'static str,
         (workgroup_size, items): (u32, u32),
         spec: Spec,
     ) -> usize {
+        let steps =
+            if self.policy.written_out { "primitives/sort_steps" } else { "primitives/sort_steps_loop" };
         let spec = spec
             .constant("WORKGROUP_SIZE", workgroup_size)
             .constant("ITEMS_PER_THREAD", items)
-            .flag("VALUES", self.form.values);
-        let source = Source::Text {
-            name: format!("{file} ({items} keys each)").into(),
-            text: steps(file, items, self.policy.written_out, self.form.values).into(),
-        };
-        self.program.kernel(Kernel { source, spec, entry, trusted: true })
+            .flag("VALUES", self.form.values)
+            .slot("steps", Fragment::Library(steps));
+        self.program.kernel(Kernel::library(file, entry, spec))
     }
 
     /// Count, scan, scatter, for each pass.
@@ -635,7 +634,7 @@ impl<'a> Lowering<'a> {
         let scan = self.scan_kernel();
         let mut sweep_spec = spec
             .constant("ROWS", sweep_rows(self.profile, tile.0))
-            .slot("ranks", crate::shader::Fragment::Library("primitives/sort_ballots"))
+            .slot("ranks", Fragment::Library("primitives/sort_ballots"))
             .flag("LARGE_SUBGROUPS", self.profile.subgroup_sizes.1 > 32);
         if self.leave_out > 0 {
             sweep_spec = sweep_spec.flag("LEAVE_OUT", true).constant("ONE_IN", self.leave_out);
@@ -700,48 +699,6 @@ fn split(n: u64, key_size: u64, binding: u64) -> Vec<Piece> {
     let room = binding / key_size / 64 * 64;
     let piece = |i| Piece { first: i * room, len: room.min(n - i * room) };
     (0..n.div_ceil(room)).map(piece).collect()
-}
-
-/// The steps over the keys of an invocation. Written out, they keep keys in named variables, which drivers
-/// hold in registers; in loops of a length that compilers do not see they compile quickly.
-fn steps(file: &str, items: u32, written_out: bool, values: bool) -> String {
-    let each = |line: &str| -> String {
-        if written_out {
-            return (0..items).map(|i| line.replace('@', &i.to_string())).collect();
-        }
-        let line = line.replace("_@", "_list[i]").replace("@u", "i");
-        format!("    for (var i = 0u; i < params.items; i++) {{\n    {line}    }}\n")
-    };
-    let function = |head: &str, line: &str| format!("fn {head} {{\n{}}}\n", each(line));
-    let variable = |name: &str, of: &str| -> String {
-        if written_out {
-            return (0..items).map(|i| format!("var<private> {name}_{i}: {of};\n")).collect();
-        }
-        format!("var<private> {name}_list: array<{of}, ITEMS_PER_THREAD>;\n")
-    };
-    let mut text = format!("#import {file}\n\n") + &variable("key", "Key") + &variable("place", "u32");
-    let load = "    key_@ = load_key(at + @u * row_size, end);\n";
-    let pad = "    key_@ = pad_key(key_@, at + @u * row_size, end);\n";
-    let (load, pad) = (each(load), each(pad));
-    // Without a condition for each key, all loads are in flight together.
-    text +=
-        &format!("fn load_keys(at: u32, end: u32, full: bool) {{\n{load}    if !full {{\n{pad}    }}\n}}\n");
-    text += &function("rank_keys()", "    place_@ = rank(digit_of(key_@));\n");
-    text += &function("find_places()", "    place_@ = place_of(key_@, place_@);\n");
-    text += &function("place_keys()", "    place_key(key_@, place_@);\n");
-    let emit = "emit_key(@u * WORKGROUP_SIZE + invocation, keys);\n";
-    if !values {
-        return text + &function("emit_keys(keys: u32)", &format!("    {emit}"));
-    }
-    text += &(variable("value", "u32") + &variable("goal", "u32"));
-    text += &function("emit_keys(keys: u32)", &format!("    goal_@ = {emit}"));
-    text +=
-        &function("load_values(at: u32, end: u32)", "    value_@ = load_value(at + @u * row_size, end);\n");
-    text += &function("place_values()", "    place_value(value_@, place_@);\n");
-    text + &function(
-        "emit_values(keys: u32)",
-        "    emit_value(@u * WORKGROUP_SIZE + invocation, keys, goal_@);\n",
-    )
 }
 
 pub(super) const INFO: Operation = Operation {

@@ -135,9 +135,25 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
     }
 
     /// Puts the op there with the given operands, in the program's order.
-    pub(crate) fn put<R: Sink<X>>(mut self, target: &mut R, required: &[Named<'a, X>]) -> Result<()> {
+    pub(crate) fn put<R: Sink<X>, const N: usize>(
+        self,
+        target: &mut R,
+        required: [Named<'a, X>; N],
+    ) -> Result<()> {
         let executor = &self.plan.executor;
+        let wanted = executor.operands();
+        // Most plans take what every plan of their op takes. Recording those allocates nothing.
+        let in_order = wanted.iter().zip(&required).all(|(operand, (name, _))| operand.name == *name);
+        if self.given.is_empty() && wanted.len() == N && in_order {
+            return target.put(executor, &required.map(|(_, slice)| slice));
+        }
+        target.put(executor, &self.ordered(&required)?)
+    }
+
+    /// The operands, given and required, in the program's order.
+    fn ordered(mut self, required: &[Named<'a, X>]) -> Result<Vec<X::RawSlice<'a>>> {
         self.given.extend_from_slice(required);
+        let executor = &self.plan.executor;
         let (op, wanted) = (executor.op(), executor.operands());
         let ordered = wanted.iter().map(|operand| {
             let found = self.given.iter().find(|(name, _)| *name == operand.name);
@@ -165,7 +181,7 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
                 }
             }
         }
-        target.put(executor, &ordered)
+        Ok(ordered)
     }
 }
 
@@ -211,7 +227,7 @@ macro_rules! operands {
                 for<'s> &'s S: $crate::program::Sink<X>,
             {
                 let mut stream = stream;
-                self.put(&mut stream, &[$((stringify!($name), X::untyped($name.into()))),+])
+                self.put(&mut stream, [$((stringify!($name), X::untyped($name.into()))),+])
             }
         }
     };
@@ -259,7 +275,7 @@ macro_rules! operands {
                     rec: &mut R,
                     $($name: impl Into<X::Slice<'a, $ty>>),+
                 ) -> $crate::error::Result<()> {
-                    self.put(rec, &[$((stringify!($name), X::untyped($name.into()))),+])
+                    self.put(rec, [$((stringify!($name), X::untyped($name.into()))),+])
                 }
             )+
             $(

@@ -51,11 +51,9 @@ pub(crate) use written::{Use, Written, check_read};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::shader::{Expanded, Fragment, Spec, Target, expand, expand_text};
-use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The fragment by which kernels read and write elements of this type in 32-bit words: fills the slot
 /// `element`. An op refuses the types it does not take (u64 and bf16 among them) before it asks.
@@ -152,26 +150,6 @@ impl Hash for Source {
             // Texts that are equal have one length; the others are told apart where they are compared.
             Self::Text { name, text } => (name, text.len()).hash(state),
         }
-    }
-}
-
-impl Source {
-    /// Text that is made by a Rust function of `form` and of nothing else, once: planning an op again finds it.
-    pub(crate) fn generated<F: Eq + Hash + Copy + Send + 'static>(
-        form: &F,
-        name: impl Into<Arc<str>>,
-        text: impl FnOnce() -> String,
-    ) -> Self {
-        type Known = HashMap<TypeId, Box<dyn Any + Send>>;
-        static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_type =
-            known.entry(TypeId::of::<F>()).or_insert_with(|| Box::new(HashMap::<F, Arc<str>>::new()));
-        let text = match of_type.downcast_mut::<HashMap<F, Arc<str>>>() {
-            Some(texts) => texts.entry(*form).or_insert_with(|| text().into()).clone(),
-            None => text().into(),
-        };
-        Self::Text { name: name.into(), text }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     self, Access, Asked, Binding, Cost, DeviceClass, DeviceProfile, Grid, Input, Kernel, Op, Operand,
-    Operation, Program, Requires, Role, Setting, Source, Variant, choose, kernel_params, operands,
+    Operation, Program, Requires, Role, Setting, Variant, choose, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::elements;
@@ -46,7 +46,7 @@ use std::ops::Range;
 ///
 /// # Algorithm
 /// As [`Gemm`](crate::Gemm), whose kernels these are with words of four bytes for elements:
-/// `shaders/dense/gemm_naive.wgsl`, `gemm_tiled.wgsl` and `src/dense/gemm/register.rs`, with
+/// `shaders/dense/gemm_naive.wgsl`, `gemm_tiled.wgsl`, `gemm_register.wgsl` and `gemm_double.wgsl`, with
 /// `shaders/quantize/gemm_int8_end.wgsl`.
 ///
 /// # Example
@@ -378,7 +378,7 @@ impl GemmInt8 {
         *rows.iter().filter(fits).find(fills).unwrap_or(&rows[rows.len() - 1])
     }
 
-    /// What a register-tiled kernel is written for.
+    /// What a register-tiled kernel is specialised for.
     fn form(&self, variant: &str, division: Division, fours: [bool; 2], profile: &DeviceProfile) -> Form {
         Form {
             tile: division.tile,
@@ -447,10 +447,7 @@ impl GemmInt8 {
             .slot("activation", Fragment::Library(end.activation.fragment()));
         spec = if registers {
             let whole = self.m.is_multiple_of(tile.m as usize) && self.n.is_multiple_of(tile.n as usize);
-            spec.flag("WHOLE_TILES", whole)
-                .flag("VEC_A", a.fours)
-                .flag("VEC_B", b.fours)
-                .flag("VEC_C", self.n.is_multiple_of(4))
+            spec.flag("WHOLE_TILES", whole).flag("VEC_C", self.n.is_multiple_of(4))
         } else {
             spec.flag("TRANS_B", self.trans_b)
                 .slot("multiply", Fragment::Library("quantize/gemm_int8_multiply"))
@@ -458,11 +455,7 @@ impl GemmInt8 {
         let kernel = match variant {
             "naive" => Kernel::library("dense/gemm_naive", "gemm_naive", spec),
             "tiled" => Kernel::library("dense/gemm_tiled", "gemm_tiled", spec.constant("TILE_K", tile.k)),
-            _ => {
-                let form = self.form(variant, division, [a.fours, b.fours], profile);
-                let source = Source::generated(&form, form.name(), || form.text());
-                Kernel { source, spec, entry: form.entry(), trusted: true }
-            }
+            _ => self.form(variant, division, [a.fours, b.fours], profile).kernel(spec),
         };
         let kernel = program.kernel(kernel);
         let mut bindings = vec![a.binding, b.binding];

@@ -332,10 +332,10 @@ mod tests {
 
     #[test]
     fn no_constant_of_a_user_says_how_often_our_lines_repeat() {
-        let ours = "#import op/add as op\n#repeat ROWS\nx\n#end\n";
+        let ours = "#import op/add as op\n#for i in ROWS\nx\n#end\n";
         let user = "fn op_identity() -> T {\nconst ROWS = 1000;\nreturn T(0); }";
         let spec = Spec::new().slot("op", Fragment::User(user.into()));
         let error = expand_text("k.wgsl", ours, &spec, Target::Naga).unwrap_err();
-        assert!(error.to_string().contains("`#repeat` wants a constant"), "{error}");
+        assert!(error.to_string().contains("no constant above has the name `ROWS`"), "{error}");
     }
 }

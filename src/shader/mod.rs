@@ -1,7 +1,7 @@
 //! Shaders as text: the embedded sources, the expander that specialises them, naga's validation and
 //! reflection. No device here.
 //!
-//! A kernel is a `.wgsl` file under `shaders/`. [`expand`] resolves its `#import`s and `#if`s and
+//! A kernel is a `.wgsl` file under `shaders/`. [`expand`] resolves its `#import`s, `#if`s and `#for`s and
 //! rewrites the constants and aliases that a [`Spec`] names; [`Expanded::validate`] parses the text
 //! with naga, reports errors at the line of the *original* file, and gives a [`Module`] that can be
 //! reflected ([`Module::interface`]) and handed to a device.
@@ -18,6 +18,7 @@ mod chain;
 mod contained;
 mod depth;
 mod expand;
+mod formula;
 pub(crate) mod lexical;
 mod library;
 mod module;

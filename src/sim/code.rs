@@ -373,6 +373,15 @@ impl Code {
         self.lines.get(line).map_or(("?", 0), |(file, line)| (file.as_str(), *line))
     }
 
+    /// Local and global number of the `index`-th invocation of a workgroup.
+    pub(super) fn ids(&self, workgroup: [u32; 3], index: u32) -> ([u32; 3], [u32; 3]) {
+        let [x, y, _] = self.workgroup_size;
+        let local = [index % x, index / x % y, index / (x * y)];
+        let global =
+            std::array::from_fn(|i| workgroup[i].wrapping_mul(self.workgroup_size[i]).wrapping_add(local[i]));
+        (local, global)
+    }
+
     /// The variable that a register belongs to.
     pub(super) fn name_of(&self, slot: Slot) -> &str {
         let named = self.names.iter().find(|(first, n, _)| (*first..first + n).contains(&slot));

@@ -68,6 +68,8 @@
 
 mod code;
 mod compile;
+mod dispatches;
+mod launch;
 mod machine;
 mod memory;
 mod report;
@@ -78,14 +80,14 @@ pub use report::{Counts, Finding, FindingKind, Invocation, Report, SourceLine};
 pub use schedule::Schedule;
 
 use crate::analysis::Interleaving;
-use crate::error::{Result, err, filled};
-use crate::program::{Dispatch, Grid, Program, Resource as Named, Source};
-use crate::shader::{self, Expanded, Spec, Target, expand_text};
-use code::{Code, Memory};
-use machine::{Bound, Found, Machine, Sink, Space};
-use memory::{MOST_LANES, Resource, Stamps, Targets};
+use crate::error::{Result, err};
+use crate::program::{Program, Source};
+use crate::shader::{Expanded, Spec, Target, expand_text};
+use code::Code;
+use dispatches::SimRun;
+use launch::{Area, Bind, LaunchGrid, SimLaunch, bindings};
+use memory::{MOST_LANES, Resource};
 use std::collections::BTreeMap;
-use std::iter;
 
 /// How a kernel runs, and what is looked for.
 ///
@@ -133,9 +135,6 @@ pub struct Options {
 
 /// Invocations of so many workgroups of 1024 have numbers of 32 bits.
 const MOST_WORKGROUPS: u32 = (1 << 22) - 1;
-
-/// Workgroups that WebGPU has on an axis.
-const MOST_ON_AN_AXIS: u32 = 65535;
 
 impl Default for Options {
     fn default() -> Self {
@@ -242,33 +241,31 @@ pub fn run(program: &Program, operands: &mut [Vec<u8>], options: &Options) -> Re
     let mut sources = BTreeMap::new();
     for kernel in &program.kernels {
         let text = kernel.expand(Target::Naga)?;
-        let module = text.validate()?;
-        let (module, info) = module.naga();
-        let lanes = options.subgroup_size;
-        let code = compile::compile(
-            module,
-            info,
-            &text,
-            kernel.entry,
-            &kernel.label(),
-            lanes,
-            options.check_locals,
-        )?;
+        let code = compiled(&text, kernel.entry, &kernel.label(), options)?;
         if let Source::Text { name, text } = &kernel.source {
             sources.insert(name.to_string(), text.to_string());
         }
         kernels.push(code);
     }
-    let launches =
-        program.dispatches.iter().map(|d| Launch::of_program(program, d, &kernels)).collect::<Result<_>>()?;
+    let launches = program
+        .dispatches
+        .iter()
+        .map(|d| SimLaunch::of_program(program, d, &kernels))
+        .collect::<Result<_>>()?;
     let areas = operands.iter().map(|o| Area::Given(o));
     let scratch = program.scratch.iter().map(|bytes| Area::Scratch(*bytes));
     let constants = program.constants.iter().map(|c| Area::Given(c));
     let areas = check_bytes(op, areas.chain(scratch).chain(constants).collect())?;
-    let mut run = Run { op, kernels, launches, areas, operands: operands.len(), sources, options };
+    let mut run = SimRun { op, kernels, launches, areas, operands: operands.len(), sources, options };
     let (report, areas) = run.all()?;
     give_back(operands, areas);
     Ok(report)
+}
+
+fn compiled(text: &Expanded, entry: &str, label: &str, options: &Options) -> Result<Code> {
+    let module = text.validate()?;
+    let (naga, info) = module.naga();
+    compile::compile(naga, info, text, entry, label, options.subgroup_size, options.check_locals)
 }
 
 /// The most that buffers may have in all, as they are copied and recorded.
@@ -309,7 +306,8 @@ pub fn run_wgsl(
     options: &Options,
 ) -> Result<Report> {
     options.check(name)?;
-    let (expanded, code) = compile_text(name, text, entry, options)?;
+    let expanded = expand_text(name, text, &Spec::new(), Target::Naga)?;
+    let code = compiled(&expanded, entry, &format!("{name}:{entry}"), options)?;
     let wanted = bindings(&code);
     if wanted.len() != buffers.len() {
         let names: Vec<_> = wanted.iter().map(|(_, m)| m.name()).collect();
@@ -325,455 +323,15 @@ pub fn run_wgsl(
     for (number, ((at, _), buffer)) in wanted.iter().zip(buffers.iter()).enumerate() {
         bound[*at] = Some(Bind { area: number, offset: 0, size: buffer.len() as u64 });
     }
-    let launch = Launch { kernel: 0, bound, params: Vec::new(), grid: LaunchGrid::Direct(workgroups) };
+    let launch = SimLaunch { kernel: 0, bound, params: Vec::new(), grid: LaunchGrid::Direct(workgroups) };
     let mut sources = BTreeMap::new();
     sources.insert(expanded.origin(1).0.to_owned(), text.to_owned());
     sources.insert(name.to_owned(), text.to_owned());
     let areas = check_bytes(name, buffers.iter().map(|b| Area::Given(b)).collect())?;
     let operands = buffers.len();
     let mut run =
-        Run { op: name, kernels: vec![code], launches: vec![launch], areas, operands, sources, options };
+        SimRun { op: name, kernels: vec![code], launches: vec![launch], areas, operands, sources, options };
     let (report, areas) = run.all()?;
     give_back(buffers, areas);
     Ok(report)
-}
-
-fn compile_text(name: &str, text: &str, entry: &str, options: &Options) -> Result<(Expanded, Code)> {
-    let expanded = expand_text(name, text, &Spec::new(), Target::Naga)?;
-    let module = expanded.validate()?;
-    let (naga, info) = module.naga();
-    let label = format!("{name}:{entry}");
-    let code =
-        compile::compile(naga, info, &expanded, entry, &label, options.subgroup_size, options.check_locals)?;
-    Ok((expanded, code))
-}
-
-/// Buffers that a kernel binds, with the places of their variables, by group and number.
-fn bindings(code: &Code) -> Vec<(usize, &Memory)> {
-    let is_binding = |m: &&Memory| matches!(m, Memory::Binding { .. });
-    let mut all: Vec<_> = code.memories.iter().enumerate().filter(|(_, m)| is_binding(m)).collect();
-    all.sort_by_key(|(_, m)| match m {
-        Memory::Binding { group, index, .. } => (*group, *index),
-        _ => (0, 0),
-    });
-    all
-}
-
-/// What a buffer begins with.
-enum Area<'a> {
-    Given(&'a [u8]),
-    /// So many bytes of nothing in particular.
-    Scratch(u64),
-}
-
-impl Area<'_> {
-    fn resource(&self, op: &str, options: &Options) -> Result<Resource> {
-        let len = match self {
-            Area::Given(bytes) => bytes.len(),
-            Area::Scratch(n) => *n as usize,
-        };
-        let mut bytes = filled(op, len.max(4).next_multiple_of(4), 0)?;
-        match self {
-            Area::Given(given) => bytes[..len].copy_from_slice(given),
-            Area::Scratch(_) => bytes[..len].fill(options.scratch_byte),
-        }
-        let unwritten = options.check_scratch && matches!(self, Area::Scratch(_));
-        Ok(Resource { bytes, unwritten, ..Resource::default() })
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Bind {
-    area: usize,
-    offset: u64,
-    size: u64,
-}
-
-enum LaunchGrid {
-    Direct([u32; 3]),
-    /// Area and byte offset.
-    Indirect(usize, u64),
-}
-
-/// A dispatch with its buffers as numbers of areas.
-struct Launch {
-    kernel: usize,
-    /// For each of the kernel's variables; the parameters' is none.
-    bound: Vec<Option<Bind>>,
-    params: Vec<u8>,
-    grid: LaunchGrid,
-}
-
-impl Launch {
-    fn of_program(program: &Program, dispatch: &Dispatch, kernels: &[Code]) -> Result<Self> {
-        let op = program.op;
-        let code = kernels.get(dispatch.kernel).ok_or_else(|| {
-            err!(InvalidArgument, "{op}: a dispatch of kernel {} of {}", dispatch.kernel, kernels.len())
-        })?;
-        let area = |resource| {
-            let (first, i, n) = match resource {
-                Named::Operand(i) => (0, i, program.operands.len()),
-                Named::Scratch(i) => (program.operands.len(), i, program.scratch.len()),
-                Named::Constant(i) => {
-                    (program.operands.len() + program.scratch.len(), i, program.constants.len())
-                }
-            };
-            if i < n { Ok(first + i) } else { Err(err!(InvalidArgument, "{op}: there is no {resource:?}")) }
-        };
-        let wanted = bindings(code);
-        let params = usize::from(!dispatch.params.is_empty());
-        if wanted.len() != dispatch.bindings.len() + params {
-            let names: Vec<_> = wanted.iter().map(|(_, m)| m.name()).collect();
-            return Err(err!(
-                InvalidArgument,
-                "{op}: {} bindings are given, and {} wants {}",
-                dispatch.bindings.len() + params,
-                code.label,
-                names.join(", ")
-            ));
-        }
-        let mut bound = vec![None; code.memories.len()];
-        for ((at, _), binding) in wanted.iter().skip(params).zip(&dispatch.bindings) {
-            let size = binding.size.max(4).saturating_add(3) / 4 * 4;
-            bound[*at] = Some(Bind { area: area(binding.resource)?, offset: binding.offset, size });
-        }
-        let grid = match dispatch.grid {
-            Grid::Direct(workgroups) => LaunchGrid::Direct(workgroups),
-            Grid::Indirect { resource, offset } => LaunchGrid::Indirect(area(resource)?, offset),
-        };
-        Ok(Self { kernel: dispatch.kernel, bound, params: dispatch.params.clone(), grid })
-    }
-}
-
-struct Run<'a> {
-    op: &'a str,
-    kernels: Vec<Code>,
-    launches: Vec<Launch>,
-    areas: Vec<Area<'a>>,
-    /// Areas that are the caller's, from the first on.
-    operands: usize,
-    sources: BTreeMap<String, String>,
-    options: &'a Options,
-}
-
-impl Run<'_> {
-    /// Runs under the schedule, or one after the other under those that it stands for.
-    fn all(&mut self) -> Result<(Report, Vec<Resource>)> {
-        let stalled = (1..=schedule::STOPS).map(|at| (Schedule::Stalled, Some(at)));
-        let schedules: Vec<_> = match self.options.schedule {
-            Schedule::Adversarial => iter::once((Schedule::LastFirst, None)).chain(stalled).collect(),
-            Schedule::Stalled => stalled.collect(),
-            one => vec![(one, None)],
-        };
-        let mut report = Report {
-            subgroup_size: self.options.subgroup_size,
-            sector_bytes: self.options.sector_bytes,
-            interleaving: self.options.interleaving,
-            ..Report::default()
-        };
-        let mut areas = Vec::new();
-        for (i, (schedule, stop_at)) in schedules.into_iter().enumerate() {
-            areas =
-                self.areas.iter().map(|area| area.resource(self.op, self.options)).collect::<Result<_>>()?;
-            let stopped = self.once(schedule, stop_at, &mut areas, &mut report, i == 0)?;
-            if stop_at.is_some() && !stopped {
-                break;
-            }
-        }
-        for place in report.lines.keys() {
-            if let Some(name) = place.file.strip_prefix("shaders/").and_then(|f| f.strip_suffix(".wgsl"))
-                && let Some(text) = shader::source(name)
-            {
-                self.sources.insert(place.file.clone(), text.to_owned());
-            }
-        }
-        report.sources = std::mem::take(&mut self.sources);
-        Ok((report, areas))
-    }
-
-    /// Whether a workgroup was stopped at that post.
-    fn once(
-        &self,
-        schedule: Schedule,
-        stop_at: Option<u32>,
-        areas: &mut Vec<Resource>,
-        report: &mut Report,
-        counting: bool,
-    ) -> Result<bool> {
-        let (mut stamp, mut stopped) = (1, false);
-        for (number, launch) in self.launches.iter().enumerate() {
-            let code = &self.kernels[launch.kernel];
-            let op = self.op;
-            let workgroups = match launch.grid {
-                LaunchGrid::Direct(workgroups) => workgroups,
-                LaunchGrid::Indirect(area, offset) => {
-                    let range = usize::try_from(offset).ok().and_then(|o| Some(o..o.checked_add(12)?));
-                    let words = areas.get(area).and_then(|a| a.bytes.get(range?));
-                    let words = words.ok_or_else(|| {
-                        err!(
-                            InvalidArgument,
-                            "{op}: the counts of {} lie outside of their buffer",
-                            code.label
-                        )
-                    })?;
-                    std::array::from_fn(|i| u32::from_le_bytes(std::array::from_fn(|b| words[4 * i + b])))
-                }
-            };
-            let ids = sample(workgroups, self.options.max_workgroups);
-            let total: u128 = workgroups.iter().map(|n| u128::from(*n)).product();
-            if (ids.len() as u128) < total && counting {
-                report.notes.push(format!(
-                    "dispatch {number} ({}): {} of its {total} workgroups were run, a sample spread evenly",
-                    code.label,
-                    ids.len()
-                ));
-            }
-            if counting && workgroups.iter().any(|n| *n > MOST_ON_AN_AXIS) {
-                report.notes.push(format!(
-                    "dispatch {number} ({}): a grid of {workgroups:?}; devices take {MOST_ON_AN_AXIS} on an axis",
-                    code.label
-                ));
-            }
-            let kept = areas.len();
-            let mut bound = bind(op, code, launch, areas, &self.options.immediates)?;
-            for b in bound.iter_mut().filter(|b| b.space == Space::Storage) {
-                b.racy |= self.options.check_untouched || areas[b.resource].unwritten;
-            }
-            for (b, memory) in bound.iter().zip(&code.memories) {
-                if let Memory::Binding { granule, .. } = memory
-                    && b.racy
-                {
-                    areas[b.resource].record(*granule);
-                }
-            }
-            let mut machine = Machine {
-                code,
-                options: self.options,
-                lanes: self.options.subgroup_size as usize,
-                bound,
-                resources: areas,
-                sink: Sink { tally: vec![Counts::default(); code.ops.len()], ..Sink::default() },
-                workgroups,
-                stamps: Stamps::new(stamp, code.ops.len()),
-                backwards: false,
-                stop_at,
-                stopped: false,
-                patience: 0,
-                crowd: 0,
-                spinning: 0,
-                targets: Targets::default(),
-            };
-            let done = machine.dispatch(&ids, schedule);
-            stamp = machine.stamps.next();
-            stopped |= machine.stopped;
-            let mut sink = std::mem::take(&mut machine.sink);
-            areas.truncate(kept);
-            if counting {
-                collect(code, &mut sink, report);
-            }
-            let mut found: Vec<_> = sink.found.into_values().collect();
-            found.sort_by_key(|f| (f.pc, f.kind, f.other));
-            for found in found {
-                note(report, finding(code, number, &ids, found));
-            }
-            if !done {
-                report
-                    .notes
-                    .push(format!("dispatch {number} ({}) was ended; nothing after it was run", code.label));
-                return Ok(stopped);
-            }
-        }
-        if self.options.check_untouched {
-            self.untouched(areas, report);
-        }
-        Ok(stopped)
-    }
-
-    /// Finds operands with bytes that nothing has read or written.
-    fn untouched(&self, areas: &[Resource], report: &mut Report) {
-        for (number, (area, given)) in areas.iter().zip(&self.areas).enumerate().take(self.operands) {
-            let Area::Given(bytes) = given else { continue };
-            let whole = bytes.len() / area.granule.max(1) as usize;
-            let missed = || (0..whole).filter(|i| *i < area.records.len() && !area.records.is_touched(*i));
-            let Some(first) = missed().next() else { continue };
-            let binds = |l: &&Launch| l.bound.iter().flatten().any(|b| b.area == number);
-            let Some((dispatch, launch)) = self.launches.iter().enumerate().find(|(_, l)| binds(l)) else {
-                continue;
-            };
-            let code = &self.kernels[launch.kernel];
-            let variable = launch.bound.iter().position(|b| b.is_some_and(|b| b.area == number));
-            let Some(Memory::Binding { name, line, .. }) = variable.map(|v| &code.memories[v]) else {
-                continue;
-            };
-            let (file, line) = code.lines.get(*line as usize).cloned().unwrap_or_default();
-            let (granule, n) = (area.granule as usize, missed().count());
-            let message = format!(
-                "{} of the {} bytes of `{name}` are neither read nor written, byte {} the first",
-                n * granule,
-                bytes.len(),
-                first * granule
-            );
-            let nobody = Invocation { workgroup: [0; 3], local: [0; 3], global: [0; 3] };
-            note(
-                report,
-                Finding {
-                    kind: FindingKind::Untouched,
-                    kernel: code.label.clone(),
-                    dispatch,
-                    at: SourceLine { file, line },
-                    invocation: nobody,
-                    other: None,
-                    message,
-                    times: 1,
-                },
-            );
-        }
-    }
-}
-
-/// Adds a finding, or counts it where it is known.
-fn note(report: &mut Report, new: Finding) {
-    let same = |f: &&mut Finding| {
-        f.kind == new.kind
-            && f.at == new.at
-            && f.kernel == new.kernel
-            && f.other.as_ref().map(|o| &o.0) == new.other.as_ref().map(|o| &o.0)
-    };
-    match report.findings.iter_mut().find(same) {
-        Some(known) => known.times += new.times,
-        None => report.findings.push(new),
-    }
-}
-
-fn finding(code: &Code, dispatch: usize, ids: &[[u32; 3]], found: Found) -> Finding {
-    let size: u32 = code.workgroup_size.iter().product();
-    let [x, y, _] = code.workgroup_size;
-    let invocation = |who: u32| {
-        let workgroup = ids.get((who / size) as usize).copied().unwrap_or_default();
-        let index = who % size;
-        let local = [index % x, index / x % y, index / (x * y)];
-        let global =
-            std::array::from_fn(|i| workgroup[i].wrapping_mul(code.workgroup_size[i]).wrapping_add(local[i]));
-        Invocation { workgroup, local, global }
-    };
-    let line = |pc: u32| {
-        let (file, line) = code.place(pc);
-        SourceLine { file: file.to_owned(), line }
-    };
-    Finding {
-        kind: found.kind,
-        kernel: code.label.clone(),
-        dispatch,
-        at: line(found.pc),
-        invocation: invocation(found.who),
-        other: found.other.map(|(pc, who)| (line(pc), invocation(who))),
-        message: found.message,
-        times: found.times,
-    }
-}
-
-fn collect(code: &Code, sink: &mut Sink, report: &mut Report) {
-    for (place, n) in std::mem::take(&mut sink.bursts) {
-        *report.bursts.entry(place).or_default() += n;
-    }
-    machine::count_operations(code, &mut sink.tally);
-    for (pc, counts) in sink.tally.iter().enumerate().filter(|(_, c)| c.steps > 0) {
-        report.totals.add_all(counts);
-        let (file, line) = code.place(pc as u32);
-        if line > 0 {
-            report.lines.entry(SourceLine { file: file.to_owned(), line }).or_default().add_all(counts);
-        }
-    }
-}
-
-/// The workgroups of a grid, or as many of them as are allowed.
-fn sample([x, y, z]: [u32; 3], most: u32) -> Vec<[u32; 3]> {
-    // 96 bits: what is multiplied with a number of workgroups that are run still has room.
-    let total: u128 = [x, y, z].map(u128::from).iter().product();
-    let n = total.min(most.into());
-    let place = |i: u128| {
-        let (x, y) = (u128::from(x), u128::from(y));
-        [(i % x) as u32, (i / x % y) as u32, (i / (x * y)) as u32]
-    };
-    (0..n).map(|i| place(if n < 2 || n == total { i } else { i * (total - 1) / (n - 1) })).collect()
-}
-
-/// The variables of a kernel with what they are bound to; parameters and immediates become areas of their own.
-fn bind(
-    op: &str,
-    code: &Code,
-    launch: &Launch,
-    areas: &mut Vec<Resource>,
-    immediates: &[u8],
-) -> Result<Vec<Bound>> {
-    let own = |areas: &mut Vec<Resource>, bytes: &[u8], least: usize| {
-        let mut bytes = bytes.to_vec();
-        bytes.resize(bytes.len().max(least).next_multiple_of(16), 0);
-        areas.push(Resource { bytes, ..Resource::default() });
-        areas.len() - 1
-    };
-    let mut all = Vec::new();
-    for (memory, bind) in code.memories.iter().zip(&launch.bound) {
-        let bound = match memory {
-            Memory::Workgroup { base, bytes, .. } => {
-                Bound { space: Space::Workgroup, resource: 0, base: *base, bytes: *bytes, racy: true }
-            }
-            Memory::Immediates { bytes } => {
-                if (immediates.len() as u32) < *bytes {
-                    let given = immediates.len();
-                    return Err(err!(
-                        Shape,
-                        "{op}: {given} bytes of immediates are given, {} wants {bytes}",
-                        code.label
-                    ));
-                }
-                let resource = own(areas, immediates, 0);
-                Bound { space: Space::Uniform, resource, base: 0, bytes: *bytes, racy: false }
-            }
-            Memory::Binding { name, min_size, uniform, writable, .. } => {
-                let space = if *uniform { Space::Uniform } else { Space::Storage };
-                let Some(bind) = bind else {
-                    let given = launch.params.len().next_multiple_of(16);
-                    if (given as u32) < *min_size {
-                        return Err(err!(
-                            InvalidArgument,
-                            "{op}: {given} bytes of parameters are given, and `{name}` of {} has {min_size}",
-                            code.label
-                        ));
-                    }
-                    let resource = own(areas, &launch.params, 0);
-                    all.push(Bound { space, resource, base: 0, bytes: given as u32, racy: false });
-                    continue;
-                };
-                let there = areas[bind.area].bytes.len() as u64;
-                let end = bind.offset.checked_add(bind.size).filter(|end| *end <= there);
-                let small = bind.size < u64::from(*min_size);
-                if end.is_none() || small || u32::try_from(there).is_err() {
-                    return Err(err!(
-                        Shape,
-                        "{op}: `{name}` of {} is bound to {} bytes at byte {} of a buffer of {there}; it takes {min_size} at \
-                         the least",
-                        code.label,
-                        bind.size,
-                        bind.offset
-                    ));
-                }
-                Bound {
-                    space,
-                    resource: bind.area,
-                    base: bind.offset as u32,
-                    bytes: bind.size as u32,
-                    racy: *writable,
-                }
-            }
-        };
-        all.push(bound);
-    }
-    // A buffer that one variable writes races through all that are bound to it.
-    for i in 0..all.len() {
-        let Bound { space, resource, .. } = all[i];
-        let written = all.iter().any(|b| b.racy && b.space == space && b.resource == resource);
-        all[i].racy |= written && space != Space::Uniform;
-    }
-    Ok(all)
 }

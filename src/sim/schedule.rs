@@ -1,6 +1,6 @@
 //! The order in which workgroups and subgroups of a dispatch run.
 
-use super::machine::{Group, Machine, State, Stop, Subgroup};
+use super::machine::{Machine, Stop, Subgroup, SubgroupState, Workgroup};
 use super::report::FindingKind;
 use naga::Barrier;
 use std::collections::VecDeque;
@@ -105,7 +105,7 @@ impl Machine<'_> {
         mut random: Option<Random>,
         pool: &mut Vec<Subgroup>,
     ) -> bool {
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<Workgroup> = Vec::new();
         let mut turn = 0;
         loop {
             while groups.len() < self.at_once(RESIDENT)
@@ -152,11 +152,11 @@ impl Machine<'_> {
     }
 
     /// A turn of each subgroup that can run.
-    fn round(&mut self, group: &mut Group, backwards: bool, patience: u32) -> Way {
+    fn round(&mut self, group: &mut Workgroup, backwards: bool, patience: u32) -> Way {
         let n = group.subgroups.len();
         for i in 0..n {
             let i = if backwards { n - 1 - i } else { i };
-            if group.subgroups[i].state == State::Ready {
+            if group.subgroups[i].state == SubgroupState::Ready {
                 match self.turn(group, i, TURN, patience) {
                     Way::Running => {}
                     other => return other,
@@ -168,11 +168,11 @@ impl Machine<'_> {
 
     /// A turn of a subgroup, which waits as long as others do something, or until it has been told the same `patience`
     /// times.
-    fn turn(&mut self, group: &mut Group, subgroup: usize, quantum: u32, patience: u32) -> Way {
+    fn turn(&mut self, group: &mut Workgroup, subgroup: usize, quantum: u32, patience: u32) -> Way {
         let told = group.subgroups[subgroup].same;
         let stop = self.run(group, subgroup, quantum);
         let s = &group.subgroups[subgroup];
-        let who = group.first + s.number * self.lanes as u32 + s.first_active();
+        let who = self.first_invocation(s, group) + s.first_active();
         let pc = s.pc.saturating_sub(1);
         let over = !matches!(stop, Stop::Done | Stop::Posted) && s.steps > self.options.step_limit;
         let mut forever = false;
@@ -207,9 +207,12 @@ impl Machine<'_> {
             Stop::Posted => Way::Posted,
             Stop::Quantum | Stop::Spinning => Way::Running,
             Stop::Barrier
-                if matches!(group.subgroups[subgroup].state, State::AtBarrier(Barrier::SUB_GROUP)) =>
+                if matches!(
+                    group.subgroups[subgroup].state,
+                    SubgroupState::AtBarrier(Barrier::SUB_GROUP)
+                ) =>
             {
-                group.subgroups[subgroup].state = State::Ready;
+                group.subgroups[subgroup].state = SubgroupState::Ready;
                 Way::Running
             }
             Stop::Barrier | Stop::Done => self.meet(group),
@@ -217,21 +220,20 @@ impl Machine<'_> {
     }
 
     /// Lets the subgroups pass the barrier that all of them are at.
-    fn meet(&mut self, group: &mut Group) -> Way {
+    fn meet(&mut self, group: &mut Workgroup) -> Way {
         if ready(group).next().is_some() {
             return Way::Running;
         }
-        let w = self.lanes as u32;
-        let waiting = |s: &&Subgroup| matches!(s.state, State::AtBarrier(_));
+        let waiting = |s: &&Subgroup| matches!(s.state, SubgroupState::AtBarrier(_));
         let Some(first) = group.subgroups.iter().find(waiting) else { return Way::Finished };
         let pc = first.pc.saturating_sub(1);
-        let who = group.first + first.number * w + first.first_active();
+        let who = self.first_invocation(first, group) + first.first_active();
         let elsewhere =
-            |s: &&Subgroup| s.state == State::Done || s.pc != first.pc || !s.way().eq(first.way());
+            |s: &&Subgroup| s.state == SubgroupState::Done || s.pc != first.pc || !s.way().eq(first.way());
         if let Some(other) = group.subgroups.iter().find(elsewhere) {
-            let there = if other.state == State::Done { pc } else { other.pc.saturating_sub(1) };
-            let gone = other.state == State::Done;
-            let its = group.first + other.number * w + if gone { 0 } else { other.first_active() };
+            let there = if other.state == SubgroupState::Done { pc } else { other.pc.saturating_sub(1) };
+            let gone = other.state == SubgroupState::Done;
+            let its = self.first_invocation(other, group) + if gone { 0 } else { other.first_active() };
             self.sink.find(FindingKind::NonUniformBarrier, pc, who, Some((there, its)), || {
                 if gone {
                     "it waits at the barrier, and another subgroup of the workgroup has ended".into()
@@ -245,9 +247,9 @@ impl Machine<'_> {
         self.sink.tally[pc as usize].barriers += 1;
         let mut flags = Barrier::empty();
         for s in &mut group.subgroups {
-            if let State::AtBarrier(own) = s.state {
+            if let SubgroupState::AtBarrier(own) = s.state {
                 flags |= own;
-                s.state = State::Ready;
+                s.state = SubgroupState::Ready;
             }
         }
         group.workgroup_epoch += u32::from(flags.contains(Barrier::WORK_GROUP));
@@ -255,7 +257,7 @@ impl Machine<'_> {
         Way::Running
     }
 
-    fn run_out(&mut self, group: &mut Group) -> Way {
+    fn run_out(&mut self, group: &mut Workgroup) -> Way {
         self.begin(group.subgroups.len());
         loop {
             match self.round(group, false, PATIENCE) {
@@ -301,6 +303,6 @@ impl Machine<'_> {
     }
 }
 
-fn ready(group: &Group) -> impl Iterator<Item = usize> + '_ {
-    group.subgroups.iter().enumerate().filter(|(_, s)| s.state == State::Ready).map(|(i, _)| i)
+fn ready(group: &Workgroup) -> impl Iterator<Item = usize> + '_ {
+    group.subgroups.iter().enumerate().filter(|(_, s)| s.state == SubgroupState::Ready).map(|(i, _)| i)
 }

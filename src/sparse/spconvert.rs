@@ -6,6 +6,7 @@ mod insert;
 mod measures;
 mod order;
 mod sorted;
+mod steps;
 
 pub(crate) use duplicates::{find_runs, sum_runs};
 pub(crate) use expand::point_at_rest;
@@ -13,18 +14,14 @@ pub(crate) use insert::insert_places;
 pub(crate) use measures::{MEASURES, Measured, measure, measure_longest};
 pub(crate) use order::order_slices;
 
-use super::stored::check_operands;
 use super::{Described, Format, Stored, THROUGH};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::primitives::{RadixSort, Scan, Sum, clear_words};
 use crate::program::{
-    Access, Asked, Binding, Cost, Decision, DeviceProfile, Form, Grid, Kernel, Op, Operand, Operation,
-    Program, Role, Variant, choose, kernel_params,
+    Access, Asked, DeviceProfile, Form, Op, Operand, Operation, Program, Role, Variant, choose,
 };
-use crate::shader::Spec;
 use crate::shape::index_u32;
-use std::ops::Range;
+use steps::{Compressed, ConvertSteps};
 
 /// Conversion of a sparse matrix from one format to another, on the device.
 ///
@@ -51,7 +48,7 @@ use std::ops::Range;
 ///
 /// # Cost
 /// No flop. To and from compressed columns, and from coordinates in no order, entries are sorted
-/// ([`RadixSort`]): a pass for each 8 bits of the indices that they are sorted by, with keys of one word or two.
+/// ([`RadixSort`](crate::RadixSort)): a pass for each 8 bits of the indices that they are sorted by, with keys of one word or two.
 /// All else reads and writes each list about once. Scratch: keys and values twice where they are sorted, and some words for
 /// each row; a matrix of compressed rows where neither of the two is one; and a word for each value of f16.
 ///
@@ -151,334 +148,6 @@ impl Target {
 
 const VARIANTS: &[Variant] =
     &[Variant::portable("radix", "stable radix sorts, scans and binary searches; entries fetch themselves")];
-
-kernel_params! {
-    struct Params {
-        count: u32,
-        segments: u32,
-        rows: u32,
-        width: u32,
-        window: u32,
-        longest: u32,
-        sources: u32,
-        minor_bits: u32,
-        begin: u32,
-        end: u32,
-    }
-}
-
-const NOTHING: Params = Params {
-    count: 0,
-    segments: 0,
-    rows: 0,
-    width: 0,
-    window: 0,
-    longest: 0,
-    sources: 0,
-    minor_bits: 0,
-    begin: 0,
-    end: 0,
-};
-
-/// Constants that depend on the device.
-struct Policy {
-    workgroup_size: u32,
-    /// Entries of an invocation where a workgroup takes a tile.
-    items: u32,
-    /// Places of a row that one invocation fills.
-    places: u32,
-    /// Entries of a run that one dispatch adds up.
-    most_steps: u32,
-}
-
-fn policy(profile: &DeviceProfile) -> Policy {
-    // With room for what else an invocation does.
-    let most_steps = profile.loop_steps(3, 1 << 20) as u32;
-    if profile.is_cpu() {
-        // Barriers are dear on processors.
-        Policy { workgroup_size: 64, items: 16, places: 64, most_steps }
-    } else {
-        Policy { workgroup_size: 256, items: 4, places: 16, most_steps }
-    }
-}
-
-/// The lists of compressed rows or columns.
-#[derive(Debug, Clone, Copy)]
-struct Compressed {
-    ptrs: Binding,
-    idxs: Binding,
-    values: Binding,
-}
-
-/// A program in the making, and how its kernels are.
-struct Steps<'a> {
-    profile: &'a DeviceProfile,
-    policy: Policy,
-    program: Program,
-    /// Values that end as f16: how many, where they are, and where they go.
-    narrow: Vec<(usize, Binding, Binding)>,
-}
-
-impl<'a> Steps<'a> {
-    /// Of a program with these operands, checked.
-    fn new(
-        profile: &'a DeviceProfile,
-        name: &str,
-        mut program: Program,
-        operands: Vec<Operand>,
-    ) -> Result<Self> {
-        check_operands(
-            name,
-            &operands,
-            profile,
-            "take a format with less padding, or convert bands of rows",
-        )?;
-        program.cost = Cost { flop: 0.0, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
-        program.operands = operands;
-        Ok(Self { profile, policy: policy(profile), program, narrow: Vec::new() })
-    }
-
-    /// Bindings of all operands, values of f16 as words of their own.
-    fn lists(&mut self) -> Result<Vec<Binding>> {
-        let mut lists = Vec::new();
-        for (i, o) in self.program.operands.clone().into_iter().enumerate() {
-            let list = Binding::operand(i, &self.program.operands);
-            if o.dtype != DType::F16 {
-                lists.push(list);
-                continue;
-            }
-            let words = self.words("values", o.len)?;
-            if o.access == Access::Write {
-                self.narrow.push((o.len, words, list));
-            } else {
-                self.move_halves(o.len, false, words, list);
-            }
-            lists.push(words);
-        }
-        Ok(lists)
-    }
-
-    /// The program, with values of f16 where they are wanted.
-    fn finish(mut self) -> Program {
-        for (n, words, list) in std::mem::take(&mut self.narrow) {
-            self.move_halves(n, true, words, list);
-        }
-        self.program
-    }
-
-    /// Values of f16 from words to their list, or the other way round.
-    fn move_halves(&mut self, n: usize, narrow: bool, words: Binding, list: Binding) {
-        let params = Params { count: n as u32, ..NOTHING };
-        let spec = self.spec().flag("NARROW", narrow);
-        let bindings = if narrow { vec![words, list] } else { vec![list, words] };
-        self.each(("sparse/spconvert_halves", "move_halves"), spec, params, n.div_ceil(2), bindings);
-    }
-
-    /// Bindings of all operands, where none may be of f16.
-    fn bindings(&self, name: &str) -> Result<Vec<Binding>> {
-        let operands = &self.program.operands;
-        if let Some(o) = operands.iter().find(|o| !matches!(o.dtype, DType::U32 | DType::F32)) {
-            return Err(err!(
-                Unsupported,
-                "{name}: {} holds {}; this takes values of f32: do it before they are rounded",
-                o.name,
-                o.dtype
-            ));
-        }
-        Ok((0..operands.len()).map(|i| Binding::operand(i, operands)).collect())
-    }
-
-    /// Scratch of so many words, if a binding can hold it.
-    fn words(&mut self, what: &str, words: usize) -> Result<Binding> {
-        let bytes = (words as u64).saturating_mul(4);
-        let limit = self.profile.limits.max_storage_binding.min(self.profile.limits.max_buffer_size);
-        if bytes > limit {
-            return Err(err!(
-                TooLarge,
-                "spconvert: {what} need {bytes} bytes, above the {limit} bytes of the largest storage binding of {}; \
-                 convert bands of rows, a call each",
-                self.profile.name
-            ));
-        }
-        Ok(self.program.scratch(bytes))
-    }
-
-    fn spec(&self) -> Spec {
-        Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size)
-    }
-
-    /// A spec for a kernel of which a workgroup takes a tile.
-    fn tile_spec(&self) -> Spec {
-        self.spec().constant("ITEMS_PER_THREAD", self.policy.items)
-    }
-
-    /// One invocation for each of `items`.
-    fn each(
-        &mut self,
-        (file, entry): (&'static str, &'static str),
-        spec: Spec,
-        params: Params,
-        items: usize,
-        bindings: Vec<Binding>,
-    ) {
-        if items > 0 {
-            let kernel = self.program.kernel(Kernel::library(file, entry, spec));
-            let workgroups = (items as u64).div_ceil(u64::from(self.policy.workgroup_size));
-            self.program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
-        }
-    }
-
-    /// As [`each`](Self::each), with several items for an invocation.
-    fn tiles(
-        &mut self,
-        kernel: (&'static str, &'static str),
-        spec: Spec,
-        params: Params,
-        items: usize,
-        bindings: Vec<Binding>,
-    ) {
-        self.each(kernel, spec, params, items.div_ceil(self.policy.items as usize), bindings);
-    }
-
-    fn copy(&mut self, words: usize, from: Binding, to: Binding) {
-        let params = Params { count: words as u32, ..NOTHING };
-        let spec = self.spec();
-        self.each(("sparse/spconvert_copy", "copy_words"), spec, params, words, vec![from, to]);
-    }
-
-    fn clear(&mut self, what: Binding) {
-        clear_words(&mut self.program, what, what.size / 4);
-    }
-
-    /// Exclusive sums of `n` numbers, in an area of its own.
-    fn offsets(&mut self, n: usize, lengths: Binding, ptrs: Binding) -> Result<()> {
-        let scan = Op::<u32>::lower(&Scan::new(Sum, n).exclusive(true), self.profile)?;
-        self.program.append(scan, &[lengths.resource, ptrs.resource]);
-        Ok(())
-    }
-
-    /// Keys in order, each with its value.
-    fn sort(
-        &mut self,
-        n: usize,
-        wide: bool,
-        bits: Range<u32>,
-        [keys, values, keys_out, values_out]: [Binding; 4],
-    ) -> Result<()> {
-        let sort = RadixSort::new(n).with_values().bits(bits);
-        let sort =
-            if wide { Op::<u64>::lower(&sort, self.profile) } else { Op::<u32>::lower(&sort, self.profile) }?;
-        let operands = [keys, values, keys_out, values_out].map(|binding| binding.resource);
-        self.program.append(sort, &operands);
-        Ok(())
-    }
-
-    /// From any format to compressed rows.
-    fn collect_rows(&mut self, from: &Stored, lists: &[Binding], to: Compressed) -> Result<()> {
-        match (from.format, lists) {
-            (Format::Csr, &[ptrs, idxs, values]) => {
-                self.copy(from.rows + 1, ptrs, to.ptrs);
-                self.copy(from.entries, idxs, to.idxs);
-                self.copy(from.entries, values, to.values);
-                Ok(())
-            }
-            (Format::Coo { sorted: true }, &[rows, cols, values]) => {
-                self.pointers(rows, None, from.entries, from.rows, to.ptrs);
-                self.copy(from.entries, cols, to.idxs);
-                self.copy(from.entries, values, to.values);
-                Ok(())
-            }
-            (Format::Coo { .. }, &[rows, cols, values]) => {
-                let sorted = self.sort_entries(&sorted::Entries {
-                    n: from.entries,
-                    other: rows,
-                    segments: None,
-                    other_above: true,
-                    idxs: cols,
-                    values,
-                    extents: [from.rows, from.cols],
-                    by_minor: true,
-                    values_out: to.values,
-                })?;
-                self.compress(&sorted, from.rows, to);
-                Ok(())
-            }
-            (Format::Csc, &[ptrs, rows, values]) => {
-                self.turn(Compressed { ptrs, idxs: rows, values }, [from.cols, from.rows], from.entries, to)
-            }
-            (Format::Ell { width }, &[idxs, values]) => {
-                self.collect_places(from, width, [idxs, values], None, to)
-            }
-            (Format::Hybrid { width, list, sorted }, &[idxs, values, rows, cols, rest]) => {
-                let list = expand::List { len: list, sorted, lists: [rows, cols, rest] };
-                self.collect_places(from, width, [idxs, values], Some(list), to)
-            }
-            (Format::Jds, &[order, ptrs, idxs, values]) => {
-                self.collect_ordered(from, None, [order, ptrs, idxs, values], to)
-            }
-            (Format::Sell { slice, .. }, &[order, ptrs, idxs, values]) => {
-                self.collect_ordered(from, Some(slice), [order, ptrs, idxs, values], to)
-            }
-            _ => Err(not_its_lists(from)),
-        }
-    }
-
-    /// From compressed rows to any format.
-    fn spread_rows(
-        &mut self,
-        op: &Spconvert,
-        from: Compressed,
-        entries: usize,
-        to: &Stored,
-        lists: &[Binding],
-    ) -> Result<()> {
-        let Stored { rows, cols, .. } = *to;
-        match (to.format, lists) {
-            (Format::Csr, &[ptrs, idxs, values]) => {
-                let csr = Stored { format: Format::Csr, ..*to };
-                self.collect_rows(
-                    &csr,
-                    &[from.ptrs, from.idxs, from.values],
-                    Compressed { ptrs, idxs, values },
-                )
-            }
-            (Format::Coo { .. }, &[row_idxs, idxs, values]) => {
-                self.write_rows(from, entries, rows, [row_idxs, idxs, values]);
-                Ok(())
-            }
-            (Format::Csc, &[ptrs, idxs, values]) => {
-                self.turn(from, [rows, cols], entries, Compressed { ptrs, idxs, values })
-            }
-            (Format::Ell { width }, &[idxs, values]) => {
-                self.fill_places(from, entries, rows, width, [idxs, values]);
-                Ok(())
-            }
-            (Format::Hybrid { width, list, .. }, &[idxs, values, row_idxs, cols, rest]) => {
-                self.fill_places(from, entries, rows, width, [idxs, values]);
-                self.fill_list(from, entries, rows, width, (list, [row_idxs, cols, rest]))
-            }
-            (Format::Jds, &[order, ptrs, idxs, values]) => {
-                self.order_diagonals(from.ptrs, rows, to.longest, [order, ptrs])?;
-                self.fill_diagonals(from, to, [order, ptrs, idxs, values]);
-                Ok(())
-            }
-            (Format::Sell { slice, places }, &[order, ptrs, idxs, values]) => {
-                if !op.ordered {
-                    let width = self.program.scratch(4);
-                    let shape = order::Slices { rows, longest: to.longest, slice, window: op.window };
-                    self.order_slices(from.ptrs, &shape, [order, ptrs, width])?;
-                }
-                self.fill_slices(from, entries, rows, (slice, places), [order, ptrs, idxs, values]);
-                Ok(())
-            }
-            _ => Err(not_its_lists(to)),
-        }
-    }
-}
-
-fn not_its_lists(stored: &Stored) -> crate::Error {
-    err!(Shape, "spconvert: lists of another format than {}", stored.format.name())
-}
 
 impl Spconvert {
     /// From a matrix that is stored in one way to one that is stored in another. Of the latter, `longest` must be right:
@@ -610,7 +279,7 @@ impl Op<f32> for Spconvert {
             operands[first..first + 2].iter_mut().for_each(|o| o.access = Access::ReadWrite);
         }
         let program = Program::new("spconvert", decision);
-        let mut steps = Steps::new(profile, &name, program, operands)?;
+        let mut steps = ConvertSteps::new(profile, &name, program, operands)?;
         let lists = steps.lists()?;
         let (source, target) = lists.split_at(first);
         match (from.format, to.format, source, target) {
@@ -645,11 +314,6 @@ impl Op<f32> for Spconvert {
         }
         Ok(steps.finish())
     }
-}
-
-/// A step of a conversion, which has no other way to run.
-fn step(why: &str) -> Program {
-    Program::new("spconvert", Decision::policy(Spconvert::variants()[0].name, why))
 }
 
 pub(super) const INFO: Operation = Operation {

@@ -1,20 +1,18 @@
 //! Ops over host data of any length, through pipelines.
 
-use super::chunk::{Fill, Input};
+mod flow;
+mod scan;
+
 use super::merge::{SortKey, merge};
 use super::pipeline::{Cancel, Outcome, Pipeline};
-use super::source::{Feed, Source};
-use crate::element::{DType, Element};
+use super::source::Source;
+use crate::element::Element;
 use crate::elementwise::{Map, MapFn, Zip, ZipFn};
 use crate::error::{Result, err, filled, make_room, with_room};
-use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder, Slice};
-use crate::primitives::{
-    ArgMax, ArgMin, Histogram, Max, Min, Operator, Predicate, RadixSort, Reduce, Reducer, Scan, Select,
-};
+use crate::gpu::Gpu;
+use crate::primitives::{ArgMax, ArgMin, Histogram, Max, Min, Predicate, RadixSort, Reduce, Reducer, Select};
 use crate::program::{DeviceProfile, Op, Program};
-use crate::quantize::Cast;
-use crate::tune::{lower_known, lower_on};
-use half::f16;
+use flow::Flow;
 
 /// Bytes of the largest input or output of a chunk, unless the caller says otherwise.
 const CHUNK_BYTES: usize = 16 << 20;
@@ -64,54 +62,6 @@ pub struct Streamed {
     in_flight: usize,
     memory: u64,
     cancel: Cancel,
-}
-
-/// An op for so many elements.
-type Lower<'p> = dyn Fn(&DeviceProfile, usize) -> Result<Program> + 'p;
-
-/// The kernels of chunks: all have one length but the first or the last.
-struct Plans<'p> {
-    gpu: &'p Gpu,
-    lower: Box<Lower<'p>>,
-    ready: Vec<(usize, Executable)>,
-}
-
-impl<'p> Plans<'p> {
-    /// Plans for chunks of `len` elements, as single ops are planned: what is wrong with the op is said before anything
-    /// runs, and tuning that measures has the device for itself.
-    fn new(
-        gpu: &'p Gpu,
-        len: usize,
-        lower: impl Fn(&DeviceProfile, usize) -> Result<Program> + 'p,
-    ) -> Result<Self> {
-        let program = lower_on(gpu, &|profile| lower(profile, len))?;
-        let ready = vec![(len, gpu.prepare_lowered(program)?)];
-        Ok(Self { gpu, lower: Box::new(lower), ready })
-    }
-
-    fn get(&mut self, len: usize) -> Result<&Executable> {
-        let at = match self.ready.iter().position(|(n, _)| *n == len) {
-            Some(at) => at,
-            None => {
-                self.ready.truncate(2);
-                let program = lower_known(self.gpu, &|profile| (self.lower)(profile, len))?;
-                self.ready.insert(0, (len, self.gpu.prepare_lowered(program)?));
-                0
-            }
-        };
-        Ok(&self.ready[at].1)
-    }
-}
-
-/// Fills an input from a source: whether there was anything left. All chunks but the last are full.
-fn fill_from<T: Element>(
-    chunk: &mut Fill<'_>,
-    input: Input<T>,
-    source: &mut Feed<impl Source<T>>,
-) -> Outcome<bool> {
-    let mut space = chunk.space(input)?;
-    source.fill(&mut space)?;
-    Ok(!space.is_empty())
 }
 
 impl Streamed {
@@ -194,22 +144,14 @@ impl Streamed {
         function: MapFn,
         mut sink: impl FnMut(&[T]) -> Outcome + Send,
     ) -> Result<()> {
-        let (size, mut x) = (T::DTYPE.size(), Feed::new("map", x, &self.cancel));
-        let len = self.chunk_len("map", x.announced(), &[size, size])?;
-        let map = move |profile: &_, n| Op::<T>::lower(&Map::new(function.clone(), n), profile);
-        let mut plans = Plans::new(&self.gpu, len, map)?;
-        let mut pipeline = self.pipeline(x.announced(), len);
-        let (input, output) = (pipeline.input::<T>(len), pipeline.output::<T>(len));
-        pipeline.run(
-            |chunk| fill_from(chunk, input, &mut x),
-            |rec, chunk| {
-                let x = chunk.input(input)?;
-                let y = chunk.output(output, x.len())?;
-                Ok(plans.get(x.len())?.record(rec, &[x.untyped(), y.untyped()])?)
-            },
-            |chunk| sink(chunk.read(output)?),
-        )?;
-        Ok(())
+        let mut flow = Flow::new(self, "map", x, &[T::DTYPE.size(); 2])?;
+        let mut plans =
+            flow.plans(move |profile, n| Op::<T>::lower(&Map::new(function.clone(), n), profile))?;
+        let y = flow.output::<T>(flow.len());
+        flow.run(
+            |rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(y, chunk.n)?]),
+            |chunk| sink(chunk.read(y)?),
+        )
     }
 
     /// `function` of every pair of elements: [`Zip`].
@@ -233,29 +175,14 @@ impl Streamed {
         function: ZipFn,
         mut sink: impl FnMut(&[T]) -> Outcome + Send,
     ) -> Result<()> {
-        let (mut x, mut y) = (Feed::new("zip", x, &self.cancel), Feed::new("zip", y, &self.cancel));
-        let len = self.chunk_len("zip", x.announced(), &[T::DTYPE.size(); 3])?;
-        let zip = move |profile: &_, n| Op::<T>::lower(&Zip::new(function.clone(), n), profile);
-        let mut plans = Plans::new(&self.gpu, len, zip)?;
-        let mut pipeline = self.pipeline(x.announced(), len);
-        let (xs, ys) = (pipeline.input::<T>(len), pipeline.input::<T>(len));
-        let output = pipeline.output::<T>(len);
-        pipeline.run(
-            |chunk| {
-                fill_from(chunk, xs, &mut x)?;
-                fill_from(chunk, ys, &mut y)?;
-                let (x, y) = (chunk.space(xs)?.len(), chunk.space(ys)?.len());
-                same_length("zip", x, y)?;
-                Ok(x > 0)
-            },
-            |rec, chunk| {
-                let (x, y) = (chunk.input(xs)?, chunk.input(ys)?);
-                let z = chunk.output(output, x.len())?;
-                Ok(plans.get(x.len())?.record(rec, &[x.untyped(), y.untyped(), z.untyped()])?)
-            },
-            |chunk| sink(chunk.read(output)?),
-        )?;
-        Ok(())
+        let mut flow = Flow::new(self, "zip", x, &[T::DTYPE.size(); 3])?.beside(y);
+        let mut plans =
+            flow.plans(move |profile, n| Op::<T>::lower(&Zip::new(function.clone(), n), profile))?;
+        let z = flow.output::<T>(flow.len());
+        flow.run(
+            |rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(z, chunk.n)?]),
+            |chunk| sink(chunk.read(z)?),
+        )
     }
 
     /// All elements to one value: [`Reduce`]. Chunks are combined in order.
@@ -280,21 +207,13 @@ impl Streamed {
             ));
         }
         let mut totals = Vec::new();
-        let mut input = Feed::new("reduce", input, &self.cancel);
-        let left = input.announced();
-        let len = self.chunk_len("reduce", left, &[T::DTYPE.size()])?;
+        let mut flow = Flow::new(self, "reduce", input, &[T::DTYPE.size()])?;
         let each = op.clone();
-        let reduce = move |profile: &_, n| Op::<T>::lower(&Reduce::new(each.clone(), n), profile);
-        let mut plans = Plans::new(&self.gpu, len, reduce)?;
-        let mut pipeline = self.pipeline(left, len);
-        let (elements, total) = (pipeline.input::<T>(len), pipeline.output::<U>(1));
-        pipeline.run(
-            |chunk| fill_from(chunk, elements, &mut input),
-            |rec, chunk| {
-                let input = chunk.input(elements)?;
-                let total = chunk.output(total, 1)?;
-                Ok(plans.get(input.len())?.record(rec, &[input.untyped(), total.untyped()])?)
-            },
+        let mut plans =
+            flow.plans(move |profile, n| Op::<T>::lower(&Reduce::new(each.clone(), n), profile))?;
+        let total = flow.output::<U>(1);
+        flow.run(
+            |rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(total, 1)?]),
             |chunk| append("reduce", &mut totals, chunk.read(total)?),
         )?;
         match totals[..] {
@@ -355,24 +274,18 @@ impl Streamed {
         P: Reducer<T, Output = u32> + Clone,
         V: Reducer<T, Output = T> + Clone,
     {
-        let mut input = Feed::new("reduce", input, &self.cancel);
-        let left = input.announced();
-        let len = self.chunk_len("reduce", left, &[T::DTYPE.size()])?;
-        let position = move |profile: &_, n| Op::<T>::lower(&Reduce::new(position.clone(), n), profile);
-        let mut positions = Plans::new(&self.gpu, len, position)?;
-        let value = move |profile: &_, n| Op::<T>::lower(&Reduce::new(value.clone(), n), profile);
-        let mut values = Plans::new(&self.gpu, len, value)?;
-        let mut pipeline = self.pipeline(left, len);
-        let elements = pipeline.input::<T>(len);
-        let (place, extreme) = (pipeline.output::<u32>(1), pipeline.output::<T>(1));
+        let mut flow = Flow::new(self, "reduce", input, &[T::DTYPE.size()])?;
+        let mut positions =
+            flow.plans(move |profile, n| Op::<T>::lower(&Reduce::new(position.clone(), n), profile))?;
+        let mut values =
+            flow.plans(move |profile, n| Op::<T>::lower(&Reduce::new(value.clone(), n), profile))?;
+        let (place, extreme) = (flow.output::<u32>(1), flow.output::<T>(1));
+        let len = flow.len();
         let mut best: Option<(u64, f64)> = None;
-        pipeline.run(
-            |chunk| fill_from(chunk, elements, &mut input),
+        flow.run(
             |rec, chunk| {
-                let input = chunk.input(elements)?;
-                let (place, extreme) = (chunk.output(place, 1)?, chunk.output(extreme, 1)?);
-                positions.get(input.len())?.record(rec, &[input.untyped(), place.untyped()])?;
-                Ok(values.get(input.len())?.record(rec, &[input.untyped(), extreme.untyped()])?)
+                chunk.record(rec, &mut positions, &[chunk.output(place, 1)?])?;
+                chunk.record(rec, &mut values, &[chunk.output(extreme, 1)?])
             },
             |chunk| {
                 // All chunks before are full: `Feed` fills them.
@@ -386,100 +299,6 @@ impl Streamed {
             },
         )?;
         best.map(|(at, _)| at).ok_or_else(|| err!(Shape, "reduce: the position of an extreme of 0 elements"))
-    }
-
-    /// All prefixes, each with its last element: [`Scan`]. Of f32, f16, i32 and u32.
-    ///
-    /// # Errors
-    /// See [`Streamed`].
-    pub fn inclusive_scan<T, O>(&self, input: impl Source<T>, op: O) -> Result<Vec<T>>
-    where
-        T: Element,
-        O: Reducer<T, Output = T> + Clone,
-    {
-        let mut all = with_room("scan", input.left().unwrap_or(0))?;
-        self.inclusive_scan_to(input, op, |chunk| append("scan", &mut all, chunk))?;
-        Ok(all)
-    }
-
-    /// All prefixes, each without its last element; the first is the identity: [`Scan::exclusive`]. Of f32, f16, i32 and u32.
-    ///
-    /// # Errors
-    /// See [`Streamed`].
-    pub fn exclusive_scan<T, O>(&self, input: impl Source<T>, op: O) -> Result<Vec<T>>
-    where
-        T: Element,
-        O: Reducer<T, Output = T> + Clone,
-    {
-        let mut all = with_room("scan", input.left().unwrap_or(0).saturating_add(1))?;
-        // An exclusive scan is the identity, and the inclusive one without its last.
-        let identity =
-            Op::<T>::lower(&Scan::new(op.clone(), 1).exclusive(true), &self.gpu.planning_profile())?;
-        let (any, first) = (self.gpu.upload(&[T::default()])?, self.gpu.alloc::<T>(1)?);
-        let mut rec = self.gpu.recorder();
-        let operands = [any.slice(..)?.untyped(), first.slice(..)?.untyped()];
-        self.gpu.prepare_lowered(identity)?.record(&mut rec, &operands)?;
-        rec.submit()?;
-        all.extend(first.read()?);
-        self.inclusive_scan_to(input, op, |chunk| append("scan", &mut all, chunk))?;
-        all.pop();
-        Ok(all)
-    }
-
-    /// As [`inclusive_scan`](Self::inclusive_scan), and `sink` gets the results, chunk by chunk.
-    ///
-    /// # Errors
-    /// See [`Streamed`].
-    pub fn inclusive_scan_to<T, O>(
-        &self,
-        input: impl Source<T>,
-        op: O,
-        mut sink: impl FnMut(&[T]) -> Outcome + Send,
-    ) -> Result<()>
-    where
-        T: Element,
-        O: Reducer<T, Output = T> + Clone,
-    {
-        let size = T::DTYPE.size();
-        let mut input = Feed::new("scan", input, &self.cancel);
-        let left = input.announced();
-        let len = self.chunk_len("scan", left, &[size, size])?;
-        // Chunks after the first begin with the last result of the one before, which the device puts there.
-        let room = len.max(2);
-        let mut scans = match T::DTYPE {
-            DType::F32 | DType::I32 | DType::U32 => Scans::Words {
-                scan: Plans::new(&self.gpu, room, move |profile: &_, n| {
-                    Op::<T>::lower(&Scan::new(op.clone(), n), profile)
-                })?,
-                carry: self.gpu.alloc::<T>(1)?,
-            },
-            DType::F16 => Scans::Halves(Halves::new(&self.gpu, op.operator(), room)?),
-            other => {
-                return Err(err!(
-                    Unsupported,
-                    "scan: it takes f32, f16, i32 and u32, not {other}; take one of these"
-                ));
-            }
-        };
-        let mut pipeline = self.pipeline(left, room);
-        let (elements, prefixes) = (pipeline.input::<T>(room), pipeline.output::<T>(room));
-        let carried = |number: usize| usize::from(number > 0);
-        pipeline.run(
-            |chunk| {
-                let before = carried(chunk.number());
-                let mut space = chunk.space(elements)?;
-                space.extend(&[T::default()][..before])?;
-                input.fill(&mut space)?;
-                Ok(space.len() > before)
-            },
-            |rec, chunk| {
-                let x = chunk.input(elements)?;
-                let y = chunk.output(prefixes, x.len())?;
-                Ok(scans.record(rec, x, y, chunk.number() > 0)?)
-            },
-            |chunk| sink(&chunk.read(prefixes)?[carried(chunk.number())..]),
-        )?;
-        Ok(())
     }
 
     /// How many elements fall into each of `bins` bins of equal width from `lo` to `hi`: [`Histogram`].
@@ -510,21 +329,12 @@ impl Streamed {
         bins: usize,
         histogram: impl Fn(usize) -> Histogram,
     ) -> Result<Vec<u64>> {
-        let mut input = Feed::new("histogram", input, &self.cancel);
-        let left = input.announced();
-        let len = self.chunk_len("histogram", left, &[T::DTYPE.size()])?;
-        let count = |profile: &_, n| Op::<T>::lower(&histogram(n), profile);
-        let mut plans = Plans::new(&self.gpu, len, count)?;
-        let mut pipeline = self.pipeline(left, len);
-        let (elements, counts) = (pipeline.input::<T>(len), pipeline.output::<u32>(bins));
+        let mut flow = Flow::new(self, "histogram", input, &[T::DTYPE.size()])?;
+        let mut plans = flow.plans(|profile, n| Op::<T>::lower(&histogram(n), profile))?;
+        let counts = flow.output::<u32>(bins);
         let mut all = filled("histogram", bins, 0u64)?;
-        pipeline.run(
-            |chunk| fill_from(chunk, elements, &mut input),
-            |rec, chunk| {
-                let input = chunk.input(elements)?;
-                let counts = chunk.output(counts, bins)?;
-                Ok(plans.get(input.len())?.record(rec, &[input.untyped(), counts.untyped()])?)
-            },
+        flow.run(
+            |rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(counts, bins)?]),
             |chunk| {
                 let counts = chunk.read(counts)?;
                 all.iter_mut().zip(counts).for_each(|(all, n)| *all += u64::from(*n));
@@ -543,36 +353,8 @@ impl Streamed {
         Select: Op<T>,
     {
         let size = T::DTYPE.size();
-        let mut input = Feed::new("select", input, &self.cancel);
-        let mut flags = Feed::new("select", flags, &self.cancel);
-        let left = input.announced();
-        let len = self.chunk_len("select", left, &[size, 4, size])?;
-        let select = |profile: &_, n| Op::<T>::lower(&Select::new(n), profile);
-        let mut plans = Plans::new(&self.gpu, len, select)?;
-        let mut pipeline = self.pipeline(left, len);
-        let (elements, flagged) = (pipeline.input::<T>(len), pipeline.input::<u32>(len));
-        let (kept, count) = (pipeline.output::<T>(len), pipeline.output::<u32>(1));
-        let mut all = Vec::new();
-        pipeline.run(
-            |chunk| {
-                fill_from(chunk, elements, &mut input)?;
-                fill_from(chunk, flagged, &mut flags)?;
-                let (n, of_flags) = (chunk.space(elements)?.len(), chunk.space(flagged)?.len());
-                same_length("select", n, of_flags)?;
-                Ok(n > 0)
-            },
-            |rec, chunk| {
-                let (x, flags) = (chunk.input(elements)?, chunk.input(flagged)?);
-                let (kept, count) = (chunk.output(kept, x.len())?, chunk.output(count, 1)?);
-                let operands = [x.untyped(), flags.untyped(), kept.untyped(), count.untyped()];
-                Ok(plans.get(x.len())?.record(rec, &operands)?)
-            },
-            |chunk| {
-                let count = chunk.read(count)?[0] as usize;
-                append("select", &mut all, &chunk.read(kept)?[..count])
-            },
-        )?;
-        Ok(all)
+        let flow = Flow::new(self, "select", input, &[size, 4, size])?.beside(flags);
+        selected(flow, |profile, n| Op::<T>::lower(&Select::new(n), profile))
     }
 
     /// The elements of which `predicate` is true, in order: [`Select::by`].
@@ -583,29 +365,8 @@ impl Streamed {
     where
         Select: Op<T>,
     {
-        let size = T::DTYPE.size();
-        let mut input = Feed::new("select", input, &self.cancel);
-        let left = input.announced();
-        let len = self.chunk_len("select", left, &[size, size])?;
-        let select = |profile: &_, n| Op::<T>::lower(&Select::by(n, predicate.clone()), profile);
-        let mut plans = Plans::new(&self.gpu, len, select)?;
-        let mut pipeline = self.pipeline(left, len);
-        let elements = pipeline.input::<T>(len);
-        let (kept, count) = (pipeline.output::<T>(len), pipeline.output::<u32>(1));
-        let mut all = Vec::new();
-        pipeline.run(
-            |chunk| fill_from(chunk, elements, &mut input),
-            |rec, chunk| {
-                let x = chunk.input(elements)?;
-                let (kept, count) = (chunk.output(kept, x.len())?, chunk.output(count, 1)?);
-                Ok(plans.get(x.len())?.record(rec, &[x.untyped(), kept.untyped(), count.untyped()])?)
-            },
-            |chunk| {
-                let count = chunk.read(count)?[0] as usize;
-                append("select", &mut all, &chunk.read(kept)?[..count])
-            },
-        )?;
-        Ok(all)
+        let flow = Flow::new(self, "select", input, &[T::DTYPE.size(); 2])?;
+        selected(flow, |profile, n| Op::<T>::lower(&Select::by(n, predicate.clone()), profile))
     }
 
     /// The keys in ascending order, or descending: [`RadixSort`]. The device sorts chunks, and the host merges them, on
@@ -614,31 +375,8 @@ impl Streamed {
     /// # Errors
     /// See [`Streamed`].
     pub fn sort<T: SortKey>(&self, keys: impl Source<T>, descending: bool) -> Result<Vec<T>> {
-        let mut keys = Feed::new("sort", keys, &self.cancel);
-        let left = keys.announced();
-        let len = self.chunk_len("sort", left, &[T::DTYPE.size(); 2])?;
-        let sort = |profile: &_, n| Op::<T>::lower(&RadixSort::new(n).descending(descending), profile);
-        let mut plans = Plans::new(&self.gpu, len, sort)?;
-        let mut pipeline = self.pipeline(left, len);
-        let (input, output) = (pipeline.input::<T>(len), pipeline.output::<T>(len));
-        let mut sorted = with_room("sort", left.unwrap_or(0))?;
-        pipeline.run(
-            |chunk| fill_from(chunk, input, &mut keys),
-            |rec, chunk| {
-                let keys = chunk.input(input)?;
-                let sorted = chunk.output(output, keys.len())?;
-                Ok(plans.get(keys.len())?.record(rec, &[keys.untyped(), sorted.untyped()])?)
-            },
-            |chunk| append("sort", &mut sorted, chunk.read(output)?),
-        )?;
-        drop(pipeline);
-        if sorted.len() <= len {
-            return Ok(sorted);
-        }
-        let mut merged = filled("sort", sorted.len(), T::default())?;
-        merge((&sorted, &[]), (&mut merged, &mut []), len, descending, &self.cancel)?;
-        self.not_cancelled()?;
-        Ok(merged)
+        let flow = Flow::new(self, "sort", keys, &[T::DTYPE.size(); 2])?;
+        Ok(self.sorted(flow, false, descending)?.0)
     }
 
     /// As [`sort`](Self::sort), with a value that goes with each key. Equal keys keep their order.
@@ -652,38 +390,45 @@ impl Streamed {
         descending: bool,
     ) -> Result<(Vec<T>, Vec<u32>)> {
         let size = T::DTYPE.size();
-        let mut keys = Feed::new("sort", keys, &self.cancel);
-        let mut values = Feed::new("sort", values, &self.cancel);
-        let left = keys.announced();
-        let len = self.chunk_len("sort", left, &[size, size, 4, 4])?;
-        let sort = |n| RadixSort::new(n).descending(descending).with_values();
-        let mut plans = Plans::new(&self.gpu, len, |profile, n| Op::<T>::lower(&sort(n), profile))?;
-        let mut pipeline = self.pipeline(left, len);
-        let (key, value) = (pipeline.input::<T>(len), pipeline.input::<u32>(len));
-        let (key_out, value_out) = (pipeline.output::<T>(len), pipeline.output::<u32>(len));
-        let capacity = left.unwrap_or(0);
-        let (mut sorted, mut moved) = (with_room("sort", capacity)?, with_room("sort", capacity)?);
-        pipeline.run(
-            |chunk| {
-                fill_from(chunk, key, &mut keys)?;
-                fill_from(chunk, value, &mut values)?;
-                let (keys, values) = (chunk.space(key)?.len(), chunk.space(value)?.len());
-                same_length("sort", keys, values)?;
-                Ok(keys > 0)
-            },
+        let flow = Flow::new(self, "sort", keys, &[size, size, 4, 4])?.beside(values);
+        self.sorted(flow, true, descending)
+    }
+
+    /// The keys in order, and if there are values, which the second source gives, these as well.
+    fn sorted<T: SortKey>(
+        &self,
+        mut flow: Flow<'_, T>,
+        with_values: bool,
+        descending: bool,
+    ) -> Result<(Vec<T>, Vec<u32>)> {
+        let len = flow.len();
+        let sort = |n| {
+            let sort = RadixSort::new(n).descending(descending);
+            if with_values { sort.with_values() } else { sort }
+        };
+        let mut plans = flow.plans(move |profile, n| Op::<T>::lower(&sort(n), profile))?;
+        let key = flow.output::<T>(len);
+        let value = with_values.then(|| flow.output::<u32>(len));
+        let room = flow.left().unwrap_or(0);
+        let mut sorted = with_room("sort", room)?;
+        let mut moved = with_room("sort", if with_values { room } else { 0 })?;
+        flow.run(
             |rec, chunk| {
-                let (keys, values) = (chunk.input(key)?, chunk.input(value)?);
-                let n = keys.len();
-                let (keys_out, values_out) = (chunk.output(key_out, n)?, chunk.output(value_out, n)?);
-                let operands = [keys.untyped(), values.untyped(), keys_out.untyped(), values_out.untyped()];
-                Ok(plans.get(n)?.record(rec, &operands)?)
+                let mut outputs = vec![chunk.output(key, chunk.n)?];
+                if let Some(value) = value {
+                    outputs.push(chunk.output(value, chunk.n)?);
+                }
+                chunk.record(rec, &mut plans, &outputs)
             },
             |chunk| {
-                append("sort", &mut sorted, chunk.read(key_out)?)?;
-                append("sort", &mut moved, chunk.read(value_out)?)
+                append("sort", &mut sorted, chunk.read(key)?)?;
+                match value {
+                    Some(value) => append("sort", &mut moved, chunk.read(value)?),
+                    None => Ok(()),
+                }
             },
         )?;
-        drop(pipeline);
+        drop(flow);
         if sorted.len() <= len {
             return Ok((sorted, moved));
         }
@@ -702,87 +447,22 @@ impl Streamed {
     }
 }
 
-/// Scans of chunks, with what goes from one to the next.
-enum Scans<'p, T: Element> {
-    /// A word an element: a total is copied as it is.
-    Words {
-        scan: Plans<'p>,
-        carry: Buffer<T>,
-    },
-    Halves(Halves<'p>),
-}
-
-impl<T: Element> Scans<'_, T> {
-    /// Scans `x` into `y`; where it `carries`, the first element is the total of all chunks before.
-    fn record(&mut self, rec: &mut Recorder, x: Slice<'_, T>, y: Slice<'_, T>, carries: bool) -> Result<()> {
-        match self {
-            Self::Words { scan, carry } => {
-                if carries {
-                    rec.copy(&*carry, x.slice(..1)?)?;
-                }
-                scan.get(x.len())?.record(rec, &[x.untyped(), y.untyped()])?;
-                rec.copy(y.slice(x.len() - 1..)?, &*carry)
-            }
-            Self::Halves(halves) => halves.record(rec, &x.untyped(), &y.untyped(), x.len(), carries),
-        }
-    }
-}
-
-/// Scans of f16, of which two share a word: in f32, so that totals go from chunk to chunk without being rounded.
-struct Halves<'p> {
-    widen: Plans<'p>,
-    scan: Plans<'p>,
-    narrow: Plans<'p>,
-    /// Of f32, for one chunk: elements, prefixes and the total. Chunks run one after another.
-    x: Buffer<f32>,
-    y: Buffer<f32>,
-    carry: Buffer<f32>,
-}
-
-/// The same operator for other elements: f16 is combined in f32 anyway.
-#[derive(Clone)]
-struct Same(Operator);
-
-impl Reducer<f32> for Same {
-    type Output = f32;
-
-    fn operator(&self) -> Operator {
-        self.0.clone()
-    }
-}
-
-impl<'p> Halves<'p> {
-    fn new(gpu: &'p Gpu, operator: Operator, room: usize) -> Result<Self> {
-        let op = Same(operator);
-        Ok(Self {
-            widen: Plans::new(gpu, room, |profile, n| Op::<f16>::lower(&Cast::new(n), profile))?,
-            scan: Plans::new(gpu, room, move |profile, n| {
-                Op::<f32>::lower(&Scan::new(op.clone(), n), profile)
-            })?,
-            narrow: Plans::new(gpu, room, |profile, n| Op::<f32>::lower(&Cast::new(n), profile))?,
-            x: gpu.alloc(room)?,
-            y: gpu.alloc(room)?,
-            carry: gpu.alloc(1)?,
-        })
-    }
-
-    fn record(
-        &mut self,
-        rec: &mut Recorder,
-        input: &RawSlice<'_>,
-        output: &RawSlice<'_>,
-        n: usize,
-        carries: bool,
-    ) -> Result<()> {
-        let (x, y) = (self.x.slice(..n)?, self.y.slice(..n)?);
-        self.widen.get(n)?.record(rec, &[*input, x.untyped()])?;
-        if carries {
-            rec.copy(&self.carry, x.slice(..1)?)?;
-        }
-        self.scan.get(n)?.record(rec, &[x.untyped(), y.untyped()])?;
-        rec.copy(y.slice(n - 1..)?, &self.carry)?;
-        self.narrow.get(n)?.record(rec, &[y.untyped(), *output])
-    }
+/// What a selection keeps of all chunks.
+fn selected<T: Element>(
+    mut flow: Flow<'_, T>,
+    lower: impl Fn(&DeviceProfile, usize) -> Result<Program>,
+) -> Result<Vec<T>> {
+    let mut plans = flow.plans(lower)?;
+    let (kept, count) = (flow.output::<T>(flow.len()), flow.output::<u32>(1));
+    let mut all = Vec::new();
+    flow.run(
+        |rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(kept, chunk.n)?, chunk.output(count, 1)?]),
+        |chunk| {
+            let count = chunk.read(count)?[0] as usize;
+            append("select", &mut all, &chunk.read(kept)?[..count])
+        },
+    )?;
+    Ok(all)
 }
 
 /// Appends a chunk's results to those of all, if there is memory for them.
@@ -790,14 +470,4 @@ fn append<T: Copy>(op: &str, all: &mut Vec<T>, chunk: &[T]) -> Outcome {
     make_room(op, all, chunk.len())?;
     all.extend_from_slice(chunk);
     Ok(())
-}
-
-fn same_length(op: &str, a: usize, b: usize) -> Result<()> {
-    if a == b {
-        return Ok(());
-    }
-    Err(err!(
-        Shape,
-        "{op}: one source gave {a} elements for this chunk and the other {b}; they must have equally many"
-    ))
 }

@@ -1,22 +1,22 @@
 //! The `adaptive` example: its grids against the processor's, and its command line.
 
-use super::image::files as read;
 use super::quadtree::colours;
 use super::rows::Folder;
-use super::{failure, levels, streaming as grid};
 use crate::support::{Random, devices, gpu};
-use adaptive_grid::{Grid, Maker, Rule};
-use field::{Field, Grey};
+use parts::adaptive_grid::{Grid, Maker, Rule};
+use parts::cli;
+use parts::field::{Field, Grey};
 use tilework::Gpu;
 
-#[path = "../../examples/adaptive/adaptive_grid.rs"]
-mod adaptive_grid;
-#[path = "../../examples/adaptive/cli.rs"]
-mod cli;
-#[path = "../../examples/adaptive/field.rs"]
-mod field;
-#[path = "../../examples/adaptive/picture.rs"]
-mod picture;
+#[path = "../../examples/adaptive"]
+mod parts {
+    use super::super::common;
+
+    pub(super) mod adaptive_grid;
+    pub(super) mod cli;
+    pub(super) mod field;
+    mod picture;
+}
 
 /// Makes a grid in one submission and holds it against the processor's.
 fn make(gpu: &Gpu, field: &Field, rule: Rule, limit: usize) -> (Grid, Result<(), String>) {

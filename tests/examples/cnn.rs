@@ -1,17 +1,19 @@
 //! The `cnn` example: it learns a small set of its own, keeps what it has learned, and refuses what is no data.
 
-use super::streaming as failure;
 use crate::support::{Random, gpu};
+use parts::{cli, learn, weights};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tilework::io::idx::Labelled;
 
-#[path = "../../examples/cnn/cli.rs"]
-mod cli;
-#[path = "../../examples/cnn/learn.rs"]
-mod learn;
-#[path = "../../examples/cnn/weights.rs"]
-mod weights;
+#[path = "../../examples/cnn"]
+mod parts {
+    use super::super::common;
+
+    pub(super) mod cli;
+    pub(super) mod learn;
+    pub(super) mod weights;
+}
 
 /// Pictures of 8 x 8 with a bright line, whose place and direction are the class, in noise.
 fn pictures(n: usize, seed: u64) -> Labelled {

@@ -1,39 +1,32 @@
 //! The `compare` example: a short run, what it writes, and what it refuses.
 
+use super::common::measured::Check;
 use super::rows::Folder;
-use super::{failure, pictures, roofline};
 use crate::support::gpu;
-use backends::Outcome;
-use measured::Check;
-use problem::{Array, Problem, Processor};
+use parts::backends::Outcome;
+use parts::problem::{Array, Problem, Processor};
+use parts::{backends, cases, cli, rows};
 use serde_json::Value;
 use std::fs;
 use std::rc::Rc;
 use tilework::program::Cost;
 
-#[path = "../../examples/compare/backends.rs"]
-mod backends;
-#[path = "../../examples/compare/cases.rs"]
-mod cases;
-#[path = "../../examples/compare/chart.rs"]
-mod chart;
-#[path = "../../examples/compare/check.rs"]
-mod check;
-#[path = "../../examples/compare/cli.rs"]
-mod cli;
-#[cfg(feature = "cuda")]
-#[path = "../../examples/compare/cuda.rs"]
-mod cuda;
-#[path = "../../examples/compare/draw.rs"]
-mod draw;
-#[path = "../../examples/compare/loops.rs"]
-mod loops;
-#[path = "../../examples/measured/mod.rs"]
-mod measured;
-#[path = "../../examples/compare/problem.rs"]
-mod problem;
-#[path = "../../examples/compare/rows.rs"]
-mod rows;
+#[path = "../../examples/compare"]
+mod parts {
+    use super::super::common;
+
+    pub(super) mod backends;
+    pub(super) mod cases;
+    mod chart;
+    mod check;
+    pub(super) mod cli;
+    #[cfg(feature = "cuda")]
+    mod cuda;
+    mod draw;
+    mod loops;
+    pub(super) mod problem;
+    pub(super) mod rows;
+}
 
 /// Runs the program: exit code, output, errors.
 fn run(args: &[&str]) -> (u8, String, String) {

@@ -1,24 +1,24 @@
 //! The `decode` example: the decoder against f64 and against itself token by token, its head, and what is refused.
 
-use super::network::exact::{Heads, add, attention, linear};
-use super::network::layers::{Linear, Storage};
-use super::{network, streaming as failure};
+use super::common::network::exact::{Heads, add, attention, linear};
+use super::common::network::layers::{Linear, Storage};
 use crate::support::gpu;
+use parts::{cli, model, text, weights};
 use std::fs;
 use tilework::Activation;
 use tilework::attention::KvType;
 use tilework::reference::activate;
 
-#[path = "../../examples/decode/cli.rs"]
-mod cli;
-#[path = "../../examples/decode/head.rs"]
-mod head;
-#[path = "../../examples/decode/model.rs"]
-mod model;
-#[path = "../../examples/decode/text.rs"]
-mod text;
-#[path = "../../examples/decode/weights.rs"]
-mod weights;
+#[path = "../../examples/decode"]
+mod parts {
+    use super::super::common;
+
+    pub(super) mod cli;
+    mod head;
+    pub(super) mod model;
+    pub(super) mod text;
+    pub(super) mod weights;
+}
 
 const SHAPE: weights::Shape = weights::Shape { layers: 2, width: 32, heads: 4, kv_heads: 2, context: 13 };
 

@@ -1,23 +1,23 @@
 //! The `encoder` example: words to tokens, a small network of its own and the real one against f64, and files that are none.
 
-use super::{network, streaming as failure};
 use crate::support::{Random, gpu};
+use parts::{cli, model, tokens};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tilework::Gpu;
 
-#[path = "../../examples/encoder/cli.rs"]
-mod cli;
-#[path = "../../examples/encoder/exact.rs"]
-mod exact;
-#[path = "../../examples/encoder/model.rs"]
-mod model;
-#[path = "../../examples/encoder/tokens.rs"]
-mod tokens;
-#[path = "../../examples/encoder/weights.rs"]
-mod weights;
+#[path = "../../examples/encoder"]
+mod parts {
+    use super::super::common;
+
+    pub(super) mod cli;
+    mod exact;
+    pub(super) mod model;
+    pub(super) mod tokens;
+    mod weights;
+}
 
 const PIECES: &str =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\ncafe\nun\n##aff\n##able\n,\n!\n東\na\n##a\n\u{394}\n$\n";

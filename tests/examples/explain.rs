@@ -2,27 +2,21 @@
 
 use super::rows::Folder;
 use crate::support::gpu;
+use parts::cli;
 use std::fs;
 use tilework::gpu::AdapterFilter;
 use tilework::program::{DeviceProfile, Op, Program, Requires};
 use tilework::tune::{TuningOptions, tune};
 use tilework::{Gpu, GpuOptions, Zip, ZipFn};
 
-#[allow(dead_code, reason = "the op example reads arrays from files")]
-#[path = "../../examples/op/asked.rs"]
-pub(super) mod asked;
-#[path = "../../examples/explain/cli.rs"]
-mod cli;
-#[path = "../../examples/explain/inputs.rs"]
-mod inputs;
-#[allow(dead_code, reason = "the op example writes files too")]
-#[path = "../../examples/op/npy.rs"]
-pub(super) mod npy;
-#[path = "../../examples/explain/table.rs"]
-mod table;
+#[path = "../../examples/explain"]
+mod parts {
+    use super::super::common;
 
-use super::streaming as failure;
-use super::{header, pictures, roofline};
+    pub(super) mod cli;
+    mod inputs;
+    mod table;
+}
 
 /// Runs the program: exit code, output, errors.
 fn run(args: &[&str]) -> (u8, String, String) {

@@ -1,19 +1,21 @@
 //! The `image` example: its command line on files of every kind.
 
 use super::rows::Folder;
-use super::streaming as failure;
 use crate::support::{Random, gpu};
-use files::{Format, Picture};
+use parts::files::{Format, Picture};
+use parts::{cli, files, steps};
 use std::fs;
 use std::path::Path;
 use tilework::image::Image;
 
-#[path = "../../examples/image/cli.rs"]
-mod cli;
-#[path = "../../examples/image/files.rs"]
-pub(super) mod files;
-#[path = "../../examples/image/steps.rs"]
-mod steps;
+#[path = "../../examples/image"]
+mod parts {
+    use super::super::common;
+
+    pub(super) mod cli;
+    pub(super) mod files;
+    pub(super) mod steps;
+}
 
 /// Shades with some noise, darker than not.
 fn picture(image: Image) -> Picture {

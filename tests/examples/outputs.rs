@@ -1,6 +1,6 @@
 //! All examples: what they print where nothing can be printed, and files that cannot be written.
 
-use super::failure::{Failure, exit_code, main, say};
+use super::common::{Failure, exit_code, main, say};
 use super::rows::Folder;
 use crate::support::gpu;
 use std::fs::{self, File};
@@ -77,6 +77,7 @@ fn examples_fail_on_a_full_output_and_end_quietly_on_a_closed_one() {
         ("device", &["--no-measure"]),
         ("ladder", &["8", "--out", svg]),
         ("own_kernel", &[]),
+        ("block", &["2", "300"]),
     ];
     for (name, path) in examples() {
         let usual: &[&str] = match name.as_str() {

@@ -1,17 +1,19 @@
 //! The `overlap` example: its table and its picture, and what it refuses.
 
-use super::failure;
-use super::pictures;
+use super::common::room_for;
 use super::rows::Folder;
 use crate::support::gpu;
+use parts::cli;
 use std::fs;
 
-#[path = "../../examples/overlap/cli.rs"]
-mod cli;
-#[path = "../../examples/overlap/picture.rs"]
-mod picture;
-#[path = "../../examples/overlap/work.rs"]
-mod work;
+#[path = "../../examples/overlap"]
+mod parts {
+    use super::super::common;
+
+    pub(super) mod cli;
+    mod picture;
+    mod work;
+}
 
 /// Runs the program: exit code, output, errors.
 fn run(args: &[&str]) -> (u8, String, String) {
@@ -80,7 +82,7 @@ fn overlap_refuses_bad_input() {
         let (code, _, err) = run(&["--chunk", "900G"]);
         assert!(code == 2 && err.contains("a binding has"), "{err}");
         for only in ["add", "histogram"] {
-            if failure::room_for("", 1 << 40, 1).is_ok() {
+            if room_for("", 1 << 40, 1).is_ok() {
                 return;
             }
             let (code, _, err) = run(&["--size", "1024G", "--only", only]);

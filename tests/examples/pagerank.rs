@@ -1,6 +1,6 @@
 //! The `pagerank` example: ranks of graphs from files, and what it refuses.
 
-use super::matrices;
+use super::common;
 use super::rows::Folder;
 use super::solve::springs;
 use crate::support::gpu;

@@ -1,27 +1,26 @@
 //! The `quadtree` example: its trees against the processor's, and its command line.
 
 use super::rows::Folder;
-use super::{failure, header, levels, streaming as grid};
 use crate::support::{devices, gpu};
-use builder::Builder;
-use points::{Point, Shape};
+use parts::builder::Builder;
+use parts::points::{Point, Shape};
+use parts::tree::{Cell, Rule, Square, Tree};
+use parts::{cli, points};
 use std::fs;
 use std::path::Path;
 use tilework::Gpu;
-use tree::{Cell, Rule, Square, Tree};
 
-#[path = "../../examples/quadtree/builder.rs"]
-mod builder;
-#[path = "../../examples/quadtree/cli.rs"]
-mod cli;
-#[path = "../../examples/quadtree/picture.rs"]
-mod picture;
-#[path = "../../examples/quadtree/points.rs"]
-mod points;
-#[path = "../../examples/quadtree/results.rs"]
-mod results;
-#[path = "../../examples/quadtree/tree.rs"]
-mod tree;
+#[path = "../../examples/quadtree"]
+mod parts {
+    use super::super::common;
+
+    pub(super) mod builder;
+    pub(super) mod cli;
+    mod picture;
+    pub(super) mod points;
+    mod results;
+    pub(super) mod tree;
+}
 
 /// Builds a tree in one submission and holds it against the processor's.
 fn build(

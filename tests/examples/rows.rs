@@ -1,17 +1,19 @@
 //! The `rows` example: its index against the host's, and its command line.
 
-use super::streaming;
 use crate::support::{Random, devices, gpu};
-use index::{Index, Indexer};
+use parts::cli;
+use parts::index::{Index, Indexer};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[path = "../../examples/rows/cli.rs"]
-mod cli;
-#[path = "../../examples/rows/index.rs"]
-mod index;
-#[path = "../../examples/rows/saved.rs"]
-mod saved;
+#[path = "../../examples/rows"]
+mod parts {
+    use super::super::common;
+
+    pub(super) mod cli;
+    pub(super) mod index;
+    mod saved;
+}
 
 /// Where lines begin, the simple way.
 fn starts(text: &[u8]) -> Vec<u64> {

@@ -1,13 +1,11 @@
 //! The `sanitize` example: what it finds and shows, and what it refuses.
 
+use super::common;
 use super::rows::Folder;
 use std::path::Path;
 
 #[path = "../../examples/sanitize/cli.rs"]
 mod cli;
-
-use super::explain::{asked, npy};
-use super::streaming as failure;
 
 /// Runs the program: exit code, output, errors.
 fn run(line: &str) -> (u8, String, String) {

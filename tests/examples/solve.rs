@@ -1,6 +1,6 @@
 //! The `solve` example: systems from files, its pictures, and what it refuses.
 
-use super::matrices;
+use super::common::{self, matrices};
 use super::rows::Folder;
 use crate::support::gpu;
 use std::fs;
@@ -112,7 +112,7 @@ fn solve_refuses_bad_input() {
     let cut = folder.file("cut.mtx", format!("{head}2 2 2\n1 1 1\n").as_bytes());
     let dense = folder.file("dense.mtx", b"%%MatrixMarket matrix array real general\n1 1\n2\n");
     let text = folder.file("text.mtx", b"no matrix");
-    if super::streaming::room_for("", 1 << 37, 1).is_err() {
+    if common::room_for("", 1 << 37, 1).is_err() {
         let text = format!("{head}4294967295 4294967295 1\n1 1 1\n");
         let large = folder.file("large.mtx", text.as_bytes());
         refused(&[path(&large)], "large.mtx: 4294967295 rows with 1 entries");

@@ -1,12 +1,15 @@
 //! The `tune` example: its command line, and what it finds and keeps.
 
 use crate::support::gpu;
+use parts::cli;
 
-#[path = "../../examples/tune/cases.rs"]
-mod cases;
-#[path = "../../examples/tune/cli.rs"]
-mod cli;
-use super::failure;
+#[path = "../../examples/tune"]
+mod parts {
+    use super::super::common;
+
+    mod cases;
+    pub(super) mod cli;
+}
 
 /// Runs the program: exit code, output, errors.
 fn run(args: &[&str]) -> (u8, String, String) {

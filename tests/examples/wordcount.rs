@@ -1,21 +1,22 @@
 //! The `wordcount` example: its counts against the host's, its pieces, and its command line.
 
-use super::streaming;
 use crate::support::{Random, devices, gpu};
-use counter::Counter;
-use pieces::Pieces;
+use parts::cli;
+use parts::counter::Counter;
+use parts::pieces::Pieces;
+use parts::words::Counts;
 use std::fs;
 use std::path::PathBuf;
-use words::Counts;
 
-#[path = "../../examples/wordcount/cli.rs"]
-mod cli;
-#[path = "../../examples/wordcount/counter.rs"]
-mod counter;
-#[path = "../../examples/wordcount/pieces.rs"]
-mod pieces;
-#[path = "../../examples/wordcount/words.rs"]
-mod words;
+#[path = "../../examples/wordcount"]
+mod parts {
+    use super::super::common;
+
+    pub(super) mod cli;
+    pub(super) mod counter;
+    pub(super) mod pieces;
+    pub(super) mod words;
+}
 
 fn on_host(text: &[u8]) -> Counts {
     let mut counts = Counts::default();

@@ -36,7 +36,12 @@ pub(crate) fn without_matrices(text: &str, side: u32) -> String {
     let in_fours = arrays_of("vec4<f32>");
     let mut stored: Vec<String> = Vec::new();
     let mut out = String::new();
-    for line in text.lines() {
+    // A load may stand on two lines.
+    let joined = text.lines().fold(String::new(), |all, line| match all.ends_with('(') {
+        true => all + line.trim_start(),
+        false => all + "\n" + line,
+    });
+    for line in joined.lines() {
         let line = line.replace(&format!("{}()", matrix("f32, C")), "Sums()");
         let line = line.replace("coopMultiplyAdd(", "multiply_add(");
         if line.contains("wgpu_cooperative_matrix") {
@@ -77,9 +82,9 @@ struct Sums { x: vec4<f32>, y: vec4<f32> }
 var<private> lane_id: u32;
 fn plus(x: Sums, y: Sums) -> Sums { return Sums(x.x + y.x, x.y + y.y); }
 ";
-    out += &format!("const SIDE = {side}u;\nconst UNIT = {unit}u;\n");
+    out += &format!("const MATRIX_SIDE = {side}u;\nconst FACTOR_UNIT = {unit}u;\n");
     out += "fn element(f: Factor, r: u32, q: u32) -> f32 {
-    let i = UNIT * (f.at + select(q, r, f.rows) * f.pitch) + select(r, q, f.rows);
+    let i = FACTOR_UNIT * (f.at + select(q, r, f.rows) * f.pitch) + select(r, q, f.rows);
     switch f.array {
 ";
     for (i, array) in factors.iter().enumerate() {
@@ -90,10 +95,10 @@ fn plus(x: Sums, y: Sums) -> Sums { return Sums(x.x + y.x, x.y + y.y); }
     }
 }
 fn multiply_add(a: Factor, b: Factor, c: Sums) -> Sums {
-    let r = lane_id * 8u / SIDE;
-    let q = lane_id * 8u % SIDE;
+    let r = lane_id * 8u / MATRIX_SIDE;
+    let q = lane_id * 8u % MATRIX_SIDE;
     var sums = c;
-    for (var i = 0u; i < SIDE; i++) {
+    for (var i = 0u; i < MATRIX_SIDE; i++) {
         let x = element(a, r, i);
         sums.x += x * vec4(element(b, i, q), element(b, i, q + 1u), element(b, i, q + 2u), element(b, i, q + 3u));
         sums.y += x * vec4(element(b, i, q + 4u), element(b, i, q + 5u), element(b, i, q + 6u), element(b, i, q + 7u));
@@ -101,7 +106,9 @@ fn multiply_add(a: Factor, b: Factor, c: Sums) -> Sums {
     return sums;
 }
 ";
-    let place = |unit: u32| format!("to + lane_id * 8u / SIDE * stride + lane_id * 8u % SIDE / {unit}u");
+    let place = |unit: u32| {
+        format!("to + lane_id * 8u / MATRIX_SIDE * stride + lane_id * 8u % MATRIX_SIDE / {unit}u")
+    };
     for array in &stored {
         out += &format!("fn store_{array}(sums: Sums, to: u32, stride: u32) {{\n");
         if in_fours.contains(&array.as_str()) {

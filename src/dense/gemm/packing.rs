@@ -5,7 +5,7 @@
 
 use super::coop::{End, Form, PIECE};
 use super::policy::Division;
-use super::{Binding, DType, Job, Kernel, Layout, Params, Precision, Source, Types, slice_k};
+use super::{Binding, DType, Job, Kernel, Layout, Params, Precision, Types, slice_k};
 use crate::dense::{Activation, Gemm};
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Grid, kernel_params};
@@ -142,12 +142,9 @@ impl Gemm {
         }
         bindings.extend(magnitudes);
         let spec = self.end_spec(&job, 1 + bindings.len() as u32, carry);
-        let spec = spec.constant("TILE_M", tile.m).constant("TILE_N", tile.n);
         let direct = form.end != End::Staged;
         let spec = spec.flag("VEC_C", !direct && self.layout_c().fours());
-        let source = Source::generated(&form, form.name(), || form.text());
-        let kernel = Kernel { source, spec, entry: Form::ENTRY, trusted: true };
-        let kernel = job.program.kernel(kernel);
+        let kernel = job.program.kernel(form.kernel(spec));
         bindings.extend(job.operands(2));
         if carry {
             bindings.push(job.program.scratch(self.sums_bytes(1, job.profile)?));

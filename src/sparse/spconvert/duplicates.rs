@@ -1,7 +1,7 @@
 //! Entries at one position, added up.
 
 use super::sorted::{Entries, Packing};
-use super::{NOTHING, Params, Steps, not_its_lists, step};
+use super::steps::{ConvertParams, ConvertSteps, NOTHING, not_its_lists, step};
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Access, DeviceProfile, Operand, Program};
@@ -23,7 +23,8 @@ pub(crate) fn find_runs(from: &Stored, profile: &DeviceProfile) -> Result<Progra
         written("to.row_ptrs", DType::U32, rows + 1),
         written("sizes", DType::U32, 2),
     ]);
-    let mut steps = Steps::new(profile, "spconvert: duplicates", step("entries at one position"), operands)?;
+    let mut steps =
+        ConvertSteps::new(profile, "spconvert: duplicates", step("entries at one position"), operands)?;
     let lists = steps.bindings("spconvert: duplicates")?;
     let &[other, idxs, values, keys, values_out, starts, ptrs, sizes] = lists.as_slice() else {
         return Err(not_its_lists(from));
@@ -34,7 +35,7 @@ pub(crate) fn find_runs(from: &Stored, profile: &DeviceProfile) -> Result<Progra
     let sorted = steps.sort_entries_into(&entries, keys)?;
     let heads = steps.words("heads of runs", n + 1)?;
     let ranks = steps.words("ranks of runs", n + 1)?;
-    let params = Params { count: n as u32, minor_bits: packing.minor_bits, ..NOTHING };
+    let params = ConvertParams { count: n as u32, minor_bits: packing.minor_bits, ..NOTHING };
     let (spec, wide) = (steps.spec(), steps.spec().flag("WIDE", packing.wide));
     steps.each(("sparse/spconvert_heads", "mark_heads"), wide, params, n, vec![keys, heads]);
     steps.offsets(n + 1, heads, ranks)?;
@@ -64,11 +65,12 @@ pub(crate) fn sum_runs(
         Operand { access: Access::Write, ..index_list("col_idxs", runs) },
         value("values", runs, Access::ReadWrite),
     ];
-    let mut steps = Steps::new(profile, "spconvert: duplicates", step("entries at one position"), operands)?;
+    let mut steps =
+        ConvertSteps::new(profile, "spconvert: duplicates", step("entries at one position"), operands)?;
     let lists = steps.bindings("spconvert: duplicates")?;
     let most = steps.policy.most_steps as usize;
     for begin in (0..longest).step_by(most) {
-        let params = Params {
+        let params = ConvertParams {
             count: runs as u32,
             sources: n as u32,
             minor_bits: packing.minor_bits,

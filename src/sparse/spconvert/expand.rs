@@ -1,6 +1,7 @@
 //! What takes no sort of entries: each looks for its row and fetches itself.
 
-use super::{Compressed, NOTHING, Params, Steps, sorted, step};
+use super::sorted;
+use super::steps::{Compressed, ConvertParams, ConvertSteps, NOTHING, step};
 use crate::error::Result;
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
 use crate::shader::{Fragment, Spec};
@@ -8,20 +9,20 @@ use crate::sparse::Stored;
 use crate::sparse::stored::index_list;
 
 /// The list of a hybrid matrix.
-pub(super) struct List {
+pub(super) struct HybridList {
     pub(super) len: usize,
     pub(super) sorted: bool,
     /// Rows, columns, values.
     pub(super) lists: [Binding; 3],
 }
 
-impl Steps<'_> {
+impl ConvertSteps<'_> {
     /// Entries of `params.count` places, from where `source` says.
     fn gather(
         &mut self,
         source: &'static str,
         spec: Spec,
-        params: Params,
+        params: ConvertParams,
         bindings: impl IntoIterator<Item = Binding>,
     ) {
         let spec = spec.slot("source", Fragment::Library(source));
@@ -34,7 +35,7 @@ impl Steps<'_> {
         &mut self,
         length: &'static str,
         spec: Spec,
-        params: Params,
+        params: ConvertParams,
         bindings: impl IntoIterator<Item = Binding>,
     ) {
         let spec = spec.slot("length", Fragment::Library(length));
@@ -44,7 +45,7 @@ impl Steps<'_> {
 
     /// Entries in the places of each row.
     pub(super) fn lengths_of_places(&mut self, rows: usize, width: usize, lengths: Binding, idxs: Binding) {
-        let params = Params { count: rows as u32, rows: rows as u32, width: width as u32, ..NOTHING };
+        let params = ConvertParams { count: rows as u32, rows: rows as u32, width: width as u32, ..NOTHING };
         let spec = self.spec();
         self.lengths("sparse/spconvert_of_ell", spec, params, [lengths, idxs]);
     }
@@ -57,8 +58,12 @@ impl Steps<'_> {
         rows: usize,
         [row_idxs, idxs, values]: [Binding; 3],
     ) {
-        let params =
-            Params { count: entries as u32, segments: rows as u32, sources: entries as u32, ..NOTHING };
+        let params = ConvertParams {
+            count: entries as u32,
+            segments: rows as u32,
+            sources: entries as u32,
+            ..NOTHING
+        };
         let spec = self.tile_spec().flag("ROWS", true);
         let bindings = [from.ptrs, from.idxs, from.values, idxs, values, row_idxs];
         self.gather("sparse/spconvert_as_they_are", spec, params, bindings);
@@ -74,7 +79,7 @@ impl Steps<'_> {
         [idxs, values]: [Binding; 2],
     ) {
         let size = self.policy.workgroup_size as usize;
-        let params = Params {
+        let params = ConvertParams {
             segments: rows.div_ceil(size) as u32,
             rows: rows as u32,
             width: width as u32,
@@ -102,7 +107,7 @@ impl Steps<'_> {
         }
         let list_ptrs = self.words("pointers into the list", rows + 1)?;
         self.point_at_rest(from.ptrs, rows, width, list_ptrs)?;
-        let params = Params {
+        let params = ConvertParams {
             count: len as u32,
             segments: rows as u32,
             width: width as u32,
@@ -124,7 +129,7 @@ impl Steps<'_> {
         list_ptrs: Binding,
     ) -> Result<()> {
         let lengths = self.words("lengths of rows", rows + 1)?;
-        let params = Params { count: rows as u32, rows: rows as u32, width: width as u32, ..NOTHING };
+        let params = ConvertParams { count: rows as u32, rows: rows as u32, width: width as u32, ..NOTHING };
         let spec = self.spec();
         self.lengths("sparse/spconvert_of_rest", spec, params, [lengths, row_ptrs]);
         self.offsets(rows + 1, lengths, list_ptrs)
@@ -136,7 +141,7 @@ impl Steps<'_> {
         from: &Stored,
         width: usize,
         [idxs, values]: [Binding; 2],
-        list: Option<List>,
+        list: Option<HybridList>,
         to: Compressed,
     ) -> Result<()> {
         let rows = from.rows;
@@ -145,7 +150,7 @@ impl Steps<'_> {
             Some(list) if list.len > 0 => Some(self.list_by_rows(from, &list)?),
             _ => None,
         };
-        let params = Params {
+        let params = ConvertParams {
             count: rows as u32,
             segments: rows as u32,
             rows: rows as u32,
@@ -159,7 +164,7 @@ impl Steps<'_> {
         let bindings = [lengths, idxs].into_iter().chain(list.map(|list| list.ptrs));
         self.lengths("sparse/spconvert_of_ell", spec, params, bindings);
         self.offsets(rows + 1, lengths, to.ptrs)?;
-        let params = Params { count: from.entries as u32, ..params };
+        let params = ConvertParams { count: from.entries as u32, ..params };
         let spec = self.tile_spec().flag("LIST", list.is_some());
         let list = list.map(|list| [list.ptrs, list.idxs, list.values]);
         let bindings =
@@ -169,7 +174,7 @@ impl Steps<'_> {
     }
 
     /// The list as compressed rows.
-    fn list_by_rows(&mut self, from: &Stored, list: &List) -> Result<Compressed> {
+    fn list_by_rows(&mut self, from: &Stored, list: &HybridList) -> Result<Compressed> {
         let ptrs = self.words("pointers into the list", from.rows + 1)?;
         let [rows, cols, values] = list.lists;
         if list.sorted {
@@ -205,7 +210,7 @@ impl Steps<'_> {
         let rows = from.rows;
         let lengths = self.words("lengths of rows", rows + 1)?;
         let places = self.words("places of rows", rows)?;
-        let params = Params {
+        let params = ConvertParams {
             count: (order.size / 4) as u32,
             segments: rows as u32,
             rows: rows as u32,
@@ -223,7 +228,7 @@ impl Steps<'_> {
         };
         self.lengths(length, spec, params, bindings.chain(slice.map(|_| idxs)));
         self.offsets(rows + 1, lengths, to.ptrs)?;
-        let params = Params { count: from.entries as u32, ..params };
+        let params = ConvertParams { count: from.entries as u32, ..params };
         let bindings = [to.ptrs, idxs, values, to.idxs, to.values, places, ptrs];
         let spec = self.tile_spec();
         self.gather(source, spec, params, bindings);
@@ -237,7 +242,7 @@ impl Steps<'_> {
         to: &Stored,
         [order, ptrs, idxs, values]: [Binding; 4],
     ) {
-        let params = Params {
+        let params = ConvertParams {
             count: to.entries as u32,
             segments: to.longest as u32,
             rows: to.rows as u32,
@@ -258,7 +263,7 @@ impl Steps<'_> {
         (slice, places): (usize, usize),
         [order, ptrs, idxs, values]: [Binding; 4],
     ) {
-        let params = Params {
+        let params = ConvertParams {
             count: places as u32,
             segments: rows.div_ceil(slice) as u32,
             rows: rows as u32,
@@ -279,7 +284,7 @@ pub(crate) fn point_at_rest(rows: usize, width: usize, profile: &DeviceProfile) 
         Operand { access: Access::Write, ..index_list("list_ptrs", rows + 1) },
     ];
     let program = step("what has no place");
-    let mut steps = Steps::new(profile, "spconvert csr to hybrid", program, operands)?;
+    let mut steps = ConvertSteps::new(profile, "spconvert csr to hybrid", program, operands)?;
     let lists = steps.bindings("spconvert csr to hybrid")?;
     steps.point_at_rest(lists[0], rows, width, lists[1])?;
     Ok(steps.program)

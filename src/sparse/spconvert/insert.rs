@@ -1,7 +1,7 @@
 //! New entries in a matrix that is there already.
 
 use super::sorted::Entries;
-use super::{NOTHING, Params, Steps, step};
+use super::steps::{ConvertParams, ConvertSteps, NOTHING, not_its_lists, step};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, DeviceProfile, Operand, Program};
@@ -19,10 +19,10 @@ pub(crate) fn insert_places(to: &Stored, n: usize, profile: &DeviceProfile) -> R
     operands.extend(to.operands("insert")?.iter().map(super::written).map(placed));
     operands.push(Operand { name: "missing", dtype: DType::U32, len: 1, access: Access::ReadWrite });
     let program = step("into free places");
-    let mut steps = Steps::new(profile, "insert", program, operands)?;
+    let mut steps = ConvertSteps::new(profile, "insert", program, operands)?;
     let lists = steps.bindings("insert")?;
     let &[row_idxs, col_idxs, from_values, idxs, values, missing] = lists.as_slice() else {
-        return Err(super::not_its_lists(to));
+        return Err(not_its_lists(to));
     };
     let values_out = steps.words("sorted values", n)?;
     let sorted = steps.sort_entries(&Entries {
@@ -41,7 +41,7 @@ pub(crate) fn insert_places(to: &Stored, n: usize, profile: &DeviceProfile) -> R
     let lengths = steps.words("lengths of rows", rows)?;
     steps.lengths_of_places(rows, width, lengths, idxs);
     steps.clear(missing);
-    let params = Params {
+    let params = ConvertParams {
         count: rows as u32,
         rows: rows as u32,
         width: width as u32,
@@ -51,7 +51,7 @@ pub(crate) fn insert_places(to: &Stored, n: usize, profile: &DeviceProfile) -> R
     let spec = steps.spec();
     let kernel = ("sparse/spconvert_missing", "count_missing");
     steps.each(kernel, spec.clone(), params, rows, vec![lengths, ptrs, missing]);
-    let params = Params { count: n as u32, ..params };
+    let params = ConvertParams { count: n as u32, ..params };
     let bindings = vec![sorted.keys, values_out, ptrs, lengths, missing, idxs, values];
     let spec = spec.flag("WIDE", sorted.packing.wide);
     steps.each(("sparse/spconvert_insert", "insert_entries"), spec, params, n, bindings);

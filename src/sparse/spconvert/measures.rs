@@ -1,6 +1,6 @@
 //! What is measured of a matrix before it is converted, or to choose a format.
 
-use super::{NOTHING, Params, Steps, step};
+use super::steps::{ConvertParams, ConvertSteps, NOTHING, step};
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
@@ -51,10 +51,10 @@ fn measures() -> Operand {
     Operand { name: "measures", dtype: DType::U32, len: MEASURES, access: Access::ReadWrite }
 }
 
-impl Steps<'_> {
+impl ConvertSteps<'_> {
     fn measure_rows(&mut self, row_ptrs: Binding, rows: usize, measures: Binding) {
         self.clear(measures);
-        let params = Params { count: rows as u32, ..NOTHING };
+        let params = ConvertParams { count: rows as u32, ..NOTHING };
         let spec = self.tile_spec();
         let kernel = ("sparse/spconvert_measure_rows", "measure_rows");
         self.tiles(kernel, spec, params, rows, vec![measures, row_ptrs]);
@@ -66,13 +66,13 @@ impl Steps<'_> {
         if rows == 0 {
             return Ok(());
         }
-        let params = Params { count: entries as u32, segments: rows as u32, ..NOTHING };
+        let params = ConvertParams { count: entries as u32, segments: rows as u32, ..NOTHING };
         let spec = self.tile_spec().constant("POINTERS_BINDING", 2u32);
         let kernel = ("sparse/spconvert_measure_entries", "measure_entries");
         self.tiles(kernel, spec, params, entries, vec![measures, ptrs, idxs]);
         let order = self.words("rows in order", rows)?;
         let (keys, packing) = self.order_rows(ptrs, rows, longest, rows, order)?;
-        let params = Params {
+        let params = ConvertParams {
             rows: rows as u32,
             longest: longest as u32,
             minor_bits: packing.minor_bits,
@@ -92,7 +92,7 @@ pub(crate) fn measure(from: &Stored, profile: &DeviceProfile) -> Result<Program>
     let mut operands = Stored { format: Format::Csr, ..*from }.operands("spconvert")?;
     operands.retain(|o| o.dtype == DType::U32);
     operands.push(measures());
-    let mut steps = Steps::new(profile, "spconvert: measuring", step("measures of rows"), operands)?;
+    let mut steps = ConvertSteps::new(profile, "spconvert: measuring", step("measures of rows"), operands)?;
     let lists = steps.bindings("spconvert: measuring")?;
     steps.measure_all(from, [lists[0], lists[1]], lists[2])?;
     Ok(steps.program)
@@ -101,7 +101,7 @@ pub(crate) fn measure(from: &Stored, profile: &DeviceProfile) -> Result<Program>
 /// The longest of so many rows (or columns). Operands: their pointers; measures.
 pub(crate) fn measure_longest(rows: usize, profile: &DeviceProfile) -> Result<Program> {
     let operands = vec![index_list("row_ptrs", rows + 1), measures()];
-    let mut steps = Steps::new(profile, "spconvert: measuring", step("the longest row"), operands)?;
+    let mut steps = ConvertSteps::new(profile, "spconvert: measuring", step("the longest row"), operands)?;
     let lists = steps.bindings("spconvert: measuring")?;
     steps.measure_rows(lists[0], rows, lists[1]);
     Ok(steps.program)

@@ -1,7 +1,7 @@
 //! Rows by falling length: jagged diagonals and slices.
 
 use super::sorted::Packing;
-use super::{NOTHING, Params, Steps, step};
+use super::steps::{ConvertParams, ConvertSteps, NOTHING, step};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
@@ -16,7 +16,7 @@ pub(super) struct Slices {
     pub(super) window: usize,
 }
 
-impl Steps<'_> {
+impl ConvertSteps<'_> {
     /// Rows by falling length within windows: the keys that they were sorted by.
     pub(super) fn order_rows(
         &mut self,
@@ -32,7 +32,7 @@ impl Steps<'_> {
         let keys = self.words("keys of rows", rows * packing.words())?;
         let sorted = self.words("sorted keys of rows", rows * packing.words())?;
         let unsorted = self.words("rows", rows)?;
-        let params = Params {
+        let params = ConvertParams {
             count: rows as u32,
             window: window as u32,
             longest: longest as u32,
@@ -56,7 +56,7 @@ impl Steps<'_> {
     ) -> Result<()> {
         let (keys, packing) = self.order_rows(row_ptrs, rows, longest, rows, order)?;
         let lengths = self.words("lengths of diagonals", longest + 1)?;
-        let params = Params {
+        let params = ConvertParams {
             count: longest as u32 + 1,
             rows: rows as u32,
             longest: longest as u32,
@@ -83,14 +83,18 @@ impl Steps<'_> {
         let widths = self.words("widths of slices", count + 1)?;
         let before = self.words("widths before slices", count + 1)?;
         self.clear(widths);
-        let params =
-            Params { count: (count * slice) as u32, rows: rows as u32, width: slice as u32, ..NOTHING };
+        let params = ConvertParams {
+            count: (count * slice) as u32,
+            rows: rows as u32,
+            width: slice as u32,
+            ..NOTHING
+        };
         let bindings = vec![row_ptrs, sorted, order, widths];
         let spec = self.spec();
         let kernel = ("sparse/spconvert_slices", "widen_slices");
         self.each(kernel, spec.clone(), params, count * slice, bindings);
         self.offsets(count + 1, widths, before)?;
-        let params = Params { count: count as u32 + 1, ..params };
+        let params = ConvertParams { count: count as u32 + 1, ..params };
         let kernel = ("sparse/spconvert_slice_pointers", "point_at_slices");
         self.each(kernel, spec, params, count + 1, vec![before, ptrs, width]);
         Ok(())
@@ -120,7 +124,7 @@ pub(crate) fn order_slices(
         written("width", 1),
     ];
     let program = step("the order of rows");
-    let mut steps = Steps::new(profile, "spconvert csr to sell", program, operands)?;
+    let mut steps = ConvertSteps::new(profile, "spconvert csr to sell", program, operands)?;
     let lists = steps.bindings("spconvert csr to sell")?;
     let shape = Slices { rows: from.rows, longest: from.longest, slice, window };
     steps.order_slices(lists[0], &shape, [lists[1], lists[2], lists[3]])?;

@@ -1,6 +1,6 @@
 //! What takes a sort: to and from compressed columns, and from coordinates in no order.
 
-use super::{Compressed, NOTHING, Params, Steps};
+use super::steps::{Compressed, ConvertParams, ConvertSteps, NOTHING};
 use crate::error::Result;
 use crate::program::Binding;
 use std::ops::Range;
@@ -52,7 +52,7 @@ pub(super) struct Sorted {
     pub(super) packing: Packing,
 }
 
-impl Steps<'_> {
+impl ConvertSteps<'_> {
     /// Sorts entries; their values go where they are wanted, and their indices are in the keys.
     pub(super) fn sort_entries(&mut self, entries: &Entries) -> Result<Sorted> {
         let packing = Packing::new(entries.extents);
@@ -65,7 +65,7 @@ impl Steps<'_> {
         let n = entries.n;
         let packing = Packing::new(entries.extents);
         let keys = self.words("keys", n * packing.words())?;
-        let params = Params {
+        let params = ConvertParams {
             count: n as u32,
             segments: entries.segments.unwrap_or(0) as u32,
             minor_bits: packing.minor_bits,
@@ -87,7 +87,7 @@ impl Steps<'_> {
     /// The minor indices of sorted entries, and the major ones if wanted.
     pub(super) fn unpack(&mut self, sorted: &Sorted, minors: Binding, majors: Option<Binding>) {
         let Sorted { n, keys, packing } = *sorted;
-        let params = Params { count: n as u32, minor_bits: packing.minor_bits, ..NOTHING };
+        let params = ConvertParams { count: n as u32, minor_bits: packing.minor_bits, ..NOTHING };
         let spec = self.spec().flag("WIDE", packing.wide).flag("MAJORS", majors.is_some());
         let bindings = [keys, minors].into_iter().chain(majors).collect();
         self.each(("sparse/spconvert_unpack", "unpack_keys"), spec, params, n, bindings);
@@ -115,7 +115,7 @@ impl Steps<'_> {
         ptrs: Binding,
         ranks: Option<Binding>,
     ) {
-        let params = Params {
+        let params = ConvertParams {
             count: segments as u32 + 1,
             sources: n as u32,
             minor_bits: packing.map_or(0, |p| p.minor_bits),

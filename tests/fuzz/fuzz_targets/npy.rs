@@ -3,16 +3,10 @@
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the modules of the example do more than read")]
 
-#[path = "../../../examples/op/asked.rs"]
-mod asked;
-#[path = "../../../examples/streaming/failure.rs"]
-mod failure;
+mod common;
 mod file;
-#[path = "../../../examples/op/header.rs"]
-mod header;
-#[path = "../../../examples/op/npy.rs"]
-mod npy;
 
+use common::npy;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

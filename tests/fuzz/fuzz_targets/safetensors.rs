@@ -5,13 +5,10 @@
 
 #[path = "../../../examples/cnn/weights.rs"]
 mod cnn;
+mod common;
 #[path = "../../../examples/encoder/weights.rs"]
 mod encoder;
-#[path = "../../../examples/streaming/failure.rs"]
-mod failure;
 mod file;
-#[path = "../../../examples/network/mod.rs"]
-mod network;
 
 use libfuzzer_sys::fuzz_target;
 use tilework::nn::Sequential;

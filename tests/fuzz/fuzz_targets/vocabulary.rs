@@ -3,8 +3,7 @@
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the modules of the example do more than read")]
 
-#[path = "../../../examples/streaming/failure.rs"]
-mod failure;
+mod common;
 #[path = "../../../examples/encoder/tokens.rs"]
 mod tokens;
 

@@ -1,0 +1,110 @@
+//! The arguments of a program, of which no key comes twice.
+
+use lexopt::{Arg, Error, Parser, ValueExt};
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// A [`Parser`] that refuses a key that is given again.
+#[derive(Debug)]
+pub(crate) struct Args {
+    parser: Parser,
+    /// Keys that may be given again, without their dashes.
+    lists: &'static [&'static str],
+    seen: Vec<String>,
+    /// The key that came last, with its dashes.
+    last: String,
+}
+
+impl Args {
+    /// Each key of `lists` may come any number of times, every other one once.
+    pub(crate) fn new(parser: Parser, lists: &'static [&'static str]) -> Self {
+        Self { parser, lists, seen: Vec::new(), last: String::new() }
+    }
+
+    /// The next argument, if there is one.
+    pub(crate) fn next(&mut self) -> Result<Option<Arg<'_>>, Error> {
+        let arg = self.parser.next()?;
+        let key = match &arg {
+            Some(Arg::Long(name)) => format!("--{name}"),
+            Some(Arg::Short(letter)) => format!("-{letter}"),
+            _ => return Ok(arg),
+        };
+        if self.seen.contains(&key) {
+            return Err(format!("{key} is given twice").into());
+        }
+        if !self.lists.contains(&key.trim_start_matches('-')) {
+            self.seen.push(key.clone());
+        }
+        self.last = key;
+        Ok(arg)
+    }
+
+    /// The value of the key that came last.
+    pub(crate) fn value(&mut self) -> Result<OsString, Error> {
+        self.parser.value()
+    }
+
+    /// The same, as a whole number of this range.
+    pub(crate) fn number<T>(&mut self, range: RangeInclusive<T>) -> Result<T, Error>
+    where
+        T: FromStr + PartialOrd + Display,
+    {
+        let text = self.value()?.string()?;
+        text.parse().ok().filter(|n| range.contains(n)).ok_or_else(|| {
+            let (key, least, most) = (&self.last, range.start(), range.end());
+            format!("{key} {text}: must be a whole number from {least} to {most}").into()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads all of a line; every key but `--flag` and `-f` has a value.
+    fn read(line: &str) -> Result<usize, String> {
+        let mut args =
+            Args::new(Parser::from_iter(["program"].into_iter().chain(line.split(' '))), &["list", "o"]);
+        let mut count = 0;
+        while let Some(arg) = args.next().map_err(|e| e.to_string())? {
+            let takes_value = !matches!(arg, Arg::Long("flag") | Arg::Short('f') | Arg::Value(_));
+            if takes_value {
+                args.value().map_err(|e| e.to_string())?;
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    #[test]
+    fn args_refuse_a_key_given_twice() {
+        assert_eq!(read("--key 1 --other 1 file file -o a -o b --list 1 --list 2 --flag"), Ok(9));
+        for (line, key) in [
+            ("--key 1 file --key 1", "--key"),
+            ("--key=1 --key=2", "--key"),
+            ("--flag --flag", "--flag"),
+            ("-k1 -k 2", "-k"),
+            ("-ff", "-f"),
+        ] {
+            assert_eq!(read(line), Err(format!("{key} is given twice")), "{line}");
+        }
+        // What follows a key is its value, and what follows two dashes is no key.
+        assert_eq!(read("--key --key -- --key"), Ok(2));
+    }
+
+    #[test]
+    fn args_refuse_numbers_out_of_range() {
+        let number = |text: &str| {
+            let mut args = Args::new(Parser::from_iter(["program", "--size", text]), &[]);
+            assert!(args.next().unwrap().is_some());
+            args.number(2..=64usize).map_err(|e| e.to_string())
+        };
+        assert_eq!((number("2"), number("64")), (Ok(2), Ok(64)));
+        for text in ["1", "65", "-3", "", "1e1", "0x10", "99999999999999999999"] {
+            let wanted = format!("--size {text}: must be a whole number from 2 to 64");
+            assert_eq!(number(text), Err(wanted));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What `quadtree` and `adaptive` share: trees whose levels are made on the device, one from the other, and
+//! pictures of them.
+
+pub(crate) mod canvas;
+
+use super::Failure;
+use indicatif::ProgressBar;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+use tilework::gpu::OwnKernel;
+use tilework::prelude::*;
+use tilework::{Plan, Result};
+
+/// Words of a cell on the device; what they are is the program's own, but for [`CHILD`].
+pub(crate) const WORDS: usize = 4;
+/// The word of a cell that holds the number of its first child in the next level.
+pub(crate) const CHILD: usize = 3;
+/// The child of a cell that has none.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Selects numbers of cells: from numbers, flags and how many there are, to numbers and how many.
+type Selection = Plan<Select, u32>;
+
+/// A tree on the device, level by level.
+///
+/// The program's own kernel makes the cells of a level, and says by a flag which of them want to split.
+/// `Select` lists these in order, a kernel of one invocation counts their children, and the program's kernel
+/// runs over as many by an indirect dispatch. No count comes back to the host before all is done, and the
+/// order of cells is always the same.
+#[derive(Debug)]
+pub(crate) struct Levels {
+    open: OwnKernel,
+    pub(crate) levels: Vec<Level>,
+    flags: Buffer<u32>,
+    numbers: Buffer<u32>,
+    parents: Buffer<u32>,
+    wanted: Buffer<u32>,
+    summary: Buffer<u32>,
+}
+
+/// One level of it.
+#[derive(Debug)]
+pub(crate) struct Level {
+    pub(crate) capacity: usize,
+    pub(crate) cells: Buffer<u32>,
+    /// How many cells there are.
+    pub(crate) count: Buffer<u32>,
+    select: Selection,
+}
+
+/// What became of a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Summary {
+    pub(crate) cells: usize,
+    /// Cells that wanted to split.
+    pub(crate) wanted: usize,
+    /// Cells that did.
+    pub(crate) split: usize,
+}
+
+/// Tells whoever looks that a level had no room for all.
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { wanted, split, .. } = self;
+        write!(f, "{wanted} cells want to split, and there is room for the children of {split}")
+    }
+}
+
+/// Room for cells of each level, down to `deepest`: as many as four children each can be, at most `most`, and
+/// never more than `limit`. Levels that cannot have any are left out.
+pub(crate) fn capacities(first: usize, deepest: u32, limit: usize, most: usize) -> Vec<usize> {
+    let below = |above: &usize| Some(above.saturating_mul(4).min(most).min(limit) / 4 * 4).filter(|n| *n > 0);
+    std::iter::successors(Some(first), below).take(deepest as usize + 1).collect()
+}
+
+impl Levels {
+    /// Room for as many cells of each level as `capacities` says; the first level has exactly as many.
+    pub(crate) fn new(gpu: &Gpu, capacities: &[usize]) -> Result<Self> {
+        let level = |&capacity: &usize| {
+            let select = Select::new(capacity).counted().plan::<u32>(gpu)?;
+            let cells = gpu.alloc(WORDS * capacity)?;
+            Ok(Level { capacity, cells, count: gpu.upload(&[capacity as u32])?, select })
+        };
+        let most = capacities.iter().copied().max().unwrap_or(1);
+        Ok(Self {
+            open: gpu.kernel("levels.wgsl", include_str!("levels.wgsl"), "open_level")?,
+            levels: capacities.iter().map(level).collect::<Result<_>>()?,
+            flags: gpu.alloc(most)?,
+            numbers: gpu.alloc(most)?,
+            parents: gpu.alloc(most)?,
+            wanted: gpu.alloc(1)?,
+            summary: gpu.alloc_zeroed(2 * capacities.len())?,
+        })
+    }
+
+    /// Levels that there may be.
+    pub(crate) fn len(&self) -> u32 {
+        self.levels.len() as u32
+    }
+
+    /// Records the first level. `plant` binds parameters, cells, flags, numbers, and `rest`.
+    pub(crate) fn plant(
+        &self,
+        rec: &mut Recorder,
+        plant: &OwnKernel,
+        params: Arg<'_>,
+        rest: &[Arg<'_>],
+        workgroups: [u32; 3],
+    ) -> Result<()> {
+        let level = &self.levels[0];
+        let args = [params, Arg::from(&level.cells), Arg::from(&self.flags), Arg::from(&self.numbers)];
+        plant.record(rec, &[&args[..], rest].concat(), workgroups)?;
+        self.select(rec, 0)
+    }
+
+    /// Records level `number`, from 1. `divide` has as many workgroups of `each` cells as there are cells. It
+    /// binds parameters, the number of cells, the numbers of their parents, the cells of the level above,
+    /// those of this one, flags, numbers, and `rest`.
+    pub(crate) fn divide(
+        &self,
+        rec: &mut Recorder,
+        number: u32,
+        (divide, each): (&OwnKernel, u32),
+        params: Arg<'_>,
+        rest: &[Arg<'_>],
+    ) -> Result<()> {
+        let (above, level) = (&self.levels[number as usize - 1], &self.levels[number as usize]);
+        let open = [level.capacity as u32 / 4, number];
+        let args = [Arg::uniform(&open), Arg::from(&self.wanted), Arg::from(&level.count)];
+        self.open.record(rec, &[&args[..], &[Arg::from(&self.summary)]].concat(), [1, 1, 1])?;
+        let lists = [&level.count, &self.parents, &above.cells, &level.cells, &self.flags, &self.numbers];
+        let args = [&[params][..], &lists.map(Arg::from), rest].concat();
+        divide.record_counted(rec, &args, &level.count, each, level.capacity)?;
+        self.select(rec, number)
+    }
+
+    /// Lists the cells of a level that want to split, if another level may follow.
+    fn select(&self, rec: &mut Recorder, number: u32) -> Result<()> {
+        if number + 1 == self.len() {
+            return Ok(());
+        }
+        let Level { capacity, count, select, .. } = &self.levels[number as usize];
+        let (numbers, flags) = (self.numbers.slice(..*capacity)?, self.flags.slice(..*capacity)?);
+        let parents = self.parents.slice(..*capacity)?;
+        select.with_length(count).record(rec, numbers, flags, parents, &self.wanted)
+    }
+
+    /// Waits: what became of each level, and its cells. Ends with the last level that has any.
+    pub(crate) fn read(&self) -> Result<Vec<(Summary, Vec<[u32; WORDS]>)>> {
+        let mut summary: Vec<usize> = self.summary.read()?.iter().map(|n| *n as usize).collect();
+        summary[0] = self.levels[0].capacity;
+        let mut all = Vec::new();
+        for (number, level) in self.levels.iter().enumerate() {
+            let (cells, wanted) = (summary[2 * number], summary[2 * number + 1]);
+            if cells == 0 {
+                break;
+            }
+            let split = summary.get(2 * number + 2).map_or(0, |children| children / 4);
+            let words = level.cells.slice(..WORDS * cells)?.read()?;
+            let words = words.chunks_exact(WORDS).map(|w| [w[0], w[1], w[2], w[3]]).collect();
+            all.push((Summary { cells, wanted, split }, words));
+        }
+        Ok(all)
+    }
+}
+
+/// Seconds on the device of all of `stages` in one submission, and of each by itself.
+pub(crate) fn times(
+    gpu: &Gpu,
+    stages: u32,
+    mut record: impl FnMut(&mut Recorder, u32) -> Result<()>,
+) -> Result<(f64, Vec<f64>)> {
+    let mut all = |rec: &mut Recorder| (0..stages).try_for_each(|stage| record(rec, stage));
+    // A card gets runs enough to raise its clocks.
+    let whole =
+        if gpu.profile().is_cpu() { gpu.time(all)?.seconds } else { gpu.measure(11, &mut all)?.median() };
+    let each = (0..stages).map(|stage| Ok(gpu.time(|rec| record(rec, stage))?.seconds));
+    Ok((whole, each.collect::<Result<_>>()?))
+}
+
+/// Says on standard error what is going on, where that is a terminal, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Doing(ProgressBar);
+
+impl Doing {
+    pub(crate) fn new(what: &'static str) -> Self {
+        let bar = ProgressBar::new_spinner().with_message(what);
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self(bar)
+    }
+
+    pub(crate) fn next(&self, what: &'static str) {
+        self.0.set_message(what);
+    }
+}
+
+impl Drop for Doing {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Seconds in the unit that suits.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.1} us", 1e6 * s),
+        s if s < 1.0 => format!("{:.2} ms", 1e3 * s),
+        s => format!("{s:.2} s"),
+    }
+}
+
+/// Even bits of a code, close together.
+fn gather(code: u32) -> u32 {
+    (0..16).map(|bit| (code >> (2 * bit) & 1) << bit).sum()
+}
+
+/// Column and row of the cell with this Morton code among those of its level.
+pub(crate) fn place(code: u32) -> (u32, u32) {
+    (gather(code), gather(code >> 1))
+}
+
+/// The file of `--picture`.
+pub(crate) fn picture_file(name: OsString) -> std::result::Result<PathBuf, Failure> {
+    let path = PathBuf::from(name);
+    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png")) {
+        return Ok(path);
+    }
+    Err(Failure::bad_input("--picture: must end with .png").at(&path))
+}

@@ -1,0 +1,21 @@
+//! PNG files.
+
+use ::image::codecs::png::PngEncoder;
+use ::image::{ExtendedColorType, ImageEncoder};
+use std::io::Write;
+use std::path::Path;
+use tilework::io::write_aside;
+
+/// Pixels of three bytes as those of a PNG file.
+pub(crate) fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    PngEncoder::new(&mut bytes)
+        .write_image(pixels, width, height, ExtendedColorType::Rgb8)
+        .map_err(|e| e.to_string())?;
+    Ok(bytes)
+}
+
+/// Writes a file that appears when it is whole.
+pub(crate) fn whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    write_aside(path, |file| file.write_all(bytes)).map_err(|e| e.to_string())
+}

@@ -1,0 +1,17 @@
+//! Progress bars.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use std::time::Duration;
+
+/// A bar on standard error, hidden where that is not a terminal. It is drawn again every so many milliseconds, or with 0
+/// only when it moves.
+pub(crate) fn bar(len: u64, template: &str, milliseconds: u64) -> ProgressBar {
+    let bar = ProgressBar::new(len);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    if milliseconds > 0 {
+        bar.enable_steady_tick(Duration::from_millis(milliseconds));
+    }
+    bar
+}

@@ -1,0 +1,19 @@
+//! Every variant of the matrix product on one shape: what each step of the ladder brings, and where it stands on the
+//! roofline of this device.
+//!
+//! ```sh
+//! cargo run --release --example ladder
+//! cargo run --release --example ladder -- 1000 2000 500 --out ladder.svg
+//! ```
+//!
+//! Exit code 1 if a result is wrong, 2 for bad arguments, 3 if this machine has no adapter.
+
+mod cli;
+#[path = "../common/mod.rs"]
+mod common;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    common::main("ladder", std::io::stdout().lock(), cli::run)
+}

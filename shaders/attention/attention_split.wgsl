@@ -1,0 +1,239 @@
+// A part of softmax(scale q k^T + mask) v: the largest score, the sum of weights and the weighted sum of values of a
+// range of keys (Dao et al., "Flash-Decoding", 2023). attention_merge joins the parts.
+//
+// A workgroup reads a range of the keys and values of one head, once, for ROWS rows of all heads that share it. Teams
+// of LANES invocations take 4 KEY_BLOCKS keys at a time, each lane eight elements of a vector. A score is summed over
+// the lanes of a team.
+//
+// SUBGROUPS: the lanes of a team are of one subgroup. SINGLE: there is one query. CAREFUL: exponentials may drop NaN.
+#import attention/attention_seen
+#import attention/attention_mask
+#import attention/q_f32 as queries
+#import attention/kv_f32 as kv
+#import activation/is_nan
+
+const WORKGROUP_SIZE: u32 = 64u;
+// Of a team: the power of two from the eights of a vector on.
+const LANES: u32 = 8u;
+const TEAMS: u32 = WORKGROUP_SIZE / LANES;
+const ROWS: u32 = 4u;
+const KEY_BLOCKS: u32 = 1u;
+const TEAM_KEYS: u32 = 4u * KEY_BLOCKS;
+// Eights of elements of a vector.
+const VECTOR: u32 = FOURS / 2u;
+const PARTIALS_BINDING: u32 = 4u;
+
+// For each part of each row: FOURS fours of the weighted sum of values, then the largest score and the sum of weights.
+@group(0) @binding(PARTIALS_BINDING) var<storage, read_write> partials: array<vec4<f32>>;
+
+var<workgroup> wg_sums: array<vec4<f32>, 2u * WORKGROUP_SIZE>;
+var<workgroup> wg_largest: array<vec2<f32>, TEAMS>;
+#if SUBGROUPS
+enable subgroups;
+#else
+var<workgroup> wg_scores: array<vec4<f32>, WORKGROUP_SIZE * ROWS * KEY_BLOCKS>;
+#endif
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let index = workgroup_index(id);
+    if index >= params.rows {
+        return;
+    }
+    // Those that read the same keys follow each other.
+    let row_tile = index % params.row_tiles;
+    let part = index / params.row_tiles % params.parts;
+    let pair = params.first_pair + index / params.row_tiles / params.parts;
+    let rows_of_pair = params.heads / params.kv_heads * params.queries;
+    let len = length_of(pair / params.kv_heads);
+    let begin = seen_by(0u, len).x + part * params.part_keys;
+    let end = min(begin + params.part_keys, seen_by(params.queries - 1u, len).y);
+    let lane = local % LANES;
+    let team = local / LANES;
+    // Lanes behind the last of a vector read it once more.
+    let eight = min(lane, VECTOR - 1u);
+    // Exponentials are of base 2.
+    let factor = params.scale * 1.4426950408889634;
+    var infinity_bits = 0xff800000u;
+    let nothing = bitcast<f32>(infinity_bits);
+#for r in ROWS
+    let row_{r} = min(row_tile * ROWS + {r}u, rows_of_pair - 1u);
+    let at_{r} = pair * rows_of_pair + row_{r};
+    let query_{r} = row_{r} % params.queries;
+    let qa_{r} = query_four(at_{r}, 2u * eight) * factor;
+    let qb_{r} = query_four(at_{r}, 2u * eight + 1u) * factor;
+#if !SINGLE
+    let seen_{r} = seen_by(query_{r}, len);
+#endif
+#if MASKED
+    let mask_{r} = mask_row(pair, at_{r} / params.queries % params.heads, query_{r});
+#endif
+    var most_{r} = nothing;
+    var sum_{r} = 0.0;
+    var oa_{r} = vec4<f32>();
+    var ob_{r} = vec4<f32>();
+#end
+    for (var first = begin; first < end; first += TEAMS * TEAM_KEYS) {
+#for x in TEAM_KEYS
+        let key_{x} = first + team * TEAM_KEYS + {x}u;
+        let found_{x} = row_of(pair, min(key_{x}, end - 1u));
+#if PAGED
+        let k_{x} = key_eight(select(found_{x}, 0u, found_{x} == NO_ROW), eight);
+        let v_{x} = value_eight(select(found_{x}, 0u, found_{x} == NO_ROW), eight);
+#else
+        let k_{x} = key_eight(found_{x}, eight);
+        let v_{x} = value_eight(found_{x}, eight);
+#endif
+#end
+
+        // Scores: what a lane has of them, then the sum over the lanes of a team.
+#for r in ROWS
+#for b in KEY_BLOCKS
+#if LANES == VECTOR
+        var s_{r}_{b} = vec4(
+#else
+        var s_{r}_{b} = select(vec4<f32>(), vec4(
+#endif
+#for n in 4
+            dot(qa_{r}, k_{4 * b + n}.a) + dot(qb_{r}, k_{4 * b + n}.b),
+#end
+#if LANES == VECTOR
+        );
+#else
+        ), lane < VECTOR);
+#endif
+#end
+#end
+#if SUBGROUPS
+        // Lanes meet those that are LANES / 2, LANES / 4, ... 1 apart, from at most 32 LANES on.
+#for step in 1..6
+#if LANES >> step > 0
+#for r in ROWS
+#for b in KEY_BLOCKS
+        s_{r}_{b} += subgroupShuffleXor(s_{r}_{b}, LANES >> {step}u);
+#end
+#end
+#endif
+#end
+#else
+        workgroupBarrier();
+#for r in ROWS
+#for b in KEY_BLOCKS
+        wg_scores[local * (ROWS * KEY_BLOCKS) + {r * KEY_BLOCKS + b}u] = s_{r}_{b};
+        s_{r}_{b} = vec4<f32>();
+#end
+#end
+        workgroupBarrier();
+        for (var l = 0u; l < LANES; l++) {
+#for r in ROWS
+#for b in KEY_BLOCKS
+            s_{r}_{b} += wg_scores[(team * LANES + l) * (ROWS * KEY_BLOCKS) + {r * KEY_BLOCKS + b}u];
+#end
+#end
+        }
+#endif
+
+        // Hidden keys.
+#for b in KEY_BLOCKS
+        let keys_{b} = vec4(key_{4 * b}, key_{4 * b + 1}, key_{4 * b + 2}, key_{4 * b + 3});
+        let hidden_{b} = (keys_{b} >= vec4(end))
+#if PAGED
+            | vec4(
+#for n in 4
+                found_{4 * b + n} == NO_ROW,
+#end
+            )
+#endif
+        ;
+#if MASKED
+        let near_{b} = min(keys_{b}, vec4(end - 1u));
+#endif
+#end
+
+#for r in ROWS
+#for b in KEY_BLOCKS
+#if MASKED
+        s_{r}_{b} += 1.4426950408889634 * vec4(
+#for x in x, y, z, w
+            mask[mask_{r} + near_{b}.{x}],
+#end
+        );
+#endif
+#if SINGLE
+        let hidden_{r}_{b} = hidden_{b};
+#else
+        let hidden_{r}_{b} = hidden_{b} | (keys_{b} >= vec4(seen_{r}.y)) | (keys_{b} < vec4(seen_{r}.x));
+#endif
+        s_{r}_{b} = select(s_{r}_{b}, vec4(nothing), hidden_{r}_{b});
+#end
+        let four_{r}_0 = s_{r}_0;
+#for b in 1..KEY_BLOCKS
+        let four_{r}_{b} = max(four_{r}_{b - 1}, s_{r}_{b});
+#end
+        let four_{r} = four_{r}_{KEY_BLOCKS - 1};
+        let now_{r} = max(most_{r}, max(max(four_{r}.x, four_{r}.y), max(four_{r}.z, four_{r}.w)));
+        // A row that has seen nothing yet has no largest: any number will do.
+        let center_{r} = select(now_{r}, 0.0, now_{r} == nothing);
+        let fade_{r} = exp2(most_{r} - center_{r});
+        most_{r} = now_{r};
+        sum_{r} *= fade_{r};
+        oa_{r} *= fade_{r};
+        ob_{r} *= fade_{r};
+#for b in KEY_BLOCKS
+        let d_{r}_{b} = s_{r}_{b} - center_{r};
+#if CAREFUL
+        let p_{r}_{b} = select(exp2(d_{r}_{b}), d_{r}_{b}, vec4(
+#for x in x, y, z, w
+            is_nan(d_{r}_{b}.{x}),
+#end
+        ));
+#else
+        let p_{r}_{b} = exp2(d_{r}_{b});
+#endif
+        sum_{r} += p_{r}_{b}.x + p_{r}_{b}.y + p_{r}_{b}.z + p_{r}_{b}.w;
+        // A weight of 0 does not hide a value that is infinite or NaN.
+        if any(hidden_{r}_{b}) {
+#for n in 4
+            oa_{r} += select(p_{r}_{b}[{n}] * v_{4 * b + n}.a, vec4<f32>(), hidden_{r}_{b}[{n}]);
+            ob_{r} += select(p_{r}_{b}[{n}] * v_{4 * b + n}.b, vec4<f32>(), hidden_{r}_{b}[{n}]);
+#end
+        } else {
+#for n in 4
+            oa_{r} += p_{r}_{b}[{n}] * v_{4 * b + n}.a;
+            ob_{r} += p_{r}_{b}[{n}] * v_{4 * b + n}.b;
+#end
+        }
+#end
+#end
+    }
+
+    // Joins the teams, a row at a time.
+    let slot = (part + params.parts * (pair - params.first_pair) * rows_of_pair) * (FOURS + 1u);
+#for r in ROWS
+    workgroupBarrier();
+    wg_sums[2u * local] = oa_{r};
+    wg_sums[2u * local + 1u] = ob_{r};
+    if lane == 0u {
+        wg_largest[team] = vec2(most_{r}, sum_{r});
+    }
+    workgroupBarrier();
+    if row_tile * ROWS + {r}u < rows_of_pair {
+        var largest = nothing;
+        for (var t = 0u; t < TEAMS; t++) {
+            largest = max(largest, wg_largest[t].x);
+        }
+        let center = select(largest, 0.0, largest == nothing);
+        let base = slot + row_{r} * params.parts * (FOURS + 1u);
+        for (var four = local; four <= FOURS; four += WORKGROUP_SIZE) {
+            var total = 0.0;
+            var sum = vec4<f32>();
+            for (var t = 0u; t < TEAMS; t++) {
+                let weight = exp2(wg_largest[t].x - center);
+                total += weight * wg_largest[t].y;
+                sum += weight * wg_sums[2u * t * LANES + min(four, FOURS - 1u)];
+            }
+            partials[base + four] = select(sum, vec4(largest, total, 0.0, 0.0), four == FOURS);
+        }
+    }
+#end
+}

@@ -1,0 +1,58 @@
+// The gradient of a convolution layer by its weights: the register-tiled product of dy and windows that are gathered
+// from x while they are staged. k counts the outputs of all images. A row of A is a channel of dy, which has a piece in
+// every image. VEC_A: pieces are whole numbers of four.
+#import conv/conv_product_windows
+
+#if VEC_A
+@group(0) @binding(1) var<storage, read> a: array<vec4<f32>>;
+#else
+@group(0) @binding(1) var<storage, read> a: array<f32>;
+#endif
+
+struct Walk {
+    pixel: u32,
+    at: u32,
+}
+
+fn line_a(row: u32) -> u32 {
+    return base_a + row * params.pixels;
+}
+
+fn walk_a(k: u32) -> Walk {
+    return Walk(k % params.pixels, k + k / params.pixels * params.jump_a);
+}
+
+fn step_a(from_: Walk) -> Walk {
+    var walk = from_;
+    walk.pixel += params.step_pixels;
+    walk.at += params.step_a;
+    if walk.pixel >= params.pixels {
+        walk.pixel -= params.pixels;
+        walk.at += params.jump_a;
+    }
+    return walk;
+}
+
+#if VEC_A
+fn load_a(line: u32, walk: Walk) -> vec4<f32> {
+    return a[(line + walk.at) / 4u];
+}
+#else
+fn load_a(line: u32, walk: Walk) -> f32 {
+    return a[line + walk.at];
+}
+#endif
+
+const BUFFERS: u32 = 2u;
+const WALKED_a: bool = true;
+#import dense/gemm_register_tiles
+
+@compute @workgroup_size(LANES)
+fn conv_gradients(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let index = workgroup_index(workgroup);
+    if index >= params.tiles {
+        return;
+    }
+    let part = part_of(index);
+#import dense/gemm_register_product
+}

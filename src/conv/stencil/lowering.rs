@@ -1,0 +1,339 @@
+//! The kernels of each variant with their tiles, parameters and dispatches, and what a report says of them.
+
+use super::{Boundary, MOST_CONSTANT, MOST_TERMS, Stencil, halo_bytes};
+use crate::analysis::{Axis, divergence, reads_from_shared};
+use crate::conv::lines::{self, Lines};
+use crate::conv::register::Registers;
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::facts::{Fact, Subject, fact};
+use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
+use crate::shader::{Fragment, Spec};
+
+/// Fields that every kernel has, before the weights.
+macro_rules! params {
+    ($($(#[$meta:meta])* $name:ident $([$vectors:expr])?;)*) => {$(
+        kernel_params! {
+            $(#[$meta])*
+            struct $name {
+                w: u32, h: u32, d: u32, groups: u32, tiles_x: u32, tiles_y: u32, tiles: u32, rows: u32,
+                $(weights: [[f32; 4]; $vectors],)?
+            }
+        }
+    )*};
+}
+params! {
+    /// Without weights: they are in a storage buffer.
+    Params;
+    Params64[16];
+    Params512[128];
+    Params4096[1024];
+    ParamsMost[4094];
+}
+
+const WORKGROUP_SIZE: usize = 256;
+
+pub(super) struct Lowering<'a> {
+    pub(super) stencil: &'a Stencil,
+    pub(super) name: String,
+    pub(super) dtype: DType,
+    pub(super) profile: &'a DeviceProfile,
+    pub(super) program: Program,
+}
+
+impl Lowering<'_> {
+    fn bytes(&self) -> bool {
+        self.dtype == DType::U8
+    }
+
+    /// Whether the weights go to the uniform.
+    fn uniform(&self) -> bool {
+        self.program.variant() != "naive" && self.stencil.taps() <= MOST_CONSTANT
+    }
+
+    fn unsupported(&self, needs: &str) -> crate::Error {
+        err!(
+            Unsupported,
+            "{}: the variant `{}` needs {needs}, which {} does not have; use `auto`",
+            self.name,
+            self.program.variant(),
+            self.profile.name
+        )
+    }
+
+    pub(super) fn dispatch(mut self) -> Result<Program> {
+        let stencil = self.stencil;
+        let limits = &self.profile.limits;
+        let whole_groups = stencil.extents[2].is_multiple_of(4);
+        match self.program.variant() {
+            "naive" | "constant" => {
+                let taps = stencil.taps();
+                if self.program.variant() == "constant" && taps > MOST_CONSTANT {
+                    return Err(self.unsupported(&format!(
+                        "{} bytes of uniform for {taps} weights (at most {})",
+                        4 * taps,
+                        4 * MOST_CONSTANT
+                    )));
+                }
+                self.note("every output reads its inputs itself", 1.0);
+                self.traffic(taps as f64);
+                let spec = self.spec(None, whole_groups && self.bytes()).flag("BYTES", self.bytes());
+                self.launch(Kernel::library("conv/stencil_naive", "stencil_naive", spec), None, false);
+            }
+            "strategy1" | "strategy3" => {
+                let tile = stencil.tile(self.dtype);
+                let cells = tile.iter().product::<usize>() as f64;
+                let axes = stencil.axes_of(tile);
+                let first = self.program.variant() == "strategy1";
+                let (bytes, there) = (halo_bytes(tile, stencil.filter), limits.max_workgroup_bytes as usize);
+                if first && bytes > there {
+                    return Err(self.unsupported(&format!(
+                        "{bytes} bytes of workgroup memory for a tile with its halo (there are {there})"
+                    )));
+                }
+                let what = stencil.shape(tile);
+                if first {
+                    self.note(&format!("tile of {what} outputs and its halo"), Axis::reuse(&axes));
+                    self.traffic((bytes / 4) as f64 / cells);
+                } else {
+                    let shared = reads_in_tile(&axes) as f64;
+                    let reads = axes.iter().map(Axis::reads).product::<u64>() as f64;
+                    // What is not in the tile is loaded anew for each use.
+                    let loads = cells + reads - shared;
+                    self.note(&format!("tile of {what}, {shared} of {reads} reads in it"), reads / loads);
+                    self.traffic(loads / cells);
+                }
+                let spec = self.spec(Some(tile), whole_groups && self.bytes()).flag("BYTES", self.bytes());
+                let kernel = if first {
+                    Kernel::library("conv/stencil_strategy1", "stencil_strategy1", spec)
+                } else {
+                    Kernel::library("conv/stencil_strategy3", "stencil_strategy3", spec)
+                };
+                self.launch(kernel, Some(tile), false);
+            }
+            "strategy2" => {
+                let most = (limits.max_invocations as usize).min(limits.max_workgroup_bytes as usize / 4);
+                let Some(tile) = stencil.inner_tile(self.dtype, most) else {
+                    let least = halo_bytes([1, 1, if self.bytes() { 4 } else { 1 }], stencil.filter) / 4;
+                    return Err(self.unsupported(&format!(
+                        "{least} invocations in a workgroup for one output and its halo (there are {most})"
+                    )));
+                };
+                let what = format!("tile of {} outputs, an invocation for each input", stencil.shape(tile));
+                self.note(&what, Axis::reuse(&stencil.axes_of(tile)));
+                let cells = tile.iter().product::<usize>() as f64;
+                self.traffic((halo_bytes(tile, stencil.filter) / 4) as f64 / cells);
+                let spec = self.spec(Some(tile), whole_groups && self.bytes()).flag("BYTES", self.bytes());
+                let kernel = Kernel::library("conv/stencil_strategy2", "stencil_strategy2", spec);
+                self.launch(kernel, Some(tile), false);
+            }
+            "separable" => self.separable()?,
+            _ => self.register(whole_groups)?,
+        }
+        Ok(self.program)
+    }
+
+    fn separable(&mut self) -> Result<()> {
+        let stencil = self.stencil;
+        let lines = lines::factors(stencil.filter, &stencil.weights).map_err(|(place, off)| {
+            err!(
+                Unsupported,
+                "{}: the variant `separable` needs a filter that is a product of lines; weight {place} is {off:.1e} off \
+                 that of the lines through the largest weight, above {:.1e} of it; use `auto`",
+                self.name,
+                lines::TOLERANCE
+            )
+        })?;
+        let lines = Lines {
+            extents: stencil.extents,
+            step: 1,
+            lines,
+            boundary: stencil.boundary,
+            finish: Spec::new(),
+        };
+        let Some((form, why)) = lines.best(self.dtype, self.profile) else {
+            return Err(self.unsupported("a uniform that holds the longest line, and scratch for its sums"));
+        };
+        self.program.decision.because(format_args!("{why}"));
+        self.program.cost.flop = lines.flop() * self.program.operands[1].len as f64;
+        lines.dispatch(form, self.profile, &mut self.program);
+        Ok(())
+    }
+
+    fn register(&mut self, whole_groups: bool) -> Result<()> {
+        let stencil = self.stencil;
+        let mut registers = Registers {
+            filter: stencil.filter,
+            bytes: self.bytes(),
+            vectors: whole_groups,
+            rows: 1,
+            planes: 1,
+            lines: None,
+        };
+        let asked = stencil.outputs.is_some();
+        [registers.rows, registers.planes] = stencil.outputs.unwrap_or(match stencil.axes {
+            1 => [1, 1],
+            2 if self.profile.is_cpu() => [4, 1],
+            // H100, 8192 x 8192: 3 x 3 2875 GB/s (8: 2825), 5 x 5 2813 (8: 2700); 7 x 7 by 8 2409 (4: 2341).
+            2 if stencil.taps() <= 25 => [4, 1],
+            2 => [8, 1],
+            _ if self.profile.is_cpu() => [1, 2],
+            // H100, 512^3, 3 x 3 x 3: 2518 GB/s; 2 x 2 2414, 2 x 4 2231, 4 x 4 1222.
+            _ => [4, 2],
+        });
+        while !asked && registers.terms() > MOST_TERMS && registers.planes * registers.rows > 1 {
+            if registers.planes > 1 {
+                registers.planes /= 2;
+            } else {
+                registers.rows /= 2;
+            }
+        }
+        // Outputs that were asked for may take longer to compile.
+        if registers.terms() > if asked { 16 * MOST_TERMS } else { MOST_TERMS } {
+            return Err(err!(
+                Unsupported,
+                "{}: the variant `register` writes out {} products; at most {MOST_TERMS} weights suit it; use `auto`",
+                self.name,
+                registers.terms()
+            ));
+        }
+        let wide = registers.wide();
+        let across = stencil.extents[2].div_ceil(wide).next_power_of_two();
+        let lanes = match stencil.axes {
+            1 => [1, 1, WORKGROUP_SIZE],
+            2 => [1, WORKGROUP_SIZE / across.min(32), across.min(32)],
+            _ => [2, WORKGROUP_SIZE / 2 / across.min(32), across.min(32)],
+        };
+        let own = [registers.planes, registers.rows, wide];
+        let tile = [0, 1, 2].map(|i| lanes[i] * own[i]);
+        let what = format!("{} outputs an invocation, sums in registers", stencil.shape(own));
+        self.note(&what, Axis::reuse(&stencil.axes_of(own)));
+        let cells = own.iter().product::<usize>() as f64;
+        self.traffic((halo_bytes(own, stencil.filter) / 4) as f64 / cells);
+        let kernel = registers.kernel(self.spec(Some(tile), whole_groups));
+        self.launch(kernel, Some(tile), whole_groups && !self.bytes());
+        Ok(())
+    }
+
+    /// Says how it is tiled, and how often it reads what it has loaded.
+    fn note(&mut self, what: &str, reuse: f64) {
+        self.program.decision.because(format_args!("{what}: reuse {reuse:.2}"));
+    }
+
+    /// Each output asks memory for so many inputs.
+    fn traffic(&mut self, inputs: f64) {
+        let [input, output] = [0, 1].map(|i| self.program.operands[i].bytes() as f64);
+        self.program.traffic = Some(input * inputs + output);
+    }
+
+    fn spec(&self, tile: Option<[usize; 3]>, vectors: bool) -> Spec {
+        let stencil = self.stencil;
+        let [z, y, x] = stencil.filter.map(|f| f as u32);
+        let element = if self.bytes() { "conv/stencil_bytes" } else { "conv/stencil_floats" };
+        let mut spec = Spec::new()
+            .constant("FILTER_X", x)
+            .constant("FILTER_Y", y)
+            .constant("FILTER_Z", z)
+            .flag("ZERO", stencil.boundary == Boundary::Zero)
+            .flag("WRAP", stencil.boundary == Boundary::Wrap)
+            .flag("UNIFORM", self.uniform())
+            .flag("VECTORS", vectors)
+            .slot("element", Fragment::Library(element));
+        if self.uniform() {
+            spec = spec.constant("WEIGHT_VECTORS", weight_vectors(stencil.taps()) as u32);
+        }
+        let Some([z, y, x]) = tile.map(|t| t.map(|n| n as u32)) else { return spec };
+        let fragment = ["conv/conv1d_tile", "conv/conv2d_tile", "conv/conv3d_tile"][stencil.axes - 1];
+        spec.slot("tile", Fragment::Library(fragment))
+            .constant("TILE_X", x)
+            .constant("TILE_Y", y)
+            .constant("TILE_Z", z)
+    }
+
+    /// Dispatches the kernel, over tiles or over groups of outputs.
+    fn launch(&mut self, kernel: Kernel, tile: Option<[usize; 3]>, vectors: bool) {
+        let [d, h, w] = self.stencil.extents;
+        let group = if self.bytes() || vectors { 4 } else { 1 };
+        let groups = w.div_ceil(group);
+        let (tiles, workgroups) = match tile {
+            Some([z, y, x]) => {
+                ([w.div_ceil(x), h.div_ceil(y)], w.div_ceil(x) * h.div_ceil(y) * d.div_ceil(z))
+            }
+            None => ([0, 0], (groups * h * d).div_ceil(WORKGROUP_SIZE)),
+        };
+        let params = Params {
+            w: w as u32,
+            h: h as u32,
+            d: d as u32,
+            groups: groups as u32,
+            tiles_x: tiles[0] as u32,
+            tiles_y: tiles[1] as u32,
+            tiles: workgroups as u32,
+            rows: (h * d) as u32,
+        };
+        let kernel = self.program.kernel(kernel);
+        let mut bindings: Vec<_> = (0..2).map(|i| Binding::operand(i, &self.program.operands)).collect();
+        let (grid, weights) = (Grid::fold(workgroups as u64), &self.stencil.weights);
+        if !self.uniform() {
+            bindings.push(self.program.constant(bytemuck::cast_slice(weights).to_vec()));
+            self.program.dispatch(kernel, &params, bindings, grid);
+            return;
+        }
+        macro_rules! with_weights {
+            ($($ty:ident[$vectors:literal]),*) => {
+                match weight_vectors(weights.len()) {$(
+                    $vectors => {
+                        let Params { w, h, d, groups, tiles_x, tiles_y, tiles, rows } = params;
+                        let mut all = [[0.0; 4]; $vectors];
+                        all.as_flattened_mut()[..weights.len()].copy_from_slice(weights);
+                        let params = $ty { w, h, d, groups, tiles_x, tiles_y, tiles, rows, weights: all };
+                        self.program.dispatch(kernel, &params, bindings, grid);
+                    }
+                )* _ => {}}
+            };
+        }
+        with_weights!(Params64[16], Params512[128], Params4096[1024], ParamsMost[4094]);
+    }
+}
+
+/// Vec4s of the uniform that holds so many weights: few sizes, so that kernels are few.
+fn weight_vectors(taps: usize) -> usize {
+    match taps {
+        0..=64 => 16,
+        65..=512 => 128,
+        513..=4096 => 1024,
+        _ => 4094,
+    }
+}
+
+/// Reads of a tile's outputs that stay in the tile. A filter beyond twice its side reaches no more of it.
+pub(super) fn reads_in_tile(axes: &[Axis]) -> u64 {
+    let within: Vec<_> = axes.iter().map(|a| Axis::inside(a.tile, a.mask.min(2 * a.tile - 1))).collect();
+    reads_from_shared(&within)
+}
+
+/// Uses of an element, and with threads over the halo too those that compute.
+pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
+    let spec = &subject.program.kernels.first()?.spec;
+    let filter = ["FILTER_X", "FILTER_Y", "FILTER_Z"].map(|name| spec.number(name));
+    let [x, y, z] = [filter[0]?, filter[1]?, filter[2]?];
+    let taps = u64::from(x) * u64::from(y) * u64::from(z);
+    let [input, output] = [0, 1].map(|i| subject.program.operands.get(i).map_or(0.0, |o| o.bytes() as f64));
+    let loaded = (subject.program.traffic? - output) / input;
+    let mut facts = vec![fact("reuse", taps as f64 / loaded, "uses of an element loaded")];
+    if subject.program.variant() == "strategy2" {
+        // Invocations are counted over the tile with its halo, and those of the tile compute.
+        let tile = ["TILE_X", "TILE_Y", "TILE_Z"].map(|name| spec.number(name));
+        let tile = [tile[0]?, tile[1]?, tile[2]?];
+        let block = [tile[0] + x - 1, tile[1] + y - 1, tile[2] + z - 1];
+        let inside = |[x, y, z]: [u32; 3]| u32::from(x < tile[0] && y < tile[1] && z < tile[2]);
+        let d = divergence([1; 3], block, subject.subgroup, inside);
+        facts.push(fact("divergent", d.divergent as f64, format!("of {} subgroups that compute", d.warps)));
+        let axes: Vec<_> =
+            [0, 1, 2].map(|i| Axis::inside(tile[i].into(), [x, y, z][i].into())).into_iter().collect();
+        let busy = axes.iter().map(|a| a.tile).product::<u64>() as f64;
+        let all = axes.iter().map(Axis::loads).product::<u64>() as f64;
+        facts.push(fact("computing", 100.0 * busy / all, "% of invocations"));
+    }
+    Some(facts)
+}

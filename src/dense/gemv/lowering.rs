@@ -1,0 +1,304 @@
+//! The kernels and dispatches of a matrix-vector product.
+
+use super::Gemv;
+use crate::dense::Layout;
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, Resource, kernel_params};
+use crate::shader::Spec;
+use crate::shape::{index_u32, round_up};
+
+kernel_params! {
+    /// Of every kernel of the product.
+    struct GemvParams {
+        rows: u32,
+        cols: u32,
+        ld: u32,
+        origin: u32,
+        first_row: u32,
+        parts: u32,
+        part_len: u32,
+        first_part: u32,
+        outputs: u32,
+        read_y: u32,
+        alpha: f32,
+        beta: f32,
+    }
+}
+
+const WORKGROUP_SIZE: u64 = 256;
+
+/// Rows that a team of `gemv_columns` takes at once.
+const COLUMNS_UNROLL: u64 = 8;
+
+/// Constants of `tiled` that depend on the device.
+struct GemvPolicy {
+    /// Workgroups that fill the device: fewer make it worth while to split rows.
+    workgroups: u64,
+    /// Rows that share each load of x, where there are enough of them: 1, 2 or 4.
+    rows: u64,
+    /// Loads of A that an invocation has in flight: steps along a row are unrolled 2 or 4 times for it.
+    loads: u64,
+    /// Lanes of a workgroup that lie side by side along a row of A transposed.
+    column_lanes: u64,
+    /// Workgroups that A transposed is cut into.
+    column_workgroups: u64,
+}
+
+fn policy(profile: &DeviceProfile) -> GemvPolicy {
+    if profile.is_cpu() {
+        GemvPolicy { workgroups: 64, rows: 4, loads: 4, column_lanes: 64, column_workgroups: 64 }
+    } else {
+        // Six workgroups a multiprocessor of an H100 are what reductions need there; the rest is by design: rows
+        // of 1 KiB a team, so many workgroups that the last ones to finish do not count. GB/s there (Vulkan, driver
+        // 580.159.04), then transposed: 16384 x 16384 3077 and 3011, 16383 x 16381 2846 and 2542, 4096 x 4096 2303 and
+        // 2100, 1024 x 2^18 2965 and 2990, 2^18 x 1024 3127 and 2980.
+        GemvPolicy { workgroups: 792, rows: 2, loads: 4, column_lanes: 64, column_workgroups: 2112 }
+    }
+}
+
+/// The longest sum of one invocation of `naive`.
+fn naive_terms(profile: &DeviceProfile) -> u64 {
+    profile.loop_steps(1, 1 << 20)
+}
+
+/// Rows of A that one binding shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RowBand {
+    first_row: u64,
+    rows: u64,
+}
+
+/// What one dispatch over a band does.
+struct BandLaunch {
+    band: RowBand,
+    parts: u64,
+    /// Terms of a part, where parts are contiguous.
+    part_len: u64,
+    workgroups: u64,
+}
+
+pub(super) struct GemvLowering<'a> {
+    pub(super) gemv: &'a Gemv,
+    pub(super) name: String,
+    pub(super) profile: &'a DeviceProfile,
+    pub(super) program: Program,
+}
+
+impl GemvLowering<'_> {
+    fn element_size(&self) -> u64 {
+        self.program.operands[0].dtype.size() as u64
+    }
+
+    fn spec(&self) -> Spec {
+        let f16 = self.program.operands[0].dtype == DType::F16;
+        Spec::new().alias("T", if f16 { "f16" } else { "f32" }).flag("F16", f16)
+    }
+
+    fn params(&self) -> GemvParams {
+        let Gemv { alpha, beta, .. } = *self.gemv;
+        GemvParams {
+            rows: 0,
+            cols: 0,
+            ld: 0,
+            origin: 0,
+            first_row: 0,
+            parts: 0,
+            part_len: 0,
+            first_part: 0,
+            outputs: self.gemv.lengths().1 as u32,
+            read_y: u32::from(beta != 0.0),
+            alpha,
+            beta,
+        }
+    }
+
+    fn y(&self) -> Binding {
+        Binding::operand(2, &self.program.operands)
+    }
+
+    /// `y = beta y`.
+    pub(super) fn scale(mut self) -> Result<Program> {
+        let spec = self.spec().constant("SHARE", 1u32).constant("RESULT_BINDING", 1u32);
+        let kernel = self.program.kernel(Kernel::library("dense/gemv_finish", "gemv_finish", spec));
+        // Without parts the sum is 0, which an infinite or absent alpha must not turn into NaN.
+        let params = GemvParams { alpha: 0.0, ..self.params() };
+        let workgroups = u64::from(params.outputs).div_ceil(WORKGROUP_SIZE);
+        let y = self.y();
+        self.program.dispatch(kernel, &params, vec![y], Grid::fold(workgroups));
+        Ok(self.program)
+    }
+
+    pub(super) fn product(mut self) -> Result<Program> {
+        let Layout { cols, ld, .. } = self.gemv.layout();
+        index_u32(&self.name, "lda", ld)?;
+        let naive = self.program.variant() == "naive";
+        let vectors = !naive && cols.is_multiple_of(4) && ld.is_multiple_of(4);
+        let per_load = if vectors { 4 } else { 1 };
+        let loads = cols as u64 / per_load;
+        let bands = self.bands()?;
+        let (kernel, launches) = match (naive, self.gemv.trans) {
+            (true, _) => self.naive(&bands),
+            (_, false) => self.rows(&bands, loads, vectors),
+            (_, true) => self.columns(&bands, loads, vectors),
+        };
+        // Bands of rows are parts of a transposed sum, and different sums otherwise.
+        let trans = self.gemv.trans;
+        let parts = match trans {
+            true => launches.iter().map(|l| l.parts).sum(),
+            false => launches.first().map_or(1, |l| l.parts),
+        };
+        let target = if parts > 1 { self.partials(parts)? } else { self.y() };
+        let kernel = Kernel { spec: kernel.spec.flag("SPLIT", parts > 1), ..kernel };
+        let kernel = self.program.kernel(kernel);
+        let x = Binding::operand(1, &self.program.operands);
+        let mut first_part = 0;
+        for launch in launches {
+            let (a, origin) = self.bind(launch.band);
+            let params = GemvParams {
+                rows: launch.band.rows as u32,
+                cols: loads as u32,
+                ld: (ld as u64 / per_load) as u32,
+                origin: (origin / per_load) as u32,
+                first_row: launch.band.first_row as u32,
+                parts: launch.parts as u32,
+                part_len: launch.part_len as u32,
+                first_part: first_part as u32,
+                ..self.params()
+            };
+            self.program.dispatch(kernel, &params, vec![a, x, target], Grid::fold(launch.workgroups));
+            first_part += if trans { launch.parts } else { 0 };
+        }
+        if parts > 1 {
+            self.finish(parts, target);
+        }
+        Ok(self.program)
+    }
+
+    /// Cuts A into bands of rows that one binding holds each.
+    fn bands(&self) -> Result<Vec<RowBand>> {
+        let Layout { rows, cols, ld } = self.gemv.layout();
+        let (rows, cols, ld, size) = (rows as u64, cols as u64, ld as u64, self.element_size());
+        let limit = self.profile.limits.max_storage_binding.min(u64::from(u32::MAX) / 4 * 4);
+        if self.program.operands[0].bytes() <= limit {
+            return Ok(vec![RowBand { first_row: 0, rows }]);
+        }
+        // A band may begin up to 255 bytes into its binding.
+        let room = limit.saturating_sub(256);
+        if cols * size > room {
+            return Err(err!(
+                TooLarge,
+                "{}: a row of a has {} bytes; of {}, whose largest storage binding has {}, a row can have {room}; \
+                 multiply blocks of columns, a call each",
+                self.name,
+                cols * size,
+                self.profile.name,
+                self.profile.limits.max_storage_binding
+            ));
+        }
+        let most = (room - cols * size) / (ld * size) + 1;
+        // Bands of about equal size.
+        let step = rows.div_ceil(rows.div_ceil(most));
+        let band = |i| RowBand { first_row: i * step, rows: step.min(rows - i * step) };
+        Ok((0..rows.div_ceil(step)).map(band).collect())
+    }
+
+    /// The binding that shows a band, and where the band begins in it, in elements.
+    fn bind(&self, band: RowBand) -> (Binding, u64) {
+        let Layout { cols, ld, .. } = self.gemv.layout();
+        let size = self.element_size();
+        let first = band.first_row * ld as u64 * size;
+        let offset = first / 256 * 256;
+        let bytes = ((band.rows - 1) * ld as u64 + cols as u64) * size;
+        let binding = Binding { resource: Resource::Operand(0), offset, size: first - offset + bytes };
+        (binding, (first - offset) / size)
+    }
+
+    fn naive(&self, bands: &[RowBand]) -> (Kernel, Vec<BandLaunch>) {
+        let kernel =
+            Kernel::library("dense/gemv_naive", "gemv_naive", self.spec().flag("TRANS", self.gemv.trans));
+        let (cols, part_len) = (self.gemv.k as u64, naive_terms(self.profile));
+        let launch = |&band: &RowBand| {
+            let (outputs, terms) = if self.gemv.trans { (cols, band.rows) } else { (band.rows, cols) };
+            let parts = terms.div_ceil(part_len);
+            BandLaunch { band, parts, part_len, workgroups: parts * outputs.div_ceil(WORKGROUP_SIZE) }
+        };
+        (kernel, bands.iter().map(launch).collect())
+    }
+
+    fn rows(&self, bands: &[RowBand], loads: u64, vectors: bool) -> (Kernel, Vec<BandLaunch>) {
+        let policy = policy(self.profile);
+        let m = self.gemv.m as u64;
+        // As many lanes as have two loads each.
+        let lanes = (loads / 2).next_power_of_two().min(WORKGROUP_SIZE);
+        let teams = WORKGROUP_SIZE / lanes;
+        // Rows share loads where that leaves two workgroups for each place.
+        let shared = |rows: &u64| *rows == 1 || m.div_ceil(teams * rows) >= 2 * policy.workgroups;
+        let rows = [policy.rows, 2, 1].into_iter().find(shared).unwrap_or(1);
+        let unroll = if policy.loads / rows >= 4 { 4 } else { 2 };
+        // At least eight steps a lane, or a second pass costs more than it brings.
+        let useful = (loads / (lanes * unroll * 8)).max(1);
+        let parts = (policy.workgroups / m.div_ceil(teams * rows)).clamp(1, useful);
+        let spec = self
+            .spec()
+            .constant("LANES", lanes as u32)
+            .flag("VECTORS", vectors)
+            .flag("ROWS_2", rows == 2)
+            .flag("ROWS_4", rows == 4)
+            .flag("DEEP", unroll == 4)
+            .flag("TWO_STAGE", lanes == WORKGROUP_SIZE && self.profile.features.subgroups);
+        let launch = |&band: &RowBand| {
+            let workgroups = band.rows.div_ceil(teams * rows) * parts;
+            BandLaunch { band, parts, part_len: 0, workgroups }
+        };
+        let kernel = Kernel::library("dense/gemv_rows", "gemv_rows", spec);
+        (kernel, bands.iter().map(launch).collect())
+    }
+
+    fn columns(&self, bands: &[RowBand], loads: u64, vectors: bool) -> (Kernel, Vec<BandLaunch>) {
+        let policy = policy(self.profile);
+        let lanes = loads.next_power_of_two().min(policy.column_lanes);
+        let step = WORKGROUP_SIZE / lanes * COLUMNS_UNROLL;
+        let strips = loads.div_ceil(lanes);
+        let wanted = policy.column_workgroups.div_ceil(strips).div_ceil(bands.len() as u64);
+        let launch = |&band: &RowBand| {
+            // At least four steps a team, or the second pass costs more than it brings.
+            let parts = wanted.clamp(1, band.rows.div_ceil(4 * step));
+            let part_len = round_up(band.rows.div_ceil(parts), step);
+            let parts = band.rows.div_ceil(part_len);
+            BandLaunch { band, parts, part_len, workgroups: strips * parts }
+        };
+        let spec = self.spec().constant("LANES", lanes as u32).flag("VECTORS", vectors);
+        let kernel = Kernel::library("dense/gemv_columns", "gemv_columns", spec);
+        (kernel, bands.iter().map(launch).collect())
+    }
+
+    /// A scratch area for `parts` sums for each element of y.
+    fn partials(&mut self, parts: u64) -> Result<Binding> {
+        let outputs = self.gemv.lengths().1 as u64;
+        let bytes = 4 * outputs * parts;
+        let limit = self.profile.limits.max_storage_binding.min(u64::from(u32::MAX));
+        if bytes > limit {
+            return Err(err!(
+                TooLarge,
+                "{}: {parts} parts of {outputs} sums need {bytes} bytes of scratch; {limit} is the most on {}; multiply \
+                 blocks of columns, a call each",
+                self.name,
+                self.profile.name
+            ));
+        }
+        Ok(self.program.scratch(bytes))
+    }
+
+    /// Adds up the parts.
+    fn finish(&mut self, parts: u64, partial: Binding) {
+        let share = (parts / 4).next_power_of_two().min(WORKGROUP_SIZE);
+        let spec =
+            self.spec().constant("SHARE", share as u32).constant("RESULT_BINDING", 2u32).flag("PARTS", true);
+        let kernel = self.program.kernel(Kernel::library("dense/gemv_finish", "gemv_finish", spec));
+        let params = GemvParams { parts: parts as u32, ..self.params() };
+        let workgroups = u64::from(params.outputs).div_ceil(WORKGROUP_SIZE / share);
+        let y = self.y();
+        self.program.dispatch(kernel, &params, vec![partial, y], Grid::fold(workgroups));
+    }
+}

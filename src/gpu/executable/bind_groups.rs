@@ -1,0 +1,139 @@
+//! Bind groups: made once for the buffers that a plan is recorded with, and remembered.
+
+use super::Executable;
+use crate::element::DType;
+use crate::error::Result;
+use crate::gpu::pool::Raw;
+use crate::gpu::{RawSlice, lock};
+use crate::program::Resource;
+use crate::shape::round_up;
+use std::sync::{Arc, Mutex, Weak};
+
+/// Bind groups of one plan, most recently used first.
+pub(super) type Groups = Mutex<Vec<Arc<GroupSet>>>;
+
+/// Bind groups, one a dispatch, for one choice of buffers that passed all checks.
+#[derive(Debug)]
+pub(super) struct GroupSet {
+    operands: Vec<BoundPlace>,
+    pub(super) scratch: Vec<Raw>,
+    pub(super) groups: Vec<wgpu::BindGroup>,
+}
+
+/// What decides whether an operand passes the checks, and what is bound.
+#[derive(Debug, PartialEq, Eq)]
+struct BoundPlace {
+    /// A buffer's identity belongs to one `Gpu`.
+    buffer: u64,
+    start: u64,
+    len: usize,
+    dtype: DType,
+}
+
+impl RawSlice<'_> {
+    fn place(&self) -> BoundPlace {
+        BoundPlace { buffer: self.memory.raw.id, start: self.start(), len: self.len, dtype: self.dtype }
+    }
+}
+
+/// All plans' bind groups, so that [`Gpu::trim`](crate::Gpu::trim) can drop them: they keep memory alive.
+#[derive(Debug, Default)]
+pub(in crate::gpu) struct GroupRegistry {
+    plans: Mutex<Vec<Weak<Groups>>>,
+}
+
+impl GroupRegistry {
+    pub(super) fn add(&self, groups: &Arc<Groups>) {
+        let mut plans = lock(&self.plans);
+        if plans.len() == plans.capacity() {
+            plans.retain(|p| p.strong_count() > 0);
+        }
+        plans.push(Arc::downgrade(groups));
+    }
+
+    pub(in crate::gpu) fn clear(&self) {
+        for plan in self.plans() {
+            let sets = std::mem::take(&mut *lock(&plan));
+            drop(sets);
+        }
+    }
+
+    fn plans(&self) -> Vec<Arc<Groups>> {
+        lock(&self.plans).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Drops the bind groups that keep the buffer with this identity alive.
+    pub(in crate::gpu) fn forget(&self, id: u64) {
+        let uses = |set: &mut Arc<GroupSet>| set.operands.iter().any(|place| place.buffer == id);
+        for plan in self.plans() {
+            let gone: Vec<_> = lock(&plan).extract_if(.., uses).collect();
+            drop(gone);
+        }
+    }
+}
+
+/// Choices of buffers whose bind groups a plan remembers.
+const REMEMBERED: usize = 8;
+
+impl Executable {
+    /// The bind groups of these buffers, if they have passed the checks before.
+    pub(super) fn known(&self, operands: &[RawSlice<'_>], scratch: &[Raw]) -> Option<Arc<GroupSet>> {
+        let mut sets = lock(&self.groups);
+        let at = sets.iter().position(|set| {
+            set.operands.len() == operands.len()
+                && set.operands.iter().zip(operands).all(|(place, o)| *place == o.place())
+                && set.scratch.iter().zip(scratch).all(|(a, b)| a.id == b.id)
+        })?;
+        sets[..=at].rotate_right(1);
+        sets.first().cloned()
+    }
+
+    /// Makes the bind groups of all dispatches, in one error scope, and remembers them.
+    pub(super) fn bind_all(&self, operands: &[RawSlice<'_>], scratch: Vec<Raw>) -> Result<Arc<GroupSet>> {
+        let groups = self.gpu.scoped(&format!("{}: binding buffers", self.program.op), || {
+            (0..self.program.dispatches.len()).map(|i| self.bind(i, operands, &scratch)).collect()
+        })?;
+        let operands = operands.iter().map(RawSlice::place).collect();
+        let set = Arc::new(GroupSet { operands, scratch, groups });
+        self.remember(&set);
+        Ok(set)
+    }
+
+    /// Puts bind groups before those that are remembered.
+    fn remember(&self, set: &Arc<GroupSet>) {
+        let mut sets = lock(&self.groups);
+        let keep = sets.len().min(REMEMBERED - 1);
+        let old = sets.split_off(keep);
+        sets.insert(0, set.clone());
+        drop(sets);
+        drop(old);
+    }
+
+    fn bind(&self, index: usize, operands: &[RawSlice<'_>], scratch: &[Raw]) -> wgpu::BindGroup {
+        let dispatch = &self.program.dispatches[index];
+        let pipeline = &self.pipelines[dispatch.kernel];
+        let range =
+            |buffer, offset, size| wgpu::BufferBinding { buffer, offset, size: std::num::NonZero::new(size) };
+        let params = self.params.iter().filter(|_| !dispatch.params.is_empty()).map(|p| {
+            let size = round_up(dispatch.params.len() as u64, 16);
+            (0, range(&p.raw.buffer, self.params_offsets[index], size))
+        });
+        let buffers = dispatch.bindings.iter().enumerate().map(|(i, b)| {
+            let (raw, base) = match b.resource {
+                Resource::Operand(o) => (&operands[o].memory.raw, operands[o].start()),
+                Resource::Scratch(s) => (&scratch[s], 0),
+                Resource::Constant(c) => (&self.constants[c], 0),
+            };
+            (i as u32 + 1, range(&raw.buffer, base + b.offset, round_up(b.size, 4).max(4)))
+        });
+        let entries: Vec<_> = params
+            .chain(buffers)
+            .map(|(binding, b)| wgpu::BindGroupEntry { binding, resource: wgpu::BindingResource::Buffer(b) })
+            .collect();
+        self.gpu.inner.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: None,
+            layout: &pipeline.layout,
+            entries: &entries,
+        })
+    }
+}

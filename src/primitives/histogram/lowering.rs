@@ -1,0 +1,425 @@
+//! The kernels and dispatches of a histogram, a way to count each.
+
+use super::Histogram;
+use super::bins::{Mode, Rule};
+use super::policy::{HistogramPolicy, policy};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::primitives::check_buffers;
+use crate::program::fit::LOOP_ROUNDS;
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose, element_fragment,
+    kernel_params,
+};
+use crate::shader::Spec;
+use crate::shape::elements;
+
+/// Workgroups of the kernels that count in device memory, and of the one that clears.
+const WORKGROUP_SIZE: u64 = 256;
+
+/// Offsets of bindings are multiples of this.
+const CUT: u64 = 256;
+
+/// Elements of a piece, so that indices stay below 2^32 while they are stepped.
+const MOST_IN_PIECE: u64 = 1 << 31;
+
+/// Rounds of the loops of an invocation, as far as they are counted; every driver runs them all.
+const MOST_ITERATIONS: u64 = 40_000;
+const _: () = assert!(3 * MOST_ITERATIONS / 2 < LOOP_ROUNDS as u64);
+
+kernel_params! {
+    struct BinsParams {
+        n: u32,
+        bins: u32,
+        least: u32,
+        span: u32,
+        bias: u32,
+        shift: u32,
+        lo: f32,
+        scale: f32,
+        margin: f32,
+        edges: u32,
+        stride: u32,
+        parts: u32,
+        vectors: u32,
+    }
+}
+
+kernel_params! {
+    struct StartsParams { tiles: u32 }
+}
+
+kernel_params! {
+    struct ChunkParams { chunk: u32, steps: u32 }
+}
+
+pub(super) struct HistogramLowering<'a> {
+    dtype: DType,
+    /// `partitioned`: buckets of bins, and scratch for it.
+    buckets: u64,
+    moved: Option<[Binding; 4]>,
+    bytes: u64,
+    bins: u64,
+    rule: Option<Rule>,
+    policy: HistogramPolicy,
+    profile: &'a DeviceProfile,
+    program: Program,
+}
+
+impl<'a> HistogramLowering<'a> {
+    pub(super) fn new(desc: &Histogram, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
+        if matches!(dtype, DType::U64 | DType::Bf16) {
+            return Err(err!(
+                Unsupported,
+                "histogram: elements of {dtype}; it takes u8, i8, u32, i32, f32 and f16"
+            ));
+        }
+        desc.check(dtype)?;
+        let n = elements("histogram", "input", &[desc.n])?;
+        let mut policy = policy(profile);
+        if let Some((size, workgroups, words, loads)) = desc.packing {
+            // 16 bits do not hold more additions than these between two barriers.
+            let additions = u64::from(size) * u64::from(loads);
+            if words < 1024 || workgroups == 0 || additions == 0 || additions > 4096 {
+                return Err(err!(
+                    InvalidArgument,
+                    "histogram: packing of {size} invocations, {workgroups} workgroups, {words} words, {loads} vec4; words \
+                     must be 1024 or more, and invocations times vec4 1 to 4096"
+                ));
+            }
+            policy.packed_size = size;
+            policy.packed_workgroups = workgroups;
+            policy.packed_words = words;
+            policy.bucket_words = policy.bucket_words.min(u64::from(words));
+            policy.packed_loads = loads;
+        }
+        // Bytes are counted by value.
+        let slots = if dtype.size() == 1 { 256 } else { desc.bins as u64 };
+        let most = u64::from(policy.counters);
+        let (variant, decision) = choose("histogram", &desc.variant, Histogram::variants(), profile, || {
+            let copies = policy.copies.min((most / slots.next_power_of_two()) as u32);
+            if slots > most && profile.is_cpu() {
+                ("global", format!("{slots} bins; atomics of a processor hardly collide"))
+            } else if slots > most {
+                let passes = slots.div_ceil(2 * u64::from(policy.packed_words));
+                if passes > policy.passes && n as u64 >= policy.partitioned {
+                    ("partitioned", format!("{slots} bins would take {passes} passes of a long input"))
+                } else if passes > policy.passes {
+                    ("cached", format!("{slots} bins would take {passes} passes"))
+                } else {
+                    ("multipass", format!("{slots} bins, two to a word, take {passes} passes"))
+                }
+            } else {
+                ("coarsened", format!("{copies} copies of {slots} bins a workgroup keep elements apart"))
+            }
+        })?;
+        let variant = variant.name;
+        if matches!(variant, "privatized" | "coarsened" | "aggregated") && slots > most {
+            return Err(err!(
+                Unsupported,
+                "histogram: the variant `{variant}` keeps all bins in workgroup memory, {most} on {}, and {slots} are asked \
+                 for; take `multipass`, `cached` or `global`",
+                profile.name
+            ));
+        }
+        let mut program = Program::new("histogram", decision);
+        program.operands = vec![
+            Operand { name: "input", dtype, len: n, access: Access::Read },
+            Operand { name: "counts", dtype: DType::U32, len: desc.bins, access: Access::Write },
+        ];
+        check_buffers("histogram", &program.operands[..1], profile, "add up the histograms of pieces")?;
+        let bytes = program.operands[0].bytes();
+        program.cost = Cost { flop: n as f64, bytes: bytes as f64 + 4.0 * desc.bins as f64 };
+        let rule = Rule::of(desc, dtype);
+        Ok(Self {
+            dtype,
+            buckets: 0,
+            moved: None,
+            bytes,
+            bins: desc.bins as u64,
+            rule,
+            policy,
+            profile,
+            program,
+        })
+    }
+
+    pub(super) fn run(mut self) -> Result<Program> {
+        let counts = Binding::operand(1, &self.program.operands);
+        let base = BinsParams {
+            n: 0,
+            bins: self.bins as u32,
+            least: 0,
+            span: 0,
+            bias: 0,
+            shift: 0,
+            lo: 0.0,
+            scale: 0.0,
+            margin: 0.0,
+            edges: 0,
+            stride: 0,
+            parts: 0,
+            vectors: 0,
+        };
+        self.clear(&base, counts, self.bins);
+        let Some(rule) = self.rule.take().filter(|_| self.bytes > 0) else { return Ok(self.program) };
+        let edges = (rule.mode != Mode::Shift)
+            .then(|| self.program.constant(bytemuck::cast_slice(&rule.table).to_vec()));
+        let reached = rule.table.len() as u32;
+        let base = BinsParams {
+            least: rule.least,
+            span: rule.span,
+            bias: rule.bias,
+            shift: rule.shift,
+            lo: rule.lo,
+            scale: rule.scale,
+            margin: rule.margin,
+            edges: reached,
+            stride: if reached > 1 { 1 << (reached - 1).ilog2() } else { 0 },
+            ..base
+        };
+        let spec = Spec::new()
+            .slot("element", element_fragment(self.dtype))
+            .flag("FLOAT", self.dtype.is_float())
+            .flag("SIGNED", matches!(self.dtype, DType::I32 | DType::I8))
+            .flag("SHIFT", rule.mode == Mode::Shift)
+            .flag("UNIFORM", rule.mode == Mode::Uniform);
+        // Loops that one element takes.
+        let loops = match rule.mode {
+            Mode::Search => 2 + u64::from(reached.max(1).ilog2()),
+            Mode::Shift | Mode::Uniform => 1,
+        };
+        for piece in self.pieces() {
+            let bindings = [counts, piece].into_iter().chain(edges).collect();
+            match self.program.variant() {
+                "global" | "global-contiguous" => self.global(&base, &spec, loops, piece, bindings),
+                "partitioned" => self.partitioned(&base, &spec, loops, piece, bindings)?,
+                "multipass" if self.dtype.size() > 1 => self.packed(&base, &spec, loops, piece, bindings),
+                _ => self.walk(&base, &spec, loops, piece, bindings),
+            }
+        }
+        Ok(self.program)
+    }
+
+    /// Sets as many counters to 0.
+    fn clear(&mut self, base: &BinsParams, counters: Binding, count: u64) {
+        let spec = Spec::new().flag("SHIFT", true);
+        let kernel = Kernel::library("primitives/histogram_global", "clear_counts", spec);
+        let kernel = self.program.kernel(kernel);
+        let params = BinsParams { bins: count as u32, ..*base };
+        self.program.dispatch(kernel, &params, vec![counters], Grid::fold(count.div_ceil(WORKGROUP_SIZE)));
+    }
+
+    /// Parts of the input that one binding each holds.
+    fn pieces(&self) -> Vec<Binding> {
+        let size = self.dtype.size() as u64;
+        let mut most = self.profile.limits.max_storage_binding;
+        if self.program.variant() == "partitioned" {
+            // What is moved takes less than three bytes an element.
+            most = most / 3 * size.min(3);
+        }
+        let most = most.min(MOST_IN_PIECE * size) / CUT * CUT;
+        let count = self.bytes.div_ceil(most);
+        let step = self.bytes.div_ceil(count).next_multiple_of(CUT);
+        let piece =
+            |offset| Binding { resource: Resource::Operand(0), offset, size: step.min(self.bytes - offset) };
+        (0..count).map(|i| i * step).filter(|offset| *offset < self.bytes).map(piece).collect()
+    }
+
+    /// Atomics in device memory.
+    fn global(&mut self, base: &BinsParams, spec: &Spec, loops: u64, piece: Binding, bindings: Vec<Binding>) {
+        let spec = spec.clone().flag("CONTIGUOUS", self.program.variant() == "global-contiguous");
+        let kernel = Kernel::library("primitives/histogram_global", "count_elements", spec);
+        let kernel = self.program.kernel(kernel);
+        let n = piece.size / self.dtype.size() as u64;
+        let least = (n * loops).div_ceil(WORKGROUP_SIZE * MOST_ITERATIONS);
+        let parts = n.div_ceil(WORKGROUP_SIZE).min(self.policy.workgroups).max(least);
+        let params = BinsParams { n: n as u32, parts: parts as u32, ..*base };
+        self.program.dispatch(kernel, &params, bindings, Grid::fold(parts));
+    }
+
+    /// Loops of a processor's invocation bound what a workgroup can take of `vectors`: the least number of workgroups.
+    fn least_parts(&self, vectors: u64, loops: u64, size: u64) -> u64 {
+        // 16 bytes hold as many elements as loops run over, and the loop over vec4s is one more.
+        let per_vector = 16 / self.dtype.size() as u64;
+        (vectors * (per_vector * loops + 5)).div_ceil(size * MOST_ITERATIONS)
+    }
+
+    /// Two counters in each word of workgroup memory.
+    fn packed(
+        &mut self,
+        base: &BinsParams,
+        spec: &Spec,
+        loops: u64,
+        piece: Binding,
+        mut bindings: Vec<Binding>,
+    ) {
+        let policy = &self.policy;
+        let size = u64::from(policy.packed_size);
+        let most = u64::from(policy.packed_words);
+        let passes = self.bins.div_ceil(2 * most);
+        // As many in each pass; rounded, so that few numbers of bins need kernels of their own.
+        let words = self.bins.div_ceil(2 * passes).next_multiple_of(1024).min(most);
+        let passes = self.bins.div_ceil(2 * words);
+        let n = piece.size / self.dtype.size() as u64;
+        let vectors = piece.size / 16;
+        let workgroups = (policy.packed_workgroups / passes).max(1);
+        let many = vectors >= u64::from(policy.packed_loads) * size * workgroups;
+        let loads = if many { policy.packed_loads } else { 1 };
+        let useful = vectors.div_ceil(size).min(n / (policy.packed_elements_per_slot * 2 * words));
+        let parts = useful.clamp(1, workgroups).max(self.least_parts(vectors, loops, size));
+        let spec = spec
+            .clone()
+            .constant("WORKGROUP_SIZE", policy.packed_size)
+            .constant("WORDS", words as u32)
+            .constant("LOADS", loads)
+            .flag("VECTORS", vectors > 0);
+        let kernel =
+            self.program.kernel(Kernel::library("primitives/histogram_packed", "count_packed", spec));
+        if vectors > 0 {
+            bindings.push(Binding { size: vectors * 16, ..piece });
+        }
+        let params = BinsParams { n: n as u32, parts: parts as u32, vectors: vectors as u32, ..*base };
+        self.program.dispatch(kernel, &params, bindings, Grid::fold(parts * passes));
+    }
+
+    /// Elements into buckets of bins, whose counters workgroup memory holds.
+    fn partitioned(
+        &mut self,
+        base: &BinsParams,
+        spec: &Spec,
+        loops: u64,
+        piece: Binding,
+        mut bindings: Vec<Binding>,
+    ) -> Result<()> {
+        let policy = &self.policy;
+        let memory = self.profile.limits.max_workgroup_bytes;
+        // Beside the counters there is something for each bucket.
+        let counters = u64::from(memory / 4).saturating_sub(256).max(256).min(policy.bucket_words) / 4 * 4;
+        let slots = 2 * counters;
+        let buckets = self.bins.div_ceil(slots);
+        if buckets > u64::from(policy.packed_size) {
+            return Err(err!(
+                Unsupported,
+                "histogram: {} bins are {buckets} buckets of {slots}, and a workgroup of `partitioned` has {} invocations on {}; \
+                 take `cached`",
+                self.bins,
+                policy.packed_size,
+                self.profile.name
+            ));
+        }
+        let n = piece.size / self.dtype.size() as u64;
+        let vectors = piece.size / 16;
+        // 16 elements an invocation of a tile, in words of workgroup memory.
+        let size = if memory >= 40 << 10 { 512 } else { 128 };
+        let size = policy.packed_size.min(size);
+        let size = size.max((buckets as u32).next_multiple_of(32));
+        let tile = u64::from(size) * 16;
+        let tiles = (vectors * 16 / self.dtype.size() as u64).div_ceil(tile).max(1);
+        let room = (n + buckets * (tiles + 8)).div_ceil(8) * 4;
+
+        // The first piece is the largest.
+        let room_words = 4 * room;
+        let [totals, starts, ends, words] = *self.moved.get_or_insert_with(|| {
+            [4 * buckets, 4 * buckets, 4 * buckets, room_words].map(|bytes| self.program.scratch(bytes))
+        });
+        self.buckets = buckets;
+        self.clear(base, totals, buckets);
+
+        let mut of_buckets = bindings.clone();
+        of_buckets[0] = totals;
+        self.walk(base, spec, loops, piece, of_buckets);
+
+        let own = Spec::new().constant("BUCKETS", buckets as u32);
+        let place = Kernel::library("primitives/histogram_starts", "place_buckets", own.clone());
+        let place = self.program.kernel(place);
+        let params = StartsParams { tiles: tiles as u32 };
+        self.program.dispatch(place, &params, vec![totals, starts, ends], Grid::fold(1));
+
+        let mut next = 1 + bindings.len() as u32;
+        if vectors > 0 {
+            bindings.extend([Binding { size: vectors * 16, ..piece }, ends, words]);
+            next += 1;
+        }
+        let scatter = spec
+            .clone()
+            .constant("BUCKETS", buckets as u32)
+            .constant("WORKGROUP_SIZE", size)
+            .constant("ENDS_BINDING", next)
+            .flag("VECTORS", vectors > 0);
+        let scatter =
+            self.program.kernel(Kernel::library("primitives/histogram_scatter", "scatter_slots", scatter));
+        let params = BinsParams { n: n as u32, parts: tiles as u32, vectors: vectors as u32, ..*base };
+        self.program.dispatch(scatter, &params, bindings, Grid::fold(tiles));
+
+        let policy = &self.policy;
+        // Words of a step of the workgroup; a chunk pays for the counters.
+        let step = u64::from(4 * policy.packed_loads * policy.packed_size);
+        let chunk = n.div_ceil(2 * policy.packed_workgroups).max(slots).next_multiple_of(step);
+        let count = own
+            .constant("WORKGROUP_SIZE", policy.packed_size)
+            .constant("WORDS", counters as u32)
+            .constant("LOADS", policy.packed_loads);
+        let count = Kernel::library("primitives/histogram_bucketed", "count_buckets", count);
+        let count = self.program.kernel(count);
+        let params = ChunkParams { chunk: chunk as u32, steps: (chunk / step) as u32 };
+        let bindings = vec![Binding::operand(1, &self.program.operands), starts, ends, words];
+        self.program.dispatch(count, &params, bindings, Grid::fold(room / chunk + buckets));
+        Ok(())
+    }
+
+    /// Counts in workgroup memory.
+    fn walk(
+        &mut self,
+        base: &BinsParams,
+        spec: &Spec,
+        loops: u64,
+        piece: Binding,
+        mut bindings: Vec<Binding>,
+    ) {
+        let policy = &self.policy;
+        let variant = self.program.variant();
+        let (coarsened, cached) = (variant != "privatized", variant == "cached");
+        let by_value = self.dtype.size() == 1 && !cached && self.buckets == 0;
+        let size = u64::from(policy.workgroup_size);
+        let n = piece.size / self.dtype.size() as u64;
+        let vectors = if coarsened { piece.size / 16 } else { 0 };
+        let slots = if by_value { 256 } else { self.bins.next_power_of_two().max(64) };
+        let slots = if self.buckets > 0 { self.buckets } else { slots };
+        let slots = slots.min(u64::from(policy.counters));
+        let (parts, wide) = if coarsened {
+            let wide = policy.wide && vectors >= 4 * size * policy.workgroups;
+            let useful = vectors.div_ceil(size).min(n / (policy.elements_per_slot * slots));
+            (useful.clamp(1, policy.workgroups).max(self.least_parts(vectors, loops, size)), wide)
+        } else {
+            (n.div_ceil(size), false)
+        };
+        let spec = spec
+            .clone()
+            .constant("WORKGROUP_SIZE", policy.workgroup_size)
+            .flag("COARSENED", coarsened)
+            .flag("AGGREGATED", variant == "aggregated")
+            .flag("VECTORS", vectors > 0)
+            .flag("WIDE", wide)
+            .flag("ROLLED", self.profile.is_cpu())
+            .flag("BYTES", by_value);
+        let kernel = if cached {
+            let spec = spec.constant("SLOTS", policy.counters / 2);
+            Kernel::library("primitives/histogram_cached", "count_with_cache", spec)
+        } else {
+            let room = (u64::from(policy.counters) / slots) as u32;
+            let copies = if coarsened { 1 << room.clamp(1, policy.copies).ilog2() } else { 1 };
+            let mut spec = spec.constant("SLOTS", slots as u32).constant("COPIES", copies);
+            if self.buckets > 0 {
+                spec = spec.flag("BUCKETED", true).constant("BUCKETS", slots as u32);
+            }
+            Kernel::library("primitives/histogram_private", "count_parts", spec)
+        };
+        let kernel = self.program.kernel(kernel);
+        if vectors > 0 {
+            bindings.push(Binding { size: vectors * 16, ..piece });
+        }
+        let params = BinsParams { n: n as u32, parts: parts as u32, vectors: vectors as u32, ..*base };
+        self.program.dispatch(kernel, &params, bindings, Grid::fold(parts));
+    }
+}

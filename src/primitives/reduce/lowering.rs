@@ -1,0 +1,451 @@
+//! The kernels and dispatches of a reduction.
+
+use super::Reduce;
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::primitives::check_buffers;
+use crate::primitives::operator::{Accumulator, Operator};
+use crate::program::{
+    Access, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose_with,
+    element_fragment, kernel_params,
+};
+use crate::shader::{Fragment, Spec};
+use crate::shape::{elements, index_u32};
+
+kernel_params! {
+    struct ReduceParams {
+        rows: u32,
+        row_stride: u32,
+        len: u32,
+        column: u32,
+        origin: u32,
+        parts: u32,
+        part_len: u32,
+        part_stride: u32,
+        first: u32,
+    }
+}
+
+kernel_params! {
+    struct ReduceAtomicParams { rows: u32, row_stride: u32, len: u32, origin: u32, parts: u32, first: u32 }
+}
+
+kernel_params! { struct ReducePackParams { elements: u32 } }
+
+const WORKGROUP_SIZE: u64 = 256;
+
+/// Constants that depend on the device.
+struct ReducePolicy {
+    /// Workgroups that together walk the input of the coarsened variant.
+    workgroups: u64,
+}
+
+fn policy(profile: &DeviceProfile) -> ReducePolicy {
+    if profile.is_cpu() {
+        // More workgroups than a processor has cores gain nothing.
+        ReducePolicy { workgroups: 64 }
+    } else {
+        // Six a multiprocessor. GB/s of sum, min, arg-max of 2^28 f32 on an H100 80GB HBM3, Vulkan, driver
+        // 580.159.04: 528 gives 3058, 3033, 2994; 792 gives 3069, 3049, 3008; 1056 gives 3070, 3058, 2664; 2112
+        // gives 3040, 2977, 2864; each a range of its own instead of every 792nd step: at most 3030.
+        ReducePolicy { workgroups: 792 }
+    }
+}
+
+/// A part of the input that one binding holds: some whole rows, or a range of columns of one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ReducePiece {
+    first_row: u64,
+    rows: u64,
+    column: u64,
+    len: u64,
+}
+
+pub(super) struct ReduceLowering<'a> {
+    op: &'a Operator,
+    dtype: DType,
+    output: DType,
+    acc: Accumulator,
+    rows: u64,
+    n: u64,
+    variant: &'static str,
+    profile: &'a DeviceProfile,
+    pieces: Vec<ReducePiece>,
+    program: Program,
+}
+
+impl<'a> ReduceLowering<'a> {
+    pub(super) fn new<O>(
+        desc: &Reduce<O>,
+        op: &'a Operator,
+        dtype: DType,
+        profile: &'a DeviceProfile,
+    ) -> Result<Self> {
+        let name = op.name();
+        let output = op.output(dtype).map_err(|e| e.context("reduce"))?;
+        let len = elements("reduce", "input", &[desc.rows, desc.n])?;
+        if desc.n == 0 && desc.rows > 0 && !op.has_identity() {
+            return Err(err!(
+                Shape,
+                "reduce: the {name} of 0 elements is not defined (input {} x 0); only sum, prod and operators with an \
+                 identity reduce nothing",
+                desc.rows
+            ));
+        }
+        let bits = Bits { rounds: op.rounds(dtype), deterministic: desc.deterministic };
+        let (variant, decision) =
+            choose_with("reduce", &desc.variant, Reduce::variants(), profile, bits, || {
+                if len <= WORKGROUP_SIZE as usize && op.commutes() {
+                    ("sequential", "one workgroup with one element an invocation".into())
+                } else {
+                    ("coarsened", "reads by vec4 at the speed of memory".into())
+                }
+            })?;
+        let determinism = variant.determinism(bits.rounds);
+        let variant = variant.name;
+        if !op.commutes() && !matches!(variant, "interleaved" | "coarsened") {
+            return Err(err!(
+                Unsupported,
+                "reduce: the variant `{variant}` changes the order of operands, and this operator was not declared \
+                 commutative; declare it, or take `interleaved` or `coarsened`"
+            ));
+        }
+        if variant == "atomic" && op.accumulator() == Accumulator::Pair {
+            return Err(err!(
+                Unsupported,
+                "reduce: the variant `atomic` keeps 32 bits a row, and {name} needs a key and an index; take `coarsened`"
+            ));
+        }
+        let (rows, n) = (desc.rows as u64, desc.n as u64);
+        let limits = &profile.limits;
+        let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
+        let mut program = Program::new("reduce", decision);
+        program.operands = vec![
+            operand("input", dtype, len, Access::Read),
+            operand("output", output, desc.rows, Access::Write),
+        ];
+        check_buffers("reduce", &program.operands, profile, "reduce in pieces")?;
+        if rows * 4 > limits.max_storage_binding {
+            return Err(err!(
+                TooLarge,
+                "reduce: {rows} results need a binding of {} bytes; the largest of {} has {}; reduce fewer rows at a time",
+                rows * 4,
+                profile.name,
+                limits.max_storage_binding
+            ));
+        }
+        if op.accumulator() == Accumulator::Pair {
+            index_u32("reduce", "positions up to n", desc.n)?;
+        }
+        program.cost = Cost {
+            flop: rows as f64 * n.saturating_sub(1) as f64,
+            bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
+        };
+        program.determinism = determinism;
+        let pieces = split(rows, n, dtype.size() as u64, limits.max_storage_binding);
+        Ok(Self { op, dtype, output, acc: op.accumulator(), rows, n, variant, profile, pieces, program })
+    }
+
+    pub(super) fn run(mut self) -> Result<Program> {
+        if self.rows == 0 {
+            return Ok(self.program);
+        }
+        let narrow = self.output.size() < 4;
+        let words = if narrow { self.program.scratch(self.rows * 4) } else { self.whole(1) };
+        match self.variant {
+            "coarsened" => self.coarsened(words)?,
+            "atomic" => self.atomic(words)?,
+            _ => self.ladder(words)?,
+        }
+        if narrow {
+            let spec = Spec::new()
+                .slot("element", element_fragment(self.output))
+                .flag("FLOAT", self.output.is_float());
+            let kernel = self.program.kernel(Kernel::library("primitives/reduce_pack", "pack_results", spec));
+            let bindings = vec![words, self.whole(1)];
+            let grid = Grid::fold((self.rows * self.output.size() as u64).div_ceil(4 * WORKGROUP_SIZE));
+            self.program.dispatch(kernel, &ReducePackParams { elements: self.rows as u32 }, bindings, grid);
+        }
+        Ok(self.program)
+    }
+
+    fn whole(&self, operand: usize) -> Binding {
+        Binding::operand(operand, &self.program.operands)
+    }
+
+    fn spec(&self) -> Spec {
+        self.op.specialise(Spec::new(), self.dtype)
+    }
+
+    /// Binding of the input that covers `piece`, and where the piece begins in it, in elements.
+    fn bind(&self, piece: ReducePiece) -> (Binding, u32) {
+        let size = self.dtype.size() as u64;
+        let first = (piece.first_row * self.n + piece.column) * size;
+        let offset = first / 256 * 256;
+        let bytes = if piece.rows == 1 { piece.len } else { piece.rows * self.n } * size;
+        let binding = Binding { resource: Resource::Operand(0), offset, size: first - offset + bytes };
+        (binding, ((first - offset) / size) as u32)
+    }
+
+    /// A scratch area for one accumulator for each of `count` results.
+    fn partials(&mut self, count: u64) -> Result<Binding> {
+        let bytes = count * self.acc.bytes();
+        let limit = self.profile.limits.max_storage_binding.min(u64::from(u32::MAX));
+        if bytes > limit {
+            return Err(err!(
+                TooLarge,
+                "reduce: the variant `{}` needs {bytes} bytes of scratch, {limit} is the most on {}; take `coarsened`",
+                self.variant,
+                self.profile.name
+            ));
+        }
+        Ok(self.program.scratch(bytes))
+    }
+
+    /// One element (or two) an invocation, level after level.
+    fn ladder(&mut self, words: Binding) -> Result<()> {
+        let (tree, items, subgroups) = match self.variant {
+            "interleaved" => ("workgroup/reduce_interleaved", 1, false),
+            "sequential" => ("workgroup/reduce_sequential", 1, false),
+            "shared" => ("workgroup/reduce_sequential", 2, false),
+            "subgroup" => ("workgroup/reduce_shuffle", 2, true),
+            _ => ("workgroup/reduce_two_stage", 2, true),
+        };
+        let tile = WORKGROUP_SIZE * items;
+        let spec = self
+            .spec()
+            .slot("tree", Fragment::Library(tree))
+            .constant("ITEMS_PER_THREAD", items as u32)
+            .flag("SUBGROUPS", subgroups);
+        let kernel = |program: &mut Program, from_partials, last| {
+            let spec = spec.clone().flag("FROM_PARTIALS", from_partials).flag("FINAL", last);
+            program.kernel(Kernel::library("primitives/reduce_tree", "reduce_tiles", spec))
+        };
+        let parts_of = |len: u64| len.div_ceil(tile).max(1);
+        let mut parts: u64 = self.parts_per_row(parts_of);
+        let mut source = if parts == 1 { words } else { self.partials(self.rows * parts)? };
+        let first = kernel(&mut self.program, false, parts == 1);
+        self.each_piece(first, &[], source, parts, parts_of, |_, _| 0);
+        while parts > 1 {
+            let next = parts.div_ceil(tile);
+            let target = if next == 1 { words } else { self.partials(self.rows * next)? };
+            let k = kernel(&mut self.program, true, next == 1);
+            let params = ReduceParams {
+                rows: self.rows as u32,
+                row_stride: parts as u32,
+                len: parts as u32,
+                column: 0,
+                origin: 0,
+                parts: next as u32,
+                part_len: 0,
+                part_stride: next as u32,
+                first: 0,
+            };
+            self.program.dispatch(k, &params, vec![source, target], Grid::fold(self.rows * next));
+            (source, parts) = (target, next);
+        }
+        Ok(())
+    }
+
+    /// Results that one row gives, over all pieces that hold a part of it.
+    fn parts_per_row(&self, parts_of: impl Fn(u64) -> u64) -> u64 {
+        let of_row_0 = self.pieces.iter().filter(|p| p.first_row == 0);
+        of_row_0.map(|p| parts_of(p.len)).sum()
+    }
+
+    /// Dispatches `kernel` over every piece: one workgroup for each part of each row. `extra` are bindings
+    /// after the output that show the input again.
+    fn each_piece(
+        &mut self,
+        kernel: usize,
+        extra: &[fn(Binding) -> Binding],
+        target: Binding,
+        part_stride: u64,
+        parts_of: impl Fn(u64) -> u64,
+        rows_per_workgroup: impl Fn(&ReducePiece, u64) -> u64,
+    ) {
+        let mut done = 0; // parts of the current row that earlier pieces gave
+        for piece in self.pieces.clone() {
+            if piece.column == 0 {
+                done = 0;
+            }
+            let parts = parts_of(piece.len);
+            let (input, origin) = self.bind(piece);
+            let params = ReduceParams {
+                rows: piece.rows as u32,
+                row_stride: if piece.rows == 1 { 0 } else { self.n as u32 },
+                len: piece.len as u32,
+                column: piece.column as u32,
+                origin,
+                parts: parts as u32,
+                part_len: piece.len.div_ceil(parts) as u32,
+                part_stride: part_stride as u32,
+                first: (piece.first_row * part_stride + done) as u32,
+            };
+            let rows = piece.rows.div_ceil(rows_per_workgroup(&piece, parts).max(1));
+            let bindings = [input, target].into_iter().chain(extra.iter().map(|view| view(input))).collect();
+            self.program.dispatch(kernel, &params, bindings, Grid::fold(rows * parts));
+            done += parts;
+        }
+    }
+
+    /// A bounded number of workgroups walks the input; a second pass joins their results.
+    fn coarsened(&mut self, words: Binding) -> Result<()> {
+        let ordered = !self.op.commutes();
+        let bytes = self.n * self.rows * self.dtype.size() as u64;
+        let vectors = bytes >= 16 && !ordered;
+        let per_vector = 16 / self.dtype.size() as u64;
+        let lanes = lanes_per_row(self.rows, self.n.div_ceil(per_vector));
+        let subgroups = self.profile.features.subgroups && !ordered;
+        let workgroups = policy(self.profile).workgroups;
+        let rows = self.rows;
+        let parts_of = move |len: u64| {
+            if lanes < WORKGROUP_SIZE {
+                return 1;
+            }
+            // At least two steps of four vec4 a lane, or a second pass costs more than it brings.
+            let useful = len.div_ceil(per_vector * WORKGROUP_SIZE * 8);
+            (workgroups / rows).clamp(1, useful.max(1))
+        };
+        let kernel = |me: &mut Self, lanes: u64, vectors: bool, from_partials: bool, last: bool| {
+            let two_stage = subgroups && lanes == WORKGROUP_SIZE;
+            let spec = me
+                .spec()
+                .constant("LANES_PER_ROW", lanes as u32)
+                .flag("VECTORS", vectors)
+                .flag("ORDERED", ordered)
+                .flag("TWO_STAGE", two_stage)
+                .flag("FROM_PARTIALS", from_partials)
+                .flag("FINAL", last);
+            me.program.kernel(Kernel::library("primitives/reduce_coarsened", "reduce_rows", spec))
+        };
+        let parts = self.parts_per_row(parts_of);
+        let target = if parts == 1 { words } else { self.partials(rows * parts)? };
+        let first = kernel(self, lanes, vectors, false, parts == 1);
+        let whole_vectors: fn(Binding) -> Binding = |b| Binding { size: b.size / 16 * 16, ..b };
+        let extra: &[_] = if vectors { &[whole_vectors] } else { &[] };
+        self.each_piece(first, extra, target, parts, parts_of, |_, _| WORKGROUP_SIZE / lanes);
+        if parts > 1 {
+            let lanes = lanes_per_row(rows, parts.div_ceil(4));
+            let k = kernel(self, lanes, false, true, true);
+            let params = ReduceParams {
+                rows: rows as u32,
+                row_stride: parts as u32,
+                len: parts as u32,
+                column: 0,
+                origin: 0,
+                parts: 1,
+                part_len: parts as u32,
+                part_stride: 1,
+                first: 0,
+            };
+            self.program.dispatch(
+                k,
+                &params,
+                vec![target, words],
+                Grid::fold(rows.div_ceil(WORKGROUP_SIZE / lanes)),
+            );
+        }
+        Ok(())
+    }
+
+    /// Identity, combine by atomics, finish.
+    fn atomic(&mut self, words: Binding) -> Result<()> {
+        let native = match (self.op, self.dtype.is_float()) {
+            (Operator::Sum, false) => Some("NATIVE_ADD"),
+            (Operator::Min, true) => Some("NATIVE_MIN"),
+            (Operator::Max, true) => Some("NATIVE_MAX"),
+            (Operator::Min, _) if matches!(self.dtype, DType::U32 | DType::U8) => Some("NATIVE_MIN"),
+            (Operator::Max, _) if matches!(self.dtype, DType::U32 | DType::U8) => Some("NATIVE_MAX"),
+            _ => None,
+        };
+        let spec = native.into_iter().fold(self.spec(), |spec, flag| spec.flag(flag, true));
+        let mut kernel =
+            |entry| self.program.kernel(Kernel::library("primitives/reduce_atomic", entry, spec.clone()));
+        let [begin, combine, end] = ["set_identity", "reduce_into_totals", "finish_totals"].map(&mut kernel);
+        let totals = self.partials(self.rows)?;
+        let workgroups = policy(self.profile).workgroups;
+        let all = ReduceAtomicParams {
+            rows: self.rows as u32,
+            row_stride: 0,
+            len: 0,
+            origin: 0,
+            parts: 1,
+            first: 0,
+        };
+        let by_row = Grid::fold(self.rows.div_ceil(WORKGROUP_SIZE));
+        self.program.dispatch(begin, &all, vec![totals], by_row);
+        for piece in self.pieces.clone() {
+            let (input, origin) = self.bind(piece);
+            let parts = piece.len.div_ceil(2 * WORKGROUP_SIZE).min((workgroups / self.rows).max(1));
+            let params = ReduceAtomicParams {
+                rows: piece.rows as u32,
+                row_stride: if piece.rows == 1 { 0 } else { self.n as u32 },
+                len: piece.len as u32,
+                origin,
+                parts: parts as u32,
+                first: piece.first_row as u32,
+            };
+            if parts > 0 {
+                self.program.dispatch(combine, &params, vec![totals, input], Grid::fold(piece.rows * parts));
+            }
+        }
+        self.program.dispatch(end, &all, vec![totals, words], by_row);
+        Ok(())
+    }
+}
+
+/// Lanes that share a row of `vectors` vec4: as many as have four each to keep in flight, all 256 for one row.
+fn lanes_per_row(rows: u64, vectors: u64) -> u64 {
+    if rows == 1 { WORKGROUP_SIZE } else { (vectors / 4).next_power_of_two().min(WORKGROUP_SIZE) }
+}
+
+/// Cuts the input into pieces that one binding holds each.
+fn split(rows: u64, n: u64, element: u64, binding: u64) -> Vec<ReducePiece> {
+    // A piece may begin up to 255 bytes into its binding.
+    let room = (binding / 256 * 256).saturating_sub(256).max(256) / element;
+    if rows * n <= room || n == 0 {
+        return vec![ReducePiece { first_row: 0, rows, column: 0, len: n }];
+    }
+    // Pieces of about equal size, so that none is too small for a vec4.
+    let even = |total: u64, most: u64| total.div_ceil(total.div_ceil(most));
+    if n <= room {
+        let step = even(rows, room / n);
+        let piece =
+            |i| ReducePiece { first_row: i * step, rows: step.min(rows - i * step), column: 0, len: n };
+        return (0..rows.div_ceil(step)).map(piece).collect();
+    }
+    let room = even(n, room);
+    let of_row = |row| {
+        let piece =
+            move |i| ReducePiece { first_row: row, rows: 1, column: i * room, len: room.min(n - i * room) };
+        (0..n.div_ceil(room)).map(piece)
+    };
+    (0..rows).flat_map(of_row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_every_element_once() {
+        for (rows, n, element, binding) in [
+            (1, 1000, 4, 1 << 20),
+            (7, 300, 4, 1024),
+            (3, 5000, 4, 2048),
+            (1, 100_000, 1, 4096),
+            (5, 0, 4, 1024),
+        ] {
+            let pieces = split(rows, n, element, binding);
+            let mut seen = 0;
+            for p in &pieces {
+                assert_eq!(p.first_row * n + p.column, seen, "{p:?}");
+                assert!(p.rows == 1 || (p.column == 0 && p.len == n));
+                assert!(p.rows * p.len * element + 255 <= binding || pieces.len() == 1, "{p:?}");
+                seen += p.rows * p.len;
+            }
+            assert_eq!(seen, rows * n);
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The kernels and dispatches of scans, segmented or not.
+
+use super::ScanForm;
+use super::policy::{ScanPolicy, policy};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::primitives::check_buffers;
+use crate::primitives::lookback::Posts;
+use crate::primitives::operator::{Accumulator, Operator};
+use crate::program::{
+    Access, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, Variant,
+    choose_with, kernel_params,
+};
+use crate::shader::{Fragment, Spec};
+use crate::shape::index_u32;
+
+kernel_params! {
+    pub(in crate::primitives) struct ScanTilesParams {
+        tiles: u32,
+        first_tile: u32,
+        all_tiles: u32,
+        quads: u32,
+        elements: u32,
+        first_element: u32,
+        row: u32,
+        piece: u32,
+    }
+}
+
+/// Where scans begin anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::primitives) enum Segments {
+    /// Nowhere.
+    One,
+    /// At every row of so many elements.
+    Rows(usize),
+    /// Where operand 1 has a flag.
+    Heads,
+}
+
+/// Words a lane of the coarsened ladder variant.
+const COARSE_WORDS: u32 = 8;
+/// Lanes of the ladder variants and of the kernel that scans totals.
+const WORKGROUP_SIZE: u32 = 256;
+
+/// A scan of any kind.
+pub(in crate::primitives) struct ScanJob<'a> {
+    pub(in crate::primitives) name: &'static str,
+    pub(in crate::primitives) op: &'a Operator,
+    pub(in crate::primitives) dtype: DType,
+    pub(in crate::primitives) segments: Segments,
+    pub(in crate::primitives) len: usize,
+    pub(in crate::primitives) form: &'a ScanForm,
+}
+
+/// A part of the array that bindings can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ScanPiece {
+    first: u64,
+    len: u64,
+    tiles: u64,
+    /// Its number, and that of its first tile, in the order of the scan.
+    number: u64,
+    first_tile: u64,
+}
+
+struct ScanLowering<'a> {
+    job: &'a ScanJob<'a>,
+    profile: &'a DeviceProfile,
+    variant: &'static str,
+    program: Program,
+}
+
+impl ScanJob<'_> {
+    pub(in crate::primitives) fn lower(
+        &self,
+        profile: &DeviceProfile,
+        variants: &'static [Variant],
+    ) -> Result<Program> {
+        let Self { name, op, dtype, len, form, .. } = *self;
+        if matches!(dtype, DType::U8 | DType::I8 | DType::U64 | DType::Bf16)
+            || op.accumulator() == Accumulator::Pair
+        {
+            return Err(err!(
+                Unsupported,
+                "{name}: {} of {dtype}; sum, prod, min, max and operators of one's own scan f32, f16, i32 and u32",
+                op.name()
+            ));
+        }
+        let rounds = dtype.is_float() && op.rounds(dtype);
+        let bits = Bits { rounds, deterministic: form.deterministic };
+        let (variant, decision) = choose_with(name, &form.variant, variants, profile, bits, || {
+            ("lookback", "reads every element once, and waits for no workgroup without end".into())
+        })?;
+        let operand = |name, dtype, access| Operand { name, dtype, len, access };
+        let mut program = Program::new(name, decision);
+        program.operands.push(operand("input", dtype, Access::Read));
+        if self.segments == Segments::Heads {
+            program.operands.push(operand("heads", DType::U32, Access::Read));
+        }
+        program.operands.push(operand("output", dtype, Access::Write));
+        check_buffers(name, &program.operands, profile, "scan in pieces")?;
+        // Tiles reach beyond the end.
+        index_u32(name, "elements, and a tile,", len.saturating_add(1 << 17))?;
+        program.cost =
+            Cost { flop: 2.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.determinism = variant.determinism(rounds);
+        let mut lowering = ScanLowering { job: self, profile, variant: variant.name, program };
+        if len > 0 {
+            match variant.name {
+                "lookback" | "hierarchical" => lowering.fast()?,
+                _ => lowering.ladder()?,
+            }
+        }
+        Ok(lowering.program)
+    }
+}
+
+impl ScanLowering<'_> {
+    fn spec(&self) -> Spec {
+        let ScanJob { op, dtype, segments, form, .. } = *self.job;
+        monoid(op, dtype)
+            .flag("SEGMENTED", segments != Segments::One)
+            .flag("ROWS", matches!(segments, Segments::Rows(_)))
+            .flag("REVERSE", form.reverse)
+            .flag("EXCLUSIVE", form.exclusive)
+    }
+
+    /// The device's own scan of a subgroup does for sums of values without heads.
+    fn native_add(&self) -> bool {
+        *self.job.op == Operator::Sum && self.job.segments == Segments::One
+    }
+
+    /// Cuts the array into parts that one binding holds each, in the order of the scan.
+    fn pieces(&self, tile: u64) -> Result<Vec<ScanPiece>> {
+        let heads = self.job.segments == Segments::Heads;
+        let element = if heads { 4 } else { self.job.dtype.size() as u64 };
+        let most = self.profile.limits.max_storage_binding / (tile * element) * tile;
+        if most == 0 {
+            return Err(err!(
+                TooLarge,
+                "{}: a tile of {tile} elements needs a binding of {} bytes; the largest of {} has {}",
+                self.job.name,
+                tile * element,
+                self.profile.name,
+                self.profile.limits.max_storage_binding
+            ));
+        }
+        let len = self.job.len as u64;
+        let piece = |i| {
+            let first = i * most;
+            let len = most.min(len - first);
+            ScanPiece { first, len, tiles: len.div_ceil(tile), number: 0, first_tile: 0 }
+        };
+        let mut pieces: Vec<_> = (0..len.div_ceil(most)).map(piece).collect();
+        if self.job.form.reverse {
+            pieces.reverse();
+        }
+        let mut tiles = 0;
+        for (number, piece) in (0..).zip(&mut pieces) {
+            piece.number = number;
+            piece.first_tile = tiles;
+            tiles += piece.tiles;
+        }
+        Ok(pieces)
+    }
+
+    fn params(&self, piece: &ScanPiece, all_tiles: u64) -> ScanTilesParams {
+        ScanTilesParams {
+            tiles: piece.tiles as u32,
+            first_tile: piece.first_tile as u32,
+            all_tiles: all_tiles as u32,
+            quads: 0,
+            elements: piece.len as u32,
+            first_element: piece.first as u32,
+            row: match self.job.segments {
+                Segments::Rows(n) => n as u32,
+                Segments::One | Segments::Heads => 0,
+            },
+            piece: piece.number as u32,
+        }
+    }
+
+    /// A scratch area of `words` words.
+    fn words(&mut self, words: u64) -> Result<Binding> {
+        let limit = self.profile.limits.max_storage_binding;
+        if words * 4 > limit {
+            return Err(err!(
+                TooLarge,
+                "{}: the variant `{}` needs {} bytes of scratch; the largest binding of {} has {limit}; take `lookback`",
+                self.job.name,
+                self.variant,
+                words * 4,
+                self.profile.name
+            ));
+        }
+        Ok(self.program.scratch(words * 4))
+    }
+
+    fn total_words(&self) -> u64 {
+        if self.job.segments == Segments::One { 1 } else { 2 }
+    }
+
+    /// Turns the totals of tiles into what lies before each.
+    fn scan_totals(&mut self, totals: Binding, all_tiles: u64) {
+        let spec = self.spec();
+        // A kernel of totals has no elements, so it has no order and no heads of its own.
+        let spec = spec.flag("REVERSE", false).flag("EXCLUSIVE", false).flag("ROWS", false);
+        let kernel = self.program.kernel(Kernel::library("primitives/scan_totals", "scan_totals", spec));
+        let all = ScanPiece { first: 0, len: 0, tiles: all_tiles, number: 0, first_tile: 0 };
+        let params = ScanTilesParams { row: 0, ..self.params(&all, all_tiles) };
+        self.program.dispatch(kernel, &params, vec![totals], Grid::fold(1));
+    }
+
+    /// A word (or eight) an invocation, in three kernels.
+    fn ladder(&mut self) -> Result<()> {
+        let (tree, words, subgroups) = match self.variant {
+            "kogge-stone" => ("workgroup/scan_kogge_stone", 1, false),
+            "brent-kung" => ("workgroup/scan_brent_kung", 1, false),
+            "subgroup" => ("workgroup/scan_shuffle", 1, true),
+            "coarsened" => ("workgroup/scan_kogge_stone_double", COARSE_WORDS, false),
+            _ => ("workgroup/scan_kogge_stone_double", 1, false),
+        };
+        let mut spec = self
+            .spec()
+            .slot("tree", Fragment::Library(tree))
+            .constant("WORDS_PER_THREAD", words)
+            .flag("STAGED", words > 1)
+            .flag("SUBGROUPS", subgroups);
+        if subgroups {
+            spec = spec.flag("NATIVE_ADD", self.native_add());
+        }
+        let size = self.job.dtype.size() as u64;
+        let tile = u64::from(WORKGROUP_SIZE * words) * 4 / size;
+        let pieces = self.pieces(tile)?;
+        let all_tiles = pieces.iter().map(|p| p.tiles).sum();
+        let carried = all_tiles > 1;
+        let totals = if carried { Some(self.words(all_tiles * self.total_words())?) } else { None };
+        let output = self.program.operands.len() - 1;
+        let bind = |operand, piece: &ScanPiece| Binding {
+            resource: Resource::Operand(operand),
+            offset: piece.first * size,
+            size: piece.len * size,
+        };
+        if let Some(totals) = totals {
+            let kernel = self.program.kernel(Kernel::library(
+                "primitives/scan_ladder",
+                "reduce_tiles",
+                spec.clone().flag("REDUCE", true),
+            ));
+            for piece in &pieces {
+                let params = self.params(piece, all_tiles);
+                self.program.dispatch(kernel, &params, vec![bind(0, piece), totals], Grid::fold(piece.tiles));
+            }
+            self.scan_totals(totals, all_tiles);
+        }
+        let spec = spec.flag("CARRIED", carried);
+        let kernel = self.program.kernel(Kernel::library("primitives/scan_ladder", "scan_tiles", spec));
+        for piece in &pieces {
+            let params = self.params(piece, all_tiles);
+            let bindings = [bind(0, piece), bind(output, piece)].into_iter().chain(totals).collect();
+            self.program.dispatch(kernel, &params, bindings, Grid::fold(piece.tiles));
+        }
+        Ok(())
+    }
+
+    /// Tiles in registers, in one pass or three kernels.
+    fn fast(&mut self) -> Result<()> {
+        let dtype = self.job.dtype;
+        let pack = 4 / dtype.size() as u64;
+        let ScanPolicy { workgroup_size, quads, spins } = policy(self.profile, self.job.len as u64 / pack);
+        let subgroups = self.profile.features.subgroups;
+        let heads = self.job.segments == Segments::Heads;
+        let mut spec = self
+            .spec()
+            .constant("WORKGROUP_SIZE", workgroup_size)
+            .constant("QUADS", quads)
+            .flag("HEADS", heads)
+            .flag("SUBGROUPS", subgroups);
+        if subgroups {
+            spec = spec.flag("NATIVE_ADD", self.native_add());
+        }
+        let tile = u64::from(workgroup_size * quads) * 4 * pack;
+        let pieces = self.pieces(tile)?;
+        let all_tiles: u64 = pieces.iter().map(|p| p.tiles).sum();
+        let several = all_tiles > 1;
+        let lookback = self.variant == "lookback";
+        let grids: Vec<_> = pieces.iter().map(|p| self.bind_in_quads(p)).collect();
+        let mut scratch = None;
+        if lookback {
+            let all = Posts { tiles: all_tiles, counted: false, pieces: pieces.len() as u64 };
+            let posts = self.words(all.words())?;
+            all.clear(&mut self.program, posts);
+            scratch = Some(posts);
+            let binding = if heads { 7 } else { 5 };
+            spec =
+                all.spec(spec.flag("LOOKBACK", true), self.profile, binding, spins, self.job.form.leave_out);
+        } else if several {
+            let totals = self.words(all_tiles * self.total_words())?;
+            let reduce = spec.clone().flag("REDUCE", true);
+            let kernel =
+                self.program.kernel(Kernel::library("primitives/scan_tiles", "reduce_tiles", reduce));
+            for (piece, (quads, bound)) in pieces.iter().zip(&grids) {
+                let params = ScanTilesParams { quads: *quads, ..self.params(piece, all_tiles) };
+                let inputs = bound.input.into_iter().chain([totals]).chain(bound.heads.into_iter().flatten());
+                self.program.dispatch(kernel, &params, inputs.collect(), Grid::fold(piece.tiles));
+            }
+            self.scan_totals(totals, all_tiles);
+            spec = spec.flag("CARRIED", true);
+            scratch = Some(totals);
+        }
+        let kernel = self.program.kernel(Kernel::library("primitives/scan_tiles", "scan_tiles", spec));
+        for (piece, (quads, bound)) in pieces.iter().zip(&grids) {
+            let params = ScanTilesParams { quads: *quads, ..self.params(piece, all_tiles) };
+            let inputs_and_outputs = bound.input.into_iter().chain(bound.output);
+            let bindings = inputs_and_outputs.chain(bound.heads.into_iter().flatten()).chain(scratch);
+            self.program.dispatch(kernel, &params, bindings.collect(), Grid::fold(piece.tiles));
+        }
+        Ok(())
+    }
+
+    /// Bindings of the piece as vec4, and as words from the last multiple of 256 bytes on: no two that
+    /// are written overlap, and any array of words will do. And how many vec4 that makes.
+    fn bind_in_quads(&mut self, piece: &ScanPiece) -> (u32, ScanBindings) {
+        let size = self.job.dtype.size() as u64;
+        let bytes = (piece.len * size).next_multiple_of(4);
+        let main = (bytes - 1) / 256 * 256;
+        let mut pair = |operand, offset, main: u64, bytes: u64| {
+            let resource = Resource::Operand(operand);
+            let quads = if main > 0 {
+                Binding { resource, offset, size: main }
+            } else {
+                // Never touched, but it must be bound.
+                self.program.scratch(16)
+            };
+            [quads, Binding { resource, offset: offset + main, size: bytes - main }]
+        };
+        let heads = self.job.segments == Segments::Heads;
+        let input = pair(0, piece.first * size, main, bytes);
+        let output = pair(if heads { 2 } else { 1 }, piece.first * size, main, bytes);
+        let heads = heads.then(|| pair(1, piece.first * 4, main / size * 4, piece.len * 4));
+        ((main / 16) as u32, ScanBindings { input, output, heads })
+    }
+}
+
+/// The spec of kernels that scan elements of `dtype`.
+pub(in crate::primitives) fn monoid(op: &Operator, dtype: DType) -> Spec {
+    let spec = op.specialise(Spec::new(), dtype);
+    // An order's keys have room for infinity, which is the identity of floats.
+    match (op, dtype.is_float()) {
+        (Operator::Min, true) => spec.constant("IDENTITY", 0xff80_0000_u32),
+        (Operator::Max, true) => spec.constant("IDENTITY", 0x007f_ffff_u32),
+        _ => spec,
+    }
+}
+
+/// Bindings of a piece: as vec4, and the words that are left.
+struct ScanBindings {
+    input: [Binding; 2],
+    output: [Binding; 2],
+    heads: Option<[Binding; 2]>,
+}

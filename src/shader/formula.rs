@@ -1,0 +1,305 @@
+//! Formulas in directives and in the constants that they use: what WGSL itself would compute from them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Brackets, and signs in a row, that a formula may nest: the parser recurses over them.
+const MOST_NESTED: usize = 32;
+
+/// What a formula gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    Number(i64),
+    Bool(bool),
+    /// A word of `#for NAME in a, b`.
+    Word(String),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Bool(value) => value.fmt(f),
+            Self::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+/// What names stand for, and the names that were asked for without standing for anything: flags that are off.
+#[derive(Debug, Default)]
+pub(super) struct Names<'a> {
+    /// Variables of the loops around, the innermost last.
+    pub(super) variables: &'a [(String, Value)],
+    pub(super) constants: Option<&'a BTreeMap<String, Value>>,
+    pub(super) flags: Option<&'a BTreeMap<&'static str, bool>>,
+}
+
+impl Names<'_> {
+    /// The value of a name; a name that nobody knows is a flag that is off.
+    fn value(&self, name: &str) -> Value {
+        let variable = self.variables.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value);
+        let constant = || self.constants?.get(name);
+        let flag = || self.flags?.get(name).copied();
+        match variable.or_else(constant) {
+            Some(value) => value.clone(),
+            None => Value::Bool(flag().unwrap_or(false)),
+        }
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        self.variables.iter().any(|(known, _)| known == name)
+            || self.constants.is_some_and(|constants| constants.contains_key(name))
+    }
+}
+
+/// The value of a formula, and the names in it that are neither variables nor constants. The error says what is wrong.
+pub(super) fn evaluate(text: &str, names: &Names<'_>) -> Result<(Value, Vec<String>), String> {
+    let mut parser = Parser { rest: text.trim(), names, depth: 0, flags: Vec::new() };
+    let value = parser.binary(0)?;
+    if !parser.rest.is_empty() {
+        return Err(format!("`{}` is not part of a formula", shortened(parser.rest)));
+    }
+    Ok((value, parser.flags))
+}
+
+/// A text as an error shows it.
+fn shortened(text: &str) -> String {
+    text.chars().take(32).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// Operators by how tightly they bind, the loosest first. Longer ones come before those that they begin with.
+const OPERATORS: [&[&str]; 6] =
+    [&["||"], &["&&"], &["==", "!=", "<=", ">=", "<", ">"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
+
+struct Parser<'a> {
+    rest: &'a str,
+    names: &'a Names<'a>,
+    depth: usize,
+    flags: Vec<String>,
+}
+
+impl Parser<'_> {
+    fn skip(&mut self, symbol: &str) -> bool {
+        let Some(rest) = self.rest.strip_prefix(symbol) else {
+            return false;
+        };
+        self.rest = rest.trim_start();
+        true
+    }
+
+    fn wants(&mut self, symbol: &str) -> Result<(), String> {
+        if self.skip(symbol) {
+            return Ok(());
+        }
+        Err(format!("`{symbol}` is missing at `{}`", shortened(self.rest)))
+    }
+
+    /// The operator of a level that comes next.
+    fn operator(&mut self, level: usize) -> Option<&'static str> {
+        // `<<` is no comparison with `<`.
+        if OPERATORS[level][0] == "==" && (self.rest.starts_with("<<") || self.rest.starts_with(">>")) {
+            return None;
+        }
+        OPERATORS[level].iter().copied().find(|operator| self.skip(operator))
+    }
+
+    fn binary(&mut self, level: usize) -> Result<Value, String> {
+        if level == OPERATORS.len() {
+            return self.unary();
+        }
+        let mut left = self.binary(level + 1)?;
+        while let Some(operator) = self.operator(level) {
+            let right = self.binary(level + 1)?;
+            left = apply(operator, &left, &right)?;
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Result<Value, String> {
+        self.depth += 1;
+        if self.depth > MOST_NESTED {
+            return Err(format!("more than {MOST_NESTED} brackets and signs within each other"));
+        }
+        let value = if self.skip("!") {
+            Value::Bool(!truth(&self.unary()?)?)
+        } else if self.skip("-") {
+            Value::Number(number(&self.unary()?)?.checked_neg().ok_or("a number beyond 64 bits")?)
+        } else if self.skip("(") {
+            let value = self.binary(0)?;
+            self.wants(")")?;
+            value
+        } else {
+            self.primary()?
+        };
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn primary(&mut self) -> Result<Value, String> {
+        let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        if word.is_empty() {
+            return Err(match self.rest {
+                "" => "the formula ends where a number or a name should stand".into(),
+                rest => format!("a number or a name should stand at `{}`", shortened(rest)),
+            });
+        }
+        self.rest = rest.trim_start();
+        if word.starts_with(|c: char| c.is_ascii_digit()) {
+            return literal(word);
+        }
+        if self.skip("(") {
+            return self.function(word);
+        }
+        match word {
+            "true" => Ok(Value::Bool(true)),
+            "false" => Ok(Value::Bool(false)),
+            name => {
+                if !self.names.is_known(name) {
+                    self.flags.push(name.to_owned());
+                }
+                Ok(self.names.value(name))
+            }
+        }
+    }
+
+    /// A function, whose opening bracket has been read.
+    fn function(&mut self, name: &str) -> Result<Value, String> {
+        let mut given = vec![self.binary(0)?];
+        while self.skip(",") {
+            given.push(self.binary(0)?);
+        }
+        self.wants(")")?;
+        match (name, given.as_slice()) {
+            ("min", [a, b]) => Ok(Value::Number(number(a)?.min(number(b)?))),
+            ("max", [a, b]) => Ok(Value::Number(number(a)?.max(number(b)?))),
+            ("select", [off, on, is_on]) => Ok(if truth(is_on)? { on } else { off }.clone()),
+            _ => Err(format!(
+                "there is no function `{}` of {} values; there are min, max and select",
+                shortened(name),
+                given.len()
+            )),
+        }
+    }
+}
+
+/// `12`, `12u`, `12i`, `0x1f`.
+fn literal(word: &str) -> Result<Value, String> {
+    let digits = word.strip_suffix(['u', 'i']).unwrap_or(word);
+    let number = match digits.strip_prefix("0x") {
+        Some(digits) => i64::from_str_radix(digits, 16),
+        None => digits.parse(),
+    };
+    number.map(Value::Number).map_err(|_| format!("`{}` is no whole number", shortened(word)))
+}
+
+fn number(value: &Value) -> Result<i64, String> {
+    match value {
+        Value::Number(number) => Ok(*number),
+        Value::Bool(_) => Err("a number is wanted, not a flag or a name that nothing above declares".into()),
+        Value::Word(word) => Err(format!("a number is wanted, not the word `{}`", shortened(word))),
+    }
+}
+
+pub(super) fn truth(value: &Value) -> Result<bool, String> {
+    match value {
+        Value::Bool(value) => Ok(*value),
+        other => Err(format!("true or false is wanted, not `{}`", shortened(&other.to_string()))),
+    }
+}
+
+fn apply(operator: &str, left: &Value, right: &Value) -> Result<Value, String> {
+    match (operator, left, right) {
+        ("||", ..) => return Ok(Value::Bool(truth(left)? || truth(right)?)),
+        ("&&", ..) => return Ok(Value::Bool(truth(left)? && truth(right)?)),
+        ("==", Value::Bool(a), Value::Bool(b)) => return Ok(Value::Bool(a == b)),
+        ("!=", Value::Bool(a), Value::Bool(b)) => return Ok(Value::Bool(a != b)),
+        _ => {}
+    }
+    let (a, b) = (number(left)?, number(right)?);
+    let shift = u32::try_from(b).ok().filter(|b| *b < 63);
+    let result = match operator {
+        "==" => return Ok(Value::Bool(a == b)),
+        "!=" => return Ok(Value::Bool(a != b)),
+        "<" => return Ok(Value::Bool(a < b)),
+        "<=" => return Ok(Value::Bool(a <= b)),
+        ">" => return Ok(Value::Bool(a > b)),
+        ">=" => return Ok(Value::Bool(a >= b)),
+        "<<" => shift.and_then(|by| a.checked_mul(1 << by)),
+        ">>" => shift.map(|by| a >> by),
+        "+" => a.checked_add(b),
+        "-" => a.checked_sub(b),
+        "*" => a.checked_mul(b),
+        "/" => a.checked_div(b),
+        _ => a.checked_rem(b),
+    };
+    result.map(Value::Number).ok_or_else(|| format!("`{a} {operator} {b}` has no value of 64 bits"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Result<Value, String> {
+        let variables = [("r".to_owned(), Value::Number(3)), ("half".to_owned(), Value::Word("_low".into()))];
+        let constants = BTreeMap::from([("ROWS".to_owned(), Value::Number(8))]);
+        let flags = BTreeMap::from([("SPLIT", true)]);
+        let names = Names { variables: &variables, constants: Some(&constants), flags: Some(&flags) };
+        evaluate(text, &names).map(|(value, _)| value)
+    }
+
+    #[test]
+    fn formulas_bind_as_in_wgsl() {
+        for (text, wanted) in [
+            ("1 + 2 * 3 - 4 / 2", 5),
+            ("(1 + 2) * 3 % 5", 4),
+            ("ROWS / 2 >> r - 2", 2),
+            ("1 << 2 + 1", 8),
+            ("-r + 4", 1),
+            ("0x1fu + 1i", 32),
+            ("min(ROWS, r) + max(1, 2)", 5),
+            ("select(1, 2, SPLIT)", 2),
+        ] {
+            assert_eq!(value(text), Ok(Value::Number(wanted)), "{text}");
+        }
+        for (text, wanted) in [
+            ("r + 1 < ROWS && SPLIT", true),
+            ("!SPLIT || r == 4", false),
+            ("!(r >= 3) != true", true),
+            ("NEVER_SET", false),
+        ] {
+            assert_eq!(value(text), Ok(Value::Bool(wanted)), "{text}");
+        }
+        assert_eq!(value("half"), Ok(Value::Word("_low".into())));
+    }
+
+    #[test]
+    fn names_that_are_no_constants_are_told() {
+        let (value, flags) = evaluate("A && !B", &Names::default()).unwrap();
+        assert_eq!((value, flags), (Value::Bool(false), vec!["A".to_owned(), "B".to_owned()]));
+    }
+
+    #[test]
+    fn what_has_no_value_says_why() {
+        let nested = format!("{}1", "(".repeat(10_000));
+        for (text, wanted) in [
+            ("", "the formula ends"),
+            ("1 +", "the formula ends"),
+            ("1 2", "`2` is not part"),
+            ("COLUMNS + 1", "a number is wanted"),
+            ("half * 2", "not the word `_low`"),
+            ("r && SPLIT", "true or false"),
+            ("1 / 0", "`1 / 0` has no value"),
+            ("1 << 63", "has no value"),
+            ("9223372036854775807 * 2", "has no value"),
+            ("12f", "no whole number"),
+            ("round(1)", "no function `round` of 1"),
+            ("(1", "`)` is missing"),
+            ("?", "should stand at `?`"),
+            (&nested, "more than 32"),
+        ] {
+            let error = value(text).unwrap_err();
+            assert!(error.contains(wanted), "{text}: {error}");
+        }
+    }
+}

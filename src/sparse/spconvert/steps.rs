@@ -1,0 +1,346 @@
+//! A conversion in the making: its scratch and its kernels, and the ways to and from compressed rows.
+
+use super::{Spconvert, expand, order, sorted};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::primitives::{RadixSort, Scan, Sum, clear_words};
+use crate::program::{
+    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Op, Operand, Program, kernel_params,
+};
+use crate::shader::Spec;
+use crate::sparse::stored::check_operands;
+use crate::sparse::{Format, Stored};
+use std::ops::Range;
+
+kernel_params! {
+    pub(super) struct ConvertParams {
+        count: u32,
+        segments: u32,
+        rows: u32,
+        width: u32,
+        window: u32,
+        longest: u32,
+        sources: u32,
+        minor_bits: u32,
+        begin: u32,
+        end: u32,
+    }
+}
+
+pub(super) const NOTHING: ConvertParams = ConvertParams {
+    count: 0,
+    segments: 0,
+    rows: 0,
+    width: 0,
+    window: 0,
+    longest: 0,
+    sources: 0,
+    minor_bits: 0,
+    begin: 0,
+    end: 0,
+};
+
+/// Constants that depend on the device.
+pub(super) struct ConvertPolicy {
+    pub(super) workgroup_size: u32,
+    /// Entries of an invocation where a workgroup takes a tile.
+    items: u32,
+    /// Places of a row that one invocation fills.
+    pub(super) places: u32,
+    /// Entries of a run that one dispatch adds up.
+    pub(super) most_steps: u32,
+}
+
+fn policy(profile: &DeviceProfile) -> ConvertPolicy {
+    // With room for what else an invocation does.
+    let most_steps = profile.loop_steps(3, 1 << 20) as u32;
+    if profile.is_cpu() {
+        // Barriers are dear on processors.
+        ConvertPolicy { workgroup_size: 64, items: 16, places: 64, most_steps }
+    } else {
+        ConvertPolicy { workgroup_size: 256, items: 4, places: 16, most_steps }
+    }
+}
+
+/// The lists of compressed rows or columns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Compressed {
+    pub(super) ptrs: Binding,
+    pub(super) idxs: Binding,
+    pub(super) values: Binding,
+}
+
+/// A program in the making, and how its kernels are.
+pub(super) struct ConvertSteps<'a> {
+    profile: &'a DeviceProfile,
+    pub(super) policy: ConvertPolicy,
+    pub(super) program: Program,
+    /// Values that end as f16: how many, where they are, and where they go.
+    narrow: Vec<(usize, Binding, Binding)>,
+}
+
+impl<'a> ConvertSteps<'a> {
+    /// Of a program with these operands, checked.
+    pub(super) fn new(
+        profile: &'a DeviceProfile,
+        name: &str,
+        mut program: Program,
+        operands: Vec<Operand>,
+    ) -> Result<Self> {
+        check_operands(
+            name,
+            &operands,
+            profile,
+            "take a format with less padding, or convert bands of rows",
+        )?;
+        program.cost = Cost { flop: 0.0, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.operands = operands;
+        Ok(Self { profile, policy: policy(profile), program, narrow: Vec::new() })
+    }
+
+    /// Bindings of all operands, values of f16 as words of their own.
+    pub(super) fn lists(&mut self) -> Result<Vec<Binding>> {
+        let mut lists = Vec::new();
+        for (i, o) in self.program.operands.clone().into_iter().enumerate() {
+            let list = Binding::operand(i, &self.program.operands);
+            if o.dtype != DType::F16 {
+                lists.push(list);
+                continue;
+            }
+            let words = self.words("values", o.len)?;
+            if o.access == Access::Write {
+                self.narrow.push((o.len, words, list));
+            } else {
+                self.move_halves(o.len, false, words, list);
+            }
+            lists.push(words);
+        }
+        Ok(lists)
+    }
+
+    /// The program, with values of f16 where they are wanted.
+    pub(super) fn finish(mut self) -> Program {
+        for (n, words, list) in std::mem::take(&mut self.narrow) {
+            self.move_halves(n, true, words, list);
+        }
+        self.program
+    }
+
+    /// Values of f16 from words to their list, or the other way round.
+    fn move_halves(&mut self, n: usize, narrow: bool, words: Binding, list: Binding) {
+        let params = ConvertParams { count: n as u32, ..NOTHING };
+        let spec = self.spec().flag("NARROW", narrow);
+        let bindings = if narrow { vec![words, list] } else { vec![list, words] };
+        self.each(("sparse/spconvert_halves", "move_halves"), spec, params, n.div_ceil(2), bindings);
+    }
+
+    /// Bindings of all operands, where none may be of f16.
+    pub(super) fn bindings(&self, name: &str) -> Result<Vec<Binding>> {
+        let operands = &self.program.operands;
+        if let Some(o) = operands.iter().find(|o| !matches!(o.dtype, DType::U32 | DType::F32)) {
+            return Err(err!(
+                Unsupported,
+                "{name}: {} holds {}; this takes values of f32: do it before they are rounded",
+                o.name,
+                o.dtype
+            ));
+        }
+        Ok((0..operands.len()).map(|i| Binding::operand(i, operands)).collect())
+    }
+
+    /// Scratch of so many words, if a binding can hold it.
+    pub(super) fn words(&mut self, what: &str, words: usize) -> Result<Binding> {
+        let bytes = (words as u64).saturating_mul(4);
+        let limit = self.profile.limits.max_storage_binding.min(self.profile.limits.max_buffer_size);
+        if bytes > limit {
+            return Err(err!(
+                TooLarge,
+                "spconvert: {what} need {bytes} bytes, above the {limit} bytes of the largest storage binding of {}; \
+                 convert bands of rows, a call each",
+                self.profile.name
+            ));
+        }
+        Ok(self.program.scratch(bytes))
+    }
+
+    pub(super) fn spec(&self) -> Spec {
+        Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size)
+    }
+
+    /// A spec for a kernel of which a workgroup takes a tile.
+    pub(super) fn tile_spec(&self) -> Spec {
+        self.spec().constant("ITEMS_PER_THREAD", self.policy.items)
+    }
+
+    /// One invocation for each of `items`.
+    pub(super) fn each(
+        &mut self,
+        (file, entry): (&'static str, &'static str),
+        spec: Spec,
+        params: ConvertParams,
+        items: usize,
+        bindings: Vec<Binding>,
+    ) {
+        if items > 0 {
+            let kernel = self.program.kernel(Kernel::library(file, entry, spec));
+            let workgroups = (items as u64).div_ceil(u64::from(self.policy.workgroup_size));
+            self.program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
+        }
+    }
+
+    /// As [`each`](Self::each), with several items for an invocation.
+    pub(super) fn tiles(
+        &mut self,
+        kernel: (&'static str, &'static str),
+        spec: Spec,
+        params: ConvertParams,
+        items: usize,
+        bindings: Vec<Binding>,
+    ) {
+        self.each(kernel, spec, params, items.div_ceil(self.policy.items as usize), bindings);
+    }
+
+    fn copy(&mut self, words: usize, from: Binding, to: Binding) {
+        let params = ConvertParams { count: words as u32, ..NOTHING };
+        let spec = self.spec();
+        self.each(("sparse/spconvert_copy", "copy_words"), spec, params, words, vec![from, to]);
+    }
+
+    pub(super) fn clear(&mut self, what: Binding) {
+        clear_words(&mut self.program, what, what.size / 4);
+    }
+
+    /// Exclusive sums of `n` numbers, in an area of its own.
+    pub(super) fn offsets(&mut self, n: usize, lengths: Binding, ptrs: Binding) -> Result<()> {
+        let scan = Op::<u32>::lower(&Scan::new(Sum, n).exclusive(true), self.profile)?;
+        self.program.append(scan, &[lengths.resource, ptrs.resource]);
+        Ok(())
+    }
+
+    /// Keys in order, each with its value.
+    pub(super) fn sort(
+        &mut self,
+        n: usize,
+        wide: bool,
+        bits: Range<u32>,
+        [keys, values, keys_out, values_out]: [Binding; 4],
+    ) -> Result<()> {
+        let sort = RadixSort::new(n).with_values().bits(bits);
+        let sort =
+            if wide { Op::<u64>::lower(&sort, self.profile) } else { Op::<u32>::lower(&sort, self.profile) }?;
+        let operands = [keys, values, keys_out, values_out].map(|binding| binding.resource);
+        self.program.append(sort, &operands);
+        Ok(())
+    }
+
+    /// From any format to compressed rows.
+    pub(super) fn collect_rows(&mut self, from: &Stored, lists: &[Binding], to: Compressed) -> Result<()> {
+        match (from.format, lists) {
+            (Format::Csr, &[ptrs, idxs, values]) => {
+                self.copy(from.rows + 1, ptrs, to.ptrs);
+                self.copy(from.entries, idxs, to.idxs);
+                self.copy(from.entries, values, to.values);
+                Ok(())
+            }
+            (Format::Coo { sorted: true }, &[rows, cols, values]) => {
+                self.pointers(rows, None, from.entries, from.rows, to.ptrs);
+                self.copy(from.entries, cols, to.idxs);
+                self.copy(from.entries, values, to.values);
+                Ok(())
+            }
+            (Format::Coo { .. }, &[rows, cols, values]) => {
+                let sorted = self.sort_entries(&sorted::Entries {
+                    n: from.entries,
+                    other: rows,
+                    segments: None,
+                    other_above: true,
+                    idxs: cols,
+                    values,
+                    extents: [from.rows, from.cols],
+                    by_minor: true,
+                    values_out: to.values,
+                })?;
+                self.compress(&sorted, from.rows, to);
+                Ok(())
+            }
+            (Format::Csc, &[ptrs, rows, values]) => {
+                self.turn(Compressed { ptrs, idxs: rows, values }, [from.cols, from.rows], from.entries, to)
+            }
+            (Format::Ell { width }, &[idxs, values]) => {
+                self.collect_places(from, width, [idxs, values], None, to)
+            }
+            (Format::Hybrid { width, list, sorted }, &[idxs, values, rows, cols, rest]) => {
+                let list = expand::HybridList { len: list, sorted, lists: [rows, cols, rest] };
+                self.collect_places(from, width, [idxs, values], Some(list), to)
+            }
+            (Format::Jds, &[order, ptrs, idxs, values]) => {
+                self.collect_ordered(from, None, [order, ptrs, idxs, values], to)
+            }
+            (Format::Sell { slice, .. }, &[order, ptrs, idxs, values]) => {
+                self.collect_ordered(from, Some(slice), [order, ptrs, idxs, values], to)
+            }
+            _ => Err(not_its_lists(from)),
+        }
+    }
+
+    /// From compressed rows to any format.
+    pub(super) fn spread_rows(
+        &mut self,
+        op: &Spconvert,
+        from: Compressed,
+        entries: usize,
+        to: &Stored,
+        lists: &[Binding],
+    ) -> Result<()> {
+        let Stored { rows, cols, .. } = *to;
+        match (to.format, lists) {
+            (Format::Csr, &[ptrs, idxs, values]) => {
+                let csr = Stored { format: Format::Csr, ..*to };
+                self.collect_rows(
+                    &csr,
+                    &[from.ptrs, from.idxs, from.values],
+                    Compressed { ptrs, idxs, values },
+                )
+            }
+            (Format::Coo { .. }, &[row_idxs, idxs, values]) => {
+                self.write_rows(from, entries, rows, [row_idxs, idxs, values]);
+                Ok(())
+            }
+            (Format::Csc, &[ptrs, idxs, values]) => {
+                self.turn(from, [rows, cols], entries, Compressed { ptrs, idxs, values })
+            }
+            (Format::Ell { width }, &[idxs, values]) => {
+                self.fill_places(from, entries, rows, width, [idxs, values]);
+                Ok(())
+            }
+            (Format::Hybrid { width, list, .. }, &[idxs, values, row_idxs, cols, rest]) => {
+                self.fill_places(from, entries, rows, width, [idxs, values]);
+                self.fill_list(from, entries, rows, width, (list, [row_idxs, cols, rest]))
+            }
+            (Format::Jds, &[order, ptrs, idxs, values]) => {
+                self.order_diagonals(from.ptrs, rows, to.longest, [order, ptrs])?;
+                self.fill_diagonals(from, to, [order, ptrs, idxs, values]);
+                Ok(())
+            }
+            (Format::Sell { slice, places }, &[order, ptrs, idxs, values]) => {
+                if !op.ordered {
+                    let width = self.program.scratch(4);
+                    let shape = order::Slices { rows, longest: to.longest, slice, window: op.window };
+                    self.order_slices(from.ptrs, &shape, [order, ptrs, width])?;
+                }
+                self.fill_slices(from, entries, rows, (slice, places), [order, ptrs, idxs, values]);
+                Ok(())
+            }
+            _ => Err(not_its_lists(to)),
+        }
+    }
+}
+
+pub(super) fn not_its_lists(stored: &Stored) -> crate::Error {
+    err!(Shape, "spconvert: lists of another format than {}", stored.format.name())
+}
+
+/// A step of a conversion, which has no other way to run.
+pub(super) fn step(why: &str) -> Program {
+    Program::new("spconvert", Decision::policy(Spconvert::variants()[0].name, why))
+}

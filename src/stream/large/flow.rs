@@ -1,0 +1,224 @@
+//! What all streamed ops share: sources fill chunks of one length, kernels run on each, and what they give is drained.
+
+use super::Streamed;
+use crate::element::Element;
+use crate::error::{Result, err};
+use crate::gpu::{Executable, Gpu, RawSlice, Recorder};
+use crate::program::{DeviceProfile, Program};
+use crate::stream::chunk::{Chunk, Drained, Fill, Input, Output};
+use crate::stream::pipeline::{Outcome, Pipeline};
+use crate::stream::source::{Feed, Source};
+use crate::tune::{lower_known, lower_on};
+
+/// An op for so many elements.
+type Lower<'p> = dyn Fn(&DeviceProfile, usize) -> Result<Program> + 'p;
+
+/// The kernels of chunks: all have one length but the first or the last.
+pub(super) struct Plans<'p> {
+    gpu: &'p Gpu,
+    lower: Box<Lower<'p>>,
+    ready: Vec<(usize, Executable)>,
+}
+
+impl<'p> Plans<'p> {
+    /// Plans for chunks of `len` elements, as single ops are planned: what is wrong with the op is said before anything
+    /// runs, and tuning that measures has the device for itself.
+    pub(super) fn new(
+        gpu: &'p Gpu,
+        len: usize,
+        lower: impl Fn(&DeviceProfile, usize) -> Result<Program> + 'p,
+    ) -> Result<Self> {
+        let program = lower_on(gpu, &|profile| lower(profile, len))?;
+        let ready = vec![(len, gpu.prepare_lowered(program)?)];
+        Ok(Self { gpu, lower: Box::new(lower), ready })
+    }
+
+    pub(super) fn get(&mut self, len: usize) -> Result<&Executable> {
+        let at = match self.ready.iter().position(|(n, _)| *n == len) {
+            Some(at) => at,
+            None => {
+                self.ready.truncate(2);
+                let program = lower_known(self.gpu, &|profile| (self.lower)(profile, len))?;
+                self.ready.insert(0, (len, self.gpu.prepare_lowered(program)?));
+                0
+            }
+        };
+        Ok(&self.ready[at].1)
+    }
+}
+
+/// Fills a chunk, and tells how many elements its sources gave; told whether the chunk carries one of the device's.
+type FillChunk<'s> = Box<dyn FnMut(&mut Fill<'_>, bool) -> Outcome<usize> + Send + 's>;
+
+/// An input of a chunk on the device.
+type RawInput = Box<dyn for<'c> Fn(&Chunk<'c>) -> Result<RawSlice<'c>>>;
+
+fn fill_from<'s, T: Element>(input: Input<T>, mut feed: Feed<impl Source<T> + 's>) -> FillChunk<'s> {
+    Box::new(move |chunk, carries| {
+        let mut space = chunk.space(input)?;
+        let carried = usize::from(carries);
+        space.extend(&[T::default()][..carried])?;
+        feed.fill(&mut space)?;
+        Ok(space.len() - carried)
+    })
+}
+
+fn raw_input<T: Element>(input: Input<T>) -> RawInput {
+    Box::new(move |chunk| Ok(chunk.input(input)?.untyped()))
+}
+
+/// A streamed op: its sources, and the pipeline that their elements go through. All chunks but the last are full.
+pub(super) struct Flow<'s, T> {
+    streamed: &'s Streamed,
+    op: &'static str,
+    /// Elements that the first source says it has.
+    left: Option<usize>,
+    /// Elements of a chunk.
+    len: usize,
+    /// Whether chunks after the first begin with an element that the device puts there.
+    carries: bool,
+    pipeline: Pipeline,
+    /// The first input.
+    input: Input<T>,
+    /// Every input.
+    inputs: Vec<RawInput>,
+    fill: FillChunk<'s>,
+}
+
+impl<'s, T: Element> Flow<'s, T> {
+    /// From one source, for an op whose inputs and outputs have `sizes` bytes an element.
+    pub(super) fn new(
+        streamed: &'s Streamed,
+        op: &'static str,
+        source: impl Source<T> + 's,
+        sizes: &[usize],
+    ) -> Result<Self> {
+        Self::start(streamed, op, source, sizes, false)
+    }
+
+    /// The same, and chunks after the first begin with an element that the device puts there.
+    pub(super) fn carrying(
+        streamed: &'s Streamed,
+        op: &'static str,
+        source: impl Source<T> + 's,
+        sizes: &[usize],
+    ) -> Result<Self> {
+        Self::start(streamed, op, source, sizes, true)
+    }
+
+    fn start(
+        streamed: &'s Streamed,
+        op: &'static str,
+        source: impl Source<T> + 's,
+        sizes: &[usize],
+        carries: bool,
+    ) -> Result<Self> {
+        let feed = Feed::new(op, source, &streamed.cancel);
+        let left = feed.announced();
+        // A chunk of the carried element alone would take nothing from the source.
+        let len = streamed.chunk_len(op, left, sizes)?.max(1 + usize::from(carries));
+        let mut pipeline = streamed.pipeline(left, len);
+        let input = pipeline.input::<T>(len);
+        let (inputs, fill) = (vec![raw_input(input)], fill_from(input, feed));
+        Ok(Self { streamed, op, left, len, carries, pipeline, input, inputs, fill })
+    }
+
+    /// From a second source as well, which must have equally many elements.
+    pub(super) fn beside<U: Element>(mut self, source: impl Source<U> + 's) -> Self {
+        let input = self.pipeline.input::<U>(self.len);
+        let (op, mut first) = (self.op, self.fill);
+        let mut second = fill_from(input, Feed::new(op, source, &self.streamed.cancel));
+        self.inputs.push(raw_input(input));
+        self.fill = Box::new(move |chunk, carries| {
+            let (n, beside) = (first(chunk, carries)?, second(chunk, carries)?);
+            same_length(op, n, beside)?;
+            Ok(n)
+        });
+        self
+    }
+
+    pub(super) fn left(&self) -> Option<usize> {
+        self.left
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn input(&self) -> Input<T> {
+        self.input
+    }
+
+    /// Kernels for the chunks.
+    pub(super) fn plans(
+        &self,
+        lower: impl Fn(&DeviceProfile, usize) -> Result<Program> + 's,
+    ) -> Result<Plans<'s>> {
+        Plans::new(&self.streamed.gpu, self.len, lower)
+    }
+
+    /// Declares an output: a chunk has room for `len` elements of it.
+    pub(super) fn output<U: Element>(&mut self, len: usize) -> Output<U> {
+        self.pipeline.output(len)
+    }
+
+    /// Runs chunks until the sources end: what `record` puts on the device for each, and what `drain` does with its
+    /// outputs.
+    pub(super) fn run(
+        &mut self,
+        mut record: impl FnMut(&mut Recorder, &FlowChunk<'_, '_>) -> Result<()>,
+        drain: impl FnMut(&Drained<'_>) -> Outcome + Send,
+    ) -> Result<()> {
+        let Self { carries, pipeline, input, inputs, fill, .. } = self;
+        let (carries, input) = (*carries, *input);
+        pipeline.run(
+            |chunk| {
+                let carries = carries && chunk.number() > 0;
+                Ok(fill(chunk, carries)? > 0)
+            },
+            |rec, chunk| {
+                let n = chunk.input(input)?.len();
+                let inputs = inputs.iter().map(|input| input(chunk)).collect::<Result<_>>()?;
+                Ok(record(rec, &FlowChunk { chunk, inputs, n })?)
+            },
+            drain,
+        )?;
+        Ok(())
+    }
+}
+
+/// A chunk of a [`Flow`] whose kernels are to be recorded.
+pub(super) struct FlowChunk<'a, 'c> {
+    pub(super) chunk: &'a Chunk<'c>,
+    inputs: Vec<RawSlice<'c>>,
+    /// Elements of each input.
+    pub(super) n: usize,
+}
+
+impl<'c> FlowChunk<'_, 'c> {
+    /// The first `len` elements of an output, as an operand.
+    pub(super) fn output<U: Element>(&self, output: Output<U>, len: usize) -> Result<RawSlice<'c>> {
+        Ok(self.chunk.output(output, len)?.untyped())
+    }
+
+    /// Records an op of the inputs and these outputs.
+    pub(super) fn record(
+        &self,
+        rec: &mut Recorder,
+        plans: &mut Plans<'_>,
+        outputs: &[RawSlice<'c>],
+    ) -> Result<()> {
+        let operands = [&self.inputs[..], outputs].concat();
+        plans.get(self.n)?.record(rec, &operands)
+    }
+}
+
+fn same_length(op: &str, a: usize, b: usize) -> Result<()> {
+    if a == b {
+        return Ok(());
+    }
+    Err(err!(
+        Shape,
+        "{op}: one source gave {a} elements for this chunk and the other {b}; they must have equally many"
+    ))
+}

@@ -1,0 +1,16 @@
+//! Parts of the examples: those that read files, and what they need.
+
+#[path = "../../../examples/common"]
+mod parts {
+    mod args;
+    pub(crate) mod asked;
+    mod failure;
+    mod matrix_file;
+    pub(crate) mod network;
+    pub(crate) mod npy;
+
+    pub(crate) use args::Args;
+    pub(crate) use failure::{Failure, open_file, refuse, room_for};
+}
+
+pub(crate) use parts::*;
