@@ -105,6 +105,8 @@
 
 pub mod analysis;
 mod api;
+#[doc = include_str!("architecture.md")]
+pub mod architecture {}
 mod array;
 pub mod attention;
 pub mod conv;

@@ -4,22 +4,46 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Layers from left to right. A module may use modules of lower layers, and of its own where allowed.
-fn layer(module: &str) -> Option<u32> {
-    Some(match module {
-        "error" | "element" | "shape" | "array" => 0,
-        "io" | "analysis" | "shader" => 1,
-        "program" | "store" => 2,
-        "elementwise" | "primitives" => 3,
-        "dense" | "sparse" => 4,
-        "conv" | "quantize" => 5,
-        "image" | "nn" | "attention" => 6,
-        "reference" | "gpu" | "sim" | "cuda" | "operations" => 7,
-        "plan" | "tune" => 8,
-        "api" | "stream" => 9,
-        "lib" => 10,
-        _ => return None,
-    })
+const PAGE: &str = include_str!("../src/architecture.md");
+
+/// Where the picture's words about modules begin.
+const WORDS: usize = 46;
+
+/// The line of a module in the page's picture: 0 for those of the lowest.
+fn layer(module: &str) -> Option<usize> {
+    let picture = PAGE.split("```text\n").nth(1).unwrap().split("\n```").next().unwrap();
+    picture
+        .lines()
+        .rev()
+        .position(|line| line.get(..WORDS).unwrap_or(line).split_whitespace().any(|name| name == module))
+}
+
+/// Every step of the call's path names a function and the file that has it.
+#[test]
+fn the_path_of_a_call_is_as_the_page_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let steps: Vec<Vec<&str>> = PAGE
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains("`src/"))
+        .map(|line| line.split('`').collect())
+        .collect();
+    assert!(steps.len() > 10);
+    for step in steps {
+        let (function, file) = (step[1], step[3]);
+        let text = fs::read_to_string(root.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
+        let names =
+            [format!("fn {function}("), format!("fn {function}<"), format!("macro_rules! {function} ")];
+        assert!(names.iter().any(|name| text.contains(name)), "{file} has no `{function}`");
+    }
+}
+
+/// The page shows every folder and file of `src/`.
+#[test]
+fn every_module_stands_in_the_picture() {
+    for (path, _) in sources() {
+        let module = module_of(&path);
+        assert!(layer(&module).is_some(), "src/{module} is not in the picture of src/architecture.md");
+    }
 }
 
 fn sources() -> Vec<(PathBuf, String)> {
@@ -173,8 +197,7 @@ fn modules_import_only_from_their_left() {
     let mut wrong = Vec::new();
     for (path, text) in sources() {
         let module = module_of(&path);
-        let own =
-            layer(&module).unwrap_or_else(|| panic!("src/{module} is not in the house; see the design"));
+        let own = layer(&module).unwrap();
         for target in used(&code(&text)).into_iter().filter(|_| module != "lib") {
             // A name that is no module is an item of the facade: only the facade's own layer may use it.
             let other = layer(&target).unwrap_or(10);

@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn message(text: &str, spec: &Spec) -> String {
