@@ -134,6 +134,8 @@ mod store;
 pub mod stream;
 pub mod tune;
 
+#[cfg(feature = "cuda")]
+pub use api::CudaFormed;
 pub use api::{AnyBuffer, DeviceMatrix, Driven, Formed, MatrixJob, Solver};
 pub use array::{HostArray, HostData, shape_text};
 pub use attention::Attention;
