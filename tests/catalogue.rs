@@ -218,7 +218,8 @@ fn every_op_on_cuda_gives_what_its_twin_gives() {
                         continue;
                     }
                 }
-                let Some(cuda) = cuda else { continue };
+                // Tensor cores round what the twins do not; the tests of these ops on CUDA have bounds for that.
+                let Some(cuda) = cuda.filter(|_| dtype != DType::F16) else { continue };
                 let run = |form| {
                     let ready = cuda.ready(form)?;
                     ready.run(&cuda.stream()?)?;
