@@ -13,7 +13,7 @@
 #import attention/attention_output
 #import attention/q_f32 as queries
 #import attention/kv_f32 as kv
-#import activation/is_nan
+#import element/is_nan
 
 const TILE_ROWS: u32 = 64u;
 // A multiple of 4 LANES.

@@ -28,7 +28,7 @@ fn row_of(plane: u32, y: u32, x0: u32) -> array<f32, 6> {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn transform_cells(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn conv_winograd_input(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
     if at >= params.count {
         return;

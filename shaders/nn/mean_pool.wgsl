@@ -3,8 +3,8 @@
 // LINES-th token, and their sums are added in order.
 #import workgroup/index
 #import element/fours
-#import nn/rows_reduce
-#import activation/is_nan
+#import workgroup/reduce_rows
+#import element/is_nan
 
 const WORKGROUP_SIZE: u32 = 256u;
 const LANES: u32 = 256u;
@@ -38,7 +38,7 @@ fn four(x: Item) -> vec4<f32> { return vec4(x, 0.0, 0.0, 0.0); }
 var<workgroup> wg_sums: array<Item, WORKGROUP_SIZE>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn pool_tokens(
+fn mean_pool(
     @builtin(workgroup_id) group: vec3<u32>,
 #if SUBGROUPS
     @builtin(subgroup_invocation_id) sub_lane: u32,

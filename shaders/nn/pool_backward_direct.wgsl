@@ -100,7 +100,7 @@ fn gathered(at: u32) -> f32 {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn gather_gradients(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn pool_backward_direct(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let first = params.wide;
     let end = first + params.planes * params.h * params.w;
     let word = first / PACK + workgroup_index(group) * WORKGROUP_SIZE + lane;

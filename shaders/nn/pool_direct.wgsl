@@ -49,7 +49,7 @@ fn pooled(at: u32) -> f32 {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn pool_windows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn pool_direct(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let first = params.narrow;
     let end = first + params.planes * params.p * params.q;
     let word = first / PACK + workgroup_index(group) * WORKGROUP_SIZE + lane;

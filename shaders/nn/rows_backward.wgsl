@@ -1,9 +1,9 @@
 // Gradients of ops over rows: sums over a row of x (of softmax its result) and of dy, then every element by them.
 // LANES invocations share a row; a workgroup takes as many rows as fit it. HELD: the row is in their registers,
 // read once; else it is read anew for each pass. NORM: what the gradients of gamma need of each row is kept.
-#import nn/rows_params
+#import rows/params
 #import nn/items
-#import nn/rows_reduce
+#import workgroup/reduce_rows
 #import nn/softmax_backward as gradient
 
 const QUADS: u32 = 1u;
@@ -34,7 +34,7 @@ fn scaled(g: Item, column: u32) -> Item { return g; }
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn differentiate_rows(
+fn rows_backward(
     @builtin(workgroup_id) group: vec3<u32>,
 #if SUBGROUPS
     @builtin(subgroup_invocation_id) sub_lane: u32,

@@ -1,6 +1,6 @@
 // Centre and total of each part of a row to centre and factor of the row. One workgroup joins one row.
-#import nn/rows_params
-#import nn/rows_reduce
+#import rows/params
+#import workgroup/reduce_rows
 #import nn/softmax as normalizer
 
 @group(0) @binding(1) var<storage, read> statistics: array<vec2<f32>>;
@@ -9,7 +9,7 @@
 fn length(part: u32) -> f32 { return f32(min(params.part_len, params.n - part * params.part_len)); }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn join_parts(
+fn rows_join(
     @builtin(workgroup_id) group: vec3<u32>,
 #if SUBGROUPS
     @builtin(subgroup_invocation_id) sub_lane: u32,

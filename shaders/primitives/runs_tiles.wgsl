@@ -232,9 +232,9 @@ fn emit_quad(base: Item, before: Item, quad: Quad, q: u32, full: bool) {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 #if TOTALS
-fn total_tiles(
+fn runs_tiles_total(
 #else
-fn reduce_tiles(
+fn runs_tiles_reduce(
 #endif
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(local_invocation_index) index: u32,

@@ -200,7 +200,7 @@ fn total_of_tile(tile: u32, lane: u32) -> Item {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 #if REDUCE
-fn reduce_tiles(
+fn scan_tiles_reduce(
 #else
 fn scan_tiles(
 #endif

@@ -1,6 +1,10 @@
-// The sum, or the largest, of what the LANES invocations of a row have; every one of them gets it. A kernel
-// calls it at most once with each slot below SLOTS, so that nothing is overwritten that is still read.
-// `sub_size` counts with SUBGROUPS alone. ACROSS: more invocations may share a row than a subgroup has.
+// The sum, or the largest, of the values of each row of a workgroup; every lane of the row gets it.
+//
+//     fn row_total(four: vec4<f32>, largest: bool, slot: u32, lane: u32, sub_size: u32) -> f32
+//
+// The importer declares WORKGROUP_SIZE and LANES, a power of two that divides it: LANES neighbours share a row. It
+// calls `row_total` at most once with each slot below SLOTS, so that nothing is overwritten that is still read.
+// `sub_size` counts with SUBGROUPS alone. ACROSS: more lanes may share a row than a subgroup has.
 #if SUBGROUPS
 enable subgroups;
 #endif

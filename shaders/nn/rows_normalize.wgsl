@@ -1,8 +1,8 @@
 // Softmax and norms over rows: one read and one write, the row in registers between the passes over it. LANES
 // invocations share a row; a workgroup takes as many rows as fit it. Rows that no workgroup holds are taken in
 // parts: STATISTICS leaves centre and total of each part, rows_join.wgsl joins them, and JOINED applies them.
-#import nn/rows_load
-#import nn/rows_reduce
+#import rows/load
+#import workgroup/reduce_rows
 #import nn/softmax as normalizer
 #if STATISTICS
 @group(0) @binding(2) var<storage, read_write> statistics: array<vec2<f32>>;
@@ -17,7 +17,7 @@ const JOINED_BINDING: u32 = 3u;
 const SPANS: u32 = WORKGROUP_SIZE / LANES;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn normalize_rows(
+fn rows_normalize(
     @builtin(workgroup_id) group: vec3<u32>,
 #if SUBGROUPS
     @builtin(subgroup_invocation_id) sub_lane: u32,
