@@ -48,12 +48,6 @@ fn conv_winograd_input(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(loc
 #end
 #for i in PLACES
     let place{i} = change(array(column0[{i}], column1[{i}], column2[{i}], column3[{i}], column4[{i}], column5[{i}]));
-    let to{i} = tile.to + {i}u * 6u * tile.apart;
-    transformed[to{i}] = place{i}[0];
-    transformed[to{i} + tile.apart] = place{i}[1];
-    transformed[to{i} + 2u * tile.apart] = place{i}[2];
-    transformed[to{i} + 3u * tile.apart] = place{i}[3];
-    transformed[to{i} + 4u * tile.apart] = place{i}[4];
-    transformed[to{i} + 5u * tile.apart] = place{i}[5];
+#put store_places({i})
 #end
 }

@@ -10,25 +10,13 @@ fn length(part: u32) -> f32 { return f32(min(params.part_len, params.n - part * 
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn rows_join(
-    @builtin(workgroup_id) group: vec3<u32>,
-#if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-#else
-    @builtin(local_invocation_index) invocation: u32,
-#endif
+#put row_builtins()
 ) {
     let row = workgroup_index(group);
     if row >= params.rows {
         return;
     }
-#if SUBGROUPS
-    let lane = sub_id * sub_size + sub_lane;
-#else
-    let lane = invocation;
-    let sub_size = 1u;
-#endif
+#put row_lane()
     let parts = row * params.parts;
     let n = f32(params.n);
     var extreme = vec4(params.pad);

@@ -18,25 +18,13 @@ const SPANS: u32 = WORKGROUP_SIZE / LANES;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn rows_normalize(
-    @builtin(workgroup_id) group: vec3<u32>,
-#if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-#else
-    @builtin(local_invocation_index) invocation: u32,
-#endif
+#put row_builtins()
 ) {
     let first = workgroup_index(group) * SPANS;
     if first >= params.rows * params.parts {
         return;
     }
-#if SUBGROUPS
-    let lane = sub_id * sub_size + sub_lane;
-#else
-    let lane = invocation;
-    let sub_size = 1u;
-#endif
+#put row_lane()
     let number = first + lane / LANES;
     let row = number / params.parts;
     let there = row < params.rows;
