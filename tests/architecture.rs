@@ -282,6 +282,30 @@ fn entry_points_are_named_as_their_files() {
     }
 }
 
+/// A fragment with one importer that nothing else names says what it wants of that one.
+#[test]
+fn fragments_with_one_importer_state_their_contract() {
+    let shaders = shaders();
+    let rust: String = sources().iter().map(|(_, text)| code(text)).collect();
+    for (name, text) in shaders
+        .iter()
+        .filter(|(name, text)| !text.contains("@compute") && !rust.contains(&format!("\"{name}\"")))
+    {
+        let imports = |text: &&String| {
+            let mut names = text.lines().filter_map(|line| line.strip_prefix("#import ")?.split(' ').next());
+            names.any(|import| import == name)
+        };
+        let head: String = text.lines().take_while(|line| line.starts_with("//")).collect();
+        let stated = head.contains("The importer declares")
+            || head.contains("The importer imports")
+            || head.contains("You declare");
+        assert!(
+            stated || shaders.values().filter(imports).count() > 1,
+            "shaders/{name}.wgsl has one importer; merge them"
+        );
+    }
+}
+
 #[test]
 fn executors_do_not_know_the_families() {
     for (path, text) in sources() {
