@@ -194,7 +194,7 @@ fn sum(
     first: bool,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let kernel = Kernel::library("conv/conv_backward_weights_sum", "sum_slabs", Spec::new());
+    let kernel = Kernel::library("conv/conv_backward_weights_sum", "conv_backward_weights_sum", Spec::new());
     let kernel = program.kernel(kernel);
     let grid = Grid::fold((output.size / 4).div_ceil(256));
     // A multiple of 64 slabs, so that bindings begin at multiples of 256 bytes.
@@ -233,7 +233,7 @@ fn direct(
     let slices = all.div_ceil(slice);
     let slabs = scratch(program, held, output.size * slices as u64);
     let spec = Spec::new().constant("SLICE", slice as u32).constant("UP_H", 1u32).constant("UP_W", 1u32);
-    let kernel = Kernel::library("conv/conv_backward_weights_direct", "correlate_gradients", spec);
+    let kernel = Kernel::library("conv/conv_backward_weights_direct", "conv_backward_weights_direct", spec);
     let kernel = program.kernel(kernel);
     let count = weights * slices;
     let bindings = vec![piece.x, piece.y, slabs];
@@ -305,7 +305,8 @@ fn planes(
         ));
     }
     let slabs = scratch(program, held, 4 * count as u64);
-    let kernel = Kernel::library("conv/conv_backward_weights_bias", "sum_planes", Spec::new());
+    let kernel =
+        Kernel::library("conv/conv_backward_weights_bias", "conv_backward_weights_bias", Spec::new());
     let kernel = program.kernel(kernel);
     program.dispatch(kernel, &c.params(piece, count), vec![piece.y, slabs], Grid::fold(count as u64));
     sum(program, slabs, output, piece.images, piece.first == 0, profile)

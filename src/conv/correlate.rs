@@ -218,7 +218,7 @@ impl Job<'_> {
         let count = self.c.groups * self.c.to * self.c.terms();
         let turned = program.scratch(4 * count as u64);
         let spec = self.weigh(Spec::new().constant("WEIGHTS_BINDING", 1u32));
-        let kernel = Kernel::library("conv/conv_transpose_turn", "turn_weights", spec);
+        let kernel = Kernel::library("conv/conv_transpose_turn", "conv_transpose_turn", spec);
         let kernel = program.kernel(kernel);
         let none = Piece { first: 0, images: 0, x: turned, y: turned, x_at: 0, y_at: 0 };
         let params = self.c.params(&none, count);
@@ -263,7 +263,7 @@ impl Job<'_> {
             columns.size,
             product.text()
         ));
-        let unroll = Kernel::library("conv/conv_im2col", "unroll_windows", self.spread(Spec::new()));
+        let unroll = Kernel::library("conv/conv_im2col", "conv_im2col", self.spread(Spec::new()));
         let unroll = program.kernel(unroll);
         for piece in pieces {
             for Range { start, .. } in program.bands((piece.images * c.pixels()) as u64, chunk as u64)? {

@@ -140,7 +140,7 @@ impl Op<f32> for BatchNorm {
         let spec = Spec::new()
             .slot("activation", Fragment::Library(self.activation.fragment()))
             .flag("VECTORS", vectors);
-        let kernel = program.kernel(Kernel::library("nn/batch_norm", "normalize_planes", spec));
+        let kernel = program.kernel(Kernel::library("nn/batch_norm", "batch_norm", spec));
         for piece in pieces((n * c) as u64, plane as u64, 4, profile) {
             let params = Params {
                 planes: piece.rows as u32,

@@ -140,7 +140,7 @@ impl MeanPool {
             .flag("VECTORS", vectors)
             .flag("HALVES", dtype == DType::F16)
             .flag("NORMALIZED", self.normalized);
-        let kernel = program.kernel(Kernel::library("nn/mean_pool", "pool_tokens", spec));
+        let kernel = program.kernel(Kernel::library("nn/mean_pool", "mean_pool", spec));
         let (size, n) = (dtype.size() as u64, (tokens * width) as u64);
         // What a part writes, and its lengths, must fit a binding too.
         for part in pieces(batch as u64, n.max((4 * width as u64).div_ceil(size)), size, profile) {

@@ -233,7 +233,7 @@ impl Rope {
             .flag("INTERLEAVED", self.interleaved)
             .flag("POSITIONS", positions)
             .flag("TOKENS_FIRST", self.tokens_first);
-        let kernel = program.kernel(Kernel::library("nn/rope", "turn_pairs", spec));
+        let kernel = program.kernel(Kernel::library("nn/rope", "rope", spec));
         let rows = (batch * heads * tokens) as u64;
         for piece in aligned_pieces(rows, size as u64, dtype.size() as u64, profile) {
             let mut bindings = vec![piece.of(Resource::Operand(0))];

@@ -122,8 +122,7 @@ impl RowsBackward {
             spec = spec.constant("SLOTS", 4u32);
         }
         for piece in pieces(rows, n, 4, profile).into_iter().filter(|_| n > 0) {
-            let kernel =
-                program.kernel(Kernel::library("nn/rows_backward", "differentiate_rows", spec.clone()));
+            let kernel = program.kernel(Kernel::library("nn/rows_backward", "rows_backward", spec.clone()));
             let dx = if norm { 3 } else { 2 };
             let mut bindings =
                 vec![piece.of(Resource::Operand(0)), piece.of(dy), piece.of(Resource::Operand(dx))];

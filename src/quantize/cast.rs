@@ -34,7 +34,7 @@ use half::f16;
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// `shaders/quantize/cast.wgsl`, with `shaders/element/f16.wgsl`.
+/// `shaders/quantize/cast_elements.wgsl`, with `shaders/element/f16.wgsl`.
 ///
 /// # Example
 /// ```
@@ -106,7 +106,7 @@ impl Cast {
         if n == 0 {
             return Ok(program);
         }
-        let kernel = program.kernel(Kernel::library("quantize/cast", "cast_elements", spec));
+        let kernel = program.kernel(Kernel::library("quantize/cast_elements", "cast_elements", spec));
         for piece in aligned_pieces(n as u64, 1, 4, profile) {
             let bindings = vec![
                 piece.sized(Resource::Operand(0), from.size() as u64),

@@ -42,7 +42,7 @@ use std::marker::PhantomData;
 /// holds.
 ///
 /// # Algorithm
-/// `shaders/quantize/dequantize.wgsl`, with `int8.wgsl` or `fp8.wgsl`.
+/// `shaders/quantize/dequantize_words.wgsl`, with `int8.wgsl` or `fp8.wgsl`.
 ///
 /// # Example
 /// ```
@@ -141,7 +141,7 @@ impl<Q: Code> Dequantize<Q> {
             .constant("OUTPUT", 3u32)
             .flag("VECTORS", len.is_multiple_of(4))
             .flag("SHARED", self.spans.shared());
-        let kernel = program.kernel(Kernel::library("quantize/dequantize", "dequantize_words", spec));
+        let kernel = program.kernel(Kernel::library("quantize/dequantize_words", "dequantize_words", spec));
         for chunk in aligned_pieces(len as u64, 1, dtype.size() as u64, profile) {
             let bindings = vec![
                 chunk.sized(Resource::Operand(0), 1),

@@ -527,7 +527,7 @@ impl GemmInt8 {
         let binding = program.scratch(bytes);
         let turned = columns && fours;
         let spec = Spec::new().flag("COLUMNS", columns).flag("FOURS", turned);
-        let kernel = program.kernel(Kernel::library("quantize/gemm_int8_pack", "pack_bytes", spec));
+        let kernel = program.kernel(Kernel::library("quantize/gemm_int8_pack", "gemm_int8_pack", spec));
         let all = (lines * ld) as u64 / if turned { 4 } else { 1 };
         let params = PackParams { k: self.k as u32, n: length as u32, ld: ld as u32, words: all as u32 };
         let input = Binding::operand(operand, &program.operands);
