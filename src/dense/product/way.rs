@@ -1,0 +1,128 @@
+//! The ways to compute a product. The name of a variant is resolved here, once.
+
+use super::coop::CoopForm;
+use super::division::Division;
+use super::job::ProductJob;
+use super::plain::{ELEMENT, PlainKernel, lower_elements};
+use super::register::RegisterForm;
+use super::small::small_form;
+use super::split_k::SplitK;
+use crate::error::Result;
+use crate::program::{Program, Requires, Translation, Variant};
+
+/// Variants of one product.
+pub(in super::super) const VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "one invocation reads a row of A and a column of B for one element of C"),
+    Variant::portable(
+        "tiled",
+        "a workgroup shares tiles of A and B through workgroup memory; sides are free (tile)",
+    ),
+    Variant::portable("coarsened", "one invocation computes 2 or 4 tiles of columns of its row"),
+    Variant::portable(
+        "register-direct",
+        "sums in registers, A read straight into one: loads of A do not coalesce, the baseline of what follows",
+    ),
+    Variant::portable("register", "sums in registers, tiles of both factors staged through workgroup memory"),
+    Variant::portable(
+        "double",
+        "the same with two tiles in workgroup memory, the next one on its way meanwhile",
+    ),
+    Variant::portable(
+        "split-k",
+        "k split over workgroups, each slice to a slab of scratch; a pass adds them up",
+    ),
+    Variant::portable(
+        "split-k-atomic",
+        "k split over workgroups, which add to one slab by compare-exchange; rounding varies, never automatic",
+    )
+    .in_any_order(),
+    Variant {
+        name: "coop",
+        about: "cooperative matrices of f16 with sums of f32: Precision::Tensor, or Split where that is asked for",
+        requires: Requires { f16: true, cooperative: true, ..Requires::NOTHING },
+        // naga has cooperative matrices for no other that has 16 x 16; Tint and WGSL proper have none.
+        translations: &[Translation::SpirV],
+        any_order: false,
+    },
+];
+
+/// Variants of a batch.
+pub(in super::super) const BATCHED_VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "one invocation reads a row of A and a column of B for one element of C"),
+    Variant::portable(
+        "small",
+        "a workgroup holds whole matrices, up to 64 x 64; sums in registers, 4 x 4 each",
+    ),
+    Variant::portable("register", "a workgroup computes a tile of one product, sums in registers"),
+];
+
+/// How a product runs, with what its kernel is specialised for.
+pub(super) enum Way {
+    /// The definition of a batch.
+    Elements,
+    Plain(PlainKernel),
+    Register(RegisterForm),
+    SplitK(SplitK),
+    Coop(CoopForm),
+}
+
+impl Way {
+    /// The way of a variant, and how it divides C. Rejects what the variant or the device does not have.
+    pub(super) fn of(variant: &'static str, job: &ProductJob<'_>) -> Result<(Self, Division)> {
+        let plain = |kernel: PlainKernel| {
+            let division = kernel.check(variant, job)?;
+            Ok((Self::Plain(kernel), division))
+        };
+        match (variant, job.product.batched) {
+            ("naive", false) => plain(PlainKernel::Naive),
+            ("naive", true) => Ok((Self::Elements, ELEMENT)),
+            ("tiled", _) => plain(PlainKernel::Tiled),
+            ("coarsened", _) => plain(PlainKernel::Coarsened),
+            ("register-direct", _) => plain(PlainKernel::RegisterDirect),
+            ("small", _) => {
+                let form = small_form(job)?;
+                Ok((Self::Register(form), form.division()))
+            }
+            ("register", true) => {
+                let form = RegisterForm::of_batch(job);
+                Ok((Self::Register(form), form.division()))
+            }
+            ("split-k" | "split-k-atomic", _) => {
+                let (split, division) = SplitK::check(variant, job)?;
+                Ok((Self::SplitK(split), division))
+            }
+            ("coop", _) => {
+                let (form, division) = CoopForm::check(job)?;
+                Ok((Self::Coop(form), division))
+            }
+            _ => {
+                let (form, division) = RegisterForm::check(variant, variant == "double", job)?;
+                Ok((Self::Register(form), division))
+            }
+        }
+    }
+
+    /// Rows of A and columns of B that are read together.
+    pub(super) fn reads(&self, Division { tile, .. }: Division) -> [u64; 2] {
+        match self {
+            Self::Elements | Self::Plain(PlainKernel::Naive) => [1, 1],
+            _ => [tile.m.into(), tile.n.into()],
+        }
+    }
+
+    /// Writes the product, of which A and B are read.
+    pub(super) fn lower(
+        &self,
+        division: Division,
+        job: &ProductJob<'_>,
+        program: &mut Program,
+    ) -> Result<()> {
+        match self {
+            Self::Elements => lower_elements(job, program),
+            Self::Plain(kernel) => kernel.lower(division, job, program),
+            Self::Register(form) => form.lower(job, program),
+            Self::SplitK(split) => split.lower(division, job, program),
+            Self::Coop(form) => form.lower(job, program),
+        }
+    }
+}
