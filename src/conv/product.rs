@@ -159,19 +159,12 @@ impl LayerProduct {
                 (_, steps) => steps,
             };
             let form = RegisterForm {
-                tile: division.tile,
-                thread: division.thread,
-                double: true,
-                unrolled: true,
                 vectors: profile.backend == "vulkan",
-                trans_a: false,
-                trans_b: false,
                 vec_a: vec,
                 vec_b: kind == Kind::Columns,
                 steps,
-                products: None,
-                bytes: false,
                 walked: Some(walked),
+                ..RegisterForm::of(*division)
             };
             Self { kind, form, m, n, k, groups }
         };

@@ -1,12 +1,11 @@
 //! The matrix product and its epilogue.
 
+use super::Precision;
 use super::product::samples::samples;
-use super::product::{Product, ProductTile, VARIANTS, options, rows_of};
-use super::{Activation, Precision};
+use super::product::{Product, ProductTile, VARIANTS, options, product_descriptor, rows_of};
 use crate::element::{DType, Element};
-use crate::error::Result;
 use crate::program::facts::{Fact, Subject, fact};
-use crate::program::{Comparison, DeviceProfile, Op, Operation, Program, Variant, deterministic, operands};
+use crate::program::{Comparison, Operation, deterministic, operands};
 use half::f16;
 
 /// Matrix product with a fused end: `C = activation(alpha op(A) op(B) + beta C + bias)`.
@@ -115,62 +114,6 @@ impl Gemm {
         Self { product: Product::new(m, n, k) }
     }
 
-    /// Factor of the product; 1 by default. With 0, `a` and `b` are not read.
-    #[must_use]
-    pub fn alpha(mut self, alpha: f32) -> Self {
-        self.product.alpha = alpha;
-        self
-    }
-
-    /// Factor of what `c` holds before; 0 by default, and `c` is then not read.
-    #[must_use]
-    pub fn beta(mut self, beta: f32) -> Self {
-        self.product.beta = beta;
-        self
-    }
-
-    /// Whether `a` is stored transposed, k x m; false by default.
-    #[must_use]
-    pub fn trans_a(mut self, trans: bool) -> Self {
-        self.product.trans_a = trans;
-        self
-    }
-
-    /// Whether `b` is stored transposed, n x k; false by default.
-    #[must_use]
-    pub fn trans_b(mut self, trans: bool) -> Self {
-        self.product.trans_b = trans;
-        self
-    }
-
-    /// The function applied last; [`Activation::None`] by default.
-    #[must_use]
-    pub fn activation(mut self, activation: Activation) -> Self {
-        self.product.activation = activation;
-        self
-    }
-
-    /// Elements from one stored row of `a` to the next; its row length by default.
-    #[must_use]
-    pub fn lda(mut self, lda: usize) -> Self {
-        self.product.lda = Some(lda);
-        self
-    }
-
-    /// Elements from one stored row of `b` to the next; its row length by default.
-    #[must_use]
-    pub fn ldb(mut self, ldb: usize) -> Self {
-        self.product.ldb = Some(ldb);
-        self
-    }
-
-    /// Elements from one row of `c` to the next; n by default.
-    #[must_use]
-    pub fn ldc(mut self, ldc: usize) -> Self {
-        self.product.ldc = Some(ldc);
-        self
-    }
-
     /// Sides of the tiles: a workgroup computes `tile_m` x `tile_n` elements of C, `tile_k` steps of k at a
     /// time; by default what suits the device, the shape and the variant. Asking for a tile makes `auto` choose
     /// `tiled`.
@@ -241,40 +184,6 @@ impl Gemm {
     }
 
     deterministic!(product.deterministic);
-
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.product.variant);
-        self
-    }
-
-    /// Adds a bias for each column of C: an operand `bias` of n elements, which plans take by `with_bias`.
-    #[must_use]
-    pub fn with_bias(mut self) -> Self {
-        (self.product.bias, self.product.row_bias) = (true, false);
-        self
-    }
-
-    /// Adds a bias for each row of C: an operand `bias` of m elements, which plans take by `with_bias`.
-    #[must_use]
-    pub fn with_row_bias(mut self) -> Self {
-        (self.product.bias, self.product.row_bias) = (true, true);
-        self
-    }
-
-    /// Keeps the bias and C in `f32` where A and B are of 16 bits, so that sums are not rounded again. Plan it as a
-    /// product of `f16`.
-    #[must_use]
-    pub fn mixed_precision(mut self) -> Self {
-        self.product.mixed = true;
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
 }
 
 operands! {
@@ -285,18 +194,7 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Gemm {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.product.lower(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
+product_descriptor!(Gemm, VARIANTS, f32, f16);
 
 /// What the catalogue knows of [`Gemm`].
 pub(super) const INFO: Operation = Operation {
@@ -349,7 +247,7 @@ mod tests {
     use super::*;
     use crate::dense::product::trial::{lower, refusal};
     use crate::error::ErrorKind;
-    use crate::program::{Access, Cost, Resource};
+    use crate::program::{Access, Cost, DeviceProfile, Op, Resource, Variant};
     use crate::shader::{BindingKind, Target};
 
     /// The variants that a device runs.

@@ -1,11 +1,9 @@
 //! Products of many matrices of one shape.
 
-use super::Activation;
 use super::product::samples::batched_samples;
-use super::product::{BATCHED_VARIANTS, Product, options};
+use super::product::{BATCHED_VARIANTS, Product, options, product_descriptor};
 use crate::element::{DType, Element};
-use crate::error::Result;
-use crate::program::{Comparison, DeviceProfile, Example, Op, Operation, Program, Variant, operands};
+use crate::program::{Comparison, Example, Operation, operands};
 use half::f16;
 
 /// Matrix product of each pair of a batch: `C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias)`.
@@ -94,62 +92,6 @@ impl GemmBatched {
         Self { product: Product::of_batch(batch, m, n, k) }
     }
 
-    /// Factor of the products; 1 by default. With 0, `a` and `b` are not read.
-    #[must_use]
-    pub fn alpha(mut self, alpha: f32) -> Self {
-        self.product.alpha = alpha;
-        self
-    }
-
-    /// Factor of what `c` holds before; 0 by default, and `c` is then not read.
-    #[must_use]
-    pub fn beta(mut self, beta: f32) -> Self {
-        self.product.beta = beta;
-        self
-    }
-
-    /// Whether matrices of `a` are stored transposed, k x m; false by default.
-    #[must_use]
-    pub fn trans_a(mut self, trans: bool) -> Self {
-        self.product.trans_a = trans;
-        self
-    }
-
-    /// Whether matrices of `b` are stored transposed, n x k; false by default.
-    #[must_use]
-    pub fn trans_b(mut self, trans: bool) -> Self {
-        self.product.trans_b = trans;
-        self
-    }
-
-    /// The function applied last; [`Activation::None`] by default.
-    #[must_use]
-    pub fn activation(mut self, activation: Activation) -> Self {
-        self.product.activation = activation;
-        self
-    }
-
-    /// Elements from one stored row to the next in matrices of `a`; the row length by default.
-    #[must_use]
-    pub fn lda(mut self, lda: usize) -> Self {
-        self.product.lda = Some(lda);
-        self
-    }
-
-    /// Elements from one stored row to the next in matrices of `b`; the row length by default.
-    #[must_use]
-    pub fn ldb(mut self, ldb: usize) -> Self {
-        self.product.ldb = Some(ldb);
-        self
-    }
-
-    /// Elements from one row to the next in matrices of `c`; n by default.
-    #[must_use]
-    pub fn ldc(mut self, ldc: usize) -> Self {
-        self.product.ldc = Some(ldc);
-        self
-    }
-
     /// Elements from one matrix to the next in `a`, `b` and `c`; by default they follow each other, each as long as its
     /// rows times its leading dimension. A stride of 0 in `a` or `b` is the same matrix for all products.
     #[must_use]
@@ -173,39 +115,6 @@ impl GemmBatched {
         self.product.thread = Some([rows, columns]);
         self
     }
-
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.product.variant);
-        self
-    }
-
-    /// Adds a bias for each column of every C: an operand `bias` of n elements, which plans take by `with_bias`.
-    #[must_use]
-    pub fn with_bias(mut self) -> Self {
-        (self.product.bias, self.product.row_bias) = (true, false);
-        self
-    }
-
-    /// Adds a bias for each row of every C: an operand `bias` of m elements, which plans take by `with_bias`.
-    #[must_use]
-    pub fn with_row_bias(mut self) -> Self {
-        (self.product.bias, self.product.row_bias) = (true, true);
-        self
-    }
-
-    /// As [`Gemm::mixed_precision`](crate::Gemm::mixed_precision).
-    #[must_use]
-    pub fn mixed_precision(mut self) -> Self {
-        self.product.mixed = true;
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        BATCHED_VARIANTS
-    }
 }
 
 operands! {
@@ -216,18 +125,7 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for GemmBatched {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.product.lower(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
+product_descriptor!(GemmBatched, BATCHED_VARIANTS, f32, f16);
 
 /// What the catalogue knows of [`GemmBatched`].
 pub(super) const INFO: Operation = Operation {
@@ -249,7 +147,7 @@ mod tests {
     use super::*;
     use crate::dense::product::trial::{lower, refusal};
     use crate::error::ErrorKind;
-    use crate::program::{Cost, DeviceClass};
+    use crate::program::{Cost, DeviceClass, DeviceProfile, Op};
 
     #[test]
     fn variant_follows_the_shape() {

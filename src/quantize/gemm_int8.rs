@@ -373,19 +373,14 @@ impl GemmInt8 {
         profile: &DeviceProfile,
     ) -> RegisterForm {
         RegisterForm {
-            tile: division.tile,
-            thread: division.thread,
             double: variant == "double",
-            unrolled: true,
             vectors: profile.backend == "vulkan",
-            trans_a: false,
             trans_b: self.trans_b,
             vec_a: fours[0],
             vec_b: fours[1],
             steps: StepCount::of(self.words(), division.tile),
-            products: None,
             bytes: true,
-            walked: None,
+            ..RegisterForm::of(division)
         }
     }
 

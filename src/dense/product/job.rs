@@ -44,19 +44,12 @@ impl ProductParams {
             lda,
             ldb,
             ldc,
-            first_tile: 0,
-            tiles: 0,
             tiles_n,
-            first_k: 0,
             end_k: k as u32,
-            slice_k: 0,
             slices: 1,
             alpha: 1.0,
-            beta: 0.0,
             batch: 1,
-            stride_a: 0,
-            stride_b: 0,
-            stride_c: 0,
+            ..bytemuck::Zeroable::zeroed()
         }
     }
 

@@ -3,8 +3,10 @@
 //! The batch is one more extent, and a single product a batch of one. [`way`] resolves the name of a variant to a way,
 //! whose file has its checks and its lowering: [`plain`], [`register`] with [`small`], [`split_k`], [`coop`] with
 //! [`packing`]. [`layout`] has the operands, [`division`] how C is divided, [`policy`] which way and division suit, and
-//! [`job`] what all lowerings share.
+//! [`job`] what all lowerings share. [`builder`] has the methods that both descriptors share, [`options`] and [`samples`]
+//! what the catalogue knows of them.
 
+mod builder;
 mod coop;
 mod division;
 mod job;
@@ -19,6 +21,7 @@ mod small;
 mod split_k;
 mod way;
 
+pub(super) use self::builder::product_descriptor;
 pub(crate) use self::division::{Division, ProductTile, register_sides};
 pub(crate) use self::job::{ProductParams, dispatch_bands, dispatch_flop, tiles};
 pub(crate) use self::layout::{BatchLayout, DenseLayout, check_operand};
@@ -35,7 +38,7 @@ use crate::error::{Result, err};
 use crate::program::{Bits, Cost, DeviceProfile, Program, Requires, choose_with};
 
 /// The products of a batch: `C = activation(alpha op(A) op(B) + beta C + bias)`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Product {
     /// Whether it is a [`GemmBatched`](super::GemmBatched), which has kernels of its own: they begin at a matrix of the
     /// batch, and do not cut k.
@@ -100,33 +103,15 @@ impl Product {
     /// The product of an m x k and a k x n matrix.
     pub(crate) fn new(m: usize, n: usize, k: usize) -> Self {
         Self {
-            batched: false,
             batch: 1,
             m,
             n,
             k,
             alpha: 1.0,
-            beta: 0.0,
-            trans_a: false,
-            trans_b: false,
-            activation: Activation::None,
-            bias: false,
-            row_bias: false,
-            mixed: false,
-            lda: None,
-            ldb: None,
-            ldc: None,
             strides: Some([0; 3]),
-            tile: None,
-            thread: None,
-            slices: None,
-            products: None,
             unrolled: true,
-            vectors: None,
-            precision: Precision::Strict,
-            fresh_sums: false,
-            deterministic: false,
             variant: "auto".into(),
+            ..Self::default()
         }
     }
 

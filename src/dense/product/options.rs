@@ -63,18 +63,17 @@ fn turned<const N: usize>(swap: bool, mut dims: [usize; N]) -> [usize; N] {
     dims
 }
 
-/// A product that was asked for, and the arrays that it takes.
-struct AskedProduct {
-    product: Product,
+/// The arrays of a product that was asked for.
+struct AskedArrays {
     a: HostArray,
     b: HostArray,
     bias: Option<HostArray>,
     c: Role,
 }
 
-impl AskedProduct {
-    /// Of matrices, or of batches of them if `N` is 3.
-    fn new<const N: usize>(asked: &mut Asked<'_>) -> Result<Self> {
+impl AskedArrays {
+    /// The product of matrices, or of batches of them if `N` is 3, and its arrays.
+    fn new<const N: usize>(asked: &mut Asked<'_>) -> Result<(Product, Self)> {
         let (op, settings) = (asked.name(), asked.settings());
         let [trans_a, trans_b, mixed] = [TRANS_A, TRANS_B, MIXED].map(|flag| settings.has(flag.name));
         let (a, dims) = asked.array("a")?;
@@ -118,7 +117,7 @@ impl AskedProduct {
             variant: asked.variant().to_owned(),
             ..of
         };
-        Ok(Self { product, a, b, bias, c })
+        Ok((product, Self { a, b, bias, c }))
     }
 
     fn form<T: Element>(self, op: impl Op<T> + 'static) -> Form {
@@ -148,22 +147,20 @@ fn asked_bias(asked: &Asked<'_>, m: usize, n: usize, dtype: DType) -> Result<(Op
 }
 
 pub(in super::super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let mut of = AskedProduct::new::<2>(asked)?;
+    let (mut product, arrays) = AskedArrays::new::<2>(asked)?;
     let settings = asked.settings();
-    of.product.precision = Precision::asked(settings)?;
-    of.product.unrolled = settings.choice(UNROLLED.name)? == "true";
-    of.product.tile = settings.given_numbers(&TILE)?.map(|[m, n, k]| ProductTile { m, n, k });
-    of.product.thread = settings.given_numbers(&THREAD_TILE)?;
-    of.product.slices = settings.maybe("slices")?;
-    of.product.deterministic = settings.has("deterministic");
-    let op = Gemm { product: of.product.clone() };
-    by_type!(asked, of.a.dtype(), [f32, f16], T => Ok(of.form::<T>(op)))
+    product.precision = Precision::asked(settings)?;
+    product.unrolled = settings.choice(UNROLLED.name)? == "true";
+    product.tile = settings.given_numbers(&TILE)?.map(|[m, n, k]| ProductTile { m, n, k });
+    product.thread = settings.given_numbers(&THREAD_TILE)?;
+    product.slices = settings.maybe("slices")?;
+    product.deterministic = settings.has("deterministic");
+    by_type!(asked, arrays.a.dtype(), [f32, f16], T => Ok(arrays.form::<T>(Gemm { product })))
 }
 
 pub(in super::super) fn make_batched(asked: &mut Asked<'_>) -> Result<Form> {
-    let mut of = AskedProduct::new::<3>(asked)?;
-    of.product.thread = asked.settings().given_numbers(&THREAD_TILE)?;
-    of.product.products = asked.settings().maybe("products")?;
-    let op = GemmBatched { product: of.product.clone() };
-    by_type!(asked, of.a.dtype(), [f32, f16], T => Ok(of.form::<T>(op)))
+    let (mut product, arrays) = AskedArrays::new::<3>(asked)?;
+    product.thread = asked.settings().given_numbers(&THREAD_TILE)?;
+    product.products = asked.settings().maybe("products")?;
+    by_type!(asked, arrays.a.dtype(), [f32, f16], T => Ok(arrays.form::<T>(GemmBatched { product })))
 }

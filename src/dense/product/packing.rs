@@ -113,8 +113,7 @@ fn magnitudes(job: &ProductJob<'_>, program: &mut Program, factors: &[StoredFact
     let count = index_u32(job.name, "the rows and columns to scale", all)?;
     let scratch =
         scratch(job, program, 4 * u64::from(count), || "the magnitudes of its rows and columns".into())?;
-    let none =
-        ScaleParams { rows: 0, cols: 0, ld: 0, first_magnitude: 0, magnitudes: count, tiles: 0, chunks: 0 };
+    let none = ScaleParams { magnitudes: count, ..bytemuck::Zeroable::zeroed() };
     let clear = program.kernel(Kernel::library("dense/gemm_scales", "gemm_scales_clear", Spec::new()));
     let grid = Grid::fold(u64::from(count).div_ceil(WORKGROUP_SIZE));
     program.dispatch(clear, &none, vec![scratch], grid);

@@ -2,7 +2,7 @@
 
 use super::coop::{CoopEnd, CoopForm};
 use super::division::{Division, ProductTile};
-use super::register::{RegisterForm, StepCount};
+use super::register::RegisterForm;
 use super::small::SMALL_SIDE;
 use super::{Precision, Product, ProductTypes};
 use crate::program::{DeviceClass, DeviceProfile};
@@ -82,22 +82,7 @@ fn rows(profile: &DeviceProfile) -> &'static [Division] {
 
 /// Whether the device holds the tile, in both buffers and turned on the way: whatever the operands are like.
 fn fits(division: &Division, profile: &DeviceProfile) -> bool {
-    let form = RegisterForm {
-        tile: division.tile,
-        thread: division.thread,
-        double: true,
-        unrolled: true,
-        vectors: true,
-        trans_a: false,
-        trans_b: true,
-        vec_a: false,
-        vec_b: false,
-        steps: StepCount::Any,
-        products: None,
-        bytes: false,
-        walked: None,
-    };
-    form.fits(profile)
+    RegisterForm { trans_b: true, ..RegisterForm::of(*division) }.fits(profile)
 }
 
 /// Rows of a variant that can be chosen on a device by name.

@@ -1,5 +1,5 @@
-//! Register-tiled kernels: what they are specialised for, what that takes, and the product by them. `shaders/dense/gemm_register_tiles.wgsl`
-//! and `gemm_register_product.wgsl` have the algorithm, which all of them share.
+//! Register-tiled kernels: what they are specialised for, what that takes, and the product by them.
+//! `shaders/dense/gemm_register_tiles.wgsl` and `gemm_register_product.wgsl` have the algorithm, which all of them share.
 //!
 //! Of a batch of products a workgroup computes a tile of one, or several whole ones side by side, each with its part
 //! of the invocations and of workgroup memory.
@@ -80,12 +80,30 @@ struct StagedSide {
 }
 
 impl RegisterForm {
-    /// Of a product, or of the products of a batch.
-    pub(super) fn new(job: &ProductJob<'_>, tile: ProductTile, thread: [u32; 2], double: bool) -> Self {
-        let product = job.product;
+    /// Of two matrices in memory, with two tiles in workgroup memory and no vectors of four.
+    pub(crate) fn of(division: Division) -> Self {
         Self {
-            tile,
-            thread,
+            tile: division.tile,
+            thread: division.thread,
+            double: true,
+            unrolled: true,
+            vectors: true,
+            trans_a: false,
+            trans_b: false,
+            vec_a: false,
+            vec_b: false,
+            steps: StepCount::Any,
+            products: None,
+            bytes: false,
+            walked: None,
+        }
+    }
+
+    /// Of a product, or of the products of a batch.
+    pub(super) fn new(job: &ProductJob<'_>, division: Division, double: bool) -> Self {
+        let product = job.product;
+        let any = Self::of(division);
+        Self {
             double,
             unrolled: product.unrolled,
             vectors: product.vectors.unwrap_or(job.profile.backend == "vulkan"),
@@ -93,10 +111,8 @@ impl RegisterForm {
             trans_b: product.trans_b,
             vec_a: job.fours(0),
             vec_b: job.fours(1),
-            steps: if job.is_sliced() { StepCount::Any } else { StepCount::of(product.k, tile) },
-            products: None,
-            bytes: false,
-            walked: None,
+            steps: if job.is_sliced() { any.steps } else { StepCount::of(product.k, division.tile) },
+            ..any
         }
     }
 
@@ -123,7 +139,7 @@ impl RegisterForm {
                 division.text(job.name)
             ));
         }
-        let form = Self::new(job, division.tile, division.thread, double);
+        let form = Self::new(job, division, double);
         let workgroup = [division.invocations(), 1];
         division.check_limits(job.name, workgroup, form.workgroup_bytes(), job.profile)?;
         Ok(form)
@@ -131,8 +147,7 @@ impl RegisterForm {
 
     /// Of a batch: two tiles of each factor where there is room for them.
     pub(super) fn of_batch(job: &ProductJob<'_>) -> Self {
-        let Division { tile, thread, .. } = policy::batched_division(job.product, job.profile);
-        let double = Self::new(job, tile, thread, true);
+        let double = Self::new(job, policy::batched_division(job.product, job.profile), true);
         Self { double: double.workgroup_bytes() <= job.profile.limits.max_workgroup_bytes.into(), ..double }
     }
 

@@ -1,6 +1,6 @@
 //! Whole small products side by side in a workgroup: what `shaders/dense/gemm_small.wgsl` is specialised for.
 
-use super::division::{ProductTile, register_sides};
+use super::division::{Division, ProductTile, register_sides};
 use super::job::ProductJob;
 use super::register::RegisterForm;
 use crate::error::{Result, err};
@@ -45,7 +45,7 @@ pub(super) fn small_form(job: &ProductJob<'_>) -> Result<RegisterForm> {
         ));
     }
     let [m, n] = [whole(m, rows), whole(n, columns)];
-    let form = RegisterForm::new(job, ProductTile { m, n, k: 4 }, thread, false);
+    let form = RegisterForm::new(job, Division::new([m, n, 4], thread), false);
     let products = products(job, &form)?;
     staged(job, RegisterForm { products: Some(products), ..form })
 }

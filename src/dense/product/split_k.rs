@@ -18,25 +18,20 @@ pub(super) struct SplitK {
 
 impl SplitK {
     /// The division that was asked for, or that suits.
-    pub(super) fn check(variant: &str, job: &ProductJob<'_>) -> Result<(Self, Division)> {
+    pub(super) fn check(variant: &str, atomic: bool, job: &ProductJob<'_>) -> Result<(Self, Division)> {
         let suits = policy::split_division(variant, job.product, job.profile);
         let division = job.product.division(suits, policy::register_thread);
         let form = RegisterForm::of_division(variant, division, true, job)?;
         let form = RegisterForm { steps: StepCount::Any, ..form };
-        Ok((Self { form, atomic: variant == "split-k-atomic" }, division))
+        Ok((Self { form, atomic }, division))
     }
 
-    pub(super) fn lower(
-        &self,
-        division: Division,
-        job: &ProductJob<'_>,
-        program: &mut Program,
-    ) -> Result<()> {
-        let (product, tile, profile) = (job.product, division.tile, job.profile);
+    pub(super) fn lower(&self, job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
+        let (product, tile, profile) = (job.product, self.form.tile, job.profile);
         let k = product.k;
         let wanted = match product.slices {
             Some(slices) => (slices as usize).clamp(1, k),
-            None => policy::slices(division, product, profile),
+            None => policy::slices(self.form.division(), product, profile),
         };
         // Slabs that one binding holds; a slice no longer than a dispatch may take.
         let slab = job.sums_bytes(1)?;

@@ -69,35 +69,24 @@ pub(super) enum Way {
 impl Way {
     /// The way of a variant, and how it divides C. Rejects what the variant or the device does not have.
     pub(super) fn of(variant: &'static str, job: &ProductJob<'_>) -> Result<(Self, Division)> {
-        let plain = |kernel: PlainKernel| {
-            let division = kernel.check(variant, job)?;
-            Ok((Self::Plain(kernel), division))
-        };
+        let plain = |kernel: PlainKernel| Ok((Self::Plain(kernel), kernel.check(variant, job)?));
+        let register = |form: RegisterForm| Ok((Self::Register(form), form.division()));
         match (variant, job.product.batched) {
-            ("naive", false) => plain(PlainKernel::Naive),
             ("naive", true) => Ok((Self::Elements, ELEMENT)),
+            ("small", _) => register(small_form(job)?),
+            ("register", true) => register(RegisterForm::of_batch(job)),
+            ("naive", false) => plain(PlainKernel::Naive),
             ("tiled", _) => plain(PlainKernel::Tiled),
             ("coarsened", _) => plain(PlainKernel::Coarsened),
             ("register-direct", _) => plain(PlainKernel::RegisterDirect),
-            ("small", _) => {
-                let form = small_form(job)?;
-                Ok((Self::Register(form), form.division()))
+            ("split-k", _) => SplitK::check(variant, false, job).map(|(way, of)| (Self::SplitK(way), of)),
+            ("split-k-atomic", _) => {
+                SplitK::check(variant, true, job).map(|(way, of)| (Self::SplitK(way), of))
             }
-            ("register", true) => {
-                let form = RegisterForm::of_batch(job);
-                Ok((Self::Register(form), form.division()))
-            }
-            ("split-k" | "split-k-atomic", _) => {
-                let (split, division) = SplitK::check(variant, job)?;
-                Ok((Self::SplitK(split), division))
-            }
-            ("coop", _) => {
-                let (form, division) = CoopForm::check(job)?;
-                Ok((Self::Coop(form), division))
-            }
+            ("coop", _) => CoopForm::check(job).map(|(form, of)| (Self::Coop(form), of)),
             _ => {
-                let (form, division) = RegisterForm::check(variant, variant == "double", job)?;
-                Ok((Self::Register(form), division))
+                let double = variant == "double";
+                RegisterForm::check(variant, double, job).map(|(form, of)| (Self::Register(form), of))
             }
         }
     }
@@ -121,7 +110,7 @@ impl Way {
             Self::Elements => lower_elements(job, program),
             Self::Plain(kernel) => kernel.lower(division, job, program),
             Self::Register(form) => form.lower(job, program),
-            Self::SplitK(split) => split.lower(division, job, program),
+            Self::SplitK(split) => split.lower(job, program),
             Self::Coop(form) => form.lower(job, program),
         }
     }
