@@ -69,8 +69,8 @@ fn each_matrix<T, R>(
     result: impl Fn(&Gemm, &[T], &[T], &[R]) -> Result<Vec<f64>>,
 ) -> Result<Vec<f64>> {
     let product = &op.product;
-    let one = Product { batched: false, batch: 1, strides: Some([0; 3]), ..product.clone() };
-    let one = Gemm { product: one };
+    let one =
+        Gemm { product: Product { batched: false, batch: 1, strides: Some([0; 3]), ..product.clone() } };
     let layouts = product.layouts(&product.name())?;
     let part = |name, of: usize, matrix: usize| {
         let BatchLayout { span, stride, .. } = layouts[of];
@@ -87,9 +87,9 @@ fn each_matrix<T, R>(
     let DenseLayout { cols, ld, .. } = layouts[2].at;
     for matrix in 0..product.batch {
         let (at_a, at_b, at_c) = (part("a", 0, matrix)?, part("b", 1, matrix)?, part("c", 2, matrix)?);
-        let product = result(&one, &a[at_a], &b[at_b], &c[at_c.clone()])?;
+        let computed = result(&one, &a[at_a], &b[at_b], &c[at_c.clone()])?;
         // What lies between its rows may belong to other matrices.
-        for (to, row) in out[at_c].chunks_mut(ld.max(1)).zip(product.chunks(ld.max(1))) {
+        for (to, row) in out[at_c].chunks_mut(ld.max(1)).zip(computed.chunks(ld.max(1))) {
             to[..cols].copy_from_slice(&row[..cols]);
         }
     }

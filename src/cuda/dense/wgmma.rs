@@ -74,10 +74,10 @@ pub(super) fn suits(of: &CudaProduct<'_>, factor: Factor, profile: &CudaProfile)
     let large = product.tile.is_none()
         && product.m >= 64
         && product.n >= 64
-        && product.m * product.n * of.product.batch >= 3 << 19;
+        && product.m * product.n * product.batch >= 3 << 19;
     let worth = profile.runs(Arch::Sm90a)
         && factor != Factor::Single
-        && of.product.has_product()
+        && product.has_product()
         && large
         && product.k >= 64;
     (worth && refused(of).is_none()).then(|| "tiles enough for every multiprocessor of Hopper".into())
@@ -86,14 +86,13 @@ pub(super) fn suits(of: &CudaProduct<'_>, factor: Factor, profile: &CudaProfile)
 /// Why it cannot run.
 fn refused(of: &CudaProduct<'_>) -> Option<String> {
     let product = of.product;
-    let tiles =
-        product.m.div_ceil(128).saturating_mul(product.n.div_ceil(128)).saturating_mul(of.product.batch);
+    let tiles = product.m.div_ceil(128).saturating_mul(product.n.div_ceil(128)).saturating_mul(product.batch);
     if tiles > i32::MAX as usize {
         return Some(format!("{tiles} tiles are more than it counts to"));
     }
     // What is copied takes blocks along the second and third dimension of a grid.
     let most = 65535;
-    if product.m.max(product.n).div_ceil(PACKED) > most || of.product.batch > most {
+    if product.m.max(product.n).div_ceil(PACKED) > most || product.batch > most {
         return Some(format!("factors of at most {} rows and {most} products are copied", most * PACKED));
     }
     None
@@ -126,7 +125,7 @@ pub(super) fn lower(
         form.stages,
         form.measured
     );
-    let [a, b] = if of.product.has_product() {
+    let [a, b] = if product.has_product() {
         [(0, product.m, TILE_M), (1, product.n, form.tile_n)]
             .map(|(which, rows, tile)| fetch(of, program, factor, which, rows, tile))
     } else {
@@ -151,15 +150,15 @@ pub(super) fn lower(
 
     let tiles = (product.m as u64).div_ceil(u64::from(TILE_M))
         * (product.n as u64).div_ceil(u64::from(form.tile_n))
-        * of.product.batch as u64;
+        * product.batch as u64;
     let blocks = tiles.min(u64::from(profile.multiprocessors)) as u32;
     let [a_map, a_low] = a.maps;
     let [b_map, b_low] = b.maps;
     let mut args: Vec<_> = [a_map, b_map, a_low, b_low].map(Arg::Tensor).into();
     args.push(if product.bias { Arg::Operand(2) } else { Arg::Null });
     args.push(Arg::Operand(2 + usize::from(product.bias)));
-    args.extend([a.each, b.each, of.product.batch as u32].map(Arg::U32));
-    args.extend([product.m, product.n, of.product.inner()].map(|x| Arg::U32(x as u32)));
+    args.extend([a.each, b.each, product.batch as u32].map(Arg::U32));
+    args.extend([product.m, product.n, product.inner()].map(|x| Arg::U32(x as u32)));
     args.extend([Arg::U64(of.layouts[2].at.ld as u64), Arg::U64(of.layouts[2].stride as u64)]);
     args.extend([Arg::F32(of.alpha()), Arg::F32(product.beta)]);
     let shared = form.shared(factor);

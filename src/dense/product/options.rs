@@ -73,7 +73,7 @@ struct AskedArrays {
 
 impl AskedArrays {
     /// The product of matrices, or of batches of them if `N` is 3, and its arrays.
-    fn new<const N: usize>(asked: &mut Asked<'_>) -> Result<(Product, Self)> {
+    fn of<const N: usize>(asked: &mut Asked<'_>) -> Result<(Product, Self)> {
         let (op, settings) = (asked.name(), asked.settings());
         let [trans_a, trans_b, mixed] = [TRANS_A, TRANS_B, MIXED].map(|flag| settings.has(flag.name));
         let (a, dims) = asked.array("a")?;
@@ -147,7 +147,7 @@ fn asked_bias(asked: &Asked<'_>, m: usize, n: usize, dtype: DType) -> Result<(Op
 }
 
 pub(in super::super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (mut product, arrays) = AskedArrays::new::<2>(asked)?;
+    let (mut product, arrays) = AskedArrays::of::<2>(asked)?;
     let settings = asked.settings();
     product.precision = Precision::asked(settings)?;
     product.unrolled = settings.choice(UNROLLED.name)? == "true";
@@ -159,7 +159,7 @@ pub(in super::super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
 }
 
 pub(in super::super) fn make_batched(asked: &mut Asked<'_>) -> Result<Form> {
-    let (mut product, arrays) = AskedArrays::new::<3>(asked)?;
+    let (mut product, arrays) = AskedArrays::of::<3>(asked)?;
     product.thread = asked.settings().given_numbers(&THREAD_TILE)?;
     product.products = asked.settings().maybe("products")?;
     by_type!(asked, arrays.a.dtype(), [f32, f16], T => Ok(arrays.form::<T>(GemmBatched { product })))
