@@ -2,7 +2,7 @@
 
 use super::conv::{Conv, sample_layers};
 use super::layer::{Correlation, DILATION, GROUPS, Layer, PAD, PAD_EACH, Piece, STRIDE, add_operands};
-use super::product::{Bound, Product};
+use super::product::{Bound, LayerProduct};
 use super::winograd;
 use crate::array::shape_text;
 use crate::element::{DType, Element};
@@ -255,7 +255,7 @@ fn implicit(
     held: &mut Option<Binding>,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let product = Product::weights(c, piece, profile);
+    let product = LayerProduct::weights(c, piece, profile);
     let all = piece.images * c.pixels();
     let slice = product.slice(output.size, profile);
     let slices = all.div_ceil(slice);

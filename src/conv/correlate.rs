@@ -3,7 +3,7 @@
 
 use super::depthwise::Depthwise;
 use super::layer::{Correlation, Piece, add_operands};
-use super::product::{Bound, Product};
+use super::product::{Bound, LayerProduct};
 use super::tiled::Tiled;
 use super::winograd;
 use crate::dense::{Activation, dispatch_flop};
@@ -229,10 +229,10 @@ impl Job<'_> {
 
     fn implicit(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
         let weights = self.straight(program);
-        let product = Product::windows(&self.c, pieces[0].images, self.profile);
+        let product = LayerProduct::windows(&self.c, pieces[0].images, self.profile);
         program.decision.because(format_args!("{}", product.text()));
         for piece in pieces {
-            let product = Product::windows(&self.c, piece.images, self.profile);
+            let product = LayerProduct::windows(&self.c, piece.images, self.profile);
             let bound = Bound { a: weights, b: piece.x, c: self.ends(piece.y) };
             let spec = self.end(3, "C_BINDING");
             product.layer(program, (&self.c, piece, 0), spec, bound, self.profile)?;
@@ -256,7 +256,7 @@ impl Job<'_> {
         let outputs = pieces[0].images * c.pixels();
         let chunk = outputs.div_ceil(outputs.div_ceil(most)).next_multiple_of(4);
         let columns = program.scratch(4 * (chunk * rows) as u64);
-        let product = Product::columns(c, chunk, self.profile);
+        let product = LayerProduct::columns(c, chunk, self.profile);
         program.decision.because(format_args!(
             "{chunk} columns of {} at a time, {} bytes of scratch; {}",
             c.images * c.pixels(),

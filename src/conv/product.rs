@@ -2,10 +2,10 @@
 //! need not be matrices in memory.
 
 use super::layer::{Correlation, Piece};
-use crate::dense::{Form, Steps, Tile, Walked, dispatch_flop};
+use crate::dense::{Division, ProductTile, RegisterForm, StepCount, WalkedKernel, dispatch_bands};
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
-use crate::program::{Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, kernel_params, row_name};
+use crate::program::{Binding, DeviceClass, DeviceProfile, Kernel, Program, kernel_params};
 use crate::shader::Spec;
 use std::ops::Range;
 
@@ -57,18 +57,6 @@ kernel_params! {
     }
 }
 
-/// How C is divided: the tile of a workgroup, and what one invocation computes of it.
-#[derive(Debug, Clone, Copy)]
-struct Division {
-    tile: Tile,
-    thread: [u32; 2],
-}
-
-const fn row(tile: [u32; 3], thread: [u32; 2]) -> Division {
-    let [m, n, k] = tile;
-    Division { tile: Tile { m, n, k }, thread }
-}
-
 /// Largest first: those of the matrix product, and flat ones for layers of few channels. On an H100 (Vulkan, driver
 /// 580.159.04), TFLOP/s of a layer and of its gradient by weights: 256 channels of 28 x 28, 3 x 3, the first 40.9 and
 /// 38.5, the second 38.3 and 34.6, 128 x 256 x 8 by 8 x 16 27.6 and 37.0; 64 channels of 56 x 56, the second 36.9 and
@@ -76,17 +64,21 @@ const fn row(tile: [u32; 3], thread: [u32; 2]) -> Division {
 /// 80 x 80, 7 x 7, the third 31.9 and 25.2, by 8 x 8 30.4 and 26.0, 32 x 256 x 8 31.2 and 23.8, 32 x 64 x 8 by 4 x 8 29.2
 /// and 22.3. A step of k of 16 halves what the smaller tiles reach. Of 16 rows none but the last is measured: 19.6.
 const CARD: &[Division] = &[
-    row([128, 128, 8], [8, 8]),
-    row([64, 128, 8], [8, 8]),
-    row([32, 128, 8], [4, 8]),
-    row([64, 64, 8], [8, 4]),
-    row([16, 128, 8], [4, 8]),
-    row([32, 64, 8], [4, 4]),
-    row([16, 64, 8], [4, 4]),
+    Division::new([128, 128, 8], [8, 8]),
+    Division::new([64, 128, 8], [8, 8]),
+    Division::new([32, 128, 8], [4, 8]),
+    Division::new([64, 64, 8], [8, 4]),
+    Division::new([16, 128, 8], [4, 8]),
+    Division::new([32, 64, 8], [4, 4]),
+    Division::new([16, 64, 8], [4, 4]),
 ];
-const GPU: &[Division] = &[row([64, 64, 8], [8, 4]), row([32, 64, 8], [4, 4]), row([16, 64, 8], [4, 4])];
+const GPU: &[Division] = &[
+    Division::new([64, 64, 8], [8, 4]),
+    Division::new([32, 64, 8], [4, 4]),
+    Division::new([16, 64, 8], [4, 4]),
+];
 /// Small, to compile quickly.
-const CPU: &[Division] = &[row([16, 16, 4], [4, 4])];
+const CPU: &[Division] = &[Division::new([16, 16, 4], [4, 4])];
 
 /// Invocations that fill the device: on a large card eight workgroups of 64 for each of 132 processors.
 fn fill(profile: &DeviceProfile) -> usize {
@@ -105,13 +97,6 @@ fn rows(profile: &DeviceProfile) -> &'static [Division] {
         DeviceClass::Cpu => CPU,
         DeviceClass::Discrete => CARD,
         _ => GPU,
-    }
-}
-
-impl Division {
-    /// As tuning knows it.
-    fn name(&self) -> String {
-        row_name([self.tile.m, self.tile.n, self.tile.k], self.thread)
     }
 }
 
@@ -136,9 +121,9 @@ enum Kind {
 
 /// The product of a layer, or of its gradients.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Product {
+pub(super) struct LayerProduct {
     kind: Kind,
-    form: Form,
+    form: RegisterForm,
     /// Of a group; `n` of all that is to be done.
     m: usize,
     n: usize,
@@ -153,49 +138,40 @@ pub(super) struct Bound {
     pub(super) c: Vec<Binding>,
 }
 
-impl Product {
+impl LayerProduct {
     fn new(op: &str, kind: Kind, [m, n, k, groups]: [usize; 4], vec: bool, profile: &DeviceProfile) -> Self {
         let rows = rows(profile);
         let of = |division: &Division| {
             let walked = match kind {
                 Kind::Windows => {
-                    Walked { kernel: ["conv/conv_implicit", "conv_implicit"], a: false, b: true }
+                    WalkedKernel { kernel: ["conv/conv_implicit", "conv_implicit"], a: false, b: true }
                 }
-                Kind::Columns => Walked { kernel: ["conv/conv_columns", "conv_columns"], a: false, b: false },
+                Kind::Columns => {
+                    WalkedKernel { kernel: ["conv/conv_columns", "conv_columns"], a: false, b: false }
+                }
                 Kind::Weights => {
-                    Walked { kernel: ["conv/conv_gradients", "conv_gradients"], a: true, b: true }
+                    WalkedKernel { kernel: ["conv/conv_gradients", "conv_gradients"], a: true, b: true }
                 }
             };
-            let steps = match (kind, Steps::of(k, division.tile)) {
+            let steps = match (kind, StepCount::of(k, division.tile)) {
                 // Slices but the last take even numbers.
-                (Kind::Weights, Steps::Odd) => Steps::Any,
+                (Kind::Weights, StepCount::Odd) => StepCount::Any,
                 (_, steps) => steps,
             };
-            let form = Form {
-                tile: division.tile,
-                thread: division.thread,
-                double: true,
-                unrolled: true,
+            let form = RegisterForm {
                 vectors: profile.backend == "vulkan",
-                trans_a: false,
-                trans_b: false,
                 vec_a: vec,
                 vec_b: kind == Kind::Columns,
                 steps,
-                products: None,
-                bytes: false,
                 walked: Some(walked),
+                ..RegisterForm::of(*division)
             };
             Self { kind, form, m, n, k, groups }
         };
         let inside = |side: u32, extent: usize| (side / 4 * 3) as usize <= extent;
-        let fits = |p: &Product| {
-            p.form.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into()
-                && p.form.invocations() <= profile.limits.max_invocations
-                && p.form.walks()
-        };
-        let suits = |p: &Product| {
-            let Tile { m, n, .. } = p.form.tile;
+        let fits = |p: &LayerProduct| p.form.fits(profile) && p.form.walks();
+        let suits = |p: &LayerProduct| {
+            let ProductTile { m, n, .. } = p.form.tile;
             let slices = if kind == Kind::Weights { (k / LEAST_SLICE).max(1) } else { 1 };
             let invocations = p.form.invocations() as usize;
             inside(m, p.m)
@@ -236,13 +212,13 @@ impl Product {
 
     /// Tiles of C, of all groups.
     fn tiles(&self) -> usize {
-        let Tile { m, n, .. } = self.form.tile;
+        let ProductTile { m, n, .. } = self.form.tile;
         self.m.div_ceil(m as usize) * self.n.div_ceil(n as usize) * self.groups
     }
 
     /// The tile, for texts.
     pub(super) fn text(&self) -> String {
-        let Tile { m, n, k } = self.form.tile;
+        let ProductTile { m, n, k } = self.form.tile;
         let [rows, columns] = self.form.thread;
         format!("tile {m} x {n} x {k} by {rows} x {columns}")
     }
@@ -258,7 +234,7 @@ impl Product {
 
     /// What all products of a layer have in common.
     fn params(&self, c: &Correlation, piece: &Piece) -> Params {
-        let Tile { m, n, k } = self.form.tile;
+        let ProductTile { m, n, k } = self.form.tile;
         let [h, w] = c.size;
         let [p, q] = c.out;
         let [r, s] = c.kernel;
@@ -397,16 +373,14 @@ impl Product {
         slices: usize,
         profile: &DeviceProfile,
     ) -> Result<()> {
-        let Tile { m, n, .. } = self.form.tile;
-        let flop = 2 * u64::from(m) * u64::from(n) * u64::from(params.slice_k);
-        let band = (dispatch_flop(profile.class) / flop.max(1)).clamp(1, 1 << 31);
+        let flop = 2 * self.form.tile.elements() * u64::from(params.slice_k);
         let all = (self.tiles() * slices) as u64;
         let bindings = [vec![bound.a, bound.b], bound.c].concat();
-        for Range { start, end } in program.bands(all, band)? {
-            let params = Params { first_tile: start as u32, tiles: (end - start) as u32, ..params };
-            program.dispatch(kernel, &params, bindings.clone(), Grid::fold(end - start));
-        }
-        Ok(())
+        dispatch_bands(program, kernel, &bindings, all, flop, profile, |Range { start, end }| Params {
+            first_tile: start as u32,
+            tiles: (end - start) as u32,
+            ..params
+        })
     }
 }
 
@@ -421,7 +395,7 @@ mod tests {
         let of = |shape: [usize; 4], filters, kernel: [usize; 2]| {
             let layer = Layer { pads: [kernel[0] / 2; 4], ..Layer::new("conv", shape, filters, kernel) };
             let c = layer.forward().unwrap();
-            let Tile { m, n, .. } = Product::windows(&c, shape[0], &h100).form.tile;
+            let ProductTile { m, n, .. } = LayerProduct::windows(&c, shape[0], &h100).form.tile;
             [m, n]
         };
         assert_eq!(of([32, 256, 28, 28], 256, [3, 3]), [128, 128]);
@@ -436,7 +410,7 @@ mod tests {
             for division in rows {
                 for (kind, vec) in [(Kind::Windows, false), (Kind::Weights, false), (Kind::Weights, true)] {
                     let profile = DeviceProfile::h100();
-                    let mut product = Product::new("conv", kind, [1, 1, 1, 1], vec, &profile);
+                    let mut product = LayerProduct::new("conv", kind, [1, 1, 1, 1], vec, &profile);
                     product.form.tile = division.tile;
                     product.form.thread = division.thread;
                     assert!(product.form.walks(), "{division:?} {kind:?}");

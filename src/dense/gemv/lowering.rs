@@ -1,7 +1,7 @@
 //! The kernels and dispatches of a matrix-vector product.
 
 use super::Gemv;
-use crate::dense::Layout;
+use crate::dense::DenseLayout;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, Resource, kernel_params};
@@ -130,7 +130,7 @@ impl GemvLowering<'_> {
     }
 
     pub(super) fn product(mut self) -> Result<Program> {
-        let Layout { cols, ld, .. } = self.gemv.layout();
+        let DenseLayout { cols, ld, .. } = self.gemv.layout();
         index_u32(&self.name, "lda", ld)?;
         let naive = self.program.variant() == "naive";
         let vectors = !naive && cols.is_multiple_of(4) && ld.is_multiple_of(4);
@@ -177,7 +177,7 @@ impl GemvLowering<'_> {
 
     /// Cuts A into bands of rows that one binding holds each.
     fn bands(&self) -> Result<Vec<RowBand>> {
-        let Layout { rows, cols, ld } = self.gemv.layout();
+        let DenseLayout { rows, cols, ld } = self.gemv.layout();
         let (rows, cols, ld, size) = (rows as u64, cols as u64, ld as u64, self.element_size());
         let limit = self.profile.limits.max_storage_binding.min(u64::from(u32::MAX) / 4 * 4);
         if self.program.operands[0].bytes() <= limit {
@@ -205,7 +205,7 @@ impl GemvLowering<'_> {
 
     /// The binding that shows a band, and where the band begins in it, in elements.
     fn bind(&self, band: RowBand) -> (Binding, u64) {
-        let Layout { cols, ld, .. } = self.gemv.layout();
+        let DenseLayout { cols, ld, .. } = self.gemv.layout();
         let size = self.element_size();
         let first = band.first_row * ld as u64 * size;
         let offset = first / 256 * 256;
