@@ -84,7 +84,7 @@ impl FlashTile {
 /// The tile for vectors of so many fours.
 pub(super) fn policy(profile: &DeviceProfile, fours: u32) -> FlashTile {
     let limits = &profile.limits;
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         return FlashTile::new([16, 32, 8, 2], [16, 32, 8]);
     }
     if limits.max_workgroup_bytes < 32 << 10 {
@@ -160,7 +160,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         .specialise(of.spec(&INPUTS))
         .flag("HIDES_ENDS", all_alike && may_end)
         .flag("SUBGROUPS", lanes_fit)
-        .flag("CAREFUL", profile.is_cpu());
+        .flag("CAREFUL", profile.quirks.exp_drops_nan);
     let kernel = Kernel::library("attention/attention_flash", "attention_flash", spec);
     of.dispatch_rows(program, kernel, tile.rows, &INPUTS)
 }

@@ -20,7 +20,7 @@ struct Policy {
 
 fn policy(profile: &DeviceProfile, lanes: u32) -> Policy {
     let subgroups = profile.features.subgroups && profile.subgroup_sizes.0 >= lanes;
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         Policy { invocations: 64, rows: 2, blocks: 1, workgroups: 16, subgroups }
     } else if subgroups {
         // Sixteen workgroups a multiprocessor of an H100. GB/s of keys and values there (Vulkan, driver 580.159.04) at
@@ -97,7 +97,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         .constant("KEY_BLOCKS", policy.blocks)
         .flag("SUBGROUPS", policy.subgroups)
         .flag("SINGLE", op.queries == 1)
-        .flag("CAREFUL", profile.is_cpu());
+        .flag("CAREFUL", profile.quirks.exp_drops_nan);
     let split = program.kernel(Kernel::library("attention/attention_split", "attention_split", spec));
     let spec = of
         .spec(&[Bound::Output])

@@ -30,7 +30,7 @@ const _: () = assert!(2 * DIRECT < LOOP_ROUNDS as usize);
 
 /// Bytes of scratch of `im2col`, about: larger layers run in chunks.
 fn scratch(profile: &DeviceProfile) -> u64 {
-    let most = if profile.is_cpu() { 16 << 20 } else { 256 << 20 };
+    let most = if profile.quirks.few_cores { 16 << 20 } else { 256 << 20 };
     profile.limits.max_storage_binding.min(most)
 }
 
@@ -130,11 +130,11 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
     } else if c.to < 4 && c.terms() <= DIRECT {
         ("direct", format!("{} filters a group are too few for a tile", c.to))
     } else if winograd::fits(c)
-        && c.from.min(c.to) >= if profile.is_cpu() { 16 } else { 32 }
+        && c.from.min(c.to) >= if profile.quirks.few_cores { 16 } else { 32 }
         && outputs >= 1 << 10
     {
         ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
-    } else if !profile.is_cpu()
+    } else if !profile.quirks.serial_workgroups
         && Tiled::fits(c)
         && c.to <= 32
         && c.kernel.iter().product::<usize>() >= 25
@@ -142,7 +142,7 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
     {
         // 7 x 7 on an H100: 39.8 TFLOP/s from 16 to 32 channels (implicit: 32.3), 36.8 from 32 to 16 (21.7).
         ("tiled", format!("{} filters a group leave a product little to do for each cell it gathers", c.to))
-    } else if profile.is_cpu() {
+    } else if profile.quirks.serial_workgroups {
         if c.terms() < 16 && c.terms() <= DIRECT {
             ("direct", format!("{} products an output do not pay tiles", c.terms()))
         } else {

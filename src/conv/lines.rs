@@ -112,8 +112,8 @@ impl Lines {
     /// Outputs of an invocation in registers, if there are such that the text is short enough.
     fn registers(&self, dtype: DType, profile: &DeviceProfile) -> Option<Registers> {
         let filter = [0, 1, 2].map(|i| self.lines[i].len());
-        let most = MOST_TERMS[usize::from(profile.is_cpu())];
-        let candidates: &[[usize; 2]] = match (self.flat(), profile.is_cpu()) {
+        let most = MOST_TERMS[usize::from(profile.quirks.slow_compiler)];
+        let candidates: &[[usize; 2]] = match (self.flat(), profile.quirks.slow_compiler) {
             (true, false) => &[[8, 1], [4, 1]],
             (true, true) => &[[4, 1], [2, 1]],
             (false, false) => &[[4, 2], [2, 2], [2, 1], [1, 1]],
@@ -180,7 +180,7 @@ impl Lines {
             (Form::Tiled, "a tile with the rows above and below it fits workgroup memory"),
             (Form::Passes, "a dispatch for each axis"),
         ];
-        if profile.is_cpu() {
+        if profile.quirks.serial_workgroups {
             // Barriers are dear there, and caches hold what tiles would.
             forms.swap(1, 2);
         }

@@ -176,7 +176,7 @@ impl Product {
                 thread: division.thread,
                 double: true,
                 unrolled: true,
-                vectors: profile.backend == "vulkan",
+                vectors: !profile.quirks.stores_whole_vectors,
                 trans_a: false,
                 trans_b: false,
                 vec_a: vec,

@@ -298,13 +298,13 @@ impl Stencil {
     /// Which variant, and why.
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
         let (taps, constant) = (self.taps(), self.taps() <= MOST_CONSTANT);
-        let most_terms = if profile.is_cpu() { MOST_TERMS_ON_CPU } else { MOST_TERMS };
+        let most_terms = if profile.quirks.slow_compiler { MOST_TERMS_ON_CPU } else { MOST_TERMS };
         let fits = halo_bytes(self.tile(dtype), self.filter) <= profile.limits.max_workgroup_bytes as usize;
         if taps <= most_terms {
             ("register", format!("{taps} weights are few enough to write every product out"))
-        } else if profile.is_cpu() && constant {
+        } else if profile.quirks.serial_workgroups && constant {
             ("constant", "on a processor the caches hold what tiles would, and barriers are dear".to_owned())
-        } else if fits && !profile.is_cpu() {
+        } else if fits && !profile.quirks.serial_workgroups {
             ("strategy1", format!("{taps} weights; a tile with its halo fits workgroup memory"))
         } else if constant {
             ("constant", "a tile with its halo is above workgroup memory".to_owned())

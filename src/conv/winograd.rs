@@ -146,7 +146,7 @@ pub(super) fn weights(
     let windows = to * c.from;
     let tile = if c.from.min(c.to) >= 256 { 128 } else { 64 };
     let each = PLACES * c.groups * c.from.div_ceil(tile) * c.to.div_ceil(tile) * tile / 64;
-    let wanted = if profile.is_cpu() { 1 } else { (PRODUCTS / each).max(1) };
+    let wanted = if profile.quirks.few_cores { 1 } else { (PRODUCTS / each).max(1) };
     let limit = profile.limits.max_storage_binding;
     // Of slices of so many images: their bytes.
     let bytes = |slices: usize, images: usize, channels: usize| {
@@ -202,7 +202,8 @@ pub(super) fn weights(
             program.dispatch(gradients_kernel, &params, vec![piece.y, gradients], grid(params.count));
 
             let product = GemmBatched::new(slices * PLACES * c.groups, c.to, c.from, columns).trans_b(true);
-            let product = if profile.is_cpu() { product } else { product.variant("register") };
+            let product =
+                if profile.quirks.serial_workgroups { product } else { product.variant("register") };
             let product = once(&mut products, slices, &product, profile)?;
             program.append(product, &[gradients.resource, cells.resource, sums.resource]);
 

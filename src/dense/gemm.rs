@@ -635,7 +635,7 @@ impl Gemm {
             None => suits.thread,
         });
         let division = Division { tile, thread };
-        let vectors = self.vectors.unwrap_or(profile.backend == "vulkan");
+        let vectors = self.vectors.unwrap_or(!profile.quirks.stores_whole_vectors);
         let sliced = variant.starts_with("split-k") || self.k > slice_k(profile);
         let measured = measured.filter(|_| !asked);
         let mut work = Work { variant, division, vectors, measured, coop: None, sliced };

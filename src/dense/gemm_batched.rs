@@ -354,7 +354,7 @@ impl GemmBatched {
         } else if m.saturating_mul(n).saturating_mul(k) <= 64 {
             // 2^20 of 4^3 on an H100 (Vulkan, driver 580.159.04): 102 us against 132.
             ("naive", "one thread tile is the whole product: nothing is used twice".into())
-        } else if profile.is_cpu() && m.min(n) < 16 && k < 1 << 12 {
+        } else if profile.quirks.serial_workgroups && m.min(n) < 16 && k < 1 << 12 {
             ("naive", "too small for tiles to pay their barriers, which are dear on a processor".into())
         } else if m.max(n) <= SMALL_SIDE {
             ("small", format!("whole matrices of {m} x {n} fit a workgroup"))
@@ -373,7 +373,7 @@ impl GemmBatched {
             thread,
             double: false,
             unrolled: true,
-            vectors: profile.backend == "vulkan",
+            vectors: !profile.quirks.stores_whole_vectors,
             trans_a: self.one.trans_a,
             trans_b: self.one.trans_b,
             vec_a: self.fours(places[0]),
@@ -455,7 +455,7 @@ impl GemmBatched {
         // So many steps of k at a time that an invocation has at most 16 loads of each factor in registers.
         let width = if form(0).vec_a && form(0).vec_b { 4 } else { 1 };
         // Processors compile what is written out slowly.
-        let longest = if profile.is_cpu() { SMALL_K / 4 } else { SMALL_K };
+        let longest = if profile.quirks.slow_compiler { SMALL_K / 4 } else { SMALL_K };
         let most = longest.min((16 * width * m.min(n) / (rows * columns)).max(4) as usize);
         // Slices of k of about the same length, more of them until they fit.
         let all = u64::from(limits.max_workgroup_bytes);

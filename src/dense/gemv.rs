@@ -200,7 +200,7 @@ impl Gemv {
 
     /// Which variant, and why.
     fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
-        if !profile.is_cpu() {
+        if !profile.quirks.serial_workgroups {
             ("tiled", "reads A once, by vec4 where its rows allow, at the speed of memory".to_owned())
         } else if self.trans && self.m >= LONG_COLUMN {
             ("tiled", "eight rows at a time keep more of A in a processor's caches".to_owned())

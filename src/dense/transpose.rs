@@ -131,7 +131,7 @@ impl Transpose {
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
         let Self { m, n, .. } = *self;
         let per_line = 128 / dtype.size();
-        if profile.is_cpu() {
+        if profile.quirks.serial_workgroups {
             ("naive", "on a processor the caches hold what tiles would, and barriers are dear".to_owned())
         } else if m <= 4 || n <= 4 {
             // f32 on an H100 (Vulkan, driver 580.159.04), GB/s naive and tiled: 3 x 2^26 1920 and 471, 2^26 x 3 1461 and

@@ -54,7 +54,7 @@ const MAX_PIECE: u64 = 1 << 31;
 /// Workgroups of the `grid-stride` variant: several for each core of the largest device, and few
 /// enough on a processor that each still has work.
 fn grid_stride_workgroups(profile: &DeviceProfile) -> u32 {
-    if profile.is_cpu() { 64 } else { 4096 }
+    if profile.quirks.few_cores { 64 } else { 4096 }
 }
 
 /// How a kernel walks over the words of its operands: a file beside the kernel's.

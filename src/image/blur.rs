@@ -174,11 +174,11 @@ impl Blur {
     }
 
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
-        let (radius, cpu) = (self.radius, profile.is_cpu());
+        let (radius, serial) = (self.radius, profile.quirks.serial_workgroups);
         let fits = |variant: &str| self.missing(variant, dtype, profile).is_none();
         if fits("register") {
             ("register", format!("radius {radius}: short enough to write every sum out"))
-        } else if fits("fused") && !cpu && radius <= MOST_FUSED {
+        } else if fits("fused") && !serial && radius <= MOST_FUSED {
             (
                 "fused",
                 format!("radius {radius}: a tile with the rows above and below it fits workgroup memory"),

@@ -49,7 +49,7 @@ impl Columns<'_> {
 
     /// Rows of a block: few enough blocks that a second pass is little, enough that all of a card has work.
     fn block(&self) -> u64 {
-        let wanted = if self.profile.is_cpu() { 8 } else { 1024 };
+        let wanted = if self.profile.quirks.few_cores { 8 } else { 1024 };
         let tiles = self.items().div_ceil(self.columns());
         let blocks = (wanted / tiles).clamp(1, 128);
         let most = (WORKGROUP / self.columns()) * self.profile.loop_steps(1, 1 << 31);

@@ -95,7 +95,7 @@ pub(super) struct Compacted {
 
 /// Invocations of a workgroup of `lookback`, and elements of an invocation: up to 32.
 fn sweep_tile(profile: &DeviceProfile, n: u64, keep: &Keep) -> (u32, u32) {
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         return (64, 16);
     }
     let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
@@ -119,7 +119,7 @@ impl Compaction<'_> {
         let n32 = index_u32(op, "n", n)?;
         let one_pass = self.variants.contains(&LOOKBACK);
         let (variant, decision) = choose(op, self.variant, self.variants, profile, || {
-            if one_pass && !profile.is_cpu() {
+            if one_pass && !profile.quirks.waiting_starves {
                 ("lookback", "reads every element once, and waits for no workgroup without end".into())
             } else if profile.features.subgroups && n < 1 << 22 {
                 // Partition of 2^20 u32 on an H100 (Vulkan, driver 580.159.04): 19.7 us against 21.4; of 2^28 1593 us against 1419.
@@ -194,7 +194,7 @@ impl Compaction<'_> {
             let posts = program.scratch(4 * all.words());
             all.clear(&mut program, posts);
             bindings.extend([posts, total]);
-            let spins = if profile.is_cpu() { 4 } else { 32 };
+            let spins = if profile.quirks.waiting_starves { 4 } else { 32 };
             spec = all.spec(spec.flag("ONCE", true), profile, inputs + 1, spins, self.leave_out);
             if subgroups {
                 spec = spec.flag("NATIVE_ADD", true);

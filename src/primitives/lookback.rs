@@ -47,7 +47,7 @@ impl Posts {
     ) -> Spec {
         // A GPU begins workgroups by rising index, near enough: a ticket, which makes sure of it, costs an H100 3 %. The
         // threads of a processor each take a range of them, and would make half of the posts for others.
-        let ticket = self.tiles > 1 && profile.is_cpu();
+        let ticket = self.tiles > 1 && profile.quirks.unordered_workgroups;
         let spec = spec.flag("TICKET", ticket).constant("POSTS_BINDING", binding).constant("SPINS", spins);
         if leave_out == 0 {
             return spec;

@@ -242,7 +242,7 @@ struct Policy {
 
 fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> Policy {
     let (_, largest) = profile.subgroup_sizes;
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         // Barriers are dear on processors, and each invocation pays; more workgroups than cores gain nothing.
         let sweep_tile = (2 * largest.clamp(4, 32), 16);
         let block_tile = (8, 64);
@@ -400,7 +400,7 @@ impl<'a> Lowering<'a> {
         };
         let (variant, decision) =
             choose("sort", &desc.variant, RadixSort::variants(), profile, || match &sweeps {
-                Ok(()) if profile.is_cpu() => ("counting", "processors run it faster".into()),
+                Ok(()) if profile.quirks.serial_workgroups => ("counting", "processors run it faster".into()),
                 Ok(()) => ("onesweep", "one reading and writing a pass".into()),
                 Err(_) if !profile.features.subgroups => {
                     ("counting", "the device has no subgroup operations".into())

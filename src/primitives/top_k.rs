@@ -160,7 +160,7 @@ struct Policy {
 fn policy(profile: &DeviceProfile, subgroups: bool) -> Policy {
     let (smallest, _) = profile.subgroup_sizes;
     let team = if subgroups { smallest.clamp(1, 32) } else { 32 };
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         // Barriers are dear on processors: where they would be needed, an invocation has a chunk of its own.
         // Of `most` an invocation has far fewer than the rounds that every driver runs.
         let team = if subgroups { team } else { 1 };
@@ -400,7 +400,7 @@ impl<'a> Lowering<'a> {
         let team = self.policy.team.min(self.chunk / 16);
         let team = 1 << team.max(1).ilog2();
         let threads = THREADS as u32;
-        let threads = if self.profile.is_cpu() { threads / 4 } else { threads };
+        let threads = if self.profile.quirks.serial_workgroups { threads / 4 } else { threads };
         let spec = self
             .order
             .clone()
@@ -432,7 +432,7 @@ impl<'a> Lowering<'a> {
             .order
             .clone()
             .flag("CHUNKS", bests.is_some())
-            .flag("IN_FLIGHT", !self.profile.is_cpu())
+            .flag("IN_FLIGHT", !self.profile.quirks.slow_compiler)
             .constant("WORKGROUP_SIZE", self.policy.finishers)
             .constant("CAPACITY", CAPACITY as u32)
             .constant("CHUNK", self.chunk);

@@ -49,7 +49,7 @@ pub(crate) struct Policy {
 pub(crate) fn policy(profile: &DeviceProfile) -> Policy {
     let workgroup = 256.min(u64::from(profile.limits.max_invocations));
     // Text grows with the number in registers, and processors compile slowly.
-    let most = if profile.is_cpu() { 4 } else { 16 };
+    let most = if profile.quirks.slow_compiler { 4 } else { 16 };
     Policy { most, wanted: 4, enough: 32, workgroup }
 }
 

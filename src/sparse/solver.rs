@@ -174,7 +174,7 @@ pub(crate) struct Policy {
 }
 
 fn policy(profile: &DeviceProfile) -> Policy {
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         // Barriers are dear on processors.
         Policy { workgroup_size: 32, items: 256, most_parts: 32 }
     } else {

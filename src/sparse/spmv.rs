@@ -177,7 +177,7 @@ struct Policy {
 fn policy(profile: &DeviceProfile) -> Policy {
     // With room for what else an invocation does.
     let most_places = profile.loop_steps(3, 1 << 20) as u32;
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         // Barriers are dear on processors.
         Policy {
             workgroup_size: 64,
@@ -273,12 +273,12 @@ impl Spmv {
             Format::Csr if self.matrix.skewed() => (
                 // On an H100, by `csr-segmented` and by `csr-merge`: 170 and 175 us for a power law of 16 entries a row, 35
                 // and 32 us for an arrow of 3. Gathers alone take 146 us of the former, which caches and no order bound.
-                if mean < 8 || profile.is_cpu() { "csr-merge" } else { "csr-segmented" },
+                if mean < 8 || profile.quirks.serial_workgroups { "csr-merge" } else { "csr-segmented" },
                 format!(
                     "the longest row has {longest} entries and the mean one {mean}: work is shared evenly"
                 ),
             ),
-            Format::Csr if profile.is_cpu() => {
+            Format::Csr if profile.quirks.serial_workgroups => {
                 ("csr-scalar", "on a processor a row is best walked by one".into())
             }
             Format::Csr if mean < 2 => ("csr-scalar", format!("rows are short, {mean} entries in the mean")),

@@ -226,7 +226,11 @@ impl Search<'_> {
             return Ok((None, None));
         }
         seen.push(work);
-        let most = self.options.most_text.unwrap_or(if gpu.profile().is_cpu() { 64 << 10 } else { 1 << 20 });
+        let most = self.options.most_text.unwrap_or(if gpu.profile().quirks.slow_compiler {
+            64 << 10
+        } else {
+            1 << 20
+        });
         let mut text = 0;
         for kernel in &program.kernels {
             text += kernel.expand(Target::Naga)?.text().len();

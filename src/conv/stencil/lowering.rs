@@ -173,11 +173,11 @@ impl Lowering<'_> {
         let asked = stencil.outputs.is_some();
         [registers.rows, registers.planes] = stencil.outputs.unwrap_or(match stencil.axes {
             1 => [1, 1],
-            2 if self.profile.is_cpu() => [4, 1],
+            2 if self.profile.quirks.slow_compiler => [4, 1],
             // H100, 8192 x 8192: 3 x 3 2875 GB/s (8: 2825), 5 x 5 2813 (8: 2700); 7 x 7 by 8 2409 (4: 2341).
             2 if stencil.taps() <= 25 => [4, 1],
             2 => [8, 1],
-            _ if self.profile.is_cpu() => [1, 2],
+            _ if self.profile.quirks.slow_compiler => [1, 2],
             // H100, 512^3, 3 x 3 x 3: 2518 GB/s; 2 x 2 2414, 2 x 4 2231, 4 x 4 1222.
             _ => [4, 2],
         });

@@ -255,7 +255,7 @@ pub(super) fn variant(gemm: &Gemm, profile: &DeviceProfile) -> (&'static str, St
         ("double", "what an invocation computes was asked for".into())
     } else if gemm.tile.is_some() {
         ("tiled", "a tile was asked for".into())
-    } else if profile.is_cpu() {
+    } else if profile.quirks.serial_workgroups {
         // Mesa 22.3 and SwiftShader, naive against double: 16 cubed 55 and 61 us, -; 32 cubed 123 and 101 us, 292
         // and 62; 128 cubed 4.2 and 1.0 ms, 8.1 and 2.7. Tiled takes 1.5 to 4 times as long as naive.
         if gemm.m.min(gemm.n) >= 32 && gemm.k >= 16 {

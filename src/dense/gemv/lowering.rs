@@ -46,7 +46,7 @@ struct GemvPolicy {
 }
 
 fn policy(profile: &DeviceProfile) -> GemvPolicy {
-    if profile.is_cpu() {
+    if profile.quirks.few_cores {
         GemvPolicy { workgroups: 64, rows: 4, loads: 4, column_lanes: 64, column_workgroups: 64 }
     } else {
         // Six workgroups a multiprocessor of an H100 are what reductions need there; the rest is by design: rows

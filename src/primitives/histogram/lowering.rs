@@ -98,7 +98,7 @@ impl<'a> HistogramLowering<'a> {
         let most = u64::from(policy.counters);
         let (variant, decision) = choose("histogram", &desc.variant, Histogram::variants(), profile, || {
             let copies = policy.copies.min((most / slots.next_power_of_two()) as u32);
-            if slots > most && profile.is_cpu() {
+            if slots > most && profile.quirks.serial_workgroups {
                 ("global", format!("{slots} bins; atomics of a processor hardly collide"))
             } else if slots > most {
                 let passes = slots.div_ceil(2 * u64::from(policy.packed_words));
@@ -401,7 +401,7 @@ impl<'a> HistogramLowering<'a> {
             .flag("AGGREGATED", variant == "aggregated")
             .flag("VECTORS", vectors > 0)
             .flag("WIDE", wide)
-            .flag("ROLLED", self.profile.is_cpu())
+            .flag("ROLLED", self.profile.quirks.slow_compiler)
             .flag("BYTES", by_value);
         let kernel = if cached {
             let spec = spec.constant("SLOTS", policy.counters / 2);

@@ -41,7 +41,7 @@ struct ReducePolicy {
 }
 
 fn policy(profile: &DeviceProfile) -> ReducePolicy {
-    if profile.is_cpu() {
+    if profile.quirks.few_cores {
         // More workgroups than a processor has cores gain nothing.
         ReducePolicy { workgroups: 64 }
     } else {

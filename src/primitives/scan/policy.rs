@@ -14,7 +14,7 @@ pub(in crate::primitives) struct ScanPolicy {
 impl ScanPolicy {
     /// With the invocations and vec4 that suit a card, as far as this device has them.
     pub(in crate::primitives) fn of(profile: &DeviceProfile, (workgroup_size, quads): (u32, u32)) -> Self {
-        if profile.is_cpu() {
+        if profile.quirks.serial_workgroups {
             // Barriers are costly there, and so are long kernels to compile.
             return Self { workgroup_size: 64, quads: 2, spins: 4 };
         }

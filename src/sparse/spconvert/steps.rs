@@ -54,7 +54,7 @@ pub(super) struct ConvertPolicy {
 fn policy(profile: &DeviceProfile) -> ConvertPolicy {
     // With room for what else an invocation does.
     let most_steps = profile.loop_steps(3, 1 << 20) as u32;
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         // Barriers are dear on processors.
         ConvertPolicy { workgroup_size: 64, items: 16, places: 64, most_steps }
     } else {

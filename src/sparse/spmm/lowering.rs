@@ -41,7 +41,7 @@ struct Policy {
 fn policy(profile: &DeviceProfile) -> Policy {
     // With room for what else an invocation does.
     let most_places = profile.loop_steps(3, 1 << 20) as u32;
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         Policy { workgroup_size: 64, most_lanes: 8, items: 64, most_places }
     } else {
         // NVIDIA H100, 2^20 rows, 32 columns, GFLOP/s with 32, 64, 128 items: csr-merge 1143, 1128, 1077 for 16 a row at random,
