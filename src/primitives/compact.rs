@@ -194,8 +194,7 @@ impl Compaction<'_> {
             let posts = program.scratch(4 * all.words());
             all.clear(&mut program, posts);
             bindings.extend([posts, total]);
-            let spins = if profile.quirks.waiting_starves { 4 } else { 32 };
-            spec = all.spec(spec.flag("ONCE", true), profile, inputs + 1, spins, self.leave_out);
+            spec = all.spec(spec.flag("ONCE", true), profile, inputs + 1, self.leave_out);
             if subgroups {
                 spec = spec.flag("NATIVE_ADD", true);
             }

@@ -35,16 +35,10 @@ impl Posts {
         }
     }
 
-    /// The spec of a kernel that looks back at posts bound at `binding`. After `spins` looks at one that is not made
+    /// The spec of a kernel that looks back at posts bound at `binding`. After SPINS looks at one that is not made
     /// it is made by who looks; for tests, one tile in `leave_out` posts nothing (0: none).
-    pub(super) fn spec(
-        &self,
-        spec: Spec,
-        profile: &DeviceProfile,
-        binding: u32,
-        spins: u32,
-        leave_out: u32,
-    ) -> Spec {
+    pub(super) fn spec(&self, spec: Spec, profile: &DeviceProfile, binding: u32, leave_out: u32) -> Spec {
+        let spins = if profile.quirks.waiting_starves { 4 } else { 32 };
         // A GPU begins workgroups by rising index, near enough: a ticket, which makes sure of it, costs an H100 3 %. The
         // threads of a processor each take a range of them, and would make half of the posts for others.
         let ticket = self.tiles > 1 && profile.quirks.unordered_workgroups;

@@ -136,7 +136,7 @@ impl RunsJob<'_> {
             lookback::clear_words(program, whole("count"), 1);
             return;
         }
-        let ScanPolicy { workgroup_size, quads, spins } = policy(profile, n);
+        let ScanPolicy { workgroup_size, quads } = policy(profile, n);
         let (workgroup_size, quads) = self.tile.unwrap_or((workgroup_size, quads));
         let tiles = n.div_ceil(u64::from(workgroup_size * quads) * 4);
         let several = tiles > 1;
@@ -175,8 +175,7 @@ impl RunsJob<'_> {
             let all = Posts { tiles, counted: true, pieces: 1 };
             let posts = program.scratch(4 * all.words());
             all.clear(program, posts);
-            tile_spec =
-                all.spec(tile_spec.flag("LOOKBACK", true), profile, carry_binding, spins, form.leave_out);
+            tile_spec = all.spec(tile_spec.flag("LOOKBACK", true), profile, carry_binding, form.leave_out);
             carry = Some(posts);
         } else if several {
             let totals = program.scratch(8 * tiles);

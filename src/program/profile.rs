@@ -107,8 +107,8 @@ pub struct Quirks {
     /// `exp2` of NaN may be a number. Where it is missing, attention hides NaN.
     pub exp_drops_nan: bool,
     /// A store to one component of a vector in workgroup memory may write all of it, as WGSL allows. Where it is missing,
-    /// stores of other invocations to the other components may be lost; where it is set and the driver does no such
-    /// thing, products read workgroup memory by single elements.
+    /// stores of other invocations to the other components may be lost. Where it is set, products read workgroup memory by
+    /// single elements, which takes more instructions.
     pub stores_whole_vectors: bool,
 }
 

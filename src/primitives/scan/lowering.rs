@@ -268,7 +268,7 @@ impl ScanLowering<'_> {
     fn fast(&mut self) -> Result<()> {
         let dtype = self.job.dtype;
         let pack = 4 / dtype.size() as u64;
-        let ScanPolicy { workgroup_size, quads, spins } = policy(self.profile, self.job.len as u64 / pack);
+        let ScanPolicy { workgroup_size, quads } = policy(self.profile, self.job.len as u64 / pack);
         let subgroups = self.profile.features.subgroups;
         let heads = self.job.segments == Segments::Heads;
         let mut spec = self
@@ -293,8 +293,7 @@ impl ScanLowering<'_> {
             all.clear(&mut self.program, posts);
             scratch = Some(posts);
             let binding = if heads { 7 } else { 5 };
-            spec =
-                all.spec(spec.flag("LOOKBACK", true), self.profile, binding, spins, self.job.form.leave_out);
+            spec = all.spec(spec.flag("LOOKBACK", true), self.profile, binding, self.job.form.leave_out);
         } else if several {
             let totals = self.words(all_tiles * self.total_words())?;
             let reduce = spec.clone().flag("REDUCE", true);
