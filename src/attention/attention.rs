@@ -450,23 +450,11 @@ impl Attention {
         self.check(&name)?;
         let kv = self.kv.unwrap_or(if dtype == DType::F16 { KvType::F16 } else { KvType::F32 });
         let operands = self.operands(&name, dtype, kv)?;
+        let remedy = "take fewer sequences or heads at a time";
+        profile.check_buffers(&name, &operands, remedy)?;
         for operand in &operands {
-            let (bytes, limits) = (operand.bytes(), &profile.limits);
-            let (what, limit) = if matches!(operand.name, "scales" | "table" | "lengths") {
-                ("binding", limits.max_buffer_size.min(limits.max_storage_binding))
-            } else {
-                ("buffer", limits.max_buffer_size)
-            };
-            if bytes > limit {
-                return Err(err!(
-                    TooLarge,
-                    "{name}: {} of {} {} has {bytes} bytes; the largest {what} of {} has {limit}; take fewer sequences or \
-                     heads at a time",
-                    operand.name,
-                    operand.len,
-                    operand.dtype,
-                    profile.name
-                ));
+            if matches!(operand.name, "scales" | "table" | "lengths") {
+                profile.check_bindings(&name, std::slice::from_ref(operand), remedy)?;
             }
         }
         let rows = self.kv_rows(&name)?;

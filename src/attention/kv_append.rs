@@ -151,18 +151,18 @@ impl KvAppend {
         }
         let kernel = program.kernel(Kernel::library("attention/kv_append", "append_rows", spec));
         let rows_of_pair = of.op.queries;
-        for piece in of.pieces()? {
+        for chunk in of.chunks()? {
             for (new, cache) in [("new_k", "k"), ("new_v", "v")] {
-                let mut params = of.params(&piece);
-                params.first_row = (piece.first * rows_of_pair) as u32;
-                params.rows = (piece.pairs * rows_of_pair) as u32;
+                let mut params = of.params(&chunk);
+                params.first_row = (chunk.first * rows_of_pair) as u32;
+                params.rows = (chunk.pairs * rows_of_pair) as u32;
                 // Factors of v lie behind those of k.
                 params.kv_rows = if cache == "k" { 0 } else { params.kv_rows };
-                let mut bindings = vec![of.binding(program, &piece, Bound::Q, new)];
-                bindings.extend(of.bindings(program, &piece, &wanted[1..]));
-                bindings.push(of.binding(program, &piece, Bound::K, cache));
+                let mut bindings = vec![of.binding(program, &chunk, Bound::Q, new)];
+                bindings.extend(of.bindings(program, &chunk, &wanted[1..]));
+                bindings.push(of.binding(program, &chunk, Bound::K, cache));
                 if bytes {
-                    bindings.push(of.binding(program, &piece, Bound::Scales, "scales"));
+                    bindings.push(of.binding(program, &chunk, Bound::Scales, "scales"));
                 }
                 let rows_each = u64::from(WORKGROUP_SIZE / lanes);
                 let workgroups = u64::from(params.rows).div_ceil(rows_each);

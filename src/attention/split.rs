@@ -47,7 +47,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
     let policy = policy(profile, lanes);
     let rows_of_pair = of.rows_of_pair();
     let row_tile = policy.rows.min((rows_of_pair as u32).next_power_of_two());
-    let pieces = of.pieces()?;
+    let chunks = of.chunks()?;
     let row_tiles = rows_of_pair.div_ceil(row_tile as usize) as u64;
     // Keys that the queries of a head see together.
     let keys = op.window.map_or(op.keys, |w| {
@@ -55,20 +55,13 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         op.keys.min(sides.saturating_add(op.queries))
     }) as u64;
     let step = u64::from(policy.invocations / lanes * 4 * policy.blocks);
-    let most_pairs = pieces.iter().map(|p| p.pairs).max().unwrap_or(1) as u64;
+    let most_pairs = chunks.iter().map(|p| p.pairs).max().unwrap_or(1) as u64;
     let each = 16 * u64::from(of.fours() + 1);
     let limit = profile.limits.max_storage_binding;
     let rows = most_pairs * rows_of_pair as u64;
     let room = limit / each / rows;
-    if room == 0 {
-        return Err(err!(
-            TooLarge,
-            "{}: partial results of {rows} rows have {} bytes; the largest binding of {} has {limit}; take `flash` or `auto`",
-            of.name,
-            each * rows,
-            profile.name
-        ));
-    }
+    let what = format_args!("partial results of {rows} rows");
+    profile.check_scratch(&of.name, what, each * rows, "take `flash` or `auto`")?;
     let wanted = policy.workgroups.div_ceil(most_pairs * row_tiles).min(room);
     let mut part_keys = keys.div_ceil(wanted).next_multiple_of(step);
     // A step is a round, and without subgroups a loop over the lanes of a team.
@@ -106,20 +99,20 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         .constant("COLUMNS", of.fours().next_power_of_two())
         .constant("PARTIALS_BINDING", 2);
     let merge = program.kernel(Kernel::library("attention/attention_merge", "attention_merge", spec));
-    for piece in pieces {
-        let mut params = of.params(&piece);
+    for chunk in chunks {
+        let mut params = of.params(&chunk);
         params.parts = parts as u32;
         params.part_keys = part_keys as u32;
         params.row_tiles = row_tiles as u32;
-        params.first_row = (piece.first * rows_of_pair) as u32;
-        let workgroups = piece.pairs as u64 * row_tiles * parts;
+        params.first_row = (chunk.first * rows_of_pair) as u32;
+        let workgroups = chunk.pairs as u64 * row_tiles * parts;
         params.rows = workgroups as u32;
-        let mut bindings = of.bindings(program, &piece, &INPUTS);
+        let mut bindings = of.bindings(program, &chunk, &INPUTS);
         bindings.push(partials);
         program.dispatch(split, &params, bindings, Grid::fold(workgroups));
-        let rows = (piece.pairs * rows_of_pair) as u64;
+        let rows = (chunk.pairs * rows_of_pair) as u64;
         params.rows = rows as u32;
-        let mut bindings = of.bindings(program, &piece, &[Bound::Output]);
+        let mut bindings = of.bindings(program, &chunk, &[Bound::Output]);
         bindings.push(partials);
         program.dispatch(merge, &params, bindings, Grid::fold(rows));
     }

@@ -2,7 +2,7 @@
 //! [`ConvBackwardData`](super::ConvBackwardData) and [`ConvTranspose`](super::ConvTranspose).
 
 use super::depthwise::Depthwise;
-use super::layer::{Correlation, Piece, add_operands};
+use super::layer::{Correlation, ImageChunk, add_operands};
 use super::product::{Bound, Product};
 use super::tiled::Tiled;
 use super::winograd;
@@ -156,7 +156,7 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
 impl Job<'_> {
     /// Adds the work to `program`.
     pub(super) fn lower(&self, program: &mut Program, variant: &'static str) -> Result<()> {
-        let pieces = self.c.pieces(self.x, self.output, self.profile)?;
+        let pieces = self.c.chunks(self.x, self.output, self.profile)?;
         match variant {
             "direct" => self.direct(program, &pieces)?,
             "winograd" => winograd::lower(self, program, &pieces)?,
@@ -193,7 +193,7 @@ impl Job<'_> {
         self.bias.into_iter().chain([output]).collect()
     }
 
-    fn direct(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+    fn direct(&self, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
         let spec = self.spread(self.weigh(self.end(3, "OUTPUT_BINDING")));
         let kernel = program.kernel(Kernel::library("conv/conv_direct", "conv_direct", spec));
         // Invocations of a bounded time.
@@ -220,14 +220,14 @@ impl Job<'_> {
         let spec = self.weigh(Spec::new().constant("WEIGHTS_BINDING", 1u32));
         let kernel = Kernel::library("conv/conv_transpose_turn", "turn_weights", spec);
         let kernel = program.kernel(kernel);
-        let none = Piece { first: 0, images: 0, x: turned, y: turned, x_at: 0, y_at: 0 };
+        let none = ImageChunk { first: 0, images: 0, x: turned, y: turned, x_at: 0, y_at: 0 };
         let params = self.c.params(&none, count);
         let grid = Grid::fold((count as u64).div_ceil(256));
         program.dispatch(kernel, &params, vec![self.weights, turned], grid);
         turned
     }
 
-    fn implicit(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+    fn implicit(&self, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
         let weights = self.straight(program);
         let product = Product::windows(&self.c, pieces[0].images, self.profile);
         program.decision.because(format_args!("{}", product.text()));
@@ -240,7 +240,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn im2col(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+    fn im2col(&self, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
         let c = &self.c;
         let weights = self.straight(program);
         let rows = c.groups * c.terms();

@@ -1,7 +1,7 @@
 //! Convolution layers as products of each group, by the register-tiled kernels of the matrix product, whose factors
 //! need not be matrices in memory.
 
-use super::layer::{Correlation, Piece};
+use super::layer::{Correlation, ImageChunk};
 use crate::dense::{Form, Steps, Tile, Walked, dispatch_flop};
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
@@ -228,7 +228,7 @@ impl Product {
     }
 
     /// dy times windows of x, of a piece of the batch.
-    pub(super) fn weights(c: &Correlation, piece: &Piece, profile: &DeviceProfile) -> Self {
+    pub(super) fn weights(c: &Correlation, piece: &ImageChunk, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, c.terms(), piece.images * c.pixels(), c.groups];
         let vec = c.pixels().is_multiple_of(4) && piece.y_at.is_multiple_of(4);
         Self::new(c.op, Kind::Weights, sizes, vec, profile)
@@ -257,7 +257,7 @@ impl Product {
     }
 
     /// What all products of a layer have in common.
-    fn params(&self, c: &Correlation, piece: &Piece) -> Params {
+    fn params(&self, c: &Correlation, piece: &ImageChunk) -> Params {
         let Tile { m, n, k } = self.form.tile;
         let [h, w] = c.size;
         let [p, q] = c.out;
@@ -339,7 +339,7 @@ impl Product {
     pub(super) fn layer(
         &self,
         program: &mut Program,
-        (c, piece, first): (&Correlation, &Piece, usize),
+        (c, piece, first): (&Correlation, &ImageChunk, usize),
         spec: Spec,
         bound: Bound,
         profile: &DeviceProfile,
@@ -376,7 +376,7 @@ impl Product {
     pub(super) fn gradients(
         &self,
         program: &mut Program,
-        (c, piece, slice): (&Correlation, &Piece, usize),
+        (c, piece, slice): (&Correlation, &ImageChunk, usize),
         bound: Bound,
         profile: &DeviceProfile,
     ) -> Result<()> {

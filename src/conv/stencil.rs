@@ -10,7 +10,7 @@ use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Operand, Program, Setting, Settings, Variant, choose,
 };
-use crate::shape::{elements, round_up};
+use crate::shape::elements;
 use lowering::Lowering;
 pub(crate) use lowering::facts;
 
@@ -214,7 +214,9 @@ impl Stencil {
             Operand { name: "input", dtype, len, access: Access::Read },
             Operand { name: "output", dtype, len, access: Access::Write },
         ];
-        check_size(&name, &operands[0], profile)?;
+        let remedy = "work on blocks that overlap by the filter, a call each";
+        profile.check_bindings(&name, &operands[..1], remedy)?;
+        profile.check_count(&name, &operands[0], MOST, remedy)?;
         if len > 0 {
             self.check_extents(&name, dtype, profile)?;
         }
@@ -350,33 +352,6 @@ impl Stencil {
 /// Bytes of a tile with its halo.
 fn halo_bytes(tile: [usize; 3], filter: [usize; 3]) -> usize {
     tile.iter().zip(filter).map(|(t, f)| t + f - 1).product::<usize>().saturating_mul(4)
-}
-
-/// Whether the device can hold and bind the operand, and a kernel index it.
-fn check_size(name: &str, operand: &Operand, profile: &DeviceProfile) -> Result<()> {
-    let bytes = round_up(operand.bytes(), 4);
-    let limits = &profile.limits;
-    let limit = limits.max_buffer_size.min(limits.max_storage_binding);
-    if bytes > limit {
-        let what = if limit == limits.max_buffer_size { "buffer" } else { "storage binding" };
-        return Err(err!(
-            TooLarge,
-            "{name}: {} elements of {}, {bytes} bytes, are above the {limit} bytes of the largest {what} of {}; \
-             work on blocks that overlap by the filter, a call each",
-            operand.len,
-            operand.dtype,
-            profile.name
-        ));
-    }
-    if operand.len > MOST {
-        return Err(err!(
-            TooLarge,
-            "{name}: {} elements are above {MOST}, the most that a kernel can address; work on blocks that overlap by \
-             the filter, a call each",
-            operand.len
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

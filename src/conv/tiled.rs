@@ -2,7 +2,7 @@
 //! `shaders/conv/conv_tiled.wgsl`.
 
 use super::correlate::Job;
-use super::layer::{Correlation, Piece};
+use super::layer::{Correlation, ImageChunk};
 use crate::dense::dispatch_flop;
 use crate::error::Result;
 use crate::program::{DeviceProfile, Grid, Kernel, Program};
@@ -132,7 +132,7 @@ impl Tiled {
         4 * (self.cells() + self.weights()) as u64
     }
 
-    pub(super) fn lower(mut self, job: &Job<'_>, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+    pub(super) fn lower(mut self, job: &Job<'_>, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
         let c = &job.c;
         self.stores &= pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));
         let [m, down, across] = self.tile();

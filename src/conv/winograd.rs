@@ -4,7 +4,7 @@
 //! one matrix product; the sums are transformed back. 36 products stand for 144.
 
 use super::correlate::Job;
-use super::layer::{Correlation, Piece};
+use super::layer::{Correlation, ImageChunk};
 use crate::dense::GemmBatched;
 use crate::error::{Result, err};
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program};
@@ -51,7 +51,7 @@ fn once(
     Ok(program)
 }
 
-pub(super) fn lower(job: &Job<'_>, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+pub(super) fn lower(job: &Job<'_>, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
     let (c, profile) = (&job.c, job.profile);
     let [p, q] = c.out;
     let tiles = p.div_ceil(SIDE) * q.div_ceil(SIDE);
@@ -136,7 +136,7 @@ const PRODUCTS: usize = 4 * 528;
 pub(super) fn weights(
     program: &mut Program,
     c: &Correlation,
-    pieces: &[Piece],
+    pieces: &[ImageChunk],
     output: Binding,
     profile: &DeviceProfile,
 ) -> Result<()> {

@@ -306,7 +306,7 @@ impl Pool2d {
         let more = self.kind.weights(&mut program);
         let plane = (p * q) as u64;
         let forms = Forms { dtype, wide: &[0], narrow: &[output as usize - 1], profile };
-        windows.each_piece(&mut program, &forms, |program, params: Params, wide, narrow| {
+        windows.each_chunk(&mut program, &forms, |program, params: Params, wide, narrow| {
             let mut bindings = vec![wide[0]];
             if biased {
                 bindings.push(Binding::operand(1, &program.operands));

@@ -145,17 +145,7 @@ impl Compaction<'_> {
             program.operands.push(operand(name, dtype, n, Access::Write));
         }
         program.operands.push(operand("count", DType::U32, 1, Access::Write));
-        let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
-        if let Some(o) = program.operands.iter().find(|o| o.bytes() > limit) {
-            return Err(err!(
-                TooLarge,
-                "{op}: {} of {} elements has {} bytes; the largest binding of {} has {limit}; work in pieces",
-                o.name,
-                o.len,
-                o.bytes(),
-                profile.name
-            ));
-        }
+        profile.check_bindings(op, &program.operands, "work in pieces")?;
         // How much is written is known only when it is done: what is read counts.
         let read = program.operands.iter().filter(|o| o.access == Access::Read);
         program.cost = Cost { flop: n as f64, bytes: read.map(|o| o.bytes() as f64).sum() };

@@ -104,17 +104,7 @@ impl RunsJob<'_> {
         program
             .operands
             .extend([operand("results", dtype, n, write), operand("count", DType::U32, 1, write)]);
-        let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
-        if let Some(o) = program.operands.iter().find(|o| o.bytes() > limit) {
-            return Err(err!(
-                TooLarge,
-                "{name}: {} of {} elements has {} bytes; the largest binding of {} has {limit}; work in pieces",
-                o.name,
-                o.len,
-                o.bytes(),
-                profile.name
-            ));
-        }
+        profile.check_bindings(name, &program.operands, "work in pieces")?;
         // Tiles reach beyond the end.
         index_u32(name, "elements, and a tile,", n.saturating_add(1 << 17))?;
         // How much is written is known only when it is done: what is read counts.

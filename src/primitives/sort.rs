@@ -3,7 +3,7 @@
 use super::WORDS;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::{BoundChunk, LOOP_ROUNDS};
 use crate::program::{
     self, Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, Operand,
     Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
@@ -312,13 +312,6 @@ struct Items {
     values: Option<Resource>,
 }
 
-/// A range of the keys that one binding holds.
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    first: u64,
-    len: u64,
-}
-
 /// The digit of a pass.
 #[derive(Debug, Clone, Copy)]
 struct Digit {
@@ -426,20 +419,7 @@ impl<'a> Lowering<'a> {
                 program.operands.push(operand("values_out", DType::U32, Access::Write));
             }
         }
-        for o in &program.operands {
-            if o.bytes() > limits.max_buffer_size {
-                return Err(err!(
-                    TooLarge,
-                    "sort: {} of {} elements of {} has {} bytes; the largest buffer of {} has {}; sort in pieces and merge",
-                    o.name,
-                    o.len,
-                    o.dtype,
-                    o.bytes(),
-                    profile.name,
-                    limits.max_buffer_size
-                ));
-            }
-        }
+        profile.check_buffers("sort", &program.operands, "sort in pieces and merge")?;
         // In place, keys must end where they began, so the passes are of an even number.
         let fewest = (bits.end - bits.start).div_ceil(8).max(1);
         let passes = if form.in_place { fewest.next_multiple_of(2) } else { fewest };
@@ -506,12 +486,12 @@ impl<'a> Lowering<'a> {
         Digit { shift, mask: (1 << self.digit_bits.min(self.bits.end - shift)) - 1 }
     }
 
-    fn key_binding(&self, items: Items, piece: Piece) -> Binding {
-        Binding { resource: items.keys, offset: piece.first * self.key_size, size: piece.len * self.key_size }
+    fn key_binding(&self, items: Items, part: BoundChunk) -> Binding {
+        part.of(items.keys, self.key_size)
     }
 
-    fn value_binding(&self, items: Items, piece: Piece) -> Option<Binding> {
-        items.values.map(|resource| Binding { resource, offset: piece.first * 4, size: piece.len * 4 })
+    fn value_binding(&self, items: Items, part: BoundChunk) -> Option<Binding> {
+        items.values.map(|resource| part.of(resource, 4))
     }
 
     fn count_binding(&self) -> Option<Binding> {
@@ -546,23 +526,17 @@ impl<'a> Lowering<'a> {
     fn counting(&mut self, moves: &[(Items, Items)]) -> Result<()> {
         let tile = self.policy.block_tile;
         let (threads, tile_len) = (u64::from(tile.0), u64::from(tile.0) * u64::from(tile.1));
-        let pieces = split(self.n, self.key_size, self.profile.limits.max_storage_binding);
+        // Parts begin at multiples of 256 bytes, of keys and of values.
+        let most = self.profile.limits.max_storage_binding / self.key_size / 64 * 64;
+        let parts: Vec<_> = BoundChunk::full(self.n, most).collect();
         let block_len = self.n.div_ceil(self.policy.blocks).min(MOST_STEPS * threads);
         let block_len = round_up(block_len, tile_len);
-        let blocks = |piece: &Piece| piece.len.div_ceil(block_len);
-        let all_blocks: u64 = pieces.iter().map(blocks).sum();
+        let blocks = |part: &BoundChunk| part.count.div_ceil(block_len);
+        let all_blocks: u64 = parts.iter().map(blocks).sum();
         let counts = self.program.scratch(4 * RADIX * all_blocks);
         let totals = self.program.scratch(4 * RADIX);
-        if counts.size > self.profile.limits.max_storage_binding {
-            return Err(err!(
-                TooLarge,
-                "sort: {} keys need {} bytes of counts; the largest binding of {} has {}; sort in pieces and merge",
-                self.n,
-                counts.size,
-                self.profile.name,
-                self.profile.limits.max_storage_binding
-            ));
-        }
+        let what = format_args!("the counts of {} keys", self.n);
+        self.profile.check_scratch("sort", what, counts.size, "sort in pieces and merge")?;
         let spec = self.spec.clone().flag("COUNTED", self.form.counted);
         let count = self.program.kernel(Kernel::library(
             "primitives/sort_count",
@@ -575,39 +549,39 @@ impl<'a> Lowering<'a> {
         let counted = self.count_binding();
         for (pass, &(from, to)) in (0..).zip(moves) {
             let Digit { shift, mask } = self.digit(pass);
-            let params = |piece: &Piece, first_block: u64, window: &Piece| BlockParams {
-                n: piece.len as u32,
-                first: piece.first as u32,
+            let params = |part: &BoundChunk, first_block: u64, window: &BoundChunk| BlockParams {
+                n: part.count as u32,
+                first: part.first as u32,
                 block_len: block_len as u32,
-                blocks: blocks(piece) as u32,
+                blocks: blocks(part) as u32,
                 first_block: first_block as u32,
                 all_blocks: all_blocks as u32,
                 shift,
                 mask,
                 window: window.first as u32,
-                window_len: window.len as u32,
+                window_len: window.count as u32,
                 items: tile.1,
             };
             let mut first_block = 0;
-            for piece in &pieces {
-                let bindings = [self.key_binding(from, *piece), counts].into_iter().chain(counted).collect();
-                let grid = Grid::fold(blocks(piece));
-                self.program.dispatch(count, &params(piece, first_block, piece), bindings, grid);
-                first_block += blocks(piece);
+            for part in &parts {
+                let bindings = [self.key_binding(from, *part), counts].into_iter().chain(counted).collect();
+                let grid = Grid::fold(blocks(part));
+                self.program.dispatch(count, &params(part, first_block, part), bindings, grid);
+                first_block += blocks(part);
             }
             let rows = ScanParams { first: 0, len: all_blocks as u32, rows: RADIX as u32 };
             self.program.dispatch(scan, &rows, vec![counts, totals], Grid::fold(RADIX));
             let mut first_block = 0;
-            for piece in &pieces {
-                for window in &pieces {
-                    let keys = [self.key_binding(from, *piece), self.key_binding(to, *window)];
-                    let values = [self.value_binding(from, *piece), self.value_binding(to, *window)];
+            for part in &parts {
+                for window in &parts {
+                    let keys = [self.key_binding(from, *part), self.key_binding(to, *window)];
+                    let values = [self.value_binding(from, *part), self.value_binding(to, *window)];
                     let bindings = keys.into_iter().chain([counts, totals]);
                     let bindings = bindings.chain(values.into_iter().flatten()).chain(counted).collect();
-                    let grid = Grid::fold(blocks(piece));
-                    self.program.dispatch(scatter, &params(piece, first_block, window), bindings, grid);
+                    let grid = Grid::fold(blocks(part));
+                    self.program.dispatch(scatter, &params(part, first_block, window), bindings, grid);
                 }
-                first_block += blocks(piece);
+                first_block += blocks(part);
             }
         }
         Ok(())
@@ -621,7 +595,7 @@ impl<'a> Lowering<'a> {
         let globals = self.program.scratch(4 * (HEAD + u64::from(self.passes) * RADIX));
         let posts = [0, 1].map(|_| self.program.scratch(4 * words));
         let totals = self.program.scratch(4 * u64::from(self.passes));
-        let all = Piece { first: 0, len: self.n };
+        let all = BoundChunk { first: 0, count: self.n };
         let spec = self.spec.clone();
         let (passes, walkers) = (self.passes, self.policy.walkers);
         let walker = |program: &mut Program, entry, spec: Spec| {
@@ -691,14 +665,6 @@ pub(super) fn key_spec(dtype: DType, descending: bool) -> Result<Spec> {
             ));
         }
     })
-}
-
-/// Cuts the keys into pieces that one binding holds each, with their values.
-fn split(n: u64, key_size: u64, binding: u64) -> Vec<Piece> {
-    // Pieces begin at multiples of 256 bytes, of keys and of values.
-    let room = binding / key_size / 64 * 64;
-    let piece = |i| Piece { first: i * room, len: room.min(n - i * room) };
-    (0..n.div_ceil(room)).map(piece).collect()
 }
 
 pub(super) const INFO: Operation = Operation {

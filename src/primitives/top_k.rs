@@ -4,6 +4,7 @@ use super::WORDS;
 use super::sort::{RadixSort, key_spec};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::fit::BoundChunk;
 use crate::program::{
     Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
     Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
@@ -173,22 +174,9 @@ fn policy(profile: &DeviceProfile, subgroups: bool) -> Policy {
     Policy { readers: 2112, finishers, most: 400 * u64::from(finishers), single: 1 << 14, team }
 }
 
-/// A range of keys that one binding holds.
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    first: u64,
-    len: u64,
-}
-
-/// Cuts `n` words into pieces that one binding holds each; they begin at multiples of the largest chunk and
-/// of a tile.
-fn split(n: u64, binding: u64) -> Vec<Piece> {
-    let room = (binding / 4 / TILE * TILE).max(TILE);
-    (0..n.div_ceil(room)).map(|i| Piece { first: i * room, len: room.min(n - i * room) }).collect()
-}
-
-fn words(resource: Resource, piece: Piece) -> Binding {
-    Binding { resource, offset: 4 * piece.first, size: 4 * piece.len }
+/// The first `count` words.
+fn whole(resource: Resource, count: u64) -> Binding {
+    BoundChunk { first: 0, count }.of(resource, 4)
 }
 
 /// What a radix select chooses from, and where it puts what it chooses.
@@ -232,8 +220,7 @@ impl<'a> Lowering<'a> {
             ));
         }
         index_u32("top-k", "n", n)?;
-        let limits = &profile.limits;
-        let binding = limits.max_storage_binding;
+        let binding = profile.limits.max_storage_binding;
         let input = 4 * n as u64;
         let chunk = match desc.chunk {
             Some(chunk) if chunk.is_power_of_two() && (CHUNKS.0..=CHUNKS.1).contains(&chunk) => chunk,
@@ -263,27 +250,11 @@ impl<'a> Lowering<'a> {
                 "top-k: `filter` and `subgroup` need at least k chunks of {chunk}, not k {k} of {n} elements; take \
                  `radix`"
             ))
-        } else if 4 * k as u64 * u64::from(chunk) > binding {
-            Err(err!(
-                TooLarge,
-                "top-k: {k} chunks of {chunk} elements have {} bytes; the largest binding of {} has {binding}; take \
-                 `radix`",
-                4 * k as u64 * u64::from(chunk),
-                profile.name
-            ))
         } else {
-            Ok(())
+            let what = format_args!("{k} chunks of {chunk} elements");
+            profile.check_scratch("top-k", what, 4 * k as u64 * u64::from(chunk), "take `radix`")
         };
-        let radix = if 4 * k as u64 > binding {
-            Err(err!(
-                TooLarge,
-                "top-k: k of {k} has {} bytes of indices; the largest binding of {} has {binding}; take `sort`",
-                4 * k as u64,
-                profile.name
-            ))
-        } else {
-            Ok(())
-        };
+        let radix = profile.check_scratch("top-k", format_args!("{k} indices"), 4 * k as u64, "take `sort`");
         let (variant, decision) = choose("top-k", &desc.variant, TopK::variants(), profile, || {
             let in_chunks = filter.is_ok() && k <= n / 128;
             // Where chunks do not pay, one workgroup is worth more than the many dispatches of a radix select.
@@ -313,17 +284,7 @@ impl<'a> Lowering<'a> {
         program.operands.push(operand("input", dtype, n, Access::Read));
         program.operands.push(operand("values", dtype, k, Access::Write));
         program.operands.push(operand("indices", DType::U32, k, Access::Write));
-        if let Some(o) = program.operands.iter().find(|o| o.bytes() > limits.max_buffer_size) {
-            return Err(err!(
-                TooLarge,
-                "top-k: {} of {} elements has {} bytes; the largest buffer of {} has {}; work in pieces",
-                o.name,
-                o.len,
-                o.bytes(),
-                profile.name,
-                limits.max_buffer_size
-            ));
-        }
+        profile.check_buffers("top-k", &program.operands, "work in pieces")?;
         let bytes = program.operands.iter().map(|o| o.bytes() as f64).sum();
         program.cost = Cost { flop: n as f64, bytes };
         let subgroups = variant.requires.subgroups;
@@ -380,16 +341,17 @@ impl<'a> Lowering<'a> {
         self.n.div_ceil(u64::from(self.chunk))
     }
 
-    fn pieces(&self, n: u64) -> Vec<Piece> {
-        split(n, self.profile.limits.max_storage_binding)
+    /// Cuts `n` words into parts that one binding holds each; they begin at multiples of the largest chunk and of a tile.
+    fn parts(&self, n: u64) -> impl Iterator<Item = BoundChunk> + use<> {
+        BoundChunk::full(n, (self.profile.limits.max_storage_binding / 4 / TILE * TILE).max(TILE))
     }
 
-    /// A piece of the input as vec4, which may leave up to three elements over.
-    fn quads(&mut self, piece: Piece) -> Binding {
-        match piece.len / 4 {
+    /// A part of the input as vec4, which may leave up to three elements over.
+    fn quads(&mut self, part: BoundChunk) -> Binding {
+        match part.count / 4 {
             // No kernel needs what is there.
             0 => self.program.scratch(16),
-            quads => words(INPUT, Piece { len: 4 * quads, ..piece }),
+            quads => BoundChunk { count: 4 * quads, ..part }.of(INPUT, 4),
         }
     }
 
@@ -410,17 +372,17 @@ impl<'a> Lowering<'a> {
             .constant("LOADS", self.chunk / 4 / team);
         let kernel = Kernel::library("primitives/top_k_chunks", "best_of_chunks", spec);
         let kernel = self.program.kernel(kernel);
-        for piece in self.pieces(self.n) {
-            let chunks = piece.len.div_ceil(u64::from(self.chunk));
+        for part in self.parts(self.n) {
+            let chunks = part.count.div_ceil(u64::from(self.chunk));
             let workgroups = chunks.div_ceil(u64::from(threads / team)).min(self.policy.readers);
             let params = ChunkParams {
-                n: piece.len as u32,
+                n: part.count as u32,
                 chunks: chunks as u32,
-                first_chunk: (piece.first / u64::from(self.chunk)) as u32,
+                first_chunk: (part.first / u64::from(self.chunk)) as u32,
                 workgroups: workgroups as u32,
             };
-            let quads = self.quads(piece);
-            let bindings = vec![quads, words(INPUT, piece), bests];
+            let quads = self.quads(part);
+            let bindings = vec![quads, part.of(INPUT, 4), bests];
             self.program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         }
         bests
@@ -440,8 +402,7 @@ impl<'a> Lowering<'a> {
         let chunks = if bests.is_some() { self.chunks() as u32 } else { 0 };
         let params = FinishParams { n: self.n as u32, k: self.k as u32, chunks };
         let (n, k) = (self.n, self.k);
-        let quads = self.quads(Piece { first: 0, len: n });
-        let whole = |resource, len| words(resource, Piece { first: 0, len });
+        let quads = self.quads(BoundChunk { first: 0, count: n });
         let operands = [quads, whole(INPUT, n), whole(VALUES, k), whole(INDICES, k)];
         let bindings = operands.into_iter().chain(bests).collect();
         self.program.dispatch(kernel, &params, bindings, Grid::fold(1));
@@ -464,14 +425,14 @@ impl<'a> Lowering<'a> {
         });
         let spec = self.order.clone().constant("CHUNK", self.chunk);
         let gather = self.program.kernel(Kernel::library("primitives/top_k_gather", "gather", spec));
-        for piece in self.pieces(self.n) {
+        for part in self.parts(self.n) {
             let params = GatherParams {
                 n: self.n as u32,
-                first: piece.first as u32,
-                len: piece.len as u32,
+                first: part.first as u32,
+                len: part.count as u32,
                 count: count as u32,
             };
-            let bindings = vec![words(INPUT, piece), chosen, candidates];
+            let bindings = vec![part.of(INPUT, 4), chosen, candidates];
             self.program.dispatch(gather, &params, bindings, Grid::fold(count.div_ceil(THREADS)));
         }
         self.select(&Selection {
@@ -486,7 +447,7 @@ impl<'a> Lowering<'a> {
 
     /// Finds the k-th best key by its digits, and collects what is no worse, in order of position.
     fn select(&mut self, from: &Selection) {
-        let pieces = self.pieces(from.len);
+        let parts: Vec<_> = self.parts(from.len).collect();
         let bins = self.program.scratch(4 * BINS);
         let search = self.program.scratch(8);
         let pick = |entry| Kernel::library("primitives/top_k_pick", entry, Spec::new());
@@ -496,10 +457,11 @@ impl<'a> Lowering<'a> {
         let k = self.k as u32;
         self.program.dispatch(begin, &PickParams { k, shift: 0 }, vec![bins, search], Grid::fold(1));
         for (shift, found) in DIGITS {
-            for &piece in &pieces {
-                let workgroups = piece.len.div_ceil(16 * THREADS).min(self.policy.readers);
-                let params = DigitParams { n: piece.len as u32, workgroups: workgroups as u32, shift, found };
-                let bindings = vec![words(from.keys, piece), search, bins];
+            for &part in &parts {
+                let workgroups = part.count.div_ceil(16 * THREADS).min(self.policy.readers);
+                let params =
+                    DigitParams { n: part.count as u32, workgroups: workgroups as u32, shift, found };
+                let bindings = vec![part.of(from.keys, 4), search, bins];
                 self.program.dispatch(digits, &params, bindings, Grid::fold(workgroups));
             }
             self.program.dispatch(pick, &PickParams { k, shift }, vec![bins, search], Grid::fold(1));
@@ -512,23 +474,23 @@ impl<'a> Lowering<'a> {
             from.order.clone().flag("VALUES", from.chosen.is_some()).flag("CHUNKS", from.chunks.is_some());
         let spec = from.chunks.iter().fold(spec, |spec, (_, chunk)| spec.constant("CHUNK", *chunk));
         let collect = self.program.kernel(Kernel::library("primitives/top_k_collect", "collect", spec));
-        let params = |piece: &Piece| TileParams {
-            n: piece.len as u32,
-            tiles: piece.len.div_ceil(TILE) as u32,
-            first_tile: (piece.first / TILE) as u32,
+        let params = |part: &BoundChunk| TileParams {
+            n: part.count as u32,
+            tiles: part.count.div_ceil(TILE) as u32,
+            first_tile: (part.first / TILE) as u32,
             all_tiles: all_tiles as u32,
         };
-        for &piece in &pieces {
-            let bindings = vec![words(from.keys, piece), search, counts];
-            self.program.dispatch(tally, &params(&piece), bindings, Grid::fold(piece.len.div_ceil(TILE)));
+        for &part in &parts {
+            let bindings = vec![part.of(from.keys, 4), search, counts];
+            self.program.dispatch(tally, &params(&part), bindings, Grid::fold(part.count.div_ceil(TILE)));
         }
         let scan = self.program.kernel(Kernel::library("primitives/sort_scan", "scan_counts", Spec::new()));
         let rows = ScanParams { first: 0, len: all_tiles as u32, rows: 2 };
         self.program.dispatch(scan, &rows, vec![counts, totals], Grid::fold(2));
-        for &piece in &pieces {
-            let bindings = [words(from.keys, piece), search, counts, totals, from.positions].into_iter();
+        for &part in &parts {
+            let bindings = [part.of(from.keys, 4), search, counts, totals, from.positions].into_iter();
             let bindings = bindings.chain(from.chosen).chain(from.chunks.map(|(chunks, _)| chunks)).collect();
-            self.program.dispatch(collect, &params(&piece), bindings, Grid::fold(piece.len.div_ceil(TILE)));
+            self.program.dispatch(collect, &params(&part), bindings, Grid::fold(part.count.div_ceil(TILE)));
         }
     }
 
@@ -537,10 +499,10 @@ impl<'a> Lowering<'a> {
         let places = self.program.scratch(4 * self.n);
         let write = Kernel::library("primitives/top_k_places", "write_places", Spec::new());
         let write = self.program.kernel(write);
-        for piece in self.pieces(self.n) {
-            let params = PlaceParams { first: piece.first as u32, len: piece.len as u32 };
-            let bindings = vec![words(places.resource, piece)];
-            self.program.dispatch(write, &params, bindings, Grid::fold(piece.len.div_ceil(THREADS)));
+        for part in self.parts(self.n) {
+            let params = PlaceParams { first: part.first as u32, len: part.count as u32 };
+            let bindings = vec![part.of(places.resource, 4)];
+            self.program.dispatch(write, &params, bindings, Grid::fold(part.count.div_ceil(THREADS)));
         }
         if self.k == self.n {
             self.program.append(sorted, &[INPUT, places.resource, VALUES, INDICES]);
@@ -549,10 +511,10 @@ impl<'a> Lowering<'a> {
         let [keys, positions] = [0, 1].map(|_| self.program.scratch(4 * self.n).resource);
         self.program.append(sorted, &[INPUT, places.resource, keys, positions]);
         let copy = self.program.kernel(Kernel::library("primitives/top_k_front", "copy_front", Spec::new()));
-        for piece in self.pieces(self.k) {
-            let bindings = [keys, positions, VALUES, INDICES].map(|resource| words(resource, piece)).to_vec();
-            let params = FrontParams { len: piece.len as u32 };
-            self.program.dispatch(copy, &params, bindings, Grid::fold(piece.len.div_ceil(THREADS)));
+        for part in self.parts(self.k) {
+            let bindings = [keys, positions, VALUES, INDICES].map(|resource| part.of(resource, 4)).to_vec();
+            let params = FrontParams { len: part.count as u32 };
+            self.program.dispatch(copy, &params, bindings, Grid::fold(part.count.div_ceil(THREADS)));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Rows of matrices, shared by the lanes of a workgroup: how they are spread, bound, and reduced.
+//! Rows of matrices, shared by the lanes of a workgroup: how they are spread and reduced.
 
-use super::{Binding, DeviceProfile, Operand, Resource, kernel_params};
-use crate::error::{Result, err};
+use super::{DeviceProfile, Operand, kernel_params};
+use crate::error::Result;
 use crate::shader::Spec;
 use crate::shape::index_u32;
 
@@ -63,95 +63,12 @@ pub(crate) fn tile(quads: u64, policy: &Policy) -> Tile {
     Tile { lanes, quads: quads.div_ceil(lanes) }
 }
 
-/// Rows that one binding holds.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
-    /// Number of the first of them.
-    pub(crate) first: u64,
-    pub(crate) rows: u64,
-    /// Where they begin in the binding, in elements.
-    pub(crate) origin: u64,
-    pub(crate) offset: u64,
-    pub(crate) size: u64,
-}
-
-impl Piece {
-    /// So many rows of `n` elements of `size` bytes, from the row `first` on.
-    pub(crate) fn new(first: u64, rows: u64, n: u64, size: u64) -> Self {
-        let begin = first * n * size;
-        let offset = begin / 256 * 256;
-        let origin = (begin - offset) / size;
-        Self { first, rows, origin, offset, size: (origin + rows * n) * size }
-    }
-
-    /// Of an operand of such rows.
-    pub(crate) fn of(self, resource: Resource) -> Binding {
-        Binding { resource, offset: self.offset, size: self.size }
-    }
-
-    /// Of an operand with so many bytes for each row; of a piece of [`aligned_pieces`].
-    pub(crate) fn sized(self, resource: Resource, bytes: u64) -> Binding {
-        Binding { resource, offset: self.first * bytes, size: self.rows * bytes }
-    }
-}
-
-/// All of `rows` rows of `n` elements of `size` bytes, in as few pieces as bindings allow.
-pub(crate) fn pieces(rows: u64, n: u64, size: u64, profile: &DeviceProfile) -> Vec<Piece> {
-    let limit = profile.limits.max_storage_binding;
-    let most = if rows * n * size <= limit { rows } else { (room(profile) / size / n).max(1) };
-    let piece = rows.div_ceil(rows.div_ceil(most.max(1)).max(1)).max(1);
-    let of = |first: u64| Piece::new(first, piece.min(rows - first), n, size);
-    (0..rows).step_by(piece as usize).map(of).collect()
-}
-
-/// As [`pieces`], of a multiple of 256 rows each, so that rows of operands of every size begin at aligned offsets.
-pub(crate) fn aligned_pieces(rows: u64, n: u64, size: u64, profile: &DeviceProfile) -> Vec<Piece> {
-    const STEP: u64 = 256;
-    if rows * n * size <= profile.limits.max_storage_binding {
-        return pieces(rows, n, size, profile);
-    }
-    let blocks = pieces(rows.div_ceil(STEP), STEP * n, size, profile);
-    let of = |block: Piece| {
-        let first = block.first * STEP;
-        let rows = (block.rows * STEP).min(rows - first);
-        Piece { first, rows, origin: 0, offset: first * n * size, size: rows * n * size }
-    };
-    blocks.into_iter().map(of).collect()
-}
-
-/// Bytes of a piece: it may begin up to 255 bytes into its binding.
-fn room(profile: &DeviceProfile) -> u64 {
-    (profile.limits.max_storage_binding / 256 * 256).saturating_sub(256)
-}
-
 /// Refuses operands that no buffer holds, and rows that no binding holds.
-pub(crate) fn check_rows(
-    op: &str,
-    operand: &Operand,
-    rows: usize,
-    n: usize,
-    profile: &DeviceProfile,
-) -> Result<()> {
-    let (limits, dtype, size) = (&profile.limits, operand.dtype, operand.dtype.size() as u64);
-    if operand.bytes() > limits.max_buffer_size {
-        return Err(err!(
-            TooLarge,
-            "{op}: {} of {rows} x {n} {dtype} has {} bytes; the largest buffer of {} has {}; take fewer rows at a time",
-            operand.name,
-            operand.bytes(),
-            profile.name,
-            limits.max_buffer_size
-        ));
-    }
-    if n as u64 > room(profile) / size {
-        return Err(err!(
-            TooLarge,
-            "{op}: a row of {n} {dtype} has {} bytes; {} is the most that {} binds of one",
-            (n as u64).saturating_mul(size),
-            room(profile) / size * size,
-            profile.name
-        ));
-    }
+pub(crate) fn check_rows(op: &str, operand: &Operand, n: usize, profile: &DeviceProfile) -> Result<()> {
+    let dtype = operand.dtype;
+    profile.check_buffers(op, std::slice::from_ref(operand), "take fewer rows at a time")?;
+    let bytes = (n as u64).saturating_mul(dtype.size() as u64);
+    profile.check_row(op, format_args!("a row of {n} {dtype}"), bytes, "take shorter rows")?;
     index_u32(op, "elements of a row", n)?;
     Ok(())
 }

@@ -5,7 +5,6 @@ use super::bins::{Mode, Rule};
 use super::policy::{HistogramPolicy, policy};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::primitives::check_buffers;
 use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose, element_fragment,
@@ -127,7 +126,7 @@ impl<'a> HistogramLowering<'a> {
             Operand { name: "input", dtype, len: n, access: Access::Read },
             Operand { name: "counts", dtype: DType::U32, len: desc.bins, access: Access::Write },
         ];
-        check_buffers("histogram", &program.operands[..1], profile, "add up the histograms of pieces")?;
+        profile.check_buffers("histogram", &program.operands[..1], "add up the histograms of pieces")?;
         let bytes = program.operands[0].bytes();
         program.cost = Cost { flop: n as f64, bytes: bytes as f64 + 4.0 * desc.bins as f64 };
         let rule = Rule::of(desc, dtype);
