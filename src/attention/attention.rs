@@ -3,7 +3,7 @@
 use super::coop::CoopTile;
 use super::flash::FlashTile;
 use super::form;
-use super::layout::Lowering;
+use super::layout::AttentionLowering;
 use super::{coop, flash, naive, split};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -445,7 +445,7 @@ impl Attention {
         op: &'static str,
         dtype: DType,
         profile: &'a DeviceProfile,
-    ) -> Result<(Lowering<'a>, Vec<Operand>)> {
+    ) -> Result<(AttentionLowering<'a>, Vec<Operand>)> {
         let name = self.name(op);
         self.check(&name)?;
         let kv = self.kv.unwrap_or(if dtype == DType::F16 { KvType::F16 } else { KvType::F32 });
@@ -458,7 +458,7 @@ impl Attention {
             }
         }
         let rows = self.kv_rows(&name)?;
-        Ok((Lowering { op: self, name, dtype, kv, rows, profile }, operands))
+        Ok((AttentionLowering { op: self, name, dtype, kv, rows, profile }, operands))
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -479,7 +479,7 @@ impl Attention {
 }
 
 /// Which variant, and why.
-fn policy(of: &Lowering<'_>) -> (&'static str, String) {
+fn policy(of: &AttentionLowering<'_>) -> (&'static str, String) {
     let rows = of.rows_of_pair();
     if of.op.queries <= 4 || rows <= 16 {
         ("split-kv", format!("{rows} rows share keys: reading these is the work"))

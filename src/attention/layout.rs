@@ -12,7 +12,7 @@ use std::fmt;
 
 kernel_params! {
     /// Of every kernel of attention.
-    pub(super) struct Params {
+    pub(super) struct AttentionParams {
         heads: u32,
         kv_heads: u32,
         queries: u32,
@@ -37,7 +37,7 @@ kernel_params! {
 }
 
 /// An attention that is being lowered.
-pub(super) struct Lowering<'a> {
+pub(super) struct AttentionLowering<'a> {
     pub(super) op: &'a Attention,
     pub(super) name: String,
     pub(super) dtype: DType,
@@ -59,7 +59,7 @@ pub(super) struct HeadChunk {
 
 /// What a kernel binds of the operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bound {
+pub(super) enum AttentionOperand {
     Q,
     K,
     V,
@@ -70,7 +70,7 @@ pub(super) enum Bound {
     Output,
 }
 
-impl Bound {
+impl AttentionOperand {
     fn name(self) -> &'static str {
         match self {
             Self::Q => "q",
@@ -99,7 +99,7 @@ impl Bound {
     }
 }
 
-impl Lowering<'_> {
+impl AttentionLowering<'_> {
     pub(super) fn fours(&self) -> u32 {
         self.op.head_size as u32 / 4
     }
@@ -160,7 +160,7 @@ impl Lowering<'_> {
         Ok(self.profile.chunks(self.pairs() as u64, q.max(kv)).map(of).collect())
     }
 
-    pub(super) fn params(&self, chunk: &HeadChunk) -> Params {
+    pub(super) fn params(&self, chunk: &HeadChunk) -> AttentionParams {
         let op = self.op;
         let [mask_batch, mask_head] = op.mask.map_or([0; 2], |[batch, heads]| {
             let each = op.queries * op.keys;
@@ -168,7 +168,7 @@ impl Lowering<'_> {
         });
         // Vectors of four elements before a binding.
         let base = |span: BoundSpan, dtype: DType| (span.offset / (4 * dtype.size() as u64)) as u32;
-        Params {
+        AttentionParams {
             heads: op.heads as u32,
             kv_heads: op.kv_heads as u32,
             queries: op.queries as u32,
@@ -216,13 +216,14 @@ impl Lowering<'_> {
         program: &mut Program,
         kernel: Kernel,
         rows: u32,
-        wanted: &[Bound],
+        wanted: &[AttentionOperand],
     ) -> Result<()> {
         let kernel = program.kernel(kernel);
         let tiles = self.op.queries.div_ceil(rows as usize);
         for chunk in self.chunks()? {
             let workgroups = (chunk.pairs * self.op.group() * tiles) as u64;
-            let params = Params { rows: workgroups as u32, parts: tiles as u32, ..self.params(&chunk) };
+            let params =
+                AttentionParams { rows: workgroups as u32, parts: tiles as u32, ..self.params(&chunk) };
             let bindings = self.bindings(program, &chunk, wanted);
             program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         }
@@ -230,51 +231,66 @@ impl Lowering<'_> {
     }
 
     /// Which of `wanted` there are, in the order in which kernels bind them.
-    fn present(&self, wanted: &[Bound]) -> Vec<Bound> {
-        let there = |bound: &Bound| match bound {
-            Bound::Scales => self.kv.is_scaled(),
-            Bound::Table => self.op.paging.is_some(),
-            Bound::Lengths => self.op.lengths,
-            Bound::Mask => self.op.mask.is_some(),
-            Bound::Q | Bound::K | Bound::V | Bound::Output => true,
+    fn present(&self, wanted: &[AttentionOperand]) -> Vec<AttentionOperand> {
+        let there = |bound: &AttentionOperand| match bound {
+            AttentionOperand::Scales => self.kv.is_scaled(),
+            AttentionOperand::Table => self.op.paging.is_some(),
+            AttentionOperand::Lengths => self.op.lengths,
+            AttentionOperand::Mask => self.op.mask.is_some(),
+            AttentionOperand::Q | AttentionOperand::K | AttentionOperand::V | AttentionOperand::Output => {
+                true
+            }
         };
         wanted.iter().copied().filter(there).collect()
     }
 
     /// How many of `wanted` there are.
-    pub(super) fn count(&self, wanted: &[Bound]) -> usize {
+    pub(super) fn count(&self, wanted: &[AttentionOperand]) -> usize {
         self.present(wanted).len()
     }
 
     /// Bindings of those of `wanted` that there are.
-    pub(super) fn bindings(&self, program: &Program, chunk: &HeadChunk, wanted: &[Bound]) -> Vec<Binding> {
-        let of = |bound: Bound| self.binding(program, chunk, bound, bound.name());
+    pub(super) fn bindings(
+        &self,
+        program: &Program,
+        chunk: &HeadChunk,
+        wanted: &[AttentionOperand],
+    ) -> Vec<Binding> {
+        let of = |bound: AttentionOperand| self.binding(program, chunk, bound, bound.name());
         self.present(wanted).into_iter().map(of).collect()
     }
 
     /// The operand `name`, bound as `bound` is.
-    pub(super) fn binding(&self, program: &Program, chunk: &HeadChunk, bound: Bound, name: &str) -> Binding {
+    pub(super) fn binding(
+        &self,
+        program: &Program,
+        chunk: &HeadChunk,
+        bound: AttentionOperand,
+        name: &str,
+    ) -> Binding {
         let at = program.operands.iter().position(|o| o.name == name).unwrap_or(0);
         match bound {
-            Bound::Q | Bound::Output => chunk.q.of(Resource::Operand(at)),
-            Bound::K | Bound::V if self.op.paging.is_none() => chunk.kv.of(Resource::Operand(at)),
+            AttentionOperand::Q | AttentionOperand::Output => chunk.q.of(Resource::Operand(at)),
+            AttentionOperand::K | AttentionOperand::V if self.op.paging.is_none() => {
+                chunk.kv.of(Resource::Operand(at))
+            }
             _ => Binding::operand(at, &program.operands),
         }
     }
 
     /// How a kernel that binds `wanted` of the operands is specialised.
-    pub(super) fn spec(&self, wanted: &[Bound]) -> Spec {
+    pub(super) fn spec(&self, wanted: &[AttentionOperand]) -> Spec {
         let op = self.op;
-        let has = |bound: Bound| wanted.contains(&bound);
+        let has = |bound: AttentionOperand| wanted.contains(&bound);
         let mut spec = Spec::new().constant("FOURS", self.fours());
-        if has(Bound::K) || has(Bound::V) {
+        if has(AttentionOperand::K) || has(AttentionOperand::V) {
             spec = spec
                 .flag("CAUSAL", op.causal)
                 .flag("WINDOWED", op.window.is_some())
                 .flag("PAGED", op.paging.is_some())
                 .flag("LENGTHS", op.lengths)
-                .flag("KEYS", has(Bound::K))
-                .flag("VALUES", has(Bound::V))
+                .flag("KEYS", has(AttentionOperand::K))
+                .flag("VALUES", has(AttentionOperand::V))
                 .slot("kv", self.kv_fragment());
             if self.kv.is_scaled() {
                 let bytes =
@@ -285,16 +301,16 @@ impl Lowering<'_> {
                 spec = spec.constant("PAGE", paging.tokens as u32);
             }
         }
-        if has(Bound::Mask) {
+        if has(AttentionOperand::Mask) {
             spec = spec.flag("MASKED", op.mask.is_some());
         }
         for (i, bound) in self.present(wanted).into_iter().enumerate() {
             spec = spec.constant(bound.constant(), i as u32 + 1);
         }
-        if has(Bound::Q) {
+        if has(AttentionOperand::Q) {
             spec = spec.slot("queries", Fragment::Library(self.floats("attention/q_f32", "attention/q_f16")));
         }
-        if has(Bound::Output) {
+        if has(AttentionOperand::Output) {
             spec =
                 spec.flag("HALVES", self.dtype == DType::F16).slot("element", element_fragment(self.dtype));
         }

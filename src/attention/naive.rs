@@ -1,6 +1,6 @@
 //! Three kernels: all scores, their softmax, the product with the values.
 
-use super::layout::{Bound, Lowering};
+use super::layout::{AttentionLowering, AttentionOperand};
 use crate::error::{Result, err};
 use crate::program::{Binding, Grid, Kernel, Program};
 
@@ -12,7 +12,7 @@ const RUN: u64 = 1024;
 /// Bytes of scores at a time, where memory is plenty.
 const SCORES: u64 = 1 << 30;
 
-pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
+pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     let keys = of.op.keys as u64;
     let limit = of.profile.limits.max_storage_binding.min(SCORES);
     // An invocation walks through all keys, in runs.
@@ -29,10 +29,23 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
     let most = (limit / 4 / keys).max(1);
     let rows = (of.pairs() * of.rows_of_pair()) as u64;
     let scratch = program.scratch(4 * keys * most.min(rows));
-    let score_inputs = [Bound::Q, Bound::K, Bound::Scales, Bound::Table, Bound::Lengths, Bound::Mask];
-    let value_inputs = [Bound::V, Bound::Scales, Bound::Table, Bound::Lengths, Bound::Output];
+    let score_inputs = [
+        AttentionOperand::Q,
+        AttentionOperand::K,
+        AttentionOperand::Scales,
+        AttentionOperand::Table,
+        AttentionOperand::Lengths,
+        AttentionOperand::Mask,
+    ];
+    let value_inputs = [
+        AttentionOperand::V,
+        AttentionOperand::Scales,
+        AttentionOperand::Table,
+        AttentionOperand::Lengths,
+        AttentionOperand::Output,
+    ];
     // Scores and probabilities lie behind the operands that a kernel binds.
-    let behind = |wanted: &[Bound]| {
+    let behind = |wanted: &[AttentionOperand]| {
         let bound = of.spec(wanted).constant("WORKGROUP_SIZE", WORKGROUP_SIZE);
         let count = of.count(wanted) as u32;
         bound.constant("SCORES_BINDING", count + 1)

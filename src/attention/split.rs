@@ -1,12 +1,12 @@
 //! Few rows of q against many keys: keys split over workgroups, partial results merged by their largest scores and sums.
 //! `shaders/attention/attention_split.wgsl` says how.
 
-use super::layout::{Bound, Lowering};
+use super::layout::{AttentionLowering, AttentionOperand};
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Grid, Kernel, Program};
 
 /// Constants that depend on the device.
-struct Policy {
+struct SplitPolicy {
     invocations: u32,
     /// Most rows of q that share a read of keys.
     rows: u32,
@@ -18,22 +18,29 @@ struct Policy {
     subgroups: bool,
 }
 
-fn policy(profile: &DeviceProfile, lanes: u32) -> Policy {
+fn policy(profile: &DeviceProfile, lanes: u32) -> SplitPolicy {
     let subgroups = profile.features.subgroups && profile.subgroup_sizes.0 >= lanes;
     if profile.quirks.serial_workgroups {
-        Policy { invocations: 64, rows: 2, blocks: 1, workgroups: 16, subgroups }
+        SplitPolicy { invocations: 64, rows: 2, blocks: 1, workgroups: 16, subgroups }
     } else if subgroups {
         // Sixteen workgroups a multiprocessor of an H100. GB/s of keys and values there (Vulkan, driver 580.159.04) at
         // B16 S8192 and B1 S131072, H32 G8 D128 of f16: 2646 and 2612; of 256 invocations 1981 and 1980, of 64 2365 and
         // 2630; with eight keys in flight 2076 and 2059; of twice as many workgroups 2522 and 2444.
-        Policy { invocations: 128, rows: 4, blocks: 1, workgroups: 2112, subgroups }
+        SplitPolicy { invocations: 128, rows: 4, blocks: 1, workgroups: 2112, subgroups }
     } else {
-        Policy { invocations: 64, rows: 4, blocks: 1, workgroups: 2112, subgroups }
+        SplitPolicy { invocations: 64, rows: 4, blocks: 1, workgroups: 2112, subgroups }
     }
 }
 
-const INPUTS: [Bound; 7] =
-    [Bound::Q, Bound::K, Bound::V, Bound::Scales, Bound::Table, Bound::Lengths, Bound::Mask];
+const INPUTS: [AttentionOperand; 7] = [
+    AttentionOperand::Q,
+    AttentionOperand::K,
+    AttentionOperand::V,
+    AttentionOperand::Scales,
+    AttentionOperand::Table,
+    AttentionOperand::Lengths,
+    AttentionOperand::Mask,
+];
 
 /// Invocations of the workgroup that merges a row.
 const MERGE_SIZE: u32 = 256;
@@ -41,7 +48,7 @@ const MERGE_SIZE: u32 = 256;
 /// Keys that one part may have where the driver ends long loops.
 const MOST_OF_PART: u64 = 1 << 16;
 
-pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
+pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     let (profile, op) = (of.profile, of.op);
     let lanes = (of.fours() / 2).next_power_of_two();
     let policy = policy(profile, lanes);
@@ -93,7 +100,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         .flag("CAREFUL", profile.quirks.exp_drops_nan);
     let split = program.kernel(Kernel::library("attention/attention_split", "attention_split", spec));
     let spec = of
-        .spec(&[Bound::Output])
+        .spec(&[AttentionOperand::Output])
         .constant("WORKGROUP_SIZE", MERGE_SIZE)
         .constant("LANES", MERGE_SIZE)
         .constant("COLUMNS", of.fours().next_power_of_two())
@@ -112,7 +119,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         program.dispatch(split, &params, bindings, Grid::fold(workgroups));
         let rows = (chunk.pairs * rows_of_pair) as u64;
         params.rows = rows as u32;
-        let mut bindings = of.bindings(program, &chunk, &[Bound::Output]);
+        let mut bindings = of.bindings(program, &chunk, &[AttentionOperand::Output]);
         bindings.push(partials);
         program.dispatch(merge, &params, bindings, Grid::fold(rows));
     }

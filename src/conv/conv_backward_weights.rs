@@ -2,7 +2,7 @@
 
 use super::conv::{Conv, sample_layers};
 use super::layer::{Correlation, DILATION, GROUPS, ImageChunk, Layer, PAD, PAD_EACH, STRIDE, add_operands};
-use super::product::{Bound, Product};
+use super::product::{ConvProduct, ProductBindings};
 use super::winograd;
 use crate::array::shape_text;
 use crate::element::{DType, Element};
@@ -255,14 +255,14 @@ fn implicit(
     held: &mut Option<Binding>,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let product = Product::weights(c, piece, profile);
+    let product = ConvProduct::weights(c, piece, profile);
     let all = piece.images * c.pixels();
     let slice = product.slice(output.size, profile);
     let slices = all.div_ceil(slice);
     if piece.first == 0 {
         program.decision.because(format_args!("{}, {slices} slices", product.text()));
     }
-    let bound = |c| Bound { a: piece.y, b: piece.x, c: vec![c] };
+    let bound = |c| ProductBindings { a: piece.y, b: piece.x, c: vec![c] };
     if slices == 1 && piece.first == 0 && piece.images == c.images {
         return product.gradients(program, (c, piece, slice), bound(output), profile);
     }

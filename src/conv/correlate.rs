@@ -3,7 +3,7 @@
 
 use super::depthwise::Depthwise;
 use super::layer::{Correlation, ImageChunk, add_operands};
-use super::product::{Bound, Product};
+use super::product::{ConvProduct, ProductBindings};
 use super::tiled::Tiled;
 use super::winograd;
 use crate::dense::{Activation, dispatch_flop};
@@ -36,7 +36,7 @@ fn scratch(profile: &DeviceProfile) -> u64 {
 
 /// A correlation with what it reads and writes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Job<'a> {
+pub(super) struct ConvJob<'a> {
     pub(super) c: Correlation,
     pub(super) activation: Activation,
     pub(super) x: Resource,
@@ -70,7 +70,7 @@ impl Whole<'_> {
         operands.push(("output", output, Access::Write));
         add_operands(&mut program, &operands, profile)?;
         program.cost = Cost { flop, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        let job = Job {
+        let job = ConvJob {
             c,
             activation,
             x: Resource::Operand(0),
@@ -153,7 +153,7 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
     }
 }
 
-impl Job<'_> {
+impl ConvJob<'_> {
     /// Adds the work to `program`.
     pub(super) fn lower(&self, program: &mut Program, variant: &'static str) -> Result<()> {
         let pieces = self.c.chunks(self.x, self.output, self.profile)?;
@@ -229,11 +229,11 @@ impl Job<'_> {
 
     fn implicit(&self, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
         let weights = self.straight(program);
-        let product = Product::windows(&self.c, pieces[0].images, self.profile);
+        let product = ConvProduct::windows(&self.c, pieces[0].images, self.profile);
         program.decision.because(format_args!("{}", product.text()));
         for piece in pieces {
-            let product = Product::windows(&self.c, piece.images, self.profile);
-            let bound = Bound { a: weights, b: piece.x, c: self.ends(piece.y) };
+            let product = ConvProduct::windows(&self.c, piece.images, self.profile);
+            let bound = ProductBindings { a: weights, b: piece.x, c: self.ends(piece.y) };
             let spec = self.end(3, "C_BINDING");
             product.layer(program, (&self.c, piece, 0), spec, bound, self.profile)?;
         }
@@ -256,7 +256,7 @@ impl Job<'_> {
         let outputs = pieces[0].images * c.pixels();
         let chunk = outputs.div_ceil(outputs.div_ceil(most)).next_multiple_of(4);
         let columns = program.scratch(4 * (chunk * rows) as u64);
-        let product = Product::columns(c, chunk, self.profile);
+        let product = ConvProduct::columns(c, chunk, self.profile);
         program.decision.because(format_args!(
             "{chunk} columns of {} at a time, {} bytes of scratch; {}",
             c.images * c.pixels(),
@@ -271,7 +271,7 @@ impl Job<'_> {
                 (params.first, params.columns) = (start as u32, chunk as u32);
                 let grid = Grid::fold(((chunk * rows) as u64).div_ceil(256));
                 program.dispatch(unroll, &params, vec![piece.x, columns], grid);
-                let bound = Bound { a: weights, b: columns, c: self.ends(piece.y) };
+                let bound = ProductBindings { a: weights, b: columns, c: self.ends(piece.y) };
                 let spec = self.end(3, "C_BINDING");
                 product.layer(program, (c, piece, start as usize), spec, bound, self.profile)?;
             }

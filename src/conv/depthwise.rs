@@ -1,7 +1,7 @@
 //! The kernel of depthwise layers, several outputs an invocation with their sums in registers:
 //! `shaders/conv/conv_depthwise.wgsl`.
 
-use super::correlate::Job;
+use super::correlate::ConvJob;
 use super::layer::{Correlation, ImageChunk};
 use crate::program::{DeviceProfile, Grid, Kernel, Program};
 use crate::shader::Spec;
@@ -42,7 +42,7 @@ impl Depthwise {
         Self { c: *c, rows, loads: c.size[1].is_multiple_of(4), stores: c.out[1].is_multiple_of(4) }
     }
 
-    pub(super) fn lower(mut self, job: &Job<'_>, program: &mut Program, pieces: &[ImageChunk]) {
+    pub(super) fn lower(mut self, job: &ConvJob<'_>, program: &mut Program, pieces: &[ImageChunk]) {
         let c = self.c;
         self.loads &= pieces.iter().all(|piece| piece.x_at.is_multiple_of(4));
         self.stores &= pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));

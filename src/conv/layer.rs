@@ -14,7 +14,7 @@ const MOST: usize = 1 << 28;
 
 /// How windows lie along an axis.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Axis {
+pub(crate) struct WindowAxis {
     pub(crate) name: &'static str,
     pub(crate) size: usize,
     /// Cells of a window, from one window to the next, and from cell to cell.
@@ -25,7 +25,7 @@ pub(crate) struct Axis {
     pub(crate) pads: [usize; 2],
 }
 
-impl Axis {
+impl WindowAxis {
     /// From the first cell of a window to behind its last.
     pub(crate) fn span(self) -> usize {
         self.cells.saturating_sub(1).saturating_mul(self.gap).saturating_add(1)
@@ -78,8 +78,8 @@ impl Layer {
         Self { op, shape, filters, kernel, stride: [1; 2], pads: [0; 4], dilation: [1; 2], groups: 1 }
     }
 
-    pub(crate) fn axis(&self, axis: usize) -> Axis {
-        Axis {
+    pub(crate) fn axis(&self, axis: usize) -> WindowAxis {
+        WindowAxis {
             name: ["rows", "columns"][axis],
             size: self.shape[2 + axis],
             cells: self.kernel[axis],
@@ -250,7 +250,7 @@ pub(crate) struct Correlation {
 
 kernel_params! {
     /// Of the kernels that walk through images.
-    pub(crate) struct Params {
+    pub(crate) struct ConvParams {
         count: u32,
         first: u32,
         images: u32,
@@ -322,7 +322,7 @@ impl Correlation {
     }
 
     /// Parameters for `count` outputs of whatever kind a kernel has.
-    pub(crate) fn params(&self, piece: &ImageChunk, count: usize) -> Params {
+    pub(crate) fn params(&self, piece: &ImageChunk, count: usize) -> ConvParams {
         let [h, w] = self.size.map(|x| x as u32);
         let [p, q] = self.out.map(|x| x as u32);
         let [r, s] = self.kernel.map(|x| x as u32);
@@ -331,7 +331,7 @@ impl Correlation {
         // What is negative wraps, and adds up right.
         let [pad_h, pad_w] = self.pad.map(|x| x as u32);
         let [dilation_h, dilation_w] = self.dilation.map(|x| x as u32);
-        Params {
+        ConvParams {
             count: count as u32,
             first: 0,
             images: piece.images as u32,

@@ -10,7 +10,7 @@ use crate::shader::Spec;
 use std::ops::Range;
 
 kernel_params! {
-    pub(super) struct Params {
+    pub(super) struct ConvProductParams {
         m: u32,
         n: u32,
         k: u32,
@@ -59,14 +59,14 @@ kernel_params! {
 
 /// How C is divided: the tile of a workgroup, and what one invocation computes of it.
 #[derive(Debug, Clone, Copy)]
-struct Division {
+struct ProductDivision {
     tile: Tile,
     thread: [u32; 2],
 }
 
-const fn row(tile: [u32; 3], thread: [u32; 2]) -> Division {
+const fn row(tile: [u32; 3], thread: [u32; 2]) -> ProductDivision {
     let [m, n, k] = tile;
-    Division { tile: Tile { m, n, k }, thread }
+    ProductDivision { tile: Tile { m, n, k }, thread }
 }
 
 /// Largest first: those of the matrix product, and flat ones for layers of few channels. On an H100 (Vulkan, driver
@@ -75,7 +75,7 @@ const fn row(tile: [u32; 3], thread: [u32; 2]) -> Division {
 /// 29.6, 64 x 64 x 8 by 8 x 4 35.7 and 31.3, by 8 x 8 33.8 and 31.6, 64 x 256 x 8 33.0 and 25.2; 16 to 32 channels of
 /// 80 x 80, 7 x 7, the third 31.9 and 25.2, by 8 x 8 30.4 and 26.0, 32 x 256 x 8 31.2 and 23.8, 32 x 64 x 8 by 4 x 8 29.2
 /// and 22.3. A step of k of 16 halves what the smaller tiles reach. Of 16 rows none but the last is measured: 19.6.
-const CARD: &[Division] = &[
+const CARD: &[ProductDivision] = &[
     row([128, 128, 8], [8, 8]),
     row([64, 128, 8], [8, 8]),
     row([32, 128, 8], [4, 8]),
@@ -84,9 +84,10 @@ const CARD: &[Division] = &[
     row([32, 64, 8], [4, 4]),
     row([16, 64, 8], [4, 4]),
 ];
-const GPU: &[Division] = &[row([64, 64, 8], [8, 4]), row([32, 64, 8], [4, 4]), row([16, 64, 8], [4, 4])];
+const GPU: &[ProductDivision] =
+    &[row([64, 64, 8], [8, 4]), row([32, 64, 8], [4, 4]), row([16, 64, 8], [4, 4])];
 /// Small, to compile quickly.
-const CPU: &[Division] = &[row([16, 16, 4], [4, 4])];
+const CPU: &[ProductDivision] = &[row([16, 16, 4], [4, 4])];
 
 /// Invocations that fill the device: on a large card eight workgroups of 64 for each of 132 processors.
 fn fill(profile: &DeviceProfile) -> usize {
@@ -100,7 +101,7 @@ const LEAST_SLICE: usize = 256;
 const MOST_SLICE: usize = 1 << 17;
 const _: () = assert!(MOST_SLICE / 4 < LOOP_ROUNDS as usize);
 
-fn rows(profile: &DeviceProfile) -> &'static [Division] {
+fn rows(profile: &DeviceProfile) -> &'static [ProductDivision] {
     match profile.class {
         DeviceClass::Cpu => CPU,
         DeviceClass::Discrete => CARD,
@@ -108,7 +109,7 @@ fn rows(profile: &DeviceProfile) -> &'static [Division] {
     }
 }
 
-impl Division {
+impl ProductDivision {
     /// As tuning knows it.
     fn name(&self) -> String {
         row_name([self.tile.m, self.tile.n, self.tile.k], self.thread)
@@ -118,14 +119,14 @@ impl Division {
 /// Rows of a variant of a layer that can be chosen on a device by name.
 pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
     match variant {
-        "implicit" | "im2col" => rows(profile).iter().map(Division::name).collect(),
+        "implicit" | "im2col" => rows(profile).iter().map(ProductDivision::name).collect(),
         _ => Vec::new(),
     }
 }
 
 /// Which product it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ProductKind {
     /// Weights times windows of x.
     Windows,
     /// Weights times columns in memory.
@@ -136,8 +137,8 @@ enum Kind {
 
 /// The product of a layer, or of its gradients.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Product {
-    kind: Kind,
+pub(super) struct ConvProduct {
+    kind: ProductKind,
     form: Form,
     /// Of a group; `n` of all that is to be done.
     m: usize,
@@ -147,28 +148,36 @@ pub(super) struct Product {
 }
 
 /// What is bound: A, B, and all that belongs to C, of which the last is C itself.
-pub(super) struct Bound {
+pub(super) struct ProductBindings {
     pub(super) a: Binding,
     pub(super) b: Binding,
     pub(super) c: Vec<Binding>,
 }
 
-impl Product {
-    fn new(op: &str, kind: Kind, [m, n, k, groups]: [usize; 4], vec: bool, profile: &DeviceProfile) -> Self {
+impl ConvProduct {
+    fn new(
+        op: &str,
+        kind: ProductKind,
+        [m, n, k, groups]: [usize; 4],
+        vec: bool,
+        profile: &DeviceProfile,
+    ) -> Self {
         let rows = rows(profile);
-        let of = |division: &Division| {
+        let of = |division: &ProductDivision| {
             let walked = match kind {
-                Kind::Windows => {
+                ProductKind::Windows => {
                     Walked { kernel: ["conv/conv_implicit", "conv_implicit"], a: false, b: true }
                 }
-                Kind::Columns => Walked { kernel: ["conv/conv_columns", "conv_columns"], a: false, b: false },
-                Kind::Weights => {
+                ProductKind::Columns => {
+                    Walked { kernel: ["conv/conv_columns", "conv_columns"], a: false, b: false }
+                }
+                ProductKind::Weights => {
                     Walked { kernel: ["conv/conv_gradients", "conv_gradients"], a: true, b: true }
                 }
             };
             let steps = match (kind, Steps::of(k, division.tile)) {
                 // Slices but the last take even numbers.
-                (Kind::Weights, Steps::Odd) => Steps::Any,
+                (ProductKind::Weights, Steps::Odd) => Steps::Any,
                 (_, steps) => steps,
             };
             let form = Form {
@@ -180,7 +189,7 @@ impl Product {
                 trans_a: false,
                 trans_b: false,
                 vec_a: vec,
-                vec_b: kind == Kind::Columns,
+                vec_b: kind == ProductKind::Columns,
                 steps,
                 products: None,
                 bytes: false,
@@ -189,23 +198,23 @@ impl Product {
             Self { kind, form, m, n, k, groups }
         };
         let inside = |side: u32, extent: usize| (side / 4 * 3) as usize <= extent;
-        let fits = |p: &Product| {
+        let fits = |p: &ConvProduct| {
             p.form.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into()
                 && p.form.invocations() <= profile.limits.max_invocations
                 && p.form.walks()
         };
-        let suits = |p: &Product| {
+        let suits = |p: &ConvProduct| {
             let Tile { m, n, .. } = p.form.tile;
-            let slices = if kind == Kind::Weights { (k / LEAST_SLICE).max(1) } else { 1 };
+            let slices = if kind == ProductKind::Weights { (k / LEAST_SLICE).max(1) } else { 1 };
             let invocations = p.form.invocations() as usize;
             inside(m, p.m)
                 && inside(n, p.n)
                 && p.tiles().saturating_mul(slices * invocations) >= fill(profile)
         };
         let smallest = of(&rows[rows.len() - 1]);
-        let variant = if kind == Kind::Columns { "im2col" } else { "implicit" };
+        let variant = if kind == ProductKind::Columns { "im2col" } else { "implicit" };
         let choices = &profile.choices;
-        let allowed = |row: &&Division| !choices.denies_row(op, variant, || row.name());
+        let allowed = |row: &&ProductDivision| !choices.denies_row(op, variant, || row.name());
         let forced = choices.row(op, variant);
         let forced = forced.and_then(|name| rows.iter().filter(allowed).find(|row| row.name() == name));
         forced
@@ -218,20 +227,20 @@ impl Product {
     /// Weights, m rows of all of `c`'s products, times windows of a piece of the batch.
     pub(super) fn windows(c: &Correlation, images: usize, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, images * c.pixels(), c.terms(), c.groups];
-        Self::new(c.op, Kind::Windows, sizes, c.terms().is_multiple_of(4), profile)
+        Self::new(c.op, ProductKind::Windows, sizes, c.terms().is_multiple_of(4), profile)
     }
 
     /// Weights times `columns` columns, a multiple of four, in memory.
     pub(super) fn columns(c: &Correlation, columns: usize, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, columns, c.terms(), c.groups];
-        Self::new(c.op, Kind::Columns, sizes, c.terms().is_multiple_of(4), profile)
+        Self::new(c.op, ProductKind::Columns, sizes, c.terms().is_multiple_of(4), profile)
     }
 
     /// dy times windows of x, of a piece of the batch.
     pub(super) fn weights(c: &Correlation, piece: &ImageChunk, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, c.terms(), piece.images * c.pixels(), c.groups];
         let vec = c.pixels().is_multiple_of(4) && piece.y_at.is_multiple_of(4);
-        Self::new(c.op, Kind::Weights, sizes, vec, profile)
+        Self::new(c.op, ProductKind::Weights, sizes, vec, profile)
     }
 
     /// Tiles of C, of all groups.
@@ -257,7 +266,7 @@ impl Product {
     }
 
     /// What all products of a layer have in common.
-    fn params(&self, c: &Correlation, piece: &ImageChunk) -> Params {
+    fn params(&self, c: &Correlation, piece: &ImageChunk) -> ConvProductParams {
         let Tile { m, n, k } = self.form.tile;
         let [h, w] = c.size;
         let [p, q] = c.out;
@@ -267,7 +276,8 @@ impl Product {
         // Outputs, and cells of a window: across, down, how far planes are apart, and steps down and across.
         let outputs = [q, p, image, c.stride[0], c.stride[1]];
         let cells = [s, r, h * w, c.dilation[0], c.dilation[1]];
-        let (of_n, of_k) = if self.kind == Kind::Weights { (cells, outputs) } else { (outputs, cells) };
+        let (of_n, of_k) =
+            if self.kind == ProductKind::Weights { (cells, outputs) } else { (outputs, cells) };
         let [n_across, n_down, n_plane, n_step_h, n_step_w] = of_n.map(|x| x as u32);
         let [k_across, k_down, k_plane, k_step_h, k_step_w] = of_k.map(|x| x as u32);
         let (step_across, step_down) = (k % k_across * k_step_w, k / k_across % k_down * k_step_h);
@@ -275,9 +285,9 @@ impl Product {
         let in_plane = if spread { 0 } else { step_down * w as u32 + step_across };
         let pixels = c.pixels() as u32;
         let plane_a = (c.groups * c.to) as u32 * pixels;
-        let weights = self.kind == Kind::Weights;
+        let weights = self.kind == ProductKind::Weights;
         let group = |elements: usize| if c.groups > 1 { elements as u32 } else { 0 };
-        Params {
+        ConvProductParams {
             m: self.m as u32,
             n: self.n as u32,
             k: self.k as u32,
@@ -292,10 +302,10 @@ impl Product {
             first_n: 0,
             all_n: self.n as u32,
             a_at: if weights { piece.y_at } else { 0 },
-            b_at: if self.kind == Kind::Columns { 0 } else { piece.x_at },
+            b_at: if self.kind == ProductKind::Columns { 0 } else { piece.x_at },
             c_at: if weights { 0 } else { piece.y_at },
             group_a: group(if weights { c.to * c.pixels() } else { self.m * self.k }),
-            group_b: group(if self.kind == Kind::Columns { self.n * self.k } else { c.from * h * w }),
+            group_b: group(if self.kind == ProductKind::Columns { self.n * self.k } else { c.from * h * w }),
             group_c: group(if weights { self.m * self.n } else { c.to * c.pixels() }),
             pixels,
             image_c: c.image()[1] as u32,
@@ -325,8 +335,8 @@ impl Product {
     }
 
     fn kernel(&self, c: &Correlation, spec: Spec, vec_c: bool) -> Kernel {
-        let mut spec = spec.flag("VEC_C", vec_c).flag("IMAGES", self.kind != Kind::Weights);
-        if self.kind != Kind::Columns {
+        let mut spec = spec.flag("VEC_C", vec_c).flag("IMAGES", self.kind != ProductKind::Weights);
+        if self.kind != ProductKind::Columns {
             spec = spec
                 .flag("SPREAD", c.up != [1, 1])
                 .constant("UP_H", c.up[0] as u32)
@@ -341,7 +351,7 @@ impl Product {
         program: &mut Program,
         (c, piece, first): (&Correlation, &ImageChunk, usize),
         spec: Spec,
-        bound: Bound,
+        bound: ProductBindings,
         profile: &DeviceProfile,
     ) -> Result<()> {
         // A round for each step of k, which is written out.
@@ -357,12 +367,12 @@ impl Product {
         }
         let all = piece.images * c.pixels();
         // Columns in memory are loaded by four.
-        let columns = self.kind == Kind::Columns;
+        let columns = self.kind == ProductKind::Columns;
         let rest = (all - first).next_multiple_of(if columns { 4 } else { 1 }).min(self.n);
         let vec = c.pixels().is_multiple_of(4) && piece.y_at.is_multiple_of(4);
         let kernel = program.kernel(self.kernel(c, spec, vec));
         let one = Self { n: rest, ..*self };
-        let params = Params {
+        let params = ConvProductParams {
             first_n: first as u32,
             all_n: all as u32,
             n: rest as u32,
@@ -377,13 +387,13 @@ impl Product {
         &self,
         program: &mut Program,
         (c, piece, slice): (&Correlation, &ImageChunk, usize),
-        bound: Bound,
+        bound: ProductBindings,
         profile: &DeviceProfile,
     ) -> Result<()> {
         let slab = self.groups * self.m * self.n;
         let vec = self.n.is_multiple_of(4) && slab.is_multiple_of(4);
         let kernel = program.kernel(self.kernel(c, Spec::new(), vec));
-        let params = Params { slice_k: slice as u32, ..self.params(c, piece) };
+        let params = ConvProductParams { slice_k: slice as u32, ..self.params(c, piece) };
         self.bands(program, kernel, params, bound, self.k.div_ceil(slice), profile)
     }
 
@@ -392,8 +402,8 @@ impl Product {
         &self,
         program: &mut Program,
         kernel: usize,
-        params: Params,
-        bound: Bound,
+        params: ConvProductParams,
+        bound: ProductBindings,
         slices: usize,
         profile: &DeviceProfile,
     ) -> Result<()> {
@@ -403,7 +413,8 @@ impl Product {
         let all = (self.tiles() * slices) as u64;
         let bindings = [vec![bound.a, bound.b], bound.c].concat();
         for Range { start, end } in program.bands(all, band)? {
-            let params = Params { first_tile: start as u32, tiles: (end - start) as u32, ..params };
+            let params =
+                ConvProductParams { first_tile: start as u32, tiles: (end - start) as u32, ..params };
             program.dispatch(kernel, &params, bindings.clone(), Grid::fold(end - start));
         }
         Ok(())
@@ -421,7 +432,7 @@ mod tests {
         let of = |shape: [usize; 4], filters, kernel: [usize; 2]| {
             let layer = Layer { pads: [kernel[0] / 2; 4], ..Layer::new("conv", shape, filters, kernel) };
             let c = layer.forward().unwrap();
-            let Tile { m, n, .. } = Product::windows(&c, shape[0], &h100).form.tile;
+            let Tile { m, n, .. } = ConvProduct::windows(&c, shape[0], &h100).form.tile;
             [m, n]
         };
         assert_eq!(of([32, 256, 28, 28], 256, [3, 3]), [128, 128]);
@@ -434,9 +445,13 @@ mod tests {
     fn every_division_shares_its_loads() {
         for rows in [CARD, GPU, CPU] {
             for division in rows {
-                for (kind, vec) in [(Kind::Windows, false), (Kind::Weights, false), (Kind::Weights, true)] {
+                for (kind, vec) in [
+                    (ProductKind::Windows, false),
+                    (ProductKind::Weights, false),
+                    (ProductKind::Weights, true),
+                ] {
                     let profile = DeviceProfile::h100();
-                    let mut product = Product::new("conv", kind, [1, 1, 1, 1], vec, &profile);
+                    let mut product = ConvProduct::new("conv", kind, [1, 1, 1, 1], vec, &profile);
                     product.form.tile = division.tile;
                     product.form.thread = division.thread;
                     assert!(product.form.walks(), "{division:?} {kind:?}");

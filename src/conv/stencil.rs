@@ -11,7 +11,7 @@ use crate::program::{
     Access, Asked, Cost, DeviceProfile, Operand, Program, Setting, Settings, Variant, choose,
 };
 use crate::shape::elements;
-use lowering::Lowering;
+use lowering::StencilLowering;
 pub(crate) use lowering::facts;
 
 /// What a stencil reads outside of its input.
@@ -228,7 +228,7 @@ impl Stencil {
         program.cost = Cost { flop: work, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
         program.operands = operands;
         if len > 0 {
-            Lowering { stencil: self, name, dtype, profile, program }.dispatch()
+            StencilLowering { stencil: self, name, dtype, profile, program }.dispatch()
         } else {
             Ok(program)
         }

@@ -1,7 +1,7 @@
 //! The kernel that keeps tiles of x, with their halo, in workgroup memory, and sums in registers:
 //! `shaders/conv/conv_tiled.wgsl`.
 
-use super::correlate::Job;
+use super::correlate::ConvJob;
 use super::layer::{Correlation, ImageChunk};
 use crate::dense::dispatch_flop;
 use crate::error::Result;
@@ -132,7 +132,12 @@ impl Tiled {
         4 * (self.cells() + self.weights()) as u64
     }
 
-    pub(super) fn lower(mut self, job: &Job<'_>, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
+    pub(super) fn lower(
+        mut self,
+        job: &ConvJob<'_>,
+        program: &mut Program,
+        pieces: &[ImageChunk],
+    ) -> Result<()> {
         let c = &job.c;
         self.stores &= pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));
         let [m, down, across] = self.tile();

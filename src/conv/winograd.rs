@@ -3,7 +3,7 @@
 //! Weights and tiles of cells are transformed to 36 numbers each; for each of these places the channels are summed by
 //! one matrix product; the sums are transformed back. 36 products stand for 144.
 
-use super::correlate::Job;
+use super::correlate::ConvJob;
 use super::layer::{Correlation, ImageChunk};
 use crate::dense::GemmBatched;
 use crate::error::{Result, err};
@@ -51,7 +51,7 @@ fn once(
     Ok(program)
 }
 
-pub(super) fn lower(job: &Job<'_>, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
+pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
     let (c, profile) = (&job.c, job.profile);
     let [p, q] = c.out;
     let tiles = p.div_ceil(SIDE) * q.div_ceil(SIDE);

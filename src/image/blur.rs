@@ -3,7 +3,7 @@
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::analysis::Axis;
-use crate::conv::{Boundary, Form as LinesForm, Lines, LinesParams};
+use crate::conv::{Boundary, Lines, LinesForm, LinesParams};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;

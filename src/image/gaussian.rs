@@ -2,7 +2,7 @@
 
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
-use crate::conv::{Boundary, Form as LinesForm, Lines};
+use crate::conv::{Boundary, Lines, LinesForm};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;

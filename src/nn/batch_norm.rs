@@ -64,7 +64,7 @@ pub struct BatchNorm {
 const VARIANTS: &[Variant] = &[Variant::portable("planes", "one item of a plane an invocation")];
 
 kernel_params! {
-    struct Params { planes: u32, len: u32, origin: u32, first: u32, channels: u32, eps: f32 }
+    struct BatchNormParams { planes: u32, len: u32, origin: u32, first: u32, channels: u32, eps: f32 }
 }
 
 impl BatchNorm {
@@ -143,7 +143,7 @@ impl Op<f32> for BatchNorm {
         let kernel = program.kernel(Kernel::library("nn/batch_norm", "normalize_planes", spec));
         let plane_bytes = 4 * plane as u64;
         for chunk in profile.chunks((n * c) as u64, plane_bytes) {
-            let params = Params {
+            let params = BatchNormParams {
                 planes: chunk.count as u32,
                 len: plane as u32,
                 origin: (chunk.span(plane_bytes).before / 4) as u32,

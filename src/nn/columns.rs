@@ -7,7 +7,7 @@ use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program, Resource
 use crate::shader::Spec;
 
 kernel_params! {
-    struct Params {
+    struct ColumnsParams {
         rows: u32,
         n: u32,
         stride: u32,
@@ -92,7 +92,7 @@ impl Columns<'_> {
         let kernel = self.kernel(program, normed.is_some(), plain.is_some());
         let mut first_block = 0;
         for chunk in chunks {
-            let params = Params {
+            let params = ColumnsParams {
                 rows: chunk.count as u32,
                 n: self.n as u32,
                 stride: self.n as u32,
@@ -115,7 +115,7 @@ impl Columns<'_> {
         }
         let kernel = self.kernel(program, false, true);
         for (plane, output) in outputs.into_iter().enumerate() {
-            let params = Params {
+            let params = ColumnsParams {
                 rows: blocks as u32,
                 n: self.n as u32,
                 stride: (planes * self.n) as u32,

@@ -1,7 +1,7 @@
 //! Cross-entropy of logits with labels.
 
 use super::columns::mean;
-use super::rows::{Params, check_rows, check_steps, policy, reduction};
+use super::rows::{RowsParams, check_rows, check_steps, policy, reduction};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -122,7 +122,7 @@ impl CrossEntropy {
         let kernel = program.kernel(Kernel::library("nn/cross_entropy", "measure_rows", spec));
         let row_bytes = 4 * classes as u64;
         for chunk in profile.chunks(rows as u64, row_bytes) {
-            let params = Params {
+            let params = RowsParams {
                 rows: chunk.count as u32,
                 n: classes as u32,
                 parts: 1,

@@ -65,7 +65,7 @@ pub struct GatherRows {
 const VARIANTS: &[Variant] = &[Variant::portable("items", "16 bytes, a word or its elements an invocation")];
 
 kernel_params! {
-    struct Params {
+    struct GatherRowsParams {
         count: u32,
         width: u32,
         first: u32,
@@ -138,7 +138,7 @@ impl GatherRows {
             let (numbers, output) = (chunk.span(4), chunk.span(row));
             for part in &of_table {
                 let table = part.span(row);
-                let params = Params {
+                let params = GatherRowsParams {
                     count: chunk.count as u32,
                     width: (row / unit) as u32,
                     first: part.first as u32,

@@ -66,7 +66,7 @@ const VARIANTS: &[Variant] =
     &[Variant::portable("sequences", "a workgroup adds up the tokens of a sequence")];
 
 kernel_params! {
-    struct Params {
+    struct MeanPoolParams {
         count: u32,
         tokens: u32,
         width: u32,
@@ -146,7 +146,7 @@ impl MeanPool {
         // What a chunk writes, and its lengths, must fit a binding too.
         for chunk in profile.chunks(batch as u64, input_bytes.max(output_bytes.next_multiple_of(size))) {
             let [input, lengths, output] = [input_bytes, 4, output_bytes].map(|bytes| chunk.span(bytes));
-            let params = Params {
+            let params = MeanPoolParams {
                 count: chunk.count as u32,
                 tokens: tokens as u32,
                 width: width as u32,

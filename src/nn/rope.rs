@@ -74,7 +74,7 @@ const VARIANTS: &[Variant] =
     &[Variant::portable("fours", "an invocation computes four elements: one read, one write")];
 
 kernel_params! {
-    struct Params {
+    struct RopeParams {
         len: u32,
         first: u32,
         size: u32,
@@ -238,7 +238,7 @@ impl Rope {
             bindings.extend((1..output).map(|i| Binding::operand(i, &program.operands)));
             bindings.push(chunk.of(Resource::Operand(output), row_bytes));
             let elements = chunk.count * size as u64;
-            let params = Params {
+            let params = RopeParams {
                 len: elements as u32,
                 first: (chunk.first * size as u64) as u32,
                 size: size as u32,

@@ -3,7 +3,7 @@
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::{BoundChunk, LOOP_ROUNDS};
-pub(super) use crate::program::rows::{Params, Policy, Tile, check_rows, policy, reduction, tile};
+pub(super) use crate::program::rows::{RowTile, RowsParams, RowsPolicy, check_rows, policy, reduction, tile};
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, Variant, choose,
     element_fragment,
@@ -69,7 +69,7 @@ impl Rows {
                         profile.name
                     ));
                 }
-                Tile { lanes: lanes.into(), quads: quads.div_ceil(lanes.into()) }
+                RowTile { lanes: lanes.into(), quads: quads.div_ceil(lanes.into()) }
             }
         };
         let fits = whole.quads <= policy.most;
@@ -101,7 +101,7 @@ impl Rows {
         if len == 0 {
             return Ok(program);
         }
-        let work = Work { rows: self, dtype, extra: extra.len(), vectors, slack, profile };
+        let work = RowsLowering { rows: self, dtype, extra: extra.len(), vectors, slack, profile };
         if variant.name == "whole" {
             let params = work.params(1, n as u64);
             work.each_chunk(&mut program, whole, Step::Whole, params, &[]);
@@ -146,7 +146,7 @@ enum Step {
     Apply,
 }
 
-struct Work<'a> {
+struct RowsLowering<'a> {
     rows: &'a Rows,
     dtype: DType,
     extra: usize,
@@ -155,9 +155,9 @@ struct Work<'a> {
     profile: &'a DeviceProfile,
 }
 
-impl Work<'_> {
-    fn params(&self, parts: u64, part_len: u64) -> Params {
-        Params {
+impl RowsLowering<'_> {
+    fn params(&self, parts: u64, part_len: u64) -> RowsParams {
+        RowsParams {
             rows: self.rows.rows as u32,
             n: self.rows.n as u32,
             parts: parts as u32,
@@ -183,7 +183,7 @@ impl Work<'_> {
             .slot("normalizer", Fragment::Library(self.rows.fragment))
     }
 
-    fn kernel(&self, program: &mut Program, tile: Tile, parts: u64, step: Step) -> usize {
+    fn kernel(&self, program: &mut Program, tile: RowTile, parts: u64, step: Step) -> usize {
         let spans = self.workgroup(tile.lanes) / tile.lanes;
         let n = self.rows.n as u64;
         let whole = self.vectors
@@ -223,7 +223,14 @@ impl Work<'_> {
     }
 
     /// Dispatches `kernel` over every chunk of the rows that one binding holds, with `more` bound behind.
-    fn each_chunk(&self, program: &mut Program, tile: Tile, step: Step, params: Params, more: &[Binding]) {
+    fn each_chunk(
+        &self,
+        program: &mut Program,
+        tile: RowTile,
+        step: Step,
+        params: RowsParams,
+        more: &[Binding],
+    ) {
         let kernel = self.kernel(program, tile, params.parts.into(), step);
         let spans = self.workgroup(tile.lanes) / tile.lanes;
         let (row_bytes, size) = (self.row_bytes(), self.dtype.size() as u64);
@@ -237,17 +244,17 @@ impl Work<'_> {
             bindings.extend(more);
             let (rows, origin) = (chunk.count as u32, (chunk.span(row_bytes).before / size) as u32);
             let first = chunk.first as u32;
-            let params = Params { rows, origin, first, ..params };
+            let params = RowsParams { rows, origin, first, ..params };
             let workgroups = (chunk.count * u64::from(params.parts)).div_ceil(spans);
             program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         }
     }
 
     /// Statistics of parts, joined, applied.
-    fn in_parts(&self, program: &mut Program, policy: &Policy) -> Result<()> {
+    fn in_parts(&self, program: &mut Program, policy: &RowsPolicy) -> Result<()> {
         let (rows, n) = (self.rows.rows as u64, self.rows.n as u64);
         let lanes = self.rows.lanes.map_or(policy.workgroup, u64::from);
-        let tile = Tile { lanes, quads: policy.wanted };
+        let tile = RowTile { lanes, quads: policy.wanted };
         let part_len = tile.elements() - self.slack;
         let parts = n.div_ceil(part_len);
         let params = self.params(parts, part_len);
@@ -297,8 +304,8 @@ mod tests {
                 "{quads}: {tile:?}"
             );
         }
-        assert_eq!(tile(1024, &policy), Tile { lanes: 256, quads: 4 });
-        assert_eq!(tile(1, &policy), Tile { lanes: 1, quads: 1 });
+        assert_eq!(tile(1024, &policy), RowTile { lanes: 256, quads: 4 });
+        assert_eq!(tile(1, &policy), RowTile { lanes: 1, quads: 1 });
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the gradients of softmax and of the norms share.
 
 use super::columns::Columns;
-use super::rows::{Params, Policy, check_eps, check_rows, check_steps, policy, reduction, tile};
+use super::rows::{RowsParams, RowsPolicy, check_eps, check_rows, check_steps, policy, reduction, tile};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -55,7 +55,8 @@ impl RowsBackward {
         let items = if vectors { n / 4 } else { n } as u64;
         // Two operands are held.
         let policy = policy(profile);
-        let policy = Policy { most: policy.most / 2, wanted: policy.wanted.min(policy.most / 2), ..policy };
+        let policy =
+            RowsPolicy { most: policy.most / 2, wanted: policy.wanted.min(policy.most / 2), ..policy };
         let held = tile(items.max(1), &policy);
         let fits = held.quads <= policy.most;
         let (variant, decision) = choose(op, &self.variant, VARIANTS, profile, || {
@@ -124,7 +125,7 @@ impl RowsBackward {
             if let Some(joined) = joined {
                 bindings.extend([Binding::operand(1, &program.operands), joined]);
             }
-            let params = Params {
+            let params = RowsParams {
                 rows: chunk.count as u32,
                 n: n as u32,
                 parts: 1,

@@ -1,6 +1,6 @@
 //! Windows over planes: their shapes, and the chunks that one binding holds.
 
-use crate::conv::Axis;
+use crate::conv::WindowAxis;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
@@ -25,7 +25,7 @@ pub(crate) struct Windows {
 }
 
 kernel_params! {
-    pub(super) struct Params {
+    pub(super) struct WindowsParams {
         planes: u32,
         channels: u32,
         first: u32,
@@ -72,7 +72,7 @@ impl Windows {
         let Self { op, shape, kernel, stride, pads, dilation, .. } = *self;
         check_images(op, shape)?;
         let extent = |axis: usize| {
-            let along = Axis {
+            let along = WindowAxis {
                 name: ["rows", "columns"][axis],
                 size: shape[2 + axis],
                 cells: kernel[axis],
@@ -124,7 +124,7 @@ impl Windows {
         &self,
         program: &mut Program,
         forms: &Forms<'_>,
-        record: impl Fn(&mut Program, Params, &[Binding], &[Binding]),
+        record: impl Fn(&mut Program, WindowsParams, &[Binding], &[Binding]),
     ) {
         let Self { shape: [n, c, h, w], kernel: [r, s], stride, pads, dilation, .. } = *self;
         let Ok([.., p, q]) = self.output_shape() else { return };
@@ -135,7 +135,7 @@ impl Windows {
             let bind = |operands: &[usize], plane| -> Vec<Binding> {
                 operands.iter().map(|&o| chunk.of(Resource::Operand(o), plane)).collect()
             };
-            let params = Params {
+            let params = WindowsParams {
                 planes: chunk.count as u32,
                 channels: c as u32,
                 first: (chunk.first % c as u64) as u32,

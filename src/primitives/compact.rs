@@ -52,11 +52,11 @@ pub(super) enum Keep {
 }
 
 kernel_params! {
-    struct TileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32, piece: u32 }
+    struct CompactTileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32, piece: u32 }
 }
 
 kernel_params! {
-    struct ScanParams { len: u32, blocks: u32 }
+    struct CompactScanParams { len: u32, blocks: u32 }
 }
 
 /// Tile counts that one workgroup scans.
@@ -89,7 +89,7 @@ pub(super) struct Compacted {
     pub(super) spec: Spec,
     pub(super) bindings: Vec<Binding>,
     grid: Grid,
-    params: TileParams,
+    params: CompactTileParams,
     scatter: &'static str,
 }
 
@@ -176,7 +176,7 @@ impl Compaction<'_> {
         let mut bindings: Vec<_> =
             (0..inputs as usize).map(|i| Binding::operand(i, &program.operands)).collect();
         let all = tiles as u32;
-        let params = TileParams { n: n32, tiles: all, first_tile: 0, all_tiles: all, piece: 0 };
+        let params = CompactTileParams { n: n32, tiles: all, first_tile: 0, all_tiles: all, piece: 0 };
         let grid = Grid::fold(tiles);
         let mut spec = spec;
         if once && n > 0 {
@@ -199,11 +199,11 @@ impl Compaction<'_> {
                 let count = program.kernel(count);
                 program.dispatch(count, &params, bindings.clone(), grid);
                 let scan_blocks = program.kernel(scan("scan_blocks"));
-                let each = ScanParams { len: tiles as u32, blocks: blocks as u32 };
+                let each = CompactScanParams { len: tiles as u32, blocks: blocks as u32 };
                 program.dispatch(scan_blocks, &each, vec![counts, sums], Grid::fold(blocks));
             }
             let scan_sums = program.kernel(scan("scan_sums"));
-            let all = ScanParams { len: blocks as u32, blocks: 1 };
+            let all = CompactScanParams { len: blocks as u32, blocks: 1 };
             program.dispatch(scan_sums, &all, vec![sums, total], Grid::fold(1));
             bindings.push(sums);
         }

@@ -10,7 +10,7 @@ const LEAST_ROWS: u64 = 16;
 /// Invocations of the kernel that sets posts to not ready.
 const CLEAR_SIZE: u64 = 256;
 
-kernel_params! { struct ClearParams { words: u32 } }
+kernel_params! { struct ClearPostsParams { words: u32 } }
 
 /// The posts of `tiles` tiles.
 pub(super) struct Posts {
@@ -53,6 +53,6 @@ impl Posts {
 /// Sets the first words of a buffer to 0.
 pub(crate) fn clear_words(program: &mut Program, what: Binding, words: u64) {
     let kernel = program.kernel(Kernel::library("primitives/scan_clear", "clear_posts", Spec::new()));
-    let params = ClearParams { words: words as u32 };
+    let params = ClearPostsParams { words: words as u32 };
     program.dispatch(kernel, &params, vec![what], Grid::fold(words.div_ceil(CLEAR_SIZE)));
 }

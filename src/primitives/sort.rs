@@ -64,7 +64,7 @@ pub struct RadixSort {
     variant: String,
     tile: Option<(u32, u32)>,
     leave_out: u32,
-    form: Form,
+    form: SortForm,
 }
 
 impl RadixSort {
@@ -77,7 +77,7 @@ impl RadixSort {
             variant: "auto".into(),
             tile: None,
             leave_out: 0,
-            form: Form::default(),
+            form: SortForm::default(),
         }
     }
 
@@ -180,7 +180,7 @@ impl<T: Element> Op<T> for RadixSort {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        Lowering::new(self, self.form, T::DTYPE, profile)?.run()
+        SortLowering::new(self, self.form, T::DTYPE, profile)?.run()
     }
 }
 
@@ -199,7 +199,7 @@ kernel_params! {
         items: u32,
     }
 }
-kernel_params! { struct ScanParams { first: u32, len: u32, rows: u32 } }
+kernel_params! { struct SortScanParams { first: u32, len: u32, rows: u32 } }
 kernel_params! {
     struct HistogramParams { n: u32, workgroups: u32, words: u32, begin_bit: u32, end_bit: u32, digit_bits: u32 }
 }
@@ -218,14 +218,14 @@ const SWEEP_MOST: u64 = (1 << 30) - 1;
 
 /// What operands there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Form {
+struct SortForm {
     values: bool,
     in_place: bool,
     counted: bool,
 }
 
 /// Constants that depend on the device.
-struct Policy {
+struct SortPolicy {
     /// Invocations and keys of an invocation in a tile of `counting`.
     block_tile: (u32, u32),
     /// Workgroups that share the keys in `counting`.
@@ -240,13 +240,20 @@ struct Policy {
     written_out: bool,
 }
 
-fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> Policy {
+fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> SortPolicy {
     let (_, largest) = profile.subgroup_sizes;
     if profile.quirks.serial_workgroups {
         // Barriers are dear on processors, and each invocation pays; more workgroups than cores gain nothing.
         let sweep_tile = (2 * largest.clamp(4, 32), 16);
         let block_tile = (8, 64);
-        return Policy { block_tile, blocks: 32, sweep_tile, counters: 32, walkers: 8, written_out: false };
+        return SortPolicy {
+            block_tile,
+            blocks: 32,
+            sweep_tile,
+            counters: 32,
+            walkers: 8,
+            written_out: false,
+        };
     }
     // Keys of u32 on an H100 (Vulkan, driver 580.159.04): 2^16 in 41 us (512 x 16 52, 512 x 22 57); 2^20 in 70 us
     // (256 x 8 92, 512 x 22 73, 1024 x 8 69); 2^28 33.6 G/s (512 x 18 29.7, 768 x 14 32.7, 1024 x 10 31.8, 384 x 26
@@ -268,7 +275,7 @@ fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> Policy {
     // 2^24 keys of u32 on the same card: 938 us (128 x 8 1298, 256 x 4 1179).
     let large = key_size == 4 && profile.limits.max_workgroup_bytes >= 32_768;
     let block_tile = if large { (256, 8) } else { (128, block_items) };
-    Policy { block_tile, blocks: 1056, sweep_tile, counters: 1056, walkers: 256, written_out: true }
+    SortPolicy { block_tile, blocks: 1056, sweep_tile, counters: 1056, walkers: 256, written_out: true }
 }
 
 /// Refuses a tile that no variant has.
@@ -307,7 +314,7 @@ fn fits(profile: &DeviceProfile, (workgroup_size, items): (u32, u32), key_size: 
 
 /// Keys, and the values that go with them.
 #[derive(Debug, Clone, Copy)]
-struct Items {
+struct SortItems {
     keys: Resource,
     values: Option<Resource>,
 }
@@ -319,23 +326,23 @@ struct Digit {
     mask: u32,
 }
 
-struct Lowering<'a> {
+struct SortLowering<'a> {
     n: u64,
     key_size: u64,
-    form: Form,
+    form: SortForm,
     bits: Range<u32>,
     digit_bits: u32,
     passes: u32,
     spec: Spec,
     variant: &'static str,
     profile: &'a DeviceProfile,
-    policy: Policy,
+    policy: SortPolicy,
     leave_out: u32,
     program: Program,
 }
 
-impl<'a> Lowering<'a> {
-    fn new(desc: &RadixSort, form: Form, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
+impl<'a> SortLowering<'a> {
+    fn new(desc: &RadixSort, form: SortForm, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
         let spec = key_spec(dtype, desc.descending)?;
         let key_size = dtype.size() as u64;
         let width = 8 * key_size as u32;
@@ -457,9 +464,9 @@ impl<'a> Lowering<'a> {
             let rest = self.passes - 1 - pass;
             if rest.is_multiple_of(2) { output } else { spare.unwrap_or(output) }
         });
-        let targets: Vec<Items> = targets.collect();
+        let targets: Vec<SortItems> = targets.collect();
         let sources = std::iter::once(input).chain(targets.iter().copied());
-        let moves: Vec<(Items, Items)> = sources.zip(targets.iter().copied()).collect();
+        let moves: Vec<(SortItems, SortItems)> = sources.zip(targets.iter().copied()).collect();
         if self.variant == "onesweep" {
             self.onesweep(&moves);
         } else {
@@ -469,16 +476,16 @@ impl<'a> Lowering<'a> {
     }
 
     /// Operands by name.
-    fn operands(&self, keys: &str, values: &str) -> Items {
+    fn operands(&self, keys: &str, values: &str) -> SortItems {
         let find = |name| self.program.operands.iter().position(|o| o.name == name).map(Resource::Operand);
-        Items { keys: find(keys).unwrap_or(Resource::Operand(0)), values: find(values) }
+        SortItems { keys: find(keys).unwrap_or(Resource::Operand(0)), values: find(values) }
     }
 
     /// Scratch for all keys and values.
-    fn spare(&mut self) -> Items {
+    fn spare(&mut self) -> SortItems {
         let keys = self.program.scratch(self.n * self.key_size).resource;
         let values = self.form.values.then(|| self.program.scratch(self.n * 4).resource);
-        Items { keys, values }
+        SortItems { keys, values }
     }
 
     fn digit(&self, pass: u32) -> Digit {
@@ -486,11 +493,11 @@ impl<'a> Lowering<'a> {
         Digit { shift, mask: (1 << self.digit_bits.min(self.bits.end - shift)) - 1 }
     }
 
-    fn key_binding(&self, items: Items, part: BoundChunk) -> Binding {
+    fn key_binding(&self, items: SortItems, part: BoundChunk) -> Binding {
         part.of(items.keys, self.key_size)
     }
 
-    fn value_binding(&self, items: Items, part: BoundChunk) -> Option<Binding> {
+    fn value_binding(&self, items: SortItems, part: BoundChunk) -> Option<Binding> {
         items.values.map(|resource| part.of(resource, 4))
     }
 
@@ -523,7 +530,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Count, scan, scatter, for each pass.
-    fn counting(&mut self, moves: &[(Items, Items)]) -> Result<()> {
+    fn counting(&mut self, moves: &[(SortItems, SortItems)]) -> Result<()> {
         let tile = self.policy.block_tile;
         let (threads, tile_len) = (u64::from(tile.0), u64::from(tile.0) * u64::from(tile.1));
         // Parts begin at multiples of 256 bytes, of keys and of values.
@@ -569,7 +576,7 @@ impl<'a> Lowering<'a> {
                 self.program.dispatch(count, &params(part, first_block, part), bindings, grid);
                 first_block += blocks(part);
             }
-            let rows = ScanParams { first: 0, len: all_blocks as u32, rows: RADIX as u32 };
+            let rows = SortScanParams { first: 0, len: all_blocks as u32, rows: RADIX as u32 };
             self.program.dispatch(scan, &rows, vec![counts, totals], Grid::fold(RADIX));
             let mut first_block = 0;
             for part in &parts {
@@ -588,7 +595,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Counts of all passes at once, then one kernel a pass.
-    fn onesweep(&mut self, moves: &[(Items, Items)]) {
+    fn onesweep(&mut self, moves: &[(SortItems, SortItems)]) {
         let tile = self.policy.sweep_tile;
         let tiles = sweep_tiles(self.n, tile);
         let words = tiles * RADIX;
@@ -631,7 +638,7 @@ impl<'a> Lowering<'a> {
         self.program.dispatch(clear, &params(clearers), bindings, Grid::fold(clearers));
         let bindings = vec![globals, self.key_binding(moves[0].0, all)];
         self.program.dispatch(count, &params(counters), bindings, Grid::fold(counters));
-        let rows = ScanParams { first: HEAD as u32, len: RADIX as u32, rows: self.passes };
+        let rows = SortScanParams { first: HEAD as u32, len: RADIX as u32, rows: self.passes };
         self.program.dispatch(scan, &rows, vec![globals, totals], Grid::fold(u64::from(passes)));
         // Tickets number the tiles, so the grid may have any shape of enough workgroups.
         let lines = tiles.div_ceil(u64::from(self.profile.limits.max_workgroups_per_dimension).min(65535));

@@ -118,16 +118,16 @@ impl<T: Element> Op<T> for TopK {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        Lowering::new(self, T::DTYPE, profile)?.run::<T>(self)
+        TopKLowering::new(self, T::DTYPE, profile)?.run::<T>(self)
     }
 }
 
-kernel_params! { struct ChunkParams { n: u32, chunks: u32, first_chunk: u32, workgroups: u32 } }
+kernel_params! { struct TopKChunkParams { n: u32, chunks: u32, first_chunk: u32, workgroups: u32 } }
 kernel_params! { struct FinishParams { n: u32, k: u32, chunks: u32 } }
 kernel_params! { struct DigitParams { n: u32, workgroups: u32, shift: u32, found: u32 } }
 kernel_params! { struct PickParams { k: u32, shift: u32 } }
-kernel_params! { struct TileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32 } }
-kernel_params! { struct ScanParams { first: u32, len: u32, rows: u32 } }
+kernel_params! { struct TopKTileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32 } }
+kernel_params! { struct TopKScanParams { first: u32, len: u32, rows: u32 } }
 kernel_params! { struct GatherParams { n: u32, first: u32, len: u32, count: u32 } }
 kernel_params! { struct PlaceParams { first: u32, len: u32 } }
 kernel_params! { struct FrontParams { len: u32 } }
@@ -145,7 +145,7 @@ const DIGITS: [(u32, u32); 3] = [(21, 0), (10, 11), (0, 22)];
 const BINS: u64 = 2048;
 
 /// Constants that depend on the device.
-struct Policy {
+struct TopKPolicy {
     /// Workgroups that read the input, for the best of chunks or for digits.
     readers: u64,
     /// Invocations of the only workgroup of `top_k_finish`.
@@ -158,20 +158,20 @@ struct Policy {
     team: u32,
 }
 
-fn policy(profile: &DeviceProfile, subgroups: bool) -> Policy {
+fn policy(profile: &DeviceProfile, subgroups: bool) -> TopKPolicy {
     let (smallest, _) = profile.subgroup_sizes;
     let team = if subgroups { smallest.clamp(1, 32) } else { 32 };
     if profile.quirks.serial_workgroups {
         // Barriers are dear on processors: where they would be needed, an invocation has a chunk of its own.
         // Of `most` an invocation has far fewer than the rounds that every driver runs.
         let team = if subgroups { team } else { 1 };
-        return Policy { readers: 64, finishers: 64, most: 1 << 17, single: 1 << 14, team };
+        return TopKPolicy { readers: 64, finishers: 64, most: 1 << 17, single: 1 << 14, team };
     }
     let finishers = if profile.limits.max_invocations >= 1024 { 1024 } else { 256 };
     // f32 on an H100 (Vulkan, driver 580.159.04). 100 of 2^16: 27.7 us, `single` 35.4. The last workgroup takes about
     // 0.45 us for 1024 candidates (1000 of 2^26 346 us, 100 of 2^26 151 us), the way of many workgroups some 150 us
     // for any number (10,000 of 2^26 248 us).
-    Policy { readers: 2112, finishers, most: 400 * u64::from(finishers), single: 1 << 14, team }
+    TopKPolicy { readers: 2112, finishers, most: 400 * u64::from(finishers), single: 1 << 14, team }
 }
 
 /// The first `count` words.
@@ -192,11 +192,11 @@ struct Selection {
     chunks: Option<(Binding, u32)>,
 }
 
-struct Lowering<'a> {
+struct TopKLowering<'a> {
     n: u64,
     k: u64,
     order: Spec,
-    policy: Policy,
+    policy: TopKPolicy,
     chunk: u32,
     profile: &'a DeviceProfile,
     subgroups: bool,
@@ -207,7 +207,7 @@ const INPUT: Resource = Resource::Operand(0);
 const VALUES: Resource = Resource::Operand(1);
 const INDICES: Resource = Resource::Operand(2);
 
-impl<'a> Lowering<'a> {
+impl<'a> TopKLowering<'a> {
     fn new(desc: &TopK, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
         let TopK { n, k, .. } = *desc;
         if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) {
@@ -375,7 +375,7 @@ impl<'a> Lowering<'a> {
         for part in self.parts(self.n) {
             let chunks = part.count.div_ceil(u64::from(self.chunk));
             let workgroups = chunks.div_ceil(u64::from(threads / team)).min(self.policy.readers);
-            let params = ChunkParams {
+            let params = TopKChunkParams {
                 n: part.count as u32,
                 chunks: chunks as u32,
                 first_chunk: (part.first / u64::from(self.chunk)) as u32,
@@ -474,7 +474,7 @@ impl<'a> Lowering<'a> {
             from.order.clone().flag("VALUES", from.chosen.is_some()).flag("CHUNKS", from.chunks.is_some());
         let spec = from.chunks.iter().fold(spec, |spec, (_, chunk)| spec.constant("CHUNK", *chunk));
         let collect = self.program.kernel(Kernel::library("primitives/top_k_collect", "collect", spec));
-        let params = |part: &BoundChunk| TileParams {
+        let params = |part: &BoundChunk| TopKTileParams {
             n: part.count as u32,
             tiles: part.count.div_ceil(TILE) as u32,
             first_tile: (part.first / TILE) as u32,
@@ -485,7 +485,7 @@ impl<'a> Lowering<'a> {
             self.program.dispatch(tally, &params(&part), bindings, Grid::fold(part.count.div_ceil(TILE)));
         }
         let scan = self.program.kernel(Kernel::library("primitives/sort_scan", "scan_counts", Spec::new()));
-        let rows = ScanParams { first: 0, len: all_tiles as u32, rows: 2 };
+        let rows = TopKScanParams { first: 0, len: all_tiles as u32, rows: 2 };
         self.program.dispatch(scan, &rows, vec![counts, totals], Grid::fold(2));
         for &part in &parts {
             let bindings = [part.of(from.keys, 4), search, counts, totals, from.positions].into_iter();

@@ -7,7 +7,7 @@ use crate::shape::index_u32;
 
 kernel_params! {
     /// Of the kernels over rows: `shaders/nn/rows_params.wgsl`.
-    pub(crate) struct Params {
+    pub(crate) struct RowsParams {
         rows: u32,
         n: u32,
         parts: u32,
@@ -21,13 +21,13 @@ kernel_params! {
 
 /// How a row, or a part of one, is spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tile {
+pub(crate) struct RowTile {
     pub(crate) lanes: u64,
     /// Times four elements of each lane.
     pub(crate) quads: u64,
 }
 
-impl Tile {
+impl RowTile {
     /// Elements that it holds.
     pub(crate) fn elements(self) -> u64 {
         4 * self.lanes * self.quads
@@ -35,7 +35,7 @@ impl Tile {
 }
 
 /// How rows are spread on a device.
-pub(crate) struct Policy {
+pub(crate) struct RowsPolicy {
     /// Most times four elements in the registers of an invocation.
     pub(crate) most: u64,
     /// As many as it should have, where rows are long.
@@ -46,21 +46,21 @@ pub(crate) struct Policy {
 }
 
 /// What suits the device.
-pub(crate) fn policy(profile: &DeviceProfile) -> Policy {
+pub(crate) fn policy(profile: &DeviceProfile) -> RowsPolicy {
     let workgroup = 256.min(u64::from(profile.limits.max_invocations));
     // Text grows with the number in registers, and processors compile slowly.
     let most = if profile.quirks.slow_compiler { 4 } else { 16 };
-    Policy { most, wanted: 4, enough: 32, workgroup }
+    RowsPolicy { most, wanted: 4, enough: 32, workgroup }
 }
 
 /// The smallest tile that holds `quads` times four elements.
-pub(crate) fn tile(quads: u64, policy: &Policy) -> Tile {
+pub(crate) fn tile(quads: u64, policy: &RowsPolicy) -> RowTile {
     let lanes = if quads <= policy.enough {
         quads.next_power_of_two()
     } else {
         quads.div_ceil(policy.wanted).next_power_of_two().clamp(policy.enough, policy.workgroup)
     };
-    Tile { lanes, quads: quads.div_ceil(lanes) }
+    RowTile { lanes, quads: quads.div_ceil(lanes) }
 }
 
 /// Refuses operands that no buffer holds, and rows that no binding holds.

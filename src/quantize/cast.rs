@@ -54,7 +54,7 @@ const VARIANTS: &[Variant] =
     &[Variant::portable("fours", "an invocation takes four elements at a time: one read, one write")];
 
 kernel_params! {
-    struct Params {
+    struct CastParams {
         len: u32,
     }
 }
@@ -103,7 +103,7 @@ impl Cast {
                 chunk.of(Resource::Operand(0), from.size() as u64),
                 chunk.of(Resource::Operand(1), to.size() as u64),
             ];
-            let params = Params { len: chunk.count as u32 };
+            let params = CastParams { len: chunk.count as u32 };
             program.dispatch(kernel, &params, bindings, Grid::fold(workgroups(chunk.count)));
         }
         Ok(program)

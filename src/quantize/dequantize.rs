@@ -64,7 +64,7 @@ const VARIANTS: &[Variant] =
     &[Variant::portable("words", "a word of four bytes for a vector of four elements: one read, one write")];
 
 kernel_params! {
-    struct Params {
+    struct DequantizeParams {
         len: u32,
         first: u32,
         n: u32,
@@ -138,7 +138,7 @@ impl<Q: Code> Dequantize<Q> {
                 Binding::operand(1, &program.operands),
                 chunk.of(Resource::Operand(2), dtype.size() as u64),
             ];
-            let params = Params { len: chunk.count as u32, first: chunk.first as u32, n: n as u32 };
+            let params = DequantizeParams { len: chunk.count as u32, first: chunk.first as u32, n: n as u32 };
             program.dispatch(kernel, &params, bindings, Grid::fold(workgroups(chunk.count)));
         }
         Ok(program)

@@ -4,7 +4,7 @@ use super::codes::{Code, KIND, Scales, Spans, fragment};
 use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::rows::{Params as RowParams, Tile, check_rows, policy, reduction, tile};
+use crate::program::rows::{RowTile, RowsParams, check_rows, policy, reduction, tile};
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
     Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
@@ -86,7 +86,7 @@ const VARIANTS: &[Variant] = &[
 ];
 
 kernel_params! {
-    struct Params {
+    struct QuantizeParams {
         len: u32,
         first: u32,
         n: u32,
@@ -96,7 +96,7 @@ kernel_params! {
 }
 
 kernel_params! {
-    struct ClearParams {
+    struct ClearScalesParams {
         words: u32,
     }
 }
@@ -218,7 +218,7 @@ impl<Q: Code> Quantize<Q> {
             }
             return Ok(program);
         }
-        let work = Work { quantize: self, dtype, len, spans, n, profile };
+        let work = QuantizeLowering { quantize: self, dtype, len, spans, n, profile };
         match (given, variant.name) {
             (true, _) => work.words(&mut program, None),
             (false, "whole") => work.rows(&mut program, whole, None),
@@ -232,10 +232,10 @@ impl<Q: Code> Quantize<Q> {
 fn clear(program: &mut Program, words: usize, binding: Binding) {
     let kernel = program.kernel(Kernel::library("primitives/scan_clear", "clear_posts", Spec::new()));
     let grid = Grid::fold((words as u64).div_ceil(WORKGROUP_SIZE));
-    program.dispatch(kernel, &ClearParams { words: words as u32 }, vec![binding], grid);
+    program.dispatch(kernel, &ClearScalesParams { words: words as u32 }, vec![binding], grid);
 }
 
-struct Work<'a, Q> {
+struct QuantizeLowering<'a, Q> {
     quantize: &'a Quantize<Q>,
     dtype: DType,
     len: usize,
@@ -244,7 +244,7 @@ struct Work<'a, Q> {
     profile: &'a DeviceProfile,
 }
 
-impl<Q: Code> Work<'_, Q> {
+impl<Q: Code> QuantizeLowering<'_, Q> {
     fn element_spec(&self, vectors: bool) -> Spec {
         Spec::new()
             .slot("element", element_fragment(self.dtype))
@@ -254,7 +254,7 @@ impl<Q: Code> Work<'_, Q> {
     }
 
     /// Rows in registers; with `largest`, magnitudes alone, joined there.
-    fn rows(&self, program: &mut Program, tile: Tile, largest: Option<Binding>) {
+    fn rows(&self, program: &mut Program, tile: RowTile, largest: Option<Binding>) {
         let measure = largest.is_some();
         // All rows have one scale: those of the matrix are as good as one that has all elements.
         let tensor = self.quantize.spans.scales == Scales::Tensor;
@@ -294,7 +294,7 @@ impl<Q: Code> Work<'_, Q> {
                     bindings.push(chunk.of(Resource::Operand(2), 4));
                 }
             }
-            let params = RowParams {
+            let params = RowsParams {
                 rows: chunk.count as u32,
                 n: n as u32,
                 parts: parts as u32,
@@ -329,7 +329,7 @@ impl<Q: Code> Work<'_, Q> {
                 bindings.push(Binding::operand(2, &program.operands));
             }
             let groups = workgroups(chunk.count);
-            let params = Params {
+            let params = QuantizeParams {
                 len: chunk.count as u32,
                 first: chunk.first as u32,
                 n: self.n as u32,
@@ -349,7 +349,7 @@ impl<Q: Code> Work<'_, Q> {
         let tile = if short.quads <= policy.wanted {
             short
         } else {
-            Tile { lanes: policy.workgroup, quads: policy.wanted }
+            RowTile { lanes: policy.workgroup, quads: policy.wanted }
         };
         let largest = program.scratch(4 * self.spans as u64);
         clear(program, self.spans, largest);

@@ -24,7 +24,7 @@ macro_rules! params {
 }
 params! {
     /// Without weights: they are in a storage buffer.
-    Params;
+    StencilParams;
     Params64[16];
     Params512[128];
     Params4096[1024];
@@ -33,7 +33,7 @@ params! {
 
 const WORKGROUP_SIZE: usize = 256;
 
-pub(super) struct Lowering<'a> {
+pub(super) struct StencilLowering<'a> {
     pub(super) stencil: &'a Stencil,
     pub(super) name: String,
     pub(super) dtype: DType,
@@ -41,7 +41,7 @@ pub(super) struct Lowering<'a> {
     pub(super) program: Program,
 }
 
-impl Lowering<'_> {
+impl StencilLowering<'_> {
     fn bytes(&self) -> bool {
         self.dtype == DType::U8
     }
@@ -261,7 +261,7 @@ impl Lowering<'_> {
             }
             None => ([0, 0], (groups * h * d).div_ceil(WORKGROUP_SIZE)),
         };
-        let params = Params {
+        let params = StencilParams {
             w: w as u32,
             h: h as u32,
             d: d as u32,
@@ -283,7 +283,7 @@ impl Lowering<'_> {
             ($($ty:ident[$vectors:literal]),*) => {
                 match weight_vectors(weights.len()) {$(
                     $vectors => {
-                        let Params { w, h, d, groups, tiles_x, tiles_y, tiles, rows } = params;
+                        let StencilParams { w, h, d, groups, tiles_x, tiles_y, tiles, rows } = params;
                         let mut all = [[0.0; 4]; $vectors];
                         all.as_flattened_mut()[..weights.len()].copy_from_slice(weights);
                         let params = $ty { w, h, d, groups, tiles_x, tiles_y, tiles, rows, weights: all };
