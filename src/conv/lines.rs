@@ -37,7 +37,7 @@ impl LinesForm {
 
 /// The work: extents and lines are those of z, y and x.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Lines {
+pub(crate) struct FilterLines {
     /// Planes, rows, and elements in a row.
     pub(crate) extents: [usize; 3],
     /// Elements between neighbours along x.
@@ -91,7 +91,7 @@ impl LinesParams {
     }
 }
 
-impl Lines {
+impl FilterLines {
     fn radius(&self, axis: usize) -> usize {
         self.lines[axis].len() / 2
     }

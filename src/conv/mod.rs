@@ -53,7 +53,7 @@ pub use conv1d::Conv1d;
 pub use conv2d::Conv2d;
 pub use conv3d::Conv3d;
 pub(crate) use layer::{Layer, WindowAxis};
-pub(crate) use lines::{Lines, LinesForm, LinesParams};
+pub(crate) use lines::{FilterLines, LinesForm, LinesParams};
 pub use stencil::Boundary;
 pub(crate) use stencil::Stencil;
 

@@ -3,7 +3,7 @@
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::analysis::Axis;
-use crate::conv::{Boundary, Lines, LinesForm, LinesParams};
+use crate::conv::{Boundary, FilterLines, LinesForm, LinesParams};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
@@ -147,9 +147,9 @@ impl Blur {
     }
 
     /// The sums of the windows, as products of lines of ones.
-    fn lines(&self, dtype: DType) -> Lines {
+    fn lines(&self, dtype: DType) -> FilterLines {
         let line = vec![1.0; 2 * self.radius + 1];
-        Lines {
+        FilterLines {
             extents: self.image.extents(),
             step: self.image.step(),
             lines: [vec![1.0], line.clone(), line],

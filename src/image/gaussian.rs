@@ -2,7 +2,7 @@
 
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
-use crate::conv::{Boundary, Lines, LinesForm};
+use crate::conv::{Boundary, FilterLines, LinesForm};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
@@ -149,7 +149,7 @@ impl Gaussian {
         Ok(())
     }
 
-    fn policy(&self, lines: &Lines, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
+    fn policy(&self, lines: &FilterLines, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
         match lines.best(dtype, profile) {
             Some((form, why)) => (form.name(), format!("radius {}: {why}", self.reach())),
             None => ("naive", "the sums along rows are above the largest binding".into()),
@@ -172,7 +172,7 @@ impl<T: Element> Op<T> for Gaussian {
         let operands = image.operands(&name, dtype, image.channels, profile)?;
         self.check(&name)?;
         let line: Vec<f32> = self.weights().into_iter().map(|w| w as f32).collect();
-        let lines = Lines {
+        let lines = FilterLines {
             extents: image.extents(),
             step: image.step(),
             lines: [vec![1.0], line.clone(), line],

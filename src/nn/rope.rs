@@ -155,7 +155,7 @@ impl Rope {
     }
 
     /// Sequence and token of a row, and the pair of an element: its partner, whether it is the second, and the angle.
-    pub(crate) fn place(&self, at: usize) -> Place {
+    pub(crate) fn place(&self, at: usize) -> RopePlace {
         let [_, heads, tokens, size] = self.shape;
         let (row, element) = (at / size, at % size);
         let token = if self.tokens_first { row / heads % tokens } else { row % tokens };
@@ -166,7 +166,7 @@ impl Rope {
         };
         let partner = if second { at.saturating_sub(apart) } else { at + apart };
         let number = row / (heads * tokens) * tokens + token;
-        Place { number, turns: element < self.rotary, second, partner, angle }
+        RopePlace { number, turns: element < self.rotary, second, partner, angle }
     }
 
     /// The row of the tables for token number `number` of all.
@@ -255,7 +255,7 @@ impl Rope {
 }
 
 /// Where an element stands.
-pub(crate) struct Place {
+pub(crate) struct RopePlace {
     /// Of its token, among those of all sequences.
     pub(crate) number: usize,
     pub(crate) turns: bool,

@@ -12,7 +12,7 @@ use half::{bf16, f16};
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     fn of<T: Number + Into<f64>, R: Number + Into<f64>>(form: &Form, op: &Gemm) -> Result<Vec<Wanted>> {
-        let Product { a, b, bias, c } = Product::<T, R>::of(form, op)?;
+        let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(form, op)?;
         let want = gemm(op, a, b, bias, &c)?;
         let mut bound = gemm_bound(op, a, b, bias, &c)?;
         if op.precision != Precision::Strict || op.variant == "coop" {
@@ -25,14 +25,14 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 }
 
 /// The factors, the bias, and what C holds before: zeros, which no op reads, where it is not given.
-pub(super) struct Product<'a, T, R> {
+pub(super) struct ProductOperands<'a, T, R> {
     pub(super) a: &'a [T],
     pub(super) b: &'a [T],
     pub(super) bias: Option<&'a [R]>,
     pub(super) c: Vec<R>,
 }
 
-impl<'a, T: Element, R: Element> Product<'a, T, R> {
+impl<'a, T: Element, R: Element> ProductOperands<'a, T, R> {
     /// Of a form of `op`, or of a batch of it.
     pub(super) fn of(form: &'a Form, op: &Gemm) -> Result<Self> {
         let bias = op.bias.then(|| input(form, 2)).transpose()?;
@@ -143,7 +143,7 @@ pub fn gemm_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
 }
 
 /// An element before the activation.
-struct Sums {
+struct ElementSums {
     value: f64,
     /// The same with every term made positive.
     magnitude: f64,
@@ -151,7 +151,7 @@ struct Sums {
     largest: f64,
 }
 
-impl Sums {
+impl ElementSums {
     fn add(&mut self, term: f64, size: f64) {
         self.value += term;
         self.magnitude += size;
@@ -165,7 +165,7 @@ fn each_element<T: Element + Into<f64>, R: Element + Into<f64>>(
     b: &[T],
     bias: Option<&[R]>,
     c: &[R],
-    mut result: impl FnMut(usize, Sums) -> f64,
+    mut result: impl FnMut(usize, ElementSums) -> f64,
 ) -> Result<Vec<f64>> {
     let (at_a, at_b, at_c) = (op.layout_a(), op.layout_b(), op.layout_c());
     let operands = [("a", a.len(), at_a), ("b", b.len(), at_b), ("c", c.len(), at_c)];
@@ -195,7 +195,7 @@ fn each_element<T: Element + Into<f64>, R: Element + Into<f64>>(
                 product += x * y;
                 size += (x * y).abs();
             }
-            let mut sums = Sums { value: 0.0, magnitude: 0.0, largest: size };
+            let mut sums = ElementSums { value: 0.0, magnitude: 0.0, largest: size };
             if terms > 0 {
                 sums.add(alpha * product, alpha.abs() * size);
             }

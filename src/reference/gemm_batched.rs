@@ -1,7 +1,7 @@
 //! The batched product, a matrix after the other in f64.
 
 use super::Number;
-use super::gemm::Product;
+use super::gemm::ProductOperands;
 use super::judge::{Wanted, by_input, descriptor, output_shape};
 use super::{gemm, gemm_bound};
 use crate::dense::{Gemm, GemmBatched, Layout, Place};
@@ -15,7 +15,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         form: &Form,
         op: &GemmBatched,
     ) -> Result<Vec<Wanted>> {
-        let Product { a, b, bias, c } = Product::<T, R>::of(form, op.one())?;
+        let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(form, op.one())?;
         let want = gemm_batched(op, a, b, bias, &c)?;
         let bound = gemm_batched_bound(op, a, b, bias, &c)?;
         Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(form, 0), &want, &bound)?])

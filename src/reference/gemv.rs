@@ -1,6 +1,6 @@
 //! The matrix-vector product: a matrix product with one column.
 
-use super::gemm::Product;
+use super::gemm::ProductOperands;
 use super::gemm::{gemm, gemm_bound};
 use super::judge::{Wanted, by_input, descriptor, output_shape};
 use crate::dense::{Gemm, Gemv, Layout};
@@ -12,7 +12,7 @@ use half::f16;
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<Gemv>(form)?;
     by_input!(form, 0, [f32, f16], T => {
-        let Product { a, b: x, c: y, .. } = Product::<T, T>::of(form, &product(op))?;
+        let ProductOperands { a, b: x, c: y, .. } = ProductOperands::<T, T>::of(form, &product(op))?;
         let (want, bound) = (gemv(op, a, x, &y)?, gemv_bound(op, a, x, &y)?);
         Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
     })

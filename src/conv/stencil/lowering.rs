@@ -2,7 +2,7 @@
 
 use super::{Boundary, MOST_CONSTANT, MOST_TERMS, Stencil, halo_bytes};
 use crate::analysis::{Axis, divergence, reads_from_shared};
-use crate::conv::lines::{self, Lines};
+use crate::conv::lines::{self, FilterLines};
 use crate::conv::register::Registers;
 use crate::element::DType;
 use crate::error::{Result, err};
@@ -144,7 +144,7 @@ impl StencilLowering<'_> {
                 lines::TOLERANCE
             )
         })?;
-        let lines = Lines {
+        let lines = FilterLines {
             extents: stencil.extents,
             step: 1,
             lines,

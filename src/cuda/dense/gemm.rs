@@ -6,7 +6,7 @@
 //! elements are copied instead, which is slower; `wgmma` copies such a factor whole first.
 
 use super::wgmma;
-use crate::cuda::tile::{self, End, Factor, Lines, Tiling, suits};
+use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, Tiling, suits};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
 use crate::dense::{Activation, Gemm, GemmBatched, Place, Precision, Types};
@@ -65,7 +65,7 @@ impl Products<'_> {
     }
 
     /// How the elements of `a` (0) or `b` (1) lie.
-    pub(super) fn lines(&self, of: usize, factor: Factor) -> Lines {
+    pub(super) fn lines(&self, of: usize, factor: TileFactor) -> TileLines {
         let Place { at, stride, .. } = self.places[of];
         let along_k = if of == 0 { !self.one.trans_a } else { self.one.trans_b };
         let size = factor.size();
@@ -74,7 +74,7 @@ impl Products<'_> {
         };
         let unit = [16, 8, 4].into_iter().find(aligned).unwrap_or(size);
         let partial = !(at.cols * size).is_multiple_of(unit);
-        Lines { along_k, unit: unit as u32, partial }
+        TileLines { along_k, unit: unit as u32, partial }
     }
 
     fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
@@ -91,7 +91,7 @@ impl Products<'_> {
             }
         }
         let operands = self.operands()?;
-        let factor = Factor::of(name, self.types.factors, self.one.precision)?;
+        let factor = TileFactor::of(name, self.types.factors, self.one.precision)?;
         factor.check(name, profile)?;
         let policy = || match wgmma::suits(self, factor, profile) {
             Some(why) => ("wgmma", why),
@@ -99,9 +99,9 @@ impl Products<'_> {
         };
         let (variant, mut decision) = choose(self.op, self.variant, VARIANTS, profile, policy)?;
         match factor {
-            Factor::Tf32 => decision.because("A and B are rounded to tf32"),
-            Factor::Split => decision.because("each element of A and B is split into two of tf32"),
-            Factor::F16 | Factor::Bf16 | Factor::Single => {}
+            TileFactor::Tf32 => decision.because("A and B are rounded to tf32"),
+            TileFactor::Split => decision.because("each element of A and B is split into two of tf32"),
+            TileFactor::F16 | TileFactor::Bf16 | TileFactor::Single => {}
         }
         if !self.has_product() {
             let zero = if k == 0 { "k" } else { "alpha" };
@@ -141,7 +141,13 @@ impl Products<'_> {
     }
 
     /// The tiling that was asked for, or that suits.
-    fn tiling(&self, factor: Factor, a: Lines, b: Lines, profile: &CudaProfile) -> Result<(Tiling, String)> {
+    fn tiling(
+        &self,
+        factor: TileFactor,
+        a: TileLines,
+        b: TileLines,
+        profile: &CudaProfile,
+    ) -> Result<(Tiling, String)> {
         let Some(tile) = self.one.tile else {
             let row = suits(factor, a, b, [self.one.m, self.one.n, self.batch], profile)?;
             return Ok((row.tiling, format!("tile {}, {}", row.tiling.describe(), row.measured)));
@@ -165,18 +171,18 @@ impl Products<'_> {
         Err(err!(InvalidArgument, "{name}: {wrong}"))
     }
 
-    fn tiles(&self, program: &mut CudaProgram, factor: Factor, profile: &CudaProfile) -> Result<()> {
+    fn tiles(&self, program: &mut CudaProgram, factor: TileFactor, profile: &CudaProfile) -> Result<()> {
         let one = self.one;
         let (a, b) = (self.lines(0, factor), self.lines(1, factor));
         let (tiling, chosen) = self.tiling(factor, a, b, profile)?;
         program.decision.because(format_args!("{chosen}"));
-        for (what, Lines { unit, .. }) in [("A", a), ("B", b)] {
+        for (what, TileLines { unit, .. }) in [("A", a), ("B", b)] {
             if unit < 16 && self.has_product() {
                 program.decision.because(format_args!("{what} is copied in pieces of {unit} bytes"));
             }
         }
         let kernel = tile::kernel(&self.name, program.variant(), factor, "dense/gemm_wmma", "gemm_wmma")?;
-        let end = End {
+        let end = TileEnd {
             result: self.types.result,
             bias: self.bias_kind(),
             read_c: one.beta != 0.0,
