@@ -142,6 +142,21 @@ fn names_of_private_types_are_unique() {
     }
 }
 
+/// Families look at what a device is and does, not at who made it.
+#[test]
+fn families_do_not_ask_for_the_driver() {
+    let families =
+        ["attention", "conv", "dense", "elementwise", "image", "nn", "primitives", "quantize", "sparse"];
+    for (path, text) in sources() {
+        if families.contains(&module_of(&path).as_str()) {
+            let code = code(text.split("\nmod tests {").next().unwrap_or_default());
+            for word in [".is_cpu()", ".backend", ".driver"] {
+                assert!(!code.contains(word), "{} has `{word}`; take or add a quirk", path.display());
+            }
+        }
+    }
+}
+
 /// What is common to all ops is a loop over the catalogue: no op and no variant is named there.
 #[test]
 fn ops_are_named_in_their_own_rooms() {

@@ -8,7 +8,7 @@ use super::tiled::Tiled;
 use super::winograd;
 use crate::dense::{Activation, dispatch_flop};
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::runs_everywhere;
 use crate::program::{
     Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Program, Resource, Variant, choose,
 };
@@ -26,7 +26,7 @@ pub(super) const VARIANTS: &[Variant] = &[
 
 /// Products for an output that `direct` adds up, in loops that every driver runs to their end.
 const DIRECT: usize = 1 << 14;
-const _: () = assert!(2 * DIRECT < LOOP_ROUNDS as usize);
+const _: () = assert!(runs_everywhere(2 * DIRECT));
 
 /// Bytes of scratch of `im2col`, about: larger layers run in chunks.
 fn scratch(profile: &DeviceProfile) -> u64 {

@@ -4,7 +4,7 @@
 use super::layer::{Correlation, ImageChunk};
 use crate::dense::{Form, Steps, Tile, Walked, dispatch_flop};
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::runs_everywhere;
 use crate::program::{Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, kernel_params, row_name};
 use crate::shader::Spec;
 use std::ops::Range;
@@ -99,7 +99,7 @@ const LEAST_SLICE: usize = 256;
 
 /// The longest slice of k: a bounded time, in loops that every driver runs to their end, since a step is 4 or more of k.
 const MOST_SLICE: usize = 1 << 17;
-const _: () = assert!(MOST_SLICE / 4 < LOOP_ROUNDS as usize);
+const _: () = assert!(runs_everywhere(MOST_SLICE / 4));
 
 fn rows(profile: &DeviceProfile) -> &'static [ProductDivision] {
     match profile.class {

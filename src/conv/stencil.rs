@@ -6,7 +6,7 @@ use crate::analysis::Axis;
 use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::runs_everywhere;
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Operand, Program, Setting, Settings, Variant, choose,
 };
@@ -166,7 +166,7 @@ const MOST: usize = (1 << 31) - (1 << 17);
 
 /// Terms of an output that every driver adds up, whatever else an invocation does.
 const MOST_EVERYWHERE: usize = 40_000;
-const _: () = assert!(3 * MOST_EVERYWHERE / 2 < LOOP_ROUNDS as usize);
+const _: () = assert!(runs_everywhere(3 * MOST_EVERYWHERE / 2));
 
 /// Multiply-adds in the text of a kernel, so that drivers compile it in a second.
 const MOST_TERMS: usize = 256;

@@ -6,7 +6,7 @@ use crate::analysis::Axis;
 use crate::conv::{Boundary, FilterLines, LinesForm, LinesParams};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::runs_everywhere;
 use crate::program::{
     Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Kernel, Op, Operation, Program, Setting,
     Variant, choose, operands,
@@ -119,7 +119,7 @@ const MOST_EXACT: usize = 127;
 const MOST_FUSED: usize = 8;
 /// The largest radius of four windows, one after another, whose loops every driver runs to their end.
 const MOST_EVERYWHERE: usize = 60;
-const _: () = assert!(4 * (2 * MOST_EVERYWHERE + 2).pow(2) < LOOP_ROUNDS as usize);
+const _: () = assert!(runs_everywhere(4 * (2 * MOST_EVERYWHERE + 2).pow(2)));
 
 impl Blur {
     /// Of an image, by windows of `2 radius + 1` pixels a side.

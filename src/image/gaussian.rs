@@ -5,7 +5,7 @@ use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::conv::{Boundary, FilterLines, LinesForm};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::runs_everywhere;
 use crate::program::{
     Asked, Comparison, Cost, DeviceProfile, Form, Op, Operation, Program, Setting, Variant, choose, operands,
 };
@@ -78,7 +78,7 @@ const VARIANTS: &[Variant] = &[
 const MOST_RADIUS: usize = 1022;
 /// The largest radius of a window whose loops every driver runs to their end.
 const MOST_EVERYWHERE: usize = 120;
-const _: () = assert!((2 * MOST_EVERYWHERE + 2).pow(2) < LOOP_ROUNDS as usize);
+const _: () = assert!(runs_everywhere((2 * MOST_EVERYWHERE + 2).pow(2)));
 
 impl Gaussian {
     /// Of an image, by a standard deviation in pixels.

@@ -3,7 +3,7 @@
 use super::WORDS;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::fit::{BoundChunk, LOOP_ROUNDS};
+use crate::program::fit::{BoundChunk, runs_everywhere};
 use crate::program::{
     self, Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, Operand,
     Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
@@ -210,7 +210,7 @@ const RADIX: u64 = 256;
 const HEAD: u64 = 64;
 /// Keys or words that an invocation takes at the most: a key has several rounds, all of which every driver runs.
 const MOST_STEPS: u64 = 2048;
-const _: () = assert!(24 * MOST_STEPS < LOOP_ROUNDS as u64);
+const _: () = assert!(runs_everywhere(24 * MOST_STEPS as usize));
 /// Keys of an invocation whose steps are written out.
 const MOST_ITEMS: u32 = 64;
 /// Counts of `onesweep` have 30 bits beside two of flags.

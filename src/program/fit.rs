@@ -13,6 +13,11 @@ use std::ops::Range;
 /// loops silently after these; other drivers have no such limit.
 pub(crate) const LOOP_ROUNDS: u32 = 65535;
 
+/// Whether every driver that we know runs so many rounds to their end: the bound of kernels that do not ask the device.
+pub(crate) const fn runs_everywhere(rounds: usize) -> bool {
+    rounds < LOOP_ROUNDS as usize
+}
+
 impl DeviceProfile {
     /// Whether an invocation whose loops take `rounds` rounds together runs them all. Rounds of nested loops add up: those
     /// of an inner loop count each time.

@@ -5,7 +5,7 @@ use super::bins::{Mode, Rule};
 use super::policy::{HistogramPolicy, policy};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::{BoundChunk, runs_everywhere};
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose, element_fragment,
     kernel_params,
@@ -24,7 +24,7 @@ const MOST_IN_PIECE: u64 = 1 << 31;
 
 /// Rounds of the loops of an invocation, as far as they are counted; every driver runs them all.
 const MOST_ITERATIONS: u64 = 40_000;
-const _: () = assert!(3 * MOST_ITERATIONS / 2 < LOOP_ROUNDS as u64);
+const _: () = assert!(runs_everywhere(3 * MOST_ITERATIONS as usize / 2));
 
 kernel_params! {
     struct BinsParams {
@@ -220,9 +220,7 @@ impl<'a> HistogramLowering<'a> {
         let most = most.min(MOST_IN_PIECE * size) / CUT * CUT;
         let count = self.bytes.div_ceil(most);
         let step = self.bytes.div_ceil(count).next_multiple_of(CUT);
-        let piece =
-            |offset| Binding { resource: Resource::Operand(0), offset, size: step.min(self.bytes - offset) };
-        (0..count).map(|i| i * step).filter(|offset| *offset < self.bytes).map(piece).collect()
+        BoundChunk::full(self.bytes, step).map(|part| part.of(Resource::Operand(0), 1)).collect()
     }
 
     /// Atomics in device memory.
