@@ -127,7 +127,12 @@ impl AttentionLowering<'_> {
         let [q, kv] = self.bytes_of_pair();
         if !profile.binds_all(pairs, q.max(kv)) {
             let what = if q > kv { "q of the heads that share keys" } else { "k of one head" };
-            profile.check_row(name, what, q.max(kv), "take fewer queries or keys at a time")?;
+            profile.check_row(
+                name,
+                format_args!("{what}"),
+                q.max(kv),
+                "take fewer queries or keys at a time",
+            )?;
         }
         if let Some(Paging { tokens, pages }) = self.op.paging {
             let len = pages * self.op.kv_heads * tokens * self.op.head_size;

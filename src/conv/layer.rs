@@ -371,7 +371,7 @@ pub(crate) fn image_chunks(
     let bytes = image.map(|elements| 4 * elements as u64);
     let largest = bytes[0].max(bytes[1]);
     if !profile.binds_all(images as u64, largest) {
-        profile.check_row(op, "an image", largest, "take parts of the image")?;
+        profile.check_row(op, format_args!("an image"), largest, "take parts of the image")?;
     }
     let chunks = profile.chunks(images as u64, largest).map(|chunk| {
         let [x, y] = bytes.map(|bytes| chunk.span(bytes));

@@ -6,7 +6,7 @@
 use super::{Binding, DeviceProfile, Operand, Program, Resource};
 use crate::error::{Result, err};
 use crate::shape::round_up;
-use std::fmt::Display;
+use std::fmt::Arguments;
 use std::ops::Range;
 
 /// Rounds that all loops of an invocation may take together on every driver that we know. Mesa's software driver leaves all
@@ -189,7 +189,7 @@ impl DeviceProfile {
     }
 
     /// Fails unless a row of `bytes` bytes, which `what` names, fits a chunk.
-    pub(crate) fn check_row(&self, op: &str, what: impl Display, bytes: u64, remedy: &str) -> Result<()> {
+    pub(crate) fn check_row(&self, op: &str, what: Arguments<'_>, bytes: u64, remedy: &str) -> Result<()> {
         let room = self.chunk_room();
         if bytes <= room {
             return Ok(());
@@ -202,7 +202,13 @@ impl DeviceProfile {
     }
 
     /// Fails unless the device can bind `bytes` bytes of scratch for `what`, and a kernel number its words.
-    pub(crate) fn check_scratch(&self, op: &str, what: impl Display, bytes: u64, remedy: &str) -> Result<()> {
+    pub(crate) fn check_scratch(
+        &self,
+        op: &str,
+        what: Arguments<'_>,
+        bytes: u64,
+        remedy: &str,
+    ) -> Result<()> {
         let limit = self.largest_binding().min(4 * u64::from(u32::MAX));
         if bytes <= limit {
             return Ok(());
@@ -296,12 +302,15 @@ mod tests {
         assert_eq!(e.to_string(), text);
         let e = profile.check_bindings("op", &halves(binding + 1), "cut").unwrap_err().to_string();
         assert!(e.contains("the largest binding of WebGPU defaults has 134217728; cut"), "{e}");
-        let e = profile.check_scratch("op", "counts", (1 << 27) + 4, "cut").unwrap_err().to_string();
+        let e = profile
+            .check_scratch("op", format_args!("counts"), (1 << 27) + 4, "cut")
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             e,
             "op: counts need 134217732 bytes of scratch; the largest binding of WebGPU defaults has 134217728; cut"
         );
-        let e = profile.check_row("op", "a row", 1 << 27, "cut").unwrap_err().to_string();
+        let e = profile.check_row("op", format_args!("a row"), 1 << 27, "cut").unwrap_err().to_string();
         assert_eq!(
             e,
             "op: a row has 134217728 bytes; 134217472 is the most that WebGPU defaults binds of one; cut"

@@ -177,7 +177,12 @@ impl GemvLowering<'_> {
         if self.profile.binds_all(1, self.program.operands[0].bytes()) {
             return Ok(vec![BoundChunk { first: 0, count: rows }]);
         }
-        self.profile.check_row(&self.name, "a row of a", row, "multiply blocks of columns, a call each")?;
+        self.profile.check_row(
+            &self.name,
+            format_args!("a row of a"),
+            row,
+            "multiply blocks of columns, a call each",
+        )?;
         // The last row of a chunk ends with its columns.
         Ok(BoundChunk::even(rows, (self.profile.chunk_room() - row) / stride + 1).collect())
     }

@@ -135,7 +135,12 @@ impl ScanLowering<'_> {
     fn pieces(&self, tile: u64) -> Result<Vec<ScanPiece>> {
         let heads = self.job.segments == Segments::Heads;
         let element = if heads { 4 } else { self.job.dtype.size() as u64 };
-        self.profile.check_row(self.job.name, "a tile", tile * element, "take a variant of smaller tiles")?;
+        self.profile.check_row(
+            self.job.name,
+            format_args!("a tile"),
+            tile * element,
+            "take a variant of smaller tiles",
+        )?;
         let most = self.profile.limits.max_storage_binding / (tile * element) * tile;
         let of = |chunk: BoundChunk| {
             let BoundChunk { first, count: len } = chunk;

@@ -146,7 +146,12 @@ impl<'a> ConvertSteps<'a> {
     /// Scratch of so many words, if a binding can hold it.
     pub(super) fn words(&mut self, what: &str, words: usize) -> Result<Binding> {
         let bytes = (words as u64).saturating_mul(4);
-        self.profile.check_scratch("spconvert", what, bytes, "convert bands of rows, a call each")?;
+        self.profile.check_scratch(
+            "spconvert",
+            format_args!("{what}"),
+            bytes,
+            "convert bands of rows, a call each",
+        )?;
         Ok(self.program.scratch(bytes))
     }
 
