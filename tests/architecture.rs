@@ -135,6 +135,67 @@ fn no_kernel_stands_in_rust() {
     }
 }
 
+/// Types that the code declares at its top level or as parameters of a kernel, and whether they are public.
+fn declared_types(code: &str) -> Vec<(String, bool)> {
+    let declared = |line: &str| {
+        let macro_line = line.strip_prefix("kernel_params! { ");
+        let own_params = |l: &str| l.contains("struct ") && l.ends_with("Params {");
+        let indented = line.strip_prefix("    ").filter(|l| own_params(l));
+        let line = macro_line.or(indented).unwrap_or(line);
+        let restricted = line.strip_prefix("pub(").and_then(|l| l.split_once(") "));
+        let (public, line) = match restricted {
+            Some((_, line)) => (false, line),
+            None => (line.starts_with("pub "), line.strip_prefix("pub ").unwrap_or(line)),
+        };
+        let kinds = ["struct ", "enum ", "type ", "trait ", "union "];
+        let name = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
+        let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+        Some((name[..end].to_owned(), public))
+    };
+    code.lines().filter_map(declared).collect()
+}
+
+#[test]
+fn declared_types_are_found() {
+    let text = "pub struct A<T>;\npub(super) enum B {\nkernel_params! { struct C { n: u32 } }\nkernel_params! {\n    \
+                pub(crate) struct DParams {\n    struct E {\n    type F = u32;\ntype G = u32;\nlet struct_h = 0;\n";
+    let found = declared_types(text);
+    let names: Vec<_> = found.iter().map(|(name, public)| (name.as_str(), *public)).collect();
+    assert_eq!(names, [("A", true), ("B", false), ("C", false), ("DParams", false), ("G", false)]);
+}
+
+/// A search for the name of a private type finds one type.
+#[test]
+fn names_of_private_types_are_unique() {
+    // Of matrix products, and the blocks of the expander.
+    let known = ["Block", "Division", "End", "Factor", "Form", "Layout", "PackParams", "Params", "Place"];
+    let mut declared = BTreeMap::<String, Vec<(PathBuf, bool)>>::new();
+    for (path, text) in sources() {
+        for (name, public) in declared_types(&code(text.split("\nmod tests {").next().unwrap_or_default())) {
+            declared.entry(name).or_default().push((path.clone(), public));
+        }
+    }
+    for (name, places) in declared {
+        let private = places.iter().any(|(_, public)| !public);
+        assert!(places.len() == 1 || !private || known.contains(&name.as_str()), "{name}: {places:?}");
+    }
+}
+
+/// Families look at what a device is and does, not at who made it.
+#[test]
+fn families_do_not_ask_for_the_driver() {
+    let families =
+        ["attention", "conv", "dense", "elementwise", "image", "nn", "primitives", "quantize", "sparse"];
+    for (path, text) in sources() {
+        if families.contains(&module_of(&path).as_str()) {
+            let code = code(text.split("\nmod tests {").next().unwrap_or_default());
+            for word in [".is_cpu()", ".backend", ".driver"] {
+                assert!(!code.contains(word), "{} has `{word}`; take or add a quirk", path.display());
+            }
+        }
+    }
+}
+
 /// What is common to all ops is a loop over the catalogue: no op and no variant is named there.
 #[test]
 fn ops_are_named_in_their_own_rooms() {

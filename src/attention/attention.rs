@@ -3,7 +3,7 @@
 use super::coop::CoopTile;
 use super::flash::FlashTile;
 use super::form;
-use super::layout::Lowering;
+use super::layout::AttentionLowering;
 use super::{coop, flash, naive, split};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -445,32 +445,20 @@ impl Attention {
         op: &'static str,
         dtype: DType,
         profile: &'a DeviceProfile,
-    ) -> Result<(Lowering<'a>, Vec<Operand>)> {
+    ) -> Result<(AttentionLowering<'a>, Vec<Operand>)> {
         let name = self.name(op);
         self.check(&name)?;
         let kv = self.kv.unwrap_or(if dtype == DType::F16 { KvType::F16 } else { KvType::F32 });
         let operands = self.operands(&name, dtype, kv)?;
+        let remedy = "take fewer sequences or heads at a time";
+        profile.check_buffers(&name, &operands, remedy)?;
         for operand in &operands {
-            let (bytes, limits) = (operand.bytes(), &profile.limits);
-            let (what, limit) = if matches!(operand.name, "scales" | "table" | "lengths") {
-                ("binding", limits.max_buffer_size.min(limits.max_storage_binding))
-            } else {
-                ("buffer", limits.max_buffer_size)
-            };
-            if bytes > limit {
-                return Err(err!(
-                    TooLarge,
-                    "{name}: {} of {} {} has {bytes} bytes; the largest {what} of {} has {limit}; take fewer sequences or \
-                     heads at a time",
-                    operand.name,
-                    operand.len,
-                    operand.dtype,
-                    profile.name
-                ));
+            if matches!(operand.name, "scales" | "table" | "lengths") {
+                profile.check_bindings(&name, std::slice::from_ref(operand), remedy)?;
             }
         }
         let rows = self.kv_rows(&name)?;
-        Ok((Lowering { op: self, name, dtype, kv, rows, profile }, operands))
+        Ok((AttentionLowering { op: self, name, dtype, kv, rows, profile }, operands))
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -491,7 +479,7 @@ impl Attention {
 }
 
 /// Which variant, and why.
-fn policy(of: &Lowering<'_>) -> (&'static str, String) {
+fn policy(of: &AttentionLowering<'_>) -> (&'static str, String) {
     let rows = of.rows_of_pair();
     if of.op.queries <= 4 || rows <= 16 {
         ("split-kv", format!("{rows} rows share keys: reading these is the work"))

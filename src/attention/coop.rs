@@ -1,7 +1,7 @@
 //! Flash attention on cooperative matrices of f16: `shaders/attention/attention_coop.wgsl` for a head size and a tile.
 
 use super::attention::{Attention, KvType};
-use super::layout::{Bound, Lowering};
+use super::layout::{AttentionLowering, AttentionOperand};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Kernel, Program};
@@ -52,7 +52,14 @@ impl CoopTile {
     }
 }
 
-const INPUTS: [Bound; 6] = [Bound::Q, Bound::K, Bound::V, Bound::Lengths, Bound::Mask, Bound::Output];
+const INPUTS: [AttentionOperand; 6] = [
+    AttentionOperand::Q,
+    AttentionOperand::K,
+    AttentionOperand::V,
+    AttentionOperand::Lengths,
+    AttentionOperand::Mask,
+    AttentionOperand::Output,
+];
 
 /// The tile for heads of this size. On an H100 (Vulkan, driver 580.159.04), B4 H16 T4096, TFLOP/s by subgroups x rows and
 /// keys: of 64 134 by 4 x 32 and 16, 126 by 8 x 16 and 16, 121 by 4 x 16 and 32, 108 by 4 x 32 and 32, 97 by 4 x 16 and 64;
@@ -66,7 +73,7 @@ fn policy(head_size: usize) -> CoopTile {
 }
 
 /// What is wanted and is not there, in words.
-pub(super) fn missing(of: &Lowering<'_>) -> Option<String> {
+pub(super) fn missing(of: &AttentionLowering<'_>) -> Option<String> {
     let Attention { head_size, paging, .. } = *of.op;
     if of.dtype != DType::F16 || of.kv != KvType::F16 {
         return Some(format!("q of {} and keys of {}; it takes both of f16", of.dtype, of.kv.name()));
@@ -87,7 +94,7 @@ pub(super) fn missing(of: &Lowering<'_>) -> Option<String> {
     None
 }
 
-pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
+pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     if let Some(missing) = missing(of) {
         return Err(err!(Unsupported, "{}: `coop` does not take {missing}; take `auto`", of.name));
     }

@@ -1,7 +1,7 @@
 //! One kernel with scores that are never in memory: tiles of `shaders/attention/attention_flash.wgsl`, and which device
 //! takes which.
 
-use super::layout::{Bound, Lowering};
+use super::layout::{AttentionLowering, AttentionOperand};
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Kernel, Program};
 use crate::shader::Spec;
@@ -84,7 +84,7 @@ impl FlashTile {
 /// The tile for vectors of so many fours.
 pub(super) fn policy(profile: &DeviceProfile, fours: u32) -> FlashTile {
     let limits = &profile.limits;
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         return FlashTile::new([16, 32, 8, 2], [16, 32, 8]);
     }
     if limits.max_workgroup_bytes < 32 << 10 {
@@ -108,8 +108,16 @@ pub(super) fn policy(profile: &DeviceProfile, fours: u32) -> FlashTile {
     }
 }
 
-const INPUTS: [Bound; 8] =
-    [Bound::Q, Bound::K, Bound::V, Bound::Scales, Bound::Table, Bound::Lengths, Bound::Mask, Bound::Output];
+const INPUTS: [AttentionOperand; 8] = [
+    AttentionOperand::Q,
+    AttentionOperand::K,
+    AttentionOperand::V,
+    AttentionOperand::Scales,
+    AttentionOperand::Table,
+    AttentionOperand::Lengths,
+    AttentionOperand::Mask,
+    AttentionOperand::Output,
+];
 
 /// Keys that `flash` can walk through before the driver ends the loops of an invocation.
 fn most_keys(profile: &DeviceProfile, tile: FlashTile, fours: u32) -> u64 {
@@ -126,12 +134,12 @@ fn most_keys(profile: &DeviceProfile, tile: FlashTile, fours: u32) -> u64 {
 }
 
 /// Whether `flash` can take an attention on this device.
-pub(super) fn fits(of: &Lowering<'_>) -> bool {
+pub(super) fn fits(of: &AttentionLowering<'_>) -> bool {
     let tile = policy(of.profile, of.fours());
     of.op.keys as u64 <= most_keys(of.profile, tile, of.fours())
 }
 
-pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
+pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     let (profile, fours) = (of.profile, of.fours());
     let tile = of.op.tile.unwrap_or_else(|| policy(profile, fours));
     let lanes_fit = profile.features.subgroups && profile.subgroup_sizes.0 >= tile.lanes;
@@ -160,7 +168,7 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         .specialise(of.spec(&INPUTS))
         .flag("HIDES_ENDS", all_alike && may_end)
         .flag("SUBGROUPS", lanes_fit)
-        .flag("CAREFUL", profile.is_cpu());
+        .flag("CAREFUL", profile.quirks.exp_drops_nan);
     let kernel = Kernel::library("attention/attention_flash", "attention_flash", spec);
     of.dispatch_rows(program, kernel, tile.rows, &INPUTS)
 }

@@ -2,7 +2,7 @@
 
 use super::attention::{Attention, KvType};
 use super::form;
-use super::layout::{Bound, Lowering};
+use super::layout::{AttentionLowering, AttentionOperand};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
@@ -123,11 +123,11 @@ impl KvAppend {
         Ok(program)
     }
 
-    fn dispatch(&self, of: &Lowering<'_>, program: &mut Program) -> Result<()> {
+    fn dispatch(&self, of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
         let lanes = of.fours().next_power_of_two();
         let bytes = of.kv.is_scaled();
         let stored = if of.kv == KvType::F16 { DType::F16 } else { DType::F32 };
-        let wanted = [Bound::Q, Bound::Table, Bound::Lengths];
+        let wanted = [AttentionOperand::Q, AttentionOperand::Table, AttentionOperand::Lengths];
         let behind = of.count(&wanted) as u32;
         let mut spec = of
             .spec(&wanted)
@@ -151,18 +151,18 @@ impl KvAppend {
         }
         let kernel = program.kernel(Kernel::library("attention/kv_append", "kv_append", spec));
         let rows_of_pair = of.op.queries;
-        for piece in of.pieces()? {
+        for chunk in of.chunks()? {
             for (new, cache) in [("new_k", "k"), ("new_v", "v")] {
-                let mut params = of.params(&piece);
-                params.first_row = (piece.first * rows_of_pair) as u32;
-                params.rows = (piece.pairs * rows_of_pair) as u32;
+                let mut params = of.params(&chunk);
+                params.first_row = (chunk.first * rows_of_pair) as u32;
+                params.rows = (chunk.pairs * rows_of_pair) as u32;
                 // Factors of v lie behind those of k.
                 params.kv_rows = if cache == "k" { 0 } else { params.kv_rows };
-                let mut bindings = vec![of.binding(program, &piece, Bound::Q, new)];
-                bindings.extend(of.bindings(program, &piece, &wanted[1..]));
-                bindings.push(of.binding(program, &piece, Bound::K, cache));
+                let mut bindings = vec![of.binding(program, &chunk, AttentionOperand::Q, new)];
+                bindings.extend(of.bindings(program, &chunk, &wanted[1..]));
+                bindings.push(of.binding(program, &chunk, AttentionOperand::K, cache));
                 if bytes {
-                    bindings.push(of.binding(program, &piece, Bound::Scales, "scales"));
+                    bindings.push(of.binding(program, &chunk, AttentionOperand::Scales, "scales"));
                 }
                 let rows_each = u64::from(WORKGROUP_SIZE / lanes);
                 let workgroups = u64::from(params.rows).div_ceil(rows_each);

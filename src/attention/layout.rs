@@ -3,15 +3,16 @@
 use super::attention::{Attention, KvType, Paging};
 use crate::element::DType;
 use crate::error::{Result, err};
+use crate::program::fit::{BoundChunk, BoundSpan};
 use crate::program::{
-    Binding, DeviceProfile, Grid, Kernel, Program, Resource, element_fragment, kernel_params,
+    Access, Binding, DeviceProfile, Grid, Kernel, Operand, Program, Resource, element_fragment, kernel_params,
 };
 use crate::shader::{Fragment, Spec};
 use std::fmt;
 
 kernel_params! {
     /// Of every kernel of attention.
-    pub(super) struct Params {
+    pub(super) struct AttentionParams {
         heads: u32,
         kv_heads: u32,
         queries: u32,
@@ -36,7 +37,7 @@ kernel_params! {
 }
 
 /// An attention that is being lowered.
-pub(super) struct Lowering<'a> {
+pub(super) struct AttentionLowering<'a> {
     pub(super) op: &'a Attention,
     pub(super) name: String,
     pub(super) dtype: DType,
@@ -49,25 +50,16 @@ pub(super) struct Lowering<'a> {
 /// Heads of keys and values, each of a sequence, that the bindings of a dispatch show. Heads of all sequences are counted
 /// in a row: they, and the rows of q that belong to them, lie one after another.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
+pub(super) struct HeadChunk {
     pub(super) first: usize,
     pub(super) pairs: usize,
-    q: Span,
-    kv: Span,
-}
-
-/// A part of an operand.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    offset: u64,
-    size: u64,
-    /// Fours of elements before it.
-    base: u32,
+    q: BoundSpan,
+    kv: BoundSpan,
 }
 
 /// What a kernel binds of the operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bound {
+pub(super) enum AttentionOperand {
     Q,
     K,
     V,
@@ -78,7 +70,7 @@ pub(super) enum Bound {
     Output,
 }
 
-impl Bound {
+impl AttentionOperand {
     fn name(self) -> &'static str {
         match self {
             Self::Q => "q",
@@ -107,7 +99,7 @@ impl Bound {
     }
 }
 
-impl Lowering<'_> {
+impl AttentionLowering<'_> {
     pub(super) fn fours(&self) -> u32 {
         self.op.head_size as u32 / 4
     }
@@ -121,74 +113,75 @@ impl Lowering<'_> {
         self.op.group() * self.op.queries
     }
 
-    /// All work, in as few pieces as bindings allow.
-    pub(super) fn pieces(&self) -> Result<Vec<Piece>> {
+    /// Bytes of q of the heads that share keys, and of k of one head.
+    fn bytes_of_pair(&self) -> [u64; 2] {
         let d = self.op.head_size as u64;
         let q = self.rows_of_pair() as u64 * d * self.dtype.size() as u64;
-        let kv_size = self.kv.dtype().size() as u64;
-        let kv = if self.op.paging.is_some() { 0 } else { self.op.keys as u64 * d * kv_size };
-        let limit = self.profile.limits.max_storage_binding;
-        let pairs = self.pairs() as u64;
-        let largest = q.max(kv);
-        // A piece may begin up to 255 bytes into its binding.
-        let most = if largest * pairs <= limit { pairs } else { limit.saturating_sub(256) / largest };
-        let whole = |operand: &str, bytes: u64, remedy: &str| {
-            err!(
-                TooLarge,
-                "{}: {operand} has {bytes} bytes; the largest binding of {} has {limit}; {remedy}",
-                self.name,
-                self.profile.name
-            )
-        };
-        if most == 0 {
-            let what = if q > kv { "q of the heads that share keys" } else { "k of one head" };
-            return Err(whole(what, largest, "take fewer queries or keys at a time"));
-        }
-        if let Some(Paging { tokens, pages }) = self.op.paging {
-            let bytes = (pages * self.op.kv_heads * tokens) as u64 * d * kv_size;
-            if bytes > limit {
-                return Err(whole("k in pages", bytes, "take fewer pages"));
-            }
-        }
-        if let Some([batch, heads]) = self.op.mask {
-            let bytes = 4 * (batch * heads * self.op.queries) as u64 * self.op.keys as u64;
-            if bytes > limit {
-                return Err(whole("mask", bytes, "take fewer queries at a time, or one mask for all heads"));
-            }
-        }
-        let each = pairs.div_ceil(pairs.div_ceil(most));
-        let span = |first: u64, pairs: u64, bytes: u64, size: u64| {
-            let begin = first * bytes;
-            let offset = begin / 256 * 256;
-            Span { offset, size: begin + pairs * bytes - offset, base: (offset / (4 * size)) as u32 }
-        };
-        let of = |first: u64| {
-            let count = each.min(pairs - first);
-            Piece {
-                first: first as usize,
-                pairs: count as usize,
-                q: span(first, count, q, self.dtype.size() as u64),
-                kv: span(first, count, kv, kv_size),
-            }
-        };
-        Ok((0..pairs).step_by(each as usize).map(of).collect())
+        let kv = self.op.keys as u64 * d * self.kv.dtype().size() as u64;
+        [q, if self.op.paging.is_some() { 0 } else { kv }]
     }
 
-    pub(super) fn params(&self, piece: &Piece) -> Params {
+    /// Fails unless what cannot be cut fits a binding.
+    fn check_chunks(&self) -> Result<()> {
+        let (name, profile, pairs) = (&self.name, self.profile, self.pairs() as u64);
+        let [q, kv] = self.bytes_of_pair();
+        if !profile.binds_all(pairs, q.max(kv)) {
+            let what = if q > kv { "q of the heads that share keys" } else { "k of one head" };
+            profile.check_row(
+                name,
+                format_args!("{what}"),
+                q.max(kv),
+                "take fewer queries or keys at a time",
+            )?;
+        }
+        if let Some(Paging { tokens, pages }) = self.op.paging {
+            let len = pages * self.op.kv_heads * tokens * self.op.head_size;
+            let access = Access::ReadWrite;
+            let pages = Operand { name: "k in pages", dtype: self.kv.dtype(), len, access };
+            profile.check_bindings(name, &[pages], "take fewer pages")?;
+        }
+        if let Some([batch, heads]) = self.op.mask {
+            let len = batch * heads * self.op.queries * self.op.keys;
+            let mask = Operand { name: "mask", dtype: DType::F32, len, access: Access::Read };
+            profile.check_bindings(
+                name,
+                &[mask],
+                "take fewer queries at a time, or one mask for all heads",
+            )?;
+        }
+        Ok(())
+    }
+
+    /// All work, in as few chunks as bindings allow.
+    pub(super) fn chunks(&self) -> Result<Vec<HeadChunk>> {
+        self.check_chunks()?;
+        let [q, kv] = self.bytes_of_pair();
+        let of = |chunk: BoundChunk| HeadChunk {
+            first: chunk.first as usize,
+            pairs: chunk.count as usize,
+            q: chunk.span(q),
+            kv: chunk.span(kv),
+        };
+        Ok(self.profile.chunks(self.pairs() as u64, q.max(kv)).map(of).collect())
+    }
+
+    pub(super) fn params(&self, chunk: &HeadChunk) -> AttentionParams {
         let op = self.op;
         let [mask_batch, mask_head] = op.mask.map_or([0; 2], |[batch, heads]| {
             let each = op.queries * op.keys;
             [if batch > 1 { heads * each } else { 0 }, if heads > 1 { each } else { 0 }]
         });
-        Params {
+        // Vectors of four elements before a binding.
+        let base = |span: BoundSpan, dtype: DType| (span.offset / (4 * dtype.size() as u64)) as u32;
+        AttentionParams {
             heads: op.heads as u32,
             kv_heads: op.kv_heads as u32,
             queries: op.queries as u32,
             keys: op.keys as u32,
-            first_pair: piece.first as u32,
-            pairs: piece.pairs as u32,
-            base_q: piece.q.base,
-            base_kv: piece.kv.base,
+            first_pair: chunk.first as u32,
+            pairs: chunk.pairs as u32,
+            base_q: base(chunk.q, self.dtype),
+            base_kv: base(chunk.kv, self.kv.dtype()),
             kv_rows: self.rows as u32,
             window: op.window.map_or(0, |w| w.min(1 << 30)) as u32,
             mask_batch: mask_batch as u32,
@@ -228,67 +221,81 @@ impl Lowering<'_> {
         program: &mut Program,
         kernel: Kernel,
         rows: u32,
-        wanted: &[Bound],
+        wanted: &[AttentionOperand],
     ) -> Result<()> {
         let kernel = program.kernel(kernel);
         let tiles = self.op.queries.div_ceil(rows as usize);
-        for piece in self.pieces()? {
-            let workgroups = (piece.pairs * self.op.group() * tiles) as u64;
-            let params = Params { rows: workgroups as u32, parts: tiles as u32, ..self.params(&piece) };
-            let bindings = self.bindings(program, &piece, wanted);
+        for chunk in self.chunks()? {
+            let workgroups = (chunk.pairs * self.op.group() * tiles) as u64;
+            let params =
+                AttentionParams { rows: workgroups as u32, parts: tiles as u32, ..self.params(&chunk) };
+            let bindings = self.bindings(program, &chunk, wanted);
             program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         }
         Ok(())
     }
 
     /// Which of `wanted` there are, in the order in which kernels bind them.
-    fn present(&self, wanted: &[Bound]) -> Vec<Bound> {
-        let there = |bound: &Bound| match bound {
-            Bound::Scales => self.kv.is_scaled(),
-            Bound::Table => self.op.paging.is_some(),
-            Bound::Lengths => self.op.lengths,
-            Bound::Mask => self.op.mask.is_some(),
-            Bound::Q | Bound::K | Bound::V | Bound::Output => true,
+    fn present(&self, wanted: &[AttentionOperand]) -> Vec<AttentionOperand> {
+        let there = |bound: &AttentionOperand| match bound {
+            AttentionOperand::Scales => self.kv.is_scaled(),
+            AttentionOperand::Table => self.op.paging.is_some(),
+            AttentionOperand::Lengths => self.op.lengths,
+            AttentionOperand::Mask => self.op.mask.is_some(),
+            AttentionOperand::Q | AttentionOperand::K | AttentionOperand::V | AttentionOperand::Output => {
+                true
+            }
         };
         wanted.iter().copied().filter(there).collect()
     }
 
     /// How many of `wanted` there are.
-    pub(super) fn count(&self, wanted: &[Bound]) -> usize {
+    pub(super) fn count(&self, wanted: &[AttentionOperand]) -> usize {
         self.present(wanted).len()
     }
 
     /// Bindings of those of `wanted` that there are.
-    pub(super) fn bindings(&self, program: &Program, piece: &Piece, wanted: &[Bound]) -> Vec<Binding> {
-        let of = |bound: Bound| self.binding(program, piece, bound, bound.name());
+    pub(super) fn bindings(
+        &self,
+        program: &Program,
+        chunk: &HeadChunk,
+        wanted: &[AttentionOperand],
+    ) -> Vec<Binding> {
+        let of = |bound: AttentionOperand| self.binding(program, chunk, bound, bound.name());
         self.present(wanted).into_iter().map(of).collect()
     }
 
     /// The operand `name`, bound as `bound` is.
-    pub(super) fn binding(&self, program: &Program, piece: &Piece, bound: Bound, name: &str) -> Binding {
+    pub(super) fn binding(
+        &self,
+        program: &Program,
+        chunk: &HeadChunk,
+        bound: AttentionOperand,
+        name: &str,
+    ) -> Binding {
         let at = program.operands.iter().position(|o| o.name == name).unwrap_or(0);
-        let part =
-            |span: Span| Binding { resource: Resource::Operand(at), offset: span.offset, size: span.size };
         match bound {
-            Bound::Q | Bound::Output => part(piece.q),
-            Bound::K | Bound::V if self.op.paging.is_none() => part(piece.kv),
+            AttentionOperand::Q | AttentionOperand::Output => chunk.q.of(Resource::Operand(at)),
+            AttentionOperand::K | AttentionOperand::V if self.op.paging.is_none() => {
+                chunk.kv.of(Resource::Operand(at))
+            }
             _ => Binding::operand(at, &program.operands),
         }
     }
 
     /// How a kernel that binds `wanted` of the operands is specialised.
-    pub(super) fn spec(&self, wanted: &[Bound]) -> Spec {
+    pub(super) fn spec(&self, wanted: &[AttentionOperand]) -> Spec {
         let op = self.op;
-        let has = |bound: Bound| wanted.contains(&bound);
+        let has = |bound: AttentionOperand| wanted.contains(&bound);
         let mut spec = Spec::new().constant("FOURS", self.fours());
-        if has(Bound::K) || has(Bound::V) {
+        if has(AttentionOperand::K) || has(AttentionOperand::V) {
             spec = spec
                 .flag("CAUSAL", op.causal)
                 .flag("WINDOWED", op.window.is_some())
                 .flag("PAGED", op.paging.is_some())
                 .flag("LENGTHS", op.lengths)
-                .flag("KEYS", has(Bound::K))
-                .flag("VALUES", has(Bound::V))
+                .flag("KEYS", has(AttentionOperand::K))
+                .flag("VALUES", has(AttentionOperand::V))
                 .slot("kv", self.kv_fragment());
             if self.kv.is_scaled() {
                 let bytes =
@@ -299,16 +306,16 @@ impl Lowering<'_> {
                 spec = spec.constant("PAGE", paging.tokens as u32);
             }
         }
-        if has(Bound::Mask) {
+        if has(AttentionOperand::Mask) {
             spec = spec.flag("MASKED", op.mask.is_some());
         }
         for (i, bound) in self.present(wanted).into_iter().enumerate() {
             spec = spec.constant(bound.constant(), i as u32 + 1);
         }
-        if has(Bound::Q) {
+        if has(AttentionOperand::Q) {
             spec = spec.slot("queries", Fragment::Library(self.floats("attention/q_f32", "attention/q_f16")));
         }
-        if has(Bound::Output) {
+        if has(AttentionOperand::Output) {
             spec =
                 spec.flag("HALVES", self.dtype == DType::F16).slot("element", element_fragment(self.dtype));
         }

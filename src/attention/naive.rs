@@ -1,6 +1,6 @@
 //! Three kernels: all scores, their softmax, the product with the values.
 
-use super::layout::{Bound, Lowering};
+use super::layout::{AttentionLowering, AttentionOperand};
 use crate::error::{Result, err};
 use crate::program::{Binding, Grid, Kernel, Program};
 
@@ -12,7 +12,7 @@ const RUN: u64 = 1024;
 /// Bytes of scores at a time, where memory is plenty.
 const SCORES: u64 = 1 << 30;
 
-pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
+pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     let keys = of.op.keys as u64;
     let limit = of.profile.limits.max_storage_binding.min(SCORES);
     // An invocation walks through all keys, in runs.
@@ -25,22 +25,27 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
             of.profile.name
         ));
     }
-    let most = limit / 4 / keys;
-    if most == 0 {
-        return Err(err!(
-            TooLarge,
-            "{}: a row of scores has {} bytes; the largest binding of {} has {limit}; take `auto`",
-            of.name,
-            4 * keys,
-            of.profile.name
-        ));
-    }
+    of.profile.check_scratch(&of.name, format_args!("the scores of {keys} keys"), 4 * keys, "take `auto`")?;
+    let most = (limit / 4 / keys).max(1);
     let rows = (of.pairs() * of.rows_of_pair()) as u64;
     let scratch = program.scratch(4 * keys * most.min(rows));
-    let score_inputs = [Bound::Q, Bound::K, Bound::Scales, Bound::Table, Bound::Lengths, Bound::Mask];
-    let value_inputs = [Bound::V, Bound::Scales, Bound::Table, Bound::Lengths, Bound::Output];
+    let score_inputs = [
+        AttentionOperand::Q,
+        AttentionOperand::K,
+        AttentionOperand::Scales,
+        AttentionOperand::Table,
+        AttentionOperand::Lengths,
+        AttentionOperand::Mask,
+    ];
+    let value_inputs = [
+        AttentionOperand::V,
+        AttentionOperand::Scales,
+        AttentionOperand::Table,
+        AttentionOperand::Lengths,
+        AttentionOperand::Output,
+    ];
     // Scores and probabilities lie behind the operands that a kernel binds.
-    let behind = |wanted: &[Bound]| {
+    let behind = |wanted: &[AttentionOperand]| {
         let bound = of.spec(wanted).constant("WORKGROUP_SIZE", WORKGROUP_SIZE);
         let count = of.count(wanted) as u32;
         bound.constant("SCORES_BINDING", count + 1)
@@ -60,22 +65,22 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         "attention_values",
         behind(&value_inputs).constant("RUN", RUN as u32),
     ));
-    for piece in of.pieces()? {
-        let first = (piece.first * of.rows_of_pair()) as u64;
-        let end = first + (piece.pairs * of.rows_of_pair()) as u64;
+    for chunk in of.chunks()? {
+        let first = (chunk.first * of.rows_of_pair()) as u64;
+        let end = first + (chunk.pairs * of.rows_of_pair()) as u64;
         let mut begin = first;
         while begin < end {
             let count = most.min(end - begin);
-            let mut params = of.params(&piece);
+            let mut params = of.params(&chunk);
             params.first_row = begin as u32;
             params.rows = count as u32;
             let part = Binding { size: 4 * keys * count, ..scratch };
-            let mut bindings = of.bindings(program, &piece, &score_inputs);
+            let mut bindings = of.bindings(program, &chunk, &score_inputs);
             bindings.push(part);
             let invocations = u64::from(WORKGROUP_SIZE);
             program.dispatch(scores, &params, bindings, Grid::fold((count * keys).div_ceil(invocations)));
             program.dispatch(softmax, &params, vec![part], Grid::fold(count));
-            let mut bindings = of.bindings(program, &piece, &value_inputs);
+            let mut bindings = of.bindings(program, &chunk, &value_inputs);
             bindings.push(part);
             let fours = count * u64::from(of.fours());
             program.dispatch(values, &params, bindings, Grid::fold(fours.div_ceil(invocations)));

@@ -1,12 +1,12 @@
 //! Few rows of q against many keys: keys split over workgroups, partial results merged by their largest scores and sums.
 //! `shaders/attention/attention_split.wgsl` says how.
 
-use super::layout::{Bound, Lowering};
+use super::layout::{AttentionLowering, AttentionOperand};
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Grid, Kernel, Program};
 
 /// Constants that depend on the device.
-struct Policy {
+struct SplitPolicy {
     invocations: u32,
     /// Most rows of q that share a read of keys.
     rows: u32,
@@ -18,22 +18,29 @@ struct Policy {
     subgroups: bool,
 }
 
-fn policy(profile: &DeviceProfile, lanes: u32) -> Policy {
+fn policy(profile: &DeviceProfile, lanes: u32) -> SplitPolicy {
     let subgroups = profile.features.subgroups && profile.subgroup_sizes.0 >= lanes;
-    if profile.is_cpu() {
-        Policy { invocations: 64, rows: 2, blocks: 1, workgroups: 16, subgroups }
+    if profile.quirks.serial_workgroups {
+        SplitPolicy { invocations: 64, rows: 2, blocks: 1, workgroups: 16, subgroups }
     } else if subgroups {
         // Sixteen workgroups a multiprocessor of an H100. GB/s of keys and values there (Vulkan, driver 580.159.04) at
         // B16 S8192 and B1 S131072, H32 G8 D128 of f16: 2646 and 2612; of 256 invocations 1981 and 1980, of 64 2365 and
         // 2630; with eight keys in flight 2076 and 2059; of twice as many workgroups 2522 and 2444.
-        Policy { invocations: 128, rows: 4, blocks: 1, workgroups: 2112, subgroups }
+        SplitPolicy { invocations: 128, rows: 4, blocks: 1, workgroups: 2112, subgroups }
     } else {
-        Policy { invocations: 64, rows: 4, blocks: 1, workgroups: 2112, subgroups }
+        SplitPolicy { invocations: 64, rows: 4, blocks: 1, workgroups: 2112, subgroups }
     }
 }
 
-const INPUTS: [Bound; 7] =
-    [Bound::Q, Bound::K, Bound::V, Bound::Scales, Bound::Table, Bound::Lengths, Bound::Mask];
+const INPUTS: [AttentionOperand; 7] = [
+    AttentionOperand::Q,
+    AttentionOperand::K,
+    AttentionOperand::V,
+    AttentionOperand::Scales,
+    AttentionOperand::Table,
+    AttentionOperand::Lengths,
+    AttentionOperand::Mask,
+];
 
 /// Invocations of the workgroup that merges a row.
 const MERGE_SIZE: u32 = 256;
@@ -41,13 +48,13 @@ const MERGE_SIZE: u32 = 256;
 /// Keys that one part may have where the driver ends long loops.
 const MOST_OF_PART: u64 = 1 << 16;
 
-pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
+pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     let (profile, op) = (of.profile, of.op);
     let lanes = (of.fours() / 2).next_power_of_two();
     let policy = policy(profile, lanes);
     let rows_of_pair = of.rows_of_pair();
     let row_tile = policy.rows.min((rows_of_pair as u32).next_power_of_two());
-    let pieces = of.pieces()?;
+    let chunks = of.chunks()?;
     let row_tiles = rows_of_pair.div_ceil(row_tile as usize) as u64;
     // Keys that the queries of a head see together.
     let keys = op.window.map_or(op.keys, |w| {
@@ -55,20 +62,13 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         op.keys.min(sides.saturating_add(op.queries))
     }) as u64;
     let step = u64::from(policy.invocations / lanes * 4 * policy.blocks);
-    let most_pairs = pieces.iter().map(|p| p.pairs).max().unwrap_or(1) as u64;
+    let most_pairs = chunks.iter().map(|p| p.pairs).max().unwrap_or(1) as u64;
     let each = 16 * u64::from(of.fours() + 1);
     let limit = profile.limits.max_storage_binding;
     let rows = most_pairs * rows_of_pair as u64;
     let room = limit / each / rows;
-    if room == 0 {
-        return Err(err!(
-            TooLarge,
-            "{}: partial results of {rows} rows have {} bytes; the largest binding of {} has {limit}; take `flash` or `auto`",
-            of.name,
-            each * rows,
-            profile.name
-        ));
-    }
+    let what = format_args!("partial results of {rows} rows");
+    profile.check_scratch(&of.name, what, each * rows, "take `flash` or `auto`")?;
     let wanted = policy.workgroups.div_ceil(most_pairs * row_tiles).min(room);
     let mut part_keys = keys.div_ceil(wanted).next_multiple_of(step);
     // A step is a round, and without subgroups a loop over the lanes of a team.
@@ -97,29 +97,29 @@ pub(super) fn lower(of: &Lowering<'_>, program: &mut Program) -> Result<()> {
         .constant("KEY_BLOCKS", policy.blocks)
         .flag("SUBGROUPS", policy.subgroups)
         .flag("SINGLE", op.queries == 1)
-        .flag("CAREFUL", profile.is_cpu());
+        .flag("CAREFUL", profile.quirks.exp_drops_nan);
     let split = program.kernel(Kernel::library("attention/attention_split", "attention_split", spec));
     let spec = of
-        .spec(&[Bound::Output])
+        .spec(&[AttentionOperand::Output])
         .constant("WORKGROUP_SIZE", MERGE_SIZE)
         .constant("LANES", MERGE_SIZE)
         .constant("COLUMNS", of.fours().next_power_of_two())
         .constant("PARTIALS_BINDING", 2);
     let merge = program.kernel(Kernel::library("attention/attention_merge", "attention_merge", spec));
-    for piece in pieces {
-        let mut params = of.params(&piece);
+    for chunk in chunks {
+        let mut params = of.params(&chunk);
         params.parts = parts as u32;
         params.part_keys = part_keys as u32;
         params.row_tiles = row_tiles as u32;
-        params.first_row = (piece.first * rows_of_pair) as u32;
-        let workgroups = piece.pairs as u64 * row_tiles * parts;
+        params.first_row = (chunk.first * rows_of_pair) as u32;
+        let workgroups = chunk.pairs as u64 * row_tiles * parts;
         params.rows = workgroups as u32;
-        let mut bindings = of.bindings(program, &piece, &INPUTS);
+        let mut bindings = of.bindings(program, &chunk, &INPUTS);
         bindings.push(partials);
         program.dispatch(split, &params, bindings, Grid::fold(workgroups));
-        let rows = (piece.pairs * rows_of_pair) as u64;
+        let rows = (chunk.pairs * rows_of_pair) as u64;
         params.rows = rows as u32;
-        let mut bindings = of.bindings(program, &piece, &[Bound::Output]);
+        let mut bindings = of.bindings(program, &chunk, &[AttentionOperand::Output]);
         bindings.push(partials);
         program.dispatch(merge, &params, bindings, Grid::fold(rows));
     }

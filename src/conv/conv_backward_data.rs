@@ -1,7 +1,7 @@
 //! The gradient of a convolution layer by its input.
 
 use super::conv::{Conv, sample_layers};
-use super::correlate::{self, Job, VARIANTS};
+use super::correlate::{self, ConvJob, VARIANTS};
 use super::layer::{DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, add_operands};
 use crate::dense::Activation;
 use crate::element::{DType, Element};
@@ -95,7 +95,7 @@ impl Op<f32> for ConvBackwardData {
         add_operands(&mut program, &operands, profile)?;
         program.cost =
             Cost { flop: self.layer.flop()?, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        let job = Job {
+        let job = ConvJob {
             c,
             activation: Activation::None,
             x: Resource::Operand(0),

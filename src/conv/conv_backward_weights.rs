@@ -1,8 +1,8 @@
 //! The gradient of a convolution layer by its weights, and by its bias.
 
 use super::conv::{Conv, sample_layers};
-use super::layer::{Correlation, DILATION, GROUPS, Layer, PAD, PAD_EACH, Piece, STRIDE, add_operands};
-use super::product::{Bound, LayerProduct};
+use super::layer::{Correlation, DILATION, GROUPS, ImageChunk, Layer, PAD, PAD_EACH, STRIDE, add_operands};
+use super::product::{LayerProduct, ProductBindings};
 use super::winograd;
 use crate::array::shape_text;
 use crate::element::{DType, Element};
@@ -150,7 +150,7 @@ impl ConvBackwardWeights {
         add_operands(&mut program, &operands, profile)?;
         program.cost =
             Cost { flop: self.layer.flop()?, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        let pieces = c.pieces(Resource::Operand(0), Resource::Operand(1), profile)?;
+        let pieces = c.chunks(Resource::Operand(0), Resource::Operand(1), profile)?;
         let whole = Binding::operand(2, &program.operands);
         let bias = biased.then(|| Binding::operand(3, &program.operands));
         let mut slabs = None;
@@ -211,7 +211,7 @@ fn sum(
 fn direct(
     program: &mut Program,
     c: &Correlation,
-    piece: &Piece,
+    piece: &ImageChunk,
     output: Binding,
     held: &mut Option<Binding>,
     profile: &DeviceProfile,
@@ -250,7 +250,7 @@ fn direct(
 fn implicit(
     program: &mut Program,
     c: &Correlation,
-    piece: &Piece,
+    piece: &ImageChunk,
     output: Binding,
     held: &mut Option<Binding>,
     profile: &DeviceProfile,
@@ -262,20 +262,13 @@ fn implicit(
     if piece.first == 0 {
         program.decision.because(format_args!("{}, {slices} slices", product.text()));
     }
-    let bound = |c| Bound { a: piece.y, b: piece.x, c: vec![c] };
+    let bound = |c| ProductBindings { a: piece.y, b: piece.x, c: vec![c] };
     if slices == 1 && piece.first == 0 && piece.images == c.images {
         return product.gradients(program, (c, piece, slice), bound(output), profile);
     }
     let bytes = output.size * slices as u64;
-    if bytes > profile.limits.max_storage_binding {
-        return Err(err!(
-            TooLarge,
-            "{}: {slices} slices take slabs of {bytes} bytes; {} binds {}; take fewer images at a time",
-            c.op,
-            profile.name,
-            profile.limits.max_storage_binding
-        ));
-    }
+    let what = format_args!("the slabs of {slices} slices");
+    profile.check_scratch(c.op, what, bytes, "take fewer images at a time")?;
     let slabs = scratch(program, held, bytes);
     product.gradients(program, (c, piece, slice), bound(slabs), profile)?;
     sum(program, slabs, output, slices, piece.first == 0, profile)
@@ -285,7 +278,7 @@ fn implicit(
 fn planes(
     program: &mut Program,
     c: &Correlation,
-    piece: &Piece,
+    piece: &ImageChunk,
     output: Binding,
     held: &mut Option<Binding>,
     profile: &DeviceProfile,

@@ -124,7 +124,8 @@ impl ConvTranspose {
         let extent = |axis: usize, size: usize| {
             let along = given.axis(axis);
             // Checks kernel, stride and dilation, and that no extent is too large.
-            super::Axis { size: size.max(along.span()), pads: along.pads, ..along }.windows(given.op)?;
+            super::WindowAxis { size: size.max(along.span()), pads: along.pads, ..along }
+                .windows(given.op)?;
             let (more, [before, after]) = (self.output_padding[axis], along.pads);
             if more > 0 && more >= along.step.max(along.gap) {
                 return Err(err!(

@@ -2,13 +2,13 @@
 //! [`ConvBackwardData`](super::ConvBackwardData) and [`ConvTranspose`](super::ConvTranspose).
 
 use super::depthwise::Depthwise;
-use super::layer::{Correlation, Piece, add_operands};
-use super::product::{Bound, LayerProduct};
+use super::layer::{Correlation, ImageChunk, add_operands};
+use super::product::{LayerProduct, ProductBindings};
 use super::tiled::Tiled;
 use super::winograd;
 use crate::dense::{Activation, dispatch_flop};
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::runs_everywhere;
 use crate::program::{
     Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Program, Resource, Variant, choose,
 };
@@ -26,17 +26,17 @@ pub(super) const VARIANTS: &[Variant] = &[
 
 /// Products for an output that `direct` adds up, in loops that every driver runs to their end.
 const DIRECT: usize = 1 << 14;
-const _: () = assert!(2 * DIRECT < LOOP_ROUNDS as usize);
+const _: () = assert!(runs_everywhere(2 * DIRECT));
 
 /// Bytes of scratch of `im2col`, about: larger layers run in chunks.
 fn scratch(profile: &DeviceProfile) -> u64 {
-    let most = if profile.is_cpu() { 16 << 20 } else { 256 << 20 };
+    let most = if profile.quirks.few_cores { 16 << 20 } else { 256 << 20 };
     profile.limits.max_storage_binding.min(most)
 }
 
 /// A correlation with what it reads and writes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Job<'a> {
+pub(super) struct ConvJob<'a> {
     pub(super) c: Correlation,
     pub(super) activation: Activation,
     pub(super) x: Resource,
@@ -70,7 +70,7 @@ impl Whole<'_> {
         operands.push(("output", output, Access::Write));
         add_operands(&mut program, &operands, profile)?;
         program.cost = Cost { flop, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        let job = Job {
+        let job = ConvJob {
             c,
             activation,
             x: Resource::Operand(0),
@@ -130,11 +130,11 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
     } else if c.to < 4 && c.terms() <= DIRECT {
         ("direct", format!("{} filters a group are too few for a tile", c.to))
     } else if winograd::fits(c)
-        && c.from.min(c.to) >= if profile.is_cpu() { 16 } else { 32 }
+        && c.from.min(c.to) >= if profile.quirks.few_cores { 16 } else { 32 }
         && outputs >= 1 << 10
     {
         ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
-    } else if !profile.is_cpu()
+    } else if !profile.quirks.serial_workgroups
         && Tiled::fits(c)
         && c.to <= 32
         && c.kernel.iter().product::<usize>() >= 25
@@ -142,7 +142,7 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
     {
         // 7 x 7 on an H100: 39.8 TFLOP/s from 16 to 32 channels (implicit: 32.3), 36.8 from 32 to 16 (21.7).
         ("tiled", format!("{} filters a group leave a product little to do for each cell it gathers", c.to))
-    } else if profile.is_cpu() {
+    } else if profile.quirks.serial_workgroups {
         if c.terms() < 16 && c.terms() <= DIRECT {
             ("direct", format!("{} products an output do not pay tiles", c.terms()))
         } else {
@@ -153,10 +153,10 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
     }
 }
 
-impl Job<'_> {
+impl ConvJob<'_> {
     /// Adds the work to `program`.
     pub(super) fn lower(&self, program: &mut Program, variant: &'static str) -> Result<()> {
-        let pieces = self.c.pieces(self.x, self.output, self.profile)?;
+        let pieces = self.c.chunks(self.x, self.output, self.profile)?;
         match variant {
             "direct" => self.direct(program, &pieces)?,
             "winograd" => winograd::lower(self, program, &pieces)?,
@@ -193,7 +193,7 @@ impl Job<'_> {
         self.bias.into_iter().chain([output]).collect()
     }
 
-    fn direct(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+    fn direct(&self, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
         let spec = self.spread(self.weigh(self.end(3, "OUTPUT_BINDING")));
         let kernel = program.kernel(Kernel::library("conv/conv_direct", "conv_direct", spec));
         // Invocations of a bounded time.
@@ -220,27 +220,27 @@ impl Job<'_> {
         let spec = self.weigh(Spec::new().constant("WEIGHTS_BINDING", 1u32));
         let kernel = Kernel::library("conv/conv_transpose_turn", "conv_transpose_turn", spec);
         let kernel = program.kernel(kernel);
-        let none = Piece { first: 0, images: 0, x: turned, y: turned, x_at: 0, y_at: 0 };
+        let none = ImageChunk { first: 0, images: 0, x: turned, y: turned, x_at: 0, y_at: 0 };
         let params = self.c.params(&none, count);
         let grid = Grid::fold((count as u64).div_ceil(256));
         program.dispatch(kernel, &params, vec![self.weights, turned], grid);
         turned
     }
 
-    fn implicit(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+    fn implicit(&self, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
         let weights = self.straight(program);
         let product = LayerProduct::windows(&self.c, pieces[0].images, self.profile);
         program.decision.because(format_args!("{}", product.text()));
         for piece in pieces {
             let product = LayerProduct::windows(&self.c, piece.images, self.profile);
-            let bound = Bound { a: weights, b: piece.x, c: self.ends(piece.y) };
+            let bound = ProductBindings { a: weights, b: piece.x, c: self.ends(piece.y) };
             let spec = self.end(3, "C_BINDING");
             product.layer(program, (&self.c, piece, 0), spec, bound, self.profile)?;
         }
         Ok(())
     }
 
-    fn im2col(&self, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+    fn im2col(&self, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
         let c = &self.c;
         let weights = self.straight(program);
         let rows = c.groups * c.terms();
@@ -271,7 +271,7 @@ impl Job<'_> {
                 (params.first, params.columns) = (start as u32, chunk as u32);
                 let grid = Grid::fold(((chunk * rows) as u64).div_ceil(256));
                 program.dispatch(unroll, &params, vec![piece.x, columns], grid);
-                let bound = Bound { a: weights, b: columns, c: self.ends(piece.y) };
+                let bound = ProductBindings { a: weights, b: columns, c: self.ends(piece.y) };
                 let spec = self.end(3, "C_BINDING");
                 product.layer(program, (c, piece, start as usize), spec, bound, self.profile)?;
             }

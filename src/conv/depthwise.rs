@@ -1,8 +1,8 @@
 //! The kernel of depthwise layers, several outputs an invocation with their sums in registers:
 //! `shaders/conv/conv_depthwise.wgsl`.
 
-use super::correlate::Job;
-use super::layer::{Correlation, Piece};
+use super::correlate::ConvJob;
+use super::layer::{Correlation, ImageChunk};
 use crate::program::{DeviceProfile, Grid, Kernel, Program};
 use crate::shader::Spec;
 
@@ -37,12 +37,12 @@ impl Depthwise {
 
     pub(super) fn new(c: &Correlation, profile: &DeviceProfile) -> Self {
         // 32 x 512 channels of 56 x 56 under 3 x 3 on an H100: 1 row 2642, 2 2847, 4 2841, 8 2657 GB/s.
-        let most = if profile.is_cpu() { 2 } else { 4 };
+        let most = if profile.quirks.slow_compiler { 2 } else { 4 };
         let rows = (TERMS / WIDE / c.terms()).clamp(1, most).min(c.out[0]);
         Self { c: *c, rows, loads: c.size[1].is_multiple_of(4), stores: c.out[1].is_multiple_of(4) }
     }
 
-    pub(super) fn lower(mut self, job: &Job<'_>, program: &mut Program, pieces: &[Piece]) {
+    pub(super) fn lower(mut self, job: &ConvJob<'_>, program: &mut Program, pieces: &[ImageChunk]) {
         let c = self.c;
         self.loads &= pieces.iter().all(|piece| piece.x_at.is_multiple_of(4));
         self.stores &= pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));

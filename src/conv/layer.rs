@@ -14,7 +14,7 @@ const MOST: usize = 1 << 28;
 
 /// How windows lie along an axis.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Axis {
+pub(crate) struct WindowAxis {
     pub(crate) name: &'static str,
     pub(crate) size: usize,
     /// Cells of a window, from one window to the next, and from cell to cell.
@@ -25,7 +25,7 @@ pub(crate) struct Axis {
     pub(crate) pads: [usize; 2],
 }
 
-impl Axis {
+impl WindowAxis {
     /// From the first cell of a window to behind its last.
     pub(crate) fn span(self) -> usize {
         self.cells.saturating_sub(1).saturating_mul(self.gap).saturating_add(1)
@@ -78,8 +78,8 @@ impl Layer {
         Self { op, shape, filters, kernel, stride: [1; 2], pads: [0; 4], dilation: [1; 2], groups: 1 }
     }
 
-    pub(crate) fn axis(&self, axis: usize) -> Axis {
-        Axis {
+    pub(crate) fn axis(&self, axis: usize) -> WindowAxis {
+        WindowAxis {
             name: ["rows", "columns"][axis],
             size: self.shape[2 + axis],
             cells: self.kernel[axis],
@@ -250,7 +250,7 @@ pub(crate) struct Correlation {
 
 kernel_params! {
     /// Of the kernels that walk through images.
-    pub(crate) struct Params {
+    pub(crate) struct ConvParams {
         count: u32,
         first: u32,
         images: u32,
@@ -280,7 +280,7 @@ kernel_params! {
 
 /// Some images of a batch, with the bindings that hold them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
+pub(crate) struct ImageChunk {
     pub(crate) first: usize,
     pub(crate) images: usize,
     pub(crate) x: Binding,
@@ -311,13 +311,18 @@ impl Correlation {
         [0, 1].map(|axis| ((self.size[axis] - 1) * self.up[axis] + 1) as u32)
     }
 
-    /// The pieces of the batch.
-    pub(crate) fn pieces(&self, x: Resource, y: Resource, profile: &DeviceProfile) -> Result<Vec<Piece>> {
-        pieces(self.op, self.images, self.image(), [x, y], profile)
+    /// The batch, in as few chunks as bindings allow.
+    pub(crate) fn chunks(
+        &self,
+        x: Resource,
+        y: Resource,
+        profile: &DeviceProfile,
+    ) -> Result<Vec<ImageChunk>> {
+        image_chunks(self.op, self.images, self.image(), [x, y], profile)
     }
 
     /// Parameters for `count` outputs of whatever kind a kernel has.
-    pub(crate) fn params(&self, piece: &Piece, count: usize) -> Params {
+    pub(crate) fn params(&self, piece: &ImageChunk, count: usize) -> ConvParams {
         let [h, w] = self.size.map(|x| x as u32);
         let [p, q] = self.out.map(|x| x as u32);
         let [r, s] = self.kernel.map(|x| x as u32);
@@ -326,7 +331,7 @@ impl Correlation {
         // What is negative wraps, and adds up right.
         let [pad_h, pad_w] = self.pad.map(|x| x as u32);
         let [dilation_h, dilation_w] = self.dilation.map(|x| x as u32);
-        Params {
+        ConvParams {
             count: count as u32,
             first: 0,
             images: piece.images as u32,
@@ -355,53 +360,26 @@ impl Correlation {
     }
 }
 
-/// Pieces of `images` images of which an operand has so many elements each.
-pub(crate) fn pieces(
+/// Chunks of `images` images, of which the operands have these elements each.
+pub(crate) fn image_chunks(
     op: &str,
     images: usize,
     image: [usize; 2],
     operands: [Resource; 2],
     profile: &DeviceProfile,
-) -> Result<Vec<Piece>> {
+) -> Result<Vec<ImageChunk>> {
     let bytes = image.map(|elements| 4 * elements as u64);
     let largest = bytes[0].max(bytes[1]);
-    let all = images as u64;
-    let piece = if all.saturating_mul(largest) <= largest_binding(profile) {
-        all.max(1)
-    } else {
-        let most = room(profile) / largest;
-        if most == 0 {
-            return Err(err!(
-                TooLarge,
-                "{op}: an image has {largest} bytes; {} is the most that {} binds of one; take parts of the image",
-                room(profile),
-                profile.name
-            ));
-        }
-        all.div_ceil(all.div_ceil(most))
-    };
-    let part = |operand: usize, first: u64, images: u64| {
-        let begin = first * bytes[operand];
-        let offset = begin / 256 * 256;
-        let size = begin - offset + images * bytes[operand];
-        (Binding { resource: operands[operand], offset, size }, ((begin - offset) / 4) as u32)
-    };
-    let pieces = (0..all).step_by(piece as usize).map(|first| {
-        let images = piece.min(all - first);
-        let ((x, x_at), (y, y_at)) = (part(0, first, images), part(1, first, images));
-        Piece { first: first as usize, images: images as usize, x, y, x_at, y_at }
+    if !profile.binds_all(images as u64, largest) {
+        profile.check_row(op, format_args!("an image"), largest, "take parts of the image")?;
+    }
+    let chunks = profile.chunks(images as u64, largest).map(|chunk| {
+        let [x, y] = bytes.map(|bytes| chunk.span(bytes));
+        let [x_at, y_at] = [x, y].map(|span| (span.before / 4) as u32);
+        let (x, y) = (x.of(operands[0]), y.of(operands[1]));
+        ImageChunk { first: chunk.first as usize, images: chunk.count as usize, x, y, x_at, y_at }
     });
-    Ok(pieces.collect())
-}
-
-/// Bytes of f32 that a device binds, and that kernels number by 32 bits.
-fn largest_binding(profile: &DeviceProfile) -> u64 {
-    profile.limits.max_storage_binding.min(4 * u64::from(u32::MAX))
-}
-
-/// Bytes of a piece: it may begin up to 255 bytes into its binding.
-pub(crate) fn room(profile: &DeviceProfile) -> u64 {
-    (largest_binding(profile) / 256 * 256).saturating_sub(256)
+    Ok(chunks.collect())
 }
 
 /// Adds operands of f32, each no larger than a buffer; those but the batch no larger than a binding.
@@ -411,24 +389,13 @@ pub(crate) fn add_operands(
     profile: &DeviceProfile,
 ) -> Result<()> {
     for &(name, len, access) in operands {
-        let operand = Operand { name, dtype: DType::F32, len, access };
-        let whole = !["x", "dx", "dy", "output"].contains(&name);
-        let (limit, what) = if whole {
-            (profile.limits.max_buffer_size.min(profile.limits.max_storage_binding), "largest binding")
+        let operand = [Operand { name, dtype: DType::F32, len, access }];
+        if ["x", "dx", "dy", "output"].contains(&name) {
+            profile.check_buffers(program.op, &operand, "take fewer images at a time")?;
         } else {
-            (profile.limits.max_buffer_size, "largest buffer")
-        };
-        if operand.bytes() > limit {
-            let remedy = if whole { "fewer channels" } else { "fewer images" };
-            return Err(err!(
-                TooLarge,
-                "{}: {name} has {} bytes; the {what} of {} has {limit}; take {remedy} at a time",
-                program.op,
-                operand.bytes(),
-                profile.name
-            ));
+            profile.check_bindings(program.op, &operand, "take fewer channels at a time")?;
         }
-        program.operands.push(operand);
+        program.operands.extend(operand);
     }
     Ok(())
 }
@@ -500,12 +467,12 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_above_one_binding_is_taken_in_pieces() {
+    fn a_batch_above_one_binding_is_taken_in_chunks() {
         let profile = DeviceProfile::webgpu_defaults();
         let resources = [Resource::Operand(0), Resource::Operand(2)];
         let image = [3 * 999 * 777, 2 * 999 * 777];
         let mut seen = 0;
-        let all = pieces("conv", 50, image, resources, &profile).unwrap();
+        let all = image_chunks("conv", 50, image, resources, &profile).unwrap();
         assert!(all.len() > 1);
         for piece in all {
             assert!(piece.x.size.max(piece.y.size) <= profile.limits.max_storage_binding);
@@ -515,7 +482,7 @@ mod tests {
             seen += piece.images;
         }
         assert_eq!(seen, 50);
-        let e = pieces("conv", 2, [40_000_000, 1], resources, &profile).unwrap_err();
+        let e = image_chunks("conv", 2, [40_000_000, 1], resources, &profile).unwrap_err();
         assert!(e.kind() == ErrorKind::TooLarge && e.to_string().contains("160000000 bytes"), "{e}");
     }
 

@@ -10,7 +10,7 @@ use crate::shader::{Fragment, Spec};
 
 /// How the lines are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum LinesForm {
     /// One kernel, sums in registers.
     Register,
     /// One kernel, sums along x in workgroup memory.
@@ -19,7 +19,7 @@ pub(crate) enum Form {
     Passes,
 }
 
-impl Form {
+impl LinesForm {
     /// The name of the variant that runs lines so.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Form {
 
 /// The work: extents and lines are those of z, y and x.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Lines {
+pub(crate) struct FilterLines {
     /// Planes, rows, and elements in a row.
     pub(crate) extents: [usize; 3],
     /// Elements between neighbours along x.
@@ -64,7 +64,7 @@ macro_rules! params {
 }
 params! {
     /// Without weights.
-    pub(crate) Params;
+    pub(crate) LinesParams;
     Params64[64];
     Params512[512];
     ParamsMost[4092];
@@ -81,7 +81,7 @@ const TILE_WIDTH: usize = 32;
 /// Rows of a tile with those above and below: as few as do, since more tiles run side by side then.
 const TILE_ROWS: [usize; 3] = [32, 64, 96];
 
-impl Params {
+impl LinesParams {
     /// Of work on rows of these extents (planes, rows, elements in a row).
     pub(crate) fn of([d, h, w]: [usize; 3], step: usize) -> Self {
         let groups = w.div_ceil(4) as u32;
@@ -91,7 +91,7 @@ impl Params {
     }
 }
 
-impl Lines {
+impl FilterLines {
     fn radius(&self, axis: usize) -> usize {
         self.lines[axis].len() / 2
     }
@@ -112,8 +112,8 @@ impl Lines {
     /// Outputs of an invocation in registers, if there are such that the text is short enough.
     fn registers(&self, dtype: DType, profile: &DeviceProfile) -> Option<Registers> {
         let filter = [0, 1, 2].map(|i| self.lines[i].len());
-        let most = MOST_TERMS[usize::from(profile.is_cpu())];
-        let candidates: &[[usize; 2]] = match (self.flat(), profile.is_cpu()) {
+        let most = MOST_TERMS[usize::from(profile.quirks.slow_compiler)];
+        let candidates: &[[usize; 2]] = match (self.flat(), profile.quirks.slow_compiler) {
             (true, false) => &[[8, 1], [4, 1]],
             (true, true) => &[[4, 1], [2, 1]],
             (false, false) => &[[4, 2], [2, 2], [2, 1], [1, 1]],
@@ -144,26 +144,26 @@ impl Lines {
     }
 
     /// What the device or the shape has not that this way to run needs, if anything.
-    pub(crate) fn missing(&self, form: Form, dtype: DType, profile: &DeviceProfile) -> Option<String> {
+    pub(crate) fn missing(&self, form: LinesForm, dtype: DType, profile: &DeviceProfile) -> Option<String> {
         let weights: usize = self.lines.iter().map(Vec::len).sum();
         let longest = self.lines.iter().map(Vec::len).max().unwrap_or(0);
         match form {
-            Form::Register if !self.whole() => {
+            LinesForm::Register if !self.whole() => {
                 Some(format!("rows that are multiples of 4 long (these have {} elements)", self.extents[2]))
             }
-            Form::Register if self.registers(dtype, profile).is_none() => Some(format!(
+            LinesForm::Register if self.registers(dtype, profile).is_none() => Some(format!(
                 "lines so short that every product can be written out (these have {weights} weights)"
             )),
-            Form::Tiled if !self.flat() => Some("a filter of two dimensions".into()),
-            Form::Tiled if weights > MOST_WEIGHTS || self.tile(profile).is_none() => Some(format!(
+            LinesForm::Tiled if !self.flat() => Some("a filter of two dimensions".into()),
+            LinesForm::Tiled if weights > MOST_WEIGHTS || self.tile(profile).is_none() => Some(format!(
                 "workgroup memory for a tile with {} rows above and below it (there are {} bytes)",
                 self.radius(1),
                 profile.limits.max_workgroup_bytes
             )),
-            Form::Passes if longest > MOST_WEIGHTS => {
+            LinesForm::Passes if longest > MOST_WEIGHTS => {
                 Some(format!("lines of at most {MOST_WEIGHTS} weights (the longest has {longest})"))
             }
-            Form::Passes if self.scratch() > profile.limits.max_storage_binding => Some(format!(
+            LinesForm::Passes if self.scratch() > profile.limits.max_storage_binding => Some(format!(
                 "{} bytes of scratch in one binding (there are {})",
                 self.scratch(),
                 profile.limits.max_storage_binding
@@ -173,14 +173,14 @@ impl Lines {
     }
 
     /// What is fastest here, and why; nothing, where nothing fits.
-    pub(crate) fn best(&self, dtype: DType, profile: &DeviceProfile) -> Option<(Form, &'static str)> {
-        let fits = |form: &Form| self.missing(*form, dtype, profile).is_none();
+    pub(crate) fn best(&self, dtype: DType, profile: &DeviceProfile) -> Option<(LinesForm, &'static str)> {
+        let fits = |form: &LinesForm| self.missing(*form, dtype, profile).is_none();
         let mut forms = vec![
-            (Form::Register, "lines so short that every product is written out"),
-            (Form::Tiled, "a tile with the rows above and below it fits workgroup memory"),
-            (Form::Passes, "a dispatch for each axis"),
+            (LinesForm::Register, "lines so short that every product is written out"),
+            (LinesForm::Tiled, "a tile with the rows above and below it fits workgroup memory"),
+            (LinesForm::Passes, "a dispatch for each axis"),
         ];
-        if profile.is_cpu() {
+        if profile.quirks.serial_workgroups {
             // Barriers are dear there, and caches hold what tiles would.
             forms.swap(1, 2);
         }
@@ -198,20 +198,20 @@ impl Lines {
     }
 
     /// Appends the dispatches; `program` has its two operands. Nothing may be [`missing`](Self::missing).
-    pub(crate) fn dispatch(&self, form: Form, profile: &DeviceProfile, program: &mut Program) {
+    pub(crate) fn dispatch(&self, form: LinesForm, profile: &DeviceProfile, program: &mut Program) {
         let dtype = program.operands[0].dtype;
         match form {
-            Form::Register => {
+            LinesForm::Register => {
                 if let Some(registers) = self.registers(dtype, profile) {
                     self.in_registers(registers, program);
                 }
             }
-            Form::Tiled => {
+            LinesForm::Tiled => {
                 if let Some([own, all]) = self.tile(profile) {
                     self.by_tiles(own, all, program);
                 }
             }
-            Form::Passes => self.by_passes(program),
+            LinesForm::Passes => self.by_passes(program),
         }
     }
 
@@ -230,13 +230,13 @@ impl Lines {
         program.traffic = Some(input * inputs + output);
     }
 
-    fn params(&self) -> Params {
-        let radii = Params {
+    fn params(&self) -> LinesParams {
+        let radii = LinesParams {
             radius_x: self.radius(2) as u32,
             radius_y: self.radius(1) as u32,
-            ..Params::of(self.extents, self.step)
+            ..LinesParams::of(self.extents, self.step)
         };
-        Params { extent: radii.h, pitch: radii.groups, ..radii }
+        LinesParams { extent: radii.h, pitch: radii.groups, ..radii }
     }
 
     fn boundary(&self, spec: Spec) -> Spec {
@@ -290,7 +290,7 @@ impl Lines {
             .constant("TILE_Z", tile[0] as u32);
         let kernel = registers.kernel(spec);
         let tiles = [d.div_ceil(tile[0]), h.div_ceil(tile[1]), w.div_ceil(tile[2])];
-        let params = Params { tiles_x: tiles[2] as u32, tiles_y: tiles[1] as u32, ..self.params() };
+        let params = LinesParams { tiles_x: tiles[2] as u32, tiles_y: tiles[1] as u32, ..self.params() };
         let weights = [&self.lines[2][..], &self.lines[1], &self.lines[0]].concat();
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         launch(program, kernel, params, tiles.iter().product(), 1, &weights, bindings);
@@ -312,8 +312,12 @@ impl Lines {
         let kernel = Kernel::library("conv/lines_tiled", "lines_tiled", spec);
         let [d, h, _] = self.extents;
         let (tiles_x, tiles_y) = (self.groups().div_ceil(TILE_WIDTH), h.div_ceil(own));
-        let params =
-            Params { tiles_x: tiles_x as u32, tiles_y: tiles_y as u32, extent: own as u32, ..self.params() };
+        let params = LinesParams {
+            tiles_x: tiles_x as u32,
+            tiles_y: tiles_y as u32,
+            extent: own as u32,
+            ..self.params()
+        };
         let weights = [&self.lines[2][..], &self.lines[1]].concat();
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         launch(program, kernel, params, tiles_x * tiles_y * d, 1, &weights, bindings);
@@ -365,7 +369,7 @@ impl Lines {
         let between = program.scratch(self.scratch());
         let kernel = across(false, DType::F32, &Spec::new());
         launch(program, kernel, self.params(), blocks, WORKGROUP_SIZE, &self.lines[1], vec![sums, between]);
-        let params = Params {
+        let params = LinesParams {
             radius_y: self.radius(0) as u32,
             extent: d as u32,
             pitch: (self.groups() * h) as u32,
@@ -381,7 +385,7 @@ impl Lines {
 fn launch(
     program: &mut Program,
     kernel: Kernel,
-    params: Params,
+    params: LinesParams,
     work: usize,
     pieces: usize,
     weights: &[f32],
@@ -398,7 +402,7 @@ fn launch(
                     for (place, weight) in all.iter_mut().zip(weights) {
                         *place = [*weight; 4];
                     }
-                    let Params {
+                    let LinesParams {
                         w, h, d, groups, tiles_x, tiles_y, step, radius_x, radius_y, extent, pitch, ..
                     } = params;
                     let params = $ty {

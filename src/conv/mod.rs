@@ -52,8 +52,8 @@ pub use conv_transpose::ConvTranspose;
 pub use conv1d::Conv1d;
 pub use conv2d::Conv2d;
 pub use conv3d::Conv3d;
-pub(crate) use layer::{Axis, Layer, room};
-pub(crate) use lines::{Form, Lines, Params as LinesParams};
+pub(crate) use layer::{Layer, WindowAxis};
+pub(crate) use lines::{FilterLines, LinesForm, LinesParams};
 pub use stencil::Boundary;
 pub(crate) use stencil::Stencil;
 

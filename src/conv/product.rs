@@ -1,16 +1,16 @@
 //! Convolution layers as products of each group, by the register-tiled kernels of the matrix product, whose factors
 //! need not be matrices in memory.
 
-use super::layer::{Correlation, Piece};
+use super::layer::{Correlation, ImageChunk};
 use crate::dense::{Division, ProductTile, RegisterForm, StepCount, WalkedKernel, dispatch_bands};
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::runs_everywhere;
 use crate::program::{Binding, DeviceClass, DeviceProfile, Kernel, Program, kernel_params};
 use crate::shader::Spec;
 use std::ops::Range;
 
 kernel_params! {
-    pub(super) struct Params {
+    pub(super) struct ConvProductParams {
         m: u32,
         n: u32,
         k: u32,
@@ -90,7 +90,7 @@ const LEAST_SLICE: usize = 256;
 
 /// The longest slice of k: a bounded time, in loops that every driver runs to their end, since a step is 4 or more of k.
 const MOST_SLICE: usize = 1 << 17;
-const _: () = assert!(MOST_SLICE / 4 < LOOP_ROUNDS as usize);
+const _: () = assert!(runs_everywhere(MOST_SLICE / 4));
 
 fn rows(profile: &DeviceProfile) -> &'static [Division] {
     match profile.class {
@@ -110,7 +110,7 @@ pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
 
 /// Which product it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ProductKind {
     /// Weights times windows of x.
     Windows,
     /// Weights times columns in memory.
@@ -122,7 +122,7 @@ enum Kind {
 /// The product of a layer, or of its gradients.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LayerProduct {
-    kind: Kind,
+    kind: ProductKind,
     form: RegisterForm,
     /// Of a group; `n` of all that is to be done.
     m: usize,
@@ -132,36 +132,42 @@ pub(super) struct LayerProduct {
 }
 
 /// What is bound: A, B, and all that belongs to C, of which the last is C itself.
-pub(super) struct Bound {
+pub(super) struct ProductBindings {
     pub(super) a: Binding,
     pub(super) b: Binding,
     pub(super) c: Vec<Binding>,
 }
 
 impl LayerProduct {
-    fn new(op: &str, kind: Kind, [m, n, k, groups]: [usize; 4], vec: bool, profile: &DeviceProfile) -> Self {
+    fn new(
+        op: &str,
+        kind: ProductKind,
+        [m, n, k, groups]: [usize; 4],
+        vec: bool,
+        profile: &DeviceProfile,
+    ) -> Self {
         let rows = rows(profile);
         let of = |division: &Division| {
             let walked = match kind {
-                Kind::Windows => {
+                ProductKind::Windows => {
                     WalkedKernel { kernel: ["conv/conv_implicit", "conv_implicit"], a: false, b: true }
                 }
-                Kind::Columns => {
+                ProductKind::Columns => {
                     WalkedKernel { kernel: ["conv/conv_columns", "conv_columns"], a: false, b: false }
                 }
-                Kind::Weights => {
+                ProductKind::Weights => {
                     WalkedKernel { kernel: ["conv/conv_gradients", "conv_gradients"], a: true, b: true }
                 }
             };
             let steps = match (kind, StepCount::of(k, division.tile)) {
                 // Slices but the last take even numbers.
-                (Kind::Weights, StepCount::Odd) => StepCount::Any,
+                (ProductKind::Weights, StepCount::Odd) => StepCount::Any,
                 (_, steps) => steps,
             };
             let form = RegisterForm {
-                vectors: profile.backend == "vulkan",
+                vectors: !profile.quirks.stores_whole_vectors,
                 vec_a: vec,
-                vec_b: kind == Kind::Columns,
+                vec_b: kind == ProductKind::Columns,
                 steps,
                 walked: Some(walked),
                 ..RegisterForm::of(*division)
@@ -172,14 +178,14 @@ impl LayerProduct {
         let fits = |p: &LayerProduct| p.form.fits(profile) && p.form.walks();
         let suits = |p: &LayerProduct| {
             let ProductTile { m, n, .. } = p.form.tile;
-            let slices = if kind == Kind::Weights { (k / LEAST_SLICE).max(1) } else { 1 };
+            let slices = if kind == ProductKind::Weights { (k / LEAST_SLICE).max(1) } else { 1 };
             let invocations = p.form.invocations() as usize;
             inside(m, p.m)
                 && inside(n, p.n)
                 && p.tiles().saturating_mul(slices * invocations) >= fill(profile)
         };
         let smallest = of(&rows[rows.len() - 1]);
-        let variant = if kind == Kind::Columns { "im2col" } else { "implicit" };
+        let variant = if kind == ProductKind::Columns { "im2col" } else { "implicit" };
         let choices = &profile.choices;
         let allowed = |row: &&Division| !choices.denies_row(op, variant, || row.name());
         let forced = choices.row(op, variant);
@@ -194,20 +200,20 @@ impl LayerProduct {
     /// Weights, m rows of all of `c`'s products, times windows of a piece of the batch.
     pub(super) fn windows(c: &Correlation, images: usize, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, images * c.pixels(), c.terms(), c.groups];
-        Self::new(c.op, Kind::Windows, sizes, c.terms().is_multiple_of(4), profile)
+        Self::new(c.op, ProductKind::Windows, sizes, c.terms().is_multiple_of(4), profile)
     }
 
     /// Weights times `columns` columns, a multiple of four, in memory.
     pub(super) fn columns(c: &Correlation, columns: usize, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, columns, c.terms(), c.groups];
-        Self::new(c.op, Kind::Columns, sizes, c.terms().is_multiple_of(4), profile)
+        Self::new(c.op, ProductKind::Columns, sizes, c.terms().is_multiple_of(4), profile)
     }
 
     /// dy times windows of x, of a piece of the batch.
-    pub(super) fn weights(c: &Correlation, piece: &Piece, profile: &DeviceProfile) -> Self {
+    pub(super) fn weights(c: &Correlation, piece: &ImageChunk, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, c.terms(), piece.images * c.pixels(), c.groups];
         let vec = c.pixels().is_multiple_of(4) && piece.y_at.is_multiple_of(4);
-        Self::new(c.op, Kind::Weights, sizes, vec, profile)
+        Self::new(c.op, ProductKind::Weights, sizes, vec, profile)
     }
 
     /// Tiles of C, of all groups.
@@ -233,7 +239,7 @@ impl LayerProduct {
     }
 
     /// What all products of a layer have in common.
-    fn params(&self, c: &Correlation, piece: &Piece) -> Params {
+    fn params(&self, c: &Correlation, piece: &ImageChunk) -> ConvProductParams {
         let ProductTile { m, n, k } = self.form.tile;
         let [h, w] = c.size;
         let [p, q] = c.out;
@@ -243,7 +249,8 @@ impl LayerProduct {
         // Outputs, and cells of a window: across, down, how far planes are apart, and steps down and across.
         let outputs = [q, p, image, c.stride[0], c.stride[1]];
         let cells = [s, r, h * w, c.dilation[0], c.dilation[1]];
-        let (of_n, of_k) = if self.kind == Kind::Weights { (cells, outputs) } else { (outputs, cells) };
+        let (of_n, of_k) =
+            if self.kind == ProductKind::Weights { (cells, outputs) } else { (outputs, cells) };
         let [n_across, n_down, n_plane, n_step_h, n_step_w] = of_n.map(|x| x as u32);
         let [k_across, k_down, k_plane, k_step_h, k_step_w] = of_k.map(|x| x as u32);
         let (step_across, step_down) = (k % k_across * k_step_w, k / k_across % k_down * k_step_h);
@@ -251,9 +258,9 @@ impl LayerProduct {
         let in_plane = if spread { 0 } else { step_down * w as u32 + step_across };
         let pixels = c.pixels() as u32;
         let plane_a = (c.groups * c.to) as u32 * pixels;
-        let weights = self.kind == Kind::Weights;
+        let weights = self.kind == ProductKind::Weights;
         let group = |elements: usize| if c.groups > 1 { elements as u32 } else { 0 };
-        Params {
+        ConvProductParams {
             m: self.m as u32,
             n: self.n as u32,
             k: self.k as u32,
@@ -268,10 +275,10 @@ impl LayerProduct {
             first_n: 0,
             all_n: self.n as u32,
             a_at: if weights { piece.y_at } else { 0 },
-            b_at: if self.kind == Kind::Columns { 0 } else { piece.x_at },
+            b_at: if self.kind == ProductKind::Columns { 0 } else { piece.x_at },
             c_at: if weights { 0 } else { piece.y_at },
             group_a: group(if weights { c.to * c.pixels() } else { self.m * self.k }),
-            group_b: group(if self.kind == Kind::Columns { self.n * self.k } else { c.from * h * w }),
+            group_b: group(if self.kind == ProductKind::Columns { self.n * self.k } else { c.from * h * w }),
             group_c: group(if weights { self.m * self.n } else { c.to * c.pixels() }),
             pixels,
             image_c: c.image()[1] as u32,
@@ -301,8 +308,8 @@ impl LayerProduct {
     }
 
     fn kernel(&self, c: &Correlation, spec: Spec, vec_c: bool) -> Kernel {
-        let mut spec = spec.flag("VEC_C", vec_c).flag("IMAGES", self.kind != Kind::Weights);
-        if self.kind != Kind::Columns {
+        let mut spec = spec.flag("VEC_C", vec_c).flag("IMAGES", self.kind != ProductKind::Weights);
+        if self.kind != ProductKind::Columns {
             spec = spec
                 .flag("SPREAD", c.up != [1, 1])
                 .constant("UP_H", c.up[0] as u32)
@@ -315,9 +322,9 @@ impl LayerProduct {
     pub(super) fn layer(
         &self,
         program: &mut Program,
-        (c, piece, first): (&Correlation, &Piece, usize),
+        (c, piece, first): (&Correlation, &ImageChunk, usize),
         spec: Spec,
-        bound: Bound,
+        bound: ProductBindings,
         profile: &DeviceProfile,
     ) -> Result<()> {
         // A round for each step of k, which is written out.
@@ -333,12 +340,12 @@ impl LayerProduct {
         }
         let all = piece.images * c.pixels();
         // Columns in memory are loaded by four.
-        let columns = self.kind == Kind::Columns;
+        let columns = self.kind == ProductKind::Columns;
         let rest = (all - first).next_multiple_of(if columns { 4 } else { 1 }).min(self.n);
         let vec = c.pixels().is_multiple_of(4) && piece.y_at.is_multiple_of(4);
         let kernel = program.kernel(self.kernel(c, spec, vec));
         let one = Self { n: rest, ..*self };
-        let params = Params {
+        let params = ConvProductParams {
             first_n: first as u32,
             all_n: all as u32,
             n: rest as u32,
@@ -352,14 +359,14 @@ impl LayerProduct {
     pub(super) fn gradients(
         &self,
         program: &mut Program,
-        (c, piece, slice): (&Correlation, &Piece, usize),
-        bound: Bound,
+        (c, piece, slice): (&Correlation, &ImageChunk, usize),
+        bound: ProductBindings,
         profile: &DeviceProfile,
     ) -> Result<()> {
         let slab = self.groups * self.m * self.n;
         let vec = self.n.is_multiple_of(4) && slab.is_multiple_of(4);
         let kernel = program.kernel(self.kernel(c, Spec::new(), vec));
-        let params = Params { slice_k: slice as u32, ..self.params(c, piece) };
+        let params = ConvProductParams { slice_k: slice as u32, ..self.params(c, piece) };
         self.bands(program, kernel, params, bound, self.k.div_ceil(slice), profile)
     }
 
@@ -368,18 +375,16 @@ impl LayerProduct {
         &self,
         program: &mut Program,
         kernel: usize,
-        params: Params,
-        bound: Bound,
+        params: ConvProductParams,
+        bound: ProductBindings,
         slices: usize,
         profile: &DeviceProfile,
     ) -> Result<()> {
         let flop = 2 * self.form.tile.elements() * u64::from(params.slice_k);
         let all = (self.tiles() * slices) as u64;
         let bindings = [vec![bound.a, bound.b], bound.c].concat();
-        dispatch_bands(program, kernel, &bindings, all, flop, profile, |Range { start, end }| Params {
-            first_tile: start as u32,
-            tiles: (end - start) as u32,
-            ..params
+        dispatch_bands(program, kernel, &bindings, all, flop, profile, |Range { start, end }| {
+            ConvProductParams { first_tile: start as u32, tiles: (end - start) as u32, ..params }
         })
     }
 }
@@ -408,7 +413,11 @@ mod tests {
     fn every_division_shares_its_loads() {
         for rows in [CARD, GPU, CPU] {
             for division in rows {
-                for (kind, vec) in [(Kind::Windows, false), (Kind::Weights, false), (Kind::Weights, true)] {
+                for (kind, vec) in [
+                    (ProductKind::Windows, false),
+                    (ProductKind::Weights, false),
+                    (ProductKind::Weights, true),
+                ] {
                     let profile = DeviceProfile::h100();
                     let mut product = LayerProduct::new("conv", kind, [1, 1, 1, 1], vec, &profile);
                     product.form.tile = division.tile;

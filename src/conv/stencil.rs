@@ -6,12 +6,12 @@ use crate::analysis::Axis;
 use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::runs_everywhere;
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Operand, Program, Setting, Settings, Variant, choose,
 };
-use crate::shape::{elements, round_up};
-use lowering::Lowering;
+use crate::shape::elements;
+use lowering::StencilLowering;
 pub(crate) use lowering::facts;
 
 /// What a stencil reads outside of its input.
@@ -166,7 +166,7 @@ const MOST: usize = (1 << 31) - (1 << 17);
 
 /// Terms of an output that every driver adds up, whatever else an invocation does.
 const MOST_EVERYWHERE: usize = 40_000;
-const _: () = assert!(3 * MOST_EVERYWHERE / 2 < LOOP_ROUNDS as usize);
+const _: () = assert!(runs_everywhere(3 * MOST_EVERYWHERE / 2));
 
 /// Multiply-adds in the text of a kernel, so that drivers compile it in a second.
 const MOST_TERMS: usize = 256;
@@ -214,7 +214,9 @@ impl Stencil {
             Operand { name: "input", dtype, len, access: Access::Read },
             Operand { name: "output", dtype, len, access: Access::Write },
         ];
-        check_size(&name, &operands[0], profile)?;
+        let remedy = "work on blocks that overlap by the filter, a call each";
+        profile.check_bindings(&name, &operands[..1], remedy)?;
+        profile.check_count(&name, &operands[0], MOST, remedy)?;
         if len > 0 {
             self.check_extents(&name, dtype, profile)?;
         }
@@ -226,7 +228,7 @@ impl Stencil {
         program.cost = Cost { flop: work, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
         program.operands = operands;
         if len > 0 {
-            Lowering { stencil: self, name, dtype, profile, program }.dispatch()
+            StencilLowering { stencil: self, name, dtype, profile, program }.dispatch()
         } else {
             Ok(program)
         }
@@ -298,13 +300,13 @@ impl Stencil {
     /// Which variant, and why.
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
         let (taps, constant) = (self.taps(), self.taps() <= MOST_CONSTANT);
-        let most_terms = if profile.is_cpu() { MOST_TERMS_ON_CPU } else { MOST_TERMS };
+        let most_terms = if profile.quirks.slow_compiler { MOST_TERMS_ON_CPU } else { MOST_TERMS };
         let fits = halo_bytes(self.tile(dtype), self.filter) <= profile.limits.max_workgroup_bytes as usize;
         if taps <= most_terms {
             ("register", format!("{taps} weights are few enough to write every product out"))
-        } else if profile.is_cpu() && constant {
+        } else if profile.quirks.serial_workgroups && constant {
             ("constant", "on a processor the caches hold what tiles would, and barriers are dear".to_owned())
-        } else if fits && !profile.is_cpu() {
+        } else if fits && !profile.quirks.serial_workgroups {
             ("strategy1", format!("{taps} weights; a tile with its halo fits workgroup memory"))
         } else if constant {
             ("constant", "a tile with its halo is above workgroup memory".to_owned())
@@ -350,33 +352,6 @@ impl Stencil {
 /// Bytes of a tile with its halo.
 fn halo_bytes(tile: [usize; 3], filter: [usize; 3]) -> usize {
     tile.iter().zip(filter).map(|(t, f)| t + f - 1).product::<usize>().saturating_mul(4)
-}
-
-/// Whether the device can hold and bind the operand, and a kernel index it.
-fn check_size(name: &str, operand: &Operand, profile: &DeviceProfile) -> Result<()> {
-    let bytes = round_up(operand.bytes(), 4);
-    let limits = &profile.limits;
-    let limit = limits.max_buffer_size.min(limits.max_storage_binding);
-    if bytes > limit {
-        let what = if limit == limits.max_buffer_size { "buffer" } else { "storage binding" };
-        return Err(err!(
-            TooLarge,
-            "{name}: {} elements of {}, {bytes} bytes, are above the {limit} bytes of the largest {what} of {}; \
-             work on blocks that overlap by the filter, a call each",
-            operand.len,
-            operand.dtype,
-            profile.name
-        ));
-    }
-    if operand.len > MOST {
-        return Err(err!(
-            TooLarge,
-            "{name}: {} elements are above {MOST}, the most that a kernel can address; work on blocks that overlap by \
-             the filter, a call each",
-            operand.len
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

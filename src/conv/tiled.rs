@@ -1,8 +1,8 @@
 //! The kernel that keeps tiles of x, with their halo, in workgroup memory, and sums in registers:
 //! `shaders/conv/conv_tiled.wgsl`.
 
-use super::correlate::Job;
-use super::layer::{Correlation, Piece};
+use super::correlate::ConvJob;
+use super::layer::{Correlation, ImageChunk};
 use crate::dense::dispatch_bands;
 use crate::error::Result;
 use crate::program::{DeviceProfile, Kernel, Program};
@@ -57,7 +57,7 @@ impl Tiled {
         let [p, q] = c.out;
         // Four groups of channels to a workgroup: of 7 x 7 to 16 channels 36.8 TFLOP/s by 4 x 4, 31.3 by 2 x 8 on an
         // H100; to 32 channels 39.8 by 4 x 8, 33.6 by 2 x 16.
-        let (channels, lanes) = match profile.is_cpu() {
+        let (channels, lanes) = match profile.quirks.serial_workgroups {
             true => (4, 16),
             false => (if c.to <= 16 { 4 } else { 8 }, 128),
         };
@@ -82,7 +82,7 @@ impl Tiled {
             down,
             across,
             staged: STAGED_CELLS.div_ceil(cells).min(c.from),
-            vectors: profile.backend == "vulkan",
+            vectors: !profile.quirks.stores_whole_vectors,
             stores: q.is_multiple_of(4),
         };
         let most = u64::from(profile.limits.max_workgroup_bytes.min(24 << 10));
@@ -132,7 +132,12 @@ impl Tiled {
         4 * (self.cells() + self.weights()) as u64
     }
 
-    pub(super) fn lower(mut self, job: &Job<'_>, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+    pub(super) fn lower(
+        mut self,
+        job: &ConvJob<'_>,
+        program: &mut Program,
+        pieces: &[ImageChunk],
+    ) -> Result<()> {
         let c = &job.c;
         self.stores &= pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));
         let [m, down, across] = self.tile();

@@ -3,8 +3,8 @@
 //! Weights and tiles of cells are transformed to 36 numbers each; for each of these places the channels are summed by
 //! one matrix product; the sums are transformed back. 36 products stand for 144.
 
-use super::correlate::Job;
-use super::layer::{Correlation, Piece};
+use super::correlate::ConvJob;
+use super::layer::{Correlation, ImageChunk};
 use crate::dense::GemmBatched;
 use crate::error::{Result, err};
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program};
@@ -51,7 +51,7 @@ fn once(
     Ok(program)
 }
 
-pub(super) fn lower(job: &Job<'_>, program: &mut Program, pieces: &[Piece]) -> Result<()> {
+pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
     let (c, profile) = (&job.c, job.profile);
     let [p, q] = c.out;
     let tiles = p.div_ceil(SIDE) * q.div_ceil(SIDE);
@@ -136,7 +136,7 @@ const PRODUCTS: usize = 4 * 528;
 pub(super) fn weights(
     program: &mut Program,
     c: &Correlation,
-    pieces: &[Piece],
+    pieces: &[ImageChunk],
     output: Binding,
     profile: &DeviceProfile,
 ) -> Result<()> {
@@ -146,7 +146,7 @@ pub(super) fn weights(
     let windows = to * c.from;
     let tile = if c.from.min(c.to) >= 256 { 128 } else { 64 };
     let each = PLACES * c.groups * c.from.div_ceil(tile) * c.to.div_ceil(tile) * tile / 64;
-    let wanted = if profile.is_cpu() { 1 } else { (PRODUCTS / each).max(1) };
+    let wanted = if profile.quirks.few_cores { 1 } else { (PRODUCTS / each).max(1) };
     let limit = profile.limits.max_storage_binding;
     // Of slices of so many images: their bytes.
     let bytes = |slices: usize, images: usize, channels: usize| {
@@ -202,7 +202,8 @@ pub(super) fn weights(
             program.dispatch(gradients_kernel, &params, vec![piece.y, gradients], grid(params.count));
 
             let product = GemmBatched::new(slices * PLACES * c.groups, c.to, c.from, columns).trans_b(true);
-            let product = if profile.is_cpu() { product } else { product.variant("register") };
+            let product =
+                if profile.quirks.serial_workgroups { product } else { product.variant("register") };
             let product = once(&mut products, slices, &product, profile)?;
             program.append(product, &[gradients.resource, cells.resource, sums.resource]);
 

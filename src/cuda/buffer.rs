@@ -15,7 +15,7 @@ use std::ops::RangeBounds;
 use std::sync::{Arc, Mutex};
 
 /// Memory of a device.
-pub(super) struct Memory {
+pub(super) struct CudaMemory {
     gpu: CudaGpu,
     pub(super) address: u64,
     pub(super) bytes: u64,
@@ -24,7 +24,7 @@ pub(super) struct Memory {
     written: Written,
 }
 
-impl Memory {
+impl CudaMemory {
     /// New memory, which holds anything. No bytes have an address too.
     pub(super) fn new(gpu: &CudaGpu, bytes: u64) -> Result<Self> {
         let mut address = 0;
@@ -39,7 +39,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for CudaMemory {
     fn drop(&mut self) {
         // Work that was given to a stream may use the memory still. A lost device has no work.
         let waited = self.gpu.wait();
@@ -58,7 +58,7 @@ impl Drop for Memory {
 #[derive(Clone)]
 pub struct CudaBuffer<T: Element> {
     gpu: CudaGpu,
-    memory: Arc<Memory>,
+    memory: Arc<CudaMemory>,
     len: usize,
     element: PhantomData<T>,
 }
@@ -146,7 +146,7 @@ impl CudaGpu {
     /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable;
     /// [`TooLarge`](crate::ErrorKind::TooLarge) above what can be addressed; device lost.
     pub fn alloc<T: Element>(&self, n: usize) -> Result<CudaBuffer<T>> {
-        let memory = Arc::new(Memory::new(self, bytes_of::<T>(n)?)?);
+        let memory = Arc::new(CudaMemory::new(self, bytes_of::<T>(n)?)?);
         Ok(CudaBuffer { gpu: self.clone(), memory, len: n, element: PhantomData })
     }
 
@@ -180,7 +180,7 @@ impl CudaGpu {
             return Err(err!(Buffer, "wrap: {address:#x} is no address of elements of {}", T::DTYPE));
         }
         let (owner, written) = (Some(Box::new(owner) as _), Written::already());
-        let memory = Memory { gpu: self.clone(), address, bytes, owner, written };
+        let memory = CudaMemory { gpu: self.clone(), address, bytes, owner, written };
         Ok(CudaBuffer { gpu: self.clone(), memory: Arc::new(memory), len, element: PhantomData })
     }
 
@@ -426,7 +426,7 @@ impl<'a, T: Element> From<&'a PinnedBuffer<T>> for PinnedSlice<'a, T> {
 
 /// Which way a copy goes.
 #[derive(Clone, Copy)]
-enum Way {
+enum Transfer {
     ToDevice,
     ToHost,
 }
@@ -442,7 +442,7 @@ impl CudaStream {
         from: impl Into<PinnedSlice<'a, T>>,
         to: impl Into<CudaSlice<'a, T>>,
     ) -> Result<()> {
-        self.transfer("upload", from.into(), to.into(), Way::ToDevice)
+        self.transfer("upload", from.into(), to.into(), Transfer::ToDevice)
     }
 
     /// Begins to copy from the device to pinned memory, after what the stream was given before. Returns at once.
@@ -454,7 +454,7 @@ impl CudaStream {
         from: impl Into<CudaSlice<'a, T>>,
         to: impl Into<PinnedSlice<'a, T>>,
     ) -> Result<()> {
-        self.transfer("download", to.into(), from.into(), Way::ToHost)
+        self.transfer("download", to.into(), from.into(), Transfer::ToHost)
     }
 
     fn transfer<T: Element>(
@@ -462,7 +462,7 @@ impl CudaStream {
         doing: &str,
         host: PinnedSlice<'_, T>,
         device: CudaSlice<'_, T>,
-        way: Way,
+        way: Transfer,
     ) -> Result<()> {
         if host.len != device.len {
             return Err(err!(
@@ -490,8 +490,8 @@ impl CudaStream {
         // device's waits for all work.
         let code = self.gpu().call(doing, || unsafe {
             match way {
-                Way::ToDevice => sys::cuMemcpyHtoDAsync_v2(place.address, at, bytes, self.handle()),
-                Way::ToHost => sys::cuMemcpyDtoHAsync_v2(at, place.address, bytes, self.handle()),
+                Transfer::ToDevice => sys::cuMemcpyHtoDAsync_v2(place.address, at, bytes, self.handle()),
+                Transfer::ToHost => sys::cuMemcpyDtoHAsync_v2(at, place.address, bytes, self.handle()),
             }
         });
         // Whatever was begun must be waited for, so nothing may fail between the copy and the event unseen.
@@ -502,7 +502,7 @@ impl CudaStream {
         recorded?;
         pending.retain(|(stream, _)| stream != self);
         pending.push((self.clone(), event));
-        if matches!(way, Way::ToDevice) {
+        if matches!(way, Transfer::ToDevice) {
             place.written.set();
         }
         Ok(())

@@ -59,11 +59,11 @@ pub struct CudaOptions {
 /// ```
 #[derive(Clone)]
 pub struct CudaGpu {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<CudaInner>,
 }
 
 /// Everything behind a [`CudaGpu`].
-pub(super) struct Inner {
+pub(super) struct CudaInner {
     device: sys::CUdevice,
     context: sys::CUcontext,
     profile: CudaProfile,
@@ -78,9 +78,9 @@ pub(super) struct Inner {
 }
 
 // SAFETY: the driver's handles may be used from every thread that has made their context current, which `call` sees to.
-unsafe impl Send for Inner {}
+unsafe impl Send for CudaInner {}
 // SAFETY: as above; the driver locks what it must.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for CudaInner {}
 
 impl fmt::Debug for CudaGpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,7 +95,7 @@ impl PartialEq for CudaGpu {
 }
 impl Eq for CudaGpu {}
 
-impl Drop for Inner {
+impl Drop for CudaInner {
     fn drop(&mut self) {
         // SAFETY: retained once when opened.
         let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
@@ -323,7 +323,7 @@ impl CudaGpu {
         let code = unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) };
         check(code, &format!("cuda: opening {}", profile.name))?;
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(CudaInner {
                 device,
                 context,
                 profile,

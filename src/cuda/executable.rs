@@ -29,12 +29,12 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 /// One place a kernel; the lock of a place is held while it compiles, so that nobody does it twice.
-type Slot = Arc<Mutex<Option<Function>>>;
+type FunctionSlot = Arc<Mutex<Option<Function>>>;
 
 /// Kernels in memory.
 #[derive(Debug, Default)]
 pub(super) struct Modules {
-    slots: Mutex<HashMap<CudaKernel, Slot>>,
+    slots: Mutex<HashMap<CudaKernel, FunctionSlot>>,
 }
 
 /// A program made ready for a device. Untyped; [`CudaPlan`](crate::CudaPlan) is the typed form.
@@ -195,7 +195,7 @@ impl CudaGpu {
 /// An argument as the driver reads it: numbers and addresses at the beginning, or the whole of a tensor map.
 #[repr(C, align(128))]
 #[derive(Clone, Copy)]
-struct Value([u64; 16]);
+struct CudaValue([u64; 16]);
 
 impl CudaExecutable {
     /// The program.
@@ -291,7 +291,7 @@ impl CudaExecutable {
         check_written(op, &uses)
     }
 
-    fn value(&self, arg: &Arg, operands: &[RawCudaSlice<'_>], scratch: &[u64]) -> Result<Value> {
+    fn value(&self, arg: &Arg, operands: &[RawCudaSlice<'_>], scratch: &[u64]) -> Result<CudaValue> {
         let address = |place| match place {
             Place::Operand(i) => operands[i].address,
             Place::Scratch(i) => scratch[i],
@@ -309,12 +309,12 @@ impl CudaExecutable {
                     .map_err(|e| e.context(&format!("{}: {map:?}", self.program.op)));
             }
         };
-        let mut value = Value([0; 16]);
+        let mut value = CudaValue([0; 16]);
         value.0[0] = word;
         Ok(value)
     }
 
-    fn launch(&self, stream: &CudaStream, launch: &Launch, values: &mut [Value]) -> Result<()> {
+    fn launch(&self, stream: &CudaStream, launch: &Launch, values: &mut [CudaValue]) -> Result<()> {
         let mut pointers: Vec<*mut c_void> =
             values.iter_mut().map(|v| std::ptr::from_mut(v).cast()).collect();
         let attribute = |id, fill: &dyn Fn(&mut sys::CUlaunchAttributeValue)| {
@@ -362,7 +362,7 @@ impl CudaExecutable {
 }
 
 /// What the bulk copy engine reads of a map.
-fn encode(map: &TensorMap, address: u64) -> Result<Value> {
+fn encode(map: &TensorMap, address: u64) -> Result<CudaValue> {
     use sys::CUtensorMapDataType_enum as D;
     let dtype = match map.dtype {
         DType::F32 if map.rounds_to_tf32 => D::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
@@ -380,7 +380,7 @@ fn encode(map: &TensorMap, address: u64) -> Result<Value> {
         Swizzle::B64 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_64B,
         Swizzle::B128 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,
     };
-    let mut value = Value([0; 16]);
+    let mut value = CudaValue([0; 16]);
     let steps = [1u32; 5];
     // SAFETY: `Value` has the size of a map and more than its alignment; the lists have as many entries as the rank asks, which
     // `CudaProgram::check` saw to; the address is only written down.

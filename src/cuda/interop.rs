@@ -6,7 +6,7 @@ use super::program::CudaProfile;
 use super::stream::CudaStream;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result, err};
-use crate::gpu::{Buffer, DeviceIdentity, ExportedMemory, Gpu, Slice, Timeline};
+use crate::gpu::{Buffer, DeviceIdentity, ExportedMemory, Gpu, SharedTimeline, Slice};
 use cudarc::driver::sys;
 use std::fmt;
 use std::os::fd::{AsRawFd, IntoRawFd};
@@ -101,7 +101,7 @@ impl Drop for Mapped {
 struct Semaphore {
     cuda: CudaGpu,
     handle: sys::CUexternalSemaphore,
-    wgpu: Timeline,
+    wgpu: SharedTimeline,
     value: Mutex<u64>,
 }
 
@@ -112,7 +112,7 @@ unsafe impl Sync for Semaphore {}
 
 impl Semaphore {
     fn new(gpu: &Gpu, cuda: &CudaGpu) -> Result<Self> {
-        let wgpu = Timeline::new(gpu)?;
+        let wgpu = SharedTimeline::new(gpu)?;
         let fd = wgpu.export()?;
         let desc = sys::CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
             type_:

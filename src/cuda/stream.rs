@@ -1,6 +1,6 @@
 //! Streams, events, and times taken with them.
 
-use super::buffer::Memory;
+use super::buffer::CudaMemory;
 use super::device::{CudaGpu, lock};
 use crate::error::{Result, err, with_room};
 use crate::program::{Clock, Measurement, batch, warm_up};
@@ -15,20 +15,20 @@ use std::time::Instant;
 /// Cheap to clone; clones are the same stream. Dropping the last waits for its work.
 #[derive(Clone)]
 pub struct CudaStream {
-    inner: Arc<Inner>,
+    inner: Arc<StreamInner>,
 }
 
-struct Inner {
+struct StreamInner {
     gpu: CudaGpu,
     handle: sys::CUstream,
     /// Scratch of the programs that run on the stream, one after another. Held while one is given to it.
-    scratch: Mutex<Vec<Option<Memory>>>,
+    scratch: Mutex<Vec<Option<CudaMemory>>>,
 }
 
 // SAFETY: the driver's handles may be used from every thread.
-unsafe impl Send for Inner {}
+unsafe impl Send for StreamInner {}
 // SAFETY: as above; the driver locks what it must.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for StreamInner {}
 
 impl fmt::Debug for CudaStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,7 +43,7 @@ impl PartialEq for CudaStream {
 }
 impl Eq for CudaStream {}
 
-impl Drop for Inner {
+impl Drop for StreamInner {
     fn drop(&mut self) {
         // SAFETY: created by `stream`, destroyed once, its work done.
         let _ = self.gpu.call("stream", || unsafe { sys::cuStreamSynchronize(self.handle) });
@@ -62,7 +62,9 @@ impl CudaGpu {
         let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: the pointer is valid.
         self.call("stream", || unsafe { sys::cuStreamCreate(&mut handle, flags) })?;
-        Ok(CudaStream { inner: Arc::new(Inner { gpu: self.clone(), handle, scratch: Mutex::default() }) })
+        Ok(CudaStream {
+            inner: Arc::new(StreamInner { gpu: self.clone(), handle, scratch: Mutex::default() }),
+        })
     }
 }
 
@@ -154,7 +156,7 @@ impl CudaStream {
             let memory = match area.take().filter(|memory| memory.bytes >= bytes) {
                 Some(memory) => memory,
                 None => {
-                    Memory::new(self.gpu(), bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096))?
+                    CudaMemory::new(self.gpu(), bytes.checked_next_power_of_two().unwrap_or(bytes).max(4096))?
                 }
             };
             addresses.push(memory.address);

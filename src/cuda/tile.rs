@@ -8,7 +8,7 @@ use crate::error::{Result, err};
 
 /// What a product is multiplied as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Factor {
+pub(super) enum TileFactor {
     F16,
     Bf16,
     /// f32, rounded to 11 bits.
@@ -19,7 +19,7 @@ pub(super) enum Factor {
     Single,
 }
 
-impl Factor {
+impl TileFactor {
     /// What elements of this type are multiplied as; `name` is what errors begin with.
     pub(super) fn of(name: &str, dtype: DType, precision: Precision) -> Result<Self> {
         match (dtype, precision) {
@@ -29,11 +29,11 @@ impl Factor {
                  Precision::Tensor, which multiplies those as they are",
                 precision.name()
             )),
-            (DType::F16, _) => Ok(Factor::F16),
-            (DType::Bf16, _) => Ok(Factor::Bf16),
-            (_, Precision::Tensor) => Ok(Factor::Tf32),
-            (_, Precision::Split) => Ok(Factor::Split),
-            (_, Precision::Strict) => Ok(Factor::Single),
+            (DType::F16, _) => Ok(TileFactor::F16),
+            (DType::Bf16, _) => Ok(TileFactor::Bf16),
+            (_, Precision::Tensor) => Ok(TileFactor::Tf32),
+            (_, Precision::Split) => Ok(TileFactor::Split),
+            (_, Precision::Strict) => Ok(TileFactor::Single),
         }
     }
 
@@ -43,9 +43,11 @@ impl Factor {
             return Ok(());
         }
         let (what, remedy) = match self {
-            Factor::F16 | Factor::Single => ("kernels for CUDA run from sm_75 on", "plan it on a `Gpu`"),
-            Factor::Bf16 => ("tensor cores multiply bf16 from sm_80 on", "convert the factors to f16"),
-            Factor::Tf32 | Factor::Split => {
+            TileFactor::F16 | TileFactor::Single => {
+                ("kernels for CUDA run from sm_75 on", "plan it on a `Gpu`")
+            }
+            TileFactor::Bf16 => ("tensor cores multiply bf16 from sm_80 on", "convert the factors to f16"),
+            TileFactor::Tf32 | TileFactor::Split => {
                 ("tensor cores multiply tf32 from sm_80 on", "take Precision::Strict")
             }
         };
@@ -55,41 +57,41 @@ impl Factor {
 
     pub(super) fn size(self) -> usize {
         match self {
-            Factor::F16 | Factor::Bf16 => 2,
-            Factor::Tf32 | Factor::Split | Factor::Single => 4,
+            TileFactor::F16 | TileFactor::Bf16 => 2,
+            TileFactor::Tf32 | TileFactor::Split | TileFactor::Single => 4,
         }
     }
 
     /// The least device that multiplies it.
     pub(super) fn arch(self) -> Arch {
-        if matches!(self, Factor::F16 | Factor::Single) { Arch::Sm75 } else { Arch::Sm80 }
+        if matches!(self, TileFactor::F16 | TileFactor::Single) { Arch::Sm75 } else { Arch::Sm80 }
     }
 
     pub(super) fn define(self, kernel: CudaKernel) -> CudaKernel {
         match self {
-            Factor::F16 => kernel,
-            Factor::Bf16 => kernel.define("FACTOR_BF16", 1),
-            Factor::Tf32 => kernel.define("FACTOR_TF32", 1),
-            Factor::Split => kernel.define("FACTOR_TF32", 1).define("SPLIT", 1),
-            Factor::Single => kernel.define("FACTOR_F32", 1),
+            TileFactor::F16 => kernel,
+            TileFactor::Bf16 => kernel.define("FACTOR_BF16", 1),
+            TileFactor::Tf32 => kernel.define("FACTOR_TF32", 1),
+            TileFactor::Split => kernel.define("FACTOR_TF32", 1).define("SPLIT", 1),
+            TileFactor::Single => kernel.define("FACTOR_F32", 1),
         }
     }
 
     /// Steps of k of a block.
     fn block_k(self) -> u32 {
         match self {
-            Factor::F16 | Factor::Bf16 => 16,
-            Factor::Tf32 | Factor::Split => 8,
-            Factor::Single => 2,
+            TileFactor::F16 | TileFactor::Bf16 => 16,
+            TileFactor::Tf32 | TileFactor::Split => 8,
+            TileFactor::Single => 2,
         }
     }
 
     /// Elements behind a line in shared memory; `along_k` if its elements follow each other along k.
     fn pad(self, along_k: bool) -> u32 {
         match self {
-            Factor::F16 | Factor::Bf16 => 8,
-            Factor::Tf32 | Factor::Split if !along_k => 8,
-            Factor::Tf32 | Factor::Split | Factor::Single => 4,
+            TileFactor::F16 | TileFactor::Bf16 => 8,
+            TileFactor::Tf32 | TileFactor::Split if !along_k => 8,
+            TileFactor::Tf32 | TileFactor::Split | TileFactor::Single => 4,
         }
     }
 }
@@ -110,7 +112,7 @@ pub(super) struct Tiling {
 /// How the elements of a factor lie: in lines along k or across it, of which pieces of `unit` bytes are aligned, and
 /// whether lines end within a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Lines {
+pub(super) struct TileLines {
     pub(super) along_k: bool,
     pub(super) unit: u32,
     pub(super) partial: bool,
@@ -122,9 +124,9 @@ impl Tiling {
     }
 
     /// Bytes of shared memory.
-    pub(super) fn shared(&self, factor: Factor, a: Lines, b: Lines) -> u32 {
+    pub(super) fn shared(&self, factor: TileFactor, a: TileLines, b: TileLines) -> u32 {
         let [m, n, k] = self.tile;
-        let bytes = |side: u32, lines: Lines| {
+        let bytes = |side: u32, lines: TileLines| {
             let (count, length) = if lines.along_k { (side, k) } else { (k, side) };
             count * (length + factor.pad(lines.along_k)) * factor.size() as u32
         };
@@ -132,7 +134,13 @@ impl Tiling {
     }
 
     /// Whether it can be compiled and run; if not, why.
-    pub(super) fn wrong(&self, factor: Factor, a: Lines, b: Lines, profile: &CudaProfile) -> Option<String> {
+    pub(super) fn wrong(
+        &self,
+        factor: TileFactor,
+        a: TileLines,
+        b: TileLines,
+        profile: &CudaProfile,
+    ) -> Option<String> {
         let Self { tile: [m, n, k], warps: [warps_m, warps_n], stages, .. } = *self;
         let block_k = factor.block_k();
         if warps_m == 0 || warps_n == 0 || k == 0 || k % (2 * block_k) != 0 {
@@ -182,7 +190,7 @@ impl Tiling {
     }
 
     /// The kernel with what all owners of the engine define.
-    pub(super) fn define_sides(&self, kernel: CudaKernel, factor: Factor) -> CudaKernel {
+    pub(super) fn define_sides(&self, kernel: CudaKernel, factor: TileFactor) -> CudaKernel {
         let [m, n, k] = self.tile;
         factor
             .define(kernel)
@@ -196,7 +204,13 @@ impl Tiling {
     }
 
     /// The same with how factors lie.
-    pub(super) fn define(&self, kernel: CudaKernel, factor: Factor, a: Lines, b: Lines) -> CudaKernel {
+    pub(super) fn define(
+        &self,
+        kernel: CudaKernel,
+        factor: TileFactor,
+        a: TileLines,
+        b: TileLines,
+    ) -> CudaKernel {
         self.define_sides(kernel, factor)
             .define("TRANS_A", u32::from(!a.along_k))
             .define("TRANS_B", u32::from(b.along_k))
@@ -215,7 +229,7 @@ impl Tiling {
 
 /// The end of a product.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct End {
+pub(super) struct TileEnd {
     pub(super) result: DType,
     /// None, for each column, for each row: 0, 1, 2.
     pub(super) bias: u32,
@@ -223,7 +237,7 @@ pub(super) struct End {
     pub(super) activation: Activation,
 }
 
-impl End {
+impl TileEnd {
     pub(super) fn define(self, kernel: CudaKernel) -> CudaKernel {
         let kernel = match self.result {
             DType::F16 => kernel.define("RESULT_F16", 1),
@@ -240,7 +254,7 @@ impl End {
 
 /// A tiling, and how fast it was.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct TileRow {
     pub(super) tiling: Tiling,
     /// TFLOP/s on a full device, and the part of a multiprocessor's rate that one block alone on it reaches: for choosing
     /// among rows.
@@ -257,12 +271,12 @@ const fn row(
     resident: u32,
     [rate, alone]: [f64; 2],
     measured: &'static str,
-) -> Row {
-    Row { tiling: Tiling { tile, warps, stages, resident }, rate, alone, measured }
+) -> TileRow {
+    TileRow { tiling: Tiling { tile, warps, stages, resident }, rate, alone, measured }
 }
 
 /// Two stages, which go through registers where copies are not asynchronous.
-const TURING: &[Row] = &[
+const TURING: &[TileRow] = &[
     row([128, 128, 32], [2, 2], 2, 1, [40.0, 1.0], "not measured"),
     row([64, 64, 32], [2, 2], 2, 2, [25.0, 0.6], "not measured"),
     row([32, 32, 64], [1, 2], 2, 2, [10.0, 0.5], "not measured"),
@@ -272,7 +286,7 @@ const TURING: &[Row] = &[
 /// 415, 389; the second 19, 95, 348, 385, 390 (by `wmma` 18, 90, 349, 390, 375, where the first has 18, 88, 338, 337,
 /// 380); the third 25, 127, 274, 312, 332; the fourth 33, 153, 195, 218, 229; the fifth 43, 130, 151, 168, 176. With a step
 /// of k of 32 the first has 323 at 4096 cubed.
-const HALVES: &[Row] = &[
+const HALVES: &[TileRow] = &[
     row([128, 256, 64], [2, 4], 3, 1, [415.0, 1.0], "415 TFLOP/s of f16 at 4096 cubed on an H100"),
     row([256, 128, 64], [4, 2], 3, 1, [385.0, 1.0], "390 TFLOP/s of f16 at 4096 cubed on an H100"),
     row([128, 128, 64], [2, 2], 3, 2, [312.0, 0.84], "127 TFLOP/s of f16 at 1024 cubed on an H100"),
@@ -281,7 +295,7 @@ const HALVES: &[Row] = &[
     row([32, 32, 64], [1, 2], 3, 4, [60.0, 0.3], "not measured"),
 ];
 
-const SINGLES: &[Row] = &[
+const SINGLES: &[TileRow] = &[
     row([128, 256, 32], [2, 4], 3, 1, [174.0, 1.0], "174 TFLOP/s of tf32 at 4096 cubed on an H100"),
     row([128, 128, 32], [2, 2], 3, 2, [153.0, 0.8], "not measured"),
     row([64, 128, 32], [2, 2], 3, 2, [132.0, 0.72], "93 TFLOP/s of tf32 at 1024 cubed on an H100"),
@@ -289,31 +303,31 @@ const SINGLES: &[Row] = &[
     row([32, 32, 32], [1, 2], 3, 4, [35.0, 0.3], "not measured"),
 ];
 
-const SPLIT: &[Row] = &[
+const SPLIT: &[TileRow] = &[
     row([128, 128, 16], [2, 4], 4, 1, [52.0, 1.0], "53 TFLOP/s at 4096 cubed on an H100"),
     row([128, 64, 32], [2, 2], 3, 2, [51.0, 0.9], "41 TFLOP/s at 1024 cubed on an H100"),
     row([64, 64, 32], [2, 2], 3, 3, [45.0, 0.6], "15 TFLOP/s at 512 cubed on an H100"),
     row([32, 32, 32], [1, 2], 2, 4, [15.0, 0.3], "not measured"),
 ];
 
-const STRICT: &[Row] = &[
+const STRICT: &[TileRow] = &[
     row([128, 128, 16], [2, 2], 4, 2, [37.0, 0.8], "37 TFLOP/s at 3 x 3 cells of 256 channels on an H100"),
     row([64, 128, 16], [2, 2], 4, 3, [28.5, 0.7], "28 TFLOP/s at 3 x 3 cells of 512 channels on an H100"),
     row([64, 64, 16], [2, 2], 4, 3, [25.0, 0.6], "not measured"),
     row([32, 32, 16], [1, 2], 4, 4, [15.0, 0.4], "not measured"),
 ];
 
-fn rows(factor: Factor, profile: &CudaProfile) -> &'static [Row] {
+fn rows(factor: TileFactor, profile: &CudaProfile) -> &'static [TileRow] {
     match factor {
         _ if !profile.runs(Arch::Sm80) => TURING,
-        Factor::F16 | Factor::Bf16 => HALVES,
-        Factor::Tf32 => SINGLES,
-        Factor::Split => SPLIT,
-        Factor::Single => STRICT,
+        TileFactor::F16 | TileFactor::Bf16 => HALVES,
+        TileFactor::Tf32 => SINGLES,
+        TileFactor::Split => SPLIT,
+        TileFactor::Single => STRICT,
     }
 }
 
-impl Row {
+impl TileRow {
     /// How long so many blocks take beside those of other rows: whole waves of them, and what is left over, of which a
     /// multiprocessor has fewer at a time.
     fn time(&self, blocks: f64, profile: &CudaProfile) -> f64 {
@@ -331,13 +345,13 @@ impl Row {
 
 /// The row that takes the least time for `batch` products of m x n.
 pub(super) fn suits(
-    factor: Factor,
-    a: Lines,
-    b: Lines,
+    factor: TileFactor,
+    a: TileLines,
+    b: TileLines,
     [m, n, batch]: [usize; 3],
     profile: &CudaProfile,
-) -> Result<Row> {
-    let time = |row: &Row| row.time(row.tiling.blocks(m, n) as f64 * batch as f64, profile);
+) -> Result<TileRow> {
+    let time = |row: &TileRow| row.time(row.tiling.blocks(m, n) as f64 * batch as f64, profile);
     rows(factor, profile)
         .iter()
         .filter(|row| row.tiling.wrong(factor, a, b, profile).is_none())
@@ -364,8 +378,8 @@ pub(super) const MMA: CudaVariant = CudaVariant {
 };
 
 /// Which of them suits, and why.
-pub(super) fn policy(factor: Factor, profile: &CudaProfile) -> (&'static str, String) {
-    if factor == Factor::Single {
+pub(super) fn policy(factor: TileFactor, profile: &CudaProfile) -> (&'static str, String) {
+    if factor == TileFactor::Single {
         ("fma", "tensor cores are not for f32 as they are".into())
     } else if profile.runs(Arch::Sm80) {
         ("mma", "its instructions are at least as fast as those of WMMA".into())
@@ -378,11 +392,11 @@ pub(super) fn policy(factor: Factor, profile: &CudaProfile) -> (&'static str, St
 pub(super) fn kernel(
     name: &str,
     variant: &str,
-    factor: Factor,
+    factor: TileFactor,
     source: &'static str,
     entry: &'static str,
 ) -> Result<CudaKernel> {
-    if (variant == "fma") != (factor == Factor::Single) {
+    if (variant == "fma") != (factor == TileFactor::Single) {
         return Err(err!(
             InvalidArgument,
             "{name}: `fma` is for f32 with Precision::Strict, the other variants for all else, and this is `{variant}` for \

@@ -10,7 +10,7 @@ use crate::program::{
     Access, Asked, Comparison, Cost, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Requires,
     Role, Setting, Variant, by_type, choose, operands,
 };
-use crate::shape::{elements, index_u32, round_up};
+use crate::shape::elements;
 use half::f16;
 use lowering::GemvLowering;
 
@@ -165,9 +165,10 @@ impl Gemv {
             Operand { name: "x", dtype, len: x_len, access: Access::Read },
             Operand { name: "y", dtype, len: y_len, access: Access::ReadWrite },
         ];
-        for operand in &operands {
-            check_operand(&name, operand, profile)?;
-        }
+        let remedy = "multiply blocks of A, a call each, with beta = 1 for those that add up";
+        profile.check_buffers(&name, &operands[..1], remedy)?;
+        profile.check_count(&name, &operands[0], u32::MAX as usize, remedy)?;
+        profile.check_bindings(&name, &operands[1..], remedy)?;
         let (_, mut decision) = choose("gemv", &self.variant, VARIANTS, profile, || self.policy(profile))?;
         let product = x_len > 0 && self.alpha != 0.0;
         if !product {
@@ -200,7 +201,7 @@ impl Gemv {
 
     /// Which variant, and why.
     fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
-        if !profile.is_cpu() {
+        if !profile.quirks.serial_workgroups {
             ("tiled", "reads A once, by vec4 where its rows allow, at the speed of memory".to_owned())
         } else if self.trans && self.m >= LONG_COLUMN {
             ("tiled", "eight rows at a time keep more of A in a processor's caches".to_owned())
@@ -216,29 +217,6 @@ impl Gemv {
         let y = y_len as f64 * if self.beta == 0.0 { 1.0 } else { 2.0 };
         Cost { flop: 2.0 * factors, bytes: (factors + x + y) * dtype.size() as f64 }
     }
-}
-
-/// Whether the device can hold the operand and, of all but the matrix, bind the whole.
-fn check_operand(name: &str, operand: &Operand, profile: &DeviceProfile) -> Result<()> {
-    index_u32(name, &format!("the number of elements of {}", operand.name), operand.len)?;
-    let bytes = round_up(operand.bytes(), 4);
-    let limits = &profile.limits;
-    let (limit, what) = match limits.max_buffer_size.min(limits.max_storage_binding) {
-        binding if operand.name != "a" && binding < limits.max_buffer_size => (binding, "storage binding"),
-        _ => (limits.max_buffer_size, "buffer"),
-    };
-    if bytes <= limit {
-        return Ok(());
-    }
-    Err(err!(
-        TooLarge,
-        "{name}: {} has {} elements of {}, {bytes} bytes, above the {limit} bytes of the largest {what} of {}; \
-         multiply blocks of A, a call each, with beta = 1 for those that add up",
-        operand.name,
-        operand.len,
-        operand.dtype,
-        profile.name
-    ))
 }
 
 operands! {
@@ -381,7 +359,7 @@ mod tests {
         assert!(kind == ErrorKind::TooLarge && text.contains("1073741824 bytes"), "{text}");
         assert!(text.contains("largest buffer"), "{text}");
         let (kind, text) = refusal(&Gemv::new(1, 40_000_000), &webgpu);
-        assert!(kind == ErrorKind::TooLarge && text.contains("largest storage binding"), "{text}");
+        assert!(kind == ErrorKind::TooLarge && text.contains("largest binding"), "{text}");
         assert_eq!(refusal(&Gemv::new(usize::MAX, 2), &webgpu).0, ErrorKind::TooLarge);
         assert_eq!(refusal(&Gemv::new(1, 1).variant("fast"), &webgpu).0, ErrorKind::InvalidArgument);
         let e = Op::<f16>::lower(&Gemv::new(4, 4), &DeviceProfile::swiftshader()).unwrap_err();

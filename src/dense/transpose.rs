@@ -2,14 +2,14 @@
 
 use crate::array::HostData;
 use crate::element::{DType, Element};
-use crate::error::{Result, err};
+use crate::error::Result;
 use crate::program::facts::{Fact, Subject};
 use crate::program::{
     Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand,
     Operation, Program, Role, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
-use crate::shape::{elements, round_up};
+use crate::shape::elements;
 use half::f16;
 
 /// Transposition, out of place: `output[j, i] = input[i, j]`, of one matrix or of each of a batch.
@@ -115,7 +115,8 @@ impl Transpose {
             Operand { name: "input", dtype, len, access: Access::Read },
             Operand { name: "output", dtype, len, access: Access::Write },
         ];
-        check_size(&name, &operands[0], profile)?;
+        profile.check_bindings(&name, &operands[..1], "transpose blocks, a call each")?;
+        profile.check_count(&name, &operands[0], MOST, "transpose blocks, a call each")?;
         let (_, decision) =
             choose("transpose", &self.variant, VARIANTS, profile, || self.policy(dtype, profile))?;
         let mut program = Program::new("transpose", decision);
@@ -131,7 +132,7 @@ impl Transpose {
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
         let Self { m, n, .. } = *self;
         let per_line = 128 / dtype.size();
-        if profile.is_cpu() {
+        if profile.quirks.serial_workgroups {
             ("naive", "on a processor the caches hold what tiles would, and barriers are dear".to_owned())
         } else if m <= 4 || n <= 4 {
             // f32 on an H100 (Vulkan, driver 580.159.04), GB/s naive and tiled: 3 x 2^26 1920 and 471, 2^26 x 3 1461 and
@@ -173,32 +174,6 @@ impl Transpose {
         let workgroups = self.batch as u64 * tiles_m as u64 * tiles_n as u64;
         program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
     }
-}
-
-/// Whether the device can hold and bind the operand, and a kernel index it.
-fn check_size(name: &str, operand: &Operand, profile: &DeviceProfile) -> Result<()> {
-    let bytes = round_up(operand.bytes(), 4);
-    let limits = &profile.limits;
-    let limit = limits.max_buffer_size.min(limits.max_storage_binding);
-    if bytes > limit {
-        let what = if limit == limits.max_buffer_size { "buffer" } else { "storage binding" };
-        return Err(err!(
-            TooLarge,
-            "{name}: {} elements of {}, {bytes} bytes, are above the {limit} bytes of the largest {what} of {}; \
-             transpose blocks, a call each",
-            operand.len,
-            operand.dtype,
-            profile.name
-        ));
-    }
-    if operand.len > MOST {
-        return Err(err!(
-            TooLarge,
-            "{name}: {} elements are above {MOST}, the most that a kernel can count; transpose blocks, a call each",
-            operand.len
-        ));
-    }
-    Ok(())
 }
 
 operands! {

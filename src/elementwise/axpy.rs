@@ -33,7 +33,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 
 kernel_params! {
     /// `alpha` is the bits of an `f32`, `i32` or `u32`.
-    struct Params { n: u32, alpha: u32 }
+    struct AxpyParams { n: u32, alpha: u32 }
 }
 
 /// Adds a multiple of a vector to another, in place: `y[i] = alpha x[i] + y[i]`.
@@ -135,7 +135,7 @@ impl Axpy {
             spec: Spec::new(),
             flop_per_element: 2.0,
         }
-        .lower(profile, |n| Params { n, alpha })
+        .lower(profile, |n| AxpyParams { n, alpha })
     }
 }
 

@@ -149,7 +149,7 @@ impl FromStr for MapFn {
 }
 
 kernel_params! {
-    struct Params { n: u32 }
+    struct MapParams { n: u32 }
 }
 
 /// Applies a function to every element: `y[i] = f(x[i])`.
@@ -249,7 +249,7 @@ impl Map {
             spec: function.specialise(Spec::new().flag("IN_PLACE", *in_place)),
             flop_per_element: 1.0,
         }
-        .lower(profile, |n| Params { n })
+        .lower(profile, |n| MapParams { n })
     }
 }
 

@@ -25,6 +25,7 @@ pub use zip::{Zip, ZipFn};
 
 use crate::element::DType;
 use crate::error::{Result, err};
+use crate::program::fit::BoundChunk;
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, Kernel, KernelParams, Operand, Operation, Program, Resource,
     Variant, choose, element_fragment,
@@ -54,7 +55,7 @@ const MAX_PIECE: u64 = 1 << 31;
 /// Workgroups of the `grid-stride` variant: several for each core of the largest device, and few
 /// enough on a processor that each still has work.
 fn grid_stride_workgroups(profile: &DeviceProfile) -> u32 {
-    if profile.is_cpu() { 64 } else { 4096 }
+    if profile.quirks.few_cores { 64 } else { 4096 }
 }
 
 /// How a kernel walks over the words of its operands: a file beside the kernel's.
@@ -124,12 +125,13 @@ impl Sweep<'_> {
         if !DTYPES.contains(&dtype) {
             return Err(err!(Unsupported, "{op}: no kernel for {dtype}; there are f32, f16, i32 and u32"));
         }
-        let bytes = self.operand_bytes(profile)?;
         let spec = self.spec.slot("element", element_fragment(dtype));
 
         let mut program = Program::new(op, decision);
         program.operands =
             self.operands.iter().map(|&(name, access)| Operand { name, dtype, len: n, access }).collect();
+        profile.check_buffers(op, &program.operands, "split the work into smaller calls")?;
+        let bytes = program.operands[0].bytes();
         let passes: usize =
             self.operands.iter().map(|(_, a)| if *a == Access::ReadWrite { 2 } else { 1 }).sum();
         program.cost = Cost { flop: self.flop_per_element * n as f64, bytes: (passes as u64 * bytes) as f64 };
@@ -144,9 +146,7 @@ impl Sweep<'_> {
             let elements = (size / dtype.size() as u64) as u32;
             program.dispatch(kernel, &params(elements), bindings, Grid::fold(walk.workgroups(size, profile)));
         };
-        let mut offset = 0;
-        while offset < bytes {
-            let size = chunk.min(bytes - offset);
+        for BoundChunk { first: offset, count: size } in BoundChunk::full(bytes, chunk) {
             match variant.name {
                 "plain" => sweep(Walk::Plain, offset, size),
                 "grid-stride" => sweep(Walk::GridStride, offset, size),
@@ -161,26 +161,8 @@ impl Sweep<'_> {
                     }
                 }
             }
-            offset += size;
         }
         Ok(program)
-    }
-
-    /// Bytes of one operand, if the device can hold it.
-    fn operand_bytes(&self, profile: &DeviceProfile) -> Result<u64> {
-        let Self { op, dtype, n, .. } = self;
-        let limit = profile.limits.max_buffer_size;
-        let bytes = (*n as u64).checked_mul(dtype.size() as u64);
-        // A buffer is a whole number of words.
-        bytes.filter(|&b| b <= limit / 4 * 4).ok_or_else(|| {
-            err!(
-                TooLarge,
-                "{op}: {n} elements of {dtype} for each of {} are above the largest buffer of {}, {limit} bytes; \
-                 split the work into smaller calls",
-                self.operands.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
-                profile.name
-            )
-        })
     }
 }
 
@@ -317,8 +299,8 @@ mod tests {
         let error = Op::<f32>::lower(&Zip::new(ZipFn::Add, 1 << 30), &DeviceProfile::webgpu_defaults());
         assert_eq!(
             error.unwrap_err().to_string(),
-            "zip: 1073741824 elements of f32 for each of x, y, z are above the largest buffer of WebGPU \
-             defaults, 268435456 bytes; split the work into smaller calls"
+            "zip: x of 1073741824 f32 has 4294967296 bytes; the largest buffer of WebGPU defaults has 268435456; split \
+             the work into smaller calls"
         );
     }
 

@@ -113,7 +113,7 @@ impl FromStr for ZipFn {
 }
 
 kernel_params! {
-    struct Params { n: u32 }
+    struct ZipParams { n: u32 }
 }
 
 /// Applies a function to every pair of elements: `z[i] = f(x[i], y[i])`.
@@ -193,7 +193,7 @@ impl Zip {
             spec: self.function.specialise(Spec::new()),
             flop_per_element: 1.0,
         }
-        .lower(profile, |n| Params { n })
+        .lower(profile, |n| ZipParams { n })
     }
 }
 

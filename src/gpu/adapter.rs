@@ -264,7 +264,7 @@ pub(super) fn profile(
             cooperative_matrix: features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX),
             pipeline_cache: features.contains(wgpu::Features::PIPELINE_CACHE),
         },
-        quirks: Quirks::of(class),
+        quirks: Quirks::of(class, &info.backend.to_string()),
         subgroup_sizes: (info.subgroup_min_size, info.subgroup_max_size),
         cooperative: shapes
             .iter()

@@ -7,7 +7,7 @@ mod params;
 pub(super) use bind_groups::GroupRegistry;
 pub(super) use params::{ParamsBuffer, ParamsCache};
 
-use super::pipeline_cache::Pipeline;
+use super::pipeline_cache::CachedPipeline;
 use super::pool::Raw;
 use super::profile::{DispatchProfile, OpProfile};
 use super::recorder::{Encoder, Recorder};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub struct Executable {
     gpu: Gpu,
     program: Program,
-    pipelines: Vec<Arc<Pipeline>>,
+    pipelines: Vec<Arc<CachedPipeline>>,
     params: Option<Arc<ParamsBuffer>>,
     params_offsets: Vec<u64>,
     constants: Vec<Raw>,

@@ -1,7 +1,7 @@
 //! A user's own WGSL: validated, reflected, and run with all checks.
 
 use super::executable::ParamsBuffer;
-use super::pipeline_cache::Pipeline;
+use super::pipeline_cache::CachedPipeline;
 use super::profile::{DispatchProfile, OpProfile};
 use super::raw_slice::check_written;
 use super::recorder::{Encoder, Recorder};
@@ -45,7 +45,7 @@ use std::time::Instant;
 pub struct OwnKernel {
     gpu: Gpu,
     name: String,
-    pipeline: Pipeline,
+    pipeline: CachedPipeline,
 }
 
 /// An argument of an [`OwnKernel`], for one of its bindings.

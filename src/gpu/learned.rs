@@ -51,7 +51,7 @@ fn micros(seconds: f64) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Learned {
     pub(super) tuning: Tuning,
-    state: Mutex<Option<State>>,
+    state: Mutex<Option<LearnedState>>,
 }
 
 impl Learned {
@@ -65,7 +65,7 @@ impl Learned {
 }
 
 #[derive(Debug)]
-struct State {
+struct LearnedState {
     /// The device's profile with what is denied.
     profile: Arc<DeviceProfile>,
     /// By op, by class.
@@ -74,7 +74,7 @@ struct State {
     tuned: Vec<Arc<[Program; 2]>>,
 }
 
-impl State {
+impl LearnedState {
     /// Takes out the programs that were made with what was known until now.
     #[must_use = "to be dropped when nothing is locked"]
     fn outdated(&mut self) -> Vec<Arc<[Program; 2]>> {
@@ -174,7 +174,7 @@ impl Gpu {
         }
     }
 
-    fn learned<R>(&self, look: impl FnOnce(&mut State) -> R) -> R {
+    fn learned<R>(&self, look: impl FnOnce(&mut LearnedState) -> R) -> R {
         let mut state = lock(&self.inner.learned.state);
         look(state.get_or_insert_with(|| {
             let mut profile = self.profile().clone();
@@ -185,7 +185,7 @@ impl Gpu {
                     winners.entry(op).or_default().insert(class, winner);
                 }
             }
-            State { profile: Arc::new(profile), winners, tuned: Vec::new() }
+            LearnedState { profile: Arc::new(profile), winners, tuned: Vec::new() }
         }))
     }
 

@@ -42,7 +42,7 @@ pub use profile::{DispatchProfile, OpProfile, Profile};
 pub use raw_slice::RawSlice;
 pub use recorder::{Encoder, Recorder};
 #[cfg(all(feature = "cuda", target_os = "linux"))]
-pub(crate) use shared::Timeline;
+pub(crate) use shared::SharedTimeline;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub use shared::{DeviceIdentity, ExportedMemory};
 pub(crate) use stream::{Port, ReadView, Set, Ticket, WriteView};

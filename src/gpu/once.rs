@@ -10,11 +10,11 @@ use std::thread::{self, ThreadId};
 /// meanwhile, and its maker may ask for it again, through a logger that the compiler calls, say: then it is made twice,
 /// and the first that is ready stays.
 pub(super) struct Once<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<OnceState<T>>,
     changed: Condvar,
 }
 
-enum State<T> {
+enum OnceState<T> {
     Missing,
     Underway(ThreadId),
     There(T),
@@ -22,7 +22,7 @@ enum State<T> {
 
 impl<T> Once<T> {
     pub(super) const fn new() -> Self {
-        Self { state: Mutex::new(State::Missing), changed: Condvar::new() }
+        Self { state: Mutex::new(OnceState::Missing), changed: Condvar::new() }
     }
 }
 
@@ -44,8 +44,8 @@ struct Underway<'o, T>(&'o Once<T>);
 impl<T> Drop for Underway<'_, T> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
-        if matches!(*state, State::Underway(_)) {
-            *state = State::Missing;
+        if matches!(*state, OnceState::Underway(_)) {
+            *state = OnceState::Missing;
         }
         self.0.changed.notify_all();
     }
@@ -64,13 +64,13 @@ impl<T: Clone> Once<T> {
         let mut state = lock(&self.state);
         let mine = loop {
             match &*state {
-                State::There(value) => return Ok(value.clone()),
-                State::Underway(maker) if *maker == me => break false,
-                State::Underway(_) => {
+                OnceState::There(value) => return Ok(value.clone()),
+                OnceState::Underway(maker) if *maker == me => break false,
+                OnceState::Underway(_) => {
                     state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
-                State::Missing => {
-                    *state = State::Underway(me);
+                OnceState::Missing => {
+                    *state = OnceState::Underway(me);
                     break true;
                 }
             }
@@ -79,13 +79,13 @@ impl<T: Clone> Once<T> {
         let _underway = mine.then(|| Underway(self));
         let made = make()?;
         let mut state = lock(&self.state);
-        if let State::There(first) = &*state {
+        if let OnceState::There(first) = &*state {
             let first = first.clone();
             // What was made in vain is dropped after the lock.
             drop(state);
             return Ok(first);
         }
-        *state = State::There(made.clone());
+        *state = OnceState::There(made.clone());
         Ok(made)
     }
 }

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// A compiled entry point with what its bindings are.
 #[derive(Debug)]
-pub(super) struct Pipeline {
+pub(super) struct CachedPipeline {
     pub(super) pipeline: wgpu::ComputePipeline,
     pub(super) layout: wgpu::BindGroupLayout,
     pub(super) interface: Interface,
@@ -28,16 +28,16 @@ const KIND: &str = "pipeline";
 const EMPTY: usize = 256;
 
 /// One place a kernel, so that threads do not compile it twice.
-type Place = Arc<Once<Arc<Pipeline>>>;
+type PipelinePlace = Arc<Once<Arc<CachedPipeline>>>;
 
 /// Pipelines in memory, by kernel. The `Gpu` they belong to adds device and checking to the key.
 #[derive(Debug, Default)]
 pub(super) struct PipelineCache {
-    places: Mutex<HashMap<Kernel, Place>>,
+    places: Mutex<HashMap<Kernel, PipelinePlace>>,
 }
 
 impl Gpu {
-    pub(super) fn pipeline(&self, kernel: &Kernel) -> Result<Arc<Pipeline>> {
+    pub(super) fn pipeline(&self, kernel: &Kernel) -> Result<Arc<CachedPipeline>> {
         let place = {
             let mut places = lock(&self.inner.pipelines.places);
             match places.get(kernel) {
@@ -62,7 +62,7 @@ impl Gpu {
         entry: &str,
         trusted: bool,
         begin: Instant,
-    ) -> Result<Pipeline> {
+    ) -> Result<CachedPipeline> {
         let interface = module.interface(entry)?;
         self.check_limits(label, &interface)?;
         let key = format!("{label} {trusted} {:032x}", module.text_hash());
@@ -123,7 +123,7 @@ impl Gpu {
                 },
                 cache: cached.as_ref().map(|(cache, _)| cache),
             });
-            (Pipeline { pipeline, layout, interface: interface.clone(), id: unique() }, cached)
+            (CachedPipeline { pipeline, layout, interface: interface.clone(), id: unique() }, cached)
         };
         // Some valid shaders make a back end of naga panic.
         let built = self.scoped(&format!("compiling {label}"), || catch_unwind(AssertUnwindSafe(build)))?;

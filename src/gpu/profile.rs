@@ -93,12 +93,12 @@ pub(super) struct Profiler {
     reserved: usize,
     given: usize,
     /// Timestamps of the next pass.
-    next: Stamp,
+    next: NextStamp,
 }
 
 /// Which timestamps a pass writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stamp {
+enum NextStamp {
     None,
     /// Of the last pair that was given.
     Both,
@@ -111,7 +111,7 @@ enum Stamp {
 impl Profiler {
     fn new(device_clock: bool) -> Self {
         let wall = (!device_clock).then(Instant::now);
-        Self { ops: Vec::new(), sets: Vec::new(), wall, reserved: 0, given: 0, next: Stamp::None }
+        Self { ops: Vec::new(), sets: Vec::new(), wall, reserved: 0, given: 0, next: NextStamp::None }
     }
 
     pub(super) fn is_wall(&self) -> bool {
@@ -129,40 +129,40 @@ impl Profiler {
         Ok(())
     }
 
-    fn give(&mut self, next: Stamp) {
+    fn give(&mut self, next: NextStamp) {
         self.given += 1;
         self.next = next;
     }
 
     pub(super) fn next_dispatch(&mut self) {
-        self.give(Stamp::Both);
+        self.give(NextStamp::Both);
     }
 
     /// Whether an empty pass stamps the begin of a command outside of passes.
     pub(super) fn before_command(&mut self) -> bool {
-        self.give(Stamp::First);
+        self.give(NextStamp::First);
         self.wall.is_none()
     }
 
     /// Whether an empty pass stamps its end.
     pub(super) fn after_command(&mut self) -> bool {
         let command = self.ops.last().is_some_and(|op| op.dispatches.is_empty());
-        self.next = if command { Stamp::Second } else { Stamp::None };
+        self.next = if command { NextStamp::Second } else { NextStamp::None };
         command && self.wall.is_none()
     }
 
     /// Timestamps for the pass that is opened now.
     pub(super) fn next(&mut self) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
-        let stamp = std::mem::replace(&mut self.next, Stamp::None);
+        let stamp = std::mem::replace(&mut self.next, NextStamp::None);
         let pair = self.given.checked_sub(1)?;
         let of_set = MOST_STAMPS as usize / 2;
         let query_set = self.sets.get(pair / of_set)?;
         let first = 2 * (pair % of_set) as u32;
         let (beginning_of_pass_write_index, end_of_pass_write_index) = match stamp {
-            Stamp::None => return None,
-            Stamp::Both => (Some(first), Some(first + 1)),
-            Stamp::First => (None, Some(first)),
-            Stamp::Second => (Some(first + 1), None),
+            NextStamp::None => return None,
+            NextStamp::Both => (Some(first), Some(first + 1)),
+            NextStamp::First => (None, Some(first)),
+            NextStamp::Second => (Some(first + 1), None),
         };
         Some(wgpu::ComputePassTimestampWrites {
             query_set,

@@ -388,13 +388,13 @@ impl Driver<'_> {
 
 /// A semaphore that counts: a queue of wgpu and another interface wait for each other's values.
 #[derive(Debug)]
-pub(crate) struct Timeline {
+pub(crate) struct SharedTimeline {
     gpu: Gpu,
     raw: vk::Semaphore,
     fd: OwnedFd,
 }
 
-impl Timeline {
+impl SharedTimeline {
     /// Makes one that stands at 0 and can be exported.
     ///
     /// # Errors
@@ -485,7 +485,7 @@ impl Timeline {
     }
 }
 
-impl Drop for Timeline {
+impl Drop for SharedTimeline {
     fn drop(&mut self) {
         // Longer than any sane kernel: if the other side never signals, the semaphore is left to the driver.
         const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);

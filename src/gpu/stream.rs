@@ -138,14 +138,14 @@ pub(crate) struct Set {
     gpu: Gpu,
     pub(crate) inputs: Vec<Port>,
     pub(crate) outputs: Vec<Port>,
-    stamps: Option<Stamps>,
+    stamps: Option<ChunkStamps>,
     /// Whether inputs were unmapped for a submission that has not come about.
     begun: bool,
 }
 
 impl Set {
     pub(crate) fn new(gpu: &Gpu, inputs: Vec<Port>, outputs: Vec<Port>) -> Result<Self> {
-        let stamps = gpu.profile().features.timestamps.then(|| Stamps::new(gpu)).transpose()?;
+        let stamps = gpu.profile().features.timestamps.then(|| ChunkStamps::new(gpu)).transpose()?;
         Ok(Self { gpu: gpu.clone(), inputs, outputs, stamps, begun: false })
     }
 
@@ -247,13 +247,13 @@ const STAMPS: u32 = 4;
 
 /// Times of one chunk on the device.
 #[derive(Debug)]
-struct Stamps {
+struct ChunkStamps {
     queries: wgpu::QuerySet,
     resolved: wgpu::Buffer,
     read: wgpu::Buffer,
 }
 
-impl Stamps {
+impl ChunkStamps {
     fn new(gpu: &Gpu) -> Result<Self> {
         let device = &gpu.inner.device;
         gpu.scoped("stream: timestamps", || {

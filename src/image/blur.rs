@@ -3,10 +3,10 @@
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::analysis::Axis;
-use crate::conv::{Boundary, Form as LinesForm, Lines, LinesParams};
+use crate::conv::{Boundary, FilterLines, LinesForm, LinesParams};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::runs_everywhere;
 use crate::program::{
     Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Kernel, Op, Operation, Program, Setting,
     Variant, choose, operands,
@@ -119,7 +119,7 @@ const MOST_EXACT: usize = 127;
 const MOST_FUSED: usize = 8;
 /// The largest radius of four windows, one after another, whose loops every driver runs to their end.
 const MOST_EVERYWHERE: usize = 60;
-const _: () = assert!(4 * (2 * MOST_EVERYWHERE + 2).pow(2) < LOOP_ROUNDS as usize);
+const _: () = assert!(runs_everywhere(4 * (2 * MOST_EVERYWHERE + 2).pow(2)));
 
 impl Blur {
     /// Of an image, by windows of `2 radius + 1` pixels a side.
@@ -147,9 +147,9 @@ impl Blur {
     }
 
     /// The sums of the windows, as products of lines of ones.
-    fn lines(&self, dtype: DType) -> Lines {
+    fn lines(&self, dtype: DType) -> FilterLines {
         let line = vec![1.0; 2 * self.radius + 1];
-        Lines {
+        FilterLines {
             extents: self.image.extents(),
             step: self.image.step(),
             lines: [vec![1.0], line.clone(), line],
@@ -174,11 +174,11 @@ impl Blur {
     }
 
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
-        let (radius, cpu) = (self.radius, profile.is_cpu());
+        let (radius, serial) = (self.radius, profile.quirks.serial_workgroups);
         let fits = |variant: &str| self.missing(variant, dtype, profile).is_none();
         if fits("register") {
             ("register", format!("radius {radius}: short enough to write every sum out"))
-        } else if fits("fused") && !cpu && radius <= MOST_FUSED {
+        } else if fits("fused") && !serial && radius <= MOST_FUSED {
             (
                 "fused",
                 format!("radius {radius}: a tile with the rows above and below it fits workgroup memory"),

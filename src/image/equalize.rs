@@ -196,7 +196,7 @@ impl<T: Element> Op<T> for Equalize {
             ));
         }
         let (_, decision) = choose("equalize", &self.variant, VARIANTS, profile, || {
-            if profile.is_cpu() {
+            if profile.quirks.serial_workgroups {
                 ("naive", "the caches of a processor hold the tables, and barriers are dear".to_owned())
             } else {
                 ("shared", "lanes ask for different values, which workgroup memory gives at once".to_owned())

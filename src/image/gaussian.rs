@@ -2,10 +2,10 @@
 
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
-use crate::conv::{Boundary, Form as LinesForm, Lines};
+use crate::conv::{Boundary, FilterLines, LinesForm};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::runs_everywhere;
 use crate::program::{
     Asked, Comparison, Cost, DeviceProfile, Form, Op, Operation, Program, Setting, Variant, choose, operands,
 };
@@ -78,7 +78,7 @@ const VARIANTS: &[Variant] = &[
 const MOST_RADIUS: usize = 1022;
 /// The largest radius of a window whose loops every driver runs to their end.
 const MOST_EVERYWHERE: usize = 120;
-const _: () = assert!((2 * MOST_EVERYWHERE + 2).pow(2) < LOOP_ROUNDS as usize);
+const _: () = assert!(runs_everywhere((2 * MOST_EVERYWHERE + 2).pow(2)));
 
 impl Gaussian {
     /// Of an image, by a standard deviation in pixels.
@@ -149,7 +149,7 @@ impl Gaussian {
         Ok(())
     }
 
-    fn policy(&self, lines: &Lines, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
+    fn policy(&self, lines: &FilterLines, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
         match lines.best(dtype, profile) {
             Some((form, why)) => (form.name(), format!("radius {}: {why}", self.reach())),
             None => ("naive", "the sums along rows are above the largest binding".into()),
@@ -172,7 +172,7 @@ impl<T: Element> Op<T> for Gaussian {
         let operands = image.operands(&name, dtype, image.channels, profile)?;
         self.check(&name)?;
         let line: Vec<f32> = self.weights().into_iter().map(|w| w as f32).collect();
-        let lines = Lines {
+        let lines = FilterLines {
             extents: image.extents(),
             step: image.step(),
             lines: [vec![1.0], line.clone(), line],

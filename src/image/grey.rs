@@ -83,7 +83,7 @@ pub struct Grey {
     variant: String,
 }
 
-kernel_params! { struct Params { pixels: u32, words: u32, step: u32, colour: u32 } }
+kernel_params! { struct GreyParams { pixels: u32, words: u32, step: u32, colour: u32 } }
 
 const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "reads each colour of each pixel by itself"),
@@ -168,7 +168,7 @@ impl<T: Element> Op<T> for Grey {
             };
             let kernel = program.kernel(kernel);
             let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
-            let params = Params {
+            let params = GreyParams {
                 pixels: pixels as u32,
                 words: len.div_ceil(4) as u32,
                 step: image.step() as u32,

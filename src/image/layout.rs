@@ -4,7 +4,7 @@ use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, Asked, DeviceProfile, Form, Input, Op, Operand, Role, Setting, by_type};
-use crate::shape::{elements, round_up};
+use crate::shape::elements;
 
 /// Where the channels of a pixel are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -137,18 +137,10 @@ impl Image {
         let input = Operand { name: "input", dtype, len, access: Access::Read };
         let output =
             Operand { name: "output", len: len / self.channels * channels, access: Access::Write, ..input };
-        let bytes = round_up(input.bytes(), 4);
-        let limits = &profile.limits;
-        let limit = limits.max_buffer_size.min(limits.max_storage_binding);
-        if bytes <= limit && len <= MOST {
-            return Ok(vec![input, output]);
-        }
-        Err(err!(
-            TooLarge,
-            "{name}: the input has {len} elements, {bytes} bytes, above {MOST} elements or {limit} bytes, the most that \
-             a kernel addresses and binds on {}; work on bands of rows, a call each",
-            profile.name
-        ))
+        let operands = vec![input, output];
+        profile.check_bindings(name, &operands[..1], "work on bands of rows, a call each")?;
+        profile.check_count(name, &operands[0], MOST, "work on bands of rows, a call each")?;
+        Ok(operands)
     }
 }
 

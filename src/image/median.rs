@@ -6,7 +6,7 @@ use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::conv::{Boundary, LinesParams};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::runs_everywhere;
 use crate::program::{
     Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Kernel, Op, Operation, Program, Setting,
     Variant, choose, operands,
@@ -80,8 +80,8 @@ const TILE: usize = 32;
 const fn max_size(dtype: DType) -> usize {
     if matches!(dtype, DType::U8) { 89 } else { 43 }
 }
-const _: () = assert!(8 * (max_size(DType::U8) + 1).pow(2) + 512 < LOOP_ROUNDS as usize);
-const _: () = assert!(32 * (max_size(DType::F32) + 1).pow(2) + 512 < LOOP_ROUNDS as usize);
+const _: () = assert!(runs_everywhere(8 * (max_size(DType::U8) + 1).pow(2) + 512));
+const _: () = assert!(runs_everywhere(32 * (max_size(DType::F32) + 1).pow(2) + 512));
 
 impl Median {
     /// Of an image, by windows of `size` x `size` pixels.

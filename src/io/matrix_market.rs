@@ -67,7 +67,7 @@ pub struct Dense {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Field {
+enum ValueField {
     Real,
     Integer,
     Pattern,
@@ -259,7 +259,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The first line: whether the matrix is sparse, of what values, and how symmetric.
-    fn banner(&mut self) -> Result<(bool, Field, Symmetry)> {
+    fn banner(&mut self) -> Result<(bool, ValueField, Symmetry)> {
         self.advance()?;
         let text = String::from_utf8_lossy(&self.line).to_lowercase();
         let words: Vec<_> = text.split_ascii_whitespace().collect();
@@ -276,9 +276,9 @@ impl<R: BufRead> Lines<R> {
             _ => return Err(self.wrong(&format!("the format `{format}`; there are coordinate and array"))),
         };
         let field = match field {
-            "real" | "double" => Field::Real,
-            "integer" => Field::Integer,
-            "pattern" if sparse => Field::Pattern,
+            "real" | "double" => ValueField::Real,
+            "integer" => ValueField::Integer,
+            "pattern" if sparse => ValueField::Pattern,
             "pattern" => return Err(self.wrong("a pattern has no values, and an array nothing else")),
             "complex" => return Err(unsupported("complex values; there are real, integer and pattern")),
             _ => {
@@ -288,7 +288,7 @@ impl<R: BufRead> Lines<R> {
         let symmetry = match symmetry {
             "general" => Symmetry::General,
             "symmetric" => Symmetry::Symmetric,
-            "skew-symmetric" if field != Field::Pattern => Symmetry::Skew,
+            "skew-symmetric" if field != ValueField::Pattern => Symmetry::Skew,
             "skew-symmetric" => return Err(self.wrong("a pattern has no signs to be skew-symmetric in")),
             "hermitian" => return Err(unsupported("a hermitian matrix, which is complex")),
             _ => {
@@ -331,7 +331,7 @@ impl<R: BufRead> Lines<R> {
         rows: usize,
         cols: usize,
         entries: usize,
-        field: Field,
+        field: ValueField,
         symmetry: Symmetry,
     ) -> Result<Triplets> {
         let room = entries.min(TRUSTED);
@@ -370,7 +370,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Row, column and value of the line.
-    fn entry(&self, rows: usize, cols: usize, field: Field) -> Result<(u32, u32, f32)> {
+    fn entry(&self, rows: usize, cols: usize, field: ValueField) -> Result<(u32, u32, f32)> {
         let mut words = self.line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         let parts = (words.next(), words.next(), words.next(), words.next());
         let index = |word: &[u8], extent: usize, what: &str| -> Result<u32> {
@@ -383,11 +383,11 @@ impl<R: BufRead> Lines<R> {
             Ok((number - 1) as u32)
         };
         let (row, col, value) = match (field, parts) {
-            (Field::Pattern, (Some(row), Some(col), None, None)) => (row, col, None),
-            (Field::Real | Field::Integer, (Some(row), Some(col), Some(value), None)) => {
+            (ValueField::Pattern, (Some(row), Some(col), None, None)) => (row, col, None),
+            (ValueField::Real | ValueField::Integer, (Some(row), Some(col), Some(value), None)) => {
                 (row, col, Some(value))
             }
-            (Field::Pattern, _) => {
+            (ValueField::Pattern, _) => {
                 return Err(self.wrong(&format!("`{}` is not `ROW COLUMN`", self.shown())));
             }
             _ => return Err(self.wrong(&format!("`{}` is not `ROW COLUMN VALUE`", self.shown()))),
@@ -397,8 +397,8 @@ impl<R: BufRead> Lines<R> {
         Ok((row, col, value))
     }
 
-    fn value(&self, word: &[u8], field: Field) -> Result<f32> {
-        let (value, kind) = if field == Field::Integer {
+    fn value(&self, word: &[u8], field: ValueField) -> Result<f32> {
+        let (value, kind) = if field == ValueField::Integer {
             (
                 std::str::from_utf8(word).ok().and_then(|text| text.parse::<i64>().ok()).map(|x| x as f32),
                 "integer",
@@ -409,7 +409,7 @@ impl<R: BufRead> Lines<R> {
         value.ok_or_else(|| self.wrong(&format!("`{}` is no {kind}", String::from_utf8_lossy(word))))
     }
 
-    fn dense(&mut self, rows: usize, cols: usize, field: Field, symmetry: Symmetry) -> Result<Dense> {
+    fn dense(&mut self, rows: usize, cols: usize, field: ValueField, symmetry: Symmetry) -> Result<Dense> {
         // Columns one after the other, of which a symmetric file has the lower part.
         let mut columns: Vec<f32> = with_room(OP, (rows * cols).min(TRUSTED))?;
         let total = match symmetry {

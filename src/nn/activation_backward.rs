@@ -59,7 +59,7 @@ pub struct ActivationBackward {
 }
 
 kernel_params! {
-    struct Params { n: u32 }
+    struct ActivationBackwardParams { n: u32 }
 }
 
 impl ActivationBackward {
@@ -98,7 +98,7 @@ impl ActivationBackward {
             spec: Spec::new().flag(flag, true).slot("function", Fragment::Library("nn/activation_backward")),
             flop_per_element: 3.0,
         }
-        .lower(profile, |n| Params { n })
+        .lower(profile, |n| ActivationBackwardParams { n })
     }
 }
 

@@ -63,7 +63,7 @@ pub struct Adam {
 }
 
 kernel_params! {
-    struct Params { n: u32, rate: f32, rest1: f32, rest2: f32, eps: f32, decay: f32 }
+    struct AdamParams { n: u32, rate: f32, rest1: f32, rest2: f32, eps: f32, decay: f32 }
 }
 
 kernel_params! {
@@ -160,7 +160,7 @@ impl Op<f32> for Adam {
             spec: Spec::new().flag("DECOUPLED", decoupled),
             flop_per_element: 14.0,
         };
-        let sweep = sweep.lower(profile, |n| Params { n, rate, rest1, rest2, eps, decay })?;
+        let sweep = sweep.lower(profile, |n| AdamParams { n, rate, rest1, rest2, eps, decay })?;
         let mut program = Program::new("adam", sweep.decision.clone());
         program.operands = sweep.operands.clone();
         program.cost = sweep.cost;

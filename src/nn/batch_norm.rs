@@ -1,7 +1,7 @@
 //! Batch norm of inference.
 
 use super::form::EPS;
-use super::rows::{check_eps, check_rows, pieces};
+use super::rows::{check_eps, check_rows};
 use super::windows::check_images;
 use crate::dense::Activation;
 use crate::element::DType;
@@ -64,7 +64,7 @@ pub struct BatchNorm {
 const VARIANTS: &[Variant] = &[Variant::portable("planes", "one item of a plane an invocation")];
 
 kernel_params! {
-    struct Params { planes: u32, len: u32, origin: u32, first: u32, channels: u32, eps: f32 }
+    struct BatchNormParams { planes: u32, len: u32, origin: u32, first: u32, channels: u32, eps: f32 }
 }
 
 impl BatchNorm {
@@ -134,26 +134,27 @@ impl Op<f32> for BatchNorm {
         program.cost =
             Cost { flop: 5.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
         let plane = h * w;
-        check_rows("batch-norm", &program.operands[0], n * c, plane, profile)?;
+        check_rows("batch-norm", &program.operands[0], plane, profile)?;
         index_u32("batch-norm", "planes", n * c)?;
         let vectors = plane.is_multiple_of(4);
         let spec = Spec::new()
             .slot("activation", Fragment::Library(self.activation.fragment()))
             .flag("VECTORS", vectors);
         let kernel = program.kernel(Kernel::library("nn/batch_norm", "batch_norm", spec));
-        for piece in pieces((n * c) as u64, plane as u64, 4, profile) {
-            let params = Params {
-                planes: piece.rows as u32,
+        let plane_bytes = 4 * plane as u64;
+        for chunk in profile.chunks((n * c) as u64, plane_bytes) {
+            let params = BatchNormParams {
+                planes: chunk.count as u32,
                 len: plane as u32,
-                origin: piece.origin as u32,
-                first: (piece.first % c as u64) as u32,
+                origin: (chunk.span(plane_bytes).before / 4) as u32,
+                first: (chunk.first % c as u64) as u32,
                 channels: c as u32,
                 eps: self.eps,
             };
-            let mut bindings = vec![piece.of(Resource::Operand(0))];
+            let mut bindings = vec![chunk.of(Resource::Operand(0), plane_bytes)];
             bindings.extend((1..5).map(|i| Binding::operand(i, &program.operands)));
-            bindings.push(piece.of(Resource::Operand(5)));
-            let items = piece.rows * plane as u64 / if vectors { 4 } else { 1 };
+            bindings.push(chunk.of(Resource::Operand(5), plane_bytes));
+            let items = chunk.count * plane as u64 / if vectors { 4 } else { 1 };
             program.dispatch(kernel, &params, bindings, Grid::fold(items.div_ceil(256)));
         }
         Ok(program)

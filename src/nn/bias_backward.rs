@@ -99,7 +99,7 @@ impl Op<f32> for BiasBackward {
             Operand { name: "db", dtype: DType::F32, len: channels, access: Access::Write },
         ];
         program.cost = Cost { flop: len as f64, bytes: 4.0 * (len + channels) as f64 };
-        check_rows("bias-backward", &program.operands[0], n, channels, profile)?;
+        check_rows("bias-backward", &program.operands[0], channels, profile)?;
         let mut gradients = Resource::Operand(0);
         if plane != 1 {
             let sums = Op::<f32>::lower(&Reduce::rows(Sum, n * channels, plane), profile)?;

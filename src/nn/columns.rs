@@ -1,6 +1,5 @@
 //! Sums of the columns of a matrix, which gradients of biases, scales and shifts are.
 
-use super::rows::{Piece, pieces};
 use crate::element::DType;
 use crate::error::Result;
 use crate::primitives::{Reduce, Sum};
@@ -8,7 +7,7 @@ use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program, Resource
 use crate::shader::Spec;
 
 kernel_params! {
-    struct Params {
+    struct ColumnsParams {
         rows: u32,
         n: u32,
         stride: u32,
@@ -49,7 +48,7 @@ impl Columns<'_> {
 
     /// Rows of a block: few enough blocks that a second pass is little, enough that all of a card has work.
     fn block(&self) -> u64 {
-        let wanted = if self.profile.is_cpu() { 8 } else { 1024 };
+        let wanted = if self.profile.quirks.few_cores { 8 } else { 1024 };
         let tiles = self.items().div_ceil(self.columns());
         let blocks = (wanted / tiles).clamp(1, 128);
         let most = (WORKGROUP / self.columns()) * self.profile.loop_steps(1, 1 << 31);
@@ -80,9 +79,9 @@ impl Columns<'_> {
         let outputs: Vec<Resource> = plain.into_iter().chain(products).collect();
         let planes = outputs.len() as u64;
         let block = self.block();
-        let all = pieces(self.rows, self.n, 4, self.profile);
-        let blocks: u64 = all.iter().map(|p| p.rows.div_ceil(block)).sum();
         let bytes = 4 * self.n;
+        let chunks = self.profile.chunks(self.rows, bytes);
+        let blocks: u64 = chunks.clone().map(|c| c.count.div_ceil(block)).sum();
         let of_output = |resource| Binding { resource, offset: 0, size: bytes };
         // One block of one sum is the result.
         let partials = if blocks == 1 && planes == 1 {
@@ -92,23 +91,22 @@ impl Columns<'_> {
         };
         let kernel = self.kernel(program, normed.is_some(), plain.is_some());
         let mut first_block = 0;
-        for piece in &all {
-            let Piece { rows, origin, first, .. } = *piece;
-            let params = Params {
-                rows: rows as u32,
+        for chunk in chunks {
+            let params = ColumnsParams {
+                rows: chunk.count as u32,
                 n: self.n as u32,
                 stride: self.n as u32,
-                origin: origin as u32,
+                origin: (chunk.span(bytes).before / 4) as u32,
                 block: block as u32,
-                first: first as u32,
+                first: chunk.first as u32,
                 first_block,
                 factor: if blocks == 1 && planes == 1 { self.factor } else { 1.0 },
             };
-            let mut bindings = vec![piece.of(self.gradients), partials];
+            let mut bindings = vec![chunk.of(self.gradients, bytes), partials];
             if let Some((input, joined)) = normed {
-                bindings.extend([piece.of(input), joined]);
+                bindings.extend([chunk.of(input, bytes), joined]);
             }
-            let blocks = rows.div_ceil(block);
+            let blocks = chunk.count.div_ceil(block);
             program.dispatch(kernel, &params, bindings, self.grid(blocks));
             first_block += blocks as u32;
         }
@@ -117,7 +115,7 @@ impl Columns<'_> {
         }
         let kernel = self.kernel(program, false, true);
         for (plane, output) in outputs.into_iter().enumerate() {
-            let params = Params {
+            let params = ColumnsParams {
                 rows: blocks as u32,
                 n: self.n as u32,
                 stride: (planes * self.n) as u32,

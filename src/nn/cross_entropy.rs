@@ -1,7 +1,7 @@
 //! Cross-entropy of logits with labels.
 
 use super::columns::mean;
-use super::rows::{Params, check_rows, check_steps, pieces, policy, reduction};
+use super::rows::{RowsParams, check_rows, check_steps, policy, reduction};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -113,30 +113,31 @@ impl CrossEntropy {
         }
         program.cost =
             Cost { flop: 5.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        check_rows("cross-entropy", &program.operands[0], rows, classes, profile)?;
-        check_rows("cross-entropy", &program.operands[1], 1, rows, profile)?;
+        check_rows("cross-entropy", &program.operands[0], classes, profile)?;
+        check_rows("cross-entropy", &program.operands[1], rows, profile)?;
         let policy = policy(profile);
         let lanes = (classes as u64).div_ceil(4).next_power_of_two().min(policy.workgroup);
         check_steps("cross-entropy", classes, classes as u64, lanes, profile)?;
         let spec = reduction(lanes, policy.workgroup, profile).flag("GRADIENT", gradient);
         let kernel = program.kernel(Kernel::library("nn/cross_entropy", "cross_entropy", spec));
-        for piece in pieces(rows as u64, classes as u64, 4, profile) {
-            let params = Params {
-                rows: piece.rows as u32,
+        let row_bytes = 4 * classes as u64;
+        for chunk in profile.chunks(rows as u64, row_bytes) {
+            let params = RowsParams {
+                rows: chunk.count as u32,
                 n: classes as u32,
                 parts: 1,
                 part_len: classes as u32,
-                origin: piece.origin as u32,
-                first: piece.first as u32,
+                origin: (chunk.span(row_bytes).before / 4) as u32,
+                first: chunk.first as u32,
                 eps: (1.0 / rows as f64) as f32,
                 pad: f32::NEG_INFINITY,
             };
-            let mut bindings = vec![piece.of(Resource::Operand(0))];
+            let mut bindings = vec![chunk.of(Resource::Operand(0), row_bytes)];
             bindings.extend((1..3).map(|i| Binding::operand(i, &program.operands)));
             if gradient {
-                bindings.push(piece.of(Resource::Operand(4)));
+                bindings.push(chunk.of(Resource::Operand(4), row_bytes));
             }
-            let grid = Grid::fold(piece.rows.div_ceil(policy.workgroup / lanes));
+            let grid = Grid::fold(chunk.count.div_ceil(policy.workgroup / lanes));
             program.dispatch(kernel, &params, bindings, grid);
         }
         mean(&mut program, Resource::Operand(2), rows, Resource::Operand(3), profile)?;

@@ -3,7 +3,8 @@
 use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::rows::{Piece, check_rows, pieces};
+use crate::program::fit::BoundChunk;
+use crate::program::rows::check_rows;
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Resource,
     Role, Variant, by_type, choose, kernel_params, operands,
@@ -64,7 +65,7 @@ pub struct GatherRows {
 const VARIANTS: &[Variant] = &[Variant::portable("items", "16 bytes, a word or its elements an invocation")];
 
 kernel_params! {
-    struct Params {
+    struct GatherRowsParams {
         count: u32,
         width: u32,
         first: u32,
@@ -109,8 +110,8 @@ impl GatherRows {
         ];
         let moved = (indices.min(rows) + indices) as f64 * (n * dtype.size()) as f64;
         program.cost = Cost { flop: 0.0, bytes: moved + 4.0 * indices as f64 };
-        for (operand, rows, n) in [(0, rows, n), (1, indices, 1), (2, indices, n)] {
-            check_rows("gather-rows", &program.operands[operand], rows, n, profile)?;
+        for (operand, n) in [(0, n), (1, 1), (2, n)] {
+            check_rows("gather-rows", &program.operands[operand], n, profile)?;
         }
         index_u32("gather-rows", "rows of the table", rows)?;
         index_u32("gather-rows", "indices", indices)?;
@@ -129,30 +130,27 @@ impl GatherRows {
             spec = spec.constant("PACK", (4 / size) as u32);
         }
         let kernel = program.kernel(Kernel::library("nn/gather_rows", "gather_rows", spec));
-        let n = n as u64;
-        let mut of_table = pieces(rows as u64, n, size, profile);
-        if rows == 0 {
-            // Somebody has to write the zeros.
-            of_table.push(Piece::new(0, 0, n, size));
-        }
-        // The indices of a part must fit a binding too.
-        for part in pieces(indices as u64, n.max(4 / size), size, profile) {
-            let numbers = Piece::new(part.first, part.rows, 1, 4);
-            let output = Piece::new(part.first, part.rows, n, size);
-            for table in &of_table {
-                let params = Params {
-                    count: part.rows as u32,
+        // Somebody has to write the zeros.
+        let none = (rows == 0).then_some(BoundChunk { first: 0, count: 0 });
+        let of_table: Vec<_> = profile.chunks(rows as u64, row).chain(none).collect();
+        // The indices of a chunk must fit a binding too.
+        for chunk in profile.chunks(indices as u64, row.max(4)) {
+            let (numbers, output) = (chunk.span(4), chunk.span(row));
+            for part in &of_table {
+                let table = part.span(row);
+                let params = GatherRowsParams {
+                    count: chunk.count as u32,
                     width: (row / unit) as u32,
-                    first: table.first as u32,
-                    rows: table.rows as u32,
+                    first: part.first as u32,
+                    rows: part.count as u32,
                     total: rows as u32,
-                    table_origin: (table.origin * size / unit) as u32,
-                    index_origin: numbers.origin as u32,
-                    output_origin: (output.origin * size / unit) as u32,
+                    table_origin: (table.before / unit) as u32,
+                    index_origin: (numbers.before / 4) as u32,
+                    output_origin: (output.before / unit) as u32,
                 };
-                let items = if split { output.size } else { part.rows * row }.div_ceil(item);
-                let parts = [*table, numbers, output].into_iter().enumerate();
-                let bindings = parts.map(|(i, part)| part.of(Resource::Operand(i))).collect();
+                let items = if split { output.size } else { chunk.count * row }.div_ceil(item);
+                let spans = [table, numbers, output].into_iter().enumerate();
+                let bindings = spans.map(|(i, span)| span.of(Resource::Operand(i))).collect();
                 program.dispatch(kernel, &params, bindings, Grid::fold(items.div_ceil(256)));
             }
         }

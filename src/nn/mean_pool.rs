@@ -4,7 +4,7 @@ use super::form::FLOATS;
 use super::rows::check_steps;
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::rows::{Piece, check_rows, pieces, reduction};
+use crate::program::rows::{check_rows, reduction};
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
     Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
@@ -66,7 +66,7 @@ const VARIANTS: &[Variant] =
     &[Variant::portable("sequences", "a workgroup adds up the tokens of a sequence")];
 
 kernel_params! {
-    struct Params {
+    struct MeanPoolParams {
         count: u32,
         tokens: u32,
         width: u32,
@@ -122,7 +122,7 @@ impl MeanPool {
         program.cost =
             Cost { flop: len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
         for (operand, n) in [(0, tokens * width), (1, 1), (2, width)] {
-            check_rows("mean-pool", &program.operands[operand], batch, n, profile)?;
+            check_rows("mean-pool", &program.operands[operand], n, profile)?;
         }
         index_u32("mean-pool", "sequences", batch)?;
         if output == 0 {
@@ -141,22 +141,22 @@ impl MeanPool {
             .flag("HALVES", dtype == DType::F16)
             .flag("NORMALIZED", self.normalized);
         let kernel = program.kernel(Kernel::library("nn/mean_pool", "mean_pool", spec));
-        let (size, n) = (dtype.size() as u64, (tokens * width) as u64);
-        // What a part writes, and its lengths, must fit a binding too.
-        for part in pieces(batch as u64, n.max((4 * width as u64).div_ceil(size)), size, profile) {
-            let [input, lengths, output] = [(n, size), (1, 4), (width as u64, 4)]
-                .map(|(n, size)| Piece::new(part.first, part.rows, n, size));
-            let params = Params {
-                count: part.rows as u32,
+        let size = dtype.size() as u64;
+        let (input_bytes, output_bytes) = ((tokens * width) as u64 * size, 4 * width as u64);
+        // What a chunk writes, and its lengths, must fit a binding too.
+        for chunk in profile.chunks(batch as u64, input_bytes.max(output_bytes.next_multiple_of(size))) {
+            let [input, lengths, output] = [input_bytes, 4, output_bytes].map(|bytes| chunk.span(bytes));
+            let params = MeanPoolParams {
+                count: chunk.count as u32,
                 tokens: tokens as u32,
                 width: width as u32,
-                input_origin: input.origin as u32,
-                length_origin: lengths.origin as u32,
-                output_origin: output.origin as u32,
+                input_origin: (input.before / size) as u32,
+                length_origin: (lengths.before / 4) as u32,
+                output_origin: (output.before / 4) as u32,
             };
             let bindings = [input, lengths, output].into_iter().enumerate();
-            let bindings = bindings.map(|(i, part)| part.of(Resource::Operand(i))).collect();
-            program.dispatch(kernel, &params, bindings, Grid::fold(part.rows));
+            let bindings = bindings.map(|(i, span)| span.of(Resource::Operand(i))).collect();
+            program.dispatch(kernel, &params, bindings, Grid::fold(chunk.count));
         }
         Ok(program)
     }

@@ -2,7 +2,7 @@
 
 use super::form::pooling;
 use super::form::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS};
-use super::windows::{Forms, MOST_STEPS, Params, Windows};
+use super::windows::{Forms, MOST_STEPS, Windows, WindowsParams};
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -306,7 +306,7 @@ impl Pool2d {
         let more = self.kind.weights(&mut program);
         let plane = (p * q) as u64;
         let forms = Forms { dtype, wide: &[0], narrow: &[output as usize - 1], profile };
-        windows.each_piece(&mut program, &forms, |program, params: Params, wide, narrow| {
+        windows.each_chunk(&mut program, &forms, |program, params: WindowsParams, wide, narrow| {
             let mut bindings = vec![wide[0]];
             if biased {
                 bindings.push(Binding::operand(1, &program.operands));

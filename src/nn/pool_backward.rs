@@ -203,7 +203,7 @@ impl Pool2dBackward {
         };
         let kernel = program.kernel(kernel);
         let forms = Forms { dtype, wide: &[0, 2], narrow: &[1], profile };
-        windows.each_piece(&mut program, &forms, |program, params, wide, narrow| {
+        windows.each_chunk(&mut program, &forms, |program, params, wide, narrow| {
             let cells = u64::from(params.planes) * (h * w) as u64 + if dtype == DType::F16 { 2 } else { 0 };
             let per_workgroup = if fast { 256 * 8 * u64::from(UNITS) } else { 256 * 4 / dtype.size() as u64 };
             let grid = Grid::fold(cells.div_ceil(per_workgroup));

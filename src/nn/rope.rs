@@ -1,10 +1,9 @@
 //! Rotary embedding of positions.
 
 use super::form::FLOATS;
-use crate::dense::check_operand;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::rows::{aligned_pieces, check_rows};
+use crate::program::rows::check_rows;
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
     Program, Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
@@ -75,7 +74,7 @@ const VARIANTS: &[Variant] =
     &[Variant::portable("fours", "an invocation computes four elements: one read, one write")];
 
 kernel_params! {
-    struct Params {
+    struct RopeParams {
         len: u32,
         first: u32,
         size: u32,
@@ -156,7 +155,7 @@ impl Rope {
     }
 
     /// Sequence and token of a row, and the pair of an element: its partner, whether it is the second, and the angle.
-    pub(crate) fn place(&self, at: usize) -> Place {
+    pub(crate) fn place(&self, at: usize) -> RopePlace {
         let [_, heads, tokens, size] = self.shape;
         let (row, element) = (at / size, at % size);
         let token = if self.tokens_first { row / heads % tokens } else { row % tokens };
@@ -167,7 +166,7 @@ impl Rope {
         };
         let partner = if second { at.saturating_sub(apart) } else { at + apart };
         let number = row / (heads * tokens) * tokens + token;
-        Place { number, turns: element < self.rotary, second, partner, angle }
+        RopePlace { number, turns: element < self.rotary, second, partner, angle }
     }
 
     /// The row of the tables for token number `number` of all.
@@ -208,11 +207,9 @@ impl Rope {
         if positions {
             operands.push(read("positions", DType::U32, all));
         }
-        for operand in &operands[1..] {
-            check_operand(op, operand, profile, "take fewer tokens at a time")?;
-        }
+        profile.check_bindings(op, &operands[1..], "take fewer tokens at a time")?;
         index_u32(op, "elements", len)?;
-        check_rows(op, &operands[0], batch * heads * tokens, size, profile)?;
+        check_rows(op, &operands[0], size, profile)?;
         let output = operands.len();
         operands.push(Operand { name: "output", dtype, len, access: Access::Write });
         let mut program = Program::new(op, decision);
@@ -235,14 +232,15 @@ impl Rope {
             .flag("TOKENS_FIRST", self.tokens_first);
         let kernel = program.kernel(Kernel::library("nn/rope", "rope", spec));
         let rows = (batch * heads * tokens) as u64;
-        for piece in aligned_pieces(rows, size as u64, dtype.size() as u64, profile) {
-            let mut bindings = vec![piece.of(Resource::Operand(0))];
+        let row_bytes = (size * dtype.size()) as u64;
+        for chunk in profile.aligned_chunks(rows, row_bytes) {
+            let mut bindings = vec![chunk.of(Resource::Operand(0), row_bytes)];
             bindings.extend((1..output).map(|i| Binding::operand(i, &program.operands)));
-            bindings.push(piece.of(Resource::Operand(output)));
-            let elements = piece.rows * size as u64;
-            let params = Params {
+            bindings.push(chunk.of(Resource::Operand(output), row_bytes));
+            let elements = chunk.count * size as u64;
+            let params = RopeParams {
                 len: elements as u32,
-                first: (piece.first * size as u64) as u32,
+                first: (chunk.first * size as u64) as u32,
                 size: size as u32,
                 rotary: self.rotary as u32,
                 heads: heads as u32,
@@ -257,7 +255,7 @@ impl Rope {
 }
 
 /// Where an element stands.
-pub(crate) struct Place {
+pub(crate) struct RopePlace {
     /// Of its token, among those of all sequences.
     pub(crate) number: usize,
     pub(crate) turns: bool,

@@ -2,10 +2,8 @@
 
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
-pub(super) use crate::program::rows::{
-    Params, Piece, Policy, Tile, check_rows, pieces, policy, reduction, tile,
-};
+use crate::program::fit::{BoundChunk, LOOP_ROUNDS};
+pub(super) use crate::program::rows::{RowTile, RowsParams, RowsPolicy, check_rows, policy, reduction, tile};
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, Variant, choose,
     element_fragment,
@@ -71,7 +69,7 @@ impl Rows {
                         profile.name
                     ));
                 }
-                Tile { lanes: lanes.into(), quads: quads.div_ceil(lanes.into()) }
+                RowTile { lanes: lanes.into(), quads: quads.div_ceil(lanes.into()) }
             }
         };
         let fits = whole.quads <= policy.most;
@@ -99,14 +97,14 @@ impl Rows {
         program.operands.push(Operand { name: "output", dtype, len, access: Access::Write });
         program.cost =
             Cost { flop: FLOP * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        check_rows(op, &program.operands[0], rows, n, profile)?;
+        check_rows(op, &program.operands[0], n, profile)?;
         if len == 0 {
             return Ok(program);
         }
-        let work = Work { rows: self, dtype, extra: extra.len(), vectors, slack, profile };
+        let work = RowsLowering { rows: self, dtype, extra: extra.len(), vectors, slack, profile };
         if variant.name == "whole" {
             let params = work.params(1, n as u64);
-            work.each_piece(&mut program, whole, Step::Whole, params, &[]);
+            work.each_chunk(&mut program, whole, Step::Whole, params, &[]);
         } else {
             work.in_parts(&mut program, &policy)?;
         }
@@ -148,7 +146,7 @@ enum Step {
     Apply,
 }
 
-struct Work<'a> {
+struct RowsLowering<'a> {
     rows: &'a Rows,
     dtype: DType,
     extra: usize,
@@ -157,9 +155,9 @@ struct Work<'a> {
     profile: &'a DeviceProfile,
 }
 
-impl Work<'_> {
-    fn params(&self, parts: u64, part_len: u64) -> Params {
-        Params {
+impl RowsLowering<'_> {
+    fn params(&self, parts: u64, part_len: u64) -> RowsParams {
+        RowsParams {
             rows: self.rows.rows as u32,
             n: self.rows.n as u32,
             parts: parts as u32,
@@ -185,13 +183,13 @@ impl Work<'_> {
             .slot("normalizer", Fragment::Library(self.rows.fragment))
     }
 
-    fn kernel(&self, program: &mut Program, tile: Tile, parts: u64, step: Step) -> usize {
+    fn kernel(&self, program: &mut Program, tile: RowTile, parts: u64, step: Step) -> usize {
         let spans = self.workgroup(tile.lanes) / tile.lanes;
         let n = self.rows.n as u64;
         let whole = self.vectors
             && n == parts * tile.elements()
             && (self.rows.rows as u64 * parts).is_multiple_of(spans)
-            && self.pieces().len() == 1;
+            && self.chunks().count() == 1;
         let applied = step != Step::Statistics;
         let output = 2 + self.extra as u32;
         let mut spec = self
@@ -216,55 +214,61 @@ impl Work<'_> {
         program.kernel(Kernel::library("nn/rows_normalize", "rows_normalize", spec))
     }
 
-    fn pieces(&self) -> Vec<Piece> {
-        pieces(self.rows.rows as u64, self.rows.n as u64, self.dtype.size() as u64, self.profile)
+    fn row_bytes(&self) -> u64 {
+        (self.rows.n * self.dtype.size()) as u64
     }
 
-    /// Dispatches `kernel` over every piece of the rows that one binding holds, with `more` bound behind.
-    fn each_piece(&self, program: &mut Program, tile: Tile, step: Step, params: Params, more: &[Binding]) {
+    fn chunks(&self) -> impl Iterator<Item = BoundChunk> {
+        self.profile.chunks(self.rows.rows as u64, self.row_bytes())
+    }
+
+    /// Dispatches `kernel` over every chunk of the rows that one binding holds, with `more` bound behind.
+    fn each_chunk(
+        &self,
+        program: &mut Program,
+        tile: RowTile,
+        step: Step,
+        params: RowsParams,
+        more: &[Binding],
+    ) {
         let kernel = self.kernel(program, tile, params.parts.into(), step);
         let spans = self.workgroup(tile.lanes) / tile.lanes;
-        for piece in self.pieces() {
-            let part = |operand| piece.of(Resource::Operand(operand));
+        let (row_bytes, size) = (self.row_bytes(), self.dtype.size() as u64);
+        for chunk in self.chunks() {
+            let part = |operand| chunk.of(Resource::Operand(operand), row_bytes);
             let mut bindings = vec![part(0)];
             if step != Step::Statistics {
                 bindings.extend((1..=self.extra).map(|i| Binding::operand(i, &program.operands)));
                 bindings.push(part(self.extra + 1));
             }
             bindings.extend(more);
-            let (rows, origin, first) = (piece.rows as u32, piece.origin as u32, piece.first as u32);
-            let params = Params { rows, origin, first, ..params };
-            let workgroups = (piece.rows * u64::from(params.parts)).div_ceil(spans);
+            let (rows, origin) = (chunk.count as u32, (chunk.span(row_bytes).before / size) as u32);
+            let first = chunk.first as u32;
+            let params = RowsParams { rows, origin, first, ..params };
+            let workgroups = (chunk.count * u64::from(params.parts)).div_ceil(spans);
             program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         }
     }
 
     /// Statistics of parts, joined, applied.
-    fn in_parts(&self, program: &mut Program, policy: &Policy) -> Result<()> {
+    fn in_parts(&self, program: &mut Program, policy: &RowsPolicy) -> Result<()> {
         let (rows, n) = (self.rows.rows as u64, self.rows.n as u64);
         let lanes = self.rows.lanes.map_or(policy.workgroup, u64::from);
-        let tile = Tile { lanes, quads: policy.wanted };
+        let tile = RowTile { lanes, quads: policy.wanted };
         let part_len = tile.elements() - self.slack;
         let parts = n.div_ceil(part_len);
         let params = self.params(parts, part_len);
-        let (bytes, limit) = (rows * parts * 8, self.profile.limits.max_storage_binding);
-        if bytes > limit {
-            return Err(err!(
-                TooLarge,
-                "{}: the statistics of {rows} rows in {parts} parts have {bytes} bytes; the largest binding of {} has \
-                 {limit}; take fewer rows at a time",
-                self.rows.op,
-                self.profile.name
-            ));
-        }
+        let (bytes, what) =
+            (rows * parts * 8, format_args!("the statistics of {rows} rows in {parts} parts"));
+        self.profile.check_scratch(self.rows.op, what, bytes, "take fewer rows at a time")?;
         let statistics = program.scratch(bytes);
         let joined = program.scratch(rows * 8);
-        self.each_piece(program, tile, Step::Statistics, params, &[statistics]);
+        self.each_chunk(program, tile, Step::Statistics, params, &[statistics]);
         let lanes = self.workgroup(lanes);
         let join = Kernel::library("nn/rows_join", "rows_join", self.reduction(lanes));
         let join = program.kernel(join);
         program.dispatch(join, &params, vec![statistics, joined], Grid::fold(rows));
-        self.each_piece(program, tile, Step::Apply, params, &[joined]);
+        self.each_chunk(program, tile, Step::Apply, params, &[joined]);
         Ok(())
     }
 }
@@ -300,12 +304,12 @@ mod tests {
                 "{quads}: {tile:?}"
             );
         }
-        assert_eq!(tile(1024, &policy), Tile { lanes: 256, quads: 4 });
-        assert_eq!(tile(1, &policy), Tile { lanes: 1, quads: 1 });
+        assert_eq!(tile(1024, &policy), RowTile { lanes: 256, quads: 4 });
+        assert_eq!(tile(1, &policy), RowTile { lanes: 1, quads: 1 });
     }
 
     #[test]
-    fn rows_above_one_binding_are_taken_in_pieces() {
+    fn rows_above_one_binding_are_taken_in_chunks() {
         let profile = DeviceProfile::webgpu_defaults();
         for (dtype, n) in [(DType::F32, 999), (DType::F16, 1001), (DType::F32, 20_000)] {
             let count = 200_000_000 / dtype.size() / n;

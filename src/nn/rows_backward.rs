@@ -1,7 +1,7 @@
 //! What the gradients of softmax and of the norms share.
 
 use super::columns::Columns;
-use super::rows::{Params, Policy, check_eps, check_rows, check_steps, pieces, policy, reduction, tile};
+use super::rows::{RowsParams, RowsPolicy, check_eps, check_rows, check_steps, policy, reduction, tile};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -55,7 +55,8 @@ impl RowsBackward {
         let items = if vectors { n / 4 } else { n } as u64;
         // Two operands are held.
         let policy = policy(profile);
-        let policy = Policy { most: policy.most / 2, wanted: policy.wanted.min(policy.most / 2), ..policy };
+        let policy =
+            RowsPolicy { most: policy.most / 2, wanted: policy.wanted.min(policy.most / 2), ..policy };
         let held = tile(items.max(1), &policy);
         let fits = held.quads <= policy.most;
         let (variant, decision) = choose(op, &self.variant, VARIANTS, profile, || {
@@ -90,15 +91,9 @@ impl RowsBackward {
         }
         program.cost =
             Cost { flop: FLOP * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        check_rows(op, &program.operands[0], rows, n, profile)?;
-        if 8 * rows as u64 > profile.limits.max_storage_binding {
-            return Err(err!(
-                TooLarge,
-                "{op}: {rows} rows; {} are the most that {} takes at a time; take fewer",
-                profile.limits.max_storage_binding / 8,
-                profile.name
-            ));
-        }
+        check_rows(op, &program.operands[0], n, profile)?;
+        let what = format_args!("the statistics of {rows} rows");
+        profile.check_scratch(op, what, 8 * rows as u64, "take fewer rows at a time")?;
         let (rows, n) = (rows as u64, n as u64);
         let dy = Resource::Operand(if norm { 2 } else { 1 });
         let joined = norm.then(|| program.scratch(8 * rows.max(1)));
@@ -121,25 +116,25 @@ impl RowsBackward {
         if norm {
             spec = spec.constant("SLOTS", 4u32);
         }
-        for piece in pieces(rows, n, 4, profile).into_iter().filter(|_| n > 0) {
+        for chunk in profile.chunks(rows, 4 * n).filter(|_| n > 0) {
             let kernel = program.kernel(Kernel::library("nn/rows_backward", "rows_backward", spec.clone()));
             let dx = if norm { 3 } else { 2 };
             let mut bindings =
-                vec![piece.of(Resource::Operand(0)), piece.of(dy), piece.of(Resource::Operand(dx))];
+                [Resource::Operand(0), dy, Resource::Operand(dx)].map(|x| chunk.of(x, 4 * n)).to_vec();
             if let Some(joined) = joined {
                 bindings.extend([Binding::operand(1, &program.operands), joined]);
             }
-            let params = Params {
-                rows: piece.rows as u32,
+            let params = RowsParams {
+                rows: chunk.count as u32,
                 n: n as u32,
                 parts: 1,
                 part_len: n as u32,
-                origin: piece.origin as u32,
-                first: piece.first as u32,
+                origin: (chunk.span(4 * n).before / 4) as u32,
+                first: chunk.first as u32,
                 eps: self.eps,
                 pad: 0.0,
             };
-            program.dispatch(kernel, &params, bindings, Grid::fold(piece.rows.div_ceil(workgroup / lanes)));
+            program.dispatch(kernel, &params, bindings, Grid::fold(chunk.count.div_ceil(workgroup / lanes)));
         }
         if let Some(joined) = joined {
             let normed = Some((Resource::Operand(0), joined));

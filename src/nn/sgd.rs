@@ -57,7 +57,7 @@ pub struct Sgd {
 }
 
 kernel_params! {
-    struct Params { n: u32, rate: f32, momentum: f32, decay: f32 }
+    struct SgdParams { n: u32, rate: f32, momentum: f32, decay: f32 }
 }
 
 /// Refuses a number that is negative or none.
@@ -147,7 +147,7 @@ impl Op<f32> for Sgd {
             spec: Spec::new().flag("MOMENTUM", with_velocity).flag("NESTEROV", self.nesterov),
             flop_per_element: if with_velocity { 6.0 } else { 4.0 },
         }
-        .lower(profile, |n| Params { n, rate: self.rate, momentum, decay: self.decay })
+        .lower(profile, |n| SgdParams { n, rate: self.rate, momentum, decay: self.decay })
     }
 }
 

@@ -53,7 +53,7 @@ pub struct SquaredError {
 }
 
 kernel_params! {
-    struct Params { n: u32, factor: f32 }
+    struct SquaredErrorParams { n: u32, factor: f32 }
 }
 
 impl SquaredError {
@@ -103,8 +103,8 @@ impl SquaredError {
             spec: Spec::new().flag("GRADIENT", gradient),
             flop_per_element: 3.0,
         };
-        let sweep =
-            sweep.lower(profile, |elements| Params { n: elements, factor: (2.0 / n as f64) as f32 })?;
+        let sweep = sweep
+            .lower(profile, |elements| SquaredErrorParams { n: elements, factor: (2.0 / n as f64) as f32 })?;
         let mut program = Program::new("squared-error", sweep.decision.clone());
         program.operands = sweep.operands.clone();
         program.operands[2] = Operand { name: "mean", dtype: DType::F32, len: 1, access: Access::Write };

@@ -1,6 +1,6 @@
-//! Windows over planes: their shapes, and the pieces that one binding holds.
+//! Windows over planes: their shapes, and the chunks that one binding holds.
 
-use crate::conv::{Axis, room};
+use crate::conv::WindowAxis;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::LOOP_ROUNDS;
@@ -25,7 +25,7 @@ pub(crate) struct Windows {
 }
 
 kernel_params! {
-    pub(super) struct Params {
+    pub(super) struct WindowsParams {
         planes: u32,
         channels: u32,
         first: u32,
@@ -72,7 +72,7 @@ impl Windows {
         let Self { op, shape, kernel, stride, pads, dilation, .. } = *self;
         check_images(op, shape)?;
         let extent = |axis: usize| {
-            let along = Axis {
+            let along = WindowAxis {
                 name: ["rows", "columns"][axis],
                 size: shape[2 + axis],
                 cells: kernel[axis],
@@ -109,72 +109,36 @@ impl Windows {
     }
 
     pub(super) fn check_sizes(&self, program: &Program, profile: &DeviceProfile) -> Result<()> {
-        let limits = &profile.limits;
         let [n, c, ..] = self.shape;
+        profile.check_buffers(self.op, &program.operands, "take fewer images at a time")?;
         for o in &program.operands {
-            if o.bytes() > limits.max_buffer_size {
-                return Err(err!(
-                    TooLarge,
-                    "{}: {} of {} {} has {} bytes; the largest buffer of {} has {}; take fewer images at a time",
-                    self.op,
-                    o.name,
-                    o.len,
-                    o.dtype,
-                    o.bytes(),
-                    profile.name,
-                    limits.max_buffer_size
-                ));
-            }
             let planes = if o.name == "bias" { 1 } else { (n * c).max(1) as u64 };
-            let plane = o.bytes() / planes;
-            if plane > room(profile) {
-                return Err(err!(
-                    TooLarge,
-                    "{}: a plane of {} has {plane} bytes; {} is the most that {} binds of one; take parts of the image",
-                    self.op,
-                    o.name,
-                    room(profile),
-                    profile.name
-                ));
-            }
+            let plane = format_args!("a plane of {}", o.name);
+            profile.check_row(self.op, plane, o.bytes() / planes, "take parts of the image")?;
         }
         Ok(())
     }
 
-    /// Calls `record` with parameters and bindings for every piece of the planes that bindings hold.
-    pub(super) fn each_piece(
+    /// Calls `record` with parameters and bindings for every chunk of the planes that bindings hold.
+    pub(super) fn each_chunk(
         &self,
         program: &mut Program,
         forms: &Forms<'_>,
-        record: impl Fn(&mut Program, Params, &[Binding], &[Binding]),
+        record: impl Fn(&mut Program, WindowsParams, &[Binding], &[Binding]),
     ) {
         let Self { shape: [n, c, h, w], kernel: [r, s], stride, pads, dilation, .. } = *self;
         let Ok([.., p, q]) = self.output_shape() else { return };
         let size = forms.dtype.size() as u64;
-        let (planes, wide, narrow) = ((n * c) as u64, (h * w) as u64, (p * q) as u64);
-        let largest = wide.max(narrow) * size;
-        let piece = if planes * largest <= forms.profile.limits.max_storage_binding {
-            planes
-        } else {
-            let most = (room(forms.profile) / largest.max(1)).max(1);
-            planes.div_ceil(planes.div_ceil(most))
-        };
-        for first in (0..planes).step_by(piece as usize) {
-            let planes = piece.min(planes - first);
-            let part = |plane: u64| {
-                let begin = first * plane * size;
-                let offset = begin / 256 * 256;
-                let origin = (begin - offset) / size;
-                (origin, offset, (origin + planes * plane) * size)
-            };
+        let [wide, narrow] = [h * w, p * q].map(|plane| plane as u64 * size);
+        for chunk in forms.profile.chunks((n * c) as u64, wide.max(narrow)) {
+            let origin = |plane: u64| (chunk.span(plane).before / size) as u32;
             let bind = |operands: &[usize], plane| -> Vec<Binding> {
-                let (_, offset, size) = part(plane);
-                operands.iter().map(|&o| Binding { resource: Resource::Operand(o), offset, size }).collect()
+                operands.iter().map(|&o| chunk.of(Resource::Operand(o), plane)).collect()
             };
-            let params = Params {
-                planes: planes as u32,
+            let params = WindowsParams {
+                planes: chunk.count as u32,
                 channels: c as u32,
-                first: (first % c as u64) as u32,
+                first: (chunk.first % c as u64) as u32,
                 h: h as u32,
                 w: w as u32,
                 p: p as u32,
@@ -187,8 +151,8 @@ impl Windows {
                 left: pads[1] as u32,
                 dilation_h: dilation[0] as u32,
                 dilation_w: dilation[1] as u32,
-                wide: part(wide).0 as u32,
-                narrow: part(narrow).0 as u32,
+                wide: origin(wide),
+                narrow: origin(narrow),
             };
             record(program, params, &bind(forms.wide, wide), &bind(forms.narrow, narrow));
         }
@@ -223,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn planes_above_one_binding_are_taken_in_pieces() {
+    fn planes_above_one_binding_are_taken_in_chunks() {
         let profile = DeviceProfile::webgpu_defaults();
         let op = Pool2d::new(PoolKind::Max, [5, 13, 999, 777], [3, 3]);
         let program = Op::<f32>::lower(&op, &profile).unwrap();

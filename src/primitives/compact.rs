@@ -52,11 +52,11 @@ pub(super) enum Keep {
 }
 
 kernel_params! {
-    struct TileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32, piece: u32 }
+    struct CompactTileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32, piece: u32 }
 }
 
 kernel_params! {
-    struct ScanParams { len: u32, blocks: u32 }
+    struct CompactScanParams { len: u32, blocks: u32 }
 }
 
 /// Tile counts that one workgroup scans.
@@ -89,13 +89,13 @@ pub(super) struct Compacted {
     pub(super) spec: Spec,
     pub(super) bindings: Vec<Binding>,
     grid: Grid,
-    params: TileParams,
+    params: CompactTileParams,
     scatter: &'static str,
 }
 
 /// Invocations of a workgroup of `lookback`, and elements of an invocation: up to 32.
 fn sweep_tile(profile: &DeviceProfile, n: u64, keep: &Keep) -> (u32, u32) {
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         return (64, 16);
     }
     let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
@@ -119,7 +119,7 @@ impl Compaction<'_> {
         let n32 = index_u32(op, "n", n)?;
         let one_pass = self.variants.contains(&LOOKBACK);
         let (variant, decision) = choose(op, self.variant, self.variants, profile, || {
-            if one_pass && !profile.is_cpu() {
+            if one_pass && !profile.quirks.waiting_starves {
                 ("lookback", "reads every element once, and waits for no workgroup without end".into())
             } else if profile.features.subgroups && n < 1 << 22 {
                 // Partition of 2^20 u32 on an H100 (Vulkan, driver 580.159.04): 19.7 us against 21.4; of 2^28 1593 us against 1419.
@@ -145,17 +145,7 @@ impl Compaction<'_> {
             program.operands.push(operand(name, dtype, n, Access::Write));
         }
         program.operands.push(operand("count", DType::U32, 1, Access::Write));
-        let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
-        if let Some(o) = program.operands.iter().find(|o| o.bytes() > limit) {
-            return Err(err!(
-                TooLarge,
-                "{op}: {} of {} elements has {} bytes; the largest binding of {} has {limit}; work in pieces",
-                o.name,
-                o.len,
-                o.bytes(),
-                profile.name
-            ));
-        }
+        profile.check_bindings(op, &program.operands, "work in pieces")?;
         // How much is written is known only when it is done: what is read counts.
         let read = program.operands.iter().filter(|o| o.access == Access::Read);
         program.cost = Cost { flop: n as f64, bytes: read.map(|o| o.bytes() as f64).sum() };
@@ -186,7 +176,7 @@ impl Compaction<'_> {
         let mut bindings: Vec<_> =
             (0..inputs as usize).map(|i| Binding::operand(i, &program.operands)).collect();
         let all = tiles as u32;
-        let params = TileParams { n: n32, tiles: all, first_tile: 0, all_tiles: all, piece: 0 };
+        let params = CompactTileParams { n: n32, tiles: all, first_tile: 0, all_tiles: all, piece: 0 };
         let grid = Grid::fold(tiles);
         let mut spec = spec;
         if once && n > 0 {
@@ -194,8 +184,7 @@ impl Compaction<'_> {
             let posts = program.scratch(4 * all.words());
             all.clear(&mut program, posts);
             bindings.extend([posts, total]);
-            let spins = if profile.is_cpu() { 4 } else { 32 };
-            spec = all.spec(spec.flag("ONCE", true), profile, inputs + 1, spins, self.leave_out);
+            spec = all.spec(spec.flag("ONCE", true), profile, inputs + 1, self.leave_out);
             if subgroups {
                 spec = spec.flag("NATIVE_ADD", true);
             }
@@ -210,11 +199,11 @@ impl Compaction<'_> {
                 let count = program.kernel(count);
                 program.dispatch(count, &params, bindings.clone(), grid);
                 let scan_blocks = program.kernel(scan("compact_scan_blocks"));
-                let each = ScanParams { len: tiles as u32, blocks: blocks as u32 };
+                let each = CompactScanParams { len: tiles as u32, blocks: blocks as u32 };
                 program.dispatch(scan_blocks, &each, vec![counts, sums], Grid::fold(blocks));
             }
             let scan_sums = program.kernel(scan("compact_scan_sums"));
-            let all = ScanParams { len: blocks as u32, blocks: 1 };
+            let all = CompactScanParams { len: blocks as u32, blocks: 1 };
             program.dispatch(scan_sums, &all, vec![sums, total], Grid::fold(1));
             bindings.push(sums);
         }

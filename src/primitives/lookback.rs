@@ -10,7 +10,7 @@ const LEAST_ROWS: u64 = 16;
 /// Invocations of the kernel that sets posts to not ready.
 const CLEAR_SIZE: u64 = 256;
 
-kernel_params! { struct ClearParams { words: u32 } }
+kernel_params! { struct ClearPostsParams { words: u32 } }
 
 /// The posts of `tiles` tiles.
 pub(super) struct Posts {
@@ -35,19 +35,13 @@ impl Posts {
         }
     }
 
-    /// The spec of a kernel that looks back at posts bound at `binding`. After `spins` looks at one that is not made
+    /// The spec of a kernel that looks back at posts bound at `binding`. After SPINS looks at one that is not made
     /// it is made by who looks; for tests, one tile in `leave_out` posts nothing (0: none).
-    pub(super) fn spec(
-        &self,
-        spec: Spec,
-        profile: &DeviceProfile,
-        binding: u32,
-        spins: u32,
-        leave_out: u32,
-    ) -> Spec {
+    pub(super) fn spec(&self, spec: Spec, profile: &DeviceProfile, binding: u32, leave_out: u32) -> Spec {
+        let spins = if profile.quirks.waiting_starves { 4 } else { 32 };
         // A GPU begins workgroups by rising index, near enough: a ticket, which makes sure of it, costs an H100 3 %. The
         // threads of a processor each take a range of them, and would make half of the posts for others.
-        let ticket = self.tiles > 1 && profile.is_cpu();
+        let ticket = self.tiles > 1 && profile.quirks.unordered_workgroups;
         let spec = spec.flag("TICKET", ticket).constant("POSTS_BINDING", binding).constant("SPINS", spins);
         if leave_out == 0 {
             return spec;
@@ -59,6 +53,6 @@ impl Posts {
 /// Sets the first words of a buffer to 0.
 pub(crate) fn clear_words(program: &mut Program, what: Binding, words: u64) {
     let kernel = program.kernel(Kernel::library("primitives/scan_clear", "scan_clear", Spec::new()));
-    let params = ClearParams { words: words as u32 };
+    let params = ClearPostsParams { words: words as u32 };
     program.dispatch(kernel, &params, vec![what], Grid::fold(words.div_ceil(CLEAR_SIZE)));
 }

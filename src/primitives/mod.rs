@@ -52,8 +52,7 @@ pub use top_k::TopK;
 pub use unique::Unique;
 
 use crate::element::DType;
-use crate::error::{Result, err};
-use crate::program::{DeviceProfile, Operand, Operation};
+use crate::program::Operation;
 
 /// What scans and compactions take.
 const DTYPES: [DType; 4] = [DType::F32, DType::F16, DType::I32, DType::U32];
@@ -75,20 +74,3 @@ pub const OPS: &[Operation] = &[
     sort::INFO,
     top_k::INFO,
 ];
-
-/// That the device has buffers for these operands; pieces of more are bound one by one.
-fn check_buffers(op: &str, operands: &[Operand], profile: &DeviceProfile, remedy: &str) -> Result<()> {
-    let limit = profile.limits.max_buffer_size;
-    match operands.iter().find(|o| o.bytes() > limit) {
-        None => Ok(()),
-        Some(o) => Err(err!(
-            TooLarge,
-            "{op}: {} of {} elements of {} has {} bytes; the largest buffer of {} has {limit}; {remedy}",
-            o.name,
-            o.len,
-            o.dtype,
-            o.bytes(),
-            profile.name
-        )),
-    }
-}

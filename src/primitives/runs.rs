@@ -104,17 +104,7 @@ impl RunsJob<'_> {
         program
             .operands
             .extend([operand("results", dtype, n, write), operand("count", DType::U32, 1, write)]);
-        let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
-        if let Some(o) = program.operands.iter().find(|o| o.bytes() > limit) {
-            return Err(err!(
-                TooLarge,
-                "{name}: {} of {} elements has {} bytes; the largest binding of {} has {limit}; work in pieces",
-                o.name,
-                o.len,
-                o.bytes(),
-                profile.name
-            ));
-        }
+        profile.check_bindings(name, &program.operands, "work in pieces")?;
         // Tiles reach beyond the end.
         index_u32(name, "elements, and a tile,", n.saturating_add(1 << 17))?;
         // How much is written is known only when it is done: what is read counts.
@@ -136,7 +126,7 @@ impl RunsJob<'_> {
             lookback::clear_words(program, whole("count"), 1);
             return;
         }
-        let ScanPolicy { workgroup_size, quads, spins } = policy(profile, n);
+        let ScanPolicy { workgroup_size, quads } = policy(profile, n);
         let (workgroup_size, quads) = self.tile.unwrap_or((workgroup_size, quads));
         let tiles = n.div_ceil(u64::from(workgroup_size * quads) * 4);
         let several = tiles > 1;
@@ -175,8 +165,7 @@ impl RunsJob<'_> {
             let all = Posts { tiles, counted: true, pieces: 1 };
             let posts = program.scratch(4 * all.words());
             all.clear(program, posts);
-            tile_spec =
-                all.spec(tile_spec.flag("LOOKBACK", true), profile, carry_binding, spins, form.leave_out);
+            tile_spec = all.spec(tile_spec.flag("LOOKBACK", true), profile, carry_binding, form.leave_out);
             carry = Some(posts);
         } else if several {
             let totals = program.scratch(8 * tiles);

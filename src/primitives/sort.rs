@@ -3,7 +3,7 @@
 use super::WORDS;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::{BoundChunk, runs_everywhere};
 use crate::program::{
     self, Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, Operand,
     Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
@@ -64,7 +64,7 @@ pub struct RadixSort {
     variant: String,
     tile: Option<(u32, u32)>,
     leave_out: u32,
-    form: Form,
+    form: SortForm,
 }
 
 impl RadixSort {
@@ -77,7 +77,7 @@ impl RadixSort {
             variant: "auto".into(),
             tile: None,
             leave_out: 0,
-            form: Form::default(),
+            form: SortForm::default(),
         }
     }
 
@@ -180,7 +180,7 @@ impl<T: Element> Op<T> for RadixSort {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        Lowering::new(self, self.form, T::DTYPE, profile)?.run()
+        SortLowering::new(self, self.form, T::DTYPE, profile)?.run()
     }
 }
 
@@ -199,7 +199,7 @@ kernel_params! {
         items: u32,
     }
 }
-kernel_params! { struct ScanParams { first: u32, len: u32, rows: u32 } }
+kernel_params! { struct SortScanParams { first: u32, len: u32, rows: u32 } }
 kernel_params! {
     struct HistogramParams { n: u32, workgroups: u32, words: u32, begin_bit: u32, end_bit: u32, digit_bits: u32 }
 }
@@ -210,7 +210,7 @@ const RADIX: u64 = 256;
 const HEAD: u64 = 64;
 /// Keys or words that an invocation takes at the most: a key has several rounds, all of which every driver runs.
 const MOST_STEPS: u64 = 2048;
-const _: () = assert!(24 * MOST_STEPS < LOOP_ROUNDS as u64);
+const _: () = assert!(runs_everywhere(24 * MOST_STEPS as usize));
 /// Keys of an invocation whose steps are written out.
 const MOST_ITEMS: u32 = 64;
 /// Counts of `onesweep` have 30 bits beside two of flags.
@@ -218,14 +218,14 @@ const SWEEP_MOST: u64 = (1 << 30) - 1;
 
 /// What operands there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Form {
+struct SortForm {
     values: bool,
     in_place: bool,
     counted: bool,
 }
 
 /// Constants that depend on the device.
-struct Policy {
+struct SortPolicy {
     /// Invocations and keys of an invocation in a tile of `counting`.
     block_tile: (u32, u32),
     /// Workgroups that share the keys in `counting`.
@@ -240,13 +240,20 @@ struct Policy {
     written_out: bool,
 }
 
-fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> Policy {
+fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> SortPolicy {
     let (_, largest) = profile.subgroup_sizes;
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         // Barriers are dear on processors, and each invocation pays; more workgroups than cores gain nothing.
         let sweep_tile = (2 * largest.clamp(4, 32), 16);
         let block_tile = (8, 64);
-        return Policy { block_tile, blocks: 32, sweep_tile, counters: 32, walkers: 8, written_out: false };
+        return SortPolicy {
+            block_tile,
+            blocks: 32,
+            sweep_tile,
+            counters: 32,
+            walkers: 8,
+            written_out: false,
+        };
     }
     // Keys of u32 on an H100 (Vulkan, driver 580.159.04): 2^16 in 41 us (512 x 16 52, 512 x 22 57); 2^20 in 70 us
     // (256 x 8 92, 512 x 22 73, 1024 x 8 69); 2^28 33.6 G/s (512 x 18 29.7, 768 x 14 32.7, 1024 x 10 31.8, 384 x 26
@@ -268,7 +275,7 @@ fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> Policy {
     // 2^24 keys of u32 on the same card: 938 us (128 x 8 1298, 256 x 4 1179).
     let large = key_size == 4 && profile.limits.max_workgroup_bytes >= 32_768;
     let block_tile = if large { (256, 8) } else { (128, block_items) };
-    Policy { block_tile, blocks: 1056, sweep_tile, counters: 1056, walkers: 256, written_out: true }
+    SortPolicy { block_tile, blocks: 1056, sweep_tile, counters: 1056, walkers: 256, written_out: true }
 }
 
 /// Refuses a tile that no variant has.
@@ -307,16 +314,9 @@ fn fits(profile: &DeviceProfile, (workgroup_size, items): (u32, u32), key_size: 
 
 /// Keys, and the values that go with them.
 #[derive(Debug, Clone, Copy)]
-struct Items {
+struct SortItems {
     keys: Resource,
     values: Option<Resource>,
-}
-
-/// A range of the keys that one binding holds.
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    first: u64,
-    len: u64,
 }
 
 /// The digit of a pass.
@@ -326,23 +326,23 @@ struct Digit {
     mask: u32,
 }
 
-struct Lowering<'a> {
+struct SortLowering<'a> {
     n: u64,
     key_size: u64,
-    form: Form,
+    form: SortForm,
     bits: Range<u32>,
     digit_bits: u32,
     passes: u32,
     spec: Spec,
     variant: &'static str,
     profile: &'a DeviceProfile,
-    policy: Policy,
+    policy: SortPolicy,
     leave_out: u32,
     program: Program,
 }
 
-impl<'a> Lowering<'a> {
-    fn new(desc: &RadixSort, form: Form, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
+impl<'a> SortLowering<'a> {
+    fn new(desc: &RadixSort, form: SortForm, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
         let spec = key_spec(dtype, desc.descending)?;
         let key_size = dtype.size() as u64;
         let width = 8 * key_size as u32;
@@ -400,7 +400,7 @@ impl<'a> Lowering<'a> {
         };
         let (variant, decision) =
             choose("sort", &desc.variant, RadixSort::variants(), profile, || match &sweeps {
-                Ok(()) if profile.is_cpu() => ("counting", "processors run it faster".into()),
+                Ok(()) if profile.quirks.serial_workgroups => ("counting", "processors run it faster".into()),
                 Ok(()) => ("onesweep", "one reading and writing a pass".into()),
                 Err(_) if !profile.features.subgroups => {
                     ("counting", "the device has no subgroup operations".into())
@@ -426,20 +426,7 @@ impl<'a> Lowering<'a> {
                 program.operands.push(operand("values_out", DType::U32, Access::Write));
             }
         }
-        for o in &program.operands {
-            if o.bytes() > limits.max_buffer_size {
-                return Err(err!(
-                    TooLarge,
-                    "sort: {} of {} elements of {} has {} bytes; the largest buffer of {} has {}; sort in pieces and merge",
-                    o.name,
-                    o.len,
-                    o.dtype,
-                    o.bytes(),
-                    profile.name,
-                    limits.max_buffer_size
-                ));
-            }
-        }
+        profile.check_buffers("sort", &program.operands, "sort in pieces and merge")?;
         // In place, keys must end where they began, so the passes are of an even number.
         let fewest = (bits.end - bits.start).div_ceil(8).max(1);
         let passes = if form.in_place { fewest.next_multiple_of(2) } else { fewest };
@@ -477,9 +464,9 @@ impl<'a> Lowering<'a> {
             let rest = self.passes - 1 - pass;
             if rest.is_multiple_of(2) { output } else { spare.unwrap_or(output) }
         });
-        let targets: Vec<Items> = targets.collect();
+        let targets: Vec<SortItems> = targets.collect();
         let sources = std::iter::once(input).chain(targets.iter().copied());
-        let moves: Vec<(Items, Items)> = sources.zip(targets.iter().copied()).collect();
+        let moves: Vec<(SortItems, SortItems)> = sources.zip(targets.iter().copied()).collect();
         if self.variant == "onesweep" {
             self.onesweep(&moves);
         } else {
@@ -489,16 +476,16 @@ impl<'a> Lowering<'a> {
     }
 
     /// Operands by name.
-    fn operands(&self, keys: &str, values: &str) -> Items {
+    fn operands(&self, keys: &str, values: &str) -> SortItems {
         let find = |name| self.program.operands.iter().position(|o| o.name == name).map(Resource::Operand);
-        Items { keys: find(keys).unwrap_or(Resource::Operand(0)), values: find(values) }
+        SortItems { keys: find(keys).unwrap_or(Resource::Operand(0)), values: find(values) }
     }
 
     /// Scratch for all keys and values.
-    fn spare(&mut self) -> Items {
+    fn spare(&mut self) -> SortItems {
         let keys = self.program.scratch(self.n * self.key_size).resource;
         let values = self.form.values.then(|| self.program.scratch(self.n * 4).resource);
-        Items { keys, values }
+        SortItems { keys, values }
     }
 
     fn digit(&self, pass: u32) -> Digit {
@@ -506,12 +493,12 @@ impl<'a> Lowering<'a> {
         Digit { shift, mask: (1 << self.digit_bits.min(self.bits.end - shift)) - 1 }
     }
 
-    fn key_binding(&self, items: Items, piece: Piece) -> Binding {
-        Binding { resource: items.keys, offset: piece.first * self.key_size, size: piece.len * self.key_size }
+    fn key_binding(&self, items: SortItems, part: BoundChunk) -> Binding {
+        part.of(items.keys, self.key_size)
     }
 
-    fn value_binding(&self, items: Items, piece: Piece) -> Option<Binding> {
-        items.values.map(|resource| Binding { resource, offset: piece.first * 4, size: piece.len * 4 })
+    fn value_binding(&self, items: SortItems, part: BoundChunk) -> Option<Binding> {
+        items.values.map(|resource| part.of(resource, 4))
     }
 
     fn count_binding(&self) -> Option<Binding> {
@@ -543,26 +530,20 @@ impl<'a> Lowering<'a> {
     }
 
     /// Count, scan, scatter, for each pass.
-    fn counting(&mut self, moves: &[(Items, Items)]) -> Result<()> {
+    fn counting(&mut self, moves: &[(SortItems, SortItems)]) -> Result<()> {
         let tile = self.policy.block_tile;
         let (threads, tile_len) = (u64::from(tile.0), u64::from(tile.0) * u64::from(tile.1));
-        let pieces = split(self.n, self.key_size, self.profile.limits.max_storage_binding);
+        // Parts begin at multiples of 256 bytes, of keys and of values.
+        let most = self.profile.limits.max_storage_binding / self.key_size / 64 * 64;
+        let parts: Vec<_> = BoundChunk::full(self.n, most).collect();
         let block_len = self.n.div_ceil(self.policy.blocks).min(MOST_STEPS * threads);
         let block_len = round_up(block_len, tile_len);
-        let blocks = |piece: &Piece| piece.len.div_ceil(block_len);
-        let all_blocks: u64 = pieces.iter().map(blocks).sum();
+        let blocks = |part: &BoundChunk| part.count.div_ceil(block_len);
+        let all_blocks: u64 = parts.iter().map(blocks).sum();
         let counts = self.program.scratch(4 * RADIX * all_blocks);
         let totals = self.program.scratch(4 * RADIX);
-        if counts.size > self.profile.limits.max_storage_binding {
-            return Err(err!(
-                TooLarge,
-                "sort: {} keys need {} bytes of counts; the largest binding of {} has {}; sort in pieces and merge",
-                self.n,
-                counts.size,
-                self.profile.name,
-                self.profile.limits.max_storage_binding
-            ));
-        }
+        let what = format_args!("the counts of {} keys", self.n);
+        self.profile.check_scratch("sort", what, counts.size, "sort in pieces and merge")?;
         let spec = self.spec.clone().flag("COUNTED", self.form.counted);
         let count = self.program.kernel(Kernel::library(
             "primitives/sort_count",
@@ -575,53 +556,53 @@ impl<'a> Lowering<'a> {
         let counted = self.count_binding();
         for (pass, &(from, to)) in (0..).zip(moves) {
             let Digit { shift, mask } = self.digit(pass);
-            let params = |piece: &Piece, first_block: u64, window: &Piece| BlockParams {
-                n: piece.len as u32,
-                first: piece.first as u32,
+            let params = |part: &BoundChunk, first_block: u64, window: &BoundChunk| BlockParams {
+                n: part.count as u32,
+                first: part.first as u32,
                 block_len: block_len as u32,
-                blocks: blocks(piece) as u32,
+                blocks: blocks(part) as u32,
                 first_block: first_block as u32,
                 all_blocks: all_blocks as u32,
                 shift,
                 mask,
                 window: window.first as u32,
-                window_len: window.len as u32,
+                window_len: window.count as u32,
                 items: tile.1,
             };
             let mut first_block = 0;
-            for piece in &pieces {
-                let bindings = [self.key_binding(from, *piece), counts].into_iter().chain(counted).collect();
-                let grid = Grid::fold(blocks(piece));
-                self.program.dispatch(count, &params(piece, first_block, piece), bindings, grid);
-                first_block += blocks(piece);
+            for part in &parts {
+                let bindings = [self.key_binding(from, *part), counts].into_iter().chain(counted).collect();
+                let grid = Grid::fold(blocks(part));
+                self.program.dispatch(count, &params(part, first_block, part), bindings, grid);
+                first_block += blocks(part);
             }
-            let rows = ScanParams { first: 0, len: all_blocks as u32, rows: RADIX as u32 };
+            let rows = SortScanParams { first: 0, len: all_blocks as u32, rows: RADIX as u32 };
             self.program.dispatch(scan, &rows, vec![counts, totals], Grid::fold(RADIX));
             let mut first_block = 0;
-            for piece in &pieces {
-                for window in &pieces {
-                    let keys = [self.key_binding(from, *piece), self.key_binding(to, *window)];
-                    let values = [self.value_binding(from, *piece), self.value_binding(to, *window)];
+            for part in &parts {
+                for window in &parts {
+                    let keys = [self.key_binding(from, *part), self.key_binding(to, *window)];
+                    let values = [self.value_binding(from, *part), self.value_binding(to, *window)];
                     let bindings = keys.into_iter().chain([counts, totals]);
                     let bindings = bindings.chain(values.into_iter().flatten()).chain(counted).collect();
-                    let grid = Grid::fold(blocks(piece));
-                    self.program.dispatch(scatter, &params(piece, first_block, window), bindings, grid);
+                    let grid = Grid::fold(blocks(part));
+                    self.program.dispatch(scatter, &params(part, first_block, window), bindings, grid);
                 }
-                first_block += blocks(piece);
+                first_block += blocks(part);
             }
         }
         Ok(())
     }
 
     /// Counts of all passes at once, then one kernel a pass.
-    fn onesweep(&mut self, moves: &[(Items, Items)]) {
+    fn onesweep(&mut self, moves: &[(SortItems, SortItems)]) {
         let tile = self.policy.sweep_tile;
         let tiles = sweep_tiles(self.n, tile);
         let words = tiles * RADIX;
         let globals = self.program.scratch(4 * (HEAD + u64::from(self.passes) * RADIX));
         let posts = [0, 1].map(|_| self.program.scratch(4 * words));
         let totals = self.program.scratch(4 * u64::from(self.passes));
-        let all = Piece { first: 0, len: self.n };
+        let all = BoundChunk { first: 0, count: self.n };
         let spec = self.spec.clone();
         let (passes, walkers) = (self.passes, self.policy.walkers);
         let walker = |program: &mut Program, entry, spec: Spec| {
@@ -657,7 +638,7 @@ impl<'a> Lowering<'a> {
         self.program.dispatch(clear, &params(clearers), bindings, Grid::fold(clearers));
         let bindings = vec![globals, self.key_binding(moves[0].0, all)];
         self.program.dispatch(count, &params(counters), bindings, Grid::fold(counters));
-        let rows = ScanParams { first: HEAD as u32, len: RADIX as u32, rows: self.passes };
+        let rows = SortScanParams { first: HEAD as u32, len: RADIX as u32, rows: self.passes };
         self.program.dispatch(scan, &rows, vec![globals, totals], Grid::fold(u64::from(passes)));
         // Tickets number the tiles, so the grid may have any shape of enough workgroups.
         let lines = tiles.div_ceil(u64::from(self.profile.limits.max_workgroups_per_dimension).min(65535));
@@ -691,14 +672,6 @@ pub(super) fn key_spec(dtype: DType, descending: bool) -> Result<Spec> {
             ));
         }
     })
-}
-
-/// Cuts the keys into pieces that one binding holds each, with their values.
-fn split(n: u64, key_size: u64, binding: u64) -> Vec<Piece> {
-    // Pieces begin at multiples of 256 bytes, of keys and of values.
-    let room = binding / key_size / 64 * 64;
-    let piece = |i| Piece { first: i * room, len: room.min(n - i * room) };
-    (0..n.div_ceil(room)).map(piece).collect()
 }
 
 pub(super) const INFO: Operation = Operation {

@@ -4,6 +4,7 @@ use super::WORDS;
 use super::sort::{RadixSort, key_spec};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::fit::BoundChunk;
 use crate::program::{
     Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
     Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
@@ -117,16 +118,16 @@ impl<T: Element> Op<T> for TopK {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        Lowering::new(self, T::DTYPE, profile)?.run::<T>(self)
+        TopKLowering::new(self, T::DTYPE, profile)?.run::<T>(self)
     }
 }
 
-kernel_params! { struct ChunkParams { n: u32, chunks: u32, first_chunk: u32, workgroups: u32 } }
+kernel_params! { struct TopKChunkParams { n: u32, chunks: u32, first_chunk: u32, workgroups: u32 } }
 kernel_params! { struct FinishParams { n: u32, k: u32, chunks: u32 } }
 kernel_params! { struct DigitParams { n: u32, workgroups: u32, shift: u32, found: u32 } }
 kernel_params! { struct PickParams { k: u32, shift: u32 } }
-kernel_params! { struct TileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32 } }
-kernel_params! { struct ScanParams { first: u32, len: u32, rows: u32 } }
+kernel_params! { struct TopKTileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32 } }
+kernel_params! { struct TopKScanParams { first: u32, len: u32, rows: u32 } }
 kernel_params! { struct GatherParams { n: u32, first: u32, len: u32, count: u32 } }
 kernel_params! { struct PlaceParams { first: u32, len: u32 } }
 kernel_params! { struct FrontParams { len: u32 } }
@@ -144,7 +145,7 @@ const DIGITS: [(u32, u32); 3] = [(21, 0), (10, 11), (0, 22)];
 const BINS: u64 = 2048;
 
 /// Constants that depend on the device.
-struct Policy {
+struct TopKPolicy {
     /// Workgroups that read the input, for the best of chunks or for digits.
     readers: u64,
     /// Invocations of the only workgroup of `top_k_finish`.
@@ -157,38 +158,25 @@ struct Policy {
     team: u32,
 }
 
-fn policy(profile: &DeviceProfile, subgroups: bool) -> Policy {
+fn policy(profile: &DeviceProfile, subgroups: bool) -> TopKPolicy {
     let (smallest, _) = profile.subgroup_sizes;
     let team = if subgroups { smallest.clamp(1, 32) } else { 32 };
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         // Barriers are dear on processors: where they would be needed, an invocation has a chunk of its own.
         // Of `most` an invocation has far fewer than the rounds that every driver runs.
         let team = if subgroups { team } else { 1 };
-        return Policy { readers: 64, finishers: 64, most: 1 << 17, single: 1 << 14, team };
+        return TopKPolicy { readers: 64, finishers: 64, most: 1 << 17, single: 1 << 14, team };
     }
     let finishers = if profile.limits.max_invocations >= 1024 { 1024 } else { 256 };
     // f32 on an H100 (Vulkan, driver 580.159.04). 100 of 2^16: 27.7 us, `single` 35.4. The last workgroup takes about
     // 0.45 us for 1024 candidates (1000 of 2^26 346 us, 100 of 2^26 151 us), the way of many workgroups some 150 us
     // for any number (10,000 of 2^26 248 us).
-    Policy { readers: 2112, finishers, most: 400 * u64::from(finishers), single: 1 << 14, team }
+    TopKPolicy { readers: 2112, finishers, most: 400 * u64::from(finishers), single: 1 << 14, team }
 }
 
-/// A range of keys that one binding holds.
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    first: u64,
-    len: u64,
-}
-
-/// Cuts `n` words into pieces that one binding holds each; they begin at multiples of the largest chunk and
-/// of a tile.
-fn split(n: u64, binding: u64) -> Vec<Piece> {
-    let room = (binding / 4 / TILE * TILE).max(TILE);
-    (0..n.div_ceil(room)).map(|i| Piece { first: i * room, len: room.min(n - i * room) }).collect()
-}
-
-fn words(resource: Resource, piece: Piece) -> Binding {
-    Binding { resource, offset: 4 * piece.first, size: 4 * piece.len }
+/// The first `count` words.
+fn whole(resource: Resource, count: u64) -> Binding {
+    BoundChunk { first: 0, count }.of(resource, 4)
 }
 
 /// What a radix select chooses from, and where it puts what it chooses.
@@ -204,11 +192,11 @@ struct Selection {
     chunks: Option<(Binding, u32)>,
 }
 
-struct Lowering<'a> {
+struct TopKLowering<'a> {
     n: u64,
     k: u64,
     order: Spec,
-    policy: Policy,
+    policy: TopKPolicy,
     chunk: u32,
     profile: &'a DeviceProfile,
     subgroups: bool,
@@ -219,7 +207,7 @@ const INPUT: Resource = Resource::Operand(0);
 const VALUES: Resource = Resource::Operand(1);
 const INDICES: Resource = Resource::Operand(2);
 
-impl<'a> Lowering<'a> {
+impl<'a> TopKLowering<'a> {
     fn new(desc: &TopK, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
         let TopK { n, k, .. } = *desc;
         if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) {
@@ -232,8 +220,7 @@ impl<'a> Lowering<'a> {
             ));
         }
         index_u32("top-k", "n", n)?;
-        let limits = &profile.limits;
-        let binding = limits.max_storage_binding;
+        let binding = profile.limits.max_storage_binding;
         let input = 4 * n as u64;
         let chunk = match desc.chunk {
             Some(chunk) if chunk.is_power_of_two() && (CHUNKS.0..=CHUNKS.1).contains(&chunk) => chunk,
@@ -263,27 +250,11 @@ impl<'a> Lowering<'a> {
                 "top-k: `filter` and `subgroup` need at least k chunks of {chunk}, not k {k} of {n} elements; take \
                  `radix`"
             ))
-        } else if 4 * k as u64 * u64::from(chunk) > binding {
-            Err(err!(
-                TooLarge,
-                "top-k: {k} chunks of {chunk} elements have {} bytes; the largest binding of {} has {binding}; take \
-                 `radix`",
-                4 * k as u64 * u64::from(chunk),
-                profile.name
-            ))
         } else {
-            Ok(())
+            let what = format_args!("{k} chunks of {chunk} elements");
+            profile.check_scratch("top-k", what, 4 * k as u64 * u64::from(chunk), "take `radix`")
         };
-        let radix = if 4 * k as u64 > binding {
-            Err(err!(
-                TooLarge,
-                "top-k: k of {k} has {} bytes of indices; the largest binding of {} has {binding}; take `sort`",
-                4 * k as u64,
-                profile.name
-            ))
-        } else {
-            Ok(())
-        };
+        let radix = profile.check_scratch("top-k", format_args!("{k} indices"), 4 * k as u64, "take `sort`");
         let (variant, decision) = choose("top-k", &desc.variant, TopK::variants(), profile, || {
             let in_chunks = filter.is_ok() && k <= n / 128;
             // Where chunks do not pay, one workgroup is worth more than the many dispatches of a radix select.
@@ -313,17 +284,7 @@ impl<'a> Lowering<'a> {
         program.operands.push(operand("input", dtype, n, Access::Read));
         program.operands.push(operand("values", dtype, k, Access::Write));
         program.operands.push(operand("indices", DType::U32, k, Access::Write));
-        if let Some(o) = program.operands.iter().find(|o| o.bytes() > limits.max_buffer_size) {
-            return Err(err!(
-                TooLarge,
-                "top-k: {} of {} elements has {} bytes; the largest buffer of {} has {}; work in pieces",
-                o.name,
-                o.len,
-                o.bytes(),
-                profile.name,
-                limits.max_buffer_size
-            ));
-        }
+        profile.check_buffers("top-k", &program.operands, "work in pieces")?;
         let bytes = program.operands.iter().map(|o| o.bytes() as f64).sum();
         program.cost = Cost { flop: n as f64, bytes };
         let subgroups = variant.requires.subgroups;
@@ -380,16 +341,17 @@ impl<'a> Lowering<'a> {
         self.n.div_ceil(u64::from(self.chunk))
     }
 
-    fn pieces(&self, n: u64) -> Vec<Piece> {
-        split(n, self.profile.limits.max_storage_binding)
+    /// Cuts `n` words into parts that one binding holds each; they begin at multiples of the largest chunk and of a tile.
+    fn parts(&self, n: u64) -> impl Iterator<Item = BoundChunk> + use<> {
+        BoundChunk::full(n, (self.profile.limits.max_storage_binding / 4 / TILE * TILE).max(TILE))
     }
 
-    /// A piece of the input as vec4, which may leave up to three elements over.
-    fn quads(&mut self, piece: Piece) -> Binding {
-        match piece.len / 4 {
+    /// A part of the input as vec4, which may leave up to three elements over.
+    fn quads(&mut self, part: BoundChunk) -> Binding {
+        match part.count / 4 {
             // No kernel needs what is there.
             0 => self.program.scratch(16),
-            quads => words(INPUT, Piece { len: 4 * quads, ..piece }),
+            quads => BoundChunk { count: 4 * quads, ..part }.of(INPUT, 4),
         }
     }
 
@@ -400,7 +362,7 @@ impl<'a> Lowering<'a> {
         let team = self.policy.team.min(self.chunk / 16);
         let team = 1 << team.max(1).ilog2();
         let threads = THREADS as u32;
-        let threads = if self.profile.is_cpu() { threads / 4 } else { threads };
+        let threads = if self.profile.quirks.serial_workgroups { threads / 4 } else { threads };
         let spec = self
             .order
             .clone()
@@ -410,17 +372,17 @@ impl<'a> Lowering<'a> {
             .constant("LOADS", self.chunk / 4 / team);
         let kernel = Kernel::library("primitives/top_k_chunks", "top_k_chunks", spec);
         let kernel = self.program.kernel(kernel);
-        for piece in self.pieces(self.n) {
-            let chunks = piece.len.div_ceil(u64::from(self.chunk));
+        for part in self.parts(self.n) {
+            let chunks = part.count.div_ceil(u64::from(self.chunk));
             let workgroups = chunks.div_ceil(u64::from(threads / team)).min(self.policy.readers);
-            let params = ChunkParams {
-                n: piece.len as u32,
+            let params = TopKChunkParams {
+                n: part.count as u32,
                 chunks: chunks as u32,
-                first_chunk: (piece.first / u64::from(self.chunk)) as u32,
+                first_chunk: (part.first / u64::from(self.chunk)) as u32,
                 workgroups: workgroups as u32,
             };
-            let quads = self.quads(piece);
-            let bindings = vec![quads, words(INPUT, piece), bests];
+            let quads = self.quads(part);
+            let bindings = vec![quads, part.of(INPUT, 4), bests];
             self.program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         }
         bests
@@ -432,7 +394,7 @@ impl<'a> Lowering<'a> {
             .order
             .clone()
             .flag("CHUNKS", bests.is_some())
-            .flag("IN_FLIGHT", !self.profile.is_cpu())
+            .flag("IN_FLIGHT", !self.profile.quirks.slow_compiler)
             .constant("WORKGROUP_SIZE", self.policy.finishers)
             .constant("CAPACITY", CAPACITY as u32)
             .constant("CHUNK", self.chunk);
@@ -440,8 +402,7 @@ impl<'a> Lowering<'a> {
         let chunks = if bests.is_some() { self.chunks() as u32 } else { 0 };
         let params = FinishParams { n: self.n as u32, k: self.k as u32, chunks };
         let (n, k) = (self.n, self.k);
-        let quads = self.quads(Piece { first: 0, len: n });
-        let whole = |resource, len| words(resource, Piece { first: 0, len });
+        let quads = self.quads(BoundChunk { first: 0, count: n });
         let operands = [quads, whole(INPUT, n), whole(VALUES, k), whole(INDICES, k)];
         let bindings = operands.into_iter().chain(bests).collect();
         self.program.dispatch(kernel, &params, bindings, Grid::fold(1));
@@ -464,14 +425,14 @@ impl<'a> Lowering<'a> {
         });
         let spec = self.order.clone().constant("CHUNK", self.chunk);
         let gather = self.program.kernel(Kernel::library("primitives/top_k_gather", "top_k_gather", spec));
-        for piece in self.pieces(self.n) {
+        for part in self.parts(self.n) {
             let params = GatherParams {
                 n: self.n as u32,
-                first: piece.first as u32,
-                len: piece.len as u32,
+                first: part.first as u32,
+                len: part.count as u32,
                 count: count as u32,
             };
-            let bindings = vec![words(INPUT, piece), chosen, candidates];
+            let bindings = vec![part.of(INPUT, 4), chosen, candidates];
             self.program.dispatch(gather, &params, bindings, Grid::fold(count.div_ceil(THREADS)));
         }
         self.select(&Selection {
@@ -486,7 +447,7 @@ impl<'a> Lowering<'a> {
 
     /// Finds the k-th best key by its digits, and collects what is no worse, in order of position.
     fn select(&mut self, from: &Selection) {
-        let pieces = self.pieces(from.len);
+        let parts: Vec<_> = self.parts(from.len).collect();
         let bins = self.program.scratch(4 * BINS);
         let search = self.program.scratch(8);
         let pick = |entry| Kernel::library("primitives/top_k_pick", entry, Spec::new());
@@ -497,10 +458,11 @@ impl<'a> Lowering<'a> {
         let k = self.k as u32;
         self.program.dispatch(begin, &PickParams { k, shift: 0 }, vec![bins, search], Grid::fold(1));
         for (shift, found) in DIGITS {
-            for &piece in &pieces {
-                let workgroups = piece.len.div_ceil(16 * THREADS).min(self.policy.readers);
-                let params = DigitParams { n: piece.len as u32, workgroups: workgroups as u32, shift, found };
-                let bindings = vec![words(from.keys, piece), search, bins];
+            for &part in &parts {
+                let workgroups = part.count.div_ceil(16 * THREADS).min(self.policy.readers);
+                let params =
+                    DigitParams { n: part.count as u32, workgroups: workgroups as u32, shift, found };
+                let bindings = vec![part.of(from.keys, 4), search, bins];
                 self.program.dispatch(digits, &params, bindings, Grid::fold(workgroups));
             }
             self.program.dispatch(pick, &PickParams { k, shift }, vec![bins, search], Grid::fold(1));
@@ -513,23 +475,23 @@ impl<'a> Lowering<'a> {
             from.order.clone().flag("VALUES", from.chosen.is_some()).flag("CHUNKS", from.chunks.is_some());
         let spec = from.chunks.iter().fold(spec, |spec, (_, chunk)| spec.constant("CHUNK", *chunk));
         let collect = self.program.kernel(Kernel::library("primitives/top_k_collect", "top_k_collect", spec));
-        let params = |piece: &Piece| TileParams {
-            n: piece.len as u32,
-            tiles: piece.len.div_ceil(TILE) as u32,
-            first_tile: (piece.first / TILE) as u32,
+        let params = |part: &BoundChunk| TopKTileParams {
+            n: part.count as u32,
+            tiles: part.count.div_ceil(TILE) as u32,
+            first_tile: (part.first / TILE) as u32,
             all_tiles: all_tiles as u32,
         };
-        for &piece in &pieces {
-            let bindings = vec![words(from.keys, piece), search, counts];
-            self.program.dispatch(tally, &params(&piece), bindings, Grid::fold(piece.len.div_ceil(TILE)));
+        for &part in &parts {
+            let bindings = vec![part.of(from.keys, 4), search, counts];
+            self.program.dispatch(tally, &params(&part), bindings, Grid::fold(part.count.div_ceil(TILE)));
         }
         let scan = self.program.kernel(Kernel::library("primitives/sort_scan", "sort_scan", Spec::new()));
-        let rows = ScanParams { first: 0, len: all_tiles as u32, rows: 2 };
+        let rows = TopKScanParams { first: 0, len: all_tiles as u32, rows: 2 };
         self.program.dispatch(scan, &rows, vec![counts, totals], Grid::fold(2));
-        for &piece in &pieces {
-            let bindings = [words(from.keys, piece), search, counts, totals, from.positions].into_iter();
+        for &part in &parts {
+            let bindings = [part.of(from.keys, 4), search, counts, totals, from.positions].into_iter();
             let bindings = bindings.chain(from.chosen).chain(from.chunks.map(|(chunks, _)| chunks)).collect();
-            self.program.dispatch(collect, &params(&piece), bindings, Grid::fold(piece.len.div_ceil(TILE)));
+            self.program.dispatch(collect, &params(&part), bindings, Grid::fold(part.count.div_ceil(TILE)));
         }
     }
 
@@ -538,10 +500,10 @@ impl<'a> Lowering<'a> {
         let places = self.program.scratch(4 * self.n);
         let write = Kernel::library("primitives/top_k_places", "top_k_places", Spec::new());
         let write = self.program.kernel(write);
-        for piece in self.pieces(self.n) {
-            let params = PlaceParams { first: piece.first as u32, len: piece.len as u32 };
-            let bindings = vec![words(places.resource, piece)];
-            self.program.dispatch(write, &params, bindings, Grid::fold(piece.len.div_ceil(THREADS)));
+        for part in self.parts(self.n) {
+            let params = PlaceParams { first: part.first as u32, len: part.count as u32 };
+            let bindings = vec![part.of(places.resource, 4)];
+            self.program.dispatch(write, &params, bindings, Grid::fold(part.count.div_ceil(THREADS)));
         }
         if self.k == self.n {
             self.program.append(sorted, &[INPUT, places.resource, VALUES, INDICES]);
@@ -550,10 +512,10 @@ impl<'a> Lowering<'a> {
         let [keys, positions] = [0, 1].map(|_| self.program.scratch(4 * self.n).resource);
         self.program.append(sorted, &[INPUT, places.resource, keys, positions]);
         let copy = self.program.kernel(Kernel::library("primitives/top_k_front", "top_k_front", Spec::new()));
-        for piece in self.pieces(self.k) {
-            let bindings = [keys, positions, VALUES, INDICES].map(|resource| words(resource, piece)).to_vec();
-            let params = FrontParams { len: piece.len as u32 };
-            self.program.dispatch(copy, &params, bindings, Grid::fold(piece.len.div_ceil(THREADS)));
+        for part in self.parts(self.k) {
+            let bindings = [keys, positions, VALUES, INDICES].map(|resource| part.of(resource, 4)).to_vec();
+            let params = FrontParams { len: part.count as u32 };
+            self.program.dispatch(copy, &params, bindings, Grid::fold(part.count.div_ceil(THREADS)));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Access, Binding, Decision, Grid, Kernel, Operand, Program, kernel_pa
 use crate::element::DType;
 use crate::shader::Spec;
 
-kernel_params! { struct Params { items: u32, most: u32 } }
+kernel_params! { struct CountedParams { items: u32, most: u32 } }
 
 /// From a count, the workgroups of `items` items each that cover it, and never more than cover `most`: three u32,
 /// folded as [`Grid::fold`] does.
@@ -14,6 +14,6 @@ pub(crate) fn workgroups(items: u32, most: u32) -> Program {
     program.operands = vec![operand("count", 1, Access::Read), operand("workgroups", 3, Access::Write)];
     let kernel = program.kernel(Kernel::library("dispatch/fold_count", "fold_count", Spec::new()));
     let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
-    program.dispatch(kernel, &Params { items, most }, bindings, Grid::fold(1));
+    program.dispatch(kernel, &CountedParams { items, most }, bindings, Grid::fold(1));
     program
 }

@@ -1,13 +1,12 @@
 //! Programs that set memory to one value.
 
-use super::rows::aligned_pieces;
 use super::{Access, Cost, Decision, DeviceProfile, Grid, Kernel, Operand, Program, Resource, kernel_params};
 use crate::element::DType;
 use crate::error::Result;
 use crate::shader::Spec;
 use crate::shape::index_u32;
 
-kernel_params! { struct Params { words: u32, low: u32, high: u32 } }
+kernel_params! { struct FillParams { words: u32, low: u32, high: u32 } }
 
 /// Sets `words` words to `low` and `high`, one after the other.
 pub(crate) fn fill(words: usize, [low, high]: [u32; 2], profile: &DeviceProfile) -> Result<Program> {
@@ -16,11 +15,11 @@ pub(crate) fn fill(words: usize, [low, high]: [u32; 2], profile: &DeviceProfile)
     program.operands = vec![Operand { name: "output", dtype: DType::U32, len: words, access: Access::Write }];
     program.cost = Cost { flop: 0.0, bytes: 4.0 * words as f64 };
     let kernel = program.kernel(Kernel::library("dispatch/fill_words", "fill_words", Spec::new()));
-    // Pieces begin with an even word.
-    for piece in aligned_pieces(words as u64, 1, 4, profile) {
-        let params = Params { words: piece.rows as u32, low, high };
-        let bindings = vec![piece.sized(Resource::Operand(0), 4)];
-        program.dispatch(kernel, &params, bindings, Grid::fold(piece.rows.div_ceil(1024)));
+    // Chunks begin with an even word.
+    for chunk in profile.aligned_chunks(words as u64, 4) {
+        let params = FillParams { words: chunk.count as u32, low, high };
+        let bindings = vec![chunk.of(Resource::Operand(0), 4)];
+        program.dispatch(kernel, &params, bindings, Grid::fold(chunk.count.div_ceil(1024)));
     }
     Ok(program)
 }

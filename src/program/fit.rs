@@ -1,10 +1,22 @@
-//! What fits a device.
+//! What fits a device: rounds of loops, buffers, bindings, scratch, and the number of dispatches.
+//!
+//! An operand above the largest binding is taken in chunks of its rows (planes, images, heads, keys): [`BoundChunk`]. What
+//! cannot be cut is refused by one of the checks, all of which say what is too large, the limit, and what to do.
 
-use super::DeviceProfile;
+use super::{Binding, DeviceProfile, Operand, Program, Resource};
+use crate::error::{Result, err};
+use crate::shape::round_up;
+use std::fmt::Arguments;
+use std::ops::Range;
 
 /// Rounds that all loops of an invocation may take together on every driver that we know. Mesa's software driver leaves all
 /// loops silently after these; other drivers have no such limit.
 pub(crate) const LOOP_ROUNDS: u32 = 65535;
+
+/// Whether every driver that we know runs so many rounds to their end: the bound of kernels that do not ask the device.
+pub(crate) const fn runs_everywhere(rounds: usize) -> bool {
+    rounds < LOOP_ROUNDS as usize
+}
 
 impl DeviceProfile {
     /// Whether an invocation whose loops take `rounds` rounds together runs them all. Rounds of nested loops add up: those
@@ -31,9 +43,279 @@ impl DeviceProfile {
     }
 }
 
+/// Alignment of bindings that every device allows, in bytes.
+const ALIGNMENT: u64 = 256;
+
+/// A part of an operand, as it is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BoundSpan {
+    /// First byte of the binding.
+    pub(crate) offset: u64,
+    /// Bytes of the binding.
+    pub(crate) size: u64,
+    /// Bytes of the binding before the part.
+    pub(crate) before: u64,
+}
+
+impl BoundSpan {
+    /// Of `bytes` bytes from `begin` on.
+    pub(crate) fn new(begin: u64, bytes: u64) -> Self {
+        let before = begin % ALIGNMENT;
+        Self { offset: begin - before, size: before + bytes, before }
+    }
+
+    pub(crate) fn of(self, resource: Resource) -> Binding {
+        Binding { resource, offset: self.offset, size: self.size }
+    }
+}
+
+/// Consecutive rows (planes, images, heads, keys) of operands, few enough for a binding each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BoundChunk {
+    /// Number of the first row.
+    pub(crate) first: u64,
+    /// Number of rows.
+    pub(crate) count: u64,
+}
+
+impl BoundChunk {
+    /// `count` rows in chunks of `most`, the last of which may have fewer.
+    pub(crate) fn full(count: u64, most: u64) -> impl Iterator<Item = Self> + Clone {
+        let most = most.max(1);
+        (0..count.div_ceil(most)).map(move |i| Self { first: i * most, count: most.min(count - i * most) })
+    }
+
+    /// `count` rows in as few chunks as have at most `most` each, of about equal size.
+    pub(crate) fn even(count: u64, most: u64) -> impl Iterator<Item = Self> + Clone {
+        let chunks = count.div_ceil(most.max(1)).max(1);
+        Self::full(count, count.div_ceil(chunks))
+    }
+
+    /// The part of an operand with rows of `bytes` bytes.
+    pub(crate) fn span(self, bytes: u64) -> BoundSpan {
+        BoundSpan::new(self.first * bytes, self.count * bytes)
+    }
+
+    /// A binding of that part.
+    pub(crate) fn of(self, resource: Resource, bytes: u64) -> Binding {
+        self.span(bytes).of(resource)
+    }
+}
+
+impl DeviceProfile {
+    /// Bytes of the largest operand that is bound whole.
+    fn largest_binding(&self) -> u64 {
+        self.limits.max_storage_binding.min(self.limits.max_buffer_size)
+    }
+
+    /// Bytes of the largest chunk, whose bytes are numbered by 32 bits.
+    fn largest_chunk(&self) -> u64 {
+        self.limits.max_storage_binding.min(u32::MAX.into())
+    }
+
+    /// Bytes of a chunk that fit wherever it begins: up to 255 bytes of its binding may lie before it.
+    pub(crate) fn chunk_room(&self) -> u64 {
+        (self.largest_chunk() / ALIGNMENT * ALIGNMENT).saturating_sub(ALIGNMENT)
+    }
+
+    /// Whether one binding holds `count` rows of `bytes` bytes.
+    pub(crate) fn binds_all(&self, count: u64, bytes: u64) -> bool {
+        count.saturating_mul(bytes) <= self.largest_chunk()
+    }
+
+    /// `count` rows of `bytes` bytes in as few chunks as bindings allow. A row must fit [`chunk_room`](Self::chunk_room),
+    /// unless all do.
+    pub(crate) fn chunks(&self, count: u64, bytes: u64) -> impl Iterator<Item = BoundChunk> + Clone {
+        let most = if self.binds_all(count, bytes) { count } else { self.chunk_room() / bytes.max(1) };
+        BoundChunk::even(count, most)
+    }
+
+    /// As [`chunks`](Self::chunks), of a multiple of 256 rows each: rows of operands of every size begin at aligned offsets.
+    pub(crate) fn aligned_chunks(&self, count: u64, bytes: u64) -> impl Iterator<Item = BoundChunk> + Clone {
+        let step = if self.binds_all(count, bytes) { 1 } else { ALIGNMENT };
+        self.chunks(count.div_ceil(step), step * bytes).map(move |blocks| {
+            let first = blocks.first * step;
+            BoundChunk { first, count: (blocks.count * step).min(count - first) }
+        })
+    }
+
+    /// Fails unless the device has a buffer for each of `operands`, which are bound in chunks.
+    pub(crate) fn check_buffers(&self, op: &str, operands: &[Operand], remedy: &str) -> Result<()> {
+        let limit = (self.limits.max_buffer_size, "buffer");
+        operands.iter().try_for_each(|operand| self.check_operand(op, operand, limit, remedy))
+    }
+
+    /// Fails unless the device can bind the whole of each of `operands`, and a kernel number its elements.
+    pub(crate) fn check_bindings(&self, op: &str, operands: &[Operand], remedy: &str) -> Result<()> {
+        let limit = self.largest_binding();
+        let what = if limit == self.limits.max_buffer_size { "buffer" } else { "binding" };
+        operands.iter().try_for_each(|operand| {
+            self.check_operand(op, operand, (limit, what), remedy)?;
+            self.check_count(op, operand, u32::MAX as usize, remedy)
+        })
+    }
+
+    fn check_operand(
+        &self,
+        op: &str,
+        operand: &Operand,
+        (limit, what): (u64, &str),
+        remedy: &str,
+    ) -> Result<()> {
+        // Buffers and bindings are whole words.
+        let bytes = round_up(operand.bytes(), 4);
+        if bytes <= limit {
+            return Ok(());
+        }
+        let Operand { name, len, dtype, .. } = operand;
+        Err(err!(
+            TooLarge,
+            "{op}: {name} of {len} {dtype} has {bytes} bytes; the largest {what} of {} has {limit}; {remedy}",
+            self.name
+        ))
+    }
+
+    /// Fails unless `operand` has at most `most` elements, the most that the op's kernels count.
+    pub(crate) fn check_count(&self, op: &str, operand: &Operand, most: usize, remedy: &str) -> Result<()> {
+        if operand.len <= most {
+            return Ok(());
+        }
+        Err(err!(
+            TooLarge,
+            "{op}: {} has {} elements, above {most}, the most that a kernel can count; {remedy}",
+            operand.name,
+            operand.len
+        ))
+    }
+
+    /// Fails unless a row of `bytes` bytes, which `what` names, fits a chunk.
+    pub(crate) fn check_row(&self, op: &str, what: Arguments<'_>, bytes: u64, remedy: &str) -> Result<()> {
+        let room = self.chunk_room();
+        if bytes <= room {
+            return Ok(());
+        }
+        Err(err!(
+            TooLarge,
+            "{op}: {what} has {bytes} bytes; {room} is the most that {} binds of one; {remedy}",
+            self.name
+        ))
+    }
+
+    /// Fails unless the device can bind `bytes` bytes of scratch for `what`, and a kernel number its words.
+    pub(crate) fn check_scratch(
+        &self,
+        op: &str,
+        what: Arguments<'_>,
+        bytes: u64,
+        remedy: &str,
+    ) -> Result<()> {
+        let limit = self.largest_binding().min(4 * u64::from(u32::MAX));
+        if bytes <= limit {
+            return Ok(());
+        }
+        Err(err!(
+            TooLarge,
+            "{op}: {what} need {bytes} bytes of scratch; the largest binding of {} has {limit}; {remedy}",
+            self.name
+        ))
+    }
+}
+
+/// The most dispatches that work is cut into: minutes on the fastest devices, hours on slow ones, and tens of megabytes of
+/// program.
+const MAX_DISPATCHES: u64 = 1 << 16;
+
+impl Program {
+    /// `count` parts of work in bands of at most `each`, so that no dispatch takes long.
+    pub(crate) fn bands(&self, count: u64, each: u64) -> Result<impl Iterator<Item = Range<u64>> + use<>> {
+        let each = each.max(1);
+        self.check_dispatches(count.div_ceil(each))?;
+        Ok((0..count).step_by(each as usize).map(move |first| first..count.min(first + each)))
+    }
+
+    /// Fails if `more` dispatches would exceed [`MAX_DISPATCHES`].
+    pub(crate) fn check_dispatches(&self, more: u64) -> Result<()> {
+        let dispatches = (self.dispatches.len() as u64).saturating_add(more);
+        if dispatches > MAX_DISPATCHES {
+            return Err(err!(
+                TooLarge,
+                "{}: `{}` takes {dispatches} dispatches of a bounded time, above {MAX_DISPATCHES}; split the work into \
+                 smaller calls",
+                self.op,
+                self.variant()
+            ));
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
+    use crate::element::DType;
+    use crate::program::Access;
+
+    #[test]
+    fn chunks_cover_every_row_once_and_fit_a_binding() {
+        let profile = DeviceProfile::webgpu_defaults();
+        let limit = profile.limits.max_storage_binding;
+        for (count, bytes) in
+            [(0, 4), (1, 1 << 27), (3, 0), (90_000, 1998), (1 << 28, 1), (1 << 25, 12), (5, 1 << 26)]
+        {
+            let aligned: Vec<_> = profile.aligned_chunks(count, bytes).collect();
+            for (aligned, chunks) in [(false, profile.chunks(count, bytes).collect()), (true, aligned)] {
+                // Rows of which a binding does not hold 256 are not asked for in aligned chunks.
+                if aligned && bytes > 1 << 18 {
+                    continue;
+                }
+                let mut next = 0;
+                for chunk in chunks {
+                    let span = chunk.span(bytes);
+                    assert_eq!((chunk.first, span.offset + span.before), (next, next * bytes));
+                    assert!(
+                        span.size <= limit && span.offset.is_multiple_of(256) && span.before < 256,
+                        "{span:?}"
+                    );
+                    assert!(!aligned || span.before == 0, "{span:?}");
+                    next += chunk.count;
+                }
+                assert_eq!(next, count, "{count} rows of {bytes} bytes");
+            }
+        }
+        assert_eq!(BoundChunk::even(10, 4).map(|c| c.count).collect::<Vec<_>>(), [4, 4, 2]);
+        assert_eq!(BoundChunk::even(9, 4).map(|c| c.count).collect::<Vec<_>>(), [3, 3, 3]);
+        assert_eq!(BoundChunk::full(9, 4).map(|c| c.count).collect::<Vec<_>>(), [4, 4, 1]);
+    }
+
+    #[test]
+    fn errors_name_the_operand_the_limit_and_the_remedy() {
+        let profile = DeviceProfile::webgpu_defaults();
+        let halves = |len| [Operand { name: "x", dtype: DType::F16, len, access: Access::Read }];
+        let (buffer, binding) = (1 << 27, 1 << 26);
+        assert!(profile.check_buffers("op", &halves(buffer), "cut").is_ok());
+        assert!(profile.check_bindings("op", &halves(binding), "cut").is_ok());
+        let e = profile.check_buffers("op", &halves(buffer + 1), "cut").unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::TooLarge);
+        let text = "op: x of 134217729 f16 has 268435460 bytes; the largest buffer of WebGPU defaults has 268435456; cut";
+        assert_eq!(e.to_string(), text);
+        let e = profile.check_bindings("op", &halves(binding + 1), "cut").unwrap_err().to_string();
+        assert!(e.contains("the largest binding of WebGPU defaults has 134217728; cut"), "{e}");
+        let e = profile
+            .check_scratch("op", format_args!("counts"), (1 << 27) + 4, "cut")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "op: counts need 134217732 bytes of scratch; the largest binding of WebGPU defaults has 134217728; cut"
+        );
+        let e = profile.check_row("op", format_args!("a row"), 1 << 27, "cut").unwrap_err().to_string();
+        assert_eq!(
+            e,
+            "op: a row has 134217728 bytes; 134217472 is the most that WebGPU defaults binds of one; cut"
+        );
+    }
 
     #[test]
     fn only_software_drivers_limit_loops() {

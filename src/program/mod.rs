@@ -52,7 +52,6 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::shader::{Expanded, Fragment, Spec, Target, expand, expand_text};
 use std::hash::{Hash, Hasher};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The fragment by which kernels read and write elements of this type in 32-bit words: fills the slot
@@ -315,9 +314,6 @@ pub enum Determinism {
     RoundingVaries,
 }
 
-/// The most dispatches that work is cut into: minutes on the fastest devices, hours on slow ones, and tens of megabytes of program.
-const MOST_DISPATCHES: u64 = 1 << 16;
-
 /// What will run: plain data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
@@ -398,28 +394,6 @@ impl Program {
     ) {
         let params = bytemuck::bytes_of(params).to_vec();
         self.dispatches.push(Dispatch { kernel, params, fields: P::FIELDS, bindings, grid });
-    }
-
-    /// Work of so many parts in bands of at most `each`, so that none takes long: a dispatch each.
-    pub(crate) fn bands(&self, count: u64, each: u64) -> Result<impl Iterator<Item = Range<u64>> + use<>> {
-        let each = each.max(1);
-        self.check_dispatches(count.div_ceil(each))?;
-        Ok((0..count).step_by(each as usize).map(move |first| first..count.min(first + each)))
-    }
-
-    /// An error where nobody would wait for the dispatches that are there and so many more.
-    pub(crate) fn check_dispatches(&self, more: u64) -> Result<()> {
-        let dispatches = (self.dispatches.len() as u64).saturating_add(more);
-        if dispatches > MOST_DISPATCHES {
-            return Err(err!(
-                TooLarge,
-                "{}: `{}` takes {dispatches} dispatches of a bounded time, above {MOST_DISPATCHES}; split the work into \
-                 smaller calls",
-                self.op,
-                self.variant()
-            ));
-        }
-        Ok(())
     }
 
     /// Adds a scratch area of `bytes` and returns a binding of the whole of it.

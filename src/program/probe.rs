@@ -9,7 +9,7 @@ kernel_params! { struct FmaParams { a: f32, b: f32 } }
 
 /// Copies a buffer far larger than any cache (smaller on software adapters).
 pub(crate) fn copy(profile: &DeviceProfile) -> Program {
-    let wanted: u64 = if profile.is_cpu() { 8 << 20 } else { 512 << 20 };
+    let wanted: u64 = if profile.quirks.few_cores { 8 << 20 } else { 512 << 20 };
     let bytes = wanted.min(profile.limits.max_storage_binding / 2).min(profile.limits.max_buffer_size / 2)
         / 4096
         * 4096;
@@ -31,7 +31,7 @@ pub(crate) fn copy(profile: &DeviceProfile) -> Program {
 
 /// Runs chains of multiply-adds in every lane.
 pub(crate) fn fma(profile: &DeviceProfile) -> Program {
-    let invocations: u32 = if profile.is_cpu() { 256 * 64 } else { 256 * 16384 };
+    let invocations: u32 = if profile.quirks.few_cores { 256 * 64 } else { 256 * 16384 };
     let mut program =
         Program::new("probe-fma", Decision::policy("fma", "measures the rate of multiply-adds"));
     program.operands =

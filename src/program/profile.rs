@@ -76,20 +76,57 @@ pub struct Features {
     pub pipeline_cache: bool,
 }
 
-/// What a driver does that WebGPU does not allow and does not report.
+/// What a driver cannot do, or does slowly, and does not report. The default has no such quirk.
+///
+/// ```
+/// use tilework::program::{DeviceClass, Quirks};
+/// assert_eq!(Quirks::of(DeviceClass::Discrete, "vulkan"), Quirks::default());
+/// assert!(Quirks::of(DeviceClass::Cpu, "vulkan").serial_workgroups);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Quirks {
     /// Rounds after which the driver silently leaves all loops of an invocation, counted over all of its loops together.
-    /// None: the driver runs every loop to its end.
+    /// None: the driver runs every loop to its end. Where it is missing, long loops end early and results are wrong.
     pub max_loop_rounds: Option<u32>,
+    /// One core runs all invocations of a workgroup, and its caches do what workgroup memory is for. At a barrier each
+    /// invocation is put aside and taken up again. Where it is missing, kernels with many barriers and large workgroups
+    /// are chosen, which take up to four times as long there.
+    pub serial_workgroups: bool,
+    /// A few cores run all workgroups, and arithmetic costs more than loads from caches. Where it is missing, work is cut
+    /// into thousands of workgroups and chunks larger than the caches, which costs time and gains nothing.
+    pub few_cores: bool,
+    /// Time to compile grows fast with the length of a kernel. Where it is missing, steps and register tiles are written
+    /// out, and a kernel may take seconds to compile.
+    pub slow_compiler: bool,
+    /// Workgroups do not begin by rising index: each core takes a range of them. Where it is missing, half of the
+    /// workgroups that look back do the work of others.
+    pub unordered_workgroups: bool,
+    /// A workgroup that waits for another keeps it from running. Where it is missing, such waits last longer than
+    /// what they wait for.
+    pub waiting_starves: bool,
+    /// `exp2` of NaN may be a number. Where it is missing, attention hides NaN.
+    pub exp_drops_nan: bool,
+    /// A store to one component of a vector in workgroup memory may write all of it, as WGSL allows. Where it is missing,
+    /// stores of other invocations to the other components may be lost. Where it is set, products read workgroup memory by
+    /// single elements, which takes more instructions.
+    pub stores_whole_vectors: bool,
 }
 
 impl Quirks {
-    /// Those of a driver that runs shaders on the processor: Mesa's ends long loops, and others are held to the same.
-    pub const SOFTWARE: Self = Self { max_loop_rounds: Some(LOOP_ROUNDS) };
-
-    pub(crate) fn of(class: DeviceClass) -> Self {
-        if class == DeviceClass::Cpu { Self::SOFTWARE } else { Self::default() }
+    /// Those of a class of devices on a backend. All drivers that run shaders on the processor are held to what Mesa's
+    /// cannot do. On backends other than Vulkan, nobody has shown how components are stored.
+    pub fn of(class: DeviceClass, backend: &str) -> Self {
+        let software = class == DeviceClass::Cpu;
+        Self {
+            max_loop_rounds: software.then_some(LOOP_ROUNDS),
+            serial_workgroups: software,
+            few_cores: software,
+            slow_compiler: software,
+            unordered_workgroups: software,
+            waiting_starves: software,
+            exp_drops_nan: software,
+            stores_whole_vectors: backend != "vulkan",
+        }
     }
 }
 
@@ -139,7 +176,7 @@ pub struct DeviceProfile {
     pub limits: Limits,
     /// Features.
     pub features: Features,
-    /// What the driver does and does not say.
+    /// What the driver cannot do or does slowly.
     pub quirks: Quirks,
     /// Smallest and largest subgroup. Read, never assumed.
     pub subgroup_sizes: (u32, u32),
@@ -164,7 +201,8 @@ pub(crate) fn short_name(backend: &str, name: &str) -> String {
 }
 
 impl DeviceProfile {
-    /// Whether the processor runs the shaders.
+    /// Whether the processor runs the shaders: for labels, and for how much work is worth a measurement. What its
+    /// drivers do differently is in [`quirks`](Self::quirks).
     pub fn is_cpu(&self) -> bool {
         self.class == DeviceClass::Cpu
     }
@@ -211,7 +249,7 @@ impl DeviceProfile {
             class: DeviceClass::Unknown,
             limits: Limits::WEBGPU,
             features: Features::default(),
-            quirks: Quirks::default(),
+            quirks: Quirks::of(DeviceClass::Unknown, "webgpu"),
             subgroup_sizes: (4, 128),
             cooperative: Vec::new(),
             ceilings: None,
@@ -234,7 +272,7 @@ impl DeviceProfile {
                 ..Limits::WEBGPU
             },
             features: Features { subgroups: true, timestamps: true, ..Features::default() },
-            quirks: Quirks::SOFTWARE,
+            quirks: Quirks::of(DeviceClass::Cpu, "vulkan"),
             subgroup_sizes: (4, 4),
             ..Self::webgpu_defaults()
         }
@@ -265,7 +303,7 @@ impl DeviceProfile {
                 timestamps: true,
                 ..Features::default()
             },
-            quirks: Quirks::SOFTWARE,
+            quirks: Quirks::of(DeviceClass::Cpu, "vulkan"),
             subgroup_sizes: (8, 8),
             ..Self::webgpu_defaults()
         }
@@ -304,7 +342,7 @@ impl DeviceProfile {
                 cooperative_matrix: true,
                 pipeline_cache: true,
             },
-            quirks: Quirks::default(),
+            quirks: Quirks::of(DeviceClass::Discrete, "vulkan"),
             subgroup_sizes: (32, 32),
             cooperative: vec![shape("f16"), shape("f32")],
             ceilings: Some(Ceilings { copy_bytes_per_second: 2.99e12, fma_flop_per_second: 6.0e13 }),

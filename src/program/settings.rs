@@ -88,11 +88,11 @@ impl Display for Setting {
 #[derive(Clone)]
 pub struct Settings {
     op: &'static Operation,
-    given: Vec<(&'static str, Value)>,
+    given: Vec<(&'static str, SettingValue)>,
 }
 
 #[derive(Debug, Clone)]
-enum Value {
+enum SettingValue {
     Nothing,
     Text(String),
     Array(HostArray),
@@ -115,7 +115,7 @@ impl Settings {
         self.op
     }
 
-    fn add(&mut self, name: &str, value: Value) -> Result<()> {
+    fn add(&mut self, name: &str, value: SettingValue) -> Result<()> {
         let op = self.op.name;
         let Some(setting) = self.op.option(name) else {
             let names: Vec<_> = self.op.options.iter().map(|s| s.name).collect();
@@ -123,9 +123,9 @@ impl Settings {
             return Err(err!(InvalidArgument, "{op}: no option {name}; it has {names}"));
         };
         let fits = match setting.takes {
-            Takes::Nothing => matches!(value, Value::Nothing),
-            Takes::Array(_) => matches!(value, Value::Array(_)),
-            Takes::Text(_) | Takes::Word(_) => matches!(value, Value::Text(_)),
+            Takes::Nothing => matches!(value, SettingValue::Nothing),
+            Takes::Array(_) => matches!(value, SettingValue::Array(_)),
+            Takes::Text(_) | Takes::Word(_) => matches!(value, SettingValue::Text(_)),
         };
         if !fits {
             return Err(err!(InvalidArgument, "{op}: the option {setting} has another kind of value"));
@@ -142,7 +142,7 @@ impl Settings {
     /// # Errors
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no such option, one with a value, or given before.
     pub fn flag(&mut self, name: &str) -> Result<()> {
-        self.add(name, Value::Nothing)
+        self.add(name, SettingValue::Nothing)
     }
 
     /// Gives an option with its value as text. What the value must be is checked when the op is formed.
@@ -150,7 +150,7 @@ impl Settings {
     /// # Errors
     /// As [`flag`](Self::flag).
     pub fn text(&mut self, name: &str, value: impl Into<String>) -> Result<()> {
-        self.add(name, Value::Text(value.into()))
+        self.add(name, SettingValue::Text(value.into()))
     }
 
     /// Gives an option whose value is an array.
@@ -158,10 +158,10 @@ impl Settings {
     /// # Errors
     /// As [`flag`](Self::flag).
     pub fn with_array(&mut self, name: &str, value: HostArray) -> Result<()> {
-        self.add(name, Value::Array(value))
+        self.add(name, SettingValue::Array(value))
     }
 
-    fn get(&self, name: &str) -> Option<&Value> {
+    fn get(&self, name: &str) -> Option<&SettingValue> {
         self.given.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
     }
 
@@ -173,16 +173,16 @@ impl Settings {
     /// The array that an option was given.
     pub fn array(&self, name: &str) -> Option<&HostArray> {
         match self.get(name)? {
-            Value::Array(array) => Some(array),
-            Value::Nothing | Value::Text(_) => None,
+            SettingValue::Array(array) => Some(array),
+            SettingValue::Nothing | SettingValue::Text(_) => None,
         }
     }
 
     /// The text that an option was given, or its default.
     pub fn word(&self, name: &str) -> Option<&str> {
         match self.get(name) {
-            Some(Value::Text(text)) => Some(text),
-            Some(Value::Nothing | Value::Array(_)) => None,
+            Some(SettingValue::Text(text)) => Some(text),
+            Some(SettingValue::Nothing | SettingValue::Array(_)) => None,
             None => self.op.option(name).map(|s| s.default).filter(|default| !default.is_empty()),
         }
     }

@@ -2,8 +2,7 @@
 
 use super::quantize::workgroups;
 use crate::element::{DType, Element};
-use crate::error::{Result, err};
-use crate::program::rows::aligned_pieces;
+use crate::error::Result;
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Resource,
     Role, Variant, by_type, choose, element_fragment, kernel_params, operands,
@@ -55,7 +54,7 @@ const VARIANTS: &[Variant] =
     &[Variant::portable("fours", "an invocation takes four elements at a time: one read, one write")];
 
 kernel_params! {
-    struct Params {
+    struct CastParams {
         len: u32,
     }
 }
@@ -82,21 +81,13 @@ impl Cast {
         let (op, n) = ("cast", self.n);
         let why = || ("fours", "there is one way".to_owned());
         let (_, decision) = choose(op, &self.variant, VARIANTS, profile, why)?;
-        let limit = profile.limits.max_buffer_size;
-        let bytes = (n as u64).saturating_mul(4);
-        if bytes > limit {
-            return Err(err!(
-                TooLarge,
-                "{op}: {n} f32 have {bytes} bytes; the largest buffer of {} has {limit}; take fewer elements at a time",
-                profile.name
-            ));
-        }
-        index_u32(op, "elements", n)?;
         let mut program = Program::new(op, decision);
         program.operands = vec![
             Operand { name: "x", dtype: from, len: n, access: Access::Read },
             Operand { name: "output", dtype: to, len: n, access: Access::Write },
         ];
+        profile.check_buffers(op, &program.operands, "take fewer elements at a time")?;
+        index_u32(op, "elements", n)?;
         program.cost = Cost { flop: n as f64, bytes: 6.0 * n as f64 };
         let spec = Spec::new()
             .slot("element", element_fragment(DType::F16))
@@ -107,13 +98,13 @@ impl Cast {
             return Ok(program);
         }
         let kernel = program.kernel(Kernel::library("quantize/cast_elements", "cast_elements", spec));
-        for piece in aligned_pieces(n as u64, 1, 4, profile) {
+        for chunk in profile.aligned_chunks(n as u64, 4) {
             let bindings = vec![
-                piece.sized(Resource::Operand(0), from.size() as u64),
-                piece.sized(Resource::Operand(1), to.size() as u64),
+                chunk.of(Resource::Operand(0), from.size() as u64),
+                chunk.of(Resource::Operand(1), to.size() as u64),
             ];
-            let params = Params { len: piece.rows as u32 };
-            program.dispatch(kernel, &params, bindings, Grid::fold(workgroups(piece.rows)));
+            let params = CastParams { len: chunk.count as u32 };
+            program.dispatch(kernel, &params, bindings, Grid::fold(workgroups(chunk.count)));
         }
         Ok(program)
     }

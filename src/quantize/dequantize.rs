@@ -3,10 +3,8 @@
 use super::codes::{Code, KIND, Scales, Spans, fragment};
 use super::quantize::workgroups;
 use crate::array::{HostArray, shape_text};
-use crate::dense::check_operand;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::rows::aligned_pieces;
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
     Resource, Role, Variant, choose, element_fragment, kernel_params, operands,
@@ -66,7 +64,7 @@ const VARIANTS: &[Variant] =
     &[Variant::portable("words", "a word of four bytes for a vector of four elements: one read, one write")];
 
 kernel_params! {
-    struct Params {
+    struct DequantizeParams {
         len: u32,
         first: u32,
         n: u32,
@@ -120,17 +118,9 @@ impl<Q: Code> Dequantize<Q> {
         ];
         program.cost =
             Cost { flop: len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        check_operand(op, &program.operands[1], profile, "take fewer rows at a time")?;
+        profile.check_bindings(op, &program.operands[1..2], "take fewer rows at a time")?;
         index_u32(op, "elements", len)?;
-        let (bytes, limit) = (program.operands[2].bytes(), profile.limits.max_buffer_size);
-        if bytes > limit {
-            return Err(err!(
-                TooLarge,
-                "{op}: output of {len} {dtype} has {bytes} bytes; the largest buffer of {} has {limit}; take fewer rows \
-                 at a time",
-                profile.name
-            ));
-        }
+        profile.check_buffers(op, &program.operands, "take fewer rows at a time")?;
         if len == 0 {
             return Ok(program);
         }
@@ -142,14 +132,14 @@ impl<Q: Code> Dequantize<Q> {
             .flag("VECTORS", len.is_multiple_of(4))
             .flag("SHARED", self.spans.shared());
         let kernel = program.kernel(Kernel::library("quantize/dequantize_words", "dequantize_words", spec));
-        for chunk in aligned_pieces(len as u64, 1, dtype.size() as u64, profile) {
+        for chunk in profile.aligned_chunks(len as u64, dtype.size() as u64) {
             let bindings = vec![
-                chunk.sized(Resource::Operand(0), 1),
+                chunk.of(Resource::Operand(0), 1),
                 Binding::operand(1, &program.operands),
-                chunk.of(Resource::Operand(2)),
+                chunk.of(Resource::Operand(2), dtype.size() as u64),
             ];
-            let params = Params { len: chunk.rows as u32, first: chunk.first as u32, n: n as u32 };
-            program.dispatch(kernel, &params, bindings, Grid::fold(workgroups(chunk.rows)));
+            let params = DequantizeParams { len: chunk.count as u32, first: chunk.first as u32, n: n as u32 };
+            program.dispatch(kernel, &params, bindings, Grid::fold(workgroups(chunk.count)));
         }
         Ok(program)
     }

@@ -296,7 +296,7 @@ impl GemmInt8 {
     /// Which variant, and why.
     fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
         let words = self.words();
-        if profile.is_cpu() && (self.m.min(self.n) < 32 || words < 8) || words == 0 {
+        if profile.quirks.serial_workgroups && (self.m.min(self.n) < 32 || words < 8) || words == 0 {
             ("naive", "too small for tiles to pay their barriers".into())
         } else if self.m.saturating_mul(self.n).saturating_mul(words) <= TINY {
             ("naive", "too few products for tiles to pay".into())
@@ -374,7 +374,7 @@ impl GemmInt8 {
     ) -> RegisterForm {
         RegisterForm {
             double: variant == "double",
-            vectors: profile.backend == "vulkan",
+            vectors: !profile.quirks.stores_whole_vectors,
             trans_b: self.trans_b,
             vec_a: fours[0],
             vec_b: fours[1],

@@ -2,12 +2,9 @@
 
 use super::codes::{Code, KIND, Scales, Spans, fragment};
 use crate::array::HostArray;
-use crate::dense::check_operand;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::rows::{
-    Params as RowParams, Tile, aligned_pieces, check_rows, pieces, policy, reduction, tile,
-};
+use crate::program::rows::{RowTile, RowsParams, check_rows, policy, reduction, tile};
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
     Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
@@ -89,7 +86,7 @@ const VARIANTS: &[Variant] = &[
 ];
 
 kernel_params! {
-    struct Params {
+    struct QuantizeParams {
         len: u32,
         first: u32,
         n: u32,
@@ -99,7 +96,7 @@ kernel_params! {
 }
 
 kernel_params! {
-    struct ClearParams {
+    struct ClearScalesParams {
         words: u32,
     }
 }
@@ -203,16 +200,16 @@ impl<Q: Code> Quantize<Q> {
         }
         program.cost =
             Cost { flop: 3.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        let scale = program.operands[if given { 1 } else { 2 }].clone();
-        check_operand(op, &scale, profile, "take fewer rows at a time")?;
+        let scale = if given { 1 } else { 2 };
+        profile.check_bindings(op, &program.operands[scale..=scale], "take fewer rows at a time")?;
         crate::shape::index_u32(op, "elements", len)?;
         // Of one scale for all, and of scales that are given, what is read together is a row at most.
-        let [rows, row] = match self.spans.scales {
-            _ if given => [len, 1],
-            Scales::Tensor => [self.spans.rows, self.spans.n],
-            _ => [spans, n],
+        let row = match self.spans.scales {
+            _ if given => 1,
+            Scales::Tensor => self.spans.n,
+            _ => n,
         };
-        check_rows(op, &program.operands[0], rows, row, profile)?;
+        check_rows(op, &program.operands[0], row, profile)?;
         if len == 0 {
             // Rows of nothing have scales of 0.
             if !given && spans > 0 {
@@ -221,7 +218,7 @@ impl<Q: Code> Quantize<Q> {
             }
             return Ok(program);
         }
-        let work = Work { quantize: self, dtype, len, spans, n, profile };
+        let work = QuantizeLowering { quantize: self, dtype, len, spans, n, profile };
         match (given, variant.name) {
             (true, _) => work.words(&mut program, None),
             (false, "whole") => work.rows(&mut program, whole, None),
@@ -235,10 +232,10 @@ impl<Q: Code> Quantize<Q> {
 fn clear(program: &mut Program, words: usize, binding: Binding) {
     let kernel = program.kernel(Kernel::library("primitives/scan_clear", "scan_clear", Spec::new()));
     let grid = Grid::fold((words as u64).div_ceil(WORKGROUP_SIZE));
-    program.dispatch(kernel, &ClearParams { words: words as u32 }, vec![binding], grid);
+    program.dispatch(kernel, &ClearScalesParams { words: words as u32 }, vec![binding], grid);
 }
 
-struct Work<'a, Q> {
+struct QuantizeLowering<'a, Q> {
     quantize: &'a Quantize<Q>,
     dtype: DType,
     len: usize,
@@ -247,7 +244,7 @@ struct Work<'a, Q> {
     profile: &'a DeviceProfile,
 }
 
-impl<Q: Code> Work<'_, Q> {
+impl<Q: Code> QuantizeLowering<'_, Q> {
     fn element_spec(&self, vectors: bool) -> Spec {
         Spec::new()
             .slot("element", element_fragment(self.dtype))
@@ -257,7 +254,7 @@ impl<Q: Code> Work<'_, Q> {
     }
 
     /// Rows in registers; with `largest`, magnitudes alone, joined there.
-    fn rows(&self, program: &mut Program, tile: Tile, largest: Option<Binding>) {
+    fn rows(&self, program: &mut Program, tile: RowTile, largest: Option<Binding>) {
         let measure = largest.is_some();
         // All rows have one scale: those of the matrix are as good as one that has all elements.
         let tensor = self.quantize.spans.scales == Scales::Tensor;
@@ -281,27 +278,33 @@ impl<Q: Code> Work<'_, Q> {
         let spec = if measure { spec.flag("TENSOR", tensor) } else { spec };
         let kernel = program.kernel(Kernel::library("quantize/quantize_rows", "quantize_rows", spec));
         let size = self.dtype.size() as u64;
-        let take = if measure { pieces } else { aligned_pieces };
-        for piece in take(rows as u64, n as u64, size, self.profile) {
-            let mut bindings = vec![piece.of(Resource::Operand(0))];
+        let row_bytes = n as u64 * size;
+        let chunks: Vec<_> = if measure {
+            self.profile.chunks(rows as u64, row_bytes).collect()
+        } else {
+            self.profile.aligned_chunks(rows as u64, row_bytes).collect()
+        };
+        for chunk in chunks {
+            let span = chunk.span(row_bytes);
+            let mut bindings = vec![span.of(Resource::Operand(0))];
             match largest {
                 Some(largest) => bindings.push(largest),
                 None => {
-                    bindings.push(piece.sized(Resource::Operand(1), n as u64));
-                    bindings.push(piece.sized(Resource::Operand(2), 4));
+                    bindings.push(chunk.of(Resource::Operand(1), n as u64));
+                    bindings.push(chunk.of(Resource::Operand(2), 4));
                 }
             }
-            let params = RowParams {
-                rows: piece.rows as u32,
+            let params = RowsParams {
+                rows: chunk.count as u32,
                 n: n as u32,
                 parts: parts as u32,
                 part_len: part_len as u32,
-                origin: piece.origin as u32,
-                first: piece.first as u32,
+                origin: (span.before / size) as u32,
+                first: chunk.first as u32,
                 eps: 0.0,
                 pad: 0.0,
             };
-            let groups = (piece.rows * parts).div_ceil(workgroup / tile.lanes);
+            let groups = (chunk.count * parts).div_ceil(workgroup / tile.lanes);
             program.dispatch(kernel, &params, bindings, Grid::fold(groups));
         }
     }
@@ -318,16 +321,16 @@ impl<Q: Code> Work<'_, Q> {
         let output = if largest.is_some() { 1 } else { 2 };
         // Rows of an element each.
         let size = self.dtype.size() as u64;
-        for chunk in aligned_pieces(self.len as u64, 1, size, self.profile) {
+        for chunk in self.profile.aligned_chunks(self.len as u64, size) {
             let scale = largest.unwrap_or_else(|| Binding::operand(1, &program.operands));
             let mut bindings =
-                vec![chunk.of(Resource::Operand(0)), scale, chunk.sized(Resource::Operand(output), 1)];
+                vec![chunk.of(Resource::Operand(0), size), scale, chunk.of(Resource::Operand(output), 1)];
             if largest.is_some() {
                 bindings.push(Binding::operand(2, &program.operands));
             }
-            let groups = workgroups(chunk.rows);
-            let params = Params {
-                len: chunk.rows as u32,
+            let groups = workgroups(chunk.count);
+            let params = QuantizeParams {
+                len: chunk.count as u32,
                 first: chunk.first as u32,
                 n: self.n as u32,
                 spans: if chunk.first == 0 { self.spans as u32 } else { 0 },
@@ -346,7 +349,7 @@ impl<Q: Code> Work<'_, Q> {
         let tile = if short.quads <= policy.wanted {
             short
         } else {
-            Tile { lanes: policy.workgroup, quads: policy.wanted }
+            RowTile { lanes: policy.workgroup, quads: policy.wanted }
         };
         let largest = program.scratch(4 * self.spans as u64);
         clear(program, self.spans, largest);

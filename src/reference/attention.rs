@@ -118,7 +118,7 @@ fn rows<T: Number, K: Number, R>(
     k: &[K],
     v: &[K],
     inputs: AttentionInputs<'_>,
-    of: impl Fn(&Row) -> Vec<R>,
+    of: impl Fn(&AttentionRow) -> Vec<R>,
 ) -> Vec<R> {
     let (heads, queries, keys, d) = (op.heads, op.queries, op.keys, op.head_size);
     let vector = |x: &[K], row: usize| x[row * d..][..d].iter().map(|x| x.to_f64()).collect::<Vec<_>>();
@@ -131,7 +131,7 @@ fn rows<T: Number, K: Number, R>(
             let (b, head) = (b.min(batch - 1), head.min(of_heads - 1));
             ((b * of_heads + head) * queries + query) * keys
         });
-        let mut seen = Row { scores: Vec::new(), errors: Vec::new(), values: Vec::new(), d };
+        let mut seen = AttentionRow { scores: Vec::new(), errors: Vec::new(), values: Vec::new(), d };
         for key in (0..len).filter(|&key| sees(op, query, key, len)) {
             let at = match (op.paging, inputs.table) {
                 (Some(paging), Some(table)) => {
@@ -167,7 +167,7 @@ fn sees(op: &Attention, i: usize, j: usize, len: usize) -> bool {
 }
 
 /// A row of q with what it sees.
-struct Row {
+struct AttentionRow {
     scores: Vec<f64>,
     /// How far the scores may be off.
     errors: Vec<f64>,
@@ -175,7 +175,7 @@ struct Row {
     d: usize,
 }
 
-impl Row {
+impl AttentionRow {
     fn largest(&self) -> f64 {
         self.scores.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }

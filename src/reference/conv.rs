@@ -38,14 +38,14 @@ pub fn conv_bound(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Resu
 
 /// A sum of products, then what is made of it.
 #[derive(Clone, Default)]
-pub(super) struct Sum {
+pub(super) struct OutputSum {
     pub(super) exact: f64,
     /// How far the computed one may be from it.
     pub(super) error: f64,
     products: usize,
 }
 
-impl Sum {
+impl OutputSum {
     /// While products are added, `error` is the sum of their sizes.
     pub(super) fn add(&mut self, product: f64) {
         self.exact += product;
@@ -82,7 +82,7 @@ impl Sum {
 pub(super) const WINOGRAD: f64 = 256.0;
 
 /// What a layer makes of its sums: their number along an image, bias, activation, and what Winograd's transforms bring.
-pub(super) struct End<'a> {
+pub(super) struct ConvEnd<'a> {
     pub(super) channels: usize,
     pub(super) pixels: usize,
     pub(super) bias: Option<&'a [f32]>,
@@ -91,8 +91,8 @@ pub(super) struct End<'a> {
     pub(super) winograd: Option<[f64; 3]>,
 }
 
-impl End<'_> {
-    pub(super) fn close(&self, sums: &mut [Sum]) {
+impl ConvEnd<'_> {
+    pub(super) fn close(&self, sums: &mut [OutputSum]) {
         for (i, sum) in sums.iter_mut().enumerate() {
             match self.winograd {
                 None => sum.finish(),
@@ -116,7 +116,7 @@ pub(super) fn is_winograd(layer: &Layer) -> bool {
     layer.kernel == [3, 3] && layer.stride == [1, 1] && layer.dilation == [1, 1]
 }
 
-fn outputs(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<Sum>> {
+fn outputs(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<OutputSum>> {
     let (layer, activation, maybe_winograd) = op.parts();
     let [_, m, p, q] = layer.output_shape()?;
     let [len_x, len_w, len_y] = layer.lengths()?;
@@ -124,11 +124,11 @@ fn outputs(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<
     if let Some(bias) = bias {
         check(layer, &[("bias", bias.len(), m)])?;
     }
-    let mut sums = vec![Sum::default(); len_y];
+    let mut sums = vec![OutputSum::default(); len_y];
     each_product(layer, [p, q], |at| sums[at.y].add(f64::from(x[at.x]) * f64::from(w[at.w])));
     let channels = (layer.shape[1] / layer.groups) as f64;
     let winograd = (maybe_winograd && is_winograd(layer)).then(|| [largest(x), largest(w), channels]);
-    End { channels: m, pixels: p * q, bias, activation, winograd }.close(&mut sums);
+    ConvEnd { channels: m, pixels: p * q, bias, activation, winograd }.close(&mut sums);
     Ok(sums)
 }
 

@@ -1,6 +1,6 @@
 //! The gradient of a convolution layer by its input.
 
-use super::conv::{End, Sum, check, each_product, is_winograd, largest};
+use super::conv::{ConvEnd, OutputSum, check, each_product, is_winograd, largest};
 use super::judge::{Wanted, descriptor, input, output_shape};
 use super::number::spread;
 use crate::conv::ConvBackwardData;
@@ -31,17 +31,17 @@ pub fn conv_backward_data_bound(op: &ConvBackwardData, dy: &[f32], w: &[f32]) ->
     Ok(sums(op, dy, w)?.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect())
 }
 
-fn sums(op: &ConvBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<Sum>> {
+fn sums(op: &ConvBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<OutputSum>> {
     let (layer, maybe_winograd) = op.parts();
     let [_, filters, p, q] = layer.output_shape()?;
     let [len_x, len_w, len_y] = layer.lengths()?;
     check(layer, &[("dy", dy.len(), len_y), ("w", w.len(), len_w)])?;
-    let mut sums = vec![Sum::default(); len_x];
+    let mut sums = vec![OutputSum::default(); len_x];
     each_product(layer, [p, q], |at| sums[at.x].add(f64::from(dy[at.y]) * f64::from(w[at.w])));
     let channels = (filters / layer.groups) as f64;
     let winograd = (maybe_winograd && is_winograd(layer)).then(|| [largest(dy), largest(w), channels]);
     let [_, channels, h, w] = layer.shape;
-    End { channels, pixels: h * w, bias: None, activation: Activation::None, winograd }.close(&mut sums);
+    ConvEnd { channels, pixels: h * w, bias: None, activation: Activation::None, winograd }.close(&mut sums);
     Ok(sums)
 }
 

@@ -1,6 +1,6 @@
 //! The gradients of a convolution layer by its weights and bias.
 
-use super::conv::{Sum, WINOGRAD, check, each_product, is_winograd, largest};
+use super::conv::{OutputSum, WINOGRAD, check, each_product, is_winograd, largest};
 use super::judge::{Wanted, descriptor, input, output_shape};
 use super::number::spread;
 use crate::conv::ConvBackwardWeights;
@@ -52,16 +52,16 @@ pub fn conv_backward_bias_bound(op: &ConvBackwardWeights, dy: &[f32]) -> Result<
     Ok(bounds(&bias(op, dy)?))
 }
 
-fn bounds(sums: &[Sum]) -> Vec<f64> {
+fn bounds(sums: &[OutputSum]) -> Vec<f64> {
     sums.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect()
 }
 
-fn weights(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<Sum>> {
+fn weights(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<OutputSum>> {
     let (layer, maybe_winograd) = op.parts();
     let [n, _, p, q] = layer.output_shape()?;
     let [len_x, len_w, len_y] = layer.lengths()?;
     check(layer, &[("x", x.len(), len_x), ("dy", dy.len(), len_y)])?;
-    let mut sums = vec![Sum::default(); len_w];
+    let mut sums = vec![OutputSum::default(); len_w];
     each_product(layer, [p, q], |at| sums[at.w].add(f64::from(x[at.x]) * f64::from(dy[at.y])));
     if maybe_winograd && is_winograd(layer) {
         let tiles = (n * p.div_ceil(4) * q.div_ceil(4)) as f64;
@@ -70,20 +70,20 @@ fn weights(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<Sum>> 
             sum.close(tiles + 64.0);
         }
     } else {
-        sums.iter_mut().for_each(Sum::finish);
+        sums.iter_mut().for_each(OutputSum::finish);
     }
     Ok(sums)
 }
 
-fn bias(op: &ConvBackwardWeights, dy: &[f32]) -> Result<Vec<Sum>> {
+fn bias(op: &ConvBackwardWeights, dy: &[f32]) -> Result<Vec<OutputSum>> {
     let layer = op.parts().0;
     let [_, filters, p, q] = layer.output_shape()?;
     check(layer, &[("dy", dy.len(), layer.lengths()?[2])])?;
-    let mut sums = vec![Sum::default(); filters];
+    let mut sums = vec![OutputSum::default(); filters];
     for (i, dy) in dy.iter().enumerate() {
         sums[i / (p * q) % filters].add(f64::from(*dy));
     }
-    sums.iter_mut().for_each(Sum::finish);
+    sums.iter_mut().for_each(OutputSum::finish);
     Ok(sums)
 }
 

@@ -1,6 +1,6 @@
 //! Transposed convolution.
 
-use super::conv::{End, Sum, check, each_product, is_winograd, largest};
+use super::conv::{ConvEnd, OutputSum, check, each_product, is_winograd, largest};
 use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
 use super::number::spread;
 use crate::conv::ConvTranspose;
@@ -36,7 +36,7 @@ pub fn conv_transpose_bound(
     Ok(sums.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect())
 }
 
-fn sums(op: &ConvTranspose, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<Sum>> {
+fn sums(op: &ConvTranspose, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<OutputSum>> {
     let (layer, (activation, maybe_winograd)) = (op.layer()?, op.end());
     let [output, len_w, _] = layer.lengths()?;
     let [height, width] = op.size();
@@ -45,11 +45,11 @@ fn sums(op: &ConvTranspose, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Resul
     if let Some(bias) = bias {
         check(&layer, &[("bias", bias.len(), channels)])?;
     }
-    let mut sums = vec![Sum::default(); output];
+    let mut sums = vec![OutputSum::default(); output];
     each_product(&layer, [height, width], |at| sums[at.x].add(f64::from(x[at.y]) * f64::from(w[at.w])));
     let from = (layer.filters / layer.groups) as f64;
     let winograd = (maybe_winograd && is_winograd(&layer)).then(|| [largest(x), largest(w), from]);
-    End { channels, pixels: p * q, bias, activation, winograd }.close(&mut sums);
+    ConvEnd { channels, pixels: p * q, bias, activation, winograd }.close(&mut sums);
     Ok(sums)
 }
 

@@ -145,7 +145,7 @@ pub fn gemm_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
 }
 
 /// An element before the activation.
-struct Sums {
+struct ElementSums {
     value: f64,
     /// The same with every term made positive.
     magnitude: f64,
@@ -153,7 +153,7 @@ struct Sums {
     largest: f64,
 }
 
-impl Sums {
+impl ElementSums {
     fn add(&mut self, term: f64, size: f64) {
         self.value += term;
         self.magnitude += size;
@@ -167,7 +167,7 @@ fn each_element<T: Element + Into<f64>, R: Element + Into<f64>>(
     b: &[T],
     bias: Option<&[R]>,
     c: &[R],
-    mut result: impl FnMut(usize, Sums) -> f64,
+    mut result: impl FnMut(usize, ElementSums) -> f64,
 ) -> Result<Vec<f64>> {
     let op = &op.product;
     let (at_a, at_b, at_c) = (op.layout_a(), op.layout_b(), op.layout_c());
@@ -198,7 +198,7 @@ fn each_element<T: Element + Into<f64>, R: Element + Into<f64>>(
                 product += x * y;
                 size += (x * y).abs();
             }
-            let mut sums = Sums { value: 0.0, magnitude: 0.0, largest: size };
+            let mut sums = ElementSums { value: 0.0, magnitude: 0.0, largest: size };
             if terms > 0 {
                 sums.add(alpha * product, alpha.abs() * size);
             }

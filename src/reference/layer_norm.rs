@@ -21,23 +21,24 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 /// Layer norm of each row of `x`; a row has as many elements as `gamma`. Of the descriptor only the epsilon
 /// counts. No `beta` is one of zeros.
 pub fn layer_norm<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<T> {
-    let finish = |y: &Element| T::from_f64(y.exact);
+    let finish = |y: &NormedElement| T::from_f64(y.exact);
     elements(norm, x, gamma, beta).iter().map(finish).collect()
 }
 
 /// How far from [`layer_norm`] each element may be after the op ran: the mean and the variance by their chains of
 /// additions, the inverse root by 2 ULP, and the roundings behind.
 pub fn layer_norm_bound<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<f64> {
-    let of = |y: &Element| spread(T::from_f64(y.exact), y.exact, y.error + f64::from(f32::MIN_POSITIVE));
+    let of =
+        |y: &NormedElement| spread(T::from_f64(y.exact), y.exact, y.error + f64::from(f32::MIN_POSITIVE));
     elements(norm, x, gamma, beta).iter().map(of).collect()
 }
 
-struct Element {
+struct NormedElement {
     exact: f64,
     error: f64,
 }
 
-fn elements<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<Element> {
+fn elements<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<NormedElement> {
     let (n, eps, u) = (gamma.len(), f64::from(norm.epsilon()), ulp(1.0));
     let mut all = Vec::with_capacity(x.len());
     for row in x.chunks(n.max(1)) {
@@ -55,7 +56,7 @@ fn elements<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]
             let b = beta.map_or(0.0, |beta| beta[i].to_f64());
             let scaled = d * root * g;
             let error = off * g.abs() + scaled.abs() * (variance_error + 6.0 * u);
-            all.push(Element { exact: scaled + b, error: error + u * (scaled + b).abs() });
+            all.push(NormedElement { exact: scaled + b, error: error + u * (scaled + b).abs() });
         }
     }
     all

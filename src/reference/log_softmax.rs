@@ -27,7 +27,7 @@ pub fn log_softmax<T: Number>(n: usize, x: &[T]) -> Vec<T> {
 /// in [`softmax_bound`](super::softmax_bound), its logarithm by 2^-21 between 0.5 and 2 and by 3 ULP elsewhere,
 /// and two differences.
 pub fn log_softmax_bound<T: Number>(n: usize, x: &[T]) -> Vec<f64> {
-    let of_row = |row: super::softmax::Row| {
+    let of_row = |row: super::softmax::SoftmaxRow| {
         let log = row.sum.ln();
         let log_error = if row.sum <= 2.0 { 2f64.powi(-21) } else { 3.0 * ulp(log) };
         let sum_error = row.sum_error();

@@ -25,7 +25,7 @@ pub fn softmax<T: Number>(n: usize, x: &[T]) -> Vec<T> {
 /// u = 2^-23, `exp` of d errs by `3 + 2 |d|` ULP and d itself by its rounding, a sum by its chain of additions,
 /// and the quotient by 3. Subnormal numbers may be taken for 0.
 pub fn softmax_bound<T: Number>(n: usize, x: &[T]) -> Vec<f64> {
-    let bound = |row: Row| {
+    let bound = |row: SoftmaxRow| {
         let sum_error = row.sum_error();
         let of = |(d, exact): (&f64, f64)| {
             let error = (exp_ulps(*d) + 4.0) * ulp(1.0) + sum_error;
@@ -47,22 +47,22 @@ pub(super) fn chain(n: usize) -> f64 {
 }
 
 /// A row, with what lies between its largest element and each.
-pub(super) struct Row {
+pub(super) struct SoftmaxRow {
     pub(super) below: Vec<f64>,
     pub(super) sum: f64,
 }
 
-pub(super) fn rows<T: Number>(n: usize, x: &[T]) -> impl Iterator<Item = Row> {
+pub(super) fn rows<T: Number>(n: usize, x: &[T]) -> impl Iterator<Item = SoftmaxRow> {
     x.chunks(n.max(1)).map(|row| {
         let row: Vec<f64> = row.iter().map(|x| x.to_f64()).collect();
         let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let below: Vec<f64> = row.iter().map(|x| x - largest).collect();
         let sum = below.iter().map(|d| d.exp()).sum();
-        Row { below, sum }
+        SoftmaxRow { below, sum }
     })
 }
 
-impl Row {
+impl SoftmaxRow {
     fn exact(&self) -> Vec<f64> {
         self.below.iter().map(|d| d.exp() / self.sum).collect()
     }

@@ -34,7 +34,7 @@ pub fn spmv(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<
 /// As [`spmv`].
 pub fn spmv_bound(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<f64>> {
     let u = 2f64.powi(-24);
-    let bound = |(row, sum): (usize, Sum)| {
+    let bound = |(row, sum): (usize, RowSum)| {
         let terms = f64::from(a.row_ptrs[row + 1] - a.row_ptrs[row]) + 4.0;
         let gamma = if terms * u < 1.0 { terms * u / (1.0 - terms * u) } else { f64::INFINITY };
         // A device may flush what is subnormal.
@@ -51,7 +51,7 @@ pub(super) fn product(a: &Csr, x: &[f64]) -> Vec<f64> {
 }
 
 /// An element of the result.
-struct Sum {
+struct RowSum {
     value: f64,
     /// The same with every term made positive.
     magnitude: f64,
@@ -59,7 +59,7 @@ struct Sum {
     largest: f64,
 }
 
-fn sums(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<Sum>> {
+fn sums(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<RowSum>> {
     let Csr { rows, cols, .. } = *a;
     if x.len() != cols || y.len() != rows {
         return Err(err!(
@@ -82,7 +82,7 @@ fn sums(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<Sum>
         let size = if alpha == 0.0 { 0.0 } else { alpha.abs() * magnitude };
         let before = if beta == 0.0 { 0.0 } else { beta * f64::from(y[row]) };
         let largest = if alpha == 0.0 { 0.0 } else { magnitude.max(size) };
-        Sum { value: product + before, magnitude: size + before.abs(), largest: largest + before.abs() }
+        RowSum { value: product + before, magnitude: size + before.abs(), largest: largest + before.abs() }
     };
     Ok((0..rows).map(row).collect())
 }

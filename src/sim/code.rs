@@ -54,7 +54,7 @@ pub(super) struct Address {
 
 /// A matrix that a subgroup holds together: element e lies in register `e / lanes` of lane `e % lanes`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tile {
+pub(super) struct MatrixTile {
     pub(super) rows: u32,
     pub(super) columns: u32,
     pub(super) width: Width,
@@ -92,7 +92,7 @@ impl Gather {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Op {
+pub(super) enum Instruction {
     Row1 {
         f: Row1,
         d: Slot,
@@ -215,13 +215,13 @@ pub(super) enum Op {
         d: Slot,
         from: Address,
         stride: Slot,
-        tile: Tile,
+        tile: MatrixTile,
     },
     StoreTile {
         a: Slot,
         to: Address,
         stride: Slot,
-        tile: Tile,
+        tile: MatrixTile,
     },
     /// `d = a b + c`, `inner` columns of a.
     MultiplyTiles {
@@ -299,7 +299,7 @@ pub(super) struct Mark {
 
 /// What a variable outside of registers is.
 #[derive(Debug, Clone)]
-pub(super) enum Memory {
+pub(super) enum DeclaredMemory {
     Binding {
         group: u32,
         index: u32,
@@ -322,19 +322,19 @@ pub(super) enum Memory {
     },
 }
 
-impl Memory {
+impl DeclaredMemory {
     pub(super) fn name(&self) -> &str {
         match self {
-            Memory::Binding { name, .. } | Memory::Workgroup { name, .. } => name,
-            Memory::Immediates { .. } => "immediates",
+            DeclaredMemory::Binding { name, .. } | DeclaredMemory::Workgroup { name, .. } => name,
+            DeclaredMemory::Immediates { .. } => "immediates",
         }
     }
 }
 
 /// A compiled entry point.
 #[derive(Debug, Clone)]
-pub(super) struct Code {
-    pub(super) ops: Vec<Op>,
+pub(super) struct SimCode {
+    pub(super) ops: Vec<Instruction>,
     pub(super) marks: Vec<Mark>,
     pub(super) tables: Vec<u32>,
     /// First instruction of the entry point.
@@ -343,7 +343,7 @@ pub(super) struct Code {
     /// Registers that hold the same in all lanes, from register 0 on.
     pub(super) constants: Vec<u32>,
     pub(super) builtins: Vec<(BuiltIn, Slot)>,
-    pub(super) memories: Vec<Memory>,
+    pub(super) memories: Vec<DeclaredMemory>,
     pub(super) workgroup_bytes: u32,
     /// Bytes that one race record of workgroup memory covers.
     pub(super) workgroup_granule: u32,
@@ -358,7 +358,7 @@ pub(super) struct Code {
     pub(super) label: String,
 }
 
-impl Code {
+impl SimCode {
     /// About what a workgroup on its way takes.
     pub(super) fn group_bytes(&self, lanes: u32) -> u64 {
         let subgroups = self.workgroup_size.iter().product::<u32>().div_ceil(lanes);

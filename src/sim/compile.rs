@@ -4,7 +4,7 @@ mod body;
 mod globals;
 mod types;
 
-use super::code::{Code, Slot};
+use super::code::{SimCode, Slot};
 use crate::error::{Error, Result, err};
 use crate::shader::{Expanded, MAX_THREAD_WORDS};
 use naga::valid::ModuleInfo;
@@ -39,7 +39,7 @@ struct Compiler<'a> {
     text: &'a Expanded,
     lanes: u32,
     track_locals: bool,
-    code: Code,
+    code: SimCode,
     line_starts: Vec<u32>,
     line_index: HashMap<u32, u32>,
     constants: HashMap<u32, Slot>,
@@ -59,7 +59,7 @@ pub(super) fn compile(
     label: &str,
     lanes: u32,
     track_locals: bool,
-) -> Result<Code> {
+) -> Result<SimCode> {
     // Constants have the first registers; how many there are is known at the end.
     for room in [64, 512, 4096, 1 << 16] {
         let code = attempt(module, info, text, entry, label.to_owned(), lanes, track_locals, room)?;
@@ -80,7 +80,7 @@ fn attempt(
     lanes: u32,
     track_locals: bool,
     room: u32,
-) -> Result<Option<Code>> {
+) -> Result<Option<SimCode>> {
     let names: Vec<_> = module.entry_points.iter().map(|e| e.name.as_str()).collect();
     let index = names
         .iter()
@@ -98,7 +98,7 @@ fn attempt(
         text,
         lanes,
         track_locals,
-        code: Code {
+        code: SimCode {
             ops: Vec::new(),
             marks: Vec::new(),
             tables: Vec::new(),
@@ -162,7 +162,7 @@ fn callees(block: &Block, module: &Module, order: &mut Vec<Handle<Function>>) {
 }
 
 impl Compiler<'_> {
-    fn finish(mut self) -> Result<Option<Code>> {
+    fn finish(mut self) -> Result<Option<SimCode>> {
         if self.constants.len() > self.room as usize {
             return Ok(None);
         }

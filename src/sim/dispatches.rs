@@ -1,10 +1,10 @@
 //! Dispatches one after the other, under each schedule, and the report on them.
 
 use super::Options;
-use super::code::{Code, Memory};
+use super::code::{DeclaredMemory, SimCode};
 use super::launch::{Area, SimLaunch};
-use super::machine::{self, Found, Machine, Sink, Space};
-use super::memory::{Resource, Stamps, Targets};
+use super::machine::{self, Found, FoundSink, Machine, SimSpace};
+use super::memory::{SimMemory, Stamps, Targets};
 use super::report::{Counts, Finding, FindingKind, Invocation, Report, SourceLine};
 use super::schedule::{self, Schedule};
 use crate::error::Result;
@@ -18,7 +18,7 @@ const MOST_ON_AN_AXIS: u32 = 65535;
 /// Kernels, their dispatches and buffers, ready to run.
 pub(super) struct SimRun<'a> {
     pub(super) op: &'a str,
-    pub(super) kernels: Vec<Code>,
+    pub(super) kernels: Vec<SimCode>,
     pub(super) launches: Vec<SimLaunch>,
     pub(super) areas: Vec<Area<'a>>,
     /// Areas that are the caller's, from the first on.
@@ -29,7 +29,7 @@ pub(super) struct SimRun<'a> {
 
 impl SimRun<'_> {
     /// Runs under the schedule, or one after the other under those that it stands for.
-    pub(super) fn all(&mut self) -> Result<(Report, Vec<Resource>)> {
+    pub(super) fn all(&mut self) -> Result<(Report, Vec<SimMemory>)> {
         let stalled = (1..=schedule::STOPS).map(|at| (Schedule::Stalled, Some(at)));
         let schedules: Vec<_> = match self.options.schedule {
             Schedule::Adversarial => iter::once((Schedule::LastFirst, None)).chain(stalled).collect(),
@@ -67,7 +67,7 @@ impl SimRun<'_> {
         &self,
         schedule: Schedule,
         stop_at: Option<u32>,
-        areas: &mut Vec<Resource>,
+        areas: &mut Vec<SimMemory>,
         report: &mut Report,
         counting: bool,
     ) -> Result<bool> {
@@ -93,11 +93,11 @@ impl SimRun<'_> {
             }
             let kept = areas.len();
             let mut bound = launch.bind(op, code, areas, &self.options.immediates)?;
-            for b in bound.iter_mut().filter(|b| b.space == Space::Storage) {
+            for b in bound.iter_mut().filter(|b| b.space == SimSpace::Storage) {
                 b.racy |= self.options.check_untouched || areas[b.resource].unwritten;
             }
             for (b, memory) in bound.iter().zip(&code.memories) {
-                if let Memory::Binding { granule, .. } = memory
+                if let DeclaredMemory::Binding { granule, .. } = memory
                     && b.racy
                 {
                     areas[b.resource].record(*granule);
@@ -109,7 +109,7 @@ impl SimRun<'_> {
                 lanes: self.options.subgroup_size as usize,
                 bound,
                 resources: areas,
-                sink: Sink { tally: vec![Counts::default(); code.ops.len()], ..Sink::default() },
+                sink: FoundSink { tally: vec![Counts::default(); code.ops.len()], ..FoundSink::default() },
                 workgroups,
                 stamps: Stamps::new(stamp, code.ops.len()),
                 backwards: false,
@@ -147,7 +147,7 @@ impl SimRun<'_> {
     }
 
     /// Finds operands with bytes that nothing has read or written.
-    fn untouched(&self, areas: &[Resource], report: &mut Report) {
+    fn untouched(&self, areas: &[SimMemory], report: &mut Report) {
         for (number, (area, given)) in areas.iter().zip(&self.areas).enumerate().take(self.operands) {
             let Area::Given(bytes) = given else { continue };
             let whole = bytes.len() / area.granule.max(1) as usize;
@@ -159,7 +159,7 @@ impl SimRun<'_> {
             };
             let code = &self.kernels[launch.kernel];
             let variable = launch.bound.iter().position(|b| b.is_some_and(|b| b.area == number));
-            let Some(Memory::Binding { name, line, .. }) = variable.map(|v| &code.memories[v]) else {
+            let Some(DeclaredMemory::Binding { name, line, .. }) = variable.map(|v| &code.memories[v]) else {
                 continue;
             };
             let (file, line) = code.lines.get(*line as usize).cloned().unwrap_or_default();
@@ -202,7 +202,7 @@ fn note(report: &mut Report, new: Finding) {
     }
 }
 
-fn finding(code: &Code, dispatch: usize, ids: &[[u32; 3]], found: Found) -> Finding {
+fn finding(code: &SimCode, dispatch: usize, ids: &[[u32; 3]], found: Found) -> Finding {
     let size: u32 = code.workgroup_size.iter().product();
     let invocation = |who: u32| {
         let workgroup = ids.get((who / size) as usize).copied().unwrap_or_default();
@@ -225,7 +225,7 @@ fn finding(code: &Code, dispatch: usize, ids: &[[u32; 3]], found: Found) -> Find
     }
 }
 
-fn collect(code: &Code, sink: &mut Sink, report: &mut Report) {
+fn collect(code: &SimCode, sink: &mut FoundSink, report: &mut Report) {
     for (place, n) in std::mem::take(&mut sink.bursts) {
         *report.bursts.entry(place).or_default() += n;
     }

@@ -1,11 +1,11 @@
 //! Buffers and dispatches: what each kernel of a run is bound to.
 
 use super::Options;
-use super::code::{Code, Memory};
-use super::machine::{Bound, Space};
-use super::memory::Resource;
+use super::code::{DeclaredMemory, SimCode};
+use super::machine::{Bound, SimSpace};
+use super::memory::SimMemory;
 use crate::error::{Result, err, filled};
-use crate::program::{Dispatch, Grid, Program, Resource as Named};
+use crate::program::{Dispatch, Grid, Program, Resource};
 
 /// What a buffer begins with.
 pub(super) enum Area<'a> {
@@ -15,7 +15,7 @@ pub(super) enum Area<'a> {
 }
 
 impl Area<'_> {
-    pub(super) fn resource(&self, op: &str, options: &Options) -> Result<Resource> {
+    pub(super) fn resource(&self, op: &str, options: &Options) -> Result<SimMemory> {
         let len = match self {
             Area::Given(bytes) => bytes.len(),
             Area::Scratch(n) => *n as usize,
@@ -26,7 +26,7 @@ impl Area<'_> {
             Area::Scratch(_) => bytes[..len].fill(options.scratch_byte),
         }
         let unwritten = options.check_scratch && matches!(self, Area::Scratch(_));
-        Ok(Resource { bytes, unwritten, ..Resource::default() })
+        Ok(SimMemory { bytes, unwritten, ..SimMemory::default() })
     }
 }
 
@@ -53,16 +53,16 @@ pub(super) struct SimLaunch {
 }
 
 impl SimLaunch {
-    pub(super) fn of_program(program: &Program, dispatch: &Dispatch, kernels: &[Code]) -> Result<Self> {
+    pub(super) fn of_program(program: &Program, dispatch: &Dispatch, kernels: &[SimCode]) -> Result<Self> {
         let op = program.op;
         let code = kernels.get(dispatch.kernel).ok_or_else(|| {
             err!(InvalidArgument, "{op}: a dispatch of kernel {} of {}", dispatch.kernel, kernels.len())
         })?;
         let area = |resource| {
             let (first, i, n) = match resource {
-                Named::Operand(i) => (0, i, program.operands.len()),
-                Named::Scratch(i) => (program.operands.len(), i, program.scratch.len()),
-                Named::Constant(i) => {
+                Resource::Operand(i) => (0, i, program.operands.len()),
+                Resource::Scratch(i) => (program.operands.len(), i, program.scratch.len()),
+                Resource::Constant(i) => {
                     (program.operands.len() + program.scratch.len(), i, program.constants.len())
                 }
             };
@@ -93,7 +93,7 @@ impl SimLaunch {
     }
 
     /// The dispatch's workgroups on each axis.
-    pub(super) fn workgroups(&self, op: &str, code: &Code, areas: &[Resource]) -> Result<[u32; 3]> {
+    pub(super) fn workgroups(&self, op: &str, code: &SimCode, areas: &[SimMemory]) -> Result<[u32; 3]> {
         match self.grid {
             LaunchGrid::Direct(workgroups) => Ok(workgroups),
             LaunchGrid::Indirect(area, offset) => {
@@ -111,23 +111,23 @@ impl SimLaunch {
     pub(super) fn bind(
         &self,
         op: &str,
-        code: &Code,
-        areas: &mut Vec<Resource>,
+        code: &SimCode,
+        areas: &mut Vec<SimMemory>,
         immediates: &[u8],
     ) -> Result<Vec<Bound>> {
-        let own = |areas: &mut Vec<Resource>, bytes: &[u8], least: usize| {
+        let own = |areas: &mut Vec<SimMemory>, bytes: &[u8], least: usize| {
             let mut bytes = bytes.to_vec();
             bytes.resize(bytes.len().max(least).next_multiple_of(16), 0);
-            areas.push(Resource { bytes, ..Resource::default() });
+            areas.push(SimMemory { bytes, ..SimMemory::default() });
             areas.len() - 1
         };
         let mut all = Vec::new();
         for (memory, bind) in code.memories.iter().zip(&self.bound) {
             let bound = match memory {
-                Memory::Workgroup { base, bytes, .. } => {
-                    Bound { space: Space::Workgroup, resource: 0, base: *base, bytes: *bytes, racy: true }
+                DeclaredMemory::Workgroup { base, bytes, .. } => {
+                    Bound { space: SimSpace::Workgroup, resource: 0, base: *base, bytes: *bytes, racy: true }
                 }
-                Memory::Immediates { bytes } => {
+                DeclaredMemory::Immediates { bytes } => {
                     if (immediates.len() as u32) < *bytes {
                         let given = immediates.len();
                         return Err(err!(
@@ -137,10 +137,10 @@ impl SimLaunch {
                         ));
                     }
                     let resource = own(areas, immediates, 0);
-                    Bound { space: Space::Uniform, resource, base: 0, bytes: *bytes, racy: false }
+                    Bound { space: SimSpace::Uniform, resource, base: 0, bytes: *bytes, racy: false }
                 }
-                Memory::Binding { name, min_size, uniform, writable, .. } => {
-                    let space = if *uniform { Space::Uniform } else { Space::Storage };
+                DeclaredMemory::Binding { name, min_size, uniform, writable, .. } => {
+                    let space = if *uniform { SimSpace::Uniform } else { SimSpace::Storage };
                     let Some(bind) = bind else {
                         let given = self.params.len().next_multiple_of(16);
                         if (given as u32) < *min_size {
@@ -182,18 +182,18 @@ impl SimLaunch {
         for i in 0..all.len() {
             let Bound { space, resource, .. } = all[i];
             let written = all.iter().any(|b| b.racy && b.space == space && b.resource == resource);
-            all[i].racy |= written && space != Space::Uniform;
+            all[i].racy |= written && space != SimSpace::Uniform;
         }
         Ok(all)
     }
 }
 
 /// Buffers that a kernel binds, with the places of their variables, by group and number.
-pub(super) fn bindings(code: &Code) -> Vec<(usize, &Memory)> {
-    let is_binding = |m: &&Memory| matches!(m, Memory::Binding { .. });
+pub(super) fn bindings(code: &SimCode) -> Vec<(usize, &DeclaredMemory)> {
+    let is_binding = |m: &&DeclaredMemory| matches!(m, DeclaredMemory::Binding { .. });
     let mut all: Vec<_> = code.memories.iter().enumerate().filter(|(_, m)| is_binding(m)).collect();
     all.sort_by_key(|(_, m)| match m {
-        Memory::Binding { group, index, .. } => (*group, *index),
+        DeclaredMemory::Binding { group, index, .. } => (*group, *index),
         _ => (0, 0),
     });
     all

@@ -6,17 +6,17 @@ mod group;
 mod step;
 mod subgroup;
 
-pub(super) use find::{Found, Sink, count_operations};
+pub(super) use find::{Found, FoundSink, count_operations};
 pub(super) use group::{Stop, Subgroup, SubgroupState, Workgroup};
 
 use super::Options;
-use super::code::Code;
-use super::memory::{Resource, Stamps, Targets};
+use super::code::SimCode;
+use super::memory::{SimMemory, Stamps, Targets};
 
 /// What a variable is bound to in a dispatch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bound {
-    pub(super) space: Space,
+    pub(super) space: SimSpace,
     pub(super) resource: usize,
     pub(super) base: u32,
     pub(super) bytes: u32,
@@ -25,7 +25,7 @@ pub(super) struct Bound {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Space {
+pub(super) enum SimSpace {
     Storage,
     Uniform,
     Workgroup,
@@ -33,12 +33,12 @@ pub(super) enum Space {
 
 /// A dispatch on its way.
 pub(super) struct Machine<'a> {
-    pub(super) code: &'a Code,
+    pub(super) code: &'a SimCode,
     pub(super) options: &'a Options,
     pub(super) lanes: usize,
     pub(super) bound: Vec<Bound>,
-    pub(super) resources: &'a mut [Resource],
-    pub(super) sink: Sink,
+    pub(super) resources: &'a mut [SimMemory],
+    pub(super) sink: FoundSink,
     pub(super) workgroups: [u32; 3],
     pub(super) stamps: Stamps,
     /// Whether atomics run from the last lane on.

@@ -63,12 +63,12 @@ pub(super) struct Time {
 
 /// Who touched a place last, and when: the number of the invocation in the dispatch, and of the stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Access {
+struct SimAccess {
     who: u32,
     stamp: u32,
 }
 
-impl Access {
+impl SimAccess {
     fn unpack(bits: u64) -> Self {
         Self { who: (bits >> 32) as u32, stamp: bits as u32 }
     }
@@ -102,7 +102,7 @@ impl Scope {
     }
 
     /// Whether `before` happens before `who` now for certain, or does not count.
-    fn ordered(self, stamps: &Stamps, before: Access, who: u32, now: Time) -> bool {
+    fn ordered(self, stamps: &Stamps, before: SimAccess, who: u32, now: Time) -> bool {
         if before.stamp < stamps.first || before.who == who {
             return true;
         }
@@ -143,15 +143,15 @@ impl Records {
         scope: Scope,
         stamps: &Stamps,
     ) -> Option<(u32, u32)> {
-        let writer = Access::unpack(self.writers[place]);
+        let writer = SimAccess::unpack(self.writers[place]);
         let race = (!scope.ordered(stamps, writer, who, now)).then(|| told(stamps, writer));
         let readers = &mut self.readers[place];
-        let [a, b] = readers.map(Access::unpack);
+        let [a, b] = readers.map(SimAccess::unpack);
         // A reader that this one comes after is told by this one. Of others two are kept, of two workgroups if there are.
         if scope.ordered(stamps, a, who, now) {
-            readers[0] = Access::pack(who, now);
+            readers[0] = SimAccess::pack(who, now);
         } else if scope.ordered(stamps, b, who, now) || (!scope.holds(a.who) && !scope.holds(b.who)) {
-            readers[1] = Access::pack(who, now);
+            readers[1] = SimAccess::pack(who, now);
         }
         race
     }
@@ -166,20 +166,20 @@ impl Records {
         stamps: &Stamps,
     ) -> Option<(u32, u32)> {
         let [a, b] = self.readers[place];
-        let all = [self.writers[place], a, b].map(Access::unpack);
+        let all = [self.writers[place], a, b].map(SimAccess::unpack);
         let race = all.into_iter().find(|before| !scope.ordered(stamps, *before, who, now));
-        self.writers[place] = Access::pack(who, now);
+        self.writers[place] = SimAccess::pack(who, now);
         race.map(|race| told(stamps, race))
     }
 }
 
-fn told(stamps: &Stamps, access: Access) -> (u32, u32) {
+fn told(stamps: &Stamps, access: SimAccess) -> (u32, u32) {
     (stamps.all[(access.stamp - stamps.first) as usize].pc & !ATOMIC, access.who)
 }
 
 /// A buffer.
 #[derive(Debug, Default)]
-pub(super) struct Resource {
+pub(super) struct SimMemory {
     pub(super) bytes: Vec<u8>,
     /// One for each granule, once the buffer is written.
     pub(super) records: Records,
@@ -188,7 +188,7 @@ pub(super) struct Resource {
     pub(super) unwritten: bool,
 }
 
-impl Resource {
+impl SimMemory {
     /// Records for places of `granule` bytes, or of less where there are such.
     pub(super) fn record(&mut self, granule: u32) {
         if self.records.len() == 0 {

@@ -83,10 +83,10 @@ use crate::analysis::Interleaving;
 use crate::error::{Result, err};
 use crate::program::{Program, Source};
 use crate::shader::{Expanded, Spec, Target, expand_text};
-use code::Code;
+use code::SimCode;
 use dispatches::SimRun;
 use launch::{Area, Bind, LaunchGrid, SimLaunch, bindings};
-use memory::{MOST_LANES, Resource};
+use memory::{MOST_LANES, SimMemory};
 use std::collections::BTreeMap;
 
 /// How a kernel runs, and what is looked for.
@@ -262,7 +262,7 @@ pub fn run(program: &Program, operands: &mut [Vec<u8>], options: &Options) -> Re
     Ok(report)
 }
 
-fn compiled(text: &Expanded, entry: &str, label: &str, options: &Options) -> Result<Code> {
+fn compiled(text: &Expanded, entry: &str, label: &str, options: &Options) -> Result<SimCode> {
     let module = text.validate()?;
     let (naga, info) = module.naga();
     compile::compile(naga, info, text, entry, label, options.subgroup_size, options.check_locals)
@@ -283,7 +283,7 @@ fn check_bytes<'a>(op: &str, areas: Vec<Area<'a>>) -> Result<Vec<Area<'a>>> {
     Ok(areas)
 }
 
-fn give_back(buffers: &mut [Vec<u8>], areas: Vec<Resource>) {
+fn give_back(buffers: &mut [Vec<u8>], areas: Vec<SimMemory>) {
     for (buffer, mut area) in buffers.iter_mut().zip(areas) {
         area.bytes.truncate(buffer.len());
         *buffer = area.bytes;

@@ -1,7 +1,7 @@
 //! Conjugate gradients.
 
 use super::by_name::{CHECK_EVERY, ITERATIONS, TOLERANCE};
-use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
+use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
 use super::{Format, Stored};
 use crate::element::DType;
 use crate::error::Result;
@@ -112,7 +112,7 @@ impl ConjugateGradient {
 
     /// Operands behind the lists of the matrix: `state`, `partials`, `b`, `x`, `r`, `p`, `q` and, with Jacobi, `inverse`.
     pub(crate) fn phases(&self, profile: &DeviceProfile) -> Result<Phases> {
-        let mut base = Builder::new("conjugate-gradient", &self.common, profile)?.squared();
+        let mut base = SolverBuilder::new("conjugate-gradient", &self.common, profile)?.squared();
         let b = base.vector("b", Access::Read);
         let [x, r, p, q] = ["x", "r", "p", "q"].map(|name| base.vector(name, Access::ReadWrite));
         let jacobi = self.preconditioner == Preconditioner::Jacobi;
@@ -123,7 +123,7 @@ impl ConjugateGradient {
             let kernel = SolverKernel::new(file, entry, spec()).passes(passes + extra);
             if jacobi { kernel.last("INVERSE_BINDING") } else { kernel }
         };
-        let begin = |builder: &mut Builder<'_>| -> Result<()> {
+        let begin = |builder: &mut SolverBuilder<'_>| -> Result<()> {
             builder.product(x, q)?;
             builder.kernel(kernel("sparse/cg_start", "cg_start", 4.0).stateless(), &[b, q, r, p], inverse);
             builder.kernel(SolverKernel::new("sparse/cg_start", "cg_start_state", spec()).alone(), &[], None);

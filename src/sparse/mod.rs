@@ -54,7 +54,6 @@ pub use spconvert::{Spconvert, Target};
 pub use spmm::Spmm;
 pub use spmv::Spmv;
 pub use statistics::Statistics;
-pub(crate) use stored::check_operands;
 pub use stored::{Format, List, SparseMatrix, Stored};
 
 use crate::program::Operation;

@@ -1,7 +1,7 @@
 //! PageRank.
 
 use super::by_name::{CHECK_EVERY, ITERATIONS};
-use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
+use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
 use super::{Csr, Format, Stored};
 use crate::element::DType;
 use crate::error::{Result, err};
@@ -96,7 +96,7 @@ impl PageRank {
                 "page-rank: the damping is {damping:?}; it must be from 0 to 1"
             ));
         }
-        let mut base = Builder::new("page-rank", &self.common, profile)?.damping(damping);
+        let mut base = SolverBuilder::new("page-rank", &self.common, profile)?.damping(damping);
         let personal = self.personalised.then(|| base.vector("start", Access::Read));
         let [x, q] = ["x", "q"].map(|name| base.vector(name, Access::ReadWrite));
         let spec = || Spec::new().flag("RANK", true).flag("PERSONAL", personal.is_some());

@@ -1,7 +1,7 @@
 //! The power method.
 
 use super::by_name::{CHECK_EVERY, ITERATIONS, TOLERANCE};
-use super::solver::{self, Builder, Common, Phases, SolverKernel, common_options};
+use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
 use super::{Format, Stored};
 use crate::element::DType;
 use crate::error::Result;
@@ -67,7 +67,7 @@ impl PowerIteration {
 
     /// Operands behind the lists of the matrix: `state`, `partials`, `x`, `q`.
     pub(crate) fn phases(&self, profile: &DeviceProfile) -> Result<Phases> {
-        let mut base = Builder::new("power-iteration", &self.common, profile)?;
+        let mut base = SolverBuilder::new("power-iteration", &self.common, profile)?;
         let [x, q] = ["x", "q"].map(|name| base.vector(name, Access::ReadWrite));
         let kernel = |entry| SolverKernel::new("sparse/power_step", entry, Spec::new());
         let start = base.program.clone();

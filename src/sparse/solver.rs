@@ -96,7 +96,7 @@ pub(crate) struct Common {
     pub(crate) iterations: usize,
     pub(crate) check_every: usize,
     pub(crate) variant: String,
-    pub(crate) policy: Option<Policy>,
+    pub(crate) policy: Option<SolverPolicy>,
 }
 
 impl Common {
@@ -143,7 +143,7 @@ macro_rules! common_options {
         #[doc(hidden)]
         #[must_use]
         pub fn tile(mut self, workgroup_size: u32, items: u32, most_parts: u32) -> Self {
-            self.common.policy = Some(solver::Policy { workgroup_size, items, most_parts });
+            self.common.policy = Some(solver::SolverPolicy { workgroup_size, items, most_parts });
             self
         }
     };
@@ -152,7 +152,7 @@ pub(crate) use common_options;
 
 kernel_params! {
     /// Of every kernel of the solvers.
-    struct Params {
+    struct SolverParams {
         n: u32,
         parts: u32,
         slots: u32,
@@ -165,7 +165,7 @@ kernel_params! {
 
 /// Constants that depend on the device.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Policy {
+pub(crate) struct SolverPolicy {
     pub(crate) workgroup_size: u32,
     /// Elements of an invocation before there are more workgroups.
     pub(crate) items: u32,
@@ -173,13 +173,13 @@ pub(crate) struct Policy {
     pub(crate) most_parts: u32,
 }
 
-fn policy(profile: &DeviceProfile) -> Policy {
-    if profile.is_cpu() {
+fn policy(profile: &DeviceProfile) -> SolverPolicy {
+    if profile.quirks.serial_workgroups {
         // Barriers are dear on processors.
-        Policy { workgroup_size: 32, items: 256, most_parts: 32 }
+        SolverPolicy { workgroup_size: 32, items: 256, most_parts: 32 }
     } else {
         // By design: four loads of each vector in flight, and all lanes of a card busy.
-        Policy { workgroup_size: 256, items: 4, most_parts: 1024 }
+        SolverPolicy { workgroup_size: 256, items: 4, most_parts: 1024 }
     }
 }
 
@@ -208,12 +208,12 @@ pub(crate) struct Phases {
 
 /// A program in the making.
 #[derive(Clone)]
-pub(crate) struct Builder<'a> {
+pub(crate) struct SolverBuilder<'a> {
     pub(crate) program: Program,
     pub(crate) n: usize,
     common: &'a Common,
     profile: &'a DeviceProfile,
-    policy: Policy,
+    policy: SolverPolicy,
     damping: f32,
     /// Whether tolerances are of squares.
     squared: bool,
@@ -225,7 +225,7 @@ pub(crate) struct Builder<'a> {
     state: Binding,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> SolverBuilder<'a> {
     /// With the lists of the matrix, the state and the partial sums as first operands.
     pub(crate) fn new(op: &'static str, common: &'a Common, profile: &'a DeviceProfile) -> Result<Self> {
         let Common { matrix, tolerance, absolute, iterations, check_every, .. } = common;
@@ -361,9 +361,9 @@ impl<'a> Builder<'a> {
         self.program.dispatch(index, &params, bindings, Grid::fold(groups));
     }
 
-    fn params(&self) -> Params {
+    fn params(&self) -> SolverParams {
         let Common { tolerance, absolute, iterations, check_every, .. } = self.common;
-        Params {
+        SolverParams {
             n: self.n as u32,
             parts: self.parts,
             slots: *check_every as u32,

@@ -10,7 +10,7 @@ use crate::error::{Result, err};
 use crate::program::{Access, Asked, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Role};
 use crate::program::{Setting, Variant, choose};
 use crate::shape::elements;
-use lowering::Lowering;
+use lowering::SpmmLowering;
 
 /// Product of a sparse and a dense matrix: `C = alpha A B + beta C`.
 ///
@@ -218,7 +218,7 @@ impl Op<f32> for Spmm {
         if matrix.rows == 0 || n == 0 {
             return Ok(program);
         }
-        Lowering::new(self, profile, program, ldb, ldc).lower(product)
+        SpmmLowering::new(self, profile, program, ldb, ldc).lower(product)
     }
 }
 

@@ -95,7 +95,7 @@ pub struct Spmv {
 
 kernel_params! {
     /// Of every kernel of the product.
-    pub(super) struct Params {
+    pub(super) struct SpmvParams {
         rows: u32,
         cols: u32,
         entries: u32,
@@ -109,7 +109,7 @@ kernel_params! {
     }
 }
 
-impl Params {
+impl SpmvParams {
     /// What a matrix says of itself.
     pub(super) fn of(matrix: Stored) -> Self {
         let slice = match matrix.format {
@@ -158,7 +158,7 @@ const VARIANTS: &[Variant] = &[
 ];
 
 /// Constants that depend on the device.
-struct Policy {
+struct SpmvPolicy {
     /// Invocations of kernels that own rows.
     workgroup_size: u32,
     /// Invocations of kernels that share tiles.
@@ -174,12 +174,12 @@ struct Policy {
     most_places: u32,
 }
 
-fn policy(profile: &DeviceProfile) -> Policy {
+fn policy(profile: &DeviceProfile) -> SpmvPolicy {
     // With room for what else an invocation does.
     let most_places = profile.loop_steps(3, 1 << 20) as u32;
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         // Barriers are dear on processors.
-        Policy {
+        SpmvPolicy {
             workgroup_size: 64,
             tile_size: 16,
             coo_items: 33,
@@ -190,7 +190,7 @@ fn policy(profile: &DeviceProfile) -> Policy {
     } else {
         // On an H100, 2^20 rows: coordinates of a power law 133 us by 3 items, 143 by 5; its rows (another one) 181 us by 8
         // items, 204 by 16; of 16 a row 100 us by 4 items, 96 by 8, 126 by 16.
-        Policy {
+        SpmvPolicy {
             workgroup_size: 256,
             tile_size: 256,
             coo_items: 3,
@@ -273,12 +273,12 @@ impl Spmv {
             Format::Csr if self.matrix.skewed() => (
                 // On an H100, by `csr-segmented` and by `csr-merge`: 170 and 175 us for a power law of 16 entries a row, 35
                 // and 32 us for an arrow of 3. Gathers alone take 146 us of the former, which caches and no order bound.
-                if mean < 8 || profile.is_cpu() { "csr-merge" } else { "csr-segmented" },
+                if mean < 8 || profile.quirks.serial_workgroups { "csr-merge" } else { "csr-segmented" },
                 format!(
                     "the longest row has {longest} entries and the mean one {mean}: work is shared evenly"
                 ),
             ),
-            Format::Csr if profile.is_cpu() => {
+            Format::Csr if profile.quirks.serial_workgroups => {
                 ("csr-scalar", "on a processor a row is best walked by one".into())
             }
             Format::Csr if mean < 2 => ("csr-scalar", format!("rows are short, {mean} entries in the mean")),
@@ -339,21 +339,21 @@ impl Op<f32> for Spmv {
             (policy.coo_items, policy.merge_items) = (items, items);
             policy.segment_items = items.next_power_of_two().clamp(4, 32);
         }
-        let mut lowering = Lowering { spmv: self, matrix: self.matrix, profile, policy, program };
+        let mut lowering = SpmvLowering { spmv: self, matrix: self.matrix, profile, policy, program };
         lowering.lower(product)?;
         Ok(lowering.program)
     }
 }
 
-struct Lowering<'a> {
+struct SpmvLowering<'a> {
     spmv: &'a Spmv,
     matrix: Stored,
     profile: &'a DeviceProfile,
-    policy: Policy,
+    policy: SpmvPolicy,
     program: Program,
 }
 
-impl Lowering<'_> {
+impl SpmvLowering<'_> {
     fn lower(&mut self, product: bool) -> Result<()> {
         if !product {
             self.scale();
@@ -408,9 +408,9 @@ impl Lowering<'_> {
         self.matrix.values_at(binding, self.spec())
     }
 
-    fn params(&self) -> Params {
+    fn params(&self) -> SpmvParams {
         let Spmv { alpha, beta, .. } = *self.spmv;
-        Params { read_y: u32::from(beta != 0.0), alpha, beta, ..Params::of(self.matrix) }
+        SpmvParams { read_y: u32::from(beta != 0.0), alpha, beta, ..SpmvParams::of(self.matrix) }
     }
 
     fn operand(&self, index: usize) -> Binding {

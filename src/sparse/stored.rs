@@ -5,7 +5,7 @@ use crate::element::DType;
 use crate::error::{Result, copied, err, filled};
 use crate::program::{Access, Cost, DeviceProfile, Operand, Variant};
 use crate::shader::Spec;
-use crate::shape::{elements, index_u32, round_up};
+use crate::shape::{elements, index_u32};
 
 /// How entries lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -176,7 +176,11 @@ impl Stored {
                 "{name}: values of {values}; a matrix has values of f32 or f16"
             ));
         }
-        check_operands(&name, operands, profile, "take a format with less padding, or multiply bands of rows")
+        profile.check_bindings(
+            &name,
+            operands,
+            "take a format with less padding, or multiply bands of rows, a call each",
+        )
     }
 
     /// That a variant is for this format.
@@ -218,32 +222,6 @@ impl Stored {
 /// A list of indices that is read.
 pub(crate) fn index_list(name: &'static str, len: usize) -> Operand {
     Operand { name, dtype: DType::U32, len, access: Access::Read }
-}
-
-/// That lists are counted in 32 bits, and that the device can bind them.
-pub(crate) fn check_operands(
-    name: &str,
-    operands: &[Operand],
-    profile: &DeviceProfile,
-    remedy: &str,
-) -> Result<()> {
-    let limit = profile.limits.max_storage_binding.min(profile.limits.max_buffer_size);
-    for operand in operands {
-        index_u32(name, &format!("the number of elements of {}", operand.name), operand.len)?;
-        let bytes = round_up(operand.bytes(), 4);
-        if bytes > limit {
-            return Err(err!(
-                TooLarge,
-                "{name}: {} has {} elements of {}, {bytes} bytes, above the {limit} bytes of the largest storage \
-                 binding of {}; {remedy}, a call each",
-                operand.name,
-                operand.len,
-                operand.dtype,
-                profile.name
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Parts of rows that one dispatch each takes, `step` places or less: first place, and the one behind the last. The last

@@ -9,14 +9,14 @@ use std::io::{self, Read};
 use std::marker::PhantomData;
 
 /// An input of a [`Pipeline`](super::Pipeline): elements that go to the device with each chunk.
-pub struct Input<T>(pub(super) Place, pub(super) PhantomData<fn() -> T>);
+pub struct Input<T>(pub(super) OperandPlace, pub(super) PhantomData<fn() -> T>);
 
 /// An output of a [`Pipeline`](super::Pipeline): elements that come from the device with each chunk.
-pub struct Output<T>(pub(super) Place, pub(super) PhantomData<fn() -> T>);
+pub struct Output<T>(pub(super) OperandPlace, pub(super) PhantomData<fn() -> T>);
 
 /// Which pipeline, and the how many-th of its inputs or outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct OperandPlace {
     pub(super) pipeline: u64,
     pub(super) index: usize,
 }
@@ -39,7 +39,7 @@ macro_rules! handle {
 handle!(Input);
 handle!(Output);
 
-impl Place {
+impl OperandPlace {
     fn check(self, pipeline: u64, what: &str) -> Result<usize> {
         if self.pipeline == pipeline {
             return Ok(self.index);

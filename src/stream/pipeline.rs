@@ -3,7 +3,7 @@
 mod overlap;
 mod run;
 
-use super::chunk::{Chunk, Drained, Fill, Input, Output, Place, Room};
+use super::chunk::{Chunk, Drained, Fill, Input, OperandPlace, Output, Room};
 use super::timeline::{Builder, Timeline};
 use crate::element::Element;
 use crate::error::{Result, err};
@@ -137,7 +137,7 @@ impl Pipeline {
 
     /// Declares an input: a chunk has room for `len` elements of it.
     pub fn input<T: Element>(&mut self, len: usize) -> Input<T> {
-        let place = Place { pipeline: self.id, index: self.inputs.len() };
+        let place = OperandPlace { pipeline: self.id, index: self.inputs.len() };
         let room = Room { dtype: T::DTYPE, len };
         self.inputs.push(Declared { room, make: Port::input::<T> });
         self.sets.drain(..).for_each(Set::close);
@@ -146,7 +146,7 @@ impl Pipeline {
 
     /// Declares an output: a chunk has room for `len` elements of it.
     pub fn output<T: Element>(&mut self, len: usize) -> Output<T> {
-        let place = Place { pipeline: self.id, index: self.outputs.len() };
+        let place = OperandPlace { pipeline: self.id, index: self.outputs.len() };
         let room = Room { dtype: T::DTYPE, len };
         self.outputs.push(Declared { room, make: Port::output::<T> });
         self.sets.drain(..).for_each(Set::close);

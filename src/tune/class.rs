@@ -11,7 +11,7 @@ use std::hash::Hash;
 use xxhash_rust::xxh3::Xxh3Default;
 
 /// A descriptor of an op for some element type.
-pub(super) type Lower<'a> = dyn Fn(&DeviceProfile) -> Result<Program> + 'a;
+pub(super) type LowerOn<'a> = dyn Fn(&DeviceProfile) -> Result<Program> + 'a;
 
 /// The class of a program that the op's own policy chose: op, variant, types, sizes of operands and work rounded up to
 /// powers of two, and a hash of how its kernels are specialised. Operands alone do not tell a transposed product from
@@ -49,7 +49,7 @@ pub(super) fn forced(profile: &DeviceProfile, op: &str, choice: Choice) -> Devic
 }
 
 /// Lowers for a device on which some variants are denied.
-pub(super) fn lower_allowed(profile: &DeviceProfile, lower: &Lower<'_>) -> Result<Program> {
+pub(super) fn lower_allowed(profile: &DeviceProfile, lower: &LowerOn<'_>) -> Result<Program> {
     let first = lower(profile);
     if first.is_ok() || profile.choices.denied.is_empty() {
         return first;
@@ -69,12 +69,12 @@ pub(super) fn lower_allowed(profile: &DeviceProfile, lower: &Lower<'_>) -> Resul
 }
 
 /// Lowers for a device: by the op's policy, or what was measured there to be better. Nothing is measured now.
-pub(crate) fn lower_known(gpu: &Gpu, lower: &Lower<'_>) -> Result<Program> {
+pub(crate) fn lower_known(gpu: &Gpu, lower: &LowerOn<'_>) -> Result<Program> {
     Ok(as_tuned(gpu, lower_allowed(&gpu.planning_profile(), lower)?, lower))
 }
 
 /// What was measured to be better than the policy's program, or that.
-fn as_tuned(gpu: &Gpu, program: Program, lower: &Lower<'_>) -> Program {
+fn as_tuned(gpu: &Gpu, program: Program, lower: &LowerOn<'_>) -> Program {
     if !is_tunable(gpu, &program) {
         return program;
     }
@@ -85,7 +85,7 @@ fn as_tuned(gpu: &Gpu, program: Program, lower: &Lower<'_>) -> Program {
 }
 
 /// The same; and what nothing is known of is measured first, where the caller of the device wants it.
-pub(crate) fn lower_on(gpu: &Gpu, lower: &Lower<'_>) -> Result<Program> {
+pub(crate) fn lower_on(gpu: &Gpu, lower: &LowerOn<'_>) -> Result<Program> {
     let program = lower_allowed(&gpu.planning_profile(), lower)?;
     let known = || gpu.winner(program.op, || class(&program)).is_some();
     if gpu.tuning() != Tuning::Measure || !is_tunable(gpu, &program) || !can_make(&program) || known() {
@@ -107,7 +107,7 @@ fn is_tunable(gpu: &Gpu, program: &Program) -> bool {
 }
 
 /// The program of the winner, if it still fits.
-fn with(gpu: &Gpu, program: Program, winner: &Winner, lower: &Lower<'_>) -> Program {
+fn with(gpu: &Gpu, program: Program, winner: &Winner, lower: &LowerOn<'_>) -> Program {
     let Some(choice) = winner.choice() else { return program };
     if let Some(tuned) = gpu.tuned(&program) {
         return tuned;

@@ -27,12 +27,12 @@ const UNWRITTEN: u32 = 0x7fc1_7fc1;
 /// One operand.
 struct One<'a> {
     operand: Operand,
-    memory: Memory<'a>,
+    memory: OperandMemory<'a>,
     /// What an operand that is read and written holds at first.
     first: Option<Buffer<u32>>,
 }
 
-enum Memory<'a> {
+enum OperandMemory<'a> {
     Own(Buffer<u32>),
     Callers(RawSlice<'a>),
 }
@@ -68,7 +68,9 @@ impl<'a> Operands<'a> {
                 gpu.upload(&numbers(operand.dtype, operand.len, below, i as u64)?)
             };
             Ok(match operand.access {
-                Access::Read => One { operand: operand.clone(), memory: Memory::Own(words()?), first: None },
+                Access::Read => {
+                    One { operand: operand.clone(), memory: OperandMemory::Own(words()?), first: None }
+                }
                 Access::Write => written(gpu, operand, None)?,
                 Access::ReadWrite => written(gpu, operand, Some(words()?))?,
             })
@@ -84,7 +86,7 @@ impl<'a> Operands<'a> {
             operand.check_given(program.op, given.dtype(), given.len())?;
             Ok(match operand.access {
                 Access::Read => {
-                    One { operand: operand.clone(), memory: Memory::Callers(*given), first: None }
+                    One { operand: operand.clone(), memory: OperandMemory::Callers(*given), first: None }
                 }
                 Access::Write => written(gpu, operand, None)?,
                 Access::ReadWrite => {
@@ -113,7 +115,8 @@ impl<'a> Operands<'a> {
     /// Gives every operand that is written what it held at first, or bits that it may not keep.
     pub(super) fn reset(&self) -> Result<()> {
         for one in &self.all {
-            if let (Memory::Own(memory), None, Access::Write) = (&one.memory, &one.first, one.operand.access)
+            if let (OperandMemory::Own(memory), None, Access::Write) =
+                (&one.memory, &one.first, one.operand.access)
             {
                 memory.write(&filled("tune", memory.len(), UNWRITTEN)?)?;
             }
@@ -125,7 +128,7 @@ impl<'a> Operands<'a> {
 
     fn restore(&self, rec: &mut Recorder) -> Result<()> {
         for one in &self.all {
-            if let (Memory::Own(memory), Some(first)) = (&one.memory, &one.first) {
+            if let (OperandMemory::Own(memory), Some(first)) = (&one.memory, &one.first) {
                 rec.copy(first, memory)?;
             }
         }
@@ -135,8 +138,8 @@ impl<'a> Operands<'a> {
     /// Records a run of which only the result matters.
     pub(super) fn record(&self, rec: &mut Recorder, executable: &Executable) -> Result<()> {
         let all = self.all.iter().map(|one| match &one.memory {
-            Memory::Own(words) => RawSlice::of_words(words, one.operand.dtype, one.operand.len),
-            Memory::Callers(slice) => *slice,
+            OperandMemory::Own(words) => RawSlice::of_words(words, one.operand.dtype, one.operand.len),
+            OperandMemory::Callers(slice) => *slice,
         });
         executable.record(rec, &all.collect::<Vec<_>>())
     }
@@ -155,7 +158,7 @@ impl<'a> Operands<'a> {
     pub(super) fn results(&self) -> Result<Vec<Vec<u32>>> {
         let written = self.all.iter().filter(|one| one.operand.access != Access::Read);
         written
-            .map(|one| if let Memory::Own(words) = &one.memory { words.read() } else { Ok(vec![]) })
+            .map(|one| if let OperandMemory::Own(words) = &one.memory { words.read() } else { Ok(vec![]) })
             .collect()
     }
 }
@@ -165,7 +168,7 @@ fn words(operand: &Operand) -> usize {
 }
 
 fn written<'a>(gpu: &Gpu, operand: &Operand, first: Option<Buffer<u32>>) -> Result<One<'a>> {
-    let memory = Memory::Own(gpu.alloc(words(operand))?);
+    let memory = OperandMemory::Own(gpu.alloc(words(operand))?);
     Ok(One { operand: operand.clone(), memory, first })
 }
 

@@ -1,7 +1,7 @@
 //! The search for the fastest right variant.
 
 use super::check::difference;
-use super::class::{Lower, class, compatible, forced, is_auto, lower_allowed};
+use super::class::{LowerOn, class, compatible, forced, is_auto, lower_allowed};
 use super::operands::{Operands, operation};
 use super::{Candidate, Goal, Outcome, Stopped, TuningOptions, TuningReport};
 use crate::error::{Error, ErrorKind, Result, err};
@@ -15,7 +15,7 @@ const HOPELESS: f64 = 4.0;
 
 pub(super) struct Search<'a> {
     pub(super) gpu: &'a Gpu,
-    pub(super) lower: &'a Lower<'a>,
+    pub(super) lower: &'a LowerOn<'a>,
     pub(super) options: &'a TuningOptions,
     pub(super) goal: Goal,
 }
@@ -198,7 +198,7 @@ impl Search<'_> {
         default: &Baseline<'_>,
         candidate: &Candidate,
         fastest: f64,
-        seen: &mut Vec<Work>,
+        seen: &mut Vec<SeenWork>,
         wrong: &mut Wrong,
     ) -> Result<(Option<Outcome>, Option<Runner>)> {
         let gpu = self.gpu;
@@ -226,7 +226,11 @@ impl Search<'_> {
             return Ok((None, None));
         }
         seen.push(work);
-        let most = self.options.most_text.unwrap_or(if gpu.profile().is_cpu() { 64 << 10 } else { 1 << 20 });
+        let most = self.options.most_text.unwrap_or(if gpu.profile().quirks.slow_compiler {
+            64 << 10
+        } else {
+            1 << 20
+        });
         let mut text = 0;
         for kernel in &program.kernels {
             text += kernel.expand(Target::Naga)?.text().len();
@@ -363,9 +367,9 @@ impl Search<'_> {
 }
 
 /// What a device would do.
-type Work = (Vec<crate::program::Kernel>, Vec<crate::program::Dispatch>);
+type SeenWork = (Vec<crate::program::Kernel>, Vec<crate::program::Dispatch>);
 
-fn work(program: &Program) -> Work {
+fn work(program: &Program) -> SeenWork {
     (program.kernels.clone(), program.dispatches.clone())
 }
 

@@ -1,10 +1,10 @@
 //! Every variant of `Scan` against the reference.
 
-use crate::support::{Device, Random, Sample, assert_close, devices, numbers};
+use crate::support::{Device, Random, Sample, as_card, assert_close, devices, numbers};
 use half::f16;
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
-use tilework::program::{Determinism, DeviceClass, Op, Program};
+use tilework::program::{Determinism, Op, Program};
 use tilework::reference::{scan, scan_bound, scan_with};
 use tilework::{Element, ErrorKind, Result};
 
@@ -167,8 +167,7 @@ fn rows_match_reference_wherever_they_begin() {
 fn kernels_of_cards_are_right() {
     // What a card would get, as far as this device can run it: large workgroups, four vec4 a lane.
     for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
-        let mut card = device.gpu.profile().clone();
-        card.class = DeviceClass::Discrete;
+        let card = as_card(&device.gpu);
         for (variant, n) in [("lookback", 40_001), ("hierarchical", 40_001), ("lookback", (1 << 22) + 3)] {
             let input: Vec<u32> = Random::new(n as u64).elements(n);
             for (exclusive, reverse) in [FORMS[0], FORMS[3]] {

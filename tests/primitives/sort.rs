@@ -1,9 +1,9 @@
 //! Every variant and form of `RadixSort` against the reference.
 
-use crate::support::{Device, Random, Sample, devices};
+use crate::support::{Device, Random, Sample, as_card, devices};
 use std::ops::Range;
 use tilework::prelude::*;
-use tilework::program::{DeviceClass, DeviceProfile, Op};
+use tilework::program::{DeviceProfile, Op};
 use tilework::reference::sort_positions;
 use tilework::{Element, ErrorKind, Result};
 
@@ -368,8 +368,7 @@ fn kernels_for_cards_sort_on_any_device() {
     let order = sort_positions(&keys, true, 0..32);
     let Some(device) = devices().first() else { return };
     let gpu = &device.gpu;
-    let mut card = gpu.profile().clone();
-    card.class = DeviceClass::Discrete;
+    let card = as_card(gpu);
     let mut large = card.clone();
     large.subgroup_sizes.1 = 64;
     for profile in [card, large] {

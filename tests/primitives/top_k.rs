@@ -1,8 +1,8 @@
 //! Every variant of `TopK` against the reference.
 
-use crate::support::{Device, Random, Sample, devices};
+use crate::support::{Device, Random, Sample, as_card, devices};
 use tilework::prelude::*;
-use tilework::program::{DeviceClass, DeviceProfile, Op, Program};
+use tilework::program::{DeviceProfile, Op, Program};
 use tilework::reference::top_k;
 use tilework::{Element, ErrorKind, Result};
 
@@ -219,8 +219,7 @@ fn kernels_for_cards_find_the_best_on_any_device() {
     let n = 60_001;
     let x: Vec<f32> = Random::new(11).any(n);
     for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
-        let mut card = device.gpu.profile().clone();
-        card.class = DeviceClass::Discrete;
+        let card = as_card(&device.gpu);
         for (variant, k) in [("single", 900), ("filter", 200), ("subgroup", 30), ("subgroup", 1500)] {
             if !device.main && variant != "filter" {
                 continue;

@@ -220,7 +220,7 @@ fn what_is_wrong_is_refused() {
     refused(lower(&op.clone().variant("ell")), ErrorKind::InvalidArgument, "for another format");
     refused(lower(&op.clone().ldb(7)), ErrorKind::Shape, "leading dimension of b is 7");
     refused(lower(&op.clone().ldc(7)), ErrorKind::Shape, "leading dimension of c is 7");
-    refused(lower(&Spmm::new(stored, 1 << 20)), ErrorKind::TooLarge, "104857600 elements");
+    refused(lower(&Spmm::new(stored, 1 << 20)), ErrorKind::TooLarge, "104857600 f32");
     refused(lower(&op.ldb(usize::MAX)), ErrorKind::TooLarge, "b");
     let no_slices = Stored { format: Format::Sell { slice: 0, places: 9 }, ..stored };
     refused(lower(&Spmm::new(no_slices, 8)), ErrorKind::InvalidArgument, "slices of 0 rows");

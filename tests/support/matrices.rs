@@ -8,6 +8,7 @@ use tilework::program::{CooperativeShape, DeviceProfile};
 pub(crate) fn with_matrices(gpu: &Gpu, side: u32) -> DeviceProfile {
     let mut profile = gpu.profile().clone();
     profile.backend = "vulkan".into();
+    profile.quirks.stores_whole_vectors = false;
     profile.features.cooperative_matrix = true;
     // Of a matrix an invocation has eight elements.
     profile.subgroup_sizes = (side * side / 8, side * side / 8);

@@ -10,7 +10,7 @@ use half::f16;
 use std::process::Command;
 use std::sync::OnceLock;
 use tilework::gpu::{AdapterFilter, Tuning};
-use tilework::program::DeviceProfile;
+use tilework::program::{DeviceClass, DeviceProfile, Quirks};
 use tilework::{Element, Gpu, GpuOptions, reference::Number};
 
 /// A device that tests run on.
@@ -31,6 +31,15 @@ impl Device {
             pollster::block_on(Gpu::request(options.clone())).expect("an adapter that opened opens again");
         Self { gpu, label, main: self.main, options }
     }
+}
+
+/// The device as a card: kernels for cards, as far as `gpu` can run them. Its driver still ends long loops.
+pub(crate) fn as_card(gpu: &Gpu) -> DeviceProfile {
+    let profile = gpu.profile().clone();
+    let class = DeviceClass::Discrete;
+    let max_loop_rounds = profile.quirks.max_loop_rounds;
+    let quirks = Quirks { max_loop_rounds, ..Quirks::of(class, &profile.backend) };
+    DeviceProfile { class, quirks, ..profile }
 }
 
 /// Every adapter (those that TILEWORK_ADAPTER names, if set), with kernels unchecked and checked, and the

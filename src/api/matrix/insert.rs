@@ -91,11 +91,11 @@ impl Gpu {
             format: Format::Coo { sorted: false },
             ..matrix.stored
         };
-        crate::sparse::check_operands(
+        let operands = stored.operands("insert")?;
+        self.planning_profile().check_bindings(
             "insert",
-            &stored.operands("insert")?,
-            &self.planning_profile(),
-            "insert into bands of rows",
+            &operands,
+            "insert into bands of rows, a call each",
         )?;
         let mut rec = self.recorder();
         let grown = entries > matrix.capacity();

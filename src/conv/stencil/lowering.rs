@@ -2,7 +2,7 @@
 
 use super::{Boundary, MOST_CONSTANT, MOST_TERMS, Stencil, halo_bytes};
 use crate::analysis::{Axis, divergence, reads_from_shared};
-use crate::conv::lines::{self, Lines};
+use crate::conv::lines::{self, FilterLines};
 use crate::conv::register::Registers;
 use crate::element::DType;
 use crate::error::{Result, err};
@@ -24,7 +24,7 @@ macro_rules! params {
 }
 params! {
     /// Without weights: they are in a storage buffer.
-    Params;
+    StencilParams;
     Params64[16];
     Params512[128];
     Params4096[1024];
@@ -33,7 +33,7 @@ params! {
 
 const WORKGROUP_SIZE: usize = 256;
 
-pub(super) struct Lowering<'a> {
+pub(super) struct StencilLowering<'a> {
     pub(super) stencil: &'a Stencil,
     pub(super) name: String,
     pub(super) dtype: DType,
@@ -41,7 +41,7 @@ pub(super) struct Lowering<'a> {
     pub(super) program: Program,
 }
 
-impl Lowering<'_> {
+impl StencilLowering<'_> {
     fn bytes(&self) -> bool {
         self.dtype == DType::U8
     }
@@ -144,7 +144,7 @@ impl Lowering<'_> {
                 lines::TOLERANCE
             )
         })?;
-        let lines = Lines {
+        let lines = FilterLines {
             extents: stencil.extents,
             step: 1,
             lines,
@@ -173,11 +173,11 @@ impl Lowering<'_> {
         let asked = stencil.outputs.is_some();
         [registers.rows, registers.planes] = stencil.outputs.unwrap_or(match stencil.axes {
             1 => [1, 1],
-            2 if self.profile.is_cpu() => [4, 1],
+            2 if self.profile.quirks.slow_compiler => [4, 1],
             // H100, 8192 x 8192: 3 x 3 2875 GB/s (8: 2825), 5 x 5 2813 (8: 2700); 7 x 7 by 8 2409 (4: 2341).
             2 if stencil.taps() <= 25 => [4, 1],
             2 => [8, 1],
-            _ if self.profile.is_cpu() => [1, 2],
+            _ if self.profile.quirks.slow_compiler => [1, 2],
             // H100, 512^3, 3 x 3 x 3: 2518 GB/s; 2 x 2 2414, 2 x 4 2231, 4 x 4 1222.
             _ => [4, 2],
         });
@@ -261,7 +261,7 @@ impl Lowering<'_> {
             }
             None => ([0, 0], (groups * h * d).div_ceil(WORKGROUP_SIZE)),
         };
-        let params = Params {
+        let params = StencilParams {
             w: w as u32,
             h: h as u32,
             d: d as u32,
@@ -283,7 +283,7 @@ impl Lowering<'_> {
             ($($ty:ident[$vectors:literal]),*) => {
                 match weight_vectors(weights.len()) {$(
                     $vectors => {
-                        let Params { w, h, d, groups, tiles_x, tiles_y, tiles, rows } = params;
+                        let StencilParams { w, h, d, groups, tiles_x, tiles_y, tiles, rows } = params;
                         let mut all = [[0.0; 4]; $vectors];
                         all.as_flattened_mut()[..weights.len()].copy_from_slice(weights);
                         let params = $ty { w, h, d, groups, tiles_x, tiles_y, tiles, rows, weights: all };

@@ -6,7 +6,7 @@
 //! it ([`Precision::Split`]). Sums are f32.
 
 use crate::conv::{Conv, Layer};
-use crate::cuda::tile::{self, End, Factor, Lines, suits};
+use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, suits};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
 use crate::dense::{Activation, Precision};
@@ -67,7 +67,7 @@ fn lower(op: &Conv, dtype: DType, biased: bool, profile: &CudaProfile) -> Result
     let (layer, activation, _) = op.parts();
     let [images, filters, out_h, out_w] = layer.output_shape()?;
     let [x, w, output] = layer.lengths()?;
-    let factor = Factor::of(layer.op, dtype, op.precision)?;
+    let factor = TileFactor::of(layer.op, dtype, op.precision)?;
     factor.check(layer.op, profile)?;
     let (_, decision) = choose(layer.op, &op.variant, VARIANTS, profile, || tile::policy(factor, profile))?;
     let mut program = CudaProgram::new(layer.op, decision);
@@ -80,22 +80,22 @@ fn lower(op: &Conv, dtype: DType, biased: bool, profile: &CudaProfile) -> Result
     let elements = (x + w + output + if biased { filters } else { 0 }) as f64;
     program.cost = Cost { flop: layer.flop()?, bytes: elements * dtype.size() as f64 };
     if output > 0 {
-        Job { layer, factor, activation, biased, images, out: [out_h, out_w] }
+        CudaConvJob { layer, factor, activation, biased, images, out: [out_h, out_w] }
             .product(&mut program, profile)?;
     }
     Ok(program)
 }
 
-struct Job<'a> {
+struct CudaConvJob<'a> {
     layer: &'a Layer,
-    factor: Factor,
+    factor: TileFactor,
     activation: Activation,
     biased: bool,
     images: usize,
     out: [usize; 2],
 }
 
-impl Job<'_> {
+impl CudaConvJob<'_> {
     fn product(&self, program: &mut CudaProgram, profile: &CudaProfile) -> Result<()> {
         let Layer { op, shape: [_, channels, h, w], kernel: [r, s], groups, filters, .. } = *self.layer;
         let size = self.factor.size();
@@ -123,7 +123,7 @@ impl Job<'_> {
         let weights = Planes { images: filters * groups, groups: 1, channels: of_group, pixels: r * s };
         weights.pack(program, size, padded, (1, 0, packed_w));
 
-        let lines = Lines { along_k: true, unit: 16, partial: false };
+        let lines = TileLines { along_k: true, unit: 16, partial: false };
         let row = suits(self.factor, lines, lines, [filters, piece * pixels, groups], profile)?;
         let tiling = row.tiling;
         program.decision.why = format!(
@@ -134,7 +134,7 @@ impl Job<'_> {
             program.scratch_bytes()
         );
         let kernel = tile::kernel(op, program.variant(), self.factor, "conv/conv_wmma", "conv_wmma")?;
-        let end = End {
+        let end = TileEnd {
             result: program.operands[0].dtype,
             bias: if self.biased { 2 } else { 0 },
             read_c: false,

@@ -6,7 +6,7 @@
 //! elements are copied instead, which is slower; `wgmma` copies such a factor whole first.
 
 use super::wgmma;
-use crate::cuda::tile::{self, End, Factor, Lines, Tiling, suits};
+use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, Tiling, suits};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
 use crate::dense::{Activation, BatchLayout, Gemm, GemmBatched, Precision, Product, ProductTypes};
@@ -48,7 +48,7 @@ impl CudaProduct<'_> {
     }
 
     /// How the elements of `a` (0) or `b` (1) lie.
-    pub(super) fn lines(&self, of: usize, factor: Factor) -> Lines {
+    pub(super) fn lines(&self, of: usize, factor: TileFactor) -> TileLines {
         let BatchLayout { at, stride, .. } = self.layouts[of];
         let along_k = if of == 0 { !self.product.trans_a } else { self.product.trans_b };
         let size = factor.size();
@@ -58,7 +58,7 @@ impl CudaProduct<'_> {
         };
         let unit = [16, 8, 4].into_iter().find(aligned).unwrap_or(size);
         let partial = !(at.cols * size).is_multiple_of(unit);
-        Lines { along_k, unit: unit as u32, partial }
+        TileLines { along_k, unit: unit as u32, partial }
     }
 
     fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
@@ -75,7 +75,7 @@ impl CudaProduct<'_> {
             }
         }
         let operands = product.operands(name, self.layouts, self.types)?;
-        let factor = Factor::of(name, self.types.factors, product.precision)?;
+        let factor = TileFactor::of(name, self.types.factors, product.precision)?;
         factor.check(name, profile)?;
         let policy = || match wgmma::suits(self, factor, profile) {
             Some(why) => ("wgmma", why),
@@ -83,9 +83,9 @@ impl CudaProduct<'_> {
         };
         let (variant, mut decision) = choose(product.op(), &product.variant, VARIANTS, profile, policy)?;
         match factor {
-            Factor::Tf32 => decision.because("A and B are rounded to tf32"),
-            Factor::Split => decision.because("each element of A and B is split into two of tf32"),
-            Factor::F16 | Factor::Bf16 | Factor::Single => {}
+            TileFactor::Tf32 => decision.because("A and B are rounded to tf32"),
+            TileFactor::Split => decision.because("each element of A and B is split into two of tf32"),
+            TileFactor::F16 | TileFactor::Bf16 | TileFactor::Single => {}
         }
         if !product.has_product() {
             let zero = if k == 0 { "k" } else { "alpha" };
@@ -104,7 +104,13 @@ impl CudaProduct<'_> {
     }
 
     /// The tiling that was asked for, or that suits.
-    fn tiling(&self, factor: Factor, a: Lines, b: Lines, profile: &CudaProfile) -> Result<(Tiling, String)> {
+    fn tiling(
+        &self,
+        factor: TileFactor,
+        a: TileLines,
+        b: TileLines,
+        profile: &CudaProfile,
+    ) -> Result<(Tiling, String)> {
         let Some(tile) = self.product.tile else {
             let row = suits(factor, a, b, [self.product.m, self.product.n, self.product.batch], profile)?;
             return Ok((row.tiling, format!("tile {}, {}", row.tiling.describe(), row.measured)));
@@ -128,18 +134,18 @@ impl CudaProduct<'_> {
         Err(err!(InvalidArgument, "{name}: {wrong}"))
     }
 
-    fn tiles(&self, program: &mut CudaProgram, factor: Factor, profile: &CudaProfile) -> Result<()> {
+    fn tiles(&self, program: &mut CudaProgram, factor: TileFactor, profile: &CudaProfile) -> Result<()> {
         let product = self.product;
         let (a, b) = (self.lines(0, factor), self.lines(1, factor));
         let (tiling, chosen) = self.tiling(factor, a, b, profile)?;
         program.decision.because(format_args!("{chosen}"));
-        for (what, Lines { unit, .. }) in [("A", a), ("B", b)] {
+        for (what, TileLines { unit, .. }) in [("A", a), ("B", b)] {
             if unit < 16 && self.product.has_product() {
                 program.decision.because(format_args!("{what} is copied in pieces of {unit} bytes"));
             }
         }
         let kernel = tile::kernel(&self.name, program.variant(), factor, "dense/gemm_wmma", "gemm_wmma")?;
-        let end = End {
+        let end = TileEnd {
             result: self.types.result,
             bias: self.bias_kind(),
             read_c: product.beta != 0.0,

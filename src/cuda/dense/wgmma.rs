@@ -4,7 +4,7 @@
 //! is copied to scratch first (`gemm_pack.cu`), as is one that is split.
 
 use super::gemm::CudaProduct;
-use crate::cuda::tile::{self, End, Factor};
+use crate::cuda::tile::{self, TileEnd, TileFactor};
 use crate::cuda::{
     Arch, Arg, CudaKernel, CudaProfile, CudaProgram, CudaVariant, Launch, Place as Memory, Swizzle, TensorMap,
 };
@@ -30,29 +30,29 @@ const LEAVING: u32 = 8 * 16 * 40 * 4;
 const PACKED: usize = 64;
 
 /// How the product is divided.
-struct Form {
+struct WgmmaForm {
     tile_n: u32,
     stages: u32,
     measured: &'static str,
 }
 
-impl Form {
-    fn of(factor: Factor, n: usize) -> Self {
+impl WgmmaForm {
+    fn of(factor: TileFactor, n: usize) -> Self {
         let measured = "measured on an H100";
         match factor {
-            Factor::Split => Self { tile_n: 128, stages: 3, measured },
+            TileFactor::Split => Self { tile_n: 128, stages: 3, measured },
             _ if n <= 128 => Self { tile_n: 128, stages: 6, measured },
             _ => Self { tile_n: 256, stages: 4, measured },
         }
     }
 
-    fn shared(&self, factor: Factor) -> u32 {
-        let parts = if factor == Factor::Split { 2 } else { 1 };
+    fn shared(&self, factor: TileFactor) -> u32 {
+        let parts = if factor == TileFactor::Split { 2 } else { 1 };
         self.stages * parts * (TILE_M + self.tile_n) * LINE_BYTES + LEAVING
     }
 
     /// Elements of the inner extent of a stage.
-    fn tile_k(factor: Factor) -> u32 {
+    fn tile_k(factor: TileFactor) -> u32 {
         LINE_BYTES / factor.size() as u32
     }
 }
@@ -68,7 +68,7 @@ struct Fetch {
 }
 
 /// Whether it is the fastest, and why.
-pub(super) fn suits(of: &CudaProduct<'_>, factor: Factor, profile: &CudaProfile) -> Option<String> {
+pub(super) fn suits(of: &CudaProduct<'_>, factor: TileFactor, profile: &CudaProfile) -> Option<String> {
     let product = of.product;
     // On an H100 products of 1024 x 1024 elements are faster with the smaller tiles of `mma`, of 2048 x 2048 with these.
     let large = product.tile.is_none()
@@ -76,7 +76,7 @@ pub(super) fn suits(of: &CudaProduct<'_>, factor: Factor, profile: &CudaProfile)
         && product.n >= 64
         && product.m * product.n * product.batch >= 3 << 19;
     let worth = profile.runs(Arch::Sm90a)
-        && factor != Factor::Single
+        && factor != TileFactor::Single
         && product.has_product()
         && large
         && product.k >= 64;
@@ -102,7 +102,7 @@ fn refused(of: &CudaProduct<'_>) -> Option<String> {
 pub(super) fn lower(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,
-    factor: Factor,
+    factor: TileFactor,
     profile: &CudaProfile,
 ) -> Result<()> {
     if of.product.tile.is_some() {
@@ -116,12 +116,12 @@ pub(super) fn lower(
         return Err(err!(TooLarge, "{}: the variant `wgmma`: {why}; take `mma`", of.name));
     }
     let product = of.product;
-    let form = Form::of(factor, product.n);
+    let form = WgmmaForm::of(factor, product.n);
     program.decision.why = format!(
         "{}; tile {TILE_M} x {} x {} in {} stages, {}",
         program.decision.why,
         form.tile_n,
-        Form::tile_k(factor),
+        WgmmaForm::tile_k(factor),
         form.stages,
         form.measured
     );
@@ -137,8 +137,12 @@ pub(super) fn lower(
     };
 
     let bias = of.bias_kind();
-    let end =
-        End { result: of.types.result, bias, read_c: product.beta != 0.0, activation: product.activation };
+    let end = TileEnd {
+        result: of.types.result,
+        bias,
+        read_c: product.beta != 0.0,
+        activation: product.activation,
+    };
     let kernel = tile::kernel(&of.name, VARIANT.name, factor, "dense/gemm_wgmma", "gemm_wgmma")?;
     let kernel = factor.define(CudaKernel { arch: Arch::Sm90a, ..kernel });
     let kernel = kernel
@@ -170,7 +174,7 @@ pub(super) fn lower(
 fn fetch(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,
-    factor: Factor,
+    factor: TileFactor,
     which: usize,
     rows: usize,
     tile: u32,
@@ -181,10 +185,13 @@ fn fetch(
     let products = if stride == 0 { 1 } else { of.product.batch };
     let dtype = of.types.factors;
     let [inner, outer] = if lines.along_k { [k, rows] } else { [rows, k] };
-    let rounds = factor == Factor::Tf32;
-    if lines.unit == 16 && factor != Factor::Split && (lines.along_k || size == 2) {
-        let side =
-            if lines.along_k { [Form::tile_k(factor), tile, 1] } else { [64, Form::tile_k(factor), 1] };
+    let rounds = factor == TileFactor::Tf32;
+    if lines.unit == 16 && factor != TileFactor::Split && (lines.along_k || size == 2) {
+        let side = if lines.along_k {
+            [WgmmaForm::tile_k(factor), tile, 1]
+        } else {
+            [64, WgmmaForm::tile_k(factor), 1]
+        };
         let strides = [at.ld * size, (if products == 1 { at.ld * outer } else { stride }) * size];
         let map = boxes(Memory::Operand(which), dtype, rounds, [inner, outer, products], strides, side);
         return Fetch { maps: [map.clone(), map], major: !lines.along_k, each: u32::from(products > 1) };
@@ -194,7 +201,7 @@ fn fetch(
     // Products that overlap in memory may be more than it holds.
     let bytes = [products, rows, ld * size].iter().fold(1u64, |all, n| all.saturating_mul(*n as u64));
     let copy = program.scratch(bytes);
-    let low = if factor == Factor::Split { program.scratch(bytes) } else { copy };
+    let low = if factor == TileFactor::Split { program.scratch(bytes) } else { copy };
     let kernel = factor.define(CudaKernel::new("dense/gemm_pack", "gemm_pack", factor.arch()));
     let kernel = program.kernel(kernel.define("TRANSPOSE", u32::from(!lines.along_k)));
     let mut args = vec![Arg::Operand(which), Arg::Scratch(copy), Arg::Scratch(low)];
@@ -203,7 +210,7 @@ fn fetch(
     let grid = [k.div_ceil(PACKED), rows.div_ceil(PACKED), products].map(|x| x as u32);
     program.launches.push(Launch::new(kernel, grid, 256, args));
     let why = match factor {
-        Factor::Split => "is split",
+        TileFactor::Split => "is split",
         _ if lines.along_k || size == 2 => "is copied into rows of whole pieces of 16 bytes",
         _ => "is transposed",
     };
@@ -216,7 +223,7 @@ fn fetch(
             false,
             [k, rows, products],
             strides,
-            [Form::tile_k(factor), tile, 1],
+            [WgmmaForm::tile_k(factor), tile, 1],
         )
     });
     Fetch { maps, major: false, each: u32::from(products > 1) }

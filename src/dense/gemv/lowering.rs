@@ -3,7 +3,8 @@
 use super::Gemv;
 use crate::dense::DenseLayout;
 use crate::element::DType;
-use crate::error::{Result, err};
+use crate::error::Result;
+use crate::program::fit::{BoundChunk, BoundSpan};
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, Resource, kernel_params};
 use crate::shader::Spec;
 use crate::shape::{index_u32, round_up};
@@ -46,7 +47,7 @@ struct GemvPolicy {
 }
 
 fn policy(profile: &DeviceProfile) -> GemvPolicy {
-    if profile.is_cpu() {
+    if profile.quirks.few_cores {
         GemvPolicy { workgroups: 64, rows: 4, loads: 4, column_lanes: 64, column_workgroups: 64 }
     } else {
         // Six workgroups a multiprocessor of an H100 are what reductions need there; the rest is by design: rows
@@ -62,16 +63,9 @@ fn naive_terms(profile: &DeviceProfile) -> u64 {
     profile.loop_steps(1, 1 << 20)
 }
 
-/// Rows of A that one binding shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct RowBand {
-    first_row: u64,
-    rows: u64,
-}
-
-/// What one dispatch over a band does.
-struct BandLaunch {
-    band: RowBand,
+/// What one dispatch over a chunk of the rows of A does.
+struct GemvLaunch {
+    chunk: BoundChunk,
     parts: u64,
     /// Terms of a part, where parts are contiguous.
     part_len: u64,
@@ -136,11 +130,11 @@ impl GemvLowering<'_> {
         let vectors = !naive && cols.is_multiple_of(4) && ld.is_multiple_of(4);
         let per_load = if vectors { 4 } else { 1 };
         let loads = cols as u64 / per_load;
-        let bands = self.bands()?;
+        let chunks = self.chunks()?;
         let (kernel, launches) = match (naive, self.gemv.trans) {
-            (true, _) => self.naive(&bands),
-            (_, false) => self.rows(&bands, loads, vectors),
-            (_, true) => self.columns(&bands, loads, vectors),
+            (true, _) => self.naive(&chunks),
+            (_, false) => self.rows(&chunks, loads, vectors),
+            (_, true) => self.columns(&chunks, loads, vectors),
         };
         // Bands of rows are parts of a transposed sum, and different sums otherwise.
         let trans = self.gemv.trans;
@@ -154,13 +148,13 @@ impl GemvLowering<'_> {
         let x = Binding::operand(1, &self.program.operands);
         let mut first_part = 0;
         for launch in launches {
-            let (a, origin) = self.bind(launch.band);
+            let (a, origin) = self.bind(launch.chunk);
             let params = GemvParams {
-                rows: launch.band.rows as u32,
+                rows: launch.chunk.count as u32,
                 cols: loads as u32,
                 ld: (ld as u64 / per_load) as u32,
                 origin: (origin / per_load) as u32,
-                first_row: launch.band.first_row as u32,
+                first_row: launch.chunk.first as u32,
                 parts: launch.parts as u32,
                 part_len: launch.part_len as u32,
                 first_part: first_part as u32,
@@ -175,58 +169,46 @@ impl GemvLowering<'_> {
         Ok(self.program)
     }
 
-    /// Cuts A into bands of rows that one binding holds each.
-    fn bands(&self) -> Result<Vec<RowBand>> {
+    /// Cuts A into chunks of rows that one binding holds each.
+    fn chunks(&self) -> Result<Vec<BoundChunk>> {
         let DenseLayout { rows, cols, ld } = self.gemv.layout();
-        let (rows, cols, ld, size) = (rows as u64, cols as u64, ld as u64, self.element_size());
-        let limit = self.profile.limits.max_storage_binding.min(u64::from(u32::MAX) / 4 * 4);
-        if self.program.operands[0].bytes() <= limit {
-            return Ok(vec![RowBand { first_row: 0, rows }]);
+        let (rows, row, stride) =
+            (rows as u64, cols as u64 * self.element_size(), ld as u64 * self.element_size());
+        if self.profile.binds_all(1, self.program.operands[0].bytes()) {
+            return Ok(vec![BoundChunk { first: 0, count: rows }]);
         }
-        // A band may begin up to 255 bytes into its binding.
-        let room = limit.saturating_sub(256);
-        if cols * size > room {
-            return Err(err!(
-                TooLarge,
-                "{}: a row of a has {} bytes; of {}, whose largest storage binding has {}, a row can have {room}; \
-                 multiply blocks of columns, a call each",
-                self.name,
-                cols * size,
-                self.profile.name,
-                self.profile.limits.max_storage_binding
-            ));
-        }
-        let most = (room - cols * size) / (ld * size) + 1;
-        // Bands of about equal size.
-        let step = rows.div_ceil(rows.div_ceil(most));
-        let band = |i| RowBand { first_row: i * step, rows: step.min(rows - i * step) };
-        Ok((0..rows.div_ceil(step)).map(band).collect())
+        self.profile.check_row(
+            &self.name,
+            format_args!("a row of a"),
+            row,
+            "multiply blocks of columns, a call each",
+        )?;
+        // The last row of a chunk ends with its columns.
+        Ok(BoundChunk::even(rows, (self.profile.chunk_room() - row) / stride + 1).collect())
     }
 
-    /// The binding that shows a band, and where the band begins in it, in elements.
-    fn bind(&self, band: RowBand) -> (Binding, u64) {
+    /// The binding that shows a chunk, and where the chunk begins in it, in elements.
+    fn bind(&self, chunk: BoundChunk) -> (Binding, u64) {
         let DenseLayout { cols, ld, .. } = self.gemv.layout();
         let size = self.element_size();
-        let first = band.first_row * ld as u64 * size;
-        let offset = first / 256 * 256;
-        let bytes = ((band.rows - 1) * ld as u64 + cols as u64) * size;
-        let binding = Binding { resource: Resource::Operand(0), offset, size: first - offset + bytes };
-        (binding, (first - offset) / size)
+        let stride = ld as u64 * size;
+        let span = BoundSpan::new(chunk.first * stride, (chunk.count - 1) * stride + cols as u64 * size);
+        (span.of(Resource::Operand(0)), span.before / size)
     }
 
-    fn naive(&self, bands: &[RowBand]) -> (Kernel, Vec<BandLaunch>) {
+    fn naive(&self, chunks: &[BoundChunk]) -> (Kernel, Vec<GemvLaunch>) {
         let kernel =
             Kernel::library("dense/gemv_naive", "gemv_naive", self.spec().flag("TRANS", self.gemv.trans));
         let (cols, part_len) = (self.gemv.k as u64, naive_terms(self.profile));
-        let launch = |&band: &RowBand| {
-            let (outputs, terms) = if self.gemv.trans { (cols, band.rows) } else { (band.rows, cols) };
+        let launch = |&chunk: &BoundChunk| {
+            let (outputs, terms) = if self.gemv.trans { (cols, chunk.count) } else { (chunk.count, cols) };
             let parts = terms.div_ceil(part_len);
-            BandLaunch { band, parts, part_len, workgroups: parts * outputs.div_ceil(WORKGROUP_SIZE) }
+            GemvLaunch { chunk, parts, part_len, workgroups: parts * outputs.div_ceil(WORKGROUP_SIZE) }
         };
-        (kernel, bands.iter().map(launch).collect())
+        (kernel, chunks.iter().map(launch).collect())
     }
 
-    fn rows(&self, bands: &[RowBand], loads: u64, vectors: bool) -> (Kernel, Vec<BandLaunch>) {
+    fn rows(&self, chunks: &[BoundChunk], loads: u64, vectors: bool) -> (Kernel, Vec<GemvLaunch>) {
         let policy = policy(self.profile);
         let m = self.gemv.m as u64;
         // As many lanes as have two loads each.
@@ -247,46 +229,38 @@ impl GemvLowering<'_> {
             .flag("ROWS_4", rows == 4)
             .flag("DEEP", unroll == 4)
             .flag("TWO_STAGE", lanes == WORKGROUP_SIZE && self.profile.features.subgroups);
-        let launch = |&band: &RowBand| {
-            let workgroups = band.rows.div_ceil(teams * rows) * parts;
-            BandLaunch { band, parts, part_len: 0, workgroups }
+        let launch = |&chunk: &BoundChunk| {
+            let workgroups = chunk.count.div_ceil(teams * rows) * parts;
+            GemvLaunch { chunk, parts, part_len: 0, workgroups }
         };
         let kernel = Kernel::library("dense/gemv_rows", "gemv_rows", spec);
-        (kernel, bands.iter().map(launch).collect())
+        (kernel, chunks.iter().map(launch).collect())
     }
 
-    fn columns(&self, bands: &[RowBand], loads: u64, vectors: bool) -> (Kernel, Vec<BandLaunch>) {
+    fn columns(&self, chunks: &[BoundChunk], loads: u64, vectors: bool) -> (Kernel, Vec<GemvLaunch>) {
         let policy = policy(self.profile);
         let lanes = loads.next_power_of_two().min(policy.column_lanes);
         let step = WORKGROUP_SIZE / lanes * COLUMNS_UNROLL;
         let strips = loads.div_ceil(lanes);
-        let wanted = policy.column_workgroups.div_ceil(strips).div_ceil(bands.len() as u64);
-        let launch = |&band: &RowBand| {
+        let wanted = policy.column_workgroups.div_ceil(strips).div_ceil(chunks.len() as u64);
+        let launch = |&chunk: &BoundChunk| {
             // At least four steps a team, or the second pass costs more than it brings.
-            let parts = wanted.clamp(1, band.rows.div_ceil(4 * step));
-            let part_len = round_up(band.rows.div_ceil(parts), step);
-            let parts = band.rows.div_ceil(part_len);
-            BandLaunch { band, parts, part_len, workgroups: strips * parts }
+            let parts = wanted.clamp(1, chunk.count.div_ceil(4 * step));
+            let part_len = round_up(chunk.count.div_ceil(parts), step);
+            let parts = chunk.count.div_ceil(part_len);
+            GemvLaunch { chunk, parts, part_len, workgroups: strips * parts }
         };
         let spec = self.spec().constant("LANES", lanes as u32).flag("VECTORS", vectors);
         let kernel = Kernel::library("dense/gemv_columns", "gemv_columns", spec);
-        (kernel, bands.iter().map(launch).collect())
+        (kernel, chunks.iter().map(launch).collect())
     }
 
     /// A scratch area for `parts` sums for each element of y.
     fn partials(&mut self, parts: u64) -> Result<Binding> {
         let outputs = self.gemv.lengths().1 as u64;
         let bytes = 4 * outputs * parts;
-        let limit = self.profile.limits.max_storage_binding.min(u64::from(u32::MAX));
-        if bytes > limit {
-            return Err(err!(
-                TooLarge,
-                "{}: {parts} parts of {outputs} sums need {bytes} bytes of scratch; {limit} is the most on {}; multiply \
-                 blocks of columns, a call each",
-                self.name,
-                self.profile.name
-            ));
-        }
+        let what = format_args!("{parts} parts of {outputs} sums");
+        self.profile.check_scratch(&self.name, what, bytes, "multiply blocks of columns, a call each")?;
         Ok(self.program.scratch(bytes))
     }
 

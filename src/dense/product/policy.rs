@@ -180,7 +180,7 @@ fn of_one(product: &Product, profile: &DeviceProfile) -> (&'static str, String) 
         ("double", "what an invocation computes was asked for".into())
     } else if product.tile.is_some() {
         ("tiled", "a tile was asked for".into())
-    } else if profile.is_cpu() {
+    } else if profile.quirks.serial_workgroups {
         // Mesa 22.3 and SwiftShader, naive against double: 16 cubed 55 and 61 us, -; 32 cubed 123 and 101 us, 292
         // and 62; 128 cubed 4.2 and 1.0 ms, 8.1 and 2.7. Tiled takes 1.5 to 4 times as long as naive.
         if m.min(n) >= 32 && k >= 16 {
@@ -212,7 +212,7 @@ fn of_batch(product: &Product, profile: &DeviceProfile) -> (&'static str, String
     } else if m.saturating_mul(n).saturating_mul(k) <= 64 {
         // 2^20 of 4^3 on an H100 (Vulkan, driver 580.159.04): 102 us against 132.
         ("naive", "one thread tile is the whole product: nothing is used twice".into())
-    } else if profile.is_cpu() && m.min(n) < 16 && k < 1 << 12 {
+    } else if profile.quirks.serial_workgroups && m.min(n) < 16 && k < 1 << 12 {
         ("naive", "too small for tiles to pay their barriers, which are dear on a processor".into())
     } else if m.max(n) <= SMALL_SIDE {
         ("small", format!("whole matrices of {m} x {n} fit a workgroup"))

@@ -106,7 +106,7 @@ impl RegisterForm {
         Self {
             double,
             unrolled: product.unrolled,
-            vectors: product.vectors.unwrap_or(job.profile.backend == "vulkan"),
+            vectors: product.vectors.unwrap_or(!job.profile.quirks.stores_whole_vectors),
             trans_a: product.trans_a,
             trans_b: product.trans_b,
             vec_a: job.fours(0),

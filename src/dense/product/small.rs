@@ -81,7 +81,7 @@ fn staged(job: &ProductJob<'_>, form: RegisterForm) -> Result<RegisterForm> {
     // So many steps of k at a time that a thread has at most 16 loads of each factor in registers.
     let width = if form.vec_a && form.vec_b { 4 } else { 1 };
     // Processors compile what is written out slowly.
-    let longest = if job.profile.is_cpu() { SMALL_K / 4 } else { SMALL_K };
+    let longest = if job.profile.quirks.slow_compiler { SMALL_K / 4 } else { SMALL_K };
     let most = longest.min((16 * width * form.tile.m.min(form.tile.n) / (rows * columns)).max(4) as usize);
     let all = u64::from(job.profile.limits.max_workgroup_bytes);
     let budget = all.min(SMALL_BYTES);

@@ -2,7 +2,7 @@
 
 use super::Executable;
 use crate::error::{Result, err};
-use crate::gpu::pipeline_cache::Pipeline;
+use crate::gpu::pipeline_cache::CachedPipeline;
 use crate::gpu::raw_slice::check_written;
 use crate::gpu::{Gpu, RawSlice};
 use crate::program::{Access, Dispatch, Grid, Operand, Program, Resource};
@@ -17,7 +17,7 @@ impl Gpu {
         &self,
         program: &Program,
         dispatch: &Dispatch,
-        pipelines: &[Arc<Pipeline>],
+        pipelines: &[Arc<CachedPipeline>],
     ) -> Result<()> {
         let limits = &self.profile().limits;
         let Some(pipeline) = pipelines.get(dispatch.kernel) else {

@@ -5,8 +5,7 @@ use super::bins::{Mode, Rule};
 use super::policy::{HistogramPolicy, policy};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::primitives::check_buffers;
-use crate::program::fit::LOOP_ROUNDS;
+use crate::program::fit::{BoundChunk, runs_everywhere};
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose, element_fragment,
     kernel_params,
@@ -25,7 +24,7 @@ const MOST_IN_PIECE: u64 = 1 << 31;
 
 /// Rounds of the loops of an invocation, as far as they are counted; every driver runs them all.
 const MOST_ITERATIONS: u64 = 40_000;
-const _: () = assert!(3 * MOST_ITERATIONS / 2 < LOOP_ROUNDS as u64);
+const _: () = assert!(runs_everywhere(3 * MOST_ITERATIONS as usize / 2));
 
 kernel_params! {
     struct BinsParams {
@@ -98,7 +97,7 @@ impl<'a> HistogramLowering<'a> {
         let most = u64::from(policy.counters);
         let (variant, decision) = choose("histogram", &desc.variant, Histogram::variants(), profile, || {
             let copies = policy.copies.min((most / slots.next_power_of_two()) as u32);
-            if slots > most && profile.is_cpu() {
+            if slots > most && profile.quirks.serial_workgroups {
                 ("global", format!("{slots} bins; atomics of a processor hardly collide"))
             } else if slots > most {
                 let passes = slots.div_ceil(2 * u64::from(policy.packed_words));
@@ -127,7 +126,7 @@ impl<'a> HistogramLowering<'a> {
             Operand { name: "input", dtype, len: n, access: Access::Read },
             Operand { name: "counts", dtype: DType::U32, len: desc.bins, access: Access::Write },
         ];
-        check_buffers("histogram", &program.operands[..1], profile, "add up the histograms of pieces")?;
+        profile.check_buffers("histogram", &program.operands[..1], "add up the histograms of pieces")?;
         let bytes = program.operands[0].bytes();
         program.cost = Cost { flop: n as f64, bytes: bytes as f64 + 4.0 * desc.bins as f64 };
         let rule = Rule::of(desc, dtype);
@@ -221,9 +220,7 @@ impl<'a> HistogramLowering<'a> {
         let most = most.min(MOST_IN_PIECE * size) / CUT * CUT;
         let count = self.bytes.div_ceil(most);
         let step = self.bytes.div_ceil(count).next_multiple_of(CUT);
-        let piece =
-            |offset| Binding { resource: Resource::Operand(0), offset, size: step.min(self.bytes - offset) };
-        (0..count).map(|i| i * step).filter(|offset| *offset < self.bytes).map(piece).collect()
+        BoundChunk::full(self.bytes, step).map(|part| part.of(Resource::Operand(0), 1)).collect()
     }
 
     /// Atomics in device memory.
@@ -404,7 +401,7 @@ impl<'a> HistogramLowering<'a> {
             .flag("AGGREGATED", variant == "aggregated")
             .flag("VECTORS", vectors > 0)
             .flag("WIDE", wide)
-            .flag("ROLLED", self.profile.is_cpu())
+            .flag("ROLLED", self.profile.quirks.slow_compiler)
             .flag("BYTES", by_value);
         let kernel = if cached {
             let spec = spec.constant("SLOTS", policy.counters / 2);

@@ -33,7 +33,7 @@ pub(super) struct HistogramPolicy {
 }
 
 pub(super) fn policy(profile: &DeviceProfile) -> HistogramPolicy {
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         // Invocations of a processor do not collide, and long kernels compile slowly.
         return HistogramPolicy {
             workgroup_size: 256,

@@ -3,8 +3,8 @@
 use super::Reduce;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::primitives::check_buffers;
 use crate::primitives::operator::{Accumulator, Operator};
+use crate::program::fit::{BoundChunk, BoundSpan};
 use crate::program::{
     Access, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose_with,
     element_fragment, kernel_params,
@@ -41,7 +41,7 @@ struct ReducePolicy {
 }
 
 fn policy(profile: &DeviceProfile) -> ReducePolicy {
-    if profile.is_cpu() {
+    if profile.quirks.few_cores {
         // More workgroups than a processor has cores gain nothing.
         ReducePolicy { workgroups: 64 }
     } else {
@@ -117,23 +117,15 @@ impl<'a> ReduceLowering<'a> {
             ));
         }
         let (rows, n) = (desc.rows as u64, desc.n as u64);
-        let limits = &profile.limits;
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         let mut program = Program::new("reduce", decision);
         program.operands = vec![
             operand("input", dtype, len, Access::Read),
             operand("output", output, desc.rows, Access::Write),
         ];
-        check_buffers("reduce", &program.operands, profile, "reduce in pieces")?;
-        if rows * 4 > limits.max_storage_binding {
-            return Err(err!(
-                TooLarge,
-                "reduce: {rows} results need a binding of {} bytes; the largest of {} has {}; reduce fewer rows at a time",
-                rows * 4,
-                profile.name,
-                limits.max_storage_binding
-            ));
-        }
+        profile.check_buffers("reduce", &program.operands, "reduce in pieces")?;
+        let what = format_args!("{rows} results");
+        profile.check_scratch("reduce", what, rows * 4, "reduce fewer rows at a time")?;
         if op.accumulator() == Accumulator::Pair {
             index_u32("reduce", "positions up to n", desc.n)?;
         }
@@ -142,7 +134,7 @@ impl<'a> ReduceLowering<'a> {
             bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
         };
         program.determinism = determinism;
-        let pieces = split(rows, n, dtype.size() as u64, limits.max_storage_binding);
+        let pieces = split(rows, n, profile.chunk_room() / dtype.size() as u64);
         Ok(Self { op, dtype, output, acc: op.accumulator(), rows, n, variant, profile, pieces, program })
     }
 
@@ -180,25 +172,17 @@ impl<'a> ReduceLowering<'a> {
     /// Binding of the input that covers `piece`, and where the piece begins in it, in elements.
     fn bind(&self, piece: ReducePiece) -> (Binding, u32) {
         let size = self.dtype.size() as u64;
-        let first = (piece.first_row * self.n + piece.column) * size;
-        let offset = first / 256 * 256;
-        let bytes = if piece.rows == 1 { piece.len } else { piece.rows * self.n } * size;
-        let binding = Binding { resource: Resource::Operand(0), offset, size: first - offset + bytes };
-        (binding, ((first - offset) / size) as u32)
+        let first = piece.first_row * self.n + piece.column;
+        let count = if piece.rows == 1 { piece.len } else { piece.rows * self.n };
+        let span = BoundSpan::new(first * size, count * size);
+        (span.of(Resource::Operand(0)), (span.before / size) as u32)
     }
 
     /// A scratch area for one accumulator for each of `count` results.
     fn partials(&mut self, count: u64) -> Result<Binding> {
         let bytes = count * self.acc.bytes();
-        let limit = self.profile.limits.max_storage_binding.min(u64::from(u32::MAX));
-        if bytes > limit {
-            return Err(err!(
-                TooLarge,
-                "reduce: the variant `{}` needs {bytes} bytes of scratch, {limit} is the most on {}; take `coarsened`",
-                self.variant,
-                self.profile.name
-            ));
-        }
+        let what = format_args!("the partial results of `{}`", self.variant);
+        self.profile.check_scratch("reduce", what, bytes, "take `coarsened`")?;
         Ok(self.program.scratch(bytes))
     }
 
@@ -401,26 +385,19 @@ fn lanes_per_row(rows: u64, vectors: u64) -> u64 {
     if rows == 1 { WORKGROUP_SIZE } else { (vectors / 4).next_power_of_two().min(WORKGROUP_SIZE) }
 }
 
-/// Cuts the input into pieces that one binding holds each.
-fn split(rows: u64, n: u64, element: u64, binding: u64) -> Vec<ReducePiece> {
-    // A piece may begin up to 255 bytes into its binding.
-    let room = (binding / 256 * 256).saturating_sub(256).max(256) / element;
-    if rows * n <= room || n == 0 {
+/// Cuts the input into pieces of at most `most` elements.
+fn split(rows: u64, n: u64, most: u64) -> Vec<ReducePiece> {
+    if rows * n <= most || n == 0 {
         return vec![ReducePiece { first_row: 0, rows, column: 0, len: n }];
     }
     // Pieces of about equal size, so that none is too small for a vec4.
-    let even = |total: u64, most: u64| total.div_ceil(total.div_ceil(most));
-    if n <= room {
-        let step = even(rows, room / n);
-        let piece =
-            |i| ReducePiece { first_row: i * step, rows: step.min(rows - i * step), column: 0, len: n };
-        return (0..rows.div_ceil(step)).map(piece).collect();
+    if n <= most {
+        let of = |c: BoundChunk| ReducePiece { first_row: c.first, rows: c.count, column: 0, len: n };
+        return BoundChunk::even(rows, most / n).map(of).collect();
     }
-    let room = even(n, room);
     let of_row = |row| {
-        let piece =
-            move |i| ReducePiece { first_row: row, rows: 1, column: i * room, len: room.min(n - i * room) };
-        (0..n.div_ceil(room)).map(piece)
+        let of = move |c: BoundChunk| ReducePiece { first_row: row, rows: 1, column: c.first, len: c.count };
+        BoundChunk::even(n, most).map(of)
     };
     (0..rows).flat_map(of_row).collect()
 }
@@ -431,19 +408,15 @@ mod tests {
 
     #[test]
     fn pieces_cover_every_element_once() {
-        for (rows, n, element, binding) in [
-            (1, 1000, 4, 1 << 20),
-            (7, 300, 4, 1024),
-            (3, 5000, 4, 2048),
-            (1, 100_000, 1, 4096),
-            (5, 0, 4, 1024),
-        ] {
-            let pieces = split(rows, n, element, binding);
+        for (rows, n, most) in
+            [(1, 1000, 1 << 18), (7, 300, 192), (3, 5000, 448), (1, 100_000, 3840), (5, 0, 192)]
+        {
+            let pieces = split(rows, n, most);
             let mut seen = 0;
             for p in &pieces {
                 assert_eq!(p.first_row * n + p.column, seen, "{p:?}");
                 assert!(p.rows == 1 || (p.column == 0 && p.len == n));
-                assert!(p.rows * p.len * element + 255 <= binding || pieces.len() == 1, "{p:?}");
+                assert!(p.rows * p.len <= most || pieces.len() == 1, "{p:?}");
                 seen += p.rows * p.len;
             }
             assert_eq!(seen, rows * n);

@@ -4,9 +4,9 @@ use super::ScanForm;
 use super::policy::{ScanPolicy, policy};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::primitives::check_buffers;
 use crate::primitives::lookback::Posts;
 use crate::primitives::operator::{Accumulator, Operator};
+use crate::program::fit::BoundChunk;
 use crate::program::{
     Access, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, Variant,
     choose_with, kernel_params,
@@ -99,7 +99,7 @@ impl ScanJob<'_> {
             program.operands.push(operand("heads", DType::U32, Access::Read));
         }
         program.operands.push(operand("output", dtype, Access::Write));
-        check_buffers(name, &program.operands, profile, "scan in pieces")?;
+        profile.check_buffers(name, &program.operands, "scan in pieces")?;
         // Tiles reach beyond the end.
         index_u32(name, "elements, and a tile,", len.saturating_add(1 << 17))?;
         program.cost =
@@ -135,24 +135,18 @@ impl ScanLowering<'_> {
     fn pieces(&self, tile: u64) -> Result<Vec<ScanPiece>> {
         let heads = self.job.segments == Segments::Heads;
         let element = if heads { 4 } else { self.job.dtype.size() as u64 };
+        self.profile.check_row(
+            self.job.name,
+            format_args!("a tile"),
+            tile * element,
+            "take a variant of smaller tiles",
+        )?;
         let most = self.profile.limits.max_storage_binding / (tile * element) * tile;
-        if most == 0 {
-            return Err(err!(
-                TooLarge,
-                "{}: a tile of {tile} elements needs a binding of {} bytes; the largest of {} has {}",
-                self.job.name,
-                tile * element,
-                self.profile.name,
-                self.profile.limits.max_storage_binding
-            ));
-        }
-        let len = self.job.len as u64;
-        let piece = |i| {
-            let first = i * most;
-            let len = most.min(len - first);
+        let of = |chunk: BoundChunk| {
+            let BoundChunk { first, count: len } = chunk;
             ScanPiece { first, len, tiles: len.div_ceil(tile), number: 0, first_tile: 0 }
         };
-        let mut pieces: Vec<_> = (0..len.div_ceil(most)).map(piece).collect();
+        let mut pieces: Vec<_> = BoundChunk::full(self.job.len as u64, most).map(of).collect();
         if self.job.form.reverse {
             pieces.reverse();
         }
@@ -183,17 +177,8 @@ impl ScanLowering<'_> {
 
     /// A scratch area of `words` words.
     fn words(&mut self, words: u64) -> Result<Binding> {
-        let limit = self.profile.limits.max_storage_binding;
-        if words * 4 > limit {
-            return Err(err!(
-                TooLarge,
-                "{}: the variant `{}` needs {} bytes of scratch; the largest binding of {} has {limit}; take `lookback`",
-                self.job.name,
-                self.variant,
-                words * 4,
-                self.profile.name
-            ));
-        }
+        let what = format_args!("the totals of `{}`", self.variant);
+        self.profile.check_scratch(self.job.name, what, words * 4, "take `lookback`")?;
         Ok(self.program.scratch(words * 4))
     }
 
@@ -268,7 +253,7 @@ impl ScanLowering<'_> {
     fn fast(&mut self) -> Result<()> {
         let dtype = self.job.dtype;
         let pack = 4 / dtype.size() as u64;
-        let ScanPolicy { workgroup_size, quads, spins } = policy(self.profile, self.job.len as u64 / pack);
+        let ScanPolicy { workgroup_size, quads } = policy(self.profile, self.job.len as u64 / pack);
         let subgroups = self.profile.features.subgroups;
         let heads = self.job.segments == Segments::Heads;
         let mut spec = self
@@ -293,8 +278,7 @@ impl ScanLowering<'_> {
             all.clear(&mut self.program, posts);
             scratch = Some(posts);
             let binding = if heads { 7 } else { 5 };
-            spec =
-                all.spec(spec.flag("LOOKBACK", true), self.profile, binding, spins, self.job.form.leave_out);
+            spec = all.spec(spec.flag("LOOKBACK", true), self.profile, binding, self.job.form.leave_out);
         } else if several {
             let totals = self.words(all_tiles * self.total_words())?;
             let reduce = spec.clone().flag("REDUCE", true);

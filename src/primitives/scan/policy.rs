@@ -7,19 +7,17 @@ pub(in crate::primitives) struct ScanPolicy {
     pub(in crate::primitives) workgroup_size: u32,
     /// vec4 that an invocation holds: 1, 2, 4 or 8.
     pub(in crate::primitives) quads: u32,
-    /// Times that a workgroup looks at a tile before it totals that one itself.
-    pub(in crate::primitives) spins: u32,
 }
 
 impl ScanPolicy {
     /// With the invocations and vec4 that suit a card, as far as this device has them.
     pub(in crate::primitives) fn of(profile: &DeviceProfile, (workgroup_size, quads): (u32, u32)) -> Self {
-        if profile.is_cpu() {
+        if profile.quirks.serial_workgroups {
             // Barriers are costly there, and so are long kernels to compile.
-            return Self { workgroup_size: 64, quads: 2, spins: 4 };
+            return Self { workgroup_size: 64, quads: 2 };
         }
         let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
-        Self { workgroup_size: workgroup_size.min(most), quads, spins: 32 }
+        Self { workgroup_size: workgroup_size.min(most), quads }
     }
 }
 

@@ -7,7 +7,7 @@ mod subgroup;
 
 use super::{Compiler, Routine, VarPlace};
 use crate::error::Result;
-use crate::sim::code::{Length, Mark, NONE, Op, Slot};
+use crate::sim::code::{Instruction, Length, Mark, NONE, Slot};
 use crate::sim::scalar::{self, Kind};
 use arithmetic::component;
 use naga::proc::TypeResolution;
@@ -113,7 +113,7 @@ impl<'a> Compiler<'a> {
             // What the language makes for itself it writes.
             let tracked = body.c.track_locals && !name.is_empty();
             if body.c.track_locals && !tracked {
-                written.push(Op::Fresh { d: at, n, written: true });
+                written.push(Instruction::Fresh { d: at, n, written: true });
             }
             body.c.code.names.push((at, n, name));
             body.locals.insert(handle, VarPlace { memory: None, offset: at, at: NONE, tracked });
@@ -124,12 +124,12 @@ impl<'a> Compiler<'a> {
         let n = body.next - first;
         if n > 0 {
             let written = !body.c.track_locals;
-            body.push(Op::Fresh { d: first, n, written });
+            body.push(Instruction::Fresh { d: first, n, written });
         }
         written.into_iter().for_each(|op| body.push(op));
         for (at, init) in initial {
             for (i, value) in body.slots(init)?.into_iter().enumerate() {
-                body.push(Op::Assign { d: at + i as u32, a: value });
+                body.push(Instruction::Assign { d: at + i as u32, a: value });
             }
         }
         body.arguments(&arguments);
@@ -137,7 +137,7 @@ impl<'a> Compiler<'a> {
         body.block(&function.body)?;
         let end = body.c.code.ops.len() as u32;
         body.join(end);
-        body.push(Op::EndFunction);
+        body.push(Instruction::EndFunction);
         let (result, high) = (std::mem::take(&mut body.result), body.high);
         self.next = high;
         self.check_size(high)?;
@@ -152,7 +152,7 @@ fn kind_name(of: &impl Debug) -> String {
 }
 
 impl<'a> Body<'a, '_> {
-    fn push(&mut self, op: Op) {
+    fn push(&mut self, op: Instruction) {
         self.c.code.ops.push(op);
         self.c.code.marks.push(Mark { line: self.line, kind: self.kind });
     }
@@ -164,7 +164,7 @@ impl<'a> Body<'a, '_> {
         }
     }
 
-    fn counted(&mut self, kind: Kind, op: Op) {
+    fn counted(&mut self, kind: Kind, op: Instruction) {
         self.kind = kind;
         self.push(op);
         self.kind = Kind::None;
@@ -272,7 +272,7 @@ impl<'a> Body<'a, '_> {
 
     fn copy_all(&mut self, to: &[Slot], from: &[Slot]) {
         for (d, a) in to.iter().zip(from) {
-            self.push(Op::Row1 { f: scalar::COPY, d: *d, a: *a });
+            self.push(Instruction::Row1 { f: scalar::COPY, d: *d, a: *a });
         }
     }
 
@@ -347,7 +347,7 @@ impl<'a> Body<'a, '_> {
                 let d = self.one();
                 let memory = place.memory.unwrap_or(0);
                 let length = Length::Bound { memory, offset: place.offset, stride };
-                self.push(Op::ArrayLength { d, length });
+                self.push(Instruction::ArrayLength { d, length });
                 vec![d]
             }
             Expression::CooperativeLoad { columns, rows, data, .. } => {

@@ -2,7 +2,7 @@
 
 use super::{Compiler, VarPlace};
 use crate::error::{Result, err};
-use crate::sim::code::{Memory, NONE};
+use crate::sim::code::{DeclaredMemory, NONE};
 use naga::valid::FunctionInfo;
 use naga::{AddressSpace, Expression, Handle, Literal, Span, StorageAccess};
 
@@ -106,14 +106,14 @@ impl Compiler<'_> {
                     }
                     self.code.workgroup_bytes = base + bytes;
                     self.code.workgroup_granule = self.code.workgroup_granule.min(self.granule(ty));
-                    Memory::Workgroup { name, base, bytes }
+                    DeclaredMemory::Workgroup { name, base, bytes }
                 }
                 AddressSpace::Uniform | AddressSpace::Storage { .. } => {
                     let Some(binding) = var.binding else {
                         return Err(self.unsupported("buffer without @group and @binding", span));
                     };
                     let writable = matches!(var.space, AddressSpace::Storage { access } if access.contains(StorageAccess::STORE));
-                    Memory::Binding {
+                    DeclaredMemory::Binding {
                         index: binding.binding,
                         group: binding.group,
                         name,
@@ -124,7 +124,7 @@ impl Compiler<'_> {
                         line: self.line(span),
                     }
                 }
-                AddressSpace::Immediate => Memory::Immediates { bytes: self.byte_size(ty)? },
+                AddressSpace::Immediate => DeclaredMemory::Immediates { bytes: self.byte_size(ty)? },
                 _ => return Err(self.unsupported("textures and samplers", span)),
             };
             let index = self.code.memories.len() as u16;

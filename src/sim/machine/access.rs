@@ -1,17 +1,17 @@
 //! Accesses to memory: where they go, what they change, what they race with, what they cost.
 
-use super::{Bound, Machine, Space, Subgroup, Workgroup, lanes_of};
+use super::{Bound, Machine, SimSpace, Subgroup, Workgroup, lanes_of};
 use crate::sim::code::{Address, INVALID, NONE, Slot, Width};
-use crate::sim::memory::{Resource, Scope};
+use crate::sim::memory::{Scope, SimMemory};
 use crate::sim::report::FindingKind;
 use crate::sim::scalar::{from_f16, to_f16};
 use naga::AtomicFunction;
 
 /// The memory that a variable lies in.
-fn bytes_of<'m>(bound: Bound, group: &'m mut Workgroup, resources: &'m mut [Resource]) -> &'m mut [u8] {
+fn bytes_of<'m>(bound: Bound, group: &'m mut Workgroup, resources: &'m mut [SimMemory]) -> &'m mut [u8] {
     match bound.space {
-        Space::Workgroup => &mut group.memory,
-        Space::Storage | Space::Uniform => &mut resources[bound.resource].bytes,
+        SimSpace::Workgroup => &mut group.memory,
+        SimSpace::Storage | SimSpace::Uniform => &mut resources[bound.resource].bytes,
     }
 }
 
@@ -229,7 +229,7 @@ impl Machine<'_> {
         }
         let is_write = write.is_some();
         let scope = Scope { first: group.first, invocations: self.group_size() };
-        let in_workgroup = bound.space == Space::Workgroup;
+        let in_workgroup = bound.space == SimSpace::Workgroup;
         let (granule, epoch) = if in_workgroup {
             (self.code.workgroup_granule, group.workgroup_epoch)
         } else {
@@ -291,8 +291,8 @@ impl Machine<'_> {
         let sector = self.options.sector_bytes;
         let tally = &mut self.sink.tally[pc as usize];
         match bound.space {
-            Space::Uniform => {}
-            Space::Storage => {
+            SimSpace::Uniform => {}
+            SimSpace::Storage => {
                 let (sectors, used) = self.targets.sectors(size, sector);
                 tally.transactions += sectors;
                 tally.moved_bytes += sectors * u64::from(sector);
@@ -305,7 +305,7 @@ impl Machine<'_> {
                 let bytes = lanes * u64::from(size);
                 *if is_read { &mut tally.read_bytes } else { &mut tally.written_bytes } += bytes;
             }
-            Space::Workgroup => {
+            SimSpace::Workgroup => {
                 let (passes, conflicts) = self.targets.passes(size, self.options.banks);
                 tally.shared_passes += passes;
                 tally.bank_conflicts += conflicts;

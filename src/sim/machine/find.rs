@@ -1,7 +1,7 @@
 //! What a dispatch finds and counts: the findings themselves, and what looks for them.
 
-use super::{Bound, Machine, Space, Subgroup, Workgroup, lanes_of};
-use crate::sim::code::{Code, Memory, Slot};
+use super::{Bound, Machine, SimSpace, Subgroup, Workgroup, lanes_of};
+use crate::sim::code::{DeclaredMemory, SimCode, Slot};
 use crate::sim::report::{Counts, FindingKind};
 use crate::sim::scalar::Kind;
 use std::collections::hash_map::Entry;
@@ -21,7 +21,7 @@ pub(in crate::sim) struct Found {
 
 /// Findings and counts of a dispatch.
 #[derive(Debug, Default)]
-pub(in crate::sim) struct Sink {
+pub(in crate::sim) struct FoundSink {
     pub(in crate::sim) found: HashMap<(FindingKind, u32, u32), Found>,
     /// For each instruction.
     pub(in crate::sim) tally: Vec<Counts>,
@@ -29,7 +29,7 @@ pub(in crate::sim) struct Sink {
     pub(in crate::sim) bursts: BTreeMap<(u64, u64), u64>,
 }
 
-impl Sink {
+impl FoundSink {
     pub(in crate::sim) fn find(
         &mut self,
         kind: FindingKind,
@@ -167,25 +167,25 @@ impl Machine<'_> {
     }
 }
 
-impl Code {
+impl SimCode {
     /// The variable of workgroup memory at a byte.
     pub(super) fn workgroup_name(&self, byte: u32) -> &str {
-        let holds = |m: &&Memory| match m {
-            Memory::Workgroup { base, bytes, .. } => (*base..base + bytes).contains(&byte),
+        let holds = |m: &&DeclaredMemory| match m {
+            DeclaredMemory::Workgroup { base, bytes, .. } => (*base..base + bytes).contains(&byte),
             _ => false,
         };
-        self.memories.iter().find(holds).map_or("?", Memory::name)
+        self.memories.iter().find(holds).map_or("?", DeclaredMemory::name)
     }
 
     /// The variable that a buffer is bound to.
     pub(super) fn storage_name(&self, resource: usize, bound: &[Bound]) -> &str {
-        let is = |b: &Bound| b.space == Space::Storage && b.resource == resource;
+        let is = |b: &Bound| b.space == SimSpace::Storage && b.resource == resource;
         bound.iter().position(is).map_or("?", |i| self.memories[i].name())
     }
 }
 
 /// Sorts the steps of each instruction by what it does.
-pub(in crate::sim) fn count_operations(code: &Code, tally: &mut [Counts]) {
+pub(in crate::sim) fn count_operations(code: &SimCode, tally: &mut [Counts]) {
     for (mark, counts) in code.marks.iter().zip(tally) {
         let n = counts.active;
         match mark.kind {

@@ -1,8 +1,8 @@
 //! One instruction after the other.
 
 use super::group::Frame;
-use super::{Machine, Space, Stop, Subgroup, SubgroupState, Workgroup, lanes_of};
-use crate::sim::code::{INVALID, Length, NONE, Op, Slot};
+use super::{Machine, SimSpace, Stop, Subgroup, SubgroupState, Workgroup, lanes_of};
+use crate::sim::code::{INVALID, Instruction, Length, NONE, Slot};
 use crate::sim::report::FindingKind;
 use crate::sim::scalar::Guard;
 use naga::{Barrier, ScalarKind};
@@ -31,25 +31,25 @@ impl Machine<'_> {
             tally.lanes += if s.active == 0 { 0 } else { w as u64 };
             let at = |slot: Slot| slot as usize * w;
             match &code.ops[pc as usize] {
-                Op::Row1 { f, d, a } => {
+                Instruction::Row1 { f, d, a } => {
                     f(&mut s.registers, w, at(*d), at(*a));
                     if nan && code.marks[pc as usize].kind.is_float() {
                         self.check_nan(s, group, pc, *d, &[*a]);
                     }
                 }
-                Op::Row2 { f, d, a, b } => {
+                Instruction::Row2 { f, d, a, b } => {
                     f(&mut s.registers, w, at(*d), at(*a), at(*b));
                     if nan && code.marks[pc as usize].kind.is_float() {
                         self.check_nan(s, group, pc, *d, &[*a, *b]);
                     }
                 }
-                Op::Row3 { f, d, a, b, c } => {
+                Instruction::Row3 { f, d, a, b, c } => {
                     f(&mut s.registers, w, at(*d), at(*a), at(*b), at(*c));
                     if nan && code.marks[pc as usize].kind.is_float() {
                         self.check_nan(s, group, pc, *d, &[*a, *b, *c]);
                     }
                 }
-                Op::Guarded { f, guard, d, a, b } => {
+                Instruction::Guarded { f, guard, d, a, b } => {
                     f(&mut s.registers, w, at(*d), at(*a), at(*b));
                     for l in lanes_of(s.active) {
                         let (x, y) = (s.registers[at(*a) + l], s.registers[at(*b) + l]);
@@ -63,13 +63,13 @@ impl Machine<'_> {
                         }
                     }
                 }
-                Op::Fresh { d, n, written } => {
+                Instruction::Fresh { d, n, written } => {
                     s.registers[at(*d)..at(d + n)].fill(0);
                     for lanes in &mut s.written[*d as usize..(d + n) as usize] {
                         *lanes = if *written { *lanes | s.active } else { *lanes & !s.active };
                     }
                 }
-                Op::Assign { d, a } => {
+                Instruction::Assign { d, a } => {
                     let (d0, a0) = (at(*d), at(*a));
                     if s.active == s.full {
                         s.registers.copy_within(a0..a0 + w, d0);
@@ -80,12 +80,12 @@ impl Machine<'_> {
                     }
                     s.written[*d as usize] |= s.active;
                 }
-                Op::CheckWritten { d, n } => {
+                Instruction::CheckWritten { d, n } => {
                     for slot in *d..d + n {
                         self.check_written(s, group, pc, slot, s.active);
                     }
                 }
-                Op::LoadVar { d, at: pointer, offset, tracked } => {
+                Instruction::LoadVar { d, at: pointer, offset, tracked } => {
                     for l in lanes_of(s.active) {
                         let p = s.registers[at(*pointer) + l];
                         let value = if p == INVALID {
@@ -101,7 +101,7 @@ impl Machine<'_> {
                         s.registers[at(*d) + l] = value;
                     }
                 }
-                Op::StoreVar { at: pointer, offset, a } => {
+                Instruction::StoreVar { at: pointer, offset, a } => {
                     for l in lanes_of(s.active) {
                         let p = s.registers[at(*pointer) + l];
                         if p == INVALID {
@@ -113,7 +113,7 @@ impl Machine<'_> {
                         }
                     }
                 }
-                Op::Index { d, base, index, stride, length } => {
+                Instruction::Index { d, base, index, stride, length } => {
                     let length = self.length(*length);
                     for l in 0..w {
                         let i = s.registers[at(*index) + l];
@@ -130,7 +130,7 @@ impl Machine<'_> {
                         };
                     }
                 }
-                Op::Pick { d, index, table, n } => {
+                Instruction::Pick { d, index, table, n } => {
                     for l in lanes_of(s.active) {
                         let i = s.registers[at(*index) + l];
                         let value = if i < *n {
@@ -143,7 +143,7 @@ impl Machine<'_> {
                         s.registers[at(*d) + l] = value;
                     }
                 }
-                Op::Load { d, n, from, width, atomic, uniform } => {
+                Instruction::Load { d, n, from, width, atomic, uniform } => {
                     self.load(s, group, pc, *d, *n, *from, *width, *atomic);
                     if *uniform {
                         let first = s.first_active() as usize;
@@ -160,19 +160,19 @@ impl Machine<'_> {
                         return Stop::Spinning;
                     }
                 }
-                Op::Store { a, n, to, width, atomic } => {
+                Instruction::Store { a, n, to, width, atomic } => {
                     let changed = self.store(s, group, pc, a, *n, *to, *width, *atomic);
-                    if self.bound[usize::from(to.memory)].space == Space::Storage {
+                    if self.bound[usize::from(to.memory)].space == SimSpace::Storage {
                         s.same = 0;
                         if *atomic && changed && self.stops_at_post(group) {
                             return Stop::Posted;
                         }
                     }
                 }
-                Op::Atomic { fun, signed, float, d, to, a, compare, exchanged } => {
+                Instruction::Atomic { fun, signed, float, d, to, a, compare, exchanged } => {
                     let operands = (*a, *compare, *d, *exchanged);
                     let changed = self.atomic(s, group, pc, *fun, (*signed, *float), *to, operands);
-                    let storage = self.bound[usize::from(to.memory)].space == Space::Storage;
+                    let storage = self.bound[usize::from(to.memory)].space == SimSpace::Storage;
                     if changed && storage && self.stops_at_post(group) {
                         return Stop::Posted;
                     }
@@ -180,11 +180,11 @@ impl Machine<'_> {
                         return Stop::Spinning;
                     }
                 }
-                Op::ArrayLength { d, length } => {
+                Instruction::ArrayLength { d, length } => {
                     let length = self.length(*length);
                     s.registers[at(*d)..at(*d) + w].fill(length);
                 }
-                Op::Barrier(flags) => {
+                Instruction::Barrier(flags) => {
                     if *flags == Barrier::SUB_GROUP {
                         self.check_uniform(s, group, pc);
                     } else {
@@ -195,7 +195,7 @@ impl Machine<'_> {
                     s.state = SubgroupState::AtBarrier(*flags);
                     return Stop::Barrier;
                 }
-                Op::Ballot { d, a } => {
+                Instruction::Ballot { d, a } => {
                     self.check_uniform(s, group, pc);
                     let mask = self.where_set(s, *a);
                     let words = [mask as u32, (mask >> 32) as u32, 0, 0];
@@ -203,11 +203,11 @@ impl Machine<'_> {
                         s.registers[at(d + i as u32)..at(d + i as u32) + w].fill(word);
                     }
                 }
-                Op::Gather { mode, d, a, b } => {
+                Instruction::Gather { mode, d, a, b } => {
                     self.check_uniform(s, group, pc);
                     self.gather(s, *mode, at(*d), at(*a), *b);
                 }
-                Op::Collective { op, scan, kind, half, d, a } => {
+                Instruction::Collective { op, scan, kind, half, d, a } => {
                     self.check_uniform(s, group, pc);
                     let check = nan && *kind == ScalarKind::Float && !self.any_nan(s, *a, 1);
                     self.collective(s, *op, *scan, (*kind, *half), at(*d), at(*a));
@@ -215,7 +215,7 @@ impl Machine<'_> {
                         self.nan_among(s, group, pc);
                     }
                 }
-                Op::LoadTile { d, from, stride, tile } => {
+                Instruction::LoadTile { d, from, stride, tile } => {
                     self.check_uniform(s, group, pc);
                     for (round, slot) in (0..(tile.rows * tile.columns).div_ceil(w as u32)).zip(*d..) {
                         let lanes = self.tile_targets(s, group, pc, *from, *stride, *tile, round);
@@ -225,19 +225,19 @@ impl Machine<'_> {
                         }
                     }
                 }
-                Op::StoreTile { a, to, stride, tile } => {
+                Instruction::StoreTile { a, to, stride, tile } => {
                     self.check_uniform(s, group, pc);
                     for (round, slot) in (0..(tile.rows * tile.columns).div_ceil(w as u32)).zip(*a..) {
                         self.tile_targets(s, group, pc, *to, *stride, *tile, round);
                         self.write(s, group, pc, &[slot, NONE, NONE, NONE], 1, *to, tile.width, false);
                     }
                 }
-                Op::MultiplyTiles { d, a, b, c, rows, columns, inner, half } => {
+                Instruction::MultiplyTiles { d, a, b, c, rows, columns, inner, half } => {
                     self.check_uniform(s, group, pc);
                     let extents = [*rows, *columns, *inner];
                     self.multiply_tiles(s, group, pc, *d, [*a, *b, *c], extents, *half);
                 }
-                Op::If { condition, or_else } => {
+                Instruction::If { condition, or_else } => {
                     let taken = self.where_set(s, *condition);
                     let rest = s.active & !taken;
                     s.frames.push(Frame::new(s.active, rest, NONE));
@@ -247,7 +247,7 @@ impl Machine<'_> {
                         s.pc = *or_else;
                     }
                 }
-                Op::Else { end } => {
+                Instruction::Else { end } => {
                     if let Some(frame) = s.frames.last_mut() {
                         s.active = std::mem::take(&mut frame.pending);
                     }
@@ -255,14 +255,16 @@ impl Machine<'_> {
                         s.pc = *end;
                     }
                 }
-                Op::EndIf { skip } | Op::EndSwitch { skip } | Op::EndLoop { skip } => {
+                Instruction::EndIf { skip }
+                | Instruction::EndSwitch { skip }
+                | Instruction::EndLoop { skip } => {
                     s.active = s.frames.pop().map_or(0, |f| f.saved);
                     if s.active == 0 {
                         s.pc = *skip;
                     }
                 }
-                Op::Switch => s.frames.push(Frame::new(s.active, s.active, NONE)),
-                Op::Case { selector, table, n, default, next } => {
+                Instruction::Switch => s.frames.push(Frame::new(s.active, s.active, NONE)),
+                Instruction::Case { selector, table, n, default, next } => {
                     let list = &code.tables[*table as usize..(table + n) as usize];
                     let pending = s.frames.last().map_or(0, |f| f.pending);
                     let mut taken = 0u64;
@@ -281,8 +283,8 @@ impl Machine<'_> {
                         s.pc = *next;
                     }
                 }
-                Op::Loop => s.frames.push(Frame::new(s.active, 0, NONE)),
-                Op::Continuing { end } => {
+                Instruction::Loop => s.frames.push(Frame::new(s.active, 0, NONE)),
+                Instruction::Continuing { end } => {
                     if let Some(frame) = s.frames.last_mut() {
                         s.active |= std::mem::take(&mut frame.pending);
                     }
@@ -290,12 +292,12 @@ impl Machine<'_> {
                         s.pc = *end;
                     }
                 }
-                Op::BreakIf { condition } => {
+                Instruction::BreakIf { condition } => {
                     let leaving = self.where_set(s, *condition);
                     self.branch(pc, leaving != 0 && leaving != s.active);
                     s.active &= !leaving;
                 }
-                Op::Repeat { begin } => {
+                Instruction::Repeat { begin } => {
                     if s.active != 0 {
                         s.pc = *begin;
                         if let Some(frame) = s.frames.last_mut() {
@@ -303,25 +305,25 @@ impl Machine<'_> {
                         }
                     }
                 }
-                Op::Break { depth, skip } => {
+                Instruction::Break { depth, skip } => {
                     s.leave(*depth as usize);
                     s.pc = *skip;
                 }
-                Op::Continue { depth, skip } => {
+                Instruction::Continue { depth, skip } => {
                     let leaving = s.leave(*depth as usize);
                     let frame = s.frames.len() - 1 - *depth as usize;
                     s.frames[frame].pending |= leaving;
                     s.pc = *skip;
                 }
-                Op::Return { depth, skip } => {
+                Instruction::Return { depth, skip } => {
                     s.leave(*depth as usize);
                     s.pc = *skip;
                 }
-                Op::Call { function } => {
+                Instruction::Call { function } => {
                     s.frames.push(Frame::new(s.active, 0, s.pc));
                     s.pc = *function;
                 }
-                Op::EndFunction => {
+                Instruction::EndFunction => {
                     let frame = s.frames.pop();
                     if s.frames.is_empty() {
                         s.state = SubgroupState::Done;

@@ -1,7 +1,7 @@
 //! What the lanes of a subgroup do together: shuffles, sums, cooperative matrices.
 
 use super::{Machine, Subgroup, Workgroup, lanes_of};
-use crate::sim::code::{Address, Gather, INVALID, NONE, Slot, Tile};
+use crate::sim::code::{Address, Gather, INVALID, MatrixTile, NONE, Slot};
 use crate::sim::memory::MOST_LANES;
 use crate::sim::report::FindingKind;
 use crate::sim::scalar::{from_f16, to_f16};
@@ -88,7 +88,7 @@ impl Machine<'_> {
         pc: u32,
         address: Address,
         stride: Slot,
-        tile: Tile,
+        tile: MatrixTile,
         round: u32,
     ) -> usize {
         let w = self.lanes as u32;

@@ -1,6 +1,6 @@
 //! The inverse of the diagonal of a matrix in any format.
 
-use super::Builder;
+use super::SolverBuilder;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Binding, Grid, Kernel, Resource, kernel_params};
@@ -8,7 +8,7 @@ use crate::sparse::{Format, Stored};
 
 kernel_params! {
     /// Of the kernels of the diagonal.
-    struct Params {
+    struct DiagonalParams {
         rows: u32,
         places: u32,
         segments: u32,
@@ -27,12 +27,12 @@ struct Part {
     slice: usize,
 }
 
-impl Builder<'_> {
+impl SolverBuilder<'_> {
     /// Appends `inverse` = 1 over each diagonal element; the state hears of the first that is not positive.
     pub(crate) fn inverse_diagonal(&mut self, inverse: Binding) -> Result<()> {
         let bytes = 4 * self.n as u64;
         let [ones, diagonal] = [0, 1].map(|_| self.program.scratch(bytes));
-        let params = Params { rows: self.n as u32, places: 0, segments: 0, slice: 0 };
+        let params = DiagonalParams { rows: self.n as u32, places: 0, segments: 0, slice: 0 };
         let mut lists: Vec<_> = (0..self.lists).map(Resource::Operand).collect();
         for part in self.parts_of_places() {
             let places = self.program.operands[part.cols].len;
@@ -53,7 +53,7 @@ impl Builder<'_> {
             let operand = |i: usize| Binding::operand(i, &self.program.operands);
             let mut bindings: Vec<_> = part.rows.iter().map(|&i| operand(i)).collect();
             bindings.extend([operand(part.cols), operand(part.cols + 1), kept]);
-            let params = Params {
+            let params = DiagonalParams {
                 places: places as u32,
                 segments: part.segments as u32,
                 slice: part.slice as u32,
@@ -76,7 +76,13 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn launch_places(&mut self, kernel: Kernel, params: &Params, bindings: Vec<Binding>, places: usize) {
+    fn launch_places(
+        &mut self,
+        kernel: Kernel,
+        params: &DiagonalParams,
+        bindings: Vec<Binding>,
+        places: usize,
+    ) {
         let index = self.program.kernel(kernel);
         let size = u64::from(self.workgroup_size());
         self.program.dispatch(index, params, bindings, Grid::fold((places as u64).div_ceil(size).max(1)));

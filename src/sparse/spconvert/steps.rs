@@ -8,7 +8,6 @@ use crate::program::{
     Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Op, Operand, Program, kernel_params,
 };
 use crate::shader::Spec;
-use crate::sparse::stored::check_operands;
 use crate::sparse::{Format, Stored};
 use std::ops::Range;
 
@@ -54,7 +53,7 @@ pub(super) struct ConvertPolicy {
 fn policy(profile: &DeviceProfile) -> ConvertPolicy {
     // With room for what else an invocation does.
     let most_steps = profile.loop_steps(3, 1 << 20) as u32;
-    if profile.is_cpu() {
+    if profile.quirks.serial_workgroups {
         // Barriers are dear on processors.
         ConvertPolicy { workgroup_size: 64, items: 16, places: 64, most_steps }
     } else {
@@ -87,12 +86,8 @@ impl<'a> ConvertSteps<'a> {
         mut program: Program,
         operands: Vec<Operand>,
     ) -> Result<Self> {
-        check_operands(
-            name,
-            &operands,
-            profile,
-            "take a format with less padding, or convert bands of rows",
-        )?;
+        let remedy = "take a format with less padding, or convert bands of rows, a call each";
+        profile.check_bindings(name, &operands, remedy)?;
         program.cost = Cost { flop: 0.0, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
         program.operands = operands;
         Ok(Self { profile, policy: policy(profile), program, narrow: Vec::new() })
@@ -151,15 +146,12 @@ impl<'a> ConvertSteps<'a> {
     /// Scratch of so many words, if a binding can hold it.
     pub(super) fn words(&mut self, what: &str, words: usize) -> Result<Binding> {
         let bytes = (words as u64).saturating_mul(4);
-        let limit = self.profile.limits.max_storage_binding.min(self.profile.limits.max_buffer_size);
-        if bytes > limit {
-            return Err(err!(
-                TooLarge,
-                "spconvert: {what} need {bytes} bytes, above the {limit} bytes of the largest storage binding of {}; \
-                 convert bands of rows, a call each",
-                self.profile.name
-            ));
-        }
+        self.profile.check_scratch(
+            "spconvert",
+            format_args!("{what}"),
+            bytes,
+            "convert bands of rows, a call each",
+        )?;
         Ok(self.program.scratch(bytes))
     }
 

@@ -9,7 +9,7 @@ use crate::sparse::{Format, Stored, spmv};
 
 kernel_params! {
     /// Of every kernel that reads or writes a dense matrix.
-    struct Params {
+    struct SpmmParams {
         rows: u32,
         cols: u32,
         entries: u32,
@@ -28,7 +28,7 @@ kernel_params! {
 }
 
 /// Constants that depend on the device.
-struct Policy {
+struct SpmmPolicy {
     workgroup_size: u32,
     /// Lanes that share a row at the most.
     most_lanes: u32,
@@ -38,15 +38,15 @@ struct Policy {
     most_places: u32,
 }
 
-fn policy(profile: &DeviceProfile) -> Policy {
+fn policy(profile: &DeviceProfile) -> SpmmPolicy {
     // With room for what else an invocation does.
     let most_places = profile.loop_steps(3, 1 << 20) as u32;
-    if profile.is_cpu() {
-        Policy { workgroup_size: 64, most_lanes: 8, items: 64, most_places }
+    if profile.quirks.serial_workgroups {
+        SpmmPolicy { workgroup_size: 64, most_lanes: 8, items: 64, most_places }
     } else {
         // NVIDIA H100, 2^20 rows, 32 columns, GFLOP/s with 32, 64, 128 items: csr-merge 1143, 1128, 1077 for 16 a row at random,
         // 1067, 1022, 922 for a power law, 774, 711, 589 for an arrow. Workgroups of 64 to 256 are alike.
-        Policy { workgroup_size: 256, most_lanes: 32, items: 32, most_places }
+        SpmmPolicy { workgroup_size: 256, most_lanes: 32, items: 32, most_places }
     }
 }
 
@@ -61,7 +61,7 @@ fn lanes(chunks: u32, most: u32) -> u32 {
 const ENTRY_COST: u32 = 12;
 
 /// Entries of rows that do not fall.
-struct Terms {
+struct SpmmTerms {
     row_idxs: Binding,
     /// Columns, and then values; none where `values` are rows of products.
     col_idxs: Option<Binding>,
@@ -71,11 +71,11 @@ struct Terms {
     len: u64,
 }
 
-pub(super) struct Lowering<'a> {
+pub(super) struct SpmmLowering<'a> {
     spmm: &'a Spmm,
     matrix: Stored,
     profile: &'a DeviceProfile,
-    policy: Policy,
+    policy: SpmmPolicy,
     program: Program,
     /// Elements that an invocation has of a row: four, or one.
     chunk: u32,
@@ -86,7 +86,7 @@ pub(super) struct Lowering<'a> {
     lanes: u32,
 }
 
-impl<'a> Lowering<'a> {
+impl<'a> SpmmLowering<'a> {
     /// Strides fit 32 bits where operands do, or do not matter, since there is one row.
     pub(super) fn new(
         spmm: &'a Spmm,
@@ -166,10 +166,10 @@ impl<'a> Lowering<'a> {
         self.matrix.values_at(binding, spec)
     }
 
-    fn params(&self) -> Params {
-        let spmv::Params { rows, cols, entries, parts, slice, begin, end, .. } =
-            spmv::Params::of(self.matrix);
-        Params {
+    fn params(&self) -> SpmmParams {
+        let spmv::SpmvParams { rows, cols, entries, parts, slice, begin, end, .. } =
+            spmv::SpmvParams::of(self.matrix);
+        SpmmParams {
             rows,
             cols,
             entries,
@@ -239,8 +239,8 @@ impl<'a> Lowering<'a> {
     fn over_places(&mut self, kernel: Kernel, grid: Grid, lists: usize, end: u32) {
         let kernel = self.program.kernel(kernel);
         for (begin, end) in windows(self.matrix.longest as u32, end, self.policy.most_places) {
-            let first = Params { begin, end, ..self.params() };
-            let params = if begin == 0 { first } else { Params { read_c: 1, beta: 1.0, ..first } };
+            let first = SpmmParams { begin, end, ..self.params() };
+            let params = if begin == 0 { first } else { SpmmParams { read_c: 1, beta: 1.0, ..first } };
             let bindings = (0..lists).map(|i| self.operand(i)).chain([self.b(), self.c()]).collect();
             self.program.dispatch(kernel, &params, bindings, grid);
         }
@@ -253,14 +253,14 @@ impl<'a> Lowering<'a> {
         let carries = self.carries(teams);
         let spec = self.values_at(3).constant("ITEMS", items);
         let kernel = self.program.kernel(Kernel::library("sparse/spmm_csr_merge", "spmm_csr_merge", spec));
-        let params = Params { parts: teams as u32, ..self.params() };
+        let params = SpmmParams { parts: teams as u32, ..self.params() };
         let lists = [0, 1, 2].map(|i| self.operand(i));
         let bindings = lists.into_iter().chain([self.b(), self.c()]).chain(carries).chain([bounds]).collect();
         let grid = self.teams(teams);
         self.program.dispatch(kernel, &params, bindings, grid);
         if teams > 1 {
             let [row_idxs, values] = carries;
-            self.add_terms(Terms { row_idxs, col_idxs: None, values, order: None, len: teams });
+            self.add_terms(SpmmTerms { row_idxs, col_idxs: None, values, order: None, len: teams });
         }
     }
 
@@ -282,7 +282,7 @@ impl<'a> Lowering<'a> {
         let [row_idxs, cols, values] = [0, 1, 2].map(|i| self.operand(first + i));
         if sorted {
             let len = entries as u64;
-            self.add_terms(Terms { row_idxs, col_idxs: Some(cols), values, order: None, len });
+            self.add_terms(SpmmTerms { row_idxs, col_idxs: Some(cols), values, order: None, len });
             return Ok(());
         }
         let numbers = self.program.scratch(4 * entries as u64);
@@ -304,7 +304,7 @@ impl<'a> Lowering<'a> {
         let spec =
             Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size).flag("COLUMNS", columns);
         let kernel = self.program.kernel(Kernel::library("sparse/spmm_number", "spmm_number", spec));
-        let params = spmv::Params { entries: entries as u32, ..spmv::Params::of(self.matrix) };
+        let params = spmv::SpmvParams { entries: entries as u32, ..spmv::SpmvParams::of(self.matrix) };
         let grid = self.invocations(entries as u64);
         self.program.dispatch(kernel, &params, bindings, grid);
     }
@@ -321,12 +321,12 @@ impl<'a> Lowering<'a> {
         let [row_idxs, order] =
             spmv::sort_by_row(&mut self.program, self.profile, self.matrix, [row_idxs, numbers], entries)?;
         let (col_idxs, order, len) = (Some(cols), Some(order), entries as u64);
-        self.add_terms(Terms { row_idxs, col_idxs, values, order, len });
+        self.add_terms(SpmmTerms { row_idxs, col_idxs, values, order, len });
         Ok(())
     }
 
     /// Adds the sums of rows to C; then those of what teams carry, until there is one team.
-    fn add_terms(&mut self, mut terms: Terms) {
+    fn add_terms(&mut self, mut terms: SpmmTerms) {
         while terms.len > 0 {
             let (items, teams) = self.share(terms.len);
             let spec = if terms.col_idxs.is_some() {
@@ -346,7 +346,7 @@ impl<'a> Lowering<'a> {
                 bindings.push(order);
                 spec = spec.flag("ORDERED", true);
             }
-            let mut next = Terms { col_idxs: None, order: None, len: 0, ..terms };
+            let mut next = SpmmTerms { col_idxs: None, order: None, len: 0, ..terms };
             if teams > 1 {
                 let first = bindings.len() as u32 + 1;
                 let carries = self.carries(teams);
@@ -356,10 +356,10 @@ impl<'a> Lowering<'a> {
                     .constant("CARRY_SUMS_BINDING", first + 1);
                 bindings.extend(carries);
                 let [row_idxs, values] = carries;
-                next = Terms { row_idxs, values, len: teams, ..next };
+                next = SpmmTerms { row_idxs, values, len: teams, ..next };
             }
             let kernel = self.program.kernel(Kernel::library("sparse/spmm_coo", "spmm_coo", spec));
-            let params = Params { entries: terms.len as u32, parts: teams as u32, ..self.params() };
+            let params = SpmmParams { entries: terms.len as u32, parts: teams as u32, ..self.params() };
             let grid = self.teams(teams);
             self.program.dispatch(kernel, &params, bindings, grid);
             terms = next;

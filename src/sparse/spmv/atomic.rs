@@ -1,9 +1,9 @@
 //! Kernels that add to y by atomics, in whatever order: coo-atomic, csc-atomic.
 
-use super::{Lowering, Params};
+use super::{SpmvLowering, SpmvParams};
 use crate::program::{Binding, Determinism, Kernel};
 
-impl Lowering<'_> {
+impl SpmvLowering<'_> {
     /// y += alpha A x, an invocation for each entry.
     pub(super) fn coo_atomic(&mut self) {
         let bindings = vec![self.operand(0), self.operand(1), self.operand(2), self.x(), self.y()];
@@ -30,7 +30,7 @@ impl Lowering<'_> {
         self.program.determinism = Determinism::RoundingVaries;
         let kernel = self.program.kernel(kernel);
         let grid = self.grid(of as u64);
-        let params = Params { begin, end, ..self.params() };
+        let params = SpmvParams { begin, end, ..self.params() };
         self.program.dispatch(kernel, &params, bindings, grid);
     }
 }

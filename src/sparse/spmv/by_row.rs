@@ -1,10 +1,10 @@
 //! Kernels whose invocations, alone or in teams, own rows: csr-scalar, csr-vector, ell, jds, sell.
 
-use super::{Lowering, Params, shuffled};
+use super::{SpmvLowering, SpmvParams, shuffled};
 use crate::program::{Grid, Kernel};
 use crate::shader::Spec;
 
-impl Lowering<'_> {
+impl SpmvLowering<'_> {
     /// One invocation a row, or a team of `lanes`.
     pub(super) fn csr(&mut self, lanes: u32) {
         let end = u32::MAX;
@@ -52,8 +52,8 @@ impl Lowering<'_> {
         let grid = Grid::fold((self.matrix.rows as u64).div_ceil(rows_at_once));
         let longest = self.matrix.longest as u32;
         for (begin, end) in self.windows(longest, end) {
-            let first = Params { begin, end, ..self.params() };
-            let params = if begin == 0 { first } else { Params { read_y: 1, beta: 1.0, ..first } };
+            let first = SpmvParams { begin, end, ..self.params() };
+            let params = if begin == 0 { first } else { SpmvParams { read_y: 1, beta: 1.0, ..first } };
             let mut bindings: Vec<_> = (0..lists).map(|i| self.operand(i)).collect();
             bindings.extend([self.x(), self.y()]);
             self.program.dispatch(kernel, &params, bindings, grid);

@@ -1,15 +1,15 @@
 //! Kernels that share entries evenly, whatever the rows are, and hand on what a row has left over: coo, csc,
 //! csr-merge, csr-segmented.
 
-use super::{Lowering, Params, shuffled};
+use super::{SpmvLowering, SpmvParams, shuffled};
 use crate::error::Result;
 use crate::primitives::RadixSort;
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program};
 use crate::shader::Spec;
 use crate::sparse::Stored;
 
-/// Terms of rows, in the order of rows.
-struct Terms {
+/// RowTerms of rows, in the order of rows.
+struct RowTerms {
     row_idxs: Binding,
     /// None where values are products already.
     col_idxs: Option<Binding>,
@@ -25,7 +25,7 @@ pub(in crate::sparse) fn split(program: &mut Program, matrix: Stored, tile: u32)
     let bounds = program.scratch(4 * (tiles + 1));
     let spec = Spec::new().constant("WORKGROUP_SIZE", workgroup_size).constant("TILE", tile);
     let kernel = program.kernel(Kernel::library("sparse/spmv_csr_merge_split", "spmv_csr_merge_split", spec));
-    let params = Params { parts: tiles as u32, ..Params::of(matrix) };
+    let params = SpmvParams { parts: tiles as u32, ..SpmvParams::of(matrix) };
     let row_ptrs = Binding::operand(0, &program.operands);
     let grid = Grid::fold((tiles + 1).div_ceil(u64::from(workgroup_size)));
     program.dispatch(kernel, &params, vec![row_ptrs, bounds], grid);
@@ -49,20 +49,20 @@ pub(in crate::sparse) fn sort_by_row(
     Ok(sorted)
 }
 
-impl Lowering<'_> {
+impl SpmvLowering<'_> {
     /// y += alpha A x, for entries by coordinates, which are operands from number `first` on.
     pub(super) fn coo(&mut self, first: usize, entries: usize, sorted: bool) -> Result<()> {
         let [rows, cols, values] = [0, 1, 2].map(|i| self.operand(first + i));
         if sorted {
             let len = entries as u64;
-            self.add_terms(Terms { row_idxs: rows, col_idxs: Some(cols), values, len });
+            self.add_terms(RowTerms { row_idxs: rows, col_idxs: Some(cols), values, len });
             return Ok(());
         }
         let products = self.program.scratch(4 * entries as u64);
         let spec = self.values_at(2).constant("VECTOR_BINDING", 3u32);
         let kernel =
             self.program.kernel(Kernel::library("sparse/spmv_coo_products", "spmv_coo_products", spec));
-        let params = Params { entries: entries as u32, ..self.params() };
+        let params = SpmvParams { entries: entries as u32, ..self.params() };
         let grid = self.grid(entries as u64);
         let bindings = vec![cols, values, self.x(), products];
         self.program.dispatch(kernel, &params, bindings, grid);
@@ -78,7 +78,7 @@ impl Lowering<'_> {
         let kernel = self.program.kernel(kernel);
         let grid = self.grid(self.matrix.cols as u64);
         for (begin, end) in self.windows(self.matrix.longest as u32, u32::MAX) {
-            let params = Params { begin, end, ..self.params() };
+            let params = SpmvParams { begin, end, ..self.params() };
             let bindings = vec![self.operand(0), self.operand(2), self.x(), products];
             self.program.dispatch(kernel, &params, bindings, grid);
         }
@@ -91,7 +91,7 @@ impl Lowering<'_> {
         let items = self.policy.merge_items;
         let tile = self.policy.tile_size * items;
         let tiles = steps.div_ceil(u64::from(tile));
-        let params = Params { parts: tiles as u32, ..self.params() };
+        let params = SpmvParams { parts: tiles as u32, ..self.params() };
         let bounds = split(&mut self.program, self.matrix, tile);
         let spec = self
             .values_at(3)
@@ -108,7 +108,7 @@ impl Lowering<'_> {
         let steps = self.matrix.rows as u64 + self.matrix.entries as u64;
         let (size, items) = (self.policy.tile_size, self.policy.segment_items);
         let tiles = steps.div_ceil(u64::from(size * items));
-        let params = Params { parts: tiles as u32, ..self.params() };
+        let params = SpmvParams { parts: tiles as u32, ..self.params() };
         let bounds = split(&mut self.program, self.matrix, size * items);
         let shuffles = self.profile.features.subgroups && size >= self.profile.subgroup_sizes.1;
         let spec = self.values_at(3).constant("WORKGROUP_SIZE", size).constant("ITEMS_PER_THREAD", items);
@@ -121,7 +121,7 @@ impl Lowering<'_> {
     }
 
     /// A workgroup for each part of compressed rows, and the row and the sum that each carries.
-    fn share(&mut self, kernel: usize, params: &Params, bounds: Binding) -> [Binding; 2] {
+    fn share(&mut self, kernel: usize, params: &SpmvParams, bounds: Binding) -> [Binding; 2] {
         let parts = u64::from(params.parts);
         let carries = [4 * parts, 4 * parts].map(|bytes| self.program.scratch(bytes));
         let lists = [0, 1, 2].map(|i| self.operand(i));
@@ -131,7 +131,7 @@ impl Lowering<'_> {
     }
 
     /// Adds to their rows what parts of compressed rows carry.
-    fn join_carries(&mut self, params: &Params, [rows, sums]: [Binding; 2]) {
+    fn join_carries(&mut self, params: &SpmvParams, [rows, sums]: [Binding; 2]) {
         let parts = u64::from(params.parts);
         if parts <= 1 {
             return;
@@ -164,12 +164,12 @@ impl Lowering<'_> {
     fn add_unsorted(&mut self, row_idxs: Binding, products: Binding, entries: usize) -> Result<()> {
         let lists = [row_idxs, products];
         let [row_idxs, values] = sort_by_row(&mut self.program, self.profile, self.matrix, lists, entries)?;
-        self.add_terms(Terms { row_idxs, col_idxs: None, values, len: entries as u64 });
+        self.add_terms(RowTerms { row_idxs, col_idxs: None, values, len: entries as u64 });
         Ok(())
     }
 
     /// Adds the sums of rows to y; then those of what tiles carry, until there is one tile.
-    fn add_terms(&mut self, mut terms: Terms) {
+    fn add_terms(&mut self, mut terms: RowTerms) {
         let tile = u64::from(self.policy.tile_size * self.policy.coo_items);
         while terms.len > 0 {
             let tiles = terms.len.div_ceil(tile);
@@ -191,14 +191,15 @@ impl Lowering<'_> {
                 bindings.push(self.x());
             }
             bindings.push(self.y());
-            let params = Params { entries: terms.len as u32, parts: tiles as u32, ..self.params() };
-            let mut next = Terms { row_idxs: terms.row_idxs, col_idxs: None, values: terms.values, len: 0 };
+            let params = SpmvParams { entries: terms.len as u32, parts: tiles as u32, ..self.params() };
+            let mut next =
+                RowTerms { row_idxs: terms.row_idxs, col_idxs: None, values: terms.values, len: 0 };
             if carries {
                 let first = bindings.len() as u32 + 1;
                 spec = spec.constant("CARRY_ROWS_BINDING", first).constant("CARRY_SUMS_BINDING", first + 1);
                 let [row_idxs, values] = [4 * tiles, 4 * tiles].map(|bytes| self.program.scratch(bytes));
                 bindings.extend([row_idxs, values]);
-                next = Terms { row_idxs, col_idxs: None, values, len: tiles };
+                next = RowTerms { row_idxs, col_idxs: None, values, len: tiles };
             }
             let kernel = self.program.kernel(Kernel::library("sparse/spmv_coo", "spmv_coo", spec));
             self.program.dispatch(kernel, &params, bindings, Grid::fold(tiles));

@@ -11,16 +11,16 @@ use crate::stream::source::{Feed, Source};
 use crate::tune::{lower_known, lower_on};
 
 /// An op for so many elements.
-type Lower<'p> = dyn Fn(&DeviceProfile, usize) -> Result<Program> + 'p;
+type LowerLen<'p> = dyn Fn(&DeviceProfile, usize) -> Result<Program> + 'p;
 
 /// The kernels of chunks: all have one length but the first or the last.
-pub(super) struct Plans<'p> {
+pub(super) struct FlowPlans<'p> {
     gpu: &'p Gpu,
-    lower: Box<Lower<'p>>,
+    lower: Box<LowerLen<'p>>,
     ready: Vec<(usize, Executable)>,
 }
 
-impl<'p> Plans<'p> {
+impl<'p> FlowPlans<'p> {
     /// Plans for chunks of `len` elements, as single ops are planned: what is wrong with the op is said before anything
     /// runs, and tuning that measures has the device for itself.
     pub(super) fn new(
@@ -153,8 +153,8 @@ impl<'s, T: Element> Flow<'s, T> {
     pub(super) fn plans(
         &self,
         lower: impl Fn(&DeviceProfile, usize) -> Result<Program> + 's,
-    ) -> Result<Plans<'s>> {
-        Plans::new(&self.streamed.gpu, self.len, lower)
+    ) -> Result<FlowPlans<'s>> {
+        FlowPlans::new(&self.streamed.gpu, self.len, lower)
     }
 
     /// Declares an output: a chunk has room for `len` elements of it.
@@ -205,7 +205,7 @@ impl<'c> FlowChunk<'_, 'c> {
     pub(super) fn record(
         &self,
         rec: &mut Recorder,
-        plans: &mut Plans<'_>,
+        plans: &mut FlowPlans<'_>,
         outputs: &[RawSlice<'c>],
     ) -> Result<()> {
         let operands = [&self.inputs[..], outputs].concat();

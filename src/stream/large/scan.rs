@@ -1,6 +1,6 @@
 //! Scans over host data of any length: each chunk goes on from the total of those before, which stays on the device.
 
-use super::flow::{Flow, Plans};
+use super::flow::{Flow, FlowPlans};
 use super::{Streamed, append};
 use crate::element::{DType, Element};
 use crate::error::{Result, err, with_room};
@@ -95,7 +95,7 @@ impl Streamed {
 enum Scans<'p, T: Element> {
     /// A word an element: a total is copied as it is.
     Words {
-        scan: Plans<'p>,
+        scan: FlowPlans<'p>,
         carry: Buffer<T>,
     },
     Halves(Halves<'p>),
@@ -119,9 +119,9 @@ impl<T: Element> Scans<'_, T> {
 
 /// Scans of f16, of which two share a word: in f32, so that totals go from chunk to chunk without being rounded.
 struct Halves<'p> {
-    widen: Plans<'p>,
-    scan: Plans<'p>,
-    narrow: Plans<'p>,
+    widen: FlowPlans<'p>,
+    scan: FlowPlans<'p>,
+    narrow: FlowPlans<'p>,
     /// Of f32, for one chunk: elements, prefixes and the total. Chunks run one after another.
     x: Buffer<f32>,
     y: Buffer<f32>,
@@ -144,11 +144,11 @@ impl<'p> Halves<'p> {
     fn new(gpu: &'p Gpu, operator: Operator, room: usize) -> Result<Self> {
         let op = Same(operator);
         Ok(Self {
-            widen: Plans::new(gpu, room, |profile, n| Op::<f16>::lower(&Cast::new(n), profile))?,
-            scan: Plans::new(gpu, room, move |profile, n| {
+            widen: FlowPlans::new(gpu, room, |profile, n| Op::<f16>::lower(&Cast::new(n), profile))?,
+            scan: FlowPlans::new(gpu, room, move |profile, n| {
                 Op::<f32>::lower(&Scan::new(op.clone(), n), profile)
             })?,
-            narrow: Plans::new(gpu, room, |profile, n| Op::<f32>::lower(&Cast::new(n), profile))?,
+            narrow: FlowPlans::new(gpu, room, |profile, n| Op::<f32>::lower(&Cast::new(n), profile))?,
             x: gpu.alloc(room)?,
             y: gpu.alloc(room)?,
             carry: gpu.alloc(1)?,

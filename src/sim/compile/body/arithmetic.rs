@@ -2,7 +2,7 @@
 
 use super::Body;
 use crate::error::Result;
-use crate::sim::code::{NONE, Op, Slot};
+use crate::sim::code::{Instruction, NONE, Slot};
 use crate::sim::compile::types::is_half;
 use crate::sim::scalar::{self, Kind, Row1, Row2, Row3};
 use naga::{BinaryOperator, Expression, Handle, MathFunction, Scalar, ScalarKind, TypeInner, UnaryOperator};
@@ -50,8 +50,8 @@ impl Body<'_, '_> {
             let (a, b) = (component(&a, i), component(&b, i));
             let d = self.one();
             match guard {
-                Some(guard) => self.counted(kind, Op::Guarded { f, guard, d, a, b }),
-                None => self.counted(kind, Op::Row2 { f, d, a, b }),
+                Some(guard) => self.counted(kind, Instruction::Guarded { f, guard, d, a, b }),
+                None => self.counted(kind, Instruction::Row2 { f, d, a, b }),
             }
             all.push(self.rounded(result, d));
         }
@@ -293,26 +293,26 @@ impl Body<'_, '_> {
     /// Rounds where the type is f16.
     fn rounded(&mut self, scalar: Scalar, d: Slot) -> Slot {
         if is_half(scalar) {
-            self.push(Op::Row1 { f: scalar::ROUND_F16, d, a: d });
+            self.push(Instruction::Row1 { f: scalar::ROUND_F16, d, a: d });
         }
         d
     }
 
     pub(super) fn row1(&mut self, kind: Kind, f: Row1, a: Slot) -> Slot {
         let d = self.one();
-        self.counted(kind, Op::Row1 { f, d, a });
+        self.counted(kind, Instruction::Row1 { f, d, a });
         d
     }
 
     pub(super) fn row2(&mut self, kind: Kind, f: Row2, a: Slot, b: Slot) -> Slot {
         let d = self.one();
-        self.counted(kind, Op::Row2 { f, d, a, b });
+        self.counted(kind, Instruction::Row2 { f, d, a, b });
         d
     }
 
     pub(super) fn row3(&mut self, kind: Kind, f: Row3, a: Slot, b: Slot, c: Slot) -> Slot {
         let d = self.one();
-        self.counted(kind, Op::Row3 { f, d, a, b, c });
+        self.counted(kind, Instruction::Row3 { f, d, a, b, c });
         d
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Body, ExprValue};
 use crate::error::Result;
-use crate::sim::code::{Address, INVALID, Length, NONE, Op, Slot};
+use crate::sim::code::{Address, INVALID, Instruction, Length, NONE, Slot};
 use crate::sim::compile::{Compiler, VarPlace};
 use crate::sim::scalar;
 use naga::{AtomicFunction, Expression, Handle, ScalarKind, Span, TypeInner};
@@ -35,7 +35,7 @@ impl Body<'_, '_> {
             return Ok(self.c.constant(place.offset));
         }
         let (d, by) = (self.one(), self.c.constant(place.offset));
-        self.push(Op::Row2 { f: scalar::ADD_INTEGER, d, a: place.at, b: by });
+        self.push(Instruction::Row2 { f: scalar::ADD_INTEGER, d, a: place.at, b: by });
         Ok(d)
     }
 
@@ -102,7 +102,7 @@ impl Body<'_, '_> {
             (None, None) => Length::Fixed(INVALID),
         };
         let d = self.one();
-        self.push(Op::Index { d, base: place.at, index, stride, length });
+        self.push(Instruction::Index { d, base: place.at, index, stride, length });
         Ok(ExprValue::Place(VarPlace { at: d, ..place }))
     }
 
@@ -127,7 +127,7 @@ impl Body<'_, '_> {
                     let table = self.c.code.tables.len() as u32;
                     self.c.code.tables.extend(slots.iter().skip(component).step_by(n));
                     let d = self.one();
-                    self.push(Op::Pick { d, index, table, n: length });
+                    self.push(Instruction::Pick { d, index, table, n: length });
                     d
                 });
                 Ok(ExprValue::Slots(picked.collect()))
@@ -142,14 +142,14 @@ impl Body<'_, '_> {
         let Some(memory) = place.memory else {
             if place.at == NONE {
                 if place.tracked {
-                    self.push(Op::CheckWritten { d: place.offset, n });
+                    self.push(Instruction::CheckWritten { d: place.offset, n });
                 }
                 let from: Vec<_> = (place.offset..place.offset + n).collect();
                 self.copy_all(&d, &from);
             } else {
                 for (i, d) in d.iter().enumerate() {
                     let offset = place.offset + i as u32;
-                    self.push(Op::LoadVar { d: *d, at: place.at, offset, tracked: place.tracked });
+                    self.push(Instruction::LoadVar { d: *d, at: place.at, offset, tracked: place.tracked });
                 }
             }
             return Ok(d);
@@ -160,7 +160,7 @@ impl Body<'_, '_> {
         let mut at = 0;
         for piece in pieces {
             let from = Address { memory, at: place.at, offset: piece.offset };
-            self.push(Op::Load { d: d[at], n: piece.n, from, width: piece.width, atomic, uniform });
+            self.push(Instruction::Load { d: d[at], n: piece.n, from, width: piece.width, atomic, uniform });
             at += piece.n as usize;
         }
         Ok(d)
@@ -175,9 +175,9 @@ impl Body<'_, '_> {
             for (i, a) in values.into_iter().enumerate() {
                 let d = place.offset + i as u32;
                 match (whole, place.at) {
-                    (true, NONE) => self.push(Op::Row1 { f: scalar::COPY, d, a }),
-                    (false, NONE) => self.push(Op::Assign { d, a }),
-                    (_, at) => self.push(Op::StoreVar { at, offset: d, a }),
+                    (true, NONE) => self.push(Instruction::Row1 { f: scalar::COPY, d, a }),
+                    (false, NONE) => self.push(Instruction::Assign { d, a }),
+                    (_, at) => self.push(Instruction::StoreVar { at, offset: d, a }),
                 }
             }
             return Ok(());
@@ -191,7 +191,7 @@ impl Body<'_, '_> {
             a[..piece.n as usize].copy_from_slice(&values[at..at + piece.n as usize]);
             at += piece.n as usize;
             let to = Address { memory, at: place.at, offset: piece.offset };
-            self.push(Op::Store { a, n: piece.n, to, width: piece.width, atomic });
+            self.push(Instruction::Store { a, n: piece.n, to, width: piece.width, atomic });
         }
         Ok(())
     }
@@ -221,7 +221,7 @@ impl Body<'_, '_> {
         let exchanged = if compare == NONE { NONE } else { d[1] };
         let to = Address { memory, at: place.at, offset: place.offset };
         let (signed, float) = (scalar.kind == ScalarKind::Sint, scalar.kind == ScalarKind::Float);
-        self.push(Op::Atomic { fun: *fun, signed, float, d: d[0], to, a, compare, exchanged });
+        self.push(Instruction::Atomic { fun: *fun, signed, float, d: d[0], to, a, compare, exchanged });
         if let Some(result) = result {
             let slots = if compare == NONE { vec![d[0]] } else { d };
             self.set(result, slots);

@@ -2,7 +2,7 @@
 
 use super::{Body, ExprValue, JumpTarget, kind_name};
 use crate::error::Result;
-use crate::sim::code::{Op, Slot};
+use crate::sim::code::{Instruction, Slot};
 use naga::{Block, Expression, Handle, Span, Statement, SwitchValue};
 
 impl<'a> Body<'a, '_> {
@@ -66,27 +66,27 @@ impl<'a> Body<'a, '_> {
             Statement::If { condition, accept, reject } => {
                 let condition = self.slot(*condition)?;
                 let begin = self.c.code.ops.len();
-                self.push(Op::If { condition, or_else: 0 });
+                self.push(Instruction::If { condition, or_else: 0 });
                 self.depth += 1;
                 self.joins.push(Vec::new());
                 self.block(accept)?;
                 let middle = self.here();
                 self.at(span);
                 self.join(middle);
-                self.push(Op::Else { end: 0 });
+                self.push(Instruction::Else { end: 0 });
                 self.joins.push(Vec::new());
                 self.block(reject)?;
                 let end = self.here();
                 self.at(span);
                 self.join(end);
                 self.depth -= 1;
-                self.c.code.ops[begin] = Op::If { condition, or_else: middle };
-                self.c.code.ops[middle as usize] = Op::Else { end };
-                self.push_joining(Op::EndIf { skip: 0 });
+                self.c.code.ops[begin] = Instruction::If { condition, or_else: middle };
+                self.c.code.ops[middle as usize] = Instruction::Else { end };
+                self.push_joining(Instruction::EndIf { skip: 0 });
             }
             Statement::Switch { selector, cases } => self.switch(*selector, cases)?,
             Statement::Loop { body, continuing, break_if } => {
-                self.push(Op::Loop);
+                self.push(Instruction::Loop);
                 self.depth += 1;
                 self.targets.push(JumpTarget { is_loop: true, depth: self.depth });
                 let (begin, first) = (self.here(), self.next);
@@ -95,51 +95,51 @@ impl<'a> Body<'a, '_> {
                 let next = self.here();
                 self.join(next);
                 self.at(span);
-                self.push(Op::Continuing { end: 0 });
+                self.push(Instruction::Continuing { end: 0 });
                 self.joins.push(Vec::new());
                 self.statements(continuing)?;
                 if let Some(condition) = break_if {
                     let condition = self.slot(*condition)?;
-                    self.push(Op::BreakIf { condition });
+                    self.push(Instruction::BreakIf { condition });
                 }
                 let back = self.here();
                 self.join(back);
                 self.at(span);
-                self.push(Op::Repeat { begin });
+                self.push(Instruction::Repeat { begin });
                 let end = self.here();
-                self.c.code.ops[next as usize] = Op::Continuing { end };
+                self.c.code.ops[next as usize] = Instruction::Continuing { end };
                 self.next = first;
                 self.targets.pop();
                 self.depth -= 1;
-                self.push_joining(Op::EndLoop { skip: 0 });
+                self.push_joining(Instruction::EndLoop { skip: 0 });
             }
             Statement::Break => {
                 let depth = self.targets.last().map_or(0, |t| self.depth - t.depth);
-                self.push_joining(Op::Break { depth, skip: 0 });
+                self.push_joining(Instruction::Break { depth, skip: 0 });
             }
             Statement::Continue => {
                 let depth = self.targets.iter().rev().find(|t| t.is_loop).map_or(0, |t| self.depth - t.depth);
-                self.push_joining(Op::Continue { depth, skip: 0 });
+                self.push_joining(Instruction::Continue { depth, skip: 0 });
             }
             Statement::Return { value } => {
                 if let Some(value) = value {
                     let values = self.slots(*value)?;
                     for (d, a) in self.result.clone().into_iter().zip(values) {
-                        self.push(Op::Assign { d, a });
+                        self.push(Instruction::Assign { d, a });
                     }
                 }
                 let depth = self.depth;
-                self.push_joining(Op::Return { depth, skip: 0 });
+                self.push_joining(Instruction::Return { depth, skip: 0 });
             }
-            Statement::ControlBarrier(flags) => self.push(Op::Barrier(*flags)),
+            Statement::ControlBarrier(flags) => self.push(Instruction::Barrier(*flags)),
             Statement::Store { pointer, value } => self.store(*pointer, *value)?,
             Statement::Atomic { pointer, fun, value, result } => {
                 self.atomic(*pointer, fun, *value, *result)?;
             }
             Statement::WorkGroupUniformLoad { pointer, result } => {
-                self.push(Op::Barrier(naga::Barrier::WORK_GROUP));
+                self.push(Instruction::Barrier(naga::Barrier::WORK_GROUP));
                 let loaded = self.load(*pointer, true)?;
-                self.push(Op::Barrier(naga::Barrier::WORK_GROUP));
+                self.push(Instruction::Barrier(naga::Barrier::WORK_GROUP));
                 self.set(*result, loaded);
             }
             Statement::Call { function, arguments, result } => {
@@ -150,7 +150,7 @@ impl<'a> Body<'a, '_> {
                 let routine = &self.c.routines[function];
                 let (begin, into, from) = (routine.begin, routine.arguments.concat(), routine.result.clone());
                 self.copy_all(&into, &passed);
-                self.push(Op::Call { function: begin });
+                self.push(Instruction::Call { function: begin });
                 if let Some(result) = result {
                     let copies = self.copies(&from);
                     self.set(*result, copies);
@@ -179,7 +179,7 @@ impl<'a> Body<'a, '_> {
 
     fn switch(&mut self, selector: Handle<Expression>, cases: &'a [naga::SwitchCase]) -> Result<()> {
         let selector = self.slot(selector)?;
-        self.push(Op::Switch);
+        self.push(Instruction::Switch);
         self.depth += 1;
         self.targets.push(JumpTarget { is_loop: false, depth: self.depth });
         let bits = |value: SwitchValue| match value {
@@ -206,18 +206,18 @@ impl<'a> Body<'a, '_> {
             let (table, n) = (self.c.code.tables.len() as u32, list.len() as u32);
             self.c.code.tables.extend(list);
             let at = self.c.code.ops.len();
-            self.push(Op::Case { selector, table, n, default, next: 0 });
+            self.push(Instruction::Case { selector, table, n, default, next: 0 });
             self.joins.push(Vec::new());
             self.block(&case.body)?;
             let next = self.here();
             self.join(next);
-            self.c.code.ops[at] = Op::Case { selector, table, n, default, next };
+            self.c.code.ops[at] = Instruction::Case { selector, table, n, default, next };
             shared.clear();
             default = false;
         }
         self.targets.pop();
         self.depth -= 1;
-        self.push_joining(Op::EndSwitch { skip: 0 });
+        self.push_joining(Instruction::EndSwitch { skip: 0 });
         Ok(())
     }
 
@@ -225,19 +225,19 @@ impl<'a> Body<'a, '_> {
     pub(super) fn join(&mut self, to: u32) {
         for at in self.joins.pop().unwrap_or_default() {
             match &mut self.c.code.ops[at] {
-                Op::EndIf { skip }
-                | Op::EndSwitch { skip }
-                | Op::EndLoop { skip }
-                | Op::Break { skip, .. }
-                | Op::Continue { skip, .. }
-                | Op::Return { skip, .. } => *skip = to,
+                Instruction::EndIf { skip }
+                | Instruction::EndSwitch { skip }
+                | Instruction::EndLoop { skip }
+                | Instruction::Break { skip, .. }
+                | Instruction::Continue { skip, .. }
+                | Instruction::Return { skip, .. } => *skip = to,
                 _ => {}
             }
         }
     }
 
     /// An instruction that goes to the next joining point where no lane is left.
-    fn push_joining(&mut self, op: Op) {
+    fn push_joining(&mut self, op: Instruction) {
         let at = self.c.code.ops.len();
         self.push(op);
         if let Some(joins) = self.joins.last_mut() {

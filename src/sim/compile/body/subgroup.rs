@@ -2,7 +2,7 @@
 
 use super::Body;
 use crate::error::Result;
-use crate::sim::code::{Address, Gather, NONE, Op, Slot, Tile};
+use crate::sim::code::{Address, Gather, Instruction, MatrixTile, NONE, Slot};
 use crate::sim::compile::types::is_half;
 use crate::sim::scalar::Kind;
 use naga::{
@@ -11,7 +11,7 @@ use naga::{
 };
 
 impl Body<'_, '_> {
-    fn tile(&mut self, data: &CooperativeData, columns: u32, rows: u32) -> Result<(Tile, Address)> {
+    fn tile(&mut self, data: &CooperativeData, columns: u32, rows: u32) -> Result<(MatrixTile, Address)> {
         let place = self.place(data.pointer)?;
         // A pointer to a scalar or vector, or to an array of them.
         let mut ty = self.pointee(data.pointer)?;
@@ -27,7 +27,7 @@ impl Body<'_, '_> {
             return Err(self.c.unsupported("cooperative matrix in private memory", self.span(data.pointer)));
         };
         let width = self.c.check_scalar(scalar)?;
-        let tile = Tile { rows, columns, width, row_major: data.row_major, vector };
+        let tile = MatrixTile { rows, columns, width, row_major: data.row_major, vector };
         Ok((tile, Address { memory, at: place.at, offset: place.offset }))
     }
 
@@ -49,7 +49,7 @@ impl Body<'_, '_> {
         let (a, b, c) = (self.side_by_side(&a?), self.side_by_side(&b?), self.side_by_side(&c?));
         let n = self.c.leaves(self.ty(whole))?;
         let d = self.take(n);
-        self.counted(Kind::Fma, Op::MultiplyTiles { d: d[0], a, b, c, rows, columns, inner, half });
+        self.counted(Kind::Fma, Instruction::MultiplyTiles { d: d[0], a, b, c, rows, columns, inner, half });
         Ok(d)
     }
 
@@ -72,7 +72,7 @@ impl Body<'_, '_> {
         let stride = self.slot(data.stride)?;
         let n = self.c.leaves(self.ty(whole))?;
         let d = self.take(n);
-        self.push(Op::LoadTile { d: d[0], from, stride, tile });
+        self.push(Instruction::LoadTile { d: d[0], from, stride, tile });
         Ok(d)
     }
 
@@ -88,7 +88,7 @@ impl Body<'_, '_> {
         let (tile, to) = self.tile(data, *columns as u32, *rows as u32)?;
         let (values, stride) = (self.slots(target)?, self.slot(data.stride)?);
         let a = self.side_by_side(&values);
-        self.push(Op::StoreTile { a, to, stride, tile });
+        self.push(Instruction::StoreTile { a, to, stride, tile });
         Ok(())
     }
 
@@ -98,7 +98,7 @@ impl Body<'_, '_> {
             None => self.c.constant(1),
         };
         let d = self.take(4);
-        self.push(Op::Ballot { d: d[0], a });
+        self.push(Instruction::Ballot { d: d[0], a });
         Ok(d)
     }
 
@@ -112,7 +112,7 @@ impl Body<'_, '_> {
         let all = self.slots(argument)?;
         let gathered = all.into_iter().map(|a| {
             let d = self.one();
-            self.push(Op::Gather { mode: Gather::of(mode), d, a, b });
+            self.push(Instruction::Gather { mode: Gather::of(mode), d, a, b });
             d
         });
         Ok(gathered.collect())
@@ -130,7 +130,7 @@ impl Body<'_, '_> {
         let counted = if kind == ScalarKind::Float { Kind::Add } else { Kind::Integer };
         let collected = all.into_iter().map(|a| {
             let d = self.one();
-            self.counted(counted, Op::Collective { op, scan, kind, half, d, a });
+            self.counted(counted, Instruction::Collective { op, scan, kind, half, d, a });
             d
         });
         Ok(collected.collect())
