@@ -105,6 +105,8 @@
 
 pub mod analysis;
 mod api;
+#[doc = include_str!("architecture.md")]
+pub mod architecture {}
 mod array;
 pub mod attention;
 pub mod conv;
@@ -132,6 +134,8 @@ mod store;
 pub mod stream;
 pub mod tune;
 
+#[cfg(feature = "cuda")]
+pub use api::CudaFormed;
 pub use api::{AnyBuffer, DeviceMatrix, Driven, Formed, MatrixJob, Solver};
 pub use array::{HostArray, HostData, shape_text};
 pub use attention::Attention;

@@ -4,39 +4,78 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Layers from left to right. A module may use modules of lower layers, and of its own where allowed.
-fn layer(module: &str) -> Option<u32> {
-    Some(match module {
-        "error" | "element" | "shape" | "array" => 0,
-        "io" | "analysis" | "shader" => 1,
-        "program" | "store" => 2,
-        "elementwise" | "primitives" => 3,
-        "dense" | "sparse" => 4,
-        "conv" | "quantize" => 5,
-        "image" | "nn" | "attention" => 6,
-        "reference" | "gpu" | "sim" | "cuda" | "operations" => 7,
-        "plan" | "tune" => 8,
-        "api" | "stream" => 9,
-        "lib" => 10,
-        _ => return None,
-    })
+const PAGE: &str = include_str!("../src/architecture.md");
+
+/// Where the picture's words about modules begin.
+const WORDS: usize = 46;
+
+/// The line of a module in the page's picture: 0 for those of the lowest.
+fn layer(module: &str) -> Option<usize> {
+    let picture = PAGE.split("```text\n").nth(1).unwrap().split("\n```").next().unwrap();
+    picture
+        .lines()
+        .rev()
+        .position(|line| line.get(..WORDS).unwrap_or(line).split_whitespace().any(|name| name == module))
 }
 
-fn sources() -> Vec<(PathBuf, String)> {
-    fn walk(dir: &Path, found: &mut Vec<(PathBuf, String)>) {
+/// Every step of the call's path names a function and the file that has it.
+#[test]
+fn the_path_of_a_call_is_as_the_page_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let steps: Vec<Vec<&str>> = PAGE
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains("`src/"))
+        .map(|line| line.split('`').collect())
+        .collect();
+    assert!(steps.len() > 10);
+    for step in steps {
+        let (function, file) = (step[1], step[3]);
+        let text = fs::read_to_string(root.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
+        let names =
+            [format!("fn {function}("), format!("fn {function}<"), format!("macro_rules! {function} ")];
+        assert!(names.iter().any(|name| text.contains(name)), "{file} has no `{function}`");
+    }
+}
+
+/// The page shows every folder and file of `src/`.
+#[test]
+fn every_module_stands_in_the_picture() {
+    for (path, _) in sources() {
+        let module = module_of(&path);
+        assert!(layer(&module).is_some(), "src/{module} is not in the picture of src/architecture.md");
+    }
+}
+
+/// Paths and texts of all files below `folder` that end like this.
+fn files_below(folder: &str, ending: &str) -> Vec<(PathBuf, String)> {
+    fn walk(dir: &Path, ending: &str, found: &mut Vec<(PathBuf, String)>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                walk(&path, found);
-            } else if path.extension().is_some_and(|e| e == "rs") {
+                walk(&path, ending, found);
+            } else if path.extension().is_some_and(|e| e == ending) {
                 let text = fs::read_to_string(&path).unwrap();
                 found.push((path, text));
             }
         }
     }
     let mut found = Vec::new();
-    walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), ending, &mut found);
     found
+}
+
+fn sources() -> Vec<(PathBuf, String)> {
+    files_below("src", "rs")
+}
+
+/// Names of all shaders, as `#import` says them, and their texts.
+fn shaders() -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
+    let name = |path: &Path| {
+        let inside = path.strip_prefix(&root).unwrap().with_extension("");
+        inside.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
+    };
+    files_below("shaders", "wgsl").into_iter().map(|(path, text)| (name(&path), text)).collect()
 }
 
 fn module_of(path: &Path) -> String {
@@ -128,8 +167,6 @@ fn declared_types_are_found() {
 /// A search for the name of a private type finds one type.
 #[test]
 fn names_of_private_types_are_unique() {
-    // Of matrix products, and the blocks of the expander.
-    let known = ["Block", "Division", "End", "Factor", "Form", "Layout", "PackParams", "Params", "Place"];
     let mut declared = BTreeMap::<String, Vec<(PathBuf, bool)>>::new();
     for (path, text) in sources() {
         for (name, public) in declared_types(&code(text.split("\nmod tests {").next().unwrap_or_default())) {
@@ -138,7 +175,7 @@ fn names_of_private_types_are_unique() {
     }
     for (name, places) in declared {
         let private = places.iter().any(|(_, public)| !public);
-        assert!(places.len() == 1 || !private || known.contains(&name.as_str()), "{name}: {places:?}");
+        assert!(places.len() == 1 || !private, "{name}: {places:?}");
     }
 }
 
@@ -234,8 +271,7 @@ fn modules_import_only_from_their_left() {
     let mut wrong = Vec::new();
     for (path, text) in sources() {
         let module = module_of(&path);
-        let own =
-            layer(&module).unwrap_or_else(|| panic!("src/{module} is not in the house; see the design"));
+        let own = layer(&module).unwrap();
         for target in used(&code(&text)).into_iter().filter(|_| module != "lib") {
             // A name that is no module is an item of the facade: only the facade's own layer may use it.
             let other = layer(&target).unwrap_or(10);
@@ -252,6 +288,104 @@ fn modules_import_only_from_their_left() {
         }
     }
     assert!(wrong.is_empty(), "against the import rule:\n{}", wrong.join("\n"));
+}
+
+/// Layers of the folders of shaders: what all families share, then the families, as in `layer`.
+fn shader_layer(folder: &str) -> Option<u32> {
+    Some(match folder {
+        "element" => 0,
+        "op" | "activation" => 1,
+        "subgroup" => 2,
+        "workgroup" => 3,
+        "rows" | "dispatch" | "probe" => 4,
+        family => 2 + layer(family).filter(|l| (3..=6).contains(l))?,
+    })
+}
+
+#[test]
+fn shaders_import_only_from_below() {
+    let shaders = shaders();
+    let folder = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
+    let known =
+        |name: &str| shader_layer(&folder(name)).unwrap_or_else(|| panic!("shaders/{name}: no layer"));
+    let mut uses = Vec::new();
+    for (name, text) in &shaders {
+        for import in text.lines().filter_map(|line| line.trim().strip_prefix("#import ")) {
+            let other = import.split_whitespace().next().unwrap_or_default();
+            assert!(shaders.contains_key(other), "shaders/{name}.wgsl imports {other}");
+            uses.push((format!("shaders/{name}.wgsl"), folder(name), known(name), other.to_owned()));
+        }
+    }
+    // Kernels and fillings of slots that the families, and what they share, name.
+    for (path, text) in sources() {
+        let module = module_of(&path);
+        let Some(own) = layer(&module).filter(|l| (2..=6).contains(l)).map(|l| l + 2) else { continue };
+        let code = code(&text);
+        for other in code.split('"').filter(|word| shaders.contains_key(*word)) {
+            uses.push((path.display().to_string(), module.clone(), own, other.to_owned()));
+        }
+    }
+    let goes_up = |(_, module, own, other): &&(String, String, u32, String)| {
+        folder(other) != *module && known(other) >= *own + u32::from(module == "program")
+    };
+    let wrong: Vec<_> =
+        uses.iter().filter(goes_up).map(|(user, _, _, other)| format!("{user}: {other}")).collect();
+    assert!(wrong.is_empty(), "against the import rule:\n{}", wrong.join("\n"));
+}
+
+/// Names of the entry points of a shader: the functions that follow `@compute`, one for each branch of an `#if`.
+fn entries(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.starts_with("@compute") {
+            let heads = lines.by_ref().take_while(|line| line.starts_with("fn ") || line.starts_with('#'));
+            found.extend(heads.filter_map(|line| line.strip_prefix("fn ")?.split('(').next()));
+        }
+    }
+    found
+}
+
+/// A profiler shows the entry point alone: it says the op and the phase.
+#[test]
+fn entry_points_are_named_as_their_files() {
+    let mut all = BTreeMap::new();
+    for (name, text) in &shaders() {
+        let stem = name.rsplit('/').next().unwrap_or_default();
+        let entries = entries(text);
+        assert_eq!(entries.is_empty(), !text.contains("@compute"), "{name}: its entry points are not found");
+        for entry in &entries {
+            let rest = entry.strip_prefix(stem).unwrap_or("no");
+            let fits = rest.is_empty() || rest.starts_with('_') && entries.len() > 1;
+            assert!(fits, "shaders/{name}.wgsl has the entry point `{entry}`");
+            let other = all.insert((*entry).to_owned(), name.clone());
+            assert!(other.is_none(), "`{entry}` is an entry point of {name} and of {other:?}");
+        }
+    }
+}
+
+/// A fragment with one importer that nothing else names says what it wants of that one.
+#[test]
+fn fragments_with_one_importer_state_their_contract() {
+    let shaders = shaders();
+    let rust: String = sources().iter().map(|(_, text)| code(text)).collect();
+    for (name, text) in shaders
+        .iter()
+        .filter(|(name, text)| !text.contains("@compute") && !rust.contains(&format!("\"{name}\"")))
+    {
+        let imports = |text: &&String| {
+            let mut names = text.lines().filter_map(|line| line.strip_prefix("#import ")?.split(' ').next());
+            names.any(|import| import == name)
+        };
+        let head: String = text.lines().take_while(|line| line.starts_with("//")).collect();
+        let stated = head.contains("The importer declares")
+            || head.contains("The importer imports")
+            || head.contains("You declare");
+        assert!(
+            stated || shaders.values().filter(imports).count() > 1,
+            "shaders/{name}.wgsl has one importer; merge them"
+        );
+    }
 }
 
 #[test]

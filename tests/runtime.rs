@@ -5,6 +5,7 @@ mod cache;
 mod determinism;
 mod devices;
 mod kernels;
+mod large_ops;
 mod loss;
 mod memory;
 mod profiling;

@@ -53,10 +53,10 @@ fn cases() -> Vec<Case> {
         }
     }
     for (file, entry) in [
-        ("probe/copy", "copy"),
-        ("probe/fma", "multiply_add"),
-        ("dispatch/counted", "fold_count"),
-        ("dispatch/fill", "fill_words"),
+        ("probe/probe_copy", "probe_copy"),
+        ("probe/probe_fma", "probe_fma"),
+        ("dispatch/fold_count", "fold_count"),
+        ("dispatch/fill_words", "fill_words"),
     ] {
         let kernel = Kernel::library(file, entry, shader::Spec::new());
         cases.push(Case {

@@ -11,6 +11,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod cuda;
 
 use common::asked::{self, Inputs};
 use common::{Args, Failure, adapter, exit_code, npy, open_gpu_with, profile_of, refuse, say};
@@ -32,7 +33,7 @@ usage: op NAME INPUT.npy ... -o OUTPUT.npy [-o ...] [--key value ...]
 
   --list               every op with its inputs, keys and variants
   --variant NAME       the variant to run (auto)
-  --backend NAME       only adapters of this backend: vulkan, metal, dx12 or gl
+  --backend NAME       only adapters of this backend: vulkan, metal, dx12 or gl; or cuda, where the program was built with it
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
   --report             the plan's report and the measured time, on standard error
   --repeat N           time N runs: least, median, greatest
@@ -55,6 +56,8 @@ struct Request {
     settings: Settings,
     variant: String,
     adapter: AdapterFilter,
+    /// A part of the device's name, if the op runs on CUDA.
+    cuda: Option<String>,
     report: bool,
     repeat: Option<usize>,
     checked: bool,
@@ -127,8 +130,11 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>,
         }
     };
     let variant = variant.unwrap_or_else(|| "auto".into());
-    let adapter = adapter(backend.as_deref(), named.as_deref())?;
-    Ok(Some(Request { inputs, outputs, settings, variant, adapter, report, repeat, checked }))
+    let (adapter, cuda) = match backend.as_deref() {
+        Some("cuda") => (AdapterFilter::Best, Some(named.unwrap_or_default())),
+        backend => (adapter(backend, named.as_deref())?, None),
+    };
+    Ok(Some(Request { inputs, outputs, settings, variant, adapter, cuda, report, repeat, checked }))
 }
 
 /// Every op with its inputs, keys and variants.
@@ -153,10 +159,16 @@ fn run(request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
     check_outputs(&request.outputs)?;
     let inputs = Inputs::read(op, &request.inputs)?;
     if Gpu::drives(op) {
+        if request.cuda.is_some() {
+            return Err(refuse!("{}: no kernel on CUDA; run it on another backend, such as vulkan", op.name));
+        }
         return drive(request, inputs, out);
     }
     let form = inputs.form(&request.settings, &request.variant)?;
     check_number(request, form.operands.iter().filter(|role| role.is_output()).count())?;
+    if let Some(device) = &request.cuda {
+        return cuda::run(request, device, form, out);
+    }
     // What the device cannot run is refused before it is opened, which takes a while and lets some drivers talk.
     if let Err(e) = form.lower(&profile_of(&request.adapter))
         && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument | ErrorKind::Unsupported)

@@ -1,7 +1,7 @@
 // tanh(x), within a few units in the last place on every driver; the built-in one cancels near 0 and
 // overflows to NaN for large |x| on some. Near 0 the odd minimax polynomial x + x^3 Q(x^2), elsewhere
 // 1 - 2 / (exp(2|x|) + 1) (the split of the Cephes library, Moshier 1989; coefficients fitted here).
-#import activation/is_nan
+#import element/is_nan
 
 fn activate(x: f32) -> f32 {
     let s = x * x;

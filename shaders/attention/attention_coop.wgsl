@@ -72,6 +72,21 @@ fn halves(words: vec2<u32>) -> vec4<f16> {
     return vec4<f16>(vec2<f16>(unpack2x16float(words.x)), vec2<f16>(unpack2x16float(words.y)));
 }
 
+// A strip of columns of the output, to the scores' place in workgroup memory.
+#block store_strip(strip)
+#for d in strip * KEY_BLOCKS..min((strip + 1) * KEY_BLOCKS, DIM_BLOCKS)
+#for r in ROW_BLOCKS
+    {
+        let value = o_{r}_{d};
+        let to = ((team * TEAM_ROWS + {SIDE * r}u) * S_PITCH + {SIDE * (d % KEY_BLOCKS)}u) / 4u;
+        let stride = S_PITCH / 4u;
+        coopStoreT(value, &wg_s[to], stride);
+    }
+#end
+#end
+    workgroupBarrier();
+#end
+
 @compute @workgroup_size(INVOCATIONS)
 fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     // As workgroup_index has it, written out: naga holds what a function returns to differ from invocation to
@@ -80,17 +95,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
     if index >= params.rows {
         return;
     }
-    // The last tiles see most keys: they come first.
-    let tile = params.parts - 1u - index % params.parts;
-    let group = params.heads / params.kv_heads;
-    let head = params.first_pair * group + index / params.parts;
-    let pair = head / group;
-    let len = length_of(pair / params.kv_heads);
-    let first_query = tile * ROWS;
-    let last_query = min(first_query + ROWS, params.queries) - 1u;
-    let seen_by_first = seen_by(first_query, len);
-    let seen_by_last = seen_by(last_query, len);
-    let end_key = seen_by_last.y;
+#put tile_of_queries(ROWS)
     let last_key = max(end_key, 1u) - 1u;
     let team = local / LANES;
     let lane = local % LANES;
@@ -263,17 +268,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
             ;
         if flags != 0u {
 #for strip in STRIPS
-#for d in strip * KEY_BLOCKS..min((strip + 1) * KEY_BLOCKS, DIM_BLOCKS)
-#for r in ROW_BLOCKS
-            {
-                let value = o_{r}_{d};
-                let to = ((team * TEAM_ROWS + {SIDE * r}u) * S_PITCH + {SIDE * (d % KEY_BLOCKS)}u) / 4u;
-                let stride = S_PITCH / 4u;
-                coopStoreT(value, &wg_s[to], stride);
-            }
-#end
-#end
-            workgroupBarrier();
+#put store_strip({strip})
             for (var i = part; i < WIDTH_{strip}; i += SHARERS) {
                 let at = row * (S_PITCH / 4u) + i;
                 var o = wg_s[at] * fade;
@@ -341,17 +336,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
 #endif
     let by = select(1.0 / sum, 0.0, sum == 0.0);
 #for strip in STRIPS
-#for d in strip * KEY_BLOCKS..min((strip + 1) * KEY_BLOCKS, DIM_BLOCKS)
-#for r in ROW_BLOCKS
-    {
-        let value = o_{r}_{d};
-        let to = ((team * TEAM_ROWS + {SIDE * r}u) * S_PITCH + {SIDE * (d % KEY_BLOCKS)}u) / 4u;
-        let stride = S_PITCH / 4u;
-        coopStoreT(value, &wg_s[to], stride);
-    }
-#end
-#end
-    workgroupBarrier();
+#put store_strip({strip})
     for (var i = part; i < WIDTH_{strip}; i += SHARERS) {
         let at = row * (S_PITCH / 4u) + i;
         if first_query + row <= last_query {

@@ -13,7 +13,7 @@
 #import attention/attention_output
 #import attention/q_f32 as queries
 #import attention/kv_f32 as kv
-#import activation/is_nan
+#import element/is_nan
 
 const TILE_ROWS: u32 = 64u;
 // A multiple of 4 LANES.
@@ -216,17 +216,7 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     if index >= params.rows {
         return;
     }
-    // The last tiles see most keys: they come first.
-    let tile = params.parts - 1u - index % params.parts;
-    let group = params.heads / params.kv_heads;
-    let head = params.first_pair * group + index / params.parts;
-    let pair = head / group;
-    let len = length_of(pair / params.kv_heads);
-    let first_query = tile * TILE_ROWS;
-    let last_query = min(first_query + TILE_ROWS, params.queries) - 1u;
-    let seen_by_first = seen_by(first_query, len);
-    let seen_by_last = seen_by(last_query, len);
-    let end_key = seen_by_last.y;
+#put tile_of_queries(TILE_ROWS)
     let lane = local % LANES;
     let group_row = local / LANES;
     var infinity_bits = 0xff800000u;

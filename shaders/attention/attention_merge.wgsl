@@ -2,8 +2,8 @@
 // A workgroup of WORKGROUP_SIZE takes one row; COLUMNS lanes walk over some of its parts.
 #import attention/attention_params
 #import attention/attention_output
-#import nn/rows_exp
-#import nn/rows_reduce
+#import element/exp4
+#import workgroup/reduce_rows
 
 const WORKGROUP_SIZE: u32 = 256u;
 const LANES: u32 = 256u;

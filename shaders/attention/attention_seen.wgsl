@@ -51,3 +51,18 @@ fn row_of(pair: u32, key: u32) -> u32 {
     return pair * params.keys + key;
 #endif
 }
+
+// Tile `index` of all heads: the queries that it has, and what they see.
+#block tile_of_queries(rows)
+    // The last tiles see most keys: they come first.
+    let tile = params.parts - 1u - index % params.parts;
+    let group = params.heads / params.kv_heads;
+    let head = params.first_pair * group + index / params.parts;
+    let pair = head / group;
+    let len = length_of(pair / params.kv_heads);
+    let first_query = tile * {rows};
+    let last_query = min(first_query + {rows}, params.queries) - 1u;
+    let seen_by_first = seen_by(first_query, len);
+    let seen_by_last = seen_by(last_query, len);
+    let end_key = seen_by_last.y;
+#end

@@ -1,8 +1,8 @@
 // The softmax of rows of scores, in place; zeros for a row of nothing but -infinity.
 // A workgroup of WORKGROUP_SIZE takes one row.
 #import attention/attention_params
-#import nn/rows_exp
-#import nn/rows_reduce
+#import element/exp4
+#import workgroup/reduce_rows
 
 const WORKGROUP_SIZE: u32 = 256u;
 const LANES: u32 = 256u;

@@ -10,7 +10,7 @@
 #import attention/attention_mask
 #import attention/q_f32 as queries
 #import attention/kv_f32 as kv
-#import activation/is_nan
+#import element/is_nan
 
 const WORKGROUP_SIZE: u32 = 64u;
 // Of a team: the power of two from the eights of a vector on.

@@ -5,7 +5,7 @@
 #import attention/q_f32 as queries
 #import element/f32 as element
 #if BYTES
-#import nn/rows_reduce
+#import workgroup/reduce_rows
 #import quantize/int8
 #import quantize/fp8
 #endif
@@ -30,7 +30,7 @@ const SCALES_BINDING: u32 = 4u;
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn append_rows(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+fn kv_append(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let index = workgroup_index(id) * (WORKGROUP_SIZE / LANES) + local / LANES;
     let row = params.first_row + min(index, params.rows - 1u);
     let lane = local % LANES;

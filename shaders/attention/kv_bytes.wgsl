@@ -12,35 +12,26 @@ struct Eight {
 #else
 alias KvWords = u32;
 #endif
-#if KEYS
-const K_BINDING: u32 = 2u;
-@group(0) @binding(K_BINDING) var<storage, read> k: array<KvWords>;
+// Keys, or values: a list, and its rows.
+#block rows_of(name, list, upper, binding, scale)
+const {upper}_BINDING: u32 = {binding}u;
+@group(0) @binding({upper}_BINDING) var<storage, read> {list}: array<KvWords>;
 
 #if EIGHTS
-fn key_eight(row: u32, eight: u32) -> Eight {
-    let words = k[row * (FOURS / 2u) + eight - params.base_kv / 2u];
-    let scale = scales[row];
+fn {name}_eight(row: u32, eight: u32) -> Eight {
+    let words = {list}[row * (FOURS / 2u) + eight - params.base_kv / 2u];
+    let scale = scales[{scale}];
     return Eight(unpack_bytes(words.x) * scale, unpack_bytes(words.y) * scale);
 }
 #else
-fn key_four(row: u32, four: u32) -> vec4<f32> {
-    return unpack_bytes(k[row * FOURS + four - params.base_kv]) * scales[row];
+fn {name}_four(row: u32, four: u32) -> vec4<f32> {
+    return unpack_bytes({list}[row * FOURS + four - params.base_kv]) * scales[{scale}];
 }
 #endif
+#end
+#if KEYS
+#put rows_of(key, k, K, 2, row)
 #endif
 #if VALUES
-const V_BINDING: u32 = 3u;
-@group(0) @binding(V_BINDING) var<storage, read> v: array<KvWords>;
-
-#if EIGHTS
-fn value_eight(row: u32, eight: u32) -> Eight {
-    let words = v[row * (FOURS / 2u) + eight - params.base_kv / 2u];
-    let scale = scales[params.kv_rows + row];
-    return Eight(unpack_bytes(words.x) * scale, unpack_bytes(words.y) * scale);
-}
-#else
-fn value_four(row: u32, four: u32) -> vec4<f32> {
-    return unpack_bytes(v[row * FOURS + four - params.base_kv]) * scales[params.kv_rows + row];
-}
-#endif
+#put rows_of(value, v, V, 3, params.kv_rows + row)
 #endif

@@ -8,39 +8,28 @@ struct Eight {
 #else
 alias KvWords = vec2<u32>;
 #endif
-#if KEYS
-const K_BINDING: u32 = 2u;
-@group(0) @binding(K_BINDING) var<storage, read> k: array<KvWords>;
+// Keys, or values: a list, and its rows.
+#block rows_of(name, list, upper, binding)
+const {upper}_BINDING: u32 = {binding}u;
+@group(0) @binding({upper}_BINDING) var<storage, read> {list}: array<KvWords>;
 
 #if EIGHTS
-fn key_eight(row: u32, eight: u32) -> Eight {
-    let words = k[row * (FOURS / 2u) + eight - params.base_kv / 2u];
+fn {name}_eight(row: u32, eight: u32) -> Eight {
+    let words = {list}[row * (FOURS / 2u) + eight - params.base_kv / 2u];
     let a = vec4(unpack2x16float(words.x), unpack2x16float(words.y));
     let b = vec4(unpack2x16float(words.z), unpack2x16float(words.w));
     return Eight(a, b);
 }
 #else
-fn key_four(row: u32, four: u32) -> vec4<f32> {
-    let words = k[row * FOURS + four - params.base_kv];
+fn {name}_four(row: u32, four: u32) -> vec4<f32> {
+    let words = {list}[row * FOURS + four - params.base_kv];
     return vec4(unpack2x16float(words.x), unpack2x16float(words.y));
 }
 #endif
+#end
+#if KEYS
+#put rows_of(key, k, K, 2)
 #endif
 #if VALUES
-const V_BINDING: u32 = 3u;
-@group(0) @binding(V_BINDING) var<storage, read> v: array<KvWords>;
-
-#if EIGHTS
-fn value_eight(row: u32, eight: u32) -> Eight {
-    let words = v[row * (FOURS / 2u) + eight - params.base_kv / 2u];
-    let a = vec4(unpack2x16float(words.x), unpack2x16float(words.y));
-    let b = vec4(unpack2x16float(words.z), unpack2x16float(words.w));
-    return Eight(a, b);
-}
-#else
-fn value_four(row: u32, four: u32) -> vec4<f32> {
-    let words = v[row * FOURS + four - params.base_kv];
-    return vec4(unpack2x16float(words.x), unpack2x16float(words.y));
-}
-#endif
+#put rows_of(value, v, V, 3)
 #endif

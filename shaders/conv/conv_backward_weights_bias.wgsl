@@ -8,7 +8,7 @@
 var<workgroup> wg_sums: array<f32, WORKGROUP_SIZE>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn sum_planes(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn conv_backward_weights_bias(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let plane = workgroup_index(workgroup);
     if plane >= params.count {
         return;

@@ -7,7 +7,7 @@ const SLICE: u32 = 1u;
 @group(0) @binding(3) var<storage, read_write> slabs: array<f32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn correlate_gradients(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn conv_backward_weights_direct(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = params.first + workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
     if at >= params.count {
         return;

@@ -14,7 +14,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> output: array<f32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn sum_slabs(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn conv_backward_weights_sum(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
     if at >= params.len {
         return;

@@ -26,7 +26,7 @@ fn gradient(plane: u32, tile: Tile, row: u32, column: u32) -> f32 {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn transform_gradients(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn conv_backward_weights_tiles(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
     if at >= params.count {
         return;
@@ -44,12 +44,6 @@ fn transform_gradients(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(loc
 #end
 #for i in PLACES
     let place{i} = spread(vec4(column0[{i}], column1[{i}], column2[{i}], column3[{i}]));
-    let to{i} = tile.to + {i}u * 6u * tile.apart;
-    transformed[to{i}] = place{i}[0];
-    transformed[to{i} + tile.apart] = place{i}[1];
-    transformed[to{i} + 2u * tile.apart] = place{i}[2];
-    transformed[to{i} + 3u * tile.apart] = place{i}[3];
-    transformed[to{i} + 4u * tile.apart] = place{i}[4];
-    transformed[to{i} + 5u * tile.apart] = place{i}[5];
+#put store_places({i})
 #end
 }

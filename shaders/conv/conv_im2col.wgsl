@@ -6,7 +6,7 @@
 @group(0) @binding(2) var<storage, read_write> columns: array<f32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn unroll_windows(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn conv_im2col(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
     if at >= params.count * params.columns {
         return;

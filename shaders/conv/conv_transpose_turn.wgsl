@@ -6,7 +6,7 @@
 @group(0) @binding(2) var<storage, read_write> turned: array<f32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn turn_weights(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn conv_transpose_turn(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = params.first + workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
     if at >= params.count {
         return;

@@ -28,7 +28,7 @@ fn row_of(plane: u32, y: u32, x0: u32) -> array<f32, 6> {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn transform_cells(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn conv_winograd_input(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
     if at >= params.count {
         return;
@@ -48,12 +48,6 @@ fn transform_cells(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_i
 #end
 #for i in PLACES
     let place{i} = change(array(column0[{i}], column1[{i}], column2[{i}], column3[{i}], column4[{i}], column5[{i}]));
-    let to{i} = tile.to + {i}u * 6u * tile.apart;
-    transformed[to{i}] = place{i}[0];
-    transformed[to{i} + tile.apart] = place{i}[1];
-    transformed[to{i} + 2u * tile.apart] = place{i}[2];
-    transformed[to{i} + 3u * tile.apart] = place{i}[3];
-    transformed[to{i} + 4u * tile.apart] = place{i}[4];
-    transformed[to{i} + 5u * tile.apart] = place{i}[5];
+#put store_places({i})
 #end
 }

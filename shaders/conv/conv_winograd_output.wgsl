@@ -32,7 +32,7 @@ fn put(at: u32, column: u32, sum: f32, channel: u32) {
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn transform_sums(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn conv_winograd_output(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
     if at >= params.count {
         return;

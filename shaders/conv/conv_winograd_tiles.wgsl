@@ -27,3 +27,14 @@ fn tile_of(at: u32, channels: u32) -> Tile {
     tile.to = at + 35u * slice * tile.apart;
     return tile;
 }
+
+// Row i of the places of a tile, `place{i}`, to the importer's `transformed`.
+#block store_places(i)
+    let to{i} = tile.to + {i}u * 6u * tile.apart;
+    transformed[to{i}] = place{i}[0];
+    transformed[to{i} + tile.apart] = place{i}[1];
+    transformed[to{i} + 2u * tile.apart] = place{i}[2];
+    transformed[to{i} + 3u * tile.apart] = place{i}[3];
+    transformed[to{i} + 4u * tile.apart] = place{i}[4];
+    transformed[to{i} + 5u * tile.apart] = place{i}[5];
+#end

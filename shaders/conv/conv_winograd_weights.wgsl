@@ -22,7 +22,7 @@ fn widen(g: vec3<f32>) -> array<f32, 6> {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn transform_weights(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn conv_winograd_weights(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
     if at >= params.count {
         return;

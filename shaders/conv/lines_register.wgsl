@@ -34,7 +34,7 @@ fn turned(pixel: vec3<f32>, channel: u32) -> vec4<f32> {
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn stencil_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn lines_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
     if tile >= params.tiles {
         return;

@@ -1,5 +1,7 @@
-// Elements of u8, read as numbers.
-#import conv/byte_input
+// Elements of u8, read as numbers. Four elements are a word.
+@group(0) @binding(1) var<storage, read> input: array<u32>;
+
+fn byte_at(i: u32) -> u32 { return (input[i / 4u] >> (8u * (i % 4u))) & 255u; }
 
 fn load(i: u32) -> f32 { return f32(byte_at(i)); }
 

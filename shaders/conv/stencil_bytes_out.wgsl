@@ -1,5 +1,37 @@
-// Elements of u8, written from numbers.
-#import conv/byte_output
+// Elements of u8, written from numbers by groups of four elements of a row. With VECTORS words do not straddle rows.
+const PACK: u32 = 4u;
+
+#if VECTORS
+@group(0) @binding(2) var<storage, read_write> output: array<u32>;
+
+// Stores the group that begins at `p`, which lies inside; what lies behind the row does not count.
+fn put_word(p: vec3<u32>, bytes: u32) {
+    output[(p.z * params.h + p.y) * params.groups + p.x / PACK] = bytes;
+}
+#else
+// A word may belong to two rows, and so to two invocations: each changes only its own bytes.
+@group(0) @binding(2) var<storage, read_write> output: array<atomic<u32>>;
+
+fn put_bytes(word: u32, mask: u32, bytes: u32) {
+    if mask == 0xffffffffu {
+        atomicStore(&output[word], bytes);
+    } else if mask != 0u {
+        atomicAnd(&output[word], ~mask);
+        atomicOr(&output[word], bytes & mask);
+    }
+}
+
+fn put_word(p: vec3<u32>, bytes: u32) {
+    let first = (p.z * params.h + p.y) * params.w + p.x;
+    let count = min(PACK, params.w - p.x);
+    let mask = 0xffffffffu >> (32u - 8u * count);
+    let shift = 8u * (first % 4u);
+    put_bytes(first / 4u, mask << shift, bytes << shift);
+    if shift > 0u {
+        put_bytes(first / 4u + 1u, mask >> (32u - shift), bytes >> (32u - shift));
+    }
+}
+#endif
 
 // Stores each to the nearest of 0 ... 255, ties to even.
 fn put_group(p: vec3<u32>, group: vec4<f32>) {

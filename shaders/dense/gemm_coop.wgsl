@@ -172,59 +172,36 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
     // For each load: its row of the tile and the first of its elements there, its first step of k, and where it reads
     // and stores, which does not change along k. Rows and columns beyond the matrix read its last ones, and what comes
     // of them is not stored.
-#for j in loads_a
-    let a_line_{j} = (local + {j}u * INVOCATIONS) / (across_a / PIECE);
-    let a_at_{j} = (local + {j}u * INVOCATIONS) % (across_a / PIECE) * PIECE;
-#if along_k_a
-    let a_i_{j} = a_at_{j};
-    let a_place_{j} = min(part.origin.x + a_line_{j}, params.m - 1u) * (params.lda / PIECE) + a_at_{j} / PIECE;
+#block places(x, axis, lines)
+#for j in loads_{x}
+    let {x}_line_{j} = (local + {j}u * INVOCATIONS) / (across_{x} / PIECE);
+    let {x}_at_{j} = (local + {j}u * INVOCATIONS) % (across_{x} / PIECE) * PIECE;
+#if along_k_{x}
+    let {x}_i_{j} = {x}_at_{j};
+    let {x}_place_{j} = min(part.origin.{axis} + {x}_line_{j}, params.{lines} - 1u) * (params.ld{x} / PIECE) + {x}_at_{j} / PIECE;
 #else
-    let a_i_{j} = a_line_{j};
-    let a_place_{j} = a_line_{j} * (params.lda / PIECE) + min((part.origin.x + a_at_{j}) / PIECE, (params.m - 1u) / PIECE);
+    let {x}_i_{j} = {x}_line_{j};
+    let {x}_place_{j} = {x}_line_{j} * (params.ld{x} / PIECE) + min((part.origin.{axis} + {x}_at_{j}) / PIECE, (params.{lines} - 1u) / PIECE);
 #endif
-    let a_to_{j} = (a_line_{j} * pitch_a + a_at_{j}) / WIDTH;
-    var a_next_{j}: vec4<u32>;
+    let {x}_to_{j} = ({x}_line_{j} * pitch_{x} + {x}_at_{j}) / WIDTH;
+    var {x}_next_{j}: vec4<u32>;
 #if LOW
-    var a_low_next_{j}: vec4<u32>;
+    var {x}_low_next_{j}: vec4<u32>;
 #endif
 #end
     // Where the tile begins, how far the next one is, and the last that there is.
-#if along_k_a
-    var from_a = part.first_k / PIECE;
-    let step_a = TILE_K / PIECE;
-    let last_a = (part.end_k - TILE_K) / PIECE;
+#if along_k_{x}
+    var from_{x} = part.first_k / PIECE;
+    let step_{x} = TILE_K / PIECE;
+    let last_{x} = (part.end_k - TILE_K) / PIECE;
 #else
-    var from_a = part.first_k * (params.lda / PIECE);
-    let step_a = TILE_K * (params.lda / PIECE);
-    let last_a = (part.end_k - TILE_K) * (params.lda / PIECE);
-#endif
-
-    // The same of B.
-#for j in loads_b
-    let b_line_{j} = (local + {j}u * INVOCATIONS) / (across_b / PIECE);
-    let b_at_{j} = (local + {j}u * INVOCATIONS) % (across_b / PIECE) * PIECE;
-#if along_k_b
-    let b_i_{j} = b_at_{j};
-    let b_place_{j} = min(part.origin.y + b_line_{j}, params.n - 1u) * (params.ldb / PIECE) + b_at_{j} / PIECE;
-#else
-    let b_i_{j} = b_line_{j};
-    let b_place_{j} = b_line_{j} * (params.ldb / PIECE) + min((part.origin.y + b_at_{j}) / PIECE, (params.n - 1u) / PIECE);
-#endif
-    let b_to_{j} = (b_line_{j} * pitch_b + b_at_{j}) / WIDTH;
-    var b_next_{j}: vec4<u32>;
-#if LOW
-    var b_low_next_{j}: vec4<u32>;
+    var from_{x} = part.first_k * (params.ld{x} / PIECE);
+    let step_{x} = TILE_K * (params.ld{x} / PIECE);
+    let last_{x} = (part.end_k - TILE_K) * (params.ld{x} / PIECE);
 #endif
 #end
-#if along_k_b
-    var from_b = part.first_k / PIECE;
-    let step_b = TILE_K / PIECE;
-    let last_b = (part.end_k - TILE_K) / PIECE;
-#else
-    var from_b = part.first_k * (params.ldb / PIECE);
-    let step_b = TILE_K * (params.ldb / PIECE);
-    let last_b = (part.end_k - TILE_K) * (params.ldb / PIECE);
-#endif
+#put places(a, x, m)
+#put places(b, y, n)
 
     // The first step: as many of k as leave whole ones. The others are zeros in both factors: 0 times infinity is no
     // number.
@@ -243,6 +220,7 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
 #endif
 #end
     // What was loaded goes to workgroup memory: B, which is more, first (3 % on an H100).
+#block store_loads()
 #for x in b, a
 #for low in , _low
 #for j in loads_{x}{low}
@@ -266,6 +244,8 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
 #end
 #end
 #end
+#end
+#put store_loads()
     workgroupBarrier();
 
     // Each step loads the next tiles from storage while it multiplies those in workgroup memory.
@@ -365,41 +345,22 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
 #endif
 
         workgroupBarrier();
-#for x in b, a
-#for low in , _low
-#for j in loads_{x}{low}
-#if WIDTH == 4
-        wg_{x}{low}[{x}_to_{j}] = halves({x}{low}_next_{j}.xy);
-        wg_{x}{low}[{x}_to_{j} + 1u] = halves({x}{low}_next_{j}.zw);
-#else
-        {
-            let four = halves({x}{low}_next_{j}.xy);
-#for e in 4
-            wg_{x}{low}[{x}_to_{j} + {e}u] = four[{e}u];
-#end
-        }
-        {
-            let four = halves({x}{low}_next_{j}.zw);
-#for e in 4
-            wg_{x}{low}[{x}_to_{j} + {4 + e}u] = four[{e}u];
-#end
-        }
-#endif
-#end
-#end
-#end
+#put store_loads()
         workgroupBarrier();
     }
 
     // naga wants the index, stride and value of a block that is stored bound to names.
-#if WHOLE_BLOCKS
-#for r in BLOCKS_M
-#for q in BLOCKS_N
-    if part.origin.x + team_row + {r * BLOCK_SIDE}u < params.m && part.origin.y + team_col + {q * BLOCK_SIDE}u < params.n {
+#block store_block(r, q)
         let value = c_{r}_{q};
         let to = base_c + (part.origin.x + team_row + {r * BLOCK_SIDE}u) * params.ldc + part.origin.y + team_col + {q * BLOCK_SIDE}u;
         let stride = params.ldc;
         coopStoreT(value, &c[to], stride);
+#end
+#if WHOLE_BLOCKS
+#for r in BLOCKS_M
+#for q in BLOCKS_N
+    if part.origin.x + team_row + {r * BLOCK_SIDE}u < params.m && part.origin.y + team_col + {q * BLOCK_SIDE}u < params.n {
+#put store_block({r}, {q})
     }
 #end
 #end
@@ -409,10 +370,7 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
 #for r in BLOCKS_M
 #for q in BLOCKS_N
         {
-            let value = c_{r}_{q};
-            let to = base_c + (part.origin.x + team_row + {r * BLOCK_SIDE}u) * params.ldc + part.origin.y + team_col + {q * BLOCK_SIDE}u;
-            let stride = params.ldc;
-            coopStoreT(value, &c[to], stride);
+#put store_block({r}, {q})
         }
 #end
 #end

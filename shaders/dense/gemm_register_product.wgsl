@@ -23,6 +23,32 @@
 // Load number j of an invocation: from where, and at which step of k (`_i_`) and row or column (`_line_`) of the tile
 // its elements stand. A load `_at_` an index goes along k by additions. Of a factor that is walked all loads of an
 // invocation stand at one k, on several lines: it keeps where each line is from, and one walk along k.
+#block places(x, axis, lines, upper)
+#if ALONG_K_{x}
+    let from_{x} = base_{x} / WIDTH_{x} + part.first_k / WIDTH_{x};
+#else
+    let from_{x} = base_{x} / WIDTH_{x} + part.first_k * (params.ld{x} / WIDTH_{x});
+#endif
+#for j in LOADS_{x}
+    let {x}_number_{j} = local + {j * LANES}u;
+#if ALONG_K_{x}
+    let {x}_i_{j} = {x}_number_{j} % ACROSS_{x} * WIDTH_{x};
+    let {x}_line_{j} = {x}_number_{j} / ACROSS_{x};
+    let {x}_row_{j} = min(part.origin.{axis} + {x}_line_{j}, params.{lines} - 1u);
+    var {x}_at_{j} = from_{x} + {x}_row_{j} * (params.ld{x} / WIDTH_{x}) + {x}_i_{j} / WIDTH_{x};
+#else
+    let {x}_i_{j} = {x}_number_{j} / ACROSS_{x};
+    let {x}_line_{j} = {x}_number_{j} % ACROSS_{x} * WIDTH_{x};
+    let {x}_step_{j} = from_{x} + {x}_i_{j} * (params.ld{x} / WIDTH_{x});
+    var {x}_at_{j} = {x}_step_{j} + min(part.origin.{axis} + {x}_line_{j}, params.{lines} - WIDTH_{x}) / WIDTH_{x};
+#endif
+#if VEC_{upper}
+    var {x}_next_{j}: vec4<T>;
+#else
+    var {x}_next_{j}: T;
+#endif
+#end
+#end
 #if WALKED_a
 #for j in LOADS_a
     let a_number_{j} = local + {j * LANES}u;
@@ -37,30 +63,7 @@
 #end
     var a_walk = walk_a(part.first_k + a_i_0);
 #else
-#if ALONG_K_a
-    let from_a = base_a / WIDTH_a + part.first_k / WIDTH_a;
-#else
-    let from_a = base_a / WIDTH_a + part.first_k * (params.lda / WIDTH_a);
-#endif
-#for j in LOADS_a
-    let a_number_{j} = local + {j * LANES}u;
-#if ALONG_K_a
-    let a_i_{j} = a_number_{j} % ACROSS_a * WIDTH_a;
-    let a_line_{j} = a_number_{j} / ACROSS_a;
-    let a_row_{j} = min(part.origin.x + a_line_{j}, params.m - 1u);
-    var a_at_{j} = from_a + a_row_{j} * (params.lda / WIDTH_a) + a_i_{j} / WIDTH_a;
-#else
-    let a_i_{j} = a_number_{j} / ACROSS_a;
-    let a_line_{j} = a_number_{j} % ACROSS_a * WIDTH_a;
-    let a_step_{j} = from_a + a_i_{j} * (params.lda / WIDTH_a);
-    var a_at_{j} = a_step_{j} + min(part.origin.x + a_line_{j}, params.m - WIDTH_a) / WIDTH_a;
-#endif
-#if VEC_A
-    var a_next_{j}: vec4<T>;
-#else
-    var a_next_{j}: T;
-#endif
-#end
+#put places(a, x, m, A)
 #endif
 #if WALKED_b
 #for j in LOADS_b
@@ -72,30 +75,7 @@
 #end
     var b_walk = walk_b(part.first_k + b_i_0);
 #else
-#if ALONG_K_b
-    let from_b = base_b / WIDTH_b + part.first_k / WIDTH_b;
-#else
-    let from_b = base_b / WIDTH_b + part.first_k * (params.ldb / WIDTH_b);
-#endif
-#for j in LOADS_b
-    let b_number_{j} = local + {j * LANES}u;
-#if ALONG_K_b
-    let b_i_{j} = b_number_{j} % ACROSS_b * WIDTH_b;
-    let b_line_{j} = b_number_{j} / ACROSS_b;
-    let b_row_{j} = min(part.origin.y + b_line_{j}, params.n - 1u);
-    var b_at_{j} = from_b + b_row_{j} * (params.ldb / WIDTH_b) + b_i_{j} / WIDTH_b;
-#else
-    let b_i_{j} = b_number_{j} / ACROSS_b;
-    let b_line_{j} = b_number_{j} % ACROSS_b * WIDTH_b;
-    let b_step_{j} = from_b + b_i_{j} * (params.ldb / WIDTH_b);
-    var b_at_{j} = b_step_{j} + min(part.origin.y + b_line_{j}, params.n - WIDTH_b) / WIDTH_b;
-#endif
-#if VEC_B
-    var b_next_{j}: vec4<T>;
-#else
-    var b_next_{j}: T;
-#endif
-#end
+#put places(b, y, n, B)
 #endif
 
 // A round loads a tile of each factor into registers, multiplies the tiles in a buffer of workgroup memory, and stores

@@ -1,7 +1,7 @@
 // Elements of type f16: two in a word, computed in f32, so that no device feature is needed.
 // unpack2x16float, since bitcast<vec2<f16>> is miscompiled by naga. But not pack2x16float: devices
 // round it to nearest or towards zero, and its overflow is undefined.
-#import activation/is_nan
+#import element/is_nan
 const PACK: u32 = 2u;
 alias T = f32;
 

@@ -1,5 +1,5 @@
 // Elements of type f32: one in a word.
-#import activation/is_nan
+#import element/is_nan
 const PACK: u32 = 1u;
 alias T = f32;
 

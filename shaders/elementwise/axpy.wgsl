@@ -2,7 +2,7 @@
 // A word of 32 bits is loaded from each, decoded, combined, encoded and stored, whatever the type.
 // What one invocation and one workgroup compute is said by the fragment in the slot `walk`.
 #import element/f32 as element
-#import elementwise/plain as walk
+#import elementwise/elementwise_plain as walk
 
 struct Params {
     n: u32, // elements

@@ -1,4 +1,5 @@
-// The built-in functions of Map, one chosen by a flag. All of them return NaN for NaN.
+// The built-in functions of Map, `fn map(x: T) -> T`, one chosen by a flag. All of them return NaN for NaN.
+// The importer declares T and `is_nan`, as the files of `element` do.
 #if NEG
 fn map(x: T) -> T { return -x; }
 #endif

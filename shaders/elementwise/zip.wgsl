@@ -3,7 +3,7 @@
 // What one invocation and one workgroup compute is said by the fragment in the slot `walk`.
 #import element/f32 as element
 #import elementwise/zip_functions as function
-#import elementwise/plain as walk
+#import elementwise/elementwise_plain as walk
 
 struct Params {
     n: u32, // elements

@@ -1,4 +1,5 @@
-// The built-in functions of Zip, one chosen by a flag.
+// The built-in functions of Zip, `fn zip(x: T, y: T) -> T`, one chosen by a flag.
+// The importer declares T, `is_nan` and `divide`, as the files of `element` do.
 #if ADD
 fn zip(x: T, y: T) -> T { return x + y; }
 #endif

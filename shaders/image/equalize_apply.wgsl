@@ -1,7 +1,7 @@
 // Replaces each element by what its channel's table says: one invocation does a word of four bytes, or one float.
 // The tables are read from memory, or with SHARED from a copy in workgroup memory.
 #import workgroup/index
-#import activation/is_nan
+#import element/is_nan
 
 const WORKGROUP_SIZE: u32 = 256u;
 const BINS: u32 = 256u;

@@ -7,7 +7,7 @@ struct Params {
 @group(0) @binding(1) var<storage, read_write> fullness: array<f32>;
 
 @compute @workgroup_size(1)
-fn advance() {
+fn adam_advance() {
     fullness[0] += params.rest1 * (1.0 - fullness[0]);
     fullness[1] += params.rest2 * (1.0 - fullness[1]);
 }

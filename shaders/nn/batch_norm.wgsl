@@ -23,7 +23,7 @@ struct Params {
 @group(0) @binding(6) var<storage, read_write> output: array<Item>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn normalize_planes(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn batch_norm(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
     let len = params.len / WIDTH;
     if i >= params.planes * len {

@@ -30,7 +30,7 @@ struct Params {
 var<workgroup> wg_sums: array<Item, PLANES * WORKGROUP_SIZE>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn sum_columns(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn bias_backward(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let items = params.n / WIDTH;
     let tiles = (items + COLUMNS - 1u) / COLUMNS;
     let block = workgroup_index(group) / tiles;

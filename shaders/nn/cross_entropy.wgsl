@@ -1,9 +1,9 @@
 // Cross-entropy of rows of logits with one right class each: log(sum of e^x) - x of the class, and GRADIENT, of the
 // mean of all: (softmax - 1 of the class) / rows. A class that there is none of gives NaN. LANES invocations share
 // a row, which is read for its largest, for the sum, and for the gradient.
-#import nn/rows_params
-#import nn/rows_reduce
-#import nn/rows_exp
+#import rows/params
+#import workgroup/reduce_rows
+#import element/exp4
 
 const SPANS: u32 = WORKGROUP_SIZE / LANES;
 
@@ -17,26 +17,14 @@ const SPANS: u32 = WORKGROUP_SIZE / LANES;
 fn exp1(x: f32) -> f32 { return exp4(vec4(x)).x; }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn measure_rows(
-    @builtin(workgroup_id) group: vec3<u32>,
-#if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-#else
-    @builtin(local_invocation_index) invocation: u32,
-#endif
+fn cross_entropy(
+#put row_builtins()
 ) {
     let first = workgroup_index(group) * SPANS;
     if first >= params.rows {
         return;
     }
-#if SUBGROUPS
-    let lane = sub_id * sub_size + sub_lane;
-#else
-    let lane = invocation;
-    let sub_size = 1u;
-#endif
+#put row_lane()
     let row = first + lane / LANES;
     let there = row < params.rows;
     let column = lane % LANES;

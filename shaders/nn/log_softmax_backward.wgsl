@@ -1,5 +1,5 @@
 // dy - e^y sum of dy.
-#import nn/exp4
+#import element/exp4
 
 fn term(y: Item, g: Item) -> Item { return g; }
 fn result(y: Item, g: Item, total: f32) -> Item { return g - item(exp4(four(y))) * total; }

@@ -3,8 +3,8 @@
 // LINES-th token, and their sums are added in order.
 #import workgroup/index
 #import element/fours
-#import nn/rows_reduce
-#import activation/is_nan
+#import workgroup/reduce_rows
+#import element/is_nan
 
 const WORKGROUP_SIZE: u32 = 256u;
 const LANES: u32 = 256u;
@@ -38,26 +38,14 @@ fn four(x: Item) -> vec4<f32> { return vec4(x, 0.0, 0.0, 0.0); }
 var<workgroup> wg_sums: array<Item, WORKGROUP_SIZE>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn pool_tokens(
-    @builtin(workgroup_id) group: vec3<u32>,
-#if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-#else
-    @builtin(local_invocation_index) invocation: u32,
-#endif
+fn mean_pool(
+#put row_builtins()
 ) {
     let sequence = workgroup_index(group);
     if sequence >= params.count {
         return;
     }
-#if SUBGROUPS
-    let lane = sub_id * sub_size + sub_lane;
-#else
-    let lane = invocation;
-    let sub_size = 1u;
-#endif
+#put row_lane()
     let len = min(lengths[params.length_origin + sequence], params.tokens);
     // Of no tokens the mean is 0.
     let share = 1.0 / f32(max(len, 1u));

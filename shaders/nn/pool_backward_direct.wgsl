@@ -100,18 +100,6 @@ fn gathered(at: u32) -> f32 {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn gather_gradients(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let first = params.wide;
-    let end = first + params.planes * params.h * params.w;
-    let word = first / PACK + workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if word > (end - 1u) / PACK {
-        return;
-    }
-#if HALVES
-    let a = max(2u * word, first);
-    let b = min(2u * word + 1u, end - 1u);
-    store_word(word, first, end, gathered(a - first), gathered(b - first));
-#else
-    output[word] = encode(gathered(word - first), 0.0);
-#endif
+fn pool_backward_direct(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+#put write_words(gathered, wide, h, w)
 }

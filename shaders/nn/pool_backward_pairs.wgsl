@@ -47,7 +47,7 @@ fn shares(cells: vec4<f32>, gradient: f32) -> vec4<f32> {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn share_gradients(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn pool_backward_pairs(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let across = params.w / 4u;
     let units = params.planes * params.p * across;
     let first = workgroup_index(group) * WORKGROUP_SIZE * UNITS;

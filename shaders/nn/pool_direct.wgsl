@@ -49,18 +49,6 @@ fn pooled(at: u32) -> f32 {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn pool_windows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let first = params.narrow;
-    let end = first + params.planes * params.p * params.q;
-    let word = first / PACK + workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if word > (end - 1u) / PACK {
-        return;
-    }
-#if HALVES
-    let a = max(2u * word, first);
-    let b = min(2u * word + 1u, end - 1u);
-    store_word(word, first, end, pooled(a - first), pooled(b - first));
-#else
-    output[word] = encode(pooled(word - first), 0.0);
-#endif
+fn pool_direct(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+#put write_words(pooled, narrow, p, q)
 }

@@ -16,3 +16,20 @@ fn store_word(word: u32, first: u32, end: u32, a: f32, b: f32) {
     }
 }
 #endif
+
+// A word an invocation: `element` of each element of planes of h x w, the first of which lies at `origin`.
+#block write_words(element, origin, h, w)
+    let first = params.{origin};
+    let end = first + params.planes * params.{h} * params.{w};
+    let word = first / PACK + workgroup_index(group) * WORKGROUP_SIZE + lane;
+    if word > (end - 1u) / PACK {
+        return;
+    }
+#if HALVES
+    let a = max(2u * word, first);
+    let b = min(2u * word + 1u, end - 1u);
+    store_word(word, first, end, {element}(a - first), {element}(b - first));
+#else
+    output[word] = encode({element}(word - first), 0.0);
+#endif
+#end

@@ -89,7 +89,7 @@ fn turned(at: u32) -> vec4<f32> {
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn turn_pairs(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn rope(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = 4u * (workgroup_index(group) * WORKGROUP_SIZE + lane);
     if at >= params.len {
         return;

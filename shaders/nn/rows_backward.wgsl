@@ -1,9 +1,9 @@
 // Gradients of ops over rows: sums over a row of x (of softmax its result) and of dy, then every element by them.
 // LANES invocations share a row; a workgroup takes as many rows as fit it. HELD: the row is in their registers,
 // read once; else it is read anew for each pass. NORM: what the gradients of gamma need of each row is kept.
-#import nn/rows_params
+#import rows/params
 #import nn/items
-#import nn/rows_reduce
+#import workgroup/reduce_rows
 #import nn/softmax_backward as gradient
 
 const QUADS: u32 = 1u;
@@ -34,26 +34,14 @@ fn scaled(g: Item, column: u32) -> Item { return g; }
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn differentiate_rows(
-    @builtin(workgroup_id) group: vec3<u32>,
-#if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-#else
-    @builtin(local_invocation_index) invocation: u32,
-#endif
+fn rows_backward(
+#put row_builtins()
 ) {
     let first = workgroup_index(group) * SPANS;
     if first >= params.rows {
         return;
     }
-#if SUBGROUPS
-    let lane = sub_id * sub_size + sub_lane;
-#else
-    let lane = invocation;
-    let sub_size = 1u;
-#endif
+#put row_lane()
     let row = first + lane / LANES;
     let there = row < params.rows;
     let column = lane % LANES;

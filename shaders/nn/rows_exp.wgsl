@@ -1,7 +1,5 @@
-// e^(x - center). A centre of -infinity is that of a row, or a part of one, of nothing but -infinity.
-#import nn/exp4
-
-fn anchor(center: f32) -> f32 { return select(center, 0.0, bitcast<u32>(center) == 0xff800000u); }
+// The statistics of a softmax: the largest of a row, and the sum of e^(x - largest).
+#import element/exp4
 
 // The largest of a row is that of its parts, and their sums are scaled to it.
 const CENTERED: bool = true;

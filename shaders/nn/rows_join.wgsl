@@ -1,6 +1,6 @@
 // Centre and total of each part of a row to centre and factor of the row. One workgroup joins one row.
-#import nn/rows_params
-#import nn/rows_reduce
+#import rows/params
+#import workgroup/reduce_rows
 #import nn/softmax as normalizer
 
 @group(0) @binding(1) var<storage, read> statistics: array<vec2<f32>>;
@@ -9,26 +9,14 @@
 fn length(part: u32) -> f32 { return f32(min(params.part_len, params.n - part * params.part_len)); }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn join_parts(
-    @builtin(workgroup_id) group: vec3<u32>,
-#if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-#else
-    @builtin(local_invocation_index) invocation: u32,
-#endif
+fn rows_join(
+#put row_builtins()
 ) {
     let row = workgroup_index(group);
     if row >= params.rows {
         return;
     }
-#if SUBGROUPS
-    let lane = sub_id * sub_size + sub_lane;
-#else
-    let lane = invocation;
-    let sub_size = 1u;
-#endif
+#put row_lane()
     let parts = row * params.parts;
     let n = f32(params.n);
     var extreme = vec4(params.pad);

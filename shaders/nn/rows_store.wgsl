@@ -1,4 +1,5 @@
-// Results, scaled and shifted by column where the norm is, back to where they came from.
+// `fn store(span: Span, quad: u32, x: vec4<f32>)`: results, scaled and shifted by column where the norm is, back to where
+// they came from. The importer imports rows/load.
 const OUTPUT: u32 = 2u;
 
 #if SCALED

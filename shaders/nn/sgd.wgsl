@@ -2,7 +2,7 @@
 // Words are elements; what one invocation and one workgroup compute is said by the fragment in the slot `walk`.
 #import element/f32 as element
 #import nn/words
-#import elementwise/plain as walk
+#import elementwise/elementwise_plain as walk
 
 struct Params {
     n: u32, // elements

@@ -5,7 +5,7 @@ const COUNTS_BINDING: u32 = 3u;
 @group(0) @binding(COUNTS_BINDING) var<storage, read_write> counts: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn count_kept(
+fn compact_count(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 #if SUBGROUPS

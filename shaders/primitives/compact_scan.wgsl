@@ -1,5 +1,5 @@
 // Second step of compaction: what each tile's count becomes the number of kept elements before it.
-// scan_blocks: a workgroup scans BLOCK counts in place and gives their sum; scan_sums: one workgroup scans
+// compact_scan_blocks: a workgroup scans BLOCK counts in place and gives their sum; compact_scan_sums: one workgroup scans
 // the sums, and gives the number of all. Kogge-Stone over sums of eight.
 #import workgroup/index
 
@@ -52,7 +52,7 @@ fn scan_block(begin: u32, before: u32, lane: u32) -> u32 {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn scan_blocks(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn compact_scan_blocks(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let block = workgroup_index(group);
     if block >= params.blocks {
         return;
@@ -64,7 +64,7 @@ fn scan_blocks(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn scan_sums(@builtin(local_invocation_index) lane: u32) {
+fn compact_scan_sums(@builtin(local_invocation_index) lane: u32) {
     var total = 0u;
     for (var begin = 0u; begin < params.len; begin += BLOCK) {
         total = scan_block(begin, total, lane);

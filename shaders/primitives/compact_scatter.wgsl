@@ -4,10 +4,63 @@
 // before its own (scan_lookback).
 #import primitives/compact_tile
 #if SUBGROUPS
-#import primitives/compact_emit
+// Hands each element to `emit`, with the kept elements before it; `before` is the count before the subgroup's run.
+// Also what lies beyond the end, which is not kept.
+fn emit_tile(items: Items, before: u32, sub_lane: u32) {
+    let lower = below(sub_lane);
+    var run = before;
+    // One by one: in a loop the elements would have to lie in memory.
+#for i in QUADS
+    run = emit_four(items, {i}u, items.bits[{i}], run, lower);
+#end
+}
+
+fn emit_four(items: Items, quad: u32, bits: vec4<u32>, before: u32, lower: Lanes) -> u32 {
+    let at = places(items, quad);
+    let kept = items.kept >> (4u * quad);
+    var run = before;
+    run = emit_one(at.x, bits.x, (kept & 1u) != 0u, run, lower);
+    run = emit_one(at.y, bits.y, (kept & 2u) != 0u, run, lower);
+    run = emit_one(at.z, bits.z, (kept & 4u) != 0u, run, lower);
+    return emit_one(at.w, bits.w, (kept & 8u) != 0u, run, lower);
+}
+
+fn emit_one(at: u32, bits: u32, kept: bool, before: u32, lower: Lanes) -> u32 {
+    let mask = ballot(kept);
+    emit(at, bits, before + ones(mask & lower), kept);
+    return before + ones(mask);
+}
 #endif
 #if ONCE
-#import primitives/compact_lookback
+// What look-back must know of compaction: it sums counts, and a tile can be counted by anyone.
+#import primitives/scan_lookback
+
+alias Acc = u32;
+alias Item = u32;
+
+fn op_identity() -> Acc { return 0u; }
+fn op_combine(a: Acc, b: Acc) -> Acc { return a + b; }
+fn value_of(x: Item) -> Acc { return x; }
+fn has_head(x: Item) -> bool { return false; }
+
+#if SUBGROUPS
+fn total_of_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Item {
+    let kept = count_items(first_item(tile, sub_lane, sub_size, sub_id), sub_size);
+    return count_tile(kept, sub_lane, sub_size, sub_id, sub_count).y;
+}
+#else
+var<workgroup> wg_other: atomic<u32>;
+
+fn total_of_tile(tile: u32, lane: u32) -> Item {
+    if lane == 0u {
+        atomicStore(&wg_other, 0u);
+    }
+    workgroupBarrier();
+    atomicAdd(&wg_other, count_items(tile * TILE + lane, WORKGROUP_SIZE));
+    workgroupBarrier();
+    return atomicLoad(&wg_other);
+}
+#endif
 #endif
 
 const COUNTS_BINDING: u32 = 3u;
@@ -35,7 +88,7 @@ fn emit_one(at: u32, bits: u32, kept: u32, j: u32, before: u32, lane: u32) {
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn scatter_kept(
+fn compact_scatter(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 #if SUBGROUPS

@@ -50,7 +50,7 @@ fn count_vector(v: vec4<u32>) {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn count_buckets(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn histogram_bucketed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let job = workgroup_index(group);
     var size = 0u;
     if lane < BUCKETS {

@@ -27,7 +27,7 @@ fn tally(bin: u32, amount: u32) {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn count_with_cache(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn histogram_cached(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let part = workgroup_index(group);
     if part >= params.parts {
         return;

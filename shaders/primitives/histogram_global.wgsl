@@ -7,7 +7,7 @@
 const WORKGROUP_SIZE: u32 = 256u;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn clear_counts(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn histogram_global_clear(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let bin = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if bin < params.bins {
         atomicStore(&counts[bin], 0u);
@@ -22,7 +22,7 @@ fn count(at: u32) {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn count_elements(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn histogram_global_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
     if tile >= params.parts {
         return;

@@ -54,7 +54,7 @@ fn walk(part: u32, lane: u32) {
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn count_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn histogram_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let passes = (params.bins + SLOTS - 1u) / SLOTS;
     let tile = workgroup_index(group);
     let part = tile / passes;

@@ -22,7 +22,7 @@ fn tally(slot: u32, amount: u32) { atomicAdd(&wg_counts[slot * COPIES + copy], a
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn count_parts(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn histogram_private(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let part = workgroup_index(group);
     if part >= params.parts {
         return;

@@ -70,7 +70,7 @@ fn put_four(bins: vec4<u32>, ranks: vec4<u32>) {
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn scatter_slots(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn histogram_scatter(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
     if tile >= params.parts {
         return;

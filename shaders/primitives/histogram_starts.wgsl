@@ -13,7 +13,7 @@ struct Params {
 var<workgroup> wg_sizes: array<u32, BUCKETS>;
 
 @compute @workgroup_size(BUCKETS)
-fn place_buckets(@builtin(local_invocation_index) lane: u32) {
+fn histogram_starts(@builtin(local_invocation_index) lane: u32) {
     wg_sizes[lane] = (totals[lane] + params.tiles + 7u) / 8u * 4u;
     workgroupBarrier();
     var before = 0u;

@@ -1,2 +1,2 @@
-// Elements that are not 0; NaN is not.
+// Kept are elements that are not 0, NaN among them. The importer declares T.
 fn keep(x: T) -> bool { return x != T(0); }

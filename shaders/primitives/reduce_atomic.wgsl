@@ -24,7 +24,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> output: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn set_identity(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn reduce_atomic_begin(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if row < params.rows {
         atomicStore(&totals[row], bitcast<u32>(op_identity()));
@@ -32,7 +32,7 @@ fn set_identity(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn reduce_into_totals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn reduce_atomic_combine(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
     let row = tile / params.parts;
     let part = tile % params.parts;
@@ -51,7 +51,7 @@ fn reduce_into_totals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn finish_totals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn reduce_atomic_finish(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if row < params.rows {
         output[row] = bitcast<u32>(finish(bitcast<Acc>(atomicLoad(&totals[row]))));

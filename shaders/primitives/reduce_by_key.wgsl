@@ -1,4 +1,5 @@
-// Runs of equal neighbours among the keys. A run's key is that of its first element.
+// Runs of equal neighbours among the keys, for runs_tiles. A run's key is that of its first element.
+// The importer declares CARRY_BINDING.
 #import primitives/differs
 
 #if !TOTALS

@@ -107,7 +107,7 @@ var<workgroup> wg_acc: array<Acc, WORKGROUP_SIZE>;
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn reduce_rows(
+fn reduce_coarsened(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(local_invocation_index) invocation: u32,
 #if TWO_STAGE

@@ -11,7 +11,7 @@ struct Params { elements: u32 }
 @group(0) @binding(2) var<storage, read_write> output: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn pack_results(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn reduce_pack(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if at * PACK >= params.elements {
         return;

@@ -7,7 +7,7 @@
 const ITEMS_PER_THREAD: u32 = 1u;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn reduce_tiles(
+fn reduce_tree(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 #if SUBGROUPS

@@ -14,7 +14,7 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> lengths: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn close_runs(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn run_length_close(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if tile >= params.tiles {
         return;

@@ -232,37 +232,13 @@ fn emit_quad(base: Item, before: Item, quad: Quad, q: u32, full: bool) {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 #if TOTALS
-fn total_tiles(
+fn runs_tiles_total(
 #else
-fn reduce_tiles(
+fn runs_tiles_reduce(
 #endif
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) index: u32,
-#if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-    @builtin(num_subgroups) sub_count: u32,
-#endif
+#put tile_builtins()
 ) {
-    var tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
-#if TICKET
-    tile = next_tile(index);
-#endif
-#if SUBGROUPS
-    let lane = sub_id * sub_size + sub_lane;
-    let first = sub_id * sub_size * QUADS + sub_lane;
-    let step = sub_size;
-#else
-    let lane = index;
-    let first = lane * QUADS;
-    let step = 1u;
-    let sub_lane = lane;
-    let sub_size = 1u;
-#endif
+#put tile_and_lane()
     var quads = load_labels(tile, first, step);
 #if TOTALS
     if lane == 0u {

@@ -52,9 +52,9 @@ fn store_word(w: u32, x: u32) {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 #if REDUCE
-fn reduce_tiles(
+fn scan_ladder_reduce(
 #else
-fn scan_tiles(
+fn scan_ladder(
 #endif
     @builtin(workgroup_id) group: vec3<u32>,
 #if SUBGROUPS

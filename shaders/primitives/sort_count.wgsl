@@ -14,7 +14,7 @@ const WORKGROUP_SIZE: u32 = 128u;
 var<workgroup> wg_digits: array<atomic<u32>, RADIX>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn count_digits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn sort_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let block = workgroup_index(group);
     if block >= params.blocks {
         return;

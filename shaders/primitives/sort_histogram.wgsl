@@ -1,5 +1,5 @@
-// What the variant `onesweep` needs before its passes: `clear` sets its tickets, counts and posts to
-// zero, `count_all` counts the digits of all passes in one reading of the keys. A workgroup walks the
+// What the variant `onesweep` needs before its passes: `sort_histogram_clear` sets its tickets, counts and posts to
+// zero, `sort_histogram_count` counts the digits of all passes in one reading of the keys. A workgroup walks the
 // keys in steps of the grid, counts in workgroup memory and adds what it has at the end.
 #import primitives/sort_key
 #import primitives/sort_globals
@@ -25,7 +25,7 @@ struct Params {
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn clear(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn sort_histogram_clear(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let first = workgroup_index(group) * WORKGROUP_SIZE + lane;
     let step = params.workgroups * WORKGROUP_SIZE;
     if first >= step {
@@ -57,7 +57,7 @@ fn count_key(key: Key) {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn count_all(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn sort_histogram_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let index = workgroup_index(group);
     if index >= params.workgroups {
         return;

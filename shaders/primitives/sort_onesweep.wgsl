@@ -142,7 +142,7 @@ fn store_value(place: u32, value: u32) { values_out[place] = value; }
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn onesweep(
+fn sort_onesweep(
     @builtin(subgroup_invocation_id) sub_lane: u32,
     @builtin(subgroup_size) sub_size: u32,
     @builtin(subgroup_id) sub_id: u32,

@@ -15,7 +15,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> totals: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn scan_counts(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+fn sort_scan(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
     let row = workgroup_index(group);
     if row >= params.rows {
         return;

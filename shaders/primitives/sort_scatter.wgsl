@@ -46,7 +46,7 @@ fn store_value(place: u32, value: u32) {
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn scatter_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+fn sort_scatter(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
     let block = workgroup_index(group);
     if block >= params.blocks {
         return;

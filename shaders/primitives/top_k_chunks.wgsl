@@ -59,7 +59,7 @@ var<workgroup> wg_bests: array<u32, WORKGROUP_SIZE>;
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn best_of_chunks(
+fn top_k_chunks(
     @builtin(workgroup_id) group: vec3<u32>,
 #if SUBGROUPS
     @builtin(subgroup_invocation_id) sub_lane: u32,

@@ -37,7 +37,7 @@ fn in_tile(row: u32, tile: u32) -> u32 {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn collect(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn top_k_collect(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     if workgroup_index(group) >= params.tiles {
         return;
     }

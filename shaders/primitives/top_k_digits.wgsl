@@ -37,7 +37,7 @@ fn count_key(key: u32, number: u32, mask: u32) {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn count_digits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn top_k_digits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let index = workgroup_index(group);
     if index >= params.workgroups {
         return;

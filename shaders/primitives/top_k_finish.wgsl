@@ -340,7 +340,7 @@ fn choose(of_chunks: bool, count: u32, bound: u32, lane: u32) {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn finish(@builtin(local_invocation_index) lane: u32) {
+fn top_k_finish(@builtin(local_invocation_index) lane: u32) {
 #if CHUNKS
     choose(true, params.chunks, first_bound(true, params.chunks, lane), lane);
     for (var i = lane; i < params.k; i += WORKGROUP_SIZE) {

@@ -13,7 +13,7 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> indices: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn copy_front(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn top_k_front(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if at < params.len {
         values[at] = keys[at];

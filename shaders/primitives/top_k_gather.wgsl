@@ -18,7 +18,7 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> candidates: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn top_k_gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let j = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if j >= params.count {
         return;

@@ -1,5 +1,5 @@
-// Between the passes of top-k's radix select: `pick_digit` finds the digit of the k-th best from the counts,
-// and clears them for the next pass; `begin` clears them for the first. One workgroup.
+// Between the passes of top-k's radix select: `top_k_pick_digit` finds the digit of the k-th best from the counts,
+// and clears them for the next pass; `top_k_pick_begin` clears them for the first. One workgroup.
 #import primitives/sort_sum
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -16,7 +16,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> search: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn begin(@builtin(local_invocation_index) lane: u32) {
+fn top_k_pick_begin(@builtin(local_invocation_index) lane: u32) {
     for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) {
         bins[bin] = 0u;
     }
@@ -27,7 +27,7 @@ fn begin(@builtin(local_invocation_index) lane: u32) {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn pick_digit(@builtin(local_invocation_index) lane: u32) {
+fn top_k_pick_digit(@builtin(local_invocation_index) lane: u32) {
     invocation = lane;
     let number = search[0];
     let rank = search[1];

@@ -11,7 +11,7 @@ struct Params {
 @group(0) @binding(1) var<storage, read_write> positions: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn write_places(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn top_k_places(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if at < params.len {
         positions[at] = params.first + at;

@@ -8,7 +8,7 @@ var<workgroup> wg_better: atomic<u32>;
 var<workgroup> wg_as_good: atomic<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn count_chosen(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn top_k_tally(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
     if tile >= params.tiles {
         return;

@@ -44,7 +44,7 @@ fn element(line: u32, k: u32, i: u32) -> u32 {
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn pack_bytes(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn gemm_int8_pack(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if at >= params.words {
         return;

@@ -1,6 +1,6 @@
 // Signed bytes, four in a word from its lowest on, as floats and back. Rounded to nearest, ties to even; beyond
 // -127 to 127 saturated, so that no sign has a number more; NaN becomes 0.
-#import activation/is_nan
+#import element/is_nan
 
 fn unpack_int8(word: u32) -> vec4<f32> {
     return vec4<f32>(bitcast<vec4<i32>>(vec4(word) << vec4(24u, 16u, 8u, 0u)) >> vec4(24u));

@@ -1,8 +1,8 @@
 // Bytes and a scale of each row, in one read: LANES invocations hold a row in registers, find its largest magnitude
 // together, and pack four elements to a word. With MEASURE they find that of a part of a row alone, and join it to
 // those of the other parts; with TENSOR to those of all rows.
-#import nn/rows_load
-#import nn/rows_reduce
+#import rows/load
+#import workgroup/reduce_rows
 #import quantize/scale
 
 #if MEASURE
@@ -16,25 +16,13 @@ const SPANS: u32 = WORKGROUP_SIZE / LANES;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn quantize_rows(
-    @builtin(workgroup_id) group: vec3<u32>,
-#if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-#else
-    @builtin(local_invocation_index) invocation: u32,
-#endif
+#put row_builtins()
 ) {
     let first = workgroup_index(group) * SPANS;
     if first >= params.rows * params.parts {
         return;
     }
-#if SUBGROUPS
-    let lane = sub_id * sub_size + sub_lane;
-#else
-    let lane = invocation;
-    let sub_size = 1u;
-#endif
+#put row_lane()
     let number = first + lane / LANES;
     let span = span_of(number, lane);
     let leads = span.lane == 0u && number < params.rows * params.parts;

@@ -29,7 +29,7 @@ fn cg_start(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
 
 // One workgroup: what there is to do, from the parts of all.
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn cg_begin(@builtin(local_invocation_index) lane: u32) {
+fn cg_start_state(@builtin(local_invocation_index) lane: u32) {
     let sums = total_of(params.parts, lane);
     if lane > 0u {
         return;

@@ -68,7 +68,7 @@ fn row_of(at: u32) -> u32 {
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn keep_diagonal(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn diagonal_keep(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if at < params.places {
         var element = 0.0;
@@ -82,7 +82,7 @@ fn keep_diagonal(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
 @group(0) @binding(1) var<storage, read_write> ones: array<f32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn fill_ones(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn diagonal_fill(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if row < params.rows {
         ones[row] = 1.0;
@@ -96,7 +96,7 @@ const ROW: u32 = 5u; // as in solver_params
 
 // The inverse of each element; an element that is not positive is told to the solver.
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn invert_diagonal(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn diagonal_invert(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if row >= params.rows {
         return;

@@ -16,7 +16,7 @@ fn share(i: u32) -> f32 { return 1.0 / f32(params.n); }
 #if BEGIN
 // x = where walks begin.
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn power_start(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn power_step_start(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if i < params.n {
         x[i] = share(i);
@@ -61,7 +61,7 @@ fn power_step(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
 
 // One workgroup: whether there is another step.
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn power_judge(@builtin(local_invocation_index) lane: u32) {
+fn power_step_judge(@builtin(local_invocation_index) lane: u32) {
     let dots = total_of(0u, lane);
     let sums = total_of(params.parts, lane);
     if lane > 0u || state[BEFORE] != RUNNING {

@@ -7,7 +7,7 @@
 @group(0) @binding(2) var<storage, read_write> lengths: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn measure_diagonals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_diagonals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let diagonal = item(group, lane);
     if diagonal >= params.count {
         return;

@@ -11,7 +11,7 @@ const PLACES: u32 = 16u; // of an invocation
 @group(0) @binding(5) var<storage, read_write> values: array<Value>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn fill_places(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_ell(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     // Workgroups first go over all rows, `segments` of them, then over the next places.
     let index = workgroup_index(group);
     let row = index % params.segments * WORKGROUP_SIZE + lane;

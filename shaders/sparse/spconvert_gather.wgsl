@@ -13,7 +13,7 @@
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn gather_entries(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let begin = workgroup_index(group) * TILE;
     if begin >= params.count {
         return;

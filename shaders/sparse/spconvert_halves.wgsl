@@ -6,7 +6,7 @@
 @group(0) @binding(2) var<storage, read_write> words: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn move_halves(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_halves(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let pair = item(group, lane);
     let first = 2u * pair;
     if first >= params.count {

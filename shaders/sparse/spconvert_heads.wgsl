@@ -6,7 +6,7 @@
 @group(0) @binding(2) var<storage, read_write> heads: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn mark_heads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_heads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = item(group, lane);
     if at >= params.count {
         return;

@@ -12,7 +12,7 @@
 @group(0) @binding(7) var<storage, read_write> values: array<Value>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn insert_entries(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_insert(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = item(group, lane);
     if at >= params.count || missing[0] > 0u {
         return;

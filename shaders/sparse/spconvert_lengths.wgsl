@@ -5,7 +5,7 @@
 @group(0) @binding(1) var<storage, read_write> lengths: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn measure_lengths(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_lengths(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = item(group, lane);
     if at >= params.count {
         return;

@@ -5,7 +5,7 @@
 @group(0) @binding(2) var<storage, read_write> sizes: array<atomic<u32>>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn find_longest_run(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_longest_run(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let run = item(group, lane);
     if run < min(atomicLoad(&sizes[0]), params.count) {
         let length = starts[run + 1u] - starts[run];

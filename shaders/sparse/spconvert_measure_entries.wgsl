@@ -7,7 +7,7 @@
 @group(0) @binding(3) var<storage, read> col_idxs: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn measure_entries(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_measure_entries(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let begin = workgroup_index(group) * TILE;
     if begin >= params.count {
         return;

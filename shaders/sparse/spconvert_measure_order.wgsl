@@ -6,7 +6,7 @@
 @group(0) @binding(2) var<storage, read> keys: array<Key>;
 
 @compute @workgroup_size(1)
-fn measure_order(@builtin(workgroup_id) group: vec3<u32>) {
+fn spconvert_measure_order(@builtin(workgroup_id) group: vec3<u32>) {
     if workgroup_index(group) > 0u {
         return;
     }

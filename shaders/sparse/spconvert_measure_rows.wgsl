@@ -8,7 +8,7 @@ const ITEMS_PER_THREAD: u32 = 4u;
 @group(0) @binding(2) var<storage, read> row_ptrs: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn measure_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_measure_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     clear_measures(lane);
     let begin = workgroup_index(group) * WORKGROUP_SIZE * ITEMS_PER_THREAD;
     var longest = 0u;

@@ -8,7 +8,7 @@
 @group(0) @binding(3) var<storage, read_write> order: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn order_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_order(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = item(group, lane);
     if row >= params.count {
         return;

@@ -8,7 +8,7 @@
 @group(0) @binding(3) var<storage, read_write> keys: array<Key>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn pack_keys(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_pack(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let begin = workgroup_index(group) * TILE;
     if begin >= params.count {
         return;

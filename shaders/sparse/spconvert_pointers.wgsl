@@ -18,7 +18,7 @@ fn major_of(key: u32) -> u32 { return key; }
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn find_pointers(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_pointers(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let segment = item(group, lane);
     if segment >= params.count {
         return;

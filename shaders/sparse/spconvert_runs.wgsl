@@ -7,7 +7,7 @@
 @group(0) @binding(3) var<storage, read_write> sizes: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn start_runs(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_runs(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = item(group, lane);
     if at > params.count {
         return;

@@ -6,7 +6,7 @@
 @group(0) @binding(3) var<storage, read_write> width: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn point_at_slices(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_slice_pointers(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let slice = item(group, lane);
     if slice >= params.count {
         return;

@@ -8,7 +8,7 @@
 @group(0) @binding(4) var<storage, read_write> widths: array<atomic<u32>>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn widen_slices(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_slices(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let place = item(group, lane);
     if place >= params.count {
         return;

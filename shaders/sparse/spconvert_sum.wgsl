@@ -10,7 +10,7 @@
 @group(0) @binding(5) var<storage, read_write> values: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn sum_runs(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_sum(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let run = item(group, lane);
     if run >= params.count {
         return;

@@ -9,7 +9,7 @@
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn unpack_keys(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spconvert_unpack(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = item(group, lane);
     if at >= params.count {
         return;

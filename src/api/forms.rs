@@ -154,22 +154,27 @@ impl Formed {
     /// # Errors
     /// Those of [`Buffer::read`].
     pub fn results(&self) -> Result<Vec<HostArray>> {
-        let count = match (self.roles.last(), self.buffers.last()) {
-            (Some(Role::Count), Some(buffer)) => match buffer.read()? {
-                HostData::U32(count) => count.first().map_or(0, |n| *n as usize),
-                _ => 0,
-            },
-            _ => 0,
-        };
-        let outputs = self.roles.iter().zip(&self.buffers).filter(|(role, _)| role.is_output());
-        let read = |(role, buffer): (&Role, &AnyBuffer)| {
-            let data = buffer.read()?;
-            match role {
-                Role::Updated(array) => HostArray::new(array.shape(), data),
-                Role::Result(shape) => HostArray::new(shape, data),
-                Role::Given(_) | Role::Counted | Role::Count => HostArray::new(&[count], data.front(count)),
-            }
-        };
-        outputs.map(read).collect()
+        results(&self.roles, |i| self.buffers[i].read())
     }
+}
+
+/// The outputs among operands of these roles.
+pub(super) fn results(roles: &[Role], read: impl Fn(usize) -> Result<HostData>) -> Result<Vec<HostArray>> {
+    let count = match roles.last() {
+        Some(Role::Count) => match read(roles.len() - 1)? {
+            HostData::U32(count) => count.first().map_or(0, |n| *n as usize),
+            _ => 0,
+        },
+        _ => 0,
+    };
+    let outputs = roles.iter().enumerate().filter(|(_, role)| role.is_output());
+    let array = |(i, role): (usize, &Role)| {
+        let data = read(i)?;
+        match role {
+            Role::Updated(array) => HostArray::new(array.shape(), data),
+            Role::Result(shape) => HostArray::new(shape, data),
+            Role::Given(_) | Role::Counted | Role::Count => HostArray::new(&[count], data.front(count)),
+        }
+    };
+    outputs.map(array).collect()
 }

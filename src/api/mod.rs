@@ -1,11 +1,15 @@
 //! Calls of one line, matrices on a device, solvers: what programs without GPU code use.
 
 mod calls;
+#[cfg(feature = "cuda")]
+mod cuda_forms;
 mod driven;
 mod forms;
 mod matrix;
 mod solver;
 
+#[cfg(feature = "cuda")]
+pub use cuda_forms::CudaFormed;
 pub use driven::{Driven, MatrixJob};
 pub use forms::{AnyBuffer, Formed};
 pub use matrix::DeviceMatrix;

@@ -149,7 +149,7 @@ impl KvAppend {
                 .constant("LARGEST", if fp8 { "448.0" } else { "127.0" })
                 .constant("SCALES_BINDING", behind + 2);
         }
-        let kernel = program.kernel(Kernel::library("attention/kv_append", "append_rows", spec));
+        let kernel = program.kernel(Kernel::library("attention/kv_append", "kv_append", spec));
         let rows_of_pair = of.op.queries;
         for chunk in of.chunks()? {
             for (new, cache) in [("new_k", "k"), ("new_v", "v")] {

@@ -2,7 +2,7 @@
 
 use super::conv::{Conv, sample_layers};
 use super::layer::{Correlation, DILATION, GROUPS, ImageChunk, Layer, PAD, PAD_EACH, STRIDE, add_operands};
-use super::product::{ConvProduct, ProductBindings};
+use super::product::{LayerProduct, ProductBindings};
 use super::winograd;
 use crate::array::shape_text;
 use crate::element::{DType, Element};
@@ -194,7 +194,7 @@ fn sum(
     first: bool,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let kernel = Kernel::library("conv/conv_backward_weights_sum", "sum_slabs", Spec::new());
+    let kernel = Kernel::library("conv/conv_backward_weights_sum", "conv_backward_weights_sum", Spec::new());
     let kernel = program.kernel(kernel);
     let grid = Grid::fold((output.size / 4).div_ceil(256));
     // A multiple of 64 slabs, so that bindings begin at multiples of 256 bytes.
@@ -233,7 +233,7 @@ fn direct(
     let slices = all.div_ceil(slice);
     let slabs = scratch(program, held, output.size * slices as u64);
     let spec = Spec::new().constant("SLICE", slice as u32).constant("UP_H", 1u32).constant("UP_W", 1u32);
-    let kernel = Kernel::library("conv/conv_backward_weights_direct", "correlate_gradients", spec);
+    let kernel = Kernel::library("conv/conv_backward_weights_direct", "conv_backward_weights_direct", spec);
     let kernel = program.kernel(kernel);
     let count = weights * slices;
     let bindings = vec![piece.x, piece.y, slabs];
@@ -255,7 +255,7 @@ fn implicit(
     held: &mut Option<Binding>,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let product = ConvProduct::weights(c, piece, profile);
+    let product = LayerProduct::weights(c, piece, profile);
     let all = piece.images * c.pixels();
     let slice = product.slice(output.size, profile);
     let slices = all.div_ceil(slice);
@@ -298,7 +298,8 @@ fn planes(
         ));
     }
     let slabs = scratch(program, held, 4 * count as u64);
-    let kernel = Kernel::library("conv/conv_backward_weights_bias", "sum_planes", Spec::new());
+    let kernel =
+        Kernel::library("conv/conv_backward_weights_bias", "conv_backward_weights_bias", Spec::new());
     let kernel = program.kernel(kernel);
     program.dispatch(kernel, &c.params(piece, count), vec![piece.y, slabs], Grid::fold(count as u64));
     sum(program, slabs, output, piece.images, piece.first == 0, profile)

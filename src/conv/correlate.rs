@@ -3,7 +3,7 @@
 
 use super::depthwise::Depthwise;
 use super::layer::{Correlation, ImageChunk, add_operands};
-use super::product::{ConvProduct, ProductBindings};
+use super::product::{LayerProduct, ProductBindings};
 use super::tiled::Tiled;
 use super::winograd;
 use crate::dense::{Activation, dispatch_flop};
@@ -218,7 +218,7 @@ impl ConvJob<'_> {
         let count = self.c.groups * self.c.to * self.c.terms();
         let turned = program.scratch(4 * count as u64);
         let spec = self.weigh(Spec::new().constant("WEIGHTS_BINDING", 1u32));
-        let kernel = Kernel::library("conv/conv_transpose_turn", "turn_weights", spec);
+        let kernel = Kernel::library("conv/conv_transpose_turn", "conv_transpose_turn", spec);
         let kernel = program.kernel(kernel);
         let none = ImageChunk { first: 0, images: 0, x: turned, y: turned, x_at: 0, y_at: 0 };
         let params = self.c.params(&none, count);
@@ -229,10 +229,10 @@ impl ConvJob<'_> {
 
     fn implicit(&self, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
         let weights = self.straight(program);
-        let product = ConvProduct::windows(&self.c, pieces[0].images, self.profile);
+        let product = LayerProduct::windows(&self.c, pieces[0].images, self.profile);
         program.decision.because(format_args!("{}", product.text()));
         for piece in pieces {
-            let product = ConvProduct::windows(&self.c, piece.images, self.profile);
+            let product = LayerProduct::windows(&self.c, piece.images, self.profile);
             let bound = ProductBindings { a: weights, b: piece.x, c: self.ends(piece.y) };
             let spec = self.end(3, "C_BINDING");
             product.layer(program, (&self.c, piece, 0), spec, bound, self.profile)?;
@@ -256,14 +256,14 @@ impl ConvJob<'_> {
         let outputs = pieces[0].images * c.pixels();
         let chunk = outputs.div_ceil(outputs.div_ceil(most)).next_multiple_of(4);
         let columns = program.scratch(4 * (chunk * rows) as u64);
-        let product = ConvProduct::columns(c, chunk, self.profile);
+        let product = LayerProduct::columns(c, chunk, self.profile);
         program.decision.because(format_args!(
             "{chunk} columns of {} at a time, {} bytes of scratch; {}",
             c.images * c.pixels(),
             columns.size,
             product.text()
         ));
-        let unroll = Kernel::library("conv/conv_im2col", "unroll_windows", self.spread(Spec::new()));
+        let unroll = Kernel::library("conv/conv_im2col", "conv_im2col", self.spread(Spec::new()));
         let unroll = program.kernel(unroll);
         for piece in pieces {
             for Range { start, .. } in program.bands((piece.images * c.pixels()) as u64, chunk as u64)? {

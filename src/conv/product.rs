@@ -2,10 +2,10 @@
 //! need not be matrices in memory.
 
 use super::layer::{Correlation, ImageChunk};
-use crate::dense::{Form, Steps, Tile, Walked, dispatch_flop};
+use crate::dense::{Division, ProductTile, RegisterForm, StepCount, WalkedKernel, dispatch_bands};
 use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
-use crate::program::{Binding, DeviceClass, DeviceProfile, Grid, Kernel, Program, kernel_params, row_name};
+use crate::program::{Binding, DeviceClass, DeviceProfile, Kernel, Program, kernel_params};
 use crate::shader::Spec;
 use std::ops::Range;
 
@@ -57,37 +57,28 @@ kernel_params! {
     }
 }
 
-/// How C is divided: the tile of a workgroup, and what one invocation computes of it.
-#[derive(Debug, Clone, Copy)]
-struct ProductDivision {
-    tile: Tile,
-    thread: [u32; 2],
-}
-
-const fn row(tile: [u32; 3], thread: [u32; 2]) -> ProductDivision {
-    let [m, n, k] = tile;
-    ProductDivision { tile: Tile { m, n, k }, thread }
-}
-
 /// Largest first: those of the matrix product, and flat ones for layers of few channels. On an H100 (Vulkan, driver
 /// 580.159.04), TFLOP/s of a layer and of its gradient by weights: 256 channels of 28 x 28, 3 x 3, the first 40.9 and
 /// 38.5, the second 38.3 and 34.6, 128 x 256 x 8 by 8 x 16 27.6 and 37.0; 64 channels of 56 x 56, the second 36.9 and
 /// 29.6, 64 x 64 x 8 by 8 x 4 35.7 and 31.3, by 8 x 8 33.8 and 31.6, 64 x 256 x 8 33.0 and 25.2; 16 to 32 channels of
 /// 80 x 80, 7 x 7, the third 31.9 and 25.2, by 8 x 8 30.4 and 26.0, 32 x 256 x 8 31.2 and 23.8, 32 x 64 x 8 by 4 x 8 29.2
 /// and 22.3. A step of k of 16 halves what the smaller tiles reach. Of 16 rows none but the last is measured: 19.6.
-const CARD: &[ProductDivision] = &[
-    row([128, 128, 8], [8, 8]),
-    row([64, 128, 8], [8, 8]),
-    row([32, 128, 8], [4, 8]),
-    row([64, 64, 8], [8, 4]),
-    row([16, 128, 8], [4, 8]),
-    row([32, 64, 8], [4, 4]),
-    row([16, 64, 8], [4, 4]),
+const CARD: &[Division] = &[
+    Division::new([128, 128, 8], [8, 8]),
+    Division::new([64, 128, 8], [8, 8]),
+    Division::new([32, 128, 8], [4, 8]),
+    Division::new([64, 64, 8], [8, 4]),
+    Division::new([16, 128, 8], [4, 8]),
+    Division::new([32, 64, 8], [4, 4]),
+    Division::new([16, 64, 8], [4, 4]),
 ];
-const GPU: &[ProductDivision] =
-    &[row([64, 64, 8], [8, 4]), row([32, 64, 8], [4, 4]), row([16, 64, 8], [4, 4])];
+const GPU: &[Division] = &[
+    Division::new([64, 64, 8], [8, 4]),
+    Division::new([32, 64, 8], [4, 4]),
+    Division::new([16, 64, 8], [4, 4]),
+];
 /// Small, to compile quickly.
-const CPU: &[ProductDivision] = &[row([16, 16, 4], [4, 4])];
+const CPU: &[Division] = &[Division::new([16, 16, 4], [4, 4])];
 
 /// Invocations that fill the device: on a large card eight workgroups of 64 for each of 132 processors.
 fn fill(profile: &DeviceProfile) -> usize {
@@ -101,7 +92,7 @@ const LEAST_SLICE: usize = 256;
 const MOST_SLICE: usize = 1 << 17;
 const _: () = assert!(runs_everywhere(MOST_SLICE / 4));
 
-fn rows(profile: &DeviceProfile) -> &'static [ProductDivision] {
+fn rows(profile: &DeviceProfile) -> &'static [Division] {
     match profile.class {
         DeviceClass::Cpu => CPU,
         DeviceClass::Discrete => CARD,
@@ -109,17 +100,10 @@ fn rows(profile: &DeviceProfile) -> &'static [ProductDivision] {
     }
 }
 
-impl ProductDivision {
-    /// As tuning knows it.
-    fn name(&self) -> String {
-        row_name([self.tile.m, self.tile.n, self.tile.k], self.thread)
-    }
-}
-
 /// Rows of a variant of a layer that can be chosen on a device by name.
 pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
     match variant {
-        "implicit" | "im2col" => rows(profile).iter().map(ProductDivision::name).collect(),
+        "implicit" | "im2col" => rows(profile).iter().map(Division::name).collect(),
         _ => Vec::new(),
     }
 }
@@ -137,9 +121,9 @@ enum ProductKind {
 
 /// The product of a layer, or of its gradients.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ConvProduct {
+pub(super) struct LayerProduct {
     kind: ProductKind,
-    form: Form,
+    form: RegisterForm,
     /// Of a group; `n` of all that is to be done.
     m: usize,
     n: usize,
@@ -154,7 +138,7 @@ pub(super) struct ProductBindings {
     pub(super) c: Vec<Binding>,
 }
 
-impl ConvProduct {
+impl LayerProduct {
     fn new(
         op: &str,
         kind: ProductKind,
@@ -163,48 +147,37 @@ impl ConvProduct {
         profile: &DeviceProfile,
     ) -> Self {
         let rows = rows(profile);
-        let of = |division: &ProductDivision| {
+        let of = |division: &Division| {
             let walked = match kind {
                 ProductKind::Windows => {
-                    Walked { kernel: ["conv/conv_implicit", "conv_implicit"], a: false, b: true }
+                    WalkedKernel { kernel: ["conv/conv_implicit", "conv_implicit"], a: false, b: true }
                 }
                 ProductKind::Columns => {
-                    Walked { kernel: ["conv/conv_columns", "conv_columns"], a: false, b: false }
+                    WalkedKernel { kernel: ["conv/conv_columns", "conv_columns"], a: false, b: false }
                 }
                 ProductKind::Weights => {
-                    Walked { kernel: ["conv/conv_gradients", "conv_gradients"], a: true, b: true }
+                    WalkedKernel { kernel: ["conv/conv_gradients", "conv_gradients"], a: true, b: true }
                 }
             };
-            let steps = match (kind, Steps::of(k, division.tile)) {
+            let steps = match (kind, StepCount::of(k, division.tile)) {
                 // Slices but the last take even numbers.
-                (ProductKind::Weights, Steps::Odd) => Steps::Any,
+                (ProductKind::Weights, StepCount::Odd) => StepCount::Any,
                 (_, steps) => steps,
             };
-            let form = Form {
-                tile: division.tile,
-                thread: division.thread,
-                double: true,
-                unrolled: true,
+            let form = RegisterForm {
                 vectors: !profile.quirks.stores_whole_vectors,
-                trans_a: false,
-                trans_b: false,
                 vec_a: vec,
                 vec_b: kind == ProductKind::Columns,
                 steps,
-                products: None,
-                bytes: false,
                 walked: Some(walked),
+                ..RegisterForm::of(*division)
             };
             Self { kind, form, m, n, k, groups }
         };
         let inside = |side: u32, extent: usize| (side / 4 * 3) as usize <= extent;
-        let fits = |p: &ConvProduct| {
-            p.form.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into()
-                && p.form.invocations() <= profile.limits.max_invocations
-                && p.form.walks()
-        };
-        let suits = |p: &ConvProduct| {
-            let Tile { m, n, .. } = p.form.tile;
+        let fits = |p: &LayerProduct| p.form.fits(profile) && p.form.walks();
+        let suits = |p: &LayerProduct| {
+            let ProductTile { m, n, .. } = p.form.tile;
             let slices = if kind == ProductKind::Weights { (k / LEAST_SLICE).max(1) } else { 1 };
             let invocations = p.form.invocations() as usize;
             inside(m, p.m)
@@ -214,7 +187,7 @@ impl ConvProduct {
         let smallest = of(&rows[rows.len() - 1]);
         let variant = if kind == ProductKind::Columns { "im2col" } else { "implicit" };
         let choices = &profile.choices;
-        let allowed = |row: &&ProductDivision| !choices.denies_row(op, variant, || row.name());
+        let allowed = |row: &&Division| !choices.denies_row(op, variant, || row.name());
         let forced = choices.row(op, variant);
         let forced = forced.and_then(|name| rows.iter().filter(allowed).find(|row| row.name() == name));
         forced
@@ -245,13 +218,13 @@ impl ConvProduct {
 
     /// Tiles of C, of all groups.
     fn tiles(&self) -> usize {
-        let Tile { m, n, .. } = self.form.tile;
+        let ProductTile { m, n, .. } = self.form.tile;
         self.m.div_ceil(m as usize) * self.n.div_ceil(n as usize) * self.groups
     }
 
     /// The tile, for texts.
     pub(super) fn text(&self) -> String {
-        let Tile { m, n, k } = self.form.tile;
+        let ProductTile { m, n, k } = self.form.tile;
         let [rows, columns] = self.form.thread;
         format!("tile {m} x {n} x {k} by {rows} x {columns}")
     }
@@ -267,7 +240,7 @@ impl ConvProduct {
 
     /// What all products of a layer have in common.
     fn params(&self, c: &Correlation, piece: &ImageChunk) -> ConvProductParams {
-        let Tile { m, n, k } = self.form.tile;
+        let ProductTile { m, n, k } = self.form.tile;
         let [h, w] = c.size;
         let [p, q] = c.out;
         let [r, s] = c.kernel;
@@ -407,17 +380,12 @@ impl ConvProduct {
         slices: usize,
         profile: &DeviceProfile,
     ) -> Result<()> {
-        let Tile { m, n, .. } = self.form.tile;
-        let flop = 2 * u64::from(m) * u64::from(n) * u64::from(params.slice_k);
-        let band = (dispatch_flop(profile.class) / flop.max(1)).clamp(1, 1 << 31);
+        let flop = 2 * self.form.tile.elements() * u64::from(params.slice_k);
         let all = (self.tiles() * slices) as u64;
         let bindings = [vec![bound.a, bound.b], bound.c].concat();
-        for Range { start, end } in program.bands(all, band)? {
-            let params =
-                ConvProductParams { first_tile: start as u32, tiles: (end - start) as u32, ..params };
-            program.dispatch(kernel, &params, bindings.clone(), Grid::fold(end - start));
-        }
-        Ok(())
+        dispatch_bands(program, kernel, &bindings, all, flop, profile, |Range { start, end }| {
+            ConvProductParams { first_tile: start as u32, tiles: (end - start) as u32, ..params }
+        })
     }
 }
 
@@ -432,7 +400,7 @@ mod tests {
         let of = |shape: [usize; 4], filters, kernel: [usize; 2]| {
             let layer = Layer { pads: [kernel[0] / 2; 4], ..Layer::new("conv", shape, filters, kernel) };
             let c = layer.forward().unwrap();
-            let Tile { m, n, .. } = ConvProduct::windows(&c, shape[0], &h100).form.tile;
+            let ProductTile { m, n, .. } = LayerProduct::windows(&c, shape[0], &h100).form.tile;
             [m, n]
         };
         assert_eq!(of([32, 256, 28, 28], 256, [3, 3]), [128, 128]);
@@ -451,7 +419,7 @@ mod tests {
                     (ProductKind::Weights, true),
                 ] {
                     let profile = DeviceProfile::h100();
-                    let mut product = ConvProduct::new("conv", kind, [1, 1, 1, 1], vec, &profile);
+                    let mut product = LayerProduct::new("conv", kind, [1, 1, 1, 1], vec, &profile);
                     product.form.tile = division.tile;
                     product.form.thread = division.thread;
                     assert!(product.form.walks(), "{division:?} {kind:?}");

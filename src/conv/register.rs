@@ -50,7 +50,7 @@ impl Registers {
             .constant("LINE_Y", y)
             .constant("LINE_Z", z)
             .constant("APART", step as u32);
-        Kernel::library("conv/lines_register", "stencil_register", spec)
+        Kernel::library("conv/lines_register", "lines_register", spec)
     }
 }
 

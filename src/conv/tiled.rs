@@ -3,9 +3,9 @@
 
 use super::correlate::ConvJob;
 use super::layer::{Correlation, ImageChunk};
-use crate::dense::dispatch_flop;
+use crate::dense::dispatch_bands;
 use crate::error::Result;
-use crate::program::{DeviceProfile, Grid, Kernel, Program};
+use crate::program::{DeviceProfile, Kernel, Program};
 use crate::shader::Spec;
 use std::ops::Range;
 
@@ -146,15 +146,14 @@ impl Tiled {
         let kernel = program.kernel(self.kernel(spec));
         program.decision.because(format_args!("tile of {m} channels x {down} x {across}"));
         let flop = 2 * (m * down * across * c.terms()) as u64;
-        let band = (dispatch_flop(job.profile.class) / flop).clamp(1, 1 << 31);
         for piece in pieces {
             let all = (piece.images * tiles) as u64;
-            for Range { start, end } in program.bands(all, band)? {
+            let bindings = [vec![piece.x, job.weights], job.ends(piece.y)].concat();
+            dispatch_bands(program, kernel, &bindings, all, flop, job.profile, |Range { start, end }| {
                 let mut params = c.params(piece, end as usize);
                 params.first = start as u32;
-                let bindings = [vec![piece.x, job.weights], job.ends(piece.y)].concat();
-                program.dispatch(kernel, &params, bindings, Grid::fold(end - start));
-            }
+                params
+            })?;
         }
         Ok(())
     }

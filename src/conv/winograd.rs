@@ -85,17 +85,17 @@ pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, pieces: &[ImageChu
 
     let kernel = program.kernel(Kernel::library(
         "conv/conv_winograd_weights",
-        "transform_weights",
+        "conv_winograd_weights",
         job.weigh(Spec::new().constant("WEIGHTS_BINDING", 1u32)),
     ));
     let count = to * c.from;
     let grid = Grid::fold((count as u64).div_ceil(256));
     program.dispatch(kernel, &c.params(&pieces[0], count), vec![job.weights, weights], grid);
 
-    let input = Kernel::library("conv/conv_winograd_input", "transform_cells", Spec::new());
+    let input = Kernel::library("conv/conv_winograd_input", "conv_winograd_input", Spec::new());
     let vectors = q.is_multiple_of(4) && pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));
     let spec = job.end(2, "OUTPUT_BINDING").flag("VECTORS", vectors);
-    let output = Kernel::library("conv/conv_winograd_output", "transform_sums", spec);
+    let output = Kernel::library("conv/conv_winograd_output", "conv_winograd_output", spec);
     let mut products = HashMap::new();
     for piece in pieces {
         for Range { start, end } in program.bands(piece.images as u64, images as u64)? {
@@ -182,9 +182,9 @@ pub(super) fn weights(
     ));
 
     let cells_kernel =
-        program.kernel(Kernel::library("conv/conv_winograd_input", "transform_cells", Spec::new()));
+        program.kernel(Kernel::library("conv/conv_winograd_input", "conv_winograd_input", Spec::new()));
     let name = "conv/conv_backward_weights_tiles";
-    let gradients_kernel = program.kernel(Kernel::library(name, "transform_gradients", Spec::new()));
+    let gradients_kernel = program.kernel(Kernel::library(name, "conv_backward_weights_tiles", Spec::new()));
     let (mut adds, mut products) = (0, HashMap::new());
     for piece in pieces {
         for Range { start, .. } in program.bands(piece.images as u64, (images * slices) as u64)? {
@@ -208,7 +208,7 @@ pub(super) fn weights(
             program.append(product, &[gradients.resource, cells.resource, sums.resource]);
 
             let name = "conv/conv_backward_weights_winograd";
-            let kernel = program.kernel(Kernel::library(name, "transform_back", Spec::new()));
+            let kernel = program.kernel(Kernel::library(name, "conv_backward_weights_winograd", Spec::new()));
             (params.count, params.images, params.first) = (windows as u32, slices as u32, adds);
             program.dispatch(kernel, &params, vec![sums, output], grid(params.count));
             adds = 1;

@@ -10,6 +10,7 @@ mod dense;
 mod device;
 mod elementwise;
 mod executable;
+mod form;
 #[cfg(target_os = "linux")]
 mod interop;
 mod nvrtc;

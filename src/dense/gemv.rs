@@ -2,8 +2,8 @@
 
 mod lowering;
 
-use super::Layout;
-use super::gemm::form::{ALPHA, BETA};
+use super::DenseLayout;
+use super::product::options::{ALPHA, BETA};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
@@ -135,8 +135,8 @@ impl Gemv {
     }
 
     /// Where `a` is stored.
-    pub(crate) fn layout(&self) -> Layout {
-        Layout { rows: self.m, cols: self.k, ld: self.lda.unwrap_or(self.k) }
+    pub(crate) fn layout(&self) -> DenseLayout {
+        DenseLayout { rows: self.m, cols: self.k, ld: self.lda.unwrap_or(self.k) }
     }
 
     /// Elements of `x` and of `y`.
@@ -187,7 +187,7 @@ impl Gemv {
 
     /// Elements of `a`: all rows but the last have their full distance.
     fn stored_len(&self) -> Result<usize> {
-        let Layout { rows, cols, ld } = self.layout();
+        let DenseLayout { rows, cols, ld } = self.layout();
         let name = self.name();
         if ld < cols {
             return Err(err!(

@@ -18,18 +18,20 @@ mod gemm;
 mod gemm_batched;
 mod gemv;
 mod precision;
+mod product;
 mod transpose;
 
 pub use activation::Activation;
 pub use gemm::Gemm;
-#[cfg(feature = "cuda")]
-pub(crate) use gemm::Types;
-pub(crate) use gemm::register::{Form, Steps, Walked};
-pub(crate) use gemm::{Layout, Params as GemmParams, Tile, check_operand, dispatch_flop, tiles};
 pub use gemm_batched::GemmBatched;
-pub(crate) use gemm_batched::Place;
 pub use gemv::Gemv;
 pub use precision::Precision;
+#[cfg(feature = "cuda")]
+pub(crate) use product::ProductTypes;
+pub(crate) use product::{
+    BatchLayout, DenseLayout, Division, Product, ProductParams, ProductTile, RegisterForm, StepCount,
+    WalkedKernel, dispatch_bands, dispatch_flop, register_sides, tiles,
+};
 pub use transpose::Transpose;
 
 use crate::program::Operation;

@@ -69,20 +69,22 @@ enum Walk {
 impl Walk {
     fn entry(self) -> &'static str {
         match self {
-            Walk::Plain => "compute_words",
-            Walk::GridStride => "stride_words",
-            Walk::Vec4 => "compute_vec4s",
+            Walk::Plain => "elementwise_plain",
+            Walk::GridStride => "elementwise_grid_stride",
+            Walk::Vec4 => "elementwise_vec4",
         }
     }
 
     fn specialise(self, spec: Spec, profile: &DeviceProfile) -> Spec {
         let spec = spec.constant("WORKGROUP_SIZE", WORKGROUP_SIZE);
         match self {
-            Walk::Plain => spec.slot("walk", Fragment::Library("elementwise/plain")),
+            Walk::Plain => spec.slot("walk", Fragment::Library("elementwise/elementwise_plain")),
             Walk::GridStride => spec
-                .slot("walk", Fragment::Library("elementwise/grid_stride"))
+                .slot("walk", Fragment::Library("elementwise/elementwise_grid_stride"))
                 .constant("WORKGROUPS", grid_stride_workgroups(profile)),
-            Walk::Vec4 => spec.slot("walk", Fragment::Library("elementwise/vec4")).flag("VEC4", true),
+            Walk::Vec4 => {
+                spec.slot("walk", Fragment::Library("elementwise/elementwise_vec4")).flag("VEC4", true)
+            }
         }
     }
 
@@ -213,8 +215,8 @@ mod tests {
             assert!([x, y, z].iter().all(|&d| d > 0 && d <= profile.limits.max_workgroups_per_dimension));
             let words = u64::from(x) * u64::from(y) * u64::from(z) * u64::from(WORKGROUP_SIZE);
             match kernel.entry {
-                "compute_words" => assert!(words >= size.div_ceil(4)),
-                "compute_vec4s" => assert!(size % 16 == 0 && words >= size / 16),
+                "elementwise_plain" => assert!(words >= size.div_ceil(4)),
+                "elementwise_vec4" => assert!(size % 16 == 0 && words >= size / 16),
                 _ => assert!(words >= size.div_ceil(4) || x == grid_stride_workgroups(profile)),
             }
             next += size;
@@ -252,10 +254,10 @@ mod tests {
             program.dispatches.iter().map(of).collect()
         };
         let one = Grid::Direct([1, 1, 1]);
-        assert_eq!(entries(63), [("compute_words", one)]);
-        assert_eq!(entries(64), [("compute_vec4s", one)]);
-        assert_eq!(entries(65), [("compute_vec4s", one), ("compute_words", one)]);
-        assert_eq!(entries(1 << 20), [("compute_vec4s", Grid::Direct([1024, 1, 1]))]);
+        assert_eq!(entries(63), [("elementwise_plain", one)]);
+        assert_eq!(entries(64), [("elementwise_vec4", one)]);
+        assert_eq!(entries(65), [("elementwise_vec4", one), ("elementwise_plain", one)]);
+        assert_eq!(entries(1 << 20), [("elementwise_vec4", Grid::Direct([1024, 1, 1]))]);
         assert_eq!(entries(0), []);
     }
 

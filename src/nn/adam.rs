@@ -167,7 +167,7 @@ impl Op<f32> for Adam {
         let fullness = Operand { name: "fullness", dtype: DType::F32, len: 2, access: Access::ReadWrite };
         program.operands.push(fullness);
         let fullness = Binding::operand(4, &program.operands);
-        let advance = program.kernel(Kernel::library("nn/adam_advance", "advance", Spec::new()));
+        let advance = program.kernel(Kernel::library("nn/adam_advance", "adam_advance", Spec::new()));
         program.dispatch(advance, &AdvanceParams { rest1, rest2 }, vec![fullness], Grid::fold(1));
         program.append(sweep, &[0, 1, 2, 3].map(Resource::Operand));
         for dispatch in &mut program.dispatches[1..] {

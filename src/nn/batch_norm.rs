@@ -140,7 +140,7 @@ impl Op<f32> for BatchNorm {
         let spec = Spec::new()
             .slot("activation", Fragment::Library(self.activation.fragment()))
             .flag("VECTORS", vectors);
-        let kernel = program.kernel(Kernel::library("nn/batch_norm", "normalize_planes", spec));
+        let kernel = program.kernel(Kernel::library("nn/batch_norm", "batch_norm", spec));
         let plane_bytes = 4 * plane as u64;
         for chunk in profile.chunks((n * c) as u64, plane_bytes) {
             let params = BatchNormParams {

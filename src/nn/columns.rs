@@ -63,7 +63,7 @@ impl Columns<'_> {
             .flag("VECTORS", self.vectors())
             .flag("NORMED", normed)
             .flag("PLAIN", plain);
-        program.kernel(Kernel::library("nn/bias_backward", "sum_columns", spec))
+        program.kernel(Kernel::library("nn/bias_backward", "bias_backward", spec))
     }
 
     fn grid(&self, blocks: u64) -> Grid {

@@ -119,7 +119,7 @@ impl CrossEntropy {
         let lanes = (classes as u64).div_ceil(4).next_power_of_two().min(policy.workgroup);
         check_steps("cross-entropy", classes, classes as u64, lanes, profile)?;
         let spec = reduction(lanes, policy.workgroup, profile).flag("GRADIENT", gradient);
-        let kernel = program.kernel(Kernel::library("nn/cross_entropy", "measure_rows", spec));
+        let kernel = program.kernel(Kernel::library("nn/cross_entropy", "cross_entropy", spec));
         let row_bytes = 4 * classes as u64;
         for chunk in profile.chunks(rows as u64, row_bytes) {
             let params = RowsParams {

@@ -41,7 +41,7 @@ use half::f16;
 /// of two, an `eps` that is negative or not finite.
 ///
 /// # Algorithm
-/// Mean, deviations and their squares in registers: `shaders/nn/rows.wgsl` with `layer_norm.wgsl`; parts are joined as Chan,
+/// Mean, deviations and their squares in registers: `shaders/nn/rows_normalize.wgsl` with `layer_norm.wgsl`; parts are joined as Chan,
 /// Golub and LeVeque (1979) do, `rows_join.wgsl`.
 ///
 /// # Example

@@ -38,7 +38,7 @@ use half::f16;
 /// of two.
 ///
 /// # Algorithm
-/// As [`Softmax`](super::Softmax), without dividing: `shaders/nn/rows.wgsl` with `log_softmax.wgsl`.
+/// As [`Softmax`](super::Softmax), without dividing: `shaders/nn/rows_normalize.wgsl` with `log_softmax.wgsl`.
 ///
 /// # Example
 /// ```

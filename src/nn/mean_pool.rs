@@ -140,7 +140,7 @@ impl MeanPool {
             .flag("VECTORS", vectors)
             .flag("HALVES", dtype == DType::F16)
             .flag("NORMALIZED", self.normalized);
-        let kernel = program.kernel(Kernel::library("nn/mean_pool", "pool_tokens", spec));
+        let kernel = program.kernel(Kernel::library("nn/mean_pool", "mean_pool", spec));
         let size = dtype.size() as u64;
         let (input_bytes, output_bytes) = ((tokens * width) as u64 * size, 4 * width as u64);
         // What a chunk writes, and its lengths, must fit a binding too.

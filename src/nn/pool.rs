@@ -300,7 +300,7 @@ impl Pool2d {
                 (Kernel::library("nn/pool_pairs", "pool_pairs", spec), 2 * 256 * u64::from(self.units))
             }
             "large" => (Kernel::library("nn/pool_large", "pool_large", counted(spec)), per_word),
-            _ => (Kernel::library("nn/pool_direct", "pool_windows", counted(spec)), 256 * per_word),
+            _ => (Kernel::library("nn/pool_direct", "pool_direct", counted(spec)), 256 * per_word),
         };
         let kernel = program.kernel(kernel);
         let more = self.kind.weights(&mut program);

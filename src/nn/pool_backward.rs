@@ -196,10 +196,10 @@ impl Pool2dBackward {
         let weights = self.kind.weights(&mut program);
         let fast = variant.name == "pairs";
         let kernel = if fast {
-            Kernel::library("nn/pool_backward_pairs", "share_gradients", spec.constant("UNITS", UNITS))
+            Kernel::library("nn/pool_backward_pairs", "pool_backward_pairs", spec.constant("UNITS", UNITS))
         } else {
             let spec = spec.flag("PADDING_COUNTS", windows.padding_counts);
-            Kernel::library("nn/pool_backward_direct", "gather_gradients", spec)
+            Kernel::library("nn/pool_backward_direct", "pool_backward_direct", spec)
         };
         let kernel = program.kernel(kernel);
         let forms = Forms { dtype, wide: &[0, 2], narrow: &[1], profile };

@@ -39,7 +39,7 @@ use half::f16;
 /// of two, an `eps` that is negative or not finite.
 ///
 /// # Algorithm
-/// Squares summed in registers: `shaders/nn/rows.wgsl` with `rms_norm.wgsl`; parts are joined by `rows_join.wgsl`.
+/// Squares summed in registers: `shaders/nn/rows_normalize.wgsl` with `rms_norm.wgsl`; parts are joined by `rows_join.wgsl`.
 ///
 /// # Example
 /// ```

@@ -230,7 +230,7 @@ impl Rope {
             .flag("INTERLEAVED", self.interleaved)
             .flag("POSITIONS", positions)
             .flag("TOKENS_FIRST", self.tokens_first);
-        let kernel = program.kernel(Kernel::library("nn/rope", "turn_pairs", spec));
+        let kernel = program.kernel(Kernel::library("nn/rope", "rope", spec));
         let rows = (batch * heads * tokens) as u64;
         let row_bytes = (size * dtype.size()) as u64;
         for chunk in profile.aligned_chunks(rows, row_bytes) {

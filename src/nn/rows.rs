@@ -211,7 +211,7 @@ impl RowsLowering<'_> {
             // Nothing is left to reduce.
             spec = spec.constant("JOINED_BINDING", output + 1).flag("SUBGROUPS", false).flag("ACROSS", false);
         }
-        program.kernel(Kernel::library("nn/rows", "normalize_rows", spec))
+        program.kernel(Kernel::library("nn/rows_normalize", "rows_normalize", spec))
     }
 
     fn row_bytes(&self) -> u64 {
@@ -265,7 +265,7 @@ impl RowsLowering<'_> {
         let joined = program.scratch(rows * 8);
         self.each_chunk(program, tile, Step::Statistics, params, &[statistics]);
         let lanes = self.workgroup(lanes);
-        let join = Kernel::library("nn/rows_join", "join_parts", self.reduction(lanes));
+        let join = Kernel::library("nn/rows_join", "rows_join", self.reduction(lanes));
         let join = program.kernel(join);
         program.dispatch(join, &params, vec![statistics, joined], Grid::fold(rows));
         self.each_chunk(program, tile, Step::Apply, params, &[joined]);

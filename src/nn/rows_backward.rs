@@ -117,8 +117,7 @@ impl RowsBackward {
             spec = spec.constant("SLOTS", 4u32);
         }
         for chunk in profile.chunks(rows, 4 * n).filter(|_| n > 0) {
-            let kernel =
-                program.kernel(Kernel::library("nn/rows_backward", "differentiate_rows", spec.clone()));
+            let kernel = program.kernel(Kernel::library("nn/rows_backward", "rows_backward", spec.clone()));
             let dx = if norm { 3 } else { 2 };
             let mut bindings =
                 [Resource::Operand(0), dy, Resource::Operand(dx)].map(|x| chunk.of(x, 4 * n)).to_vec();

@@ -38,7 +38,7 @@ use half::f16;
 /// of two.
 ///
 /// # Algorithm
-/// The largest, the exponentials and their sum in registers: `shaders/nn/rows.wgsl` with `softmax.wgsl`; parts are joined
+/// The largest, the exponentials and their sum in registers: `shaders/nn/rows_normalize.wgsl` with `softmax.wgsl`; parts are joined
 /// as in the online softmax (Milakov and Gimelshein, 2018), `rows_join.wgsl`.
 ///
 /// # Example

@@ -195,14 +195,14 @@ impl Compaction<'_> {
             let sums = program.scratch(4 * blocks);
             let scan = |entry| Kernel::library("primitives/compact_scan", entry, Spec::new());
             if n > 0 {
-                let count = Kernel::library("primitives/compact_count", "count_kept", spec.clone());
+                let count = Kernel::library("primitives/compact_count", "compact_count", spec.clone());
                 let count = program.kernel(count);
                 program.dispatch(count, &params, bindings.clone(), grid);
-                let scan_blocks = program.kernel(scan("scan_blocks"));
+                let scan_blocks = program.kernel(scan("compact_scan_blocks"));
                 let each = CompactScanParams { len: tiles as u32, blocks: blocks as u32 };
                 program.dispatch(scan_blocks, &each, vec![counts, sums], Grid::fold(blocks));
             }
-            let scan_sums = program.kernel(scan("scan_sums"));
+            let scan_sums = program.kernel(scan("compact_scan_sums"));
             let all = CompactScanParams { len: blocks as u32, blocks: 1 };
             program.dispatch(scan_sums, &all, vec![sums, total], Grid::fold(1));
             bindings.push(sums);
@@ -229,7 +229,7 @@ impl Compacted {
         if self.params.n == 0 {
             return;
         }
-        let kernel = self.program.kernel(Kernel::library(self.scatter, "scatter_kept", self.spec.clone()));
+        let kernel = self.program.kernel(Kernel::library(self.scatter, "compact_scatter", self.spec.clone()));
         let bindings = self.bindings.iter().copied().chain(outputs).collect();
         self.program.dispatch(kernel, &self.params, bindings, self.grid);
     }

@@ -340,9 +340,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
 
 /// Segments that a subgroup loads.
 fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
-    let (_, interface) = subject.kernel("count_elements")?;
+    let (_, interface) = subject.kernel("histogram_global_count")?;
     // Before it the counts are cleared.
-    let of_counting = |d: &&Dispatch| subject.program.kernels[d.kernel].entry == "count_elements";
+    let of_counting = |d: &&Dispatch| subject.program.kernels[d.kernel].entry == "histogram_global_count";
     let counting = subject.program.dispatches.iter().find(of_counting)?;
     let (n, parts) = (u64::from(counting.param("n")?), u64::from(counting.param("parts")?));
     let share = n.div_ceil((parts * u64::from(interface.workgroup_size[0])).max(1));

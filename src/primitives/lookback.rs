@@ -52,7 +52,7 @@ impl Posts {
 
 /// Sets the first words of a buffer to 0.
 pub(crate) fn clear_words(program: &mut Program, what: Binding, words: u64) {
-    let kernel = program.kernel(Kernel::library("primitives/scan_clear", "clear_posts", Spec::new()));
+    let kernel = program.kernel(Kernel::library("primitives/scan_clear", "scan_clear", Spec::new()));
     let params = ClearPostsParams { words: words as u32 };
     program.dispatch(kernel, &params, vec![what], Grid::fold(words.div_ceil(CLEAR_SIZE)));
 }

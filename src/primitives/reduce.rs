@@ -199,7 +199,7 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let rows = subject.program.operands.get(1)?.len as u64;
     let mut facts =
         vec![fact("joins", (rows * reduction_operations(n.checked_div(rows)?)) as f64, "at the least")];
-    let Some((_, interface)) = subject.kernel("reduce_tiles") else { return Some(facts) };
+    let Some((_, interface)) = subject.kernel("reduce_tree") else { return Some(facts) };
     let threads = interface.workgroup_size[0];
     let steps = threads.checked_ilog2()?;
     let divergent = |works: &dyn Fn(u32, u32) -> bool| {

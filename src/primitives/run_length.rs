@@ -101,7 +101,7 @@ impl RunLength {
         c.spec = c.spec.flag("RUNS", true);
         c.scatter(c.operand("values").into_iter().chain(lengths).chain([edges]));
         if n > 0 {
-            let kernel = Kernel::library("primitives/run_length_close", "close_runs", Spec::new());
+            let kernel = Kernel::library("primitives/run_length_close", "run_length_close", Spec::new());
             let kernel = c.program.kernel(kernel);
             let bindings = [edges, c.total].into_iter().chain(lengths).collect();
             let params = CloseParams { n: n as u32, tiles: c.tiles() };

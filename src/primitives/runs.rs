@@ -170,7 +170,7 @@ impl RunsJob<'_> {
         } else if several {
             let totals = program.scratch(8 * tiles);
             let total = tile_spec.clone().flag("TOTALS", true);
-            let kernel = program.kernel(Kernel::library("primitives/runs_tiles", "total_tiles", total));
+            let kernel = program.kernel(Kernel::library("primitives/runs_tiles", "runs_tiles_total", total));
             let bindings = inputs.iter().copied().chain([totals]).collect();
             program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
             let spec = monoid(op, dtype).flag("SEGMENTED", true).flag("COUNTED", true);
@@ -184,7 +184,7 @@ impl RunsJob<'_> {
             outputs.push(whole("keys_out"));
         }
         let tile_spec = tile_spec.constant("CARRY_BINDING", carry_binding);
-        let kernel = program.kernel(Kernel::library("primitives/runs_tiles", "reduce_tiles", tile_spec));
+        let kernel = program.kernel(Kernel::library("primitives/runs_tiles", "runs_tiles_reduce", tile_spec));
         let bindings = inputs.into_iter().chain(outputs).chain(carry).collect();
         program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
     }

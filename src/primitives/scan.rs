@@ -299,7 +299,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
 
 /// Of the trees: joins for a tile, against those of one after the other.
 pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
-    let (_, interface) = subject.kernel("scan_tiles")?;
+    let (_, interface) = subject.kernel("scan_ladder")?;
     let n = u64::from(interface.workgroup_size[0]);
     let (joins, steps): (u64, u64) = match subject.program.variant() {
         "kogge-stone" | "kogge-stone-double" => (kogge_stone_operations(n), n.checked_ilog2()?.into()),

@@ -508,7 +508,7 @@ impl<'a> SortLowering<'a> {
 
     fn scan_kernel(&mut self) -> usize {
         let spec = Spec::new().constant("WORKGROUP_SIZE", self.policy.walkers);
-        self.program.kernel(Kernel::library("primitives/sort_scan", "scan_counts", spec))
+        self.program.kernel(Kernel::library("primitives/sort_scan", "sort_scan", spec))
     }
 
     /// The kernel that moves a tile of keys, with the steps of its invocations written out or in loops.
@@ -547,12 +547,12 @@ impl<'a> SortLowering<'a> {
         let spec = self.spec.clone().flag("COUNTED", self.form.counted);
         let count = self.program.kernel(Kernel::library(
             "primitives/sort_count",
-            "count_digits",
+            "sort_count",
             spec.clone().constant("WORKGROUP_SIZE", tile.0),
         ));
         let scan = self.scan_kernel();
         let spec = spec.constant("ROW", tile.0.min(32));
-        let scatter = self.tile_kernel("primitives/sort_scatter", "scatter_tiles", tile, spec);
+        let scatter = self.tile_kernel("primitives/sort_scatter", "sort_scatter", tile, spec);
         let counted = self.count_binding();
         for (pass, &(from, to)) in (0..).zip(moves) {
             let Digit { shift, mask } = self.digit(pass);
@@ -610,8 +610,8 @@ impl<'a> SortLowering<'a> {
             program.kernel(Kernel::library("primitives/sort_histogram", entry, spec))
         };
         let clear_spec = Spec::new().flag("CLEAR", true).flag("COUNTED", self.form.counted);
-        let clear = walker(&mut self.program, "clear", clear_spec);
-        let count = walker(&mut self.program, "count_all", spec.clone());
+        let clear = walker(&mut self.program, "sort_histogram_clear", clear_spec);
+        let count = walker(&mut self.program, "sort_histogram_count", spec.clone());
         let scan = self.scan_kernel();
         let mut sweep_spec = spec
             .constant("ROWS", sweep_rows(self.profile, tile.0))
@@ -620,7 +620,7 @@ impl<'a> SortLowering<'a> {
         if self.leave_out > 0 {
             sweep_spec = sweep_spec.flag("LEAVE_OUT", true).constant("ONE_IN", self.leave_out);
         }
-        let sweep = self.tile_kernel("primitives/sort_onesweep", "onesweep", tile, sweep_spec);
+        let sweep = self.tile_kernel("primitives/sort_onesweep", "sort_onesweep", tile, sweep_spec);
         let params = |workgroups: u64| HistogramParams {
             n: self.n as u32,
             workgroups: workgroups as u32,

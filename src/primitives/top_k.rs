@@ -370,7 +370,7 @@ impl<'a> TopKLowering<'a> {
             .constant("WORKGROUP_SIZE", threads)
             .constant("TEAM", team)
             .constant("LOADS", self.chunk / 4 / team);
-        let kernel = Kernel::library("primitives/top_k_chunks", "best_of_chunks", spec);
+        let kernel = Kernel::library("primitives/top_k_chunks", "top_k_chunks", spec);
         let kernel = self.program.kernel(kernel);
         for part in self.parts(self.n) {
             let chunks = part.count.div_ceil(u64::from(self.chunk));
@@ -398,7 +398,7 @@ impl<'a> TopKLowering<'a> {
             .constant("WORKGROUP_SIZE", self.policy.finishers)
             .constant("CAPACITY", CAPACITY as u32)
             .constant("CHUNK", self.chunk);
-        let kernel = self.program.kernel(Kernel::library("primitives/top_k_finish", "finish", spec));
+        let kernel = self.program.kernel(Kernel::library("primitives/top_k_finish", "top_k_finish", spec));
         let chunks = if bests.is_some() { self.chunks() as u32 } else { 0 };
         let params = FinishParams { n: self.n as u32, k: self.k as u32, chunks };
         let (n, k) = (self.n, self.k);
@@ -424,7 +424,7 @@ impl<'a> TopKLowering<'a> {
             chunks: None,
         });
         let spec = self.order.clone().constant("CHUNK", self.chunk);
-        let gather = self.program.kernel(Kernel::library("primitives/top_k_gather", "gather", spec));
+        let gather = self.program.kernel(Kernel::library("primitives/top_k_gather", "top_k_gather", spec));
         for part in self.parts(self.n) {
             let params = GatherParams {
                 n: self.n as u32,
@@ -451,8 +451,9 @@ impl<'a> TopKLowering<'a> {
         let bins = self.program.scratch(4 * BINS);
         let search = self.program.scratch(8);
         let pick = |entry| Kernel::library("primitives/top_k_pick", entry, Spec::new());
-        let [begin, pick] = ["begin", "pick_digit"].map(|entry| self.program.kernel(pick(entry)));
-        let digits = Kernel::library("primitives/top_k_digits", "count_digits", from.order.clone());
+        let [begin, pick] =
+            ["top_k_pick_begin", "top_k_pick_digit"].map(|entry| self.program.kernel(pick(entry)));
+        let digits = Kernel::library("primitives/top_k_digits", "top_k_digits", from.order.clone());
         let digits = self.program.kernel(digits);
         let k = self.k as u32;
         self.program.dispatch(begin, &PickParams { k, shift: 0 }, vec![bins, search], Grid::fold(1));
@@ -468,12 +469,12 @@ impl<'a> TopKLowering<'a> {
         }
         let all_tiles = from.len.div_ceil(TILE);
         let (counts, totals) = (self.program.scratch(8 * all_tiles), self.program.scratch(8));
-        let tally = Kernel::library("primitives/top_k_tally", "count_chosen", from.order.clone());
+        let tally = Kernel::library("primitives/top_k_tally", "top_k_tally", from.order.clone());
         let tally = self.program.kernel(tally);
         let spec =
             from.order.clone().flag("VALUES", from.chosen.is_some()).flag("CHUNKS", from.chunks.is_some());
         let spec = from.chunks.iter().fold(spec, |spec, (_, chunk)| spec.constant("CHUNK", *chunk));
-        let collect = self.program.kernel(Kernel::library("primitives/top_k_collect", "collect", spec));
+        let collect = self.program.kernel(Kernel::library("primitives/top_k_collect", "top_k_collect", spec));
         let params = |part: &BoundChunk| TopKTileParams {
             n: part.count as u32,
             tiles: part.count.div_ceil(TILE) as u32,
@@ -484,7 +485,7 @@ impl<'a> TopKLowering<'a> {
             let bindings = vec![part.of(from.keys, 4), search, counts];
             self.program.dispatch(tally, &params(&part), bindings, Grid::fold(part.count.div_ceil(TILE)));
         }
-        let scan = self.program.kernel(Kernel::library("primitives/sort_scan", "scan_counts", Spec::new()));
+        let scan = self.program.kernel(Kernel::library("primitives/sort_scan", "sort_scan", Spec::new()));
         let rows = TopKScanParams { first: 0, len: all_tiles as u32, rows: 2 };
         self.program.dispatch(scan, &rows, vec![counts, totals], Grid::fold(2));
         for &part in &parts {
@@ -497,7 +498,7 @@ impl<'a> TopKLowering<'a> {
     /// All elements with their positions, in order; the front of them is the result.
     fn sort_all(&mut self, sorted: Program) {
         let places = self.program.scratch(4 * self.n);
-        let write = Kernel::library("primitives/top_k_places", "write_places", Spec::new());
+        let write = Kernel::library("primitives/top_k_places", "top_k_places", Spec::new());
         let write = self.program.kernel(write);
         for part in self.parts(self.n) {
             let params = PlaceParams { first: part.first as u32, len: part.count as u32 };
@@ -510,7 +511,7 @@ impl<'a> TopKLowering<'a> {
         }
         let [keys, positions] = [0, 1].map(|_| self.program.scratch(4 * self.n).resource);
         self.program.append(sorted, &[INPUT, places.resource, keys, positions]);
-        let copy = self.program.kernel(Kernel::library("primitives/top_k_front", "copy_front", Spec::new()));
+        let copy = self.program.kernel(Kernel::library("primitives/top_k_front", "top_k_front", Spec::new()));
         for part in self.parts(self.k) {
             let bindings = [keys, positions, VALUES, INDICES].map(|resource| part.of(resource, 4)).to_vec();
             let params = FrontParams { len: part.count as u32 };

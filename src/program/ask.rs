@@ -342,6 +342,7 @@ type Lower = dyn Fn(&DeviceProfile) -> Result<Program>;
 pub struct Form {
     lower: Box<Lower>,
     descriptor: Rc<dyn Any>,
+    dtype: DType,
     settings: Option<Settings>,
     /// One for each operand of the program, in order.
     pub operands: Vec<Role>,
@@ -351,12 +352,18 @@ impl Form {
     pub(crate) fn new<T: Element>(op: impl Op<T> + 'static, operands: Vec<Role>) -> Self {
         let descriptor = Rc::new(op);
         let op = Rc::clone(&descriptor);
-        Self { lower: Box::new(move |profile| lower(&*op, profile)), descriptor, settings: None, operands }
+        let lower = Box::new(move |profile: &_| lower(&*op, profile));
+        Self { lower, descriptor, dtype: T::DTYPE, settings: None, operands }
     }
 
     /// The descriptor, if it is a `D`.
     pub fn descriptor<D: 'static>(&self) -> Option<&D> {
         self.descriptor.downcast_ref()
+    }
+
+    /// The element type that it is planned for.
+    pub fn dtype(&self) -> DType {
+        self.dtype
     }
 
     /// The options that it was formed with.

@@ -6,7 +6,7 @@ use crate::shader::Spec;
 use crate::shape::index_u32;
 
 kernel_params! {
-    /// Of the kernels over rows: `shaders/nn/rows_params.wgsl`.
+    /// Of the kernels over rows: `shaders/rows/params.wgsl`.
     pub(crate) struct RowsParams {
         rows: u32,
         n: u32,

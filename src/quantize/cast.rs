@@ -33,7 +33,7 @@ use half::f16;
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// `shaders/quantize/cast.wgsl`, with `shaders/element/f16.wgsl`.
+/// `shaders/quantize/cast_elements.wgsl`, with `shaders/element/f16.wgsl`.
 ///
 /// # Example
 /// ```
@@ -97,7 +97,7 @@ impl Cast {
         if n == 0 {
             return Ok(program);
         }
-        let kernel = program.kernel(Kernel::library("quantize/cast", "cast_elements", spec));
+        let kernel = program.kernel(Kernel::library("quantize/cast_elements", "cast_elements", spec));
         for chunk in profile.aligned_chunks(n as u64, 4) {
             let bindings = vec![
                 chunk.of(Resource::Operand(0), from.size() as u64),

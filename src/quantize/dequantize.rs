@@ -40,7 +40,7 @@ use std::marker::PhantomData;
 /// holds.
 ///
 /// # Algorithm
-/// `shaders/quantize/dequantize.wgsl`, with `int8.wgsl` or `fp8.wgsl`.
+/// `shaders/quantize/dequantize_words.wgsl`, with `int8.wgsl` or `fp8.wgsl`.
 ///
 /// # Example
 /// ```
@@ -131,7 +131,7 @@ impl<Q: Code> Dequantize<Q> {
             .constant("OUTPUT", 3u32)
             .flag("VECTORS", len.is_multiple_of(4))
             .flag("SHARED", self.spans.shared());
-        let kernel = program.kernel(Kernel::library("quantize/dequantize", "dequantize_words", spec));
+        let kernel = program.kernel(Kernel::library("quantize/dequantize_words", "dequantize_words", spec));
         for chunk in profile.aligned_chunks(len as u64, dtype.size() as u64) {
             let bindings = vec![
                 chunk.of(Resource::Operand(0), 1),

@@ -1,18 +1,21 @@
 //! The product of matrices of signed bytes.
 
+mod catalogue;
+
+pub(super) use self::catalogue::INFO;
+
 use crate::dense::{
-    Activation, Form, GemmParams as Params, Steps, Tile, check_operand, dispatch_flop, tiles,
+    Activation, Division, ProductParams, RegisterForm, StepCount, dispatch_bands, register_sides, tiles,
 };
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    self, Access, Asked, Binding, Cost, DeviceClass, DeviceProfile, Grid, Input, Kernel, Op, Operand,
-    Operation, Program, Requires, Role, Setting, Variant, choose, kernel_params, operands,
+    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, Kernel, Op, Operand, Program, Requires, Variant,
+    choose, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::elements;
 use half::f16;
-use std::ops::Range;
 
 /// Matrix product of signed bytes with sums of `i32`: `C = A B`, or scaled, with a bias and an activation.
 ///
@@ -93,7 +96,7 @@ const VARIANTS: &[Variant] = &[
 const MOST_K: usize = 131_071;
 
 kernel_params! {
-    struct PackParams {
+    struct PackBytesParams {
         k: u32,
         n: u32,
         ld: u32,
@@ -104,36 +107,27 @@ kernel_params! {
 /// Invocations of a workgroup that packs.
 const WORKGROUP_SIZE: u64 = 256;
 
-/// How C is divided: the tile of a workgroup, k in words, and what one invocation computes of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Division {
-    tile: Tile,
-    thread: [u32; 2],
-}
-
-const fn division(tile: [u32; 3], thread: [u32; 2]) -> Division {
-    let [m, n, k] = tile;
-    Division { tile: Tile { m, n, k }, thread }
-}
-
-/// For cards, largest first. On an H100 (Vulkan, driver 580.159.04), TOP/s at 512, 1024, 2048 and 4096 cubed: the first
-/// 8.8, 41.5, 101, 105; with 64 steps of k 8.0, 39.4, 94, 94, with 16 8.6, 39.1, 94, 99; 128 x 256 by 8 x 16 5.0, 22.5, 95,
+/// For cards, largest first; k in words. On an H100 (Vulkan, driver 580.159.04), TOP/s at 512, 1024, 2048 and 4096 cubed:
+/// the first 8.8, 41.5, 101, 105; with 64 steps of k 8.0, 39.4, 94, 94, with 16 8.6, 39.1, 94, 99; 128 x 256 by 8 x 16 5.0, 22.5, 95,
 /// 97; 64 x 128 by 8 x 8 11.4, 57.4, 93, 99; the second 17.7, 70.1, 98, 104; the third 22.7, 67.9, 89, 96.
-const CARD: &[Division] =
-    &[division([128, 128, 8], [8, 8]), division([64, 64, 8], [8, 4]), division([32, 32, 16], [4, 4])];
+const CARD: &[Division] = &[
+    Division::new([128, 128, 8], [8, 8]),
+    Division::new([64, 64, 8], [8, 4]),
+    Division::new([32, 32, 16], [4, 4]),
+];
 /// For GPUs of which less is known.
-const GPU: &[Division] = &[division([64, 64, 8], [8, 4]), division([32, 32, 8], [4, 4])];
+const GPU: &[Division] = &[Division::new([64, 64, 8], [8, 4]), Division::new([32, 32, 8], [4, 4])];
 /// For processors, which compile slowly.
-const CPU: &[Division] = &[division([16, 16, 4], [4, 4])];
+const CPU: &[Division] = &[Division::new([16, 16, 4], [4, 4])];
 /// What every WebGPU device runs.
-const TILED: Division = division([16, 16, 16], [1, 1]);
+const TILED: Division = Division::new([16, 16, 16], [1, 1]);
 
 /// Products up to which a GPU is not even filled.
 const TINY: usize = 1 << 15;
 
 /// How C comes about of sums.
 #[derive(Debug, Clone, Copy)]
-struct End {
+struct Int8End {
     result: DType,
     scaled: bool,
     bias: bool,
@@ -141,7 +135,7 @@ struct End {
 }
 
 /// A factor as kernels read it.
-struct Factor {
+struct Int8Factor {
     binding: Binding,
     /// Words from a row to the next.
     ld: u32,
@@ -239,7 +233,7 @@ impl GemmInt8 {
         if self.k.is_multiple_of(4) { self.k / 4 } else { self.k.div_ceil(16) * 4 }
     }
 
-    fn lower_as(&self, end: End, profile: &DeviceProfile) -> Result<Program> {
+    fn lower_as(&self, end: Int8End, profile: &DeviceProfile) -> Result<Program> {
         let (name, [m, n, k]) = (self.name(), [self.m, self.n, self.k]);
         let f16 = end.result == DType::F16;
         if let Some(missing) = (Requires { f16, ..Requires::NOTHING }).missing(profile) {
@@ -269,15 +263,13 @@ impl GemmInt8 {
         }
         let len = elements(&name, "c", &[m, n])?;
         operands.push(Operand { name: "c", dtype: end.result, len, access: Access::Write });
-        for operand in &operands {
-            check_operand(&name, operand, profile, "compute C in blocks of rows and columns, a call each")?;
-        }
+        profile.check_bindings(&name, &operands, "compute C in blocks of rows and columns, a call each")?;
         let (variant, mut decision) =
             choose("gemm-int8", &self.variant, VARIANTS, profile, || self.policy(profile))?;
         // Without products there is nothing to tile: factors have not even one vector.
         let variant = if k == 0 { &VARIANTS[0] } else { variant };
         let division = self.division(variant.name, profile)?;
-        let Division { tile, thread: [rows, columns] } = division;
+        let Division { tile, thread: [rows, columns], .. } = division;
         if variant.name != "naive" {
             decision.because(format_args!(
                 "tile {} x {} x {} by {rows} x {columns}",
@@ -321,9 +313,8 @@ impl GemmInt8 {
         let one = if registers { [4, 4] } else { [1, 1] };
         let [rows, columns] = self.thread.unwrap_or(if self.tile.is_some() { one } else { suits.thread });
         let name = format!("{}: the tile {m} x {n} x {k} by {rows} x {columns} of `{variant}`", self.name());
-        let four = |x: u32| x.is_multiple_of(4) && (4..=16).contains(&x);
         let right = if registers {
-            four(rows) && four(columns) && k.is_multiple_of(16) && m % rows == 0 && n % columns == 0
+            register_sides([rows, columns]) && k.is_multiple_of(16) && m % rows == 0 && n % columns == 0
         } else {
             [rows, columns] == [1, 1] && k.is_multiple_of(4)
         };
@@ -336,7 +327,7 @@ impl GemmInt8 {
             };
             return Err(err!(InvalidArgument, "{name} is none: {has}; no side is 0"));
         }
-        let division = Division { tile: Tile { m, n, k: k / 4 }, thread: [rows, columns] };
+        let division = Division::new([m, n, k / 4], [rows, columns]);
         let limits = &profile.limits;
         let (invocations, bytes) = if registers {
             let form = self.form(variant, division, [false, false], profile);
@@ -365,35 +356,28 @@ impl GemmInt8 {
             DeviceClass::Discrete => (CARD, 120 * 256),
             _ => (GPU, 32 * 256),
         };
-        let fits = |d: &&Division| {
-            let form = self.form("double", **d, [false, false], profile);
-            form.invocations() <= profile.limits.max_invocations
-                && form.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into()
-        };
-        let fills = |d: &&Division| {
-            let Tile { m, n, .. } = d.tile;
-            let tiles = self.m.div_ceil(m as usize).saturating_mul(self.n.div_ceil(n as usize));
-            tiles.saturating_mul((m / d.thread[0] * (n / d.thread[1])) as usize) >= fill
-        };
+        let fits = |d: &&Division| self.form("double", **d, [false, false], profile).fits(profile);
+        let fills = |d: &&Division| d.total(self.m, self.n) >= fill;
         *rows.iter().filter(fits).find(fills).unwrap_or(&rows[rows.len() - 1])
     }
 
     /// What a register-tiled kernel is specialised for.
-    fn form(&self, variant: &str, division: Division, fours: [bool; 2], profile: &DeviceProfile) -> Form {
-        Form {
-            tile: division.tile,
-            thread: division.thread,
+    fn form(
+        &self,
+        variant: &str,
+        division: Division,
+        fours: [bool; 2],
+        profile: &DeviceProfile,
+    ) -> RegisterForm {
+        RegisterForm {
             double: variant == "double",
-            unrolled: true,
             vectors: !profile.quirks.stores_whole_vectors,
-            trans_a: false,
             trans_b: self.trans_b,
             vec_a: fours[0],
             vec_b: fours[1],
-            steps: Steps::of(self.words(), division.tile),
-            products: None,
+            steps: StepCount::of(self.words(), division.tile),
             bytes: true,
-            walked: None,
+            ..RegisterForm::of(division)
         }
     }
 
@@ -402,7 +386,7 @@ impl GemmInt8 {
         program: &mut Program,
         variant: &'static str,
         division: Division,
-        end: End,
+        end: Int8End,
         profile: &DeviceProfile,
     ) -> Result<()> {
         let (name, tile) = (self.name(), division.tile);
@@ -461,35 +445,12 @@ impl GemmInt8 {
         let mut bindings = vec![a.binding, b.binding];
         bindings.extend((2..program.operands.len()).map(|i| Binding::operand(i, &program.operands)));
         let tiles_n = tiles(&name, "n", self.n, tile.n)?;
-        let params = Params {
-            m: self.m as u32,
-            n: self.n as u32,
-            k: self.words() as u32,
-            lda: a.ld,
-            ldb: b.ld,
-            ldc: self.n as u32,
-            first_tile: 0,
-            tiles: 0,
-            tiles_n,
-            first_k: 0,
-            end_k: self.words() as u32,
-            slice_k: 0,
-            slices: 1,
-            alpha: 1.0,
-            beta: 0.0,
-            batch: 1,
-            stride_a: 0,
-            stride_b: 0,
-            stride_c: 0,
-        };
+        let words = self.words();
+        let lds = [a.ld, b.ld, self.n as u32];
+        let params = ProductParams::of([self.m, self.n, words], lds, tiles_n);
         let all = u64::from(tiles(&name, "m", self.m, tile.m)?) * u64::from(tiles_n);
-        let of_tile = 2 * u64::from(tile.m) * u64::from(tile.n) * self.words().max(1) as u64;
-        let band = (dispatch_flop(profile.class) / of_tile).clamp(1, 1 << 31);
-        for Range { start, end } in program.bands(all, band)? {
-            let params = Params { first_tile: start as u32, tiles: (end - start) as u32, ..params };
-            program.dispatch(kernel, &params, bindings.clone(), Grid::fold(end - start));
-        }
-        Ok(())
+        let flop = 2 * tile.elements() * words.max(1) as u64;
+        dispatch_bands(program, kernel, &bindings, all, flop, profile, |band| params.of_band(band))
     }
 
     /// A factor of words along k: as it is stored, or packed by a pass. `columns`: stored rows do not run along k.
@@ -500,15 +461,15 @@ impl GemmInt8 {
         [rows, length]: [usize; 2],
         columns: bool,
         profile: &DeviceProfile,
-    ) -> Result<Factor> {
+    ) -> Result<Int8Factor> {
         let words = self.words();
         if self.k == 0 {
             let binding = Binding::operand(operand, &program.operands);
-            return Ok(Factor { binding, ld: length as u32, fours: false });
+            return Ok(Int8Factor { binding, ld: length as u32, fours: false });
         }
         if !columns && self.k.is_multiple_of(4) {
             let binding = Binding::operand(operand, &program.operands);
-            return Ok(Factor { binding, ld: words as u32, fours: words.is_multiple_of(4) });
+            return Ok(Int8Factor { binding, ld: words as u32, fours: words.is_multiple_of(4) });
         }
         let (lines, ld) = if columns { (words, length) } else { (rows, words) };
         let fours = ld.is_multiple_of(4);
@@ -527,12 +488,12 @@ impl GemmInt8 {
         let binding = program.scratch(bytes);
         let turned = columns && fours;
         let spec = Spec::new().flag("COLUMNS", columns).flag("FOURS", turned);
-        let kernel = program.kernel(Kernel::library("quantize/gemm_int8_pack", "pack_bytes", spec));
+        let kernel = program.kernel(Kernel::library("quantize/gemm_int8_pack", "gemm_int8_pack", spec));
         let all = (lines * ld) as u64 / if turned { 4 } else { 1 };
-        let params = PackParams { k: self.k as u32, n: length as u32, ld: ld as u32, words: all as u32 };
+        let params = PackBytesParams { k: self.k as u32, n: length as u32, ld: ld as u32, words: all as u32 };
         let input = Binding::operand(operand, &program.operands);
         program.dispatch(kernel, &params, vec![input, binding], Grid::fold(all.div_ceil(WORKGROUP_SIZE)));
-        Ok(Factor { binding, ld: ld as u32, fours })
+        Ok(Int8Factor { binding, ld: ld as u32, fours })
     }
 }
 
@@ -548,7 +509,7 @@ operands! {
 
 impl GemmInt8 {
     /// The end of a product whose C is of this type: sums as they are, or scaled.
-    fn end(&self, result: DType) -> Result<End> {
+    fn end(&self, result: DType) -> Result<Int8End> {
         let Self { scaled, bias, activation, .. } = *self;
         let name = self.name();
         if scaled != result.is_float() {
@@ -564,7 +525,7 @@ impl GemmInt8 {
                 "{name}: a bias and an activation follow scales; ask for `scaled`, or leave them out"
             ));
         }
-        Ok(End { result, scaled, bias, activation })
+        Ok(Int8End { result, scaled, bias, activation })
     }
 }
 
@@ -580,88 +541,3 @@ macro_rules! op {
     )*};
 }
 op!(i32, f32, f16);
-
-pub(super) const INFO: Operation = Operation {
-    name: "gemm-int8",
-    about: "C = A B of signed bytes, summed in i32",
-    inputs: &[Input::new("a", "(m, k)"), Input::new("b", "(k, n)")],
-    types: &[DType::I8],
-    options: &[
-        Setting::flag("trans-b"),
-        Setting::array("a-scale", "f32 (m)"),
-        Setting::array("b-scale", "f32 (n)"),
-        Setting::array("bias", "f32 (n)"),
-        Activation::SETTING,
-        TILE,
-        THREAD_TILE,
-    ],
-    make: Some(make),
-    variants: GemmInt8::variants,
-    samples,
-    ..Operation::UNDECLARED
-};
-
-const TILE: Setting = Setting::text("tile", "M,N,K", "");
-const THREAD_TILE: Setting = Setting::text("thread-tile", "ROWS,COLUMNS", "");
-
-fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
-    let settings = asked.settings();
-    let (a, [m, k]) = asked.array("a")?;
-    asked.check("a", &a, &[m, k], DType::I8)?;
-    let trans_b = settings.has("trans-b");
-    let (b, stored) = asked.free_of("b", if trans_b { [m, k] } else { [k, m] }, DType::I8)?;
-    let [k_b, n] = if trans_b { [stored[1], stored[0]] } else { stored };
-    if k != k_b {
-        let side = if trans_b { "columns" } else { "rows" };
-        return Err(err!(
-            Shape,
-            "gemm-int8: a is {a}, b is {b}; the columns of the first must be the {side} of the second"
-        ));
-    }
-    let mut op = GemmInt8::new(m, n, k).trans_b(trans_b).variant(asked.variant());
-    op.activation = Activation::asked(settings)?;
-    op.tile = settings.given_numbers(&TILE)?;
-    op.thread = settings.given_numbers(&THREAD_TILE)?;
-    let named = |name, n| asked.named_of(name, &[n], DType::F32);
-    let (a_scale, b_scale, bias) = (named("a-scale", m)?, named("b-scale", n)?, named("bias", n)?);
-    if a_scale.is_some() != b_scale.is_some() {
-        return Err(err!(
-            InvalidArgument,
-            "gemm-int8: of --a-scale and --b-scale one is given; give both, or none"
-        ));
-    }
-    (op.scaled, op.bias) = (a_scale.is_some(), bias.is_some());
-    let scaled = op.scaled;
-    let given = [Some(a), Some(b), a_scale, b_scale, bias].into_iter().flatten().map(Role::Given);
-    let operands = given.chain([Role::Result(vec![m, n])]).collect();
-    Ok(if scaled { program::Form::new::<f32>(op, operands) } else { program::Form::new::<i32>(op, operands) })
-}
-
-fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let mut programs = Vec::new();
-    for trans_b in [false, true] {
-        for (m, n, k) in [(64, 64, 64), (5, 7, 9), (6, 8, 20), (33, 36, 128)] {
-            let gemm = GemmInt8::new(m, n, k).trans_b(trans_b).variant(variant);
-            programs.push(Op::<i32>::lower(&gemm, profile)?);
-            for activation in if k == 9 { &Activation::ALL[..] } else { &[] } {
-                let scaled = gemm.clone().scaled().activation(*activation);
-                programs.push(Op::<f32>::lower(&scaled, profile)?);
-                programs.push(Op::<f32>::lower(&scaled.clone().with_bias(), profile)?);
-                if profile.features.f16 {
-                    programs.push(Op::<f16>::lower(&scaled.with_bias(), profile)?);
-                }
-            }
-            let layer = gemm.scaled().with_bias();
-            programs.push(Op::<f32>::lower(&layer, profile)?);
-            if profile.features.f16 {
-                programs.push(Op::<f16>::lower(&layer, profile)?);
-            }
-        }
-    }
-    // Kernels of the size that the device gets by itself.
-    for side in [256, 1 << 12] {
-        programs
-            .push(Op::<i32>::lower(&GemmInt8::new(side, side, 64).trans_b(true).variant(variant), profile)?);
-    }
-    Ok(programs)
-}

@@ -230,7 +230,7 @@ impl<Q: Code> Quantize<Q> {
 
 /// Zeros for `words` words.
 fn clear(program: &mut Program, words: usize, binding: Binding) {
-    let kernel = program.kernel(Kernel::library("primitives/scan_clear", "clear_posts", Spec::new()));
+    let kernel = program.kernel(Kernel::library("primitives/scan_clear", "scan_clear", Spec::new()));
     let grid = Grid::fold((words as u64).div_ceil(WORKGROUP_SIZE));
     program.dispatch(kernel, &ClearScalesParams { words: words as u32 }, vec![binding], grid);
 }

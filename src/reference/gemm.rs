@@ -4,7 +4,7 @@ use super::Number;
 use super::activate;
 use super::activation::activation_errors;
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use crate::dense::{Activation, Gemm, Layout, Precision};
+use crate::dense::{Activation, DenseLayout, Gemm, Precision, Product};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::Form;
@@ -12,16 +12,18 @@ use half::{bf16, f16};
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     fn of<T: Number + Into<f64>, R: Number + Into<f64>>(form: &Form, op: &Gemm) -> Result<Vec<Wanted>> {
-        let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(form, op)?;
+        let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(form, &op.product)?;
         let want = gemm(op, a, b, bias, &c)?;
         let mut bound = gemm_bound(op, a, b, bias, &c)?;
-        if op.precision != Precision::Strict || op.variant == "coop" {
+        if op.product.precision != Precision::Strict || op.product.variant == "coop" {
             bound = on_matrices(op, a, b, &want, &bound)?;
         }
         Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(form, 0), &want, &bound)?])
     }
     let op = descriptor::<Gemm>(form)?;
-    by_input!(form, 0, [f32, f16], T => if op.mixed { of::<T, f32>(form, op) } else { of::<T, T>(form, op) })
+    by_input!(form, 0, [f32, f16], T => {
+        if op.product.mixed { of::<T, f32>(form, op) } else { of::<T, T>(form, op) }
+    })
 }
 
 /// The factors, the bias, and what C holds before: zeros, which no op reads, where it is not given.
@@ -33,8 +35,8 @@ pub(super) struct ProductOperands<'a, T, R> {
 }
 
 impl<'a, T: Element, R: Element> ProductOperands<'a, T, R> {
-    /// Of a form of `op`, or of a batch of it.
-    pub(super) fn of(form: &'a Form, op: &Gemm) -> Result<Self> {
+    /// Of a form of `op`.
+    pub(super) fn of(form: &'a Form, op: &Product) -> Result<Self> {
         let bias = op.bias.then(|| input(form, 2)).transpose()?;
         let at = 2 + usize::from(op.bias);
         let c = if form.inputs().count() > at {
@@ -66,7 +68,7 @@ fn on_matrices<T: Number + Into<f64>>(
         gemm(&terms, &sizes(a), &sizes(b), None, &zeros)
     };
     let sizes = product(|x| x)?;
-    let lost: Vec<f64> = if op.precision == Precision::Split {
+    let lost: Vec<f64> = if op.product.precision == Precision::Split {
         sizes.iter().map(|size| 2f64.powi(-20) * size.abs()).collect()
     } else {
         let most = |x| {
@@ -74,7 +76,7 @@ fn on_matrices<T: Number + Into<f64>>(
         };
         product(most)?.iter().zip(&sizes).map(|(most, size)| (most - size).abs()).collect()
     };
-    let (slope, _) = activation_errors(op.activation);
+    let (slope, _) = activation_errors(op.product.activation);
     let of = |(i, bound): (usize, &f64)| {
         if want[i].is_infinite() { f64::INFINITY } else { 4.0 * bound + slope * lost[i] }
     };
@@ -96,7 +98,7 @@ pub fn gemm<T: Element + Into<f64>, R: Element + Into<f64>>(
     bias: Option<&[R]>,
     c: &[R],
 ) -> Result<Vec<f64>> {
-    each_element(op, a, b, bias, c, |_, sums| activate(op.activation, sums.value))
+    each_element(op, a, b, bias, c, |_, sums| activate(op.product.activation, sums.value))
 }
 
 /// How far from [`gemm`] each element of `c` may be after `op` ran in f32 and rounded to `R`.
@@ -117,10 +119,10 @@ pub fn gemm_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
     c: &[R],
 ) -> Result<Vec<f64>> {
     let u = 2f64.powi(-24);
-    let terms = if op.alpha == 0.0 { 4.0 } else { op.k as f64 + 4.0 };
+    let terms = if op.product.alpha == 0.0 { 4.0 } else { op.product.k as f64 + 4.0 };
     // Beyond 1 / u terms nothing can be said.
     let gamma = if terms * u < 1.0 { terms * u / (1.0 - terms * u) } else { f64::INFINITY };
-    let (slope, own) = activation_errors(op.activation);
+    let (slope, own) = activation_errors(op.product.activation);
     // WGSL lets a conversion to f16 take either neighbour, and a device flush what is subnormal.
     let (round, flush, largest) = match R::DTYPE {
         DType::F16 => (2f64.powi(-10), 2f64.powi(-14), f16::MAX.to_f64()),
@@ -129,7 +131,7 @@ pub fn gemm_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
     };
     let mut bound = vec![0.0; c.len()];
     each_element(op, a, b, bias, c, |at, sums| {
-        let y = activate(op.activation, sums.value);
+        let y = activate(op.product.activation, sums.value);
         let error = slope * gamma * sums.magnitude + own * (1.0 + y.abs());
         let error = error + round * (y.abs() + error) + flush;
         bound[at] = match y.is_finite() {
@@ -167,9 +169,10 @@ fn each_element<T: Element + Into<f64>, R: Element + Into<f64>>(
     c: &[R],
     mut result: impl FnMut(usize, ElementSums) -> f64,
 ) -> Result<Vec<f64>> {
+    let op = &op.product;
     let (at_a, at_b, at_c) = (op.layout_a(), op.layout_b(), op.layout_c());
     let operands = [("a", a.len(), at_a), ("b", b.len(), at_b), ("c", c.len(), at_c)];
-    for (name, len, Layout { rows, cols, ld }) in operands {
+    for (name, len, DenseLayout { rows, cols, ld }) in operands {
         if rows > 0 && cols > 0 && len < (rows - 1) * ld + cols {
             return Err(err!(
                 Shape,

@@ -4,7 +4,7 @@ use super::Number;
 use super::gemm::ProductOperands;
 use super::judge::{Wanted, by_input, descriptor, output_shape};
 use super::{gemm, gemm_bound};
-use crate::dense::{Gemm, GemmBatched, Layout, Place};
+use crate::dense::{BatchLayout, DenseLayout, Gemm, GemmBatched, Product};
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::Form;
@@ -15,14 +15,14 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         form: &Form,
         op: &GemmBatched,
     ) -> Result<Vec<Wanted>> {
-        let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(form, op.one())?;
+        let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(form, &op.product)?;
         let want = gemm_batched(op, a, b, bias, &c)?;
         let bound = gemm_batched_bound(op, a, b, bias, &c)?;
         Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(form, 0), &want, &bound)?])
     }
     let op = descriptor::<GemmBatched>(form)?;
     by_input!(form, 0, [f32, f16], T => {
-        if op.one().mixed { of::<T, f32>(form, op) } else { of::<T, T>(form, op) }
+        if op.product.mixed { of::<T, f32>(form, op) } else { of::<T, T>(form, op) }
     })
 }
 
@@ -68,10 +68,12 @@ fn each_matrix<T, R>(
     mut out: Vec<f64>,
     result: impl Fn(&Gemm, &[T], &[T], &[R]) -> Result<Vec<f64>>,
 ) -> Result<Vec<f64>> {
-    let one = op.one();
-    let places = op.places()?;
+    let product = &op.product;
+    let one =
+        Gemm { product: Product { batched: false, batch: 1, strides: Some([0; 3]), ..product.clone() } };
+    let layouts = product.layouts(&product.name())?;
     let part = |name, of: usize, matrix: usize| {
-        let Place { span, stride, .. } = places[of];
+        let BatchLayout { span, stride, .. } = layouts[of];
         let from = if span == 0 { 0 } else { matrix * stride };
         let len = [a.len(), b.len(), c.len()][of];
         if from + span <= len {
@@ -82,12 +84,12 @@ fn each_matrix<T, R>(
             "reference gemm-batched: {name} has {len} elements; matrix {matrix} of {span} begins at {from}"
         ))
     };
-    let Layout { cols, ld, .. } = places[2].at;
-    for matrix in 0..op.batch {
+    let DenseLayout { cols, ld, .. } = layouts[2].at;
+    for matrix in 0..product.batch {
         let (at_a, at_b, at_c) = (part("a", 0, matrix)?, part("b", 1, matrix)?, part("c", 2, matrix)?);
-        let product = result(one, &a[at_a], &b[at_b], &c[at_c.clone()])?;
+        let computed = result(&one, &a[at_a], &b[at_b], &c[at_c.clone()])?;
         // What lies between its rows may belong to other matrices.
-        for (to, row) in out[at_c].chunks_mut(ld.max(1)).zip(product.chunks(ld.max(1))) {
+        for (to, row) in out[at_c].chunks_mut(ld.max(1)).zip(computed.chunks(ld.max(1))) {
             to[..cols].copy_from_slice(&row[..cols]);
         }
     }

@@ -3,7 +3,7 @@
 use super::gemm::ProductOperands;
 use super::gemm::{gemm, gemm_bound};
 use super::judge::{Wanted, by_input, descriptor, output_shape};
-use crate::dense::{Gemm, Gemv, Layout};
+use crate::dense::{DenseLayout, Gemm, Gemv};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::Form;
@@ -12,7 +12,7 @@ use half::f16;
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<Gemv>(form)?;
     by_input!(form, 0, [f32, f16], T => {
-        let ProductOperands { a, b: x, c: y, .. } = ProductOperands::<T, T>::of(form, &product(op))?;
+        let ProductOperands { a, b: x, c: y, .. } = ProductOperands::<T, T>::of(form, &product(op).product)?;
         let (want, bound) = (gemv(op, a, x, &y)?, gemv_bound(op, a, x, &y)?);
         Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
     })
@@ -38,7 +38,7 @@ pub fn gemv_bound<T: Element + Into<f64>>(op: &Gemv, a: &[T], x: &[T], y: &[T]) 
 /// `x` and `y` are matrices of one column.
 fn product(op: &Gemv) -> Gemm {
     let (x_len, y_len) = op.lengths();
-    let Layout { ld, .. } = op.layout();
+    let DenseLayout { ld, .. } = op.layout();
     Gemm::new(y_len, 1, x_len).trans_a(op.trans).lda(ld).alpha(op.alpha).beta(op.beta)
 }
 

@@ -1,5 +1,6 @@
 //! Formulas in directives and in the constants that they use: what WGSL itself would compute from them.
 
+use super::spec::Table;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -31,7 +32,7 @@ pub(super) struct Names<'a> {
     /// Variables of the loops around, the innermost last.
     pub(super) variables: &'a [(String, Value)],
     pub(super) constants: Option<&'a BTreeMap<String, Value>>,
-    pub(super) flags: Option<&'a BTreeMap<&'static str, bool>>,
+    pub(super) flags: Option<&'a Table<bool>>,
 }
 
 impl Names<'_> {
@@ -53,7 +54,7 @@ impl Names<'_> {
 }
 
 /// The value of a formula, and the names in it that are neither variables nor constants. The error says what is wrong.
-pub(super) fn evaluate(text: &str, names: &Names<'_>) -> Result<(Value, Vec<String>), String> {
+pub(super) fn evaluate<'t>(text: &'t str, names: &Names<'_>) -> Result<(Value, Vec<&'t str>), String> {
     let mut parser = Parser { rest: text.trim(), names, depth: 0, flags: Vec::new() };
     let value = parser.binary(0)?;
     if !parser.rest.is_empty() {
@@ -71,14 +72,14 @@ fn shortened(text: &str) -> String {
 const OPERATORS: [&[&str]; 6] =
     [&["||"], &["&&"], &["==", "!=", "<=", ">=", "<", ">"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
 
-struct Parser<'a> {
-    rest: &'a str,
-    names: &'a Names<'a>,
+struct Parser<'t, 'n> {
+    rest: &'t str,
+    names: &'n Names<'n>,
     depth: usize,
-    flags: Vec<String>,
+    flags: Vec<&'t str>,
 }
 
-impl Parser<'_> {
+impl Parser<'_, '_> {
     fn skip(&mut self, symbol: &str) -> bool {
         let Some(rest) = self.rest.strip_prefix(symbol) else {
             return false;
@@ -156,7 +157,7 @@ impl Parser<'_> {
             "false" => Ok(Value::Bool(false)),
             name => {
                 if !self.names.is_known(name) {
-                    self.flags.push(name.to_owned());
+                    self.flags.push(name);
                 }
                 Ok(self.names.value(name))
             }
@@ -239,12 +240,13 @@ fn apply(operator: &str, left: &Value, right: &Value) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shader::Spec;
 
     fn value(text: &str) -> Result<Value, String> {
         let variables = [("r".to_owned(), Value::Number(3)), ("half".to_owned(), Value::Word("_low".into()))];
         let constants = BTreeMap::from([("ROWS".to_owned(), Value::Number(8))]);
-        let flags = BTreeMap::from([("SPLIT", true)]);
-        let names = Names { variables: &variables, constants: Some(&constants), flags: Some(&flags) };
+        let spec = Spec::new().flag("SPLIT", true);
+        let names = Names { variables: &variables, constants: Some(&constants), flags: Some(&spec.flags) };
         evaluate(text, &names).map(|(value, _)| value)
     }
 
@@ -276,7 +278,7 @@ mod tests {
     #[test]
     fn names_that_are_no_constants_are_told() {
         let (value, flags) = evaluate("A && !B", &Names::default()).unwrap();
-        assert_eq!((value, flags), (Value::Bool(false), vec!["A".to_owned(), "B".to_owned()]));
+        assert_eq!((value, flags), (Value::Bool(false), vec!["A", "B"]));
     }
 
     #[test]

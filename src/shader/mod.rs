@@ -10,7 +10,7 @@
 //! use tilework::shader::{Spec, Target, expand};
 //! let text = expand("primitives/reduce_tree", &Spec::new(), Target::Naga)?;
 //! let module = text.validate()?;
-//! assert_eq!(module.interface("reduce_tiles")?.bindings[0].name, "params");
+//! assert_eq!(module.interface("reduce_tree")?.bindings[0].name, "params");
 //! # Ok::<(), tilework::Error>(())
 //! ```
 

@@ -1,6 +1,5 @@
 //! What is specialised in a shader: declared constants, aliases, flags and import slots.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -28,33 +27,76 @@ pub enum Fragment {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Spec {
-    pub(super) constants: BTreeMap<&'static str, String>,
-    pub(super) aliases: BTreeMap<&'static str, &'static str>,
-    pub(super) flags: BTreeMap<&'static str, bool>,
-    pub(super) slots: BTreeMap<&'static str, Fragment>,
+    pub(super) constants: Table<Constant>,
+    pub(super) aliases: Table<&'static str>,
+    pub(super) flags: Table<bool>,
+    pub(super) slots: Table<Fragment>,
 }
 
-/// A Rust value that can stand as the initialiser of a WGSL `const`.
-pub trait Constant: Copy {
-    /// The value as WGSL text.
-    fn wgsl(&self) -> String;
-}
+/// Values by name, in the order of the names. A plan asks for its kernels by their specs each time: one allocation holds
+/// them, and copying, comparing and hashing walk through it once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Table<V>(Vec<(&'static str, V)>);
 
-impl Constant for u32 {
-    fn wgsl(&self) -> String {
-        format!("{self}u")
+impl<V> Default for Table<V> {
+    fn default() -> Self {
+        Self(Vec::new())
     }
 }
 
-impl Constant for bool {
-    fn wgsl(&self) -> String {
-        self.to_string()
+impl<V> Table<V> {
+    fn insert(&mut self, name: &'static str, value: V) {
+        match self.0.binary_search_by_key(&name, |(known, _)| known) {
+            Ok(at) => self.0[at].1 = value,
+            Err(at) => self.0.insert(at, (name, value)),
+        }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&V> {
+        self.0.binary_search_by_key(&name, |(known, _)| known).ok().map(|at| &self.0[at].1)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &V)> {
+        self.0.iter().map(|(name, value)| (*name, value))
     }
 }
 
-impl Constant for &str {
-    fn wgsl(&self) -> String {
-        (*self).to_owned()
+/// The initialiser of a WGSL `const`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Constant {
+    /// `12u`.
+    Number(u32),
+    /// `true` or `false`.
+    Bool(bool),
+    /// Any other, as WGSL has it: `448.0`.
+    Text(&'static str),
+}
+
+impl From<u32> for Constant {
+    fn from(number: u32) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<bool> for Constant {
+    fn from(truth: bool) -> Self {
+        Self::Bool(truth)
+    }
+}
+
+impl From<&'static str> for Constant {
+    fn from(text: &'static str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl fmt::Display for Constant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}u"),
+            Self::Bool(truth) => truth.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
     }
 }
 
@@ -66,14 +108,17 @@ impl Spec {
 
     /// Rewrites `const name = ...;`.
     #[must_use]
-    pub fn constant(mut self, name: &'static str, value: impl Constant) -> Self {
-        self.constants.insert(name, value.wgsl());
+    pub fn constant(mut self, name: &'static str, value: impl Into<Constant>) -> Self {
+        self.constants.insert(name, value.into());
         self
     }
 
     /// The whole number that a `const` is rewritten to.
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
-        self.constants.get(name)?.strip_suffix('u')?.parse().ok()
+        match self.constants.get(name)? {
+            Constant::Number(number) => Some(*number),
+            _ => None,
+        }
     }
 
     /// Whether a flag is set.
@@ -107,7 +152,7 @@ impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let constants = self.constants.iter().map(|(k, v)| format!("{k}={v}"));
         let aliases = self.aliases.iter().map(|(k, v)| format!("{k}={v}"));
-        let flags = self.flags.iter().filter(|(_, on)| **on).map(|(k, _)| (*k).to_owned());
+        let flags = self.flags.iter().filter(|(_, on)| **on).map(|(k, _)| k.to_owned());
         let slots = self.slots.iter().map(|(k, v)| match v {
             Fragment::Library(name) => format!("{k}={name}"),
             Fragment::User(_) => format!("{k}=user"),

@@ -126,7 +126,7 @@ impl ConjugateGradient {
         let begin = |builder: &mut SolverBuilder<'_>| -> Result<()> {
             builder.product(x, q)?;
             builder.kernel(kernel("sparse/cg_start", "cg_start", 4.0).stateless(), &[b, q, r, p], inverse);
-            builder.kernel(SolverKernel::new("sparse/cg_start", "cg_begin", spec()).alone(), &[], None);
+            builder.kernel(SolverKernel::new("sparse/cg_start", "cg_start_state", spec()).alone(), &[], None);
             Ok(())
         };
         let mut again = base.clone();

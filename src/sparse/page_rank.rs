@@ -108,7 +108,7 @@ impl PageRank {
             bindings.push(personal);
             begin = begin.constant("START_BINDING", 2u32);
         }
-        first.elements("sparse/power_step", "power_start", begin, bindings);
+        first.elements("sparse/power_step", "power_step_start", begin, bindings);
         let (n, lists) = (base.n, base.lists);
         let steps = base.batch(|builder| {
             builder.product(x, q)?;
@@ -116,7 +116,7 @@ impl PageRank {
             let step = kernel("power_step").passes(if personal.is_some() { 4.0 } else { 3.0 });
             let step = if personal.is_some() { step.last("START_BINDING") } else { step };
             builder.kernel(step, &[q, x], personal);
-            builder.kernel(kernel("power_judge").alone(), &[], None);
+            builder.kernel(kernel("power_step_judge").alone(), &[], None);
             Ok(())
         })?;
         Ok(Phases { start: first.program, again: None, steps, n, lists })

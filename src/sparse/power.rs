@@ -76,7 +76,7 @@ impl PowerIteration {
             builder.product(x, q)?;
             builder.dots(x, q);
             builder.kernel(kernel("power_step").passes(3.0), &[q, x], None);
-            builder.kernel(kernel("power_judge").alone(), &[], None);
+            builder.kernel(kernel("power_step_judge").alone(), &[], None);
             Ok(())
         })?;
         Ok(Phases { start, again: None, steps, n, lists })

@@ -112,7 +112,14 @@ fn a_logger_may_ask_for_adapters_while_they_are_asked_for() {
 fn asks_for_adapters_from_the_logger() {
     log::set_logger(&CALLER).unwrap();
     log::set_max_level(log::LevelFilter::Trace);
-    assert!(CALLER.work.set(Box::new(|_| drop(Gpu::adapters()))).is_ok());
+    // Messages of `wgpu_hal` may come from within a driver's callback, where Vulkan forbids calls of Vulkan: asked then,
+    // Mesa's heap broke now and then.
+    let work = |target: &str| {
+        if !target.starts_with("wgpu_hal") {
+            drop(Gpu::adapters());
+        }
+    };
+    assert!(CALLER.work.set(Box::new(work)).is_ok());
     let names = || Gpu::adapters().into_iter().map(|p| p.name).collect::<Vec<_>>();
     assert_eq!(in_time(names), names());
     assert!(CALLER.calls.load(Ordering::SeqCst) > 0);

@@ -9,11 +9,9 @@ use super::wgmma;
 use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, Tiling, suits};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
-use crate::dense::{Activation, Gemm, GemmBatched, Place, Precision, Types};
+use crate::dense::{Activation, BatchLayout, Gemm, GemmBatched, Precision, Product, ProductTypes};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Access, Cost, Operand};
-use crate::shape::elements;
 use half::{bf16, f16};
 
 const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA, wgmma::VARIANT];
@@ -25,39 +23,24 @@ impl Gemm {
     }
 }
 
-/// Products of one shape, as all descriptors have them.
-pub(super) struct Products<'a> {
-    op: &'static str,
+/// A product that is being lowered.
+pub(super) struct CudaProduct<'a> {
     pub(super) name: String,
-    pub(super) one: &'a Gemm,
-    pub(super) batch: usize,
+    pub(super) product: &'a Product,
     /// Of a, b and c.
-    pub(super) places: [Place; 3],
-    variant: &'a str,
-    pub(super) bias: bool,
-    pub(super) types: Types,
-    cost: Cost,
+    pub(super) layouts: [BatchLayout; 3],
+    pub(super) types: ProductTypes,
 }
 
-impl Products<'_> {
-    /// Whether A and B are read.
-    pub(super) fn has_product(&self) -> bool {
-        self.one.k > 0 && self.one.alpha != 0.0
-    }
-
-    /// The inner extent, 0 where A and B are not read.
-    pub(super) fn inner(&self) -> usize {
-        if self.has_product() { self.one.k } else { 0 }
-    }
-
+impl CudaProduct<'_> {
     /// What sums are multiplied by.
     pub(super) fn alpha(&self) -> f32 {
-        if self.has_product() { self.one.alpha } else { 0.0 }
+        if self.product.has_product() { self.product.alpha } else { 0.0 }
     }
 
     /// None, for each column, for each row: 0, 1, 2.
     pub(super) fn bias_kind(&self) -> u32 {
-        match (self.bias, self.one.row_bias) {
+        match (self.product.bias, self.product.row_bias) {
             (false, _) => 0,
             (true, false) => 1,
             (true, true) => 2,
@@ -66,11 +49,12 @@ impl Products<'_> {
 
     /// How the elements of `a` (0) or `b` (1) lie.
     pub(super) fn lines(&self, of: usize, factor: TileFactor) -> TileLines {
-        let Place { at, stride, .. } = self.places[of];
-        let along_k = if of == 0 { !self.one.trans_a } else { self.one.trans_b };
+        let BatchLayout { at, stride, .. } = self.layouts[of];
+        let along_k = if of == 0 { !self.product.trans_a } else { self.product.trans_b };
         let size = factor.size();
         let aligned = |unit: &usize| {
-            (at.ld * size).is_multiple_of(*unit) && (self.batch < 2 || (stride * size).is_multiple_of(*unit))
+            (at.ld * size).is_multiple_of(*unit)
+                && (self.product.batch < 2 || (stride * size).is_multiple_of(*unit))
         };
         let unit = [16, 8, 4].into_iter().find(aligned).unwrap_or(size);
         let partial = !(at.cols * size).is_multiple_of(unit);
@@ -78,8 +62,8 @@ impl Products<'_> {
     }
 
     fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
-        let name = &self.name;
-        let Gemm { m, n, k, .. } = *self.one;
+        let (name, product) = (&self.name, self.product);
+        let Product { m, n, k, .. } = *product;
         for (extent, value) in [("m", m), ("n", n), ("k", k)] {
             if value > i32::MAX as usize - 1024 {
                 return Err(err!(
@@ -90,54 +74,33 @@ impl Products<'_> {
                 ));
             }
         }
-        let operands = self.operands()?;
-        let factor = TileFactor::of(name, self.types.factors, self.one.precision)?;
+        let operands = product.operands(name, self.layouts, self.types)?;
+        let factor = TileFactor::of(name, self.types.factors, product.precision)?;
         factor.check(name, profile)?;
         let policy = || match wgmma::suits(self, factor, profile) {
             Some(why) => ("wgmma", why),
             None => tile::policy(factor, profile),
         };
-        let (variant, mut decision) = choose(self.op, self.variant, VARIANTS, profile, policy)?;
+        let (variant, mut decision) = choose(product.op(), &product.variant, VARIANTS, profile, policy)?;
         match factor {
             TileFactor::Tf32 => decision.because("A and B are rounded to tf32"),
             TileFactor::Split => decision.because("each element of A and B is split into two of tf32"),
             TileFactor::F16 | TileFactor::Bf16 | TileFactor::Single => {}
         }
-        if !self.has_product() {
+        if !product.has_product() {
             let zero = if k == 0 { "k" } else { "alpha" };
             decision.because(format_args!("{zero} is 0, so A and B are not read"));
         }
-        let mut program = CudaProgram::new(self.op, decision);
-        program.cost = self.cost;
+        let mut program = CudaProgram::new(product.op(), decision);
+        program.cost = product.cost(self.layouts, self.types);
         program.operands = operands;
-        if self.batch > 0 && self.places[2].span > 0 {
+        if product.batch > 0 && self.layouts[2].span > 0 {
             match variant.name {
                 "wgmma" => wgmma::lower(self, &mut program, factor, profile)?,
                 _ => self.tiles(&mut program, factor, profile)?,
             }
         }
         Ok(program)
-    }
-
-    fn operands(&self) -> Result<Vec<Operand>> {
-        let mut operands = Vec::new();
-        for (name, Place { span, stride, .. }) in ["a", "b", "c"].into_iter().zip(self.places) {
-            let len = match self.batch {
-                0 => 0,
-                _ if span == 0 => 0,
-                batch => elements(&self.name, name, &[batch - 1, stride])?.saturating_add(span),
-            };
-            let (dtype, access) = match name {
-                "c" => (self.types.result, Access::ReadWrite),
-                _ => (self.types.factors, Access::Read),
-            };
-            operands.push(Operand { name, dtype, len, access });
-        }
-        if self.bias {
-            let len = self.one.bias_len();
-            operands.insert(2, Operand { name: "bias", dtype: self.types.result, len, access: Access::Read });
-        }
-        Ok(operands)
     }
 
     /// The tiling that was asked for, or that suits.
@@ -148,11 +111,11 @@ impl Products<'_> {
         b: TileLines,
         profile: &CudaProfile,
     ) -> Result<(Tiling, String)> {
-        let Some(tile) = self.one.tile else {
-            let row = suits(factor, a, b, [self.one.m, self.one.n, self.batch], profile)?;
+        let Some(tile) = self.product.tile else {
+            let row = suits(factor, a, b, [self.product.m, self.product.n, self.product.batch], profile)?;
             return Ok((row.tiling, format!("tile {}, {}", row.tiling.describe(), row.measured)));
         };
-        let [rows, columns] = self.one.thread.unwrap_or([tile.m.min(64), tile.n.min(64)]);
+        let [rows, columns] = self.product.thread.unwrap_or([tile.m.min(64), tile.n.min(64)]);
         let name = format!("{}: the tile {} x {} x {}", self.name, tile.m, tile.n, tile.k);
         if rows == 0 || columns == 0 || tile.m % rows != 0 || tile.n % columns != 0 {
             return Err(err!(
@@ -172,12 +135,12 @@ impl Products<'_> {
     }
 
     fn tiles(&self, program: &mut CudaProgram, factor: TileFactor, profile: &CudaProfile) -> Result<()> {
-        let one = self.one;
+        let product = self.product;
         let (a, b) = (self.lines(0, factor), self.lines(1, factor));
         let (tiling, chosen) = self.tiling(factor, a, b, profile)?;
         program.decision.because(format_args!("{chosen}"));
         for (what, TileLines { unit, .. }) in [("A", a), ("B", b)] {
-            if unit < 16 && self.has_product() {
+            if unit < 16 && self.product.has_product() {
                 program.decision.because(format_args!("{what} is copied in pieces of {unit} bytes"));
             }
         }
@@ -185,25 +148,25 @@ impl Products<'_> {
         let end = TileEnd {
             result: self.types.result,
             bias: self.bias_kind(),
-            read_c: one.beta != 0.0,
-            activation: one.activation,
+            read_c: product.beta != 0.0,
+            activation: product.activation,
         };
         let kernel = program.kernel(end.define(tiling.define(kernel, factor, a, b)));
 
-        let tiles = tiling.blocks(one.m, one.n);
-        let blocks = tiles.checked_mul(self.batch as u64).ok_or_else(|| {
+        let tiles = tiling.blocks(product.m, product.n);
+        let blocks = tiles.checked_mul(product.batch as u64).ok_or_else(|| {
             err!(TooLarge, "{}: its tiles cannot be counted; take fewer products a call", self.name)
         })?;
         let most = i32::MAX as u64;
         for first in (0..blocks).step_by(most as usize) {
-            let extents = [one.m, one.n, self.inner()].map(|x| Arg::U32(x as u32));
-            let lds = self.places.map(|place| Arg::U64(place.at.ld as u64));
-            let strides = self.places.map(|place| Arg::U64(place.stride as u64));
+            let extents = [product.m, product.n, product.inner()].map(|x| Arg::U32(x as u32));
+            let lds = self.layouts.map(|layout| Arg::U64(layout.at.ld as u64));
+            let strides = self.layouts.map(|layout| Arg::U64(layout.stride as u64));
             let mut args = vec![Arg::Operand(0), Arg::Operand(1)];
-            args.push(if self.bias { Arg::Operand(2) } else { Arg::Null });
-            args.extend([Arg::Operand(2 + usize::from(self.bias)), Arg::U64(first)]);
+            args.push(if product.bias { Arg::Operand(2) } else { Arg::Null });
+            args.extend([Arg::Operand(2 + usize::from(product.bias)), Arg::U64(first)]);
             args.extend(extents.into_iter().chain(lds).chain(strides));
-            args.extend([Arg::F32(self.alpha()), Arg::F32(one.beta)]);
+            args.extend([Arg::F32(self.alpha()), Arg::F32(product.beta)]);
             let grid = [(blocks - first).min(most) as u32, 1, 1];
             let shared = tiling.shared(factor, a, b);
             program.launches.push(Launch { shared, ..Launch::new(kernel, grid, tiling.threads(), args) });
@@ -212,58 +175,42 @@ impl Products<'_> {
     }
 }
 
-fn lower_one(gemm: &Gemm, types: Types, bias: bool, profile: &CudaProfile) -> Result<CudaProgram> {
-    let name = gemm.name();
-    let place =
-        |operand, at: crate::dense::Layout| Ok(Place { at, span: at.span(&name, operand)?, stride: 0 });
-    let places = [place("a", gemm.layout_a())?, place("b", gemm.layout_b())?, place("c", gemm.layout_c())?];
-    let cost = gemm.cost(types, bias, gemm.k > 0 && gemm.alpha != 0.0);
-    let variant = &gemm.variant;
-    Products { op: "gemm", name, one: gemm, batch: 1, places, variant, bias, types, cost }.lower(profile)
-}
-
-fn lower_batch(of: &GemmBatched, types: Types, bias: bool, profile: &CudaProfile) -> Result<CudaProgram> {
-    let (name, one, places) = (of.name(), of.one(), of.places()?);
-    let cost = of.cost(places, types, bias, one.k > 0 && one.alpha != 0.0);
-    let (batch, variant) = (of.batch, &of.variant);
-    Products { op: "gemm-batched", name, one, batch, places, variant, bias, types, cost }.lower(profile)
+fn lower(product: &Product, types: ProductTypes, profile: &CudaProfile) -> Result<CudaProgram> {
+    let name = product.name();
+    let layouts = product.layouts(&name)?;
+    CudaProduct { name, product, layouts, types }.lower(profile)
 }
 
 macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl CudaOp<$t> for Gemm {
+    ($($op:ty: $($t:ty),*;)*) => {$($(
+        impl CudaOp<$t> for $op {
             fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
-                lower_one(self, self.types(&self.name(), <$t>::DTYPE)?, self.bias, profile)
+                lower(&self.product, self.product.types(<$t>::DTYPE)?, profile)
             }
         }
-
-        impl CudaOp<$t> for GemmBatched {
-            fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
-                let one = self.one();
-                lower_batch(self, one.types(&self.name(), <$t>::DTYPE)?, one.bias, profile)
-            }
-        }
-    )*};
+    )*)*};
 }
-op!(f32, f16, bf16);
+op!(Gemm: f32, f16, bf16; GemmBatched: f32, f16, bf16;);
 
 /// Programs that together reach every kernel in every form that the device has: a few, since each takes a second to
 /// compile, in which layouts, ends and pieces take turns.
 pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
-    let mut types = vec![(Types::MIXED, Precision::Strict), (Types::all(DType::F16), Precision::Strict)];
+    let mut types =
+        vec![(ProductTypes::MIXED, Precision::Strict), (ProductTypes::all(DType::F16), Precision::Strict)];
     if profile.runs(Arch::Sm80) {
-        types.push((Types::all(DType::Bf16), Precision::Strict));
-        types.push((Types { factors: DType::Bf16, result: DType::F32 }, Precision::Strict));
-        types.push((Types::all(DType::F32), Precision::Tensor));
-        types.push((Types::all(DType::F32), Precision::Split));
+        types.push((ProductTypes::all(DType::Bf16), Precision::Strict));
+        types.push((ProductTypes { factors: DType::Bf16, result: DType::F32 }, Precision::Strict));
+        types.push((ProductTypes::all(DType::F32), Precision::Tensor));
+        types.push((ProductTypes::all(DType::F32), Precision::Split));
     }
     let mut programs = Vec::new();
-    let mut add = |variant: &str, i: usize, types: Types, precision: Precision| {
+    let mut add = |variant: &str, i: usize, types: ProductTypes, precision: Precision| {
         let gemm = Gemm::new(32, 32, 64 - i % 2).variant(variant).precision(precision);
         let gemm = gemm.trans_a(i % 2 == 1).trans_b(i % 4 > 1).beta((i % 3) as f32);
         let gemm = gemm.activation(Activation::ALL[i % 5]).lda(64 + [0, 4, 2, 1][i % 4]);
         let biased = if i.is_multiple_of(4) { gemm.with_bias() } else { gemm.with_row_bias() };
-        programs.push(lower_one(&biased, types, !i.is_multiple_of(3), profile)?);
+        let product = Product { bias: !i.is_multiple_of(3), ..biased.product };
+        programs.push(lower(&product, types, profile)?);
         Ok::<_, crate::Error>(())
     };
     let variants = [tile::WMMA, tile::MMA, wgmma::VARIANT];
@@ -272,8 +219,8 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
             add(variant.name, i + 3 * v, *types, *precision)?;
         }
     }
-    add("fma", 0, Types::all(DType::F32), Precision::Strict)?;
-    programs.push(lower_one(&Gemm::new(4096, 4096, 4096), Types::MIXED, false, profile)?);
+    add("fma", 0, ProductTypes::all(DType::F32), Precision::Strict)?;
+    programs.push(lower(&Product::new(4096, 4096, 4096), ProductTypes::MIXED, profile)?);
     Ok(programs)
 }
 

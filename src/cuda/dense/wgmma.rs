@@ -3,12 +3,12 @@
 //! The copy engine wants rows of whole pieces of 16 bytes, and tf32 wants the inner extent innermost: a factor that is not so
 //! is copied to scratch first (`gemm_pack.cu`), as is one that is split.
 
-use super::gemm::Products;
+use super::gemm::CudaProduct;
 use crate::cuda::tile::{self, TileEnd, TileFactor};
 use crate::cuda::{
     Arch, Arg, CudaKernel, CudaProfile, CudaProgram, CudaVariant, Launch, Place as Memory, Swizzle, TensorMap,
 };
-use crate::dense::Place;
+use crate::dense::BatchLayout;
 use crate::element::DType;
 use crate::error::{Result, err};
 
@@ -68,25 +68,31 @@ struct Fetch {
 }
 
 /// Whether it is the fastest, and why.
-pub(super) fn suits(of: &Products<'_>, factor: TileFactor, profile: &CudaProfile) -> Option<String> {
-    let one = of.one;
+pub(super) fn suits(of: &CudaProduct<'_>, factor: TileFactor, profile: &CudaProfile) -> Option<String> {
+    let product = of.product;
     // On an H100 products of 1024 x 1024 elements are faster with the smaller tiles of `mma`, of 2048 x 2048 with these.
-    let large = one.tile.is_none() && one.m >= 64 && one.n >= 64 && one.m * one.n * of.batch >= 3 << 19;
-    let worth =
-        profile.runs(Arch::Sm90a) && factor != TileFactor::Single && of.has_product() && large && one.k >= 64;
+    let large = product.tile.is_none()
+        && product.m >= 64
+        && product.n >= 64
+        && product.m * product.n * product.batch >= 3 << 19;
+    let worth = profile.runs(Arch::Sm90a)
+        && factor != TileFactor::Single
+        && product.has_product()
+        && large
+        && product.k >= 64;
     (worth && refused(of).is_none()).then(|| "tiles enough for every multiprocessor of Hopper".into())
 }
 
 /// Why it cannot run.
-fn refused(of: &Products<'_>) -> Option<String> {
-    let one = of.one;
-    let tiles = one.m.div_ceil(128).saturating_mul(one.n.div_ceil(128)).saturating_mul(of.batch);
+fn refused(of: &CudaProduct<'_>) -> Option<String> {
+    let product = of.product;
+    let tiles = product.m.div_ceil(128).saturating_mul(product.n.div_ceil(128)).saturating_mul(product.batch);
     if tiles > i32::MAX as usize {
         return Some(format!("{tiles} tiles are more than it counts to"));
     }
     // What is copied takes blocks along the second and third dimension of a grid.
     let most = 65535;
-    if one.m.max(one.n).div_ceil(PACKED) > most || of.batch > most {
+    if product.m.max(product.n).div_ceil(PACKED) > most || product.batch > most {
         return Some(format!("factors of at most {} rows and {most} products are copied", most * PACKED));
     }
     None
@@ -94,12 +100,12 @@ fn refused(of: &Products<'_>) -> Option<String> {
 
 /// The launches.
 pub(super) fn lower(
-    of: &Products<'_>,
+    of: &CudaProduct<'_>,
     program: &mut CudaProgram,
     factor: TileFactor,
     profile: &CudaProfile,
 ) -> Result<()> {
-    if of.one.tile.is_some() {
+    if of.product.tile.is_some() {
         return Err(err!(
             InvalidArgument,
             "{}: the variant `wgmma` has tiles of its own; ask for none, or take `mma`",
@@ -109,8 +115,8 @@ pub(super) fn lower(
     if let Some(why) = refused(of) {
         return Err(err!(TooLarge, "{}: the variant `wgmma`: {why}; take `mma`", of.name));
     }
-    let one = of.one;
-    let form = WgmmaForm::of(factor, one.n);
+    let product = of.product;
+    let form = WgmmaForm::of(factor, product.n);
     program.decision.why = format!(
         "{}; tile {TILE_M} x {} x {} in {} stages, {}",
         program.decision.why,
@@ -119,8 +125,8 @@ pub(super) fn lower(
         form.stages,
         form.measured
     );
-    let [a, b] = if of.has_product() {
-        [(0, one.m, TILE_M), (1, one.n, form.tile_n)]
+    let [a, b] = if product.has_product() {
+        [(0, product.m, TILE_M), (1, product.n, form.tile_n)]
             .map(|(which, rows, tile)| fetch(of, program, factor, which, rows, tile))
     } else {
         let nothing = Memory::Scratch(program.scratch(256));
@@ -131,7 +137,12 @@ pub(super) fn lower(
     };
 
     let bias = of.bias_kind();
-    let end = TileEnd { result: of.types.result, bias, read_c: one.beta != 0.0, activation: one.activation };
+    let end = TileEnd {
+        result: of.types.result,
+        bias,
+        read_c: product.beta != 0.0,
+        activation: product.activation,
+    };
     let kernel = tile::kernel(&of.name, VARIANT.name, factor, "dense/gemm_wgmma", "gemm_wgmma")?;
     let kernel = factor.define(CudaKernel { arch: Arch::Sm90a, ..kernel });
     let kernel = kernel
@@ -141,19 +152,19 @@ pub(super) fn lower(
         .define("B_MAJOR", u32::from(b.major));
     let kernel = program.kernel(end.define(kernel));
 
-    let tiles = (one.m as u64).div_ceil(u64::from(TILE_M))
-        * (one.n as u64).div_ceil(u64::from(form.tile_n))
-        * of.batch as u64;
+    let tiles = (product.m as u64).div_ceil(u64::from(TILE_M))
+        * (product.n as u64).div_ceil(u64::from(form.tile_n))
+        * product.batch as u64;
     let blocks = tiles.min(u64::from(profile.multiprocessors)) as u32;
     let [a_map, a_low] = a.maps;
     let [b_map, b_low] = b.maps;
     let mut args: Vec<_> = [a_map, b_map, a_low, b_low].map(Arg::Tensor).into();
-    args.push(if of.bias { Arg::Operand(2) } else { Arg::Null });
-    args.push(Arg::Operand(2 + usize::from(of.bias)));
-    args.extend([a.each, b.each, of.batch as u32].map(Arg::U32));
-    args.extend([one.m, one.n, of.inner()].map(|x| Arg::U32(x as u32)));
-    args.extend([Arg::U64(of.places[2].at.ld as u64), Arg::U64(of.places[2].stride as u64)]);
-    args.extend([Arg::F32(of.alpha()), Arg::F32(one.beta)]);
+    args.push(if product.bias { Arg::Operand(2) } else { Arg::Null });
+    args.push(Arg::Operand(2 + usize::from(product.bias)));
+    args.extend([a.each, b.each, product.batch as u32].map(Arg::U32));
+    args.extend([product.m, product.n, product.inner()].map(|x| Arg::U32(x as u32)));
+    args.extend([Arg::U64(of.layouts[2].at.ld as u64), Arg::U64(of.layouts[2].stride as u64)]);
+    args.extend([Arg::F32(of.alpha()), Arg::F32(product.beta)]);
     let shared = form.shared(factor);
     program.launches.push(Launch { shared, ..Launch::new(kernel, [blocks, 1, 1], THREADS, args) });
     Ok(())
@@ -161,17 +172,17 @@ pub(super) fn lower(
 
 /// How factor `which` is fetched, of which the result has `rows`; a copy of it, if it must be copied, is launched.
 fn fetch(
-    of: &Products<'_>,
+    of: &CudaProduct<'_>,
     program: &mut CudaProgram,
     factor: TileFactor,
     which: usize,
     rows: usize,
     tile: u32,
 ) -> Fetch {
-    let Place { at, stride, .. } = of.places[which];
+    let BatchLayout { at, stride, .. } = of.layouts[which];
     let lines = of.lines(which, factor);
-    let (k, size) = (of.inner(), factor.size());
-    let products = if stride == 0 { 1 } else { of.batch };
+    let (k, size) = (of.product.inner(), factor.size());
+    let products = if stride == 0 { 1 } else { of.product.batch };
     let dtype = of.types.factors;
     let [inner, outer] = if lines.along_k { [k, rows] } else { [rows, k] };
     let rounds = factor == TileFactor::Tf32;

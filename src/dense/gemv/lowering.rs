@@ -1,7 +1,7 @@
 //! The kernels and dispatches of a matrix-vector product.
 
 use super::Gemv;
-use crate::dense::Layout;
+use crate::dense::DenseLayout;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::fit::{BoundChunk, BoundSpan};
@@ -124,7 +124,7 @@ impl GemvLowering<'_> {
     }
 
     pub(super) fn product(mut self) -> Result<Program> {
-        let Layout { cols, ld, .. } = self.gemv.layout();
+        let DenseLayout { cols, ld, .. } = self.gemv.layout();
         index_u32(&self.name, "lda", ld)?;
         let naive = self.program.variant() == "naive";
         let vectors = !naive && cols.is_multiple_of(4) && ld.is_multiple_of(4);
@@ -171,7 +171,7 @@ impl GemvLowering<'_> {
 
     /// Cuts A into chunks of rows that one binding holds each.
     fn chunks(&self) -> Result<Vec<BoundChunk>> {
-        let Layout { rows, cols, ld } = self.gemv.layout();
+        let DenseLayout { rows, cols, ld } = self.gemv.layout();
         let (rows, row, stride) =
             (rows as u64, cols as u64 * self.element_size(), ld as u64 * self.element_size());
         if self.profile.binds_all(1, self.program.operands[0].bytes()) {
@@ -189,7 +189,7 @@ impl GemvLowering<'_> {
 
     /// The binding that shows a chunk, and where the chunk begins in it, in elements.
     fn bind(&self, chunk: BoundChunk) -> (Binding, u64) {
-        let Layout { cols, ld, .. } = self.gemv.layout();
+        let DenseLayout { cols, ld, .. } = self.gemv.layout();
         let size = self.element_size();
         let stride = ld as u64 * size;
         let span = BoundSpan::new(chunk.first * stride, (chunk.count - 1) * stride + cols as u64 * size);

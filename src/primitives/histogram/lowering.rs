@@ -203,7 +203,7 @@ impl<'a> HistogramLowering<'a> {
     /// Sets as many counters to 0.
     fn clear(&mut self, base: &BinsParams, counters: Binding, count: u64) {
         let spec = Spec::new().flag("SHIFT", true);
-        let kernel = Kernel::library("primitives/histogram_global", "clear_counts", spec);
+        let kernel = Kernel::library("primitives/histogram_global", "histogram_global_clear", spec);
         let kernel = self.program.kernel(kernel);
         let params = BinsParams { bins: count as u32, ..*base };
         self.program.dispatch(kernel, &params, vec![counters], Grid::fold(count.div_ceil(WORKGROUP_SIZE)));
@@ -226,7 +226,7 @@ impl<'a> HistogramLowering<'a> {
     /// Atomics in device memory.
     fn global(&mut self, base: &BinsParams, spec: &Spec, loops: u64, piece: Binding, bindings: Vec<Binding>) {
         let spec = spec.clone().flag("CONTIGUOUS", self.program.variant() == "global-contiguous");
-        let kernel = Kernel::library("primitives/histogram_global", "count_elements", spec);
+        let kernel = Kernel::library("primitives/histogram_global", "histogram_global_count", spec);
         let kernel = self.program.kernel(kernel);
         let n = piece.size / self.dtype.size() as u64;
         let least = (n * loops).div_ceil(WORKGROUP_SIZE * MOST_ITERATIONS);
@@ -272,7 +272,7 @@ impl<'a> HistogramLowering<'a> {
             .constant("LOADS", loads)
             .flag("VECTORS", vectors > 0);
         let kernel =
-            self.program.kernel(Kernel::library("primitives/histogram_packed", "count_packed", spec));
+            self.program.kernel(Kernel::library("primitives/histogram_packed", "histogram_packed", spec));
         if vectors > 0 {
             bindings.push(Binding { size: vectors * 16, ..piece });
         }
@@ -328,7 +328,7 @@ impl<'a> HistogramLowering<'a> {
         self.walk(base, spec, loops, piece, of_buckets);
 
         let own = Spec::new().constant("BUCKETS", buckets as u32);
-        let place = Kernel::library("primitives/histogram_starts", "place_buckets", own.clone());
+        let place = Kernel::library("primitives/histogram_starts", "histogram_starts", own.clone());
         let place = self.program.kernel(place);
         let params = StartsParams { tiles: tiles as u32 };
         self.program.dispatch(place, &params, vec![totals, starts, ends], Grid::fold(1));
@@ -344,8 +344,11 @@ impl<'a> HistogramLowering<'a> {
             .constant("WORKGROUP_SIZE", size)
             .constant("ENDS_BINDING", next)
             .flag("VECTORS", vectors > 0);
-        let scatter =
-            self.program.kernel(Kernel::library("primitives/histogram_scatter", "scatter_slots", scatter));
+        let scatter = self.program.kernel(Kernel::library(
+            "primitives/histogram_scatter",
+            "histogram_scatter",
+            scatter,
+        ));
         let params = BinsParams { n: n as u32, parts: tiles as u32, vectors: vectors as u32, ..*base };
         self.program.dispatch(scatter, &params, bindings, Grid::fold(tiles));
 
@@ -357,7 +360,7 @@ impl<'a> HistogramLowering<'a> {
             .constant("WORKGROUP_SIZE", policy.packed_size)
             .constant("WORDS", counters as u32)
             .constant("LOADS", policy.packed_loads);
-        let count = Kernel::library("primitives/histogram_bucketed", "count_buckets", count);
+        let count = Kernel::library("primitives/histogram_bucketed", "histogram_bucketed", count);
         let count = self.program.kernel(count);
         let params = ChunkParams { chunk: chunk as u32, steps: (chunk / step) as u32 };
         let bindings = vec![Binding::operand(1, &self.program.operands), starts, ends, words];
@@ -402,7 +405,7 @@ impl<'a> HistogramLowering<'a> {
             .flag("BYTES", by_value);
         let kernel = if cached {
             let spec = spec.constant("SLOTS", policy.counters / 2);
-            Kernel::library("primitives/histogram_cached", "count_with_cache", spec)
+            Kernel::library("primitives/histogram_cached", "histogram_cached", spec)
         } else {
             let room = (u64::from(policy.counters) / slots) as u32;
             let copies = if coarsened { 1 << room.clamp(1, policy.copies).ilog2() } else { 1 };
@@ -410,7 +413,7 @@ impl<'a> HistogramLowering<'a> {
             if self.buckets > 0 {
                 spec = spec.flag("BUCKETED", true).constant("BUCKETS", slots as u32);
             }
-            Kernel::library("primitives/histogram_private", "count_parts", spec)
+            Kernel::library("primitives/histogram_private", "histogram_private", spec)
         };
         let kernel = self.program.kernel(kernel);
         if vectors > 0 {

@@ -153,7 +153,7 @@ impl<'a> ReduceLowering<'a> {
             let spec = Spec::new()
                 .slot("element", element_fragment(self.output))
                 .flag("FLOAT", self.output.is_float());
-            let kernel = self.program.kernel(Kernel::library("primitives/reduce_pack", "pack_results", spec));
+            let kernel = self.program.kernel(Kernel::library("primitives/reduce_pack", "reduce_pack", spec));
             let bindings = vec![words, self.whole(1)];
             let grid = Grid::fold((self.rows * self.output.size() as u64).div_ceil(4 * WORKGROUP_SIZE));
             self.program.dispatch(kernel, &ReducePackParams { elements: self.rows as u32 }, bindings, grid);
@@ -203,7 +203,7 @@ impl<'a> ReduceLowering<'a> {
             .flag("SUBGROUPS", subgroups);
         let kernel = |program: &mut Program, from_partials, last| {
             let spec = spec.clone().flag("FROM_PARTIALS", from_partials).flag("FINAL", last);
-            program.kernel(Kernel::library("primitives/reduce_tree", "reduce_tiles", spec))
+            program.kernel(Kernel::library("primitives/reduce_tree", "reduce_tree", spec))
         };
         let parts_of = |len: u64| len.div_ceil(tile).max(1);
         let mut parts: u64 = self.parts_per_row(parts_of);
@@ -301,7 +301,7 @@ impl<'a> ReduceLowering<'a> {
                 .flag("TWO_STAGE", two_stage)
                 .flag("FROM_PARTIALS", from_partials)
                 .flag("FINAL", last);
-            me.program.kernel(Kernel::library("primitives/reduce_coarsened", "reduce_rows", spec))
+            me.program.kernel(Kernel::library("primitives/reduce_coarsened", "reduce_coarsened", spec))
         };
         let parts = self.parts_per_row(parts_of);
         let target = if parts == 1 { words } else { self.partials(rows * parts)? };
@@ -346,7 +346,8 @@ impl<'a> ReduceLowering<'a> {
         let spec = native.into_iter().fold(self.spec(), |spec, flag| spec.flag(flag, true));
         let mut kernel =
             |entry| self.program.kernel(Kernel::library("primitives/reduce_atomic", entry, spec.clone()));
-        let [begin, combine, end] = ["set_identity", "reduce_into_totals", "finish_totals"].map(&mut kernel);
+        let [begin, combine, end] =
+            ["reduce_atomic_begin", "reduce_atomic_combine", "reduce_atomic_finish"].map(&mut kernel);
         let totals = self.partials(self.rows)?;
         let workgroups = policy(self.profile).workgroups;
         let all = ReduceAtomicParams {

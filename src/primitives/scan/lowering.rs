@@ -230,7 +230,7 @@ impl ScanLowering<'_> {
         if let Some(totals) = totals {
             let kernel = self.program.kernel(Kernel::library(
                 "primitives/scan_ladder",
-                "reduce_tiles",
+                "scan_ladder_reduce",
                 spec.clone().flag("REDUCE", true),
             ));
             for piece in &pieces {
@@ -240,7 +240,7 @@ impl ScanLowering<'_> {
             self.scan_totals(totals, all_tiles);
         }
         let spec = spec.flag("CARRIED", carried);
-        let kernel = self.program.kernel(Kernel::library("primitives/scan_ladder", "scan_tiles", spec));
+        let kernel = self.program.kernel(Kernel::library("primitives/scan_ladder", "scan_ladder", spec));
         for piece in &pieces {
             let params = self.params(piece, all_tiles);
             let bindings = [bind(0, piece), bind(output, piece)].into_iter().chain(totals).collect();
@@ -283,7 +283,7 @@ impl ScanLowering<'_> {
             let totals = self.words(all_tiles * self.total_words())?;
             let reduce = spec.clone().flag("REDUCE", true);
             let kernel =
-                self.program.kernel(Kernel::library("primitives/scan_tiles", "reduce_tiles", reduce));
+                self.program.kernel(Kernel::library("primitives/scan_tiles", "scan_tiles_reduce", reduce));
             for (piece, (quads, bound)) in pieces.iter().zip(&grids) {
                 let params = ScanTilesParams { quads: *quads, ..self.params(piece, all_tiles) };
                 let inputs = bound.input.into_iter().chain([totals]).chain(bound.heads.into_iter().flatten());

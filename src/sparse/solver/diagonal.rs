@@ -60,18 +60,18 @@ impl SolverBuilder<'_> {
                 ..params
             };
             self.launch_places(
-                Kernel::library("sparse/diagonal", "keep_diagonal", spec),
+                Kernel::library("sparse/diagonal", "diagonal_keep", spec),
                 &params,
                 bindings,
                 places,
             );
             lists[part.cols + 1] = kept.resource;
         }
-        let fill = Kernel::library("sparse/diagonal", "fill_ones", self.spec());
+        let fill = Kernel::library("sparse/diagonal", "diagonal_fill", self.spec());
         self.launch_places(fill, &params, vec![ones], self.n);
         // What is kept is of f32, whatever the matrix holds.
         self.product_of(Stored { values: DType::F32, ..self.common.matrix }, &lists, ones, diagonal)?;
-        let invert = Kernel::library("sparse/diagonal", "invert_diagonal", self.spec());
+        let invert = Kernel::library("sparse/diagonal", "diagonal_invert", self.spec());
         self.launch_places(invert, &params, vec![diagonal, inverse, self.state], self.n);
         Ok(())
     }

@@ -37,12 +37,12 @@ pub(crate) fn find_runs(from: &Stored, profile: &DeviceProfile) -> Result<Progra
     let ranks = steps.words("ranks of runs", n + 1)?;
     let params = ConvertParams { count: n as u32, minor_bits: packing.minor_bits, ..NOTHING };
     let (spec, wide) = (steps.spec(), steps.spec().flag("WIDE", packing.wide));
-    steps.each(("sparse/spconvert_heads", "mark_heads"), wide, params, n, vec![keys, heads]);
+    steps.each(("sparse/spconvert_heads", "spconvert_heads"), wide, params, n, vec![keys, heads]);
     steps.offsets(n + 1, heads, ranks)?;
     steps.clear(sizes);
     let bindings = vec![ranks, starts, sizes];
-    steps.each(("sparse/spconvert_runs", "start_runs"), spec.clone(), params, n + 1, bindings);
-    let kernel = ("sparse/spconvert_longest_run", "find_longest_run");
+    steps.each(("sparse/spconvert_runs", "spconvert_runs"), spec.clone(), params, n + 1, bindings);
+    let kernel = ("sparse/spconvert_longest_run", "spconvert_longest_run");
     steps.each(kernel, spec, params, n, vec![starts, sizes]);
     steps.find_pointers(keys, Some(sorted.packing), n, rows, ptrs, Some(ranks));
     Ok(steps.program)
@@ -79,7 +79,7 @@ pub(crate) fn sum_runs(
             ..NOTHING
         };
         let spec = steps.spec().flag("WIDE", packing.wide);
-        steps.each(("sparse/spconvert_sum", "sum_runs"), spec, params, runs, lists.clone());
+        steps.each(("sparse/spconvert_sum", "spconvert_sum"), spec, params, runs, lists.clone());
     }
     Ok(steps.program)
 }

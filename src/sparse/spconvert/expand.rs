@@ -26,7 +26,7 @@ impl ConvertSteps<'_> {
         bindings: impl IntoIterator<Item = Binding>,
     ) {
         let spec = spec.slot("source", Fragment::Library(source));
-        let kernel = ("sparse/spconvert_gather", "gather_entries");
+        let kernel = ("sparse/spconvert_gather", "spconvert_gather");
         self.tiles(kernel, spec, params, params.count as usize, bindings.into_iter().collect());
     }
 
@@ -39,7 +39,7 @@ impl ConvertSteps<'_> {
         bindings: impl IntoIterator<Item = Binding>,
     ) {
         let spec = spec.slot("length", Fragment::Library(length));
-        let kernel = ("sparse/spconvert_lengths", "measure_lengths");
+        let kernel = ("sparse/spconvert_lengths", "spconvert_lengths");
         self.each(kernel, spec, params, params.count as usize, bindings.into_iter().collect());
     }
 
@@ -90,7 +90,7 @@ impl ConvertSteps<'_> {
         let items = rows.div_ceil(size) * size * width.div_ceil(places as usize);
         let bindings = vec![from.ptrs, from.idxs, from.values, idxs, values];
         let spec = self.spec().constant("PLACES", places);
-        self.each(("sparse/spconvert_ell", "fill_places"), spec, params, items, bindings);
+        self.each(("sparse/spconvert_ell", "spconvert_ell"), spec, params, items, bindings);
     }
 
     /// The rest of compressed rows to a list.

@@ -49,11 +49,11 @@ pub(crate) fn insert_places(to: &Stored, n: usize, profile: &DeviceProfile) -> R
         ..NOTHING
     };
     let spec = steps.spec();
-    let kernel = ("sparse/spconvert_missing", "count_missing");
+    let kernel = ("sparse/spconvert_missing", "spconvert_missing");
     steps.each(kernel, spec.clone(), params, rows, vec![lengths, ptrs, missing]);
     let params = ConvertParams { count: n as u32, ..params };
     let bindings = vec![sorted.keys, values_out, ptrs, lengths, missing, idxs, values];
     let spec = spec.flag("WIDE", sorted.packing.wide);
-    steps.each(("sparse/spconvert_insert", "insert_entries"), spec, params, n, bindings);
+    steps.each(("sparse/spconvert_insert", "spconvert_insert"), spec, params, n, bindings);
     Ok(steps.program)
 }

@@ -56,7 +56,7 @@ impl ConvertSteps<'_> {
         self.clear(measures);
         let params = ConvertParams { count: rows as u32, ..NOTHING };
         let spec = self.tile_spec();
-        let kernel = ("sparse/spconvert_measure_rows", "measure_rows");
+        let kernel = ("sparse/spconvert_measure_rows", "spconvert_measure_rows");
         self.tiles(kernel, spec, params, rows, vec![measures, row_ptrs]);
     }
 
@@ -68,7 +68,7 @@ impl ConvertSteps<'_> {
         }
         let params = ConvertParams { count: entries as u32, segments: rows as u32, ..NOTHING };
         let spec = self.tile_spec().constant("POINTERS_BINDING", 2u32);
-        let kernel = ("sparse/spconvert_measure_entries", "measure_entries");
+        let kernel = ("sparse/spconvert_measure_entries", "spconvert_measure_entries");
         self.tiles(kernel, spec, params, entries, vec![measures, ptrs, idxs]);
         let order = self.words("rows in order", rows)?;
         let (keys, packing) = self.order_rows(ptrs, rows, longest, rows, order)?;
@@ -81,7 +81,7 @@ impl ConvertSteps<'_> {
             ..NOTHING
         };
         let spec = crate::shader::Spec::new().flag("WIDE", packing.wide);
-        let kernel = ("sparse/spconvert_measure_order", "measure_order");
+        let kernel = ("sparse/spconvert_measure_order", "spconvert_measure_order");
         self.each(kernel, spec, params, 1, vec![measures, keys]);
         Ok(())
     }

@@ -40,7 +40,7 @@ impl ConvertSteps<'_> {
             ..NOTHING
         };
         let spec = self.spec().flag("WIDE", packing.wide);
-        let kernel = ("sparse/spconvert_order", "order_rows");
+        let kernel = ("sparse/spconvert_order", "spconvert_order");
         self.each(kernel, spec, params, rows, vec![row_ptrs, keys, unsorted]);
         self.sort(rows, packing.wide, 0..packing.bits, [keys, unsorted, sorted, order])?;
         Ok((sorted, packing))
@@ -64,7 +64,7 @@ impl ConvertSteps<'_> {
             ..NOTHING
         };
         let spec = self.spec().flag("WIDE", packing.wide);
-        let kernel = ("sparse/spconvert_diagonals", "measure_diagonals");
+        let kernel = ("sparse/spconvert_diagonals", "spconvert_diagonals");
         self.each(kernel, spec, params, longest + 1, vec![keys, lengths]);
         self.offsets(longest + 1, lengths, ptrs)
     }
@@ -91,11 +91,11 @@ impl ConvertSteps<'_> {
         };
         let bindings = vec![row_ptrs, sorted, order, widths];
         let spec = self.spec();
-        let kernel = ("sparse/spconvert_slices", "widen_slices");
+        let kernel = ("sparse/spconvert_slices", "spconvert_slices");
         self.each(kernel, spec.clone(), params, count * slice, bindings);
         self.offsets(count + 1, widths, before)?;
         let params = ConvertParams { count: count as u32 + 1, ..params };
-        let kernel = ("sparse/spconvert_slice_pointers", "point_at_slices");
+        let kernel = ("sparse/spconvert_slice_pointers", "spconvert_slice_pointers");
         self.each(kernel, spec, params, count + 1, vec![before, ptrs, width]);
         Ok(())
     }

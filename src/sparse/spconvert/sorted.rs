@@ -77,7 +77,7 @@ impl ConvertSteps<'_> {
             .flag("SEGMENTS", entries.segments.is_some())
             .flag("ABOVE", entries.other_above);
         let bindings = vec![entries.other, entries.idxs, keys];
-        self.tiles(("sparse/spconvert_pack", "pack_keys"), spec, params, n, bindings);
+        self.tiles(("sparse/spconvert_pack", "spconvert_pack"), spec, params, n, bindings);
         // What is in order by the minor index stays so.
         let bits: Range<u32> = if entries.by_minor { 0 } else { packing.minor_bits }..packing.bits;
         self.sort(n, packing.wide, bits, [keys, entries.values, keys_out, entries.values_out])?;
@@ -90,7 +90,7 @@ impl ConvertSteps<'_> {
         let params = ConvertParams { count: n as u32, minor_bits: packing.minor_bits, ..NOTHING };
         let spec = self.spec().flag("WIDE", packing.wide).flag("MAJORS", majors.is_some());
         let bindings = [keys, minors].into_iter().chain(majors).collect();
-        self.each(("sparse/spconvert_unpack", "unpack_keys"), spec, params, n, bindings);
+        self.each(("sparse/spconvert_unpack", "spconvert_unpack"), spec, params, n, bindings);
     }
 
     /// Where each of `segments` begins, among indices in order or sorted keys.
@@ -126,7 +126,7 @@ impl ConvertSteps<'_> {
             spec = spec.flag("KEYS", true).flag("WIDE", packing.wide);
         }
         let bindings = [keys, ptrs].into_iter().chain(ranks).collect();
-        self.each(("sparse/spconvert_pointers", "find_pointers"), spec, params, segments + 1, bindings);
+        self.each(("sparse/spconvert_pointers", "spconvert_pointers"), spec, params, segments + 1, bindings);
     }
 
     /// Pointers and indices of sorted entries; values are there already.

@@ -126,7 +126,7 @@ impl<'a> ConvertSteps<'a> {
         let params = ConvertParams { count: n as u32, ..NOTHING };
         let spec = self.spec().flag("NARROW", narrow);
         let bindings = if narrow { vec![words, list] } else { vec![list, words] };
-        self.each(("sparse/spconvert_halves", "move_halves"), spec, params, n.div_ceil(2), bindings);
+        self.each(("sparse/spconvert_halves", "spconvert_halves"), spec, params, n.div_ceil(2), bindings);
     }
 
     /// Bindings of all operands, where none may be of f16.
@@ -195,7 +195,7 @@ impl<'a> ConvertSteps<'a> {
     fn copy(&mut self, words: usize, from: Binding, to: Binding) {
         let params = ConvertParams { count: words as u32, ..NOTHING };
         let spec = self.spec();
-        self.each(("sparse/spconvert_copy", "copy_words"), spec, params, words, vec![from, to]);
+        self.each(("sparse/spconvert_copy", "spconvert_copy"), spec, params, words, vec![from, to]);
     }
 
     pub(super) fn clear(&mut self, what: Binding) {

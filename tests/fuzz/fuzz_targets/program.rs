@@ -70,7 +70,7 @@ fn change(draw: &mut Draw<'_>, program: &mut Program) {
         9 => drop(program.kernels.pop()),
         10 => {
             if let Some(kernel) = program.kernels.first_mut() {
-                kernel.entry = draw.pick(&["", "reduce_tiles", "none"]);
+                kernel.entry = draw.pick(&["", "reduce_tree", "none"]);
             }
         }
         11 => {

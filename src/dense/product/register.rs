@@ -1,33 +1,36 @@
-//! Register-tiled kernels: what they are specialised for, and what that takes. `shaders/dense/gemm_register_tiles.wgsl`
-//! and `gemm_register_product.wgsl` have the algorithm, which all of them share.
+//! Register-tiled kernels: what they are specialised for, what that takes, and the product by them.
+//! `shaders/dense/gemm_register_tiles.wgsl` and `gemm_register_product.wgsl` have the algorithm, which all of them share.
 //!
 //! Of a batch of products a workgroup computes a tile of one, or several whole ones side by side, each with its part
 //! of the invocations and of workgroup memory.
 
-use super::Tile;
-use crate::program::Kernel;
+use super::division::{Division, ProductTile, register_sides};
+use super::job::{ProductJob, Workgroups};
+use super::policy;
+use crate::error::{Result, err};
+use crate::program::{DeviceProfile, Kernel, Program};
 use crate::shader::Spec;
 
 /// What is known of the number of steps of k when a kernel is specialised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Steps {
+pub(crate) enum StepCount {
     Even,
     Odd,
     /// Neither: it differs from workgroup to workgroup.
     Any,
 }
 
-impl Steps {
+impl StepCount {
     /// Those that a sum over `k` takes.
-    pub(crate) fn of(k: usize, tile: Tile) -> Self {
+    pub(crate) fn of(k: usize, tile: ProductTile) -> Self {
         if k.div_ceil(tile.k as usize).is_multiple_of(2) { Self::Even } else { Self::Odd }
     }
 }
 
 /// What a kernel is specialised for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Form {
-    pub(crate) tile: Tile,
+pub(crate) struct RegisterForm {
+    pub(crate) tile: ProductTile,
     /// Rows and columns of C that one invocation computes.
     pub(crate) thread: [u32; 2],
     /// Two tiles in workgroup memory, one filled while the other is used; or one.
@@ -44,21 +47,21 @@ pub(crate) struct Form {
     pub(crate) vec_a: bool,
     pub(crate) vec_b: bool,
     /// What is known of the number of steps of k.
-    pub(crate) steps: Steps,
+    pub(crate) steps: StepCount,
     /// How many products of a batch a workgroup computes, whose C is no larger than the tile; none where a product may
     /// have several tiles.
     pub(crate) products: Option<u32>,
     /// Whether an element of a factor is a word of four signed bytes along k, and sums are of i32.
     pub(crate) bytes: bool,
     /// In place of the kernels of a matrix product.
-    pub(crate) walked: Option<Walked>,
+    pub(crate) walked: Option<WalkedKernel>,
 }
 
 /// A kernel of its own, where a factor need be no matrix in memory. Of such a factor `x` it has `line_x(row or column)`
 /// and `walk_x(k)`, `step_x(walk)`, which goes on by TILE_K, and `load_x(line, walk)`; an invocation loads along one
 /// walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Walked {
+pub(crate) struct WalkedKernel {
     /// The file of the kernel, and its entry point.
     pub(crate) kernel: [&'static str; 2],
     /// Whether A and B are such.
@@ -67,7 +70,7 @@ pub(crate) struct Walked {
 }
 
 /// One of the factors, as it is staged.
-struct Side {
+struct StagedSide {
     /// Rows (columns) of the tile.
     side: u32,
     /// Whether the stored rows run along k.
@@ -76,7 +79,106 @@ struct Side {
     walked: bool,
 }
 
-impl Form {
+impl RegisterForm {
+    /// Of two matrices in memory, with two tiles in workgroup memory and no vectors of four.
+    pub(crate) fn of(division: Division) -> Self {
+        Self {
+            tile: division.tile,
+            thread: division.thread,
+            double: true,
+            unrolled: true,
+            vectors: true,
+            trans_a: false,
+            trans_b: false,
+            vec_a: false,
+            vec_b: false,
+            steps: StepCount::Any,
+            products: None,
+            bytes: false,
+            walked: None,
+        }
+    }
+
+    /// Of a product, or of the products of a batch.
+    pub(super) fn new(job: &ProductJob<'_>, division: Division, double: bool) -> Self {
+        let product = job.product;
+        let any = Self::of(division);
+        Self {
+            double,
+            unrolled: product.unrolled,
+            vectors: product.vectors.unwrap_or(!job.profile.quirks.stores_whole_vectors),
+            trans_a: product.trans_a,
+            trans_b: product.trans_b,
+            vec_a: job.fours(0),
+            vec_b: job.fours(1),
+            steps: if job.is_sliced() { any.steps } else { StepCount::of(product.k, division.tile) },
+            ..any
+        }
+    }
+
+    /// Of a product, by the division that was asked for, or that suits. `double`: two tiles in workgroup memory.
+    pub(super) fn check(variant: &str, double: bool, job: &ProductJob<'_>) -> Result<(Self, Division)> {
+        let suits = policy::register_division(variant, job.product, job.profile);
+        let division = job.product.division(suits, policy::register_thread);
+        Ok((Self::of_division(variant, division, double, job)?, division))
+    }
+
+    /// Rejects a division that kernels with sums in registers do not have.
+    pub(super) fn of_division(
+        variant: &str,
+        division: Division,
+        double: bool,
+        job: &ProductJob<'_>,
+    ) -> Result<Self> {
+        let right = register_sides(division.thread);
+        division.check_sides(job.name, variant, right, "multiples of 4 up to 16 by such")?;
+        if !division.tile.k.is_multiple_of(4) {
+            return Err(err!(
+                InvalidArgument,
+                "{}: for `{variant}` its last side must be a multiple of 4",
+                division.text(job.name)
+            ));
+        }
+        let form = Self::new(job, division, double);
+        let workgroup = [division.invocations(), 1];
+        division.check_limits(job.name, workgroup, form.workgroup_bytes(), job.profile)?;
+        Ok(form)
+    }
+
+    /// Of a batch: two tiles of each factor where there is room for them.
+    pub(super) fn of_batch(job: &ProductJob<'_>) -> Self {
+        let double = Self::new(job, policy::batched_division(job.product, job.profile), true);
+        Self { double: double.workgroup_bytes() <= job.profile.limits.max_workgroup_bytes.into(), ..double }
+    }
+
+    pub(super) fn division(&self) -> Division {
+        Division { tile: self.tile, thread: self.thread, measured: None }
+    }
+
+    /// Whether the device has the threads and the workgroup memory.
+    pub(crate) fn fits(&self, profile: &DeviceProfile) -> bool {
+        self.invocations() <= profile.limits.max_invocations
+            && self.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into()
+    }
+
+    /// Writes the product.
+    pub(super) fn lower(&self, job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
+        let product = job.product;
+        let spec = job
+            .end_spec(3, job.is_sliced())
+            .flag("VEC_C", job.fours(2))
+            .flag("WHOLE_TILES", self.divides(product.m, product.n));
+        let kernel = program.kernel(self.kernel(spec));
+        let workgroups = match self.products {
+            Some(products) => Workgroups {
+                count: (product.batch as u64).div_ceil(products.into()),
+                elements: u64::from(products) * self.tile.elements(),
+            },
+            None => job.tiles(self.tile),
+        };
+        job.multiply(program, kernel, self.tile, workgroups)
+    }
+
     /// The kernel, whose `spec` says all but the form.
     pub(crate) fn kernel(&self, spec: Spec) -> Kernel {
         let [file, entry] = match (self.walked, self.products, self.double) {
@@ -102,8 +204,9 @@ impl Form {
             spec = spec.constant("PRODUCTS", products);
         }
         if self.double {
-            spec =
-                spec.flag("ODD_STEPS", self.steps == Steps::Odd).flag("ANY_STEPS", self.steps == Steps::Any);
+            spec = spec
+                .flag("ODD_STEPS", self.steps == StepCount::Odd)
+                .flag("ANY_STEPS", self.steps == StepCount::Any);
         }
         Kernel::library(file, entry, spec)
     }
@@ -140,8 +243,8 @@ impl Form {
         })
     }
 
-    fn side_a(&self) -> Side {
-        Side {
+    fn side_a(&self) -> StagedSide {
+        StagedSide {
             side: self.tile.m,
             along_k: !self.trans_a,
             vec: self.vec_a,
@@ -149,8 +252,8 @@ impl Form {
         }
     }
 
-    fn side_b(&self) -> Side {
-        Side {
+    fn side_b(&self) -> StagedSide {
+        StagedSide {
             side: self.tile.n,
             along_k: self.trans_b,
             vec: self.vec_b,
@@ -159,7 +262,7 @@ impl Form {
     }
 }
 
-impl Side {
+impl StagedSide {
     /// Elements of a load.
     fn width(&self) -> u32 {
         if self.vec { 4 } else { 1 }
@@ -183,8 +286,8 @@ mod tests {
             for bits in 0..32 {
                 let on = |bit: u32| bits >> bit & 1 == 1;
                 let small = on(4) && m < 128;
-                let form = Form {
-                    tile: Tile { m, n, k },
+                let form = RegisterForm {
+                    tile: ProductTile { m, n, k },
                     thread,
                     double: on(0) && !small,
                     unrolled: !on(1),
@@ -193,7 +296,7 @@ mod tests {
                     trans_b: on(3),
                     vec_a: on(0),
                     vec_b: on(1),
-                    steps: Steps::Odd,
+                    steps: StepCount::Odd,
                     products: small.then_some(3),
                     bytes: false,
                     walked: None,

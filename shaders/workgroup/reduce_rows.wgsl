@@ -1,9 +1,35 @@
-// The sum, or the largest, of what the LANES invocations of a row have; every one of them gets it. A kernel
-// calls it at most once with each slot below SLOTS, so that nothing is overwritten that is still read.
-// `sub_size` counts with SUBGROUPS alone. ACROSS: more invocations may share a row than a subgroup has.
+// The sum, or the largest, of the values of each row of a workgroup; every lane of the row gets it.
+//
+//     fn row_total(four: vec4<f32>, largest: bool, slot: u32, lane: u32, sub_size: u32) -> f32
+//     #put row_builtins()     the parameters of an entry point: `group`, and who the invocation is
+//     #put row_lane()         in its body, `lane` and `sub_size`: lanes of a subgroup are neighbours
+//
+// The importer declares WORKGROUP_SIZE and LANES, a power of two that divides it: LANES neighbours share a row. It
+// calls `row_total` at most once with each slot below SLOTS, so that nothing is overwritten that is still read.
+// `sub_size` counts with SUBGROUPS alone. ACROSS: more lanes may share a row than a subgroup has.
 #if SUBGROUPS
 enable subgroups;
 #endif
+
+#block row_builtins()
+    @builtin(workgroup_id) group: vec3<u32>,
+#if SUBGROUPS
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32,
+#else
+    @builtin(local_invocation_index) invocation: u32,
+#endif
+#end
+
+#block row_lane()
+#if SUBGROUPS
+    let lane = sub_id * sub_size + sub_lane;
+#else
+    let lane = invocation;
+    let sub_size = 1u;
+#endif
+#end
 
 const SLOTS: u32 = 2u;
 

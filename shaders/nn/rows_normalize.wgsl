@@ -1,8 +1,8 @@
 // Softmax and norms over rows: one read and one write, the row in registers between the passes over it. LANES
 // invocations share a row; a workgroup takes as many rows as fit it. Rows that no workgroup holds are taken in
 // parts: STATISTICS leaves centre and total of each part, rows_join.wgsl joins them, and JOINED applies them.
-#import nn/rows_load
-#import nn/rows_reduce
+#import rows/load
+#import workgroup/reduce_rows
 #import nn/softmax as normalizer
 #if STATISTICS
 @group(0) @binding(2) var<storage, read_write> statistics: array<vec2<f32>>;
@@ -17,26 +17,14 @@ const JOINED_BINDING: u32 = 3u;
 const SPANS: u32 = WORKGROUP_SIZE / LANES;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn normalize_rows(
-    @builtin(workgroup_id) group: vec3<u32>,
-#if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-#else
-    @builtin(local_invocation_index) invocation: u32,
-#endif
+fn rows_normalize(
+#put row_builtins()
 ) {
     let first = workgroup_index(group) * SPANS;
     if first >= params.rows * params.parts {
         return;
     }
-#if SUBGROUPS
-    let lane = sub_id * sub_size + sub_lane;
-#else
-    let lane = invocation;
-    let sub_size = 1u;
-#endif
+#put row_lane()
     let number = first + lane / LANES;
     let row = number / params.parts;
     let there = row < params.rows;

@@ -1,7 +1,7 @@
 // A row, or a part of one, in the registers of LANES invocations: QUADS times four elements each. VECTORS: the
 // four lie together and aligned. Otherwise lanes take neighbouring elements (halves: words of two), and rows
 // may begin and end anywhere. WHOLE: the registers hold no more than the row has.
-#import nn/rows_params
+#import rows/params
 #import element/fours
 
 const QUADS: u32 = 4u;

@@ -6,7 +6,7 @@ const WORKGROUP_SIZE: u32 = 256u;
 alias Word = vec4<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn compute_vec4s(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+fn elementwise_vec4(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + local;
     if (i < params.n / (4u * PACK)) {
         output[i] = compute(i);

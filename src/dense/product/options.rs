@@ -1,8 +1,8 @@
 //! The products by names.
 
-use super::super::{Activation, GemmBatched, Precision};
-use super::Gemm;
+use super::{Product, ProductTile};
 use crate::array::{HostArray, shape_text};
+use crate::dense::{Activation, Gemm, GemmBatched, Precision};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{Asked, Form, Input, Op, Role, Setting, by_type};
@@ -63,25 +63,21 @@ fn turned<const N: usize>(swap: bool, mut dims: [usize; N]) -> [usize; N] {
     dims
 }
 
-/// What a product has besides its factors.
-struct Product<const N: usize> {
+/// The arrays of a product that was asked for.
+struct AskedArrays {
     a: HostArray,
     b: HostArray,
     bias: Option<HostArray>,
-    by_row: bool,
     c: Role,
-    beta: f32,
-    /// Extents of op(A), and the columns of op(B).
-    of_a: [usize; N],
-    n: usize,
 }
 
-impl<const N: usize> Product<N> {
-    fn new(asked: &mut Asked<'_>) -> Result<Self> {
+impl AskedArrays {
+    /// The product of matrices, or of batches of them if `N` is 3, and its arrays.
+    fn of<const N: usize>(asked: &mut Asked<'_>) -> Result<(Product, Self)> {
         let (op, settings) = (asked.name(), asked.settings());
         let [trans_a, trans_b, mixed] = [TRANS_A, TRANS_B, MIXED].map(|flag| settings.has(flag.name));
         let (a, dims) = asked.array("a")?;
-        let of_a = turned(trans_a, dims);
+        let of_a: [usize; N] = turned(trans_a, dims);
         // Where B is not given it has the shape of op(A), transposed.
         let (b, dims) = asked.free("b", turned(trans_b, turned(true, of_a)))?;
         let of_b = turned(trans_b, dims);
@@ -95,18 +91,9 @@ impl<const N: usize> Product<N> {
             ));
         }
         asked.check("b", &b, b.shape(), a.dtype())?;
-        let (m, n) = (of_a[N - 2], of_b[N - 1]);
+        let (m, n, k) = (of_a[N - 2], of_b[N - 1], of_a[N - 1]);
         let of_sums = if mixed { DType::F32 } else { a.dtype() };
-        let [of_columns, of_rows] = [(BIAS, n), (ROW_BIAS, m)].map(|(option, len)| {
-            let array = settings.array(option.name);
-            array
-                .map(|array| asked.check(option.name, array, &[len], of_sums).map(|()| array.clone()))
-                .transpose()
-        });
-        let (of_columns, of_rows) = (of_columns?, of_rows?);
-        if of_columns.is_some() && of_rows.is_some() {
-            return Err(err!(InvalidArgument, "{op}: --bias and --row-bias are given; give one of them"));
-        }
+        let (bias, row_bias) = asked_bias(asked, m, n, of_sums)?;
         let mut shape = of_a;
         shape[N - 1] = n;
         let beta = settings.number(BETA.name)?;
@@ -117,8 +104,20 @@ impl<const N: usize> Product<N> {
         } else {
             Role::Result(shape.to_vec())
         };
-        let by_row = of_rows.is_some();
-        Ok(Self { a, b, bias: of_columns.or(of_rows), by_row, c, beta, of_a, n })
+        let of = if N > 2 { Product::of_batch(of_a[0], m, n, k) } else { Product::new(m, n, k) };
+        let product = Product {
+            alpha: settings.number(ALPHA.name)?,
+            beta,
+            trans_a,
+            trans_b,
+            activation: Activation::asked(settings)?,
+            bias: bias.is_some(),
+            row_bias,
+            mixed,
+            variant: asked.variant().to_owned(),
+            ..of
+        };
+        Ok((product, Self { a, b, bias, c }))
     }
 
     fn form<T: Element>(self, op: impl Op<T> + 'static) -> Form {
@@ -129,66 +128,39 @@ impl<const N: usize> Product<N> {
     }
 }
 
-pub(in super::super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let product = Product::<2>::new(asked)?;
-    let settings = asked.settings();
-    let [m, k] = product.of_a;
-    let mut op = Gemm::new(m, product.n, k)
-        .alpha(settings.number(ALPHA.name)?)
-        .beta(product.beta)
-        .trans_a(settings.has(TRANS_A.name))
-        .trans_b(settings.has(TRANS_B.name))
-        .activation(Activation::asked(settings)?)
-        .precision(Precision::asked(settings)?)
-        .unrolled(settings.choice(UNROLLED.name)? == "true")
-        .variant(asked.variant());
-    if let Some([m, n, k]) = settings.given_numbers(&TILE)? {
-        op = op.tile(m, n, k);
-    }
-    if let Some([rows, columns]) = settings.given_numbers(&THREAD_TILE)? {
-        op = op.thread_tile(rows, columns);
-    }
-    if let Some(slices) = settings.maybe("slices")? {
-        op = op.slices(slices);
-    }
-    if settings.has(MIXED.name) {
-        op = op.mixed_precision();
-    }
-    if settings.has("deterministic") {
-        op = op.deterministic();
-    }
-    op = match (&product.bias, product.by_row) {
-        (None, _) => op,
-        (Some(_), false) => op.with_bias(),
-        (Some(_), true) => op.with_row_bias(),
+/// The bias that was asked for, and whether it is one of rows.
+fn asked_bias(asked: &Asked<'_>, m: usize, n: usize, dtype: DType) -> Result<(Option<HostArray>, bool)> {
+    let given = |option: Setting, len| {
+        let array = asked.settings().array(option.name);
+        array.map(|array| asked.check(option.name, array, &[len], dtype).map(|()| array.clone())).transpose()
     };
-    by_type!(asked, product.a.dtype(), [f32, f16], T => Ok(product.form::<T>(op)))
+    let (of_columns, of_rows) = (given(BIAS, n)?, given(ROW_BIAS, m)?);
+    if of_columns.is_some() && of_rows.is_some() {
+        return Err(err!(
+            InvalidArgument,
+            "{}: --bias and --row-bias are given; give one of them",
+            asked.name()
+        ));
+    }
+    let row_bias = of_rows.is_some();
+    Ok((of_columns.or(of_rows), row_bias))
+}
+
+pub(in super::super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (mut product, arrays) = AskedArrays::of::<2>(asked)?;
+    let settings = asked.settings();
+    product.precision = Precision::asked(settings)?;
+    product.unrolled = settings.choice(UNROLLED.name)? == "true";
+    product.tile = settings.given_numbers(&TILE)?.map(|[m, n, k]| ProductTile { m, n, k });
+    product.thread = settings.given_numbers(&THREAD_TILE)?;
+    product.slices = settings.maybe("slices")?;
+    product.deterministic = settings.has("deterministic");
+    by_type!(asked, arrays.a.dtype(), [f32, f16], T => Ok(arrays.form::<T>(Gemm { product })))
 }
 
 pub(in super::super) fn make_batched(asked: &mut Asked<'_>) -> Result<Form> {
-    let product = Product::<3>::new(asked)?;
-    let settings = asked.settings();
-    let [batch, m, k] = product.of_a;
-    let mut op = GemmBatched::new(batch, m, product.n, k)
-        .alpha(settings.number(ALPHA.name)?)
-        .beta(product.beta)
-        .trans_a(settings.has(TRANS_A.name))
-        .trans_b(settings.has(TRANS_B.name))
-        .activation(Activation::asked(settings)?)
-        .variant(asked.variant());
-    if let Some([rows, columns]) = settings.given_numbers(&THREAD_TILE)? {
-        op = op.thread_tile(rows, columns);
-    }
-    if let Some(products) = settings.maybe("products")? {
-        op = op.products(products);
-    }
-    if settings.has(MIXED.name) {
-        op = op.mixed_precision();
-    }
-    op = match (&product.bias, product.by_row) {
-        (None, _) => op,
-        (Some(_), false) => op.with_bias(),
-        (Some(_), true) => op.with_row_bias(),
-    };
-    by_type!(asked, product.a.dtype(), [f32, f16], T => Ok(product.form::<T>(op)))
+    let (mut product, arrays) = AskedArrays::of::<3>(asked)?;
+    product.thread = asked.settings().given_numbers(&THREAD_TILE)?;
+    product.products = asked.settings().maybe("products")?;
+    by_type!(asked, arrays.a.dtype(), [f32, f16], T => Ok(arrays.form::<T>(GemmBatched { product })))
 }

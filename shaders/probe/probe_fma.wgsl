@@ -6,7 +6,7 @@ struct Params { a: f32, b: f32 }
 const LINKS: u32 = 256u;
 
 @compute @workgroup_size(256)
-fn multiply_add(@builtin(global_invocation_id) id: vec3<u32>) {
+fn probe_fma(@builtin(global_invocation_id) id: vec3<u32>) {
     let a = vec4(params.a);
     let b = vec4(params.b);
     var w = vec4(f32(id.x));

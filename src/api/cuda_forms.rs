@@ -1,0 +1,108 @@
+//! Ops whose types are known only when the program runs, on CUDA.
+
+use super::forms::results;
+use crate::array::{HostArray, HostData, with_data};
+use crate::cuda::{CudaBuffer, CudaExecutable, CudaGpu, CudaStream, RawCudaSlice};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::plan::Report;
+use crate::program::{Form, Operand, Role};
+use half::f16;
+
+/// A buffer of CUDA's, of any element type that files have.
+trait AnyCudaBuffer {
+    fn raw(&self) -> Result<RawCudaSlice<'_>>;
+    fn read(&self) -> Result<HostData>;
+}
+
+impl<T: Element> AnyCudaBuffer for CudaBuffer<T>
+where
+    HostData: From<Vec<T>>,
+{
+    fn raw(&self) -> Result<RawCudaSlice<'_>> {
+        Ok(self.slice(..)?.untyped())
+    }
+
+    fn read(&self) -> Result<HostData> {
+        Ok(CudaBuffer::read(self)?.into())
+    }
+}
+
+/// A planned op with its operands on a CUDA device: see [`CudaGpu::ready`].
+pub struct CudaFormed {
+    executable: CudaExecutable,
+    buffers: Vec<Box<dyn AnyCudaBuffer>>,
+    roles: Vec<Role>,
+}
+
+impl std::fmt::Debug for CudaFormed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CudaFormed").field("executable", &self.executable).finish_non_exhaustive()
+    }
+}
+
+impl CudaGpu {
+    /// Plans an op that was formed by names, and brings its inputs to the device: as [`Gpu::ready`](crate::Gpu::ready).
+    ///
+    /// # Errors
+    /// Those of [`plan_form`](Self::plan_form) and of [`upload`](Self::upload).
+    pub fn ready(&self, form: Form) -> Result<CudaFormed> {
+        let executable = self.plan_form(&form)?;
+        let operands = form.operands.iter().zip(&executable.program().operands);
+        let buffers = operands.map(|(role, operand)| match role.input() {
+            Some(array) => uploaded(self, array.data()),
+            None => allocated(self, operand),
+        });
+        Ok(CudaFormed { buffers: buffers.collect::<Result<_>>()?, executable, roles: form.operands })
+    }
+}
+
+fn uploaded(gpu: &CudaGpu, data: &HostData) -> Result<Box<dyn AnyCudaBuffer>> {
+    with_data!(
+        data,
+        v => Ok(Box::new(gpu.upload(v)?)),
+        HostData::Unseen(dtype, n) => Err(err!(InvalidArgument, "{n} elements of {dtype} that were never made"))
+    )
+}
+
+fn allocated(gpu: &CudaGpu, operand: &Operand) -> Result<Box<dyn AnyCudaBuffer>> {
+    let n = operand.len;
+    Ok(match operand.dtype {
+        DType::F32 => Box::new(gpu.alloc::<f32>(n)?),
+        DType::F16 => Box::new(gpu.alloc::<f16>(n)?),
+        DType::I32 => Box::new(gpu.alloc::<i32>(n)?),
+        DType::U32 => Box::new(gpu.alloc::<u32>(n)?),
+        DType::U8 => Box::new(gpu.alloc::<u8>(n)?),
+        DType::I8 => Box::new(gpu.alloc::<i8>(n)?),
+        other => return Err(err!(Unsupported, "a buffer of {other}: it has no array on the host")),
+    })
+}
+
+impl CudaFormed {
+    /// What runs.
+    pub fn executable(&self) -> &CudaExecutable {
+        &self.executable
+    }
+
+    /// What the plan says of itself.
+    pub fn report(&self) -> Report {
+        Report::of_cuda(&self.executable)
+    }
+
+    /// Gives the op to a stream and returns at once.
+    ///
+    /// # Errors
+    /// Those of [`CudaPlan`](crate::CudaPlan).
+    pub fn run(&self, stream: &CudaStream) -> Result<()> {
+        let raw = self.buffers.iter().map(|buffer| buffer.raw()).collect::<Result<Vec<_>>>()?;
+        self.executable.run(stream, &raw)
+    }
+
+    /// The outputs, in order, once everything given to the device is done: as [`Formed::results`](crate::Formed::results).
+    ///
+    /// # Errors
+    /// Those of [`CudaBuffer::read`].
+    pub fn results(&self) -> Result<Vec<HostArray>> {
+        results(&self.roles, |i| self.buffers[i].read())
+    }
+}

@@ -1,0 +1,111 @@
+//! The settings that a product has alone and in a batch, and its plans.
+
+/// The builder methods that a descriptor of a [`Product`](super::Product) shares with the other, and its `Op` for each
+/// type.
+macro_rules! product_descriptor {
+    ($descriptor:ty, $variants:expr, $($t:ty),*) => {
+        impl $descriptor {
+            /// Factor of the product; 1 by default. With 0, `a` and `b` are not read.
+            #[must_use]
+            pub fn alpha(mut self, alpha: f32) -> Self {
+                self.product.alpha = alpha;
+                self
+            }
+
+            /// Factor of what `c` holds before; 0 by default, and `c` is then not read.
+            #[must_use]
+            pub fn beta(mut self, beta: f32) -> Self {
+                self.product.beta = beta;
+                self
+            }
+
+            /// Whether `a` is stored transposed, as k x m; false by default.
+            #[must_use]
+            pub fn trans_a(mut self, trans: bool) -> Self {
+                self.product.trans_a = trans;
+                self
+            }
+
+            /// Whether `b` is stored transposed, as n x k; false by default.
+            #[must_use]
+            pub fn trans_b(mut self, trans: bool) -> Self {
+                self.product.trans_b = trans;
+                self
+            }
+
+            /// The function applied last; [`Activation::None`](crate::Activation::None) by default.
+            #[must_use]
+            pub fn activation(mut self, activation: $crate::dense::Activation) -> Self {
+                self.product.activation = activation;
+                self
+            }
+
+            /// Elements from one stored row of `a` to the next; its row length by default.
+            #[must_use]
+            pub fn lda(mut self, lda: usize) -> Self {
+                self.product.lda = Some(lda);
+                self
+            }
+
+            /// Elements from one stored row of `b` to the next; its row length by default.
+            #[must_use]
+            pub fn ldb(mut self, ldb: usize) -> Self {
+                self.product.ldb = Some(ldb);
+                self
+            }
+
+            /// Elements from one row of `c` to the next; n by default.
+            #[must_use]
+            pub fn ldc(mut self, ldc: usize) -> Self {
+                self.product.ldc = Some(ldc);
+                self
+            }
+
+            /// Adds a bias for each column of C: an operand `bias` of n elements, which plans take by `with_bias`.
+            #[must_use]
+            pub fn with_bias(mut self) -> Self {
+                (self.product.bias, self.product.row_bias) = (true, false);
+                self
+            }
+
+            /// Adds a bias for each row of C: an operand `bias` of m elements, which plans take by `with_bias`.
+            #[must_use]
+            pub fn with_row_bias(mut self) -> Self {
+                (self.product.bias, self.product.row_bias) = (true, true);
+                self
+            }
+
+            /// Keeps the bias and C in `f32` where A and B are of 16 bits, so that sums are not rounded again. Plan it as
+            /// a product of `f16`.
+            #[must_use]
+            pub fn mixed_precision(mut self) -> Self {
+                self.product.mixed = true;
+                self
+            }
+
+            /// Runs the variant of this name instead of `auto`.
+            #[must_use]
+            pub fn variant(mut self, name: &str) -> Self {
+                name.clone_into(&mut self.product.variant);
+                self
+            }
+
+            /// Every way to run it.
+            pub fn variants() -> &'static [$crate::program::Variant] {
+                $variants
+            }
+        }
+
+        $(impl $crate::program::Op<$t> for $descriptor {
+            $crate::program::proven!();
+
+            fn lower(
+                &self,
+                profile: &$crate::program::DeviceProfile,
+            ) -> $crate::error::Result<$crate::program::Program> {
+                self.product.lower(<$t as $crate::element::Element>::DTYPE, profile)
+            }
+        })*
+    };
+}
+pub(in super::super) use product_descriptor;

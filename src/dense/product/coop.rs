@@ -1,0 +1,330 @@
+//! The product by cooperative matrices: what the kernel `shaders/dense/gemm_coop.wgsl` is specialised to, what that takes,
+//! and the dispatches.
+
+use super::division::{Division, ProductTile};
+use super::job::{ProductJob, ProductParams, slice_k};
+use super::packing::PackedFactors;
+use super::{Precision, Product, ProductTypes, policy};
+use crate::dense::Activation;
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{DeviceProfile, Kernel, Program};
+use crate::shader::Spec;
+
+/// How sums reach C.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CoopEnd {
+    /// Blocks are stored as they are: C is made of whole ones.
+    Whole,
+    /// So, but in tiles at the edges of C, which end as `Staged`.
+    Direct,
+    /// Through workgroup memory, where an element can be reached.
+    Staged,
+}
+
+/// What a kernel is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CoopForm {
+    pub(super) tile: ProductTile,
+    /// Rows and columns of C that one subgroup computes.
+    pub(super) part: [u32; 2],
+    /// Rows and columns of a cooperative matrix: 16 or 8.
+    pub(super) side: u32,
+    /// Invocations of a subgroup.
+    pub(super) lanes: u32,
+    pub(super) trans_a: bool,
+    pub(super) trans_b: bool,
+    /// Whether the factors come as high and low halves.
+    pub(super) split: bool,
+    /// Whether each step of k has sums of its own.
+    pub(super) fresh: bool,
+    pub(super) end: CoopEnd,
+}
+
+/// Elements of a load from storage, as the file says.
+pub(super) const PIECE: u32 = 8;
+
+/// Elements that a row in workgroup memory is longer than the tile, as the file says.
+const PAD: u32 = 8;
+
+impl CoopForm {
+    /// Of a product in this division.
+    pub(super) fn new(
+        product: &Product,
+        division: Division,
+        types: ProductTypes,
+        profile: &DeviceProfile,
+    ) -> Self {
+        let Product { m, n, k, alpha, beta, activation, bias, .. } = *product;
+        let side = profile.cooperative_side().unwrap_or(16);
+        let split = product.precision == Precision::Split;
+        let as_it_is = alpha == 1.0 && beta == 0.0 && activation == Activation::None && !bias;
+        // Rows of a block that is stored are 16-byte aligned.
+        let direct = as_it_is
+            && types.result == DType::F32
+            && !split
+            && k <= slice_k(profile)
+            && product.layout_c().ld.is_multiple_of(4);
+        let whole = [m, n].iter().all(|x| x.is_multiple_of(side as usize));
+        Self {
+            tile: division.tile,
+            part: division.thread,
+            side,
+            lanes: profile.subgroup_sizes.0,
+            trans_a: product.trans_a,
+            trans_b: product.trans_b,
+            split,
+            fresh: product.fresh_sums,
+            end: match (direct, whole) {
+                (true, true) => CoopEnd::Whole,
+                (true, false) => CoopEnd::Direct,
+                (false, _) => CoopEnd::Staged,
+            },
+        }
+    }
+
+    /// Of the division that was asked for, or that suits.
+    pub(super) fn check(job: &ProductJob<'_>) -> Result<(Self, Division)> {
+        let (product, profile) = (job.product, job.profile);
+        let suits = policy::coop_division(product, profile);
+        let division = product.division(suits, |tile| [tile.m.min(64), tile.n.min(64)]);
+        let form = Self::new(product, division, job.types, profile);
+        let name = || format!("{} of `coop`", division.text(job.name));
+        if let Some(wrong) = form.wrong() {
+            return Err(err!(InvalidArgument, "{}: {wrong}", name()));
+        }
+        let limits = &profile.limits;
+        let most = limits.max_invocations.min(limits.max_workgroup_size[0]);
+        let (invocations, bytes) = (form.invocations(), form.workgroup_bytes());
+        if invocations > most.into() || bytes > limits.max_workgroup_bytes.into() {
+            return Err(err!(
+                TooLarge,
+                "{} wants {invocations} invocations and {bytes} bytes of workgroup memory; {} allows {most} and {}; \
+                 take smaller sides",
+                name(),
+                profile.name,
+                limits.max_workgroup_bytes
+            ));
+        }
+        Ok((form, division))
+    }
+
+    /// Whether the sides are right and the device has the threads and the workgroup memory.
+    pub(super) fn fits(&self, profile: &DeviceProfile) -> bool {
+        self.wrong().is_none()
+            && self.invocations() <= profile.limits.max_invocations.into()
+            && self.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into()
+    }
+
+    /// Writes the product: passes that pack its factors where they must, then slices of k.
+    pub(super) fn lower(&self, job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
+        let (product, tile) = (job.product, self.tile);
+        let packed = PackedFactors::of(job, program, self)?;
+        let k = packed.k;
+        // Slices of about one length, so that each is at least a step.
+        let slices = product.k.div_ceil(slice_k(job.profile));
+        let slice = k.div_ceil(slices).next_multiple_of(tile.k as usize);
+        let mut bindings = packed.bindings;
+        let spec = job.end_spec(1 + bindings.len() as u32, job.is_sliced());
+        let direct = self.end != CoopEnd::Staged;
+        let spec = spec.flag("VEC_C", !direct && product.layout_c().fours());
+        let kernel = program.kernel(self.kernel(spec));
+        bindings.extend(job.bindings(program, 2));
+        if job.is_sliced() {
+            bindings.push(program.scratch(job.sums_bytes(1)?));
+        }
+        let [lda, ldb] = packed.lds;
+        let params = ProductParams { lda, ldb, ..job.params(k, tile)? };
+        for first_k in (0..k).step_by(slice) {
+            let end_k = k.min(first_k + slice);
+            let params = ProductParams { first_k: first_k as u32, end_k: end_k as u32, ..params };
+            job.dispatch(program, kernel, &params, &bindings, job.tiles(tile))?;
+        }
+        Ok(())
+    }
+
+    /// Subgroups of a workgroup along the rows and along the columns of the tile.
+    fn teams(&self) -> [u32; 2] {
+        [self.tile.m / self.part[0], self.tile.n / self.part[1]]
+    }
+
+    /// Invocations of a workgroup.
+    pub(super) fn invocations(&self) -> u64 {
+        self.teams().into_iter().map(u64::from).product::<u64>() * u64::from(self.lanes)
+    }
+
+    /// Bytes of workgroup memory.
+    pub(super) fn workgroup_bytes(&self) -> u64 {
+        let ProductTile { m, n, k } = self.tile;
+        // Rows of the tile as they are stored, and their elements.
+        let (rows_a, across_a) = if self.trans_a { (k, m) } else { (m, k) };
+        let (rows_b, across_b) = if self.trans_b { (n, k) } else { (k, n) };
+        let elements = |rows: u32, across: u32| u64::from(rows) * (u64::from(across) + u64::from(PAD));
+        let staged = elements(rows_a, across_a) + elements(rows_b, across_b);
+        let halves = if self.split { 2 } else { 1 };
+        let end = if self.end == CoopEnd::Whole { 0 } else { self.invocations() / u64::from(self.lanes) };
+        2 * halves * staged + 4 * end * u64::from(self.side * self.side)
+    }
+
+    /// What is wrong with the sides, in words.
+    pub(super) fn wrong(&self) -> Option<String> {
+        let Self { tile: ProductTile { m, n, k }, part: [rows, columns], side, .. } = *self;
+        let whole = |x: u32, of: u32| x > 0 && x.is_multiple_of(of);
+        if !whole(rows, side) || !whole(columns, side) || !whole(k, side) {
+            return Some(format!(
+                "the sides of a subgroup's part, {rows} x {columns}, and the step of k, {k}, must be multiples of {side}, \
+                 the side of a cooperative matrix"
+            ));
+        }
+        if rows.saturating_mul(columns) > 128 * 128 || k > 128 {
+            return Some("a subgroup's part has at most 16384 elements, a step of k at most 128".into());
+        }
+        if !whole(m, rows) || !whole(n, columns) {
+            return Some(format!("the tile must be made of whole parts of {rows} x {columns}"));
+        }
+        let invocations = self.invocations();
+        let pieces = |x: u32| u64::from(x) * u64::from(k / PIECE);
+        if !pieces(m).is_multiple_of(invocations) || !pieces(n).is_multiple_of(invocations) {
+            return Some(format!(
+                "{invocations} invocations cannot share the loads of {m} x {k} and {k} x {n} elements evenly"
+            ));
+        }
+        None
+    }
+
+    /// The kernel, given what its end is specialised to.
+    pub(super) fn kernel(&self, end: Spec) -> Kernel {
+        let ProductTile { m, n, k } = self.tile;
+        let spec = end
+            .constant("TILE_M", m)
+            .constant("TILE_N", n)
+            .constant("TILE_K", k)
+            .constant("PART_M", self.part[0])
+            .constant("PART_N", self.part[1])
+            .constant("BLOCK_SIDE", self.side)
+            .constant("LANES", self.lanes)
+            .flag("TRANS_A", self.trans_a)
+            .flag("TRANS_B", self.trans_b)
+            .flag("LOW", self.split)
+            .flag("FRESH", self.fresh)
+            .flag("WHOLE_BLOCKS", self.end == CoopEnd::Whole)
+            .flag("DIRECT", self.end == CoopEnd::Direct);
+        Kernel::library("dense/gemm_coop", "gemm_coop", spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::Gemm;
+    use crate::dense::product::samples::samples;
+    use crate::dense::product::trial::{lower, refusal};
+    use crate::error::ErrorKind;
+    use crate::program::Op;
+    use crate::shader::Target;
+    use half::f16;
+
+    #[test]
+    fn the_file_takes_what_a_form_says() {
+        let ends = [CoopEnd::Whole, CoopEnd::Direct, CoopEnd::Staged];
+        for (tile, part, side) in [([128, 64, 32], [64, 32], 16), ([32, 64, 32], [16, 32], 8)] {
+            let [m, n, k] = tile;
+            for how in 0..12 {
+                let form = CoopForm {
+                    tile: ProductTile { m, n, k },
+                    part,
+                    side,
+                    lanes: 32,
+                    trans_a: how & 1 != 0,
+                    trans_b: how & 2 != 0,
+                    split: how & 1 != 0,
+                    fresh: how & 2 != 0,
+                    end: ends[how / 4],
+                };
+                assert_eq!(form.wrong(), None);
+                // Behind the factors' two halves and their magnitudes.
+                let kernel = form.kernel(Spec::new().constant("C_BINDING", 6u32));
+                let module = kernel.expand(Target::Naga).unwrap().validate().unwrap();
+                let interface = module.interface(kernel.entry).unwrap();
+                assert_eq!(u64::from(interface.workgroup_size[0]), form.invocations(), "{form:?}");
+                assert_eq!(u64::from(interface.workgroup_bytes), form.workgroup_bytes(), "{form:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn samples_on_cooperative_matrices_validate_and_stay_short() {
+        let profile = DeviceProfile::h100();
+        let mut longest = 0;
+        for program in samples(&profile, "coop").unwrap() {
+            for kernel in &program.kernels {
+                let text = kernel.expand(Target::Naga).unwrap();
+                text.validate().unwrap();
+                // The driver takes long for long ones.
+                longest = longest.max(text.text().lines().count());
+            }
+        }
+        assert!(longest < 1000, "{longest} lines");
+    }
+
+    #[test]
+    fn precision_chooses_cooperative_matrices_or_is_refused() {
+        let h100 = DeviceProfile::h100();
+        let gemm = Gemm::new(512, 512, 512);
+        for (precision, said) in [
+            (Precision::Tensor, "A and B are rounded to f16"),
+            (Precision::Split, "each element of A and B is split into two of f16"),
+        ] {
+            let program = lower(&gemm.clone().precision(precision), &h100).unwrap();
+            assert!(
+                program.variant() == "coop" && program.decision.why.contains(said),
+                "{}",
+                program.decision.why
+            );
+            let (kind, text) = refusal(&gemm.clone().precision(precision), &DeviceProfile::mesa());
+            assert_eq!(kind, ErrorKind::Unsupported);
+            assert!(text.contains("COOPERATIVE") && text.contains("Precision::Strict"), "{text}");
+            let (kind, text) = refusal(&gemm.clone().precision(precision).variant("double"), &h100);
+            assert_eq!(kind, ErrorKind::InvalidArgument);
+            assert!(text.contains("`double`") && text.contains(precision.name()), "{text}");
+        }
+        // By name it is Tensor; f16 are not rounded.
+        let named = gemm.clone().variant("coop");
+        assert!(lower(&named, &h100).unwrap().decision.why.contains("rounded"));
+        assert!(!Op::<f16>::lower(&named, &h100).unwrap().decision.why.contains("rounded"));
+        let (kind, text) = refusal(&named, &DeviceProfile::mesa());
+        assert!(kind == ErrorKind::Unsupported && text.contains("cooperative matrices"), "{text}");
+        let halves = Op::<f16>::lower(&gemm.precision(Precision::Split), &h100).unwrap_err();
+        assert_eq!(halves.kind(), ErrorKind::InvalidArgument);
+        assert!(halves.to_string().contains("take Precision::Tensor"), "{halves}");
+    }
+
+    #[test]
+    fn tiles_of_cooperative_matrices_are_checked() {
+        let h100 = DeviceProfile::h100();
+        let coop = |tile: [u32; 3], part: [u32; 2]| {
+            let gemm = Gemm::new(4096, 4096, 4096).variant("coop").tile(tile[0], tile[1], tile[2]);
+            lower(&gemm.thread_tile(part[0], part[1]), &h100)
+        };
+        for (tile, part) in [
+            ([128, 128, 24], [64, 64]),
+            ([128, 128, 32], [24, 64]),
+            ([128, 128, 32], [0, 64]),
+            ([96, 128, 32], [64, 64]),
+            ([0, 128, 32], [64, 64]),
+            ([48, 32, 16], [16, 32]),
+        ] {
+            assert_eq!(coop(tile, part).unwrap_err().kind(), ErrorKind::InvalidArgument, "{tile:?} {part:?}");
+        }
+        for (tile, part) in [([256, 256, 64], [64, 64]), ([256, 256, 128], [32, 32])] {
+            assert_eq!(coop(tile, part).unwrap_err().kind(), ErrorKind::TooLarge, "{tile:?} {part:?}");
+        }
+        let program = coop([128, 256, 48], [64, 64]).unwrap();
+        let module = program.kernels[1].expand(Target::Naga).unwrap().validate().unwrap();
+        let interface = module.interface("gemm_coop").unwrap();
+        assert_eq!((interface.workgroup_size, interface.workgroup_bytes), ([256, 1, 1], 39_680));
+        let most = u32::MAX;
+        let (kind, _) = refusal(&Gemm::new(1, 1, 1).tile(most, most, most).variant("coop"), &h100);
+        assert_eq!(kind, ErrorKind::InvalidArgument);
+    }
+}

@@ -1,0 +1,131 @@
+//! How C is divided among workgroups and threads, and what any variant asks of that.
+
+use crate::error::{Result, err};
+use crate::program::{DeviceProfile, row_name};
+
+/// Sides of the tiles: `m` x `n` of C, `k` of the inner extent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ProductTile {
+    pub(crate) m: u32,
+    pub(crate) n: u32,
+    pub(crate) k: u32,
+}
+
+impl ProductTile {
+    /// Elements of C.
+    pub(crate) fn elements(self) -> u64 {
+        u64::from(self.m) * u64::from(self.n)
+    }
+}
+
+/// How C is divided: the tile of a workgroup, and what one thread computes of it, or one subgroup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Division {
+    pub(crate) tile: ProductTile,
+    pub(crate) thread: [u32; 2],
+    /// Where it was measured, if it is one of a policy.
+    pub(crate) measured: Option<&'static str>,
+}
+
+impl Division {
+    pub(crate) const fn new(tile: [u32; 3], thread: [u32; 2]) -> Self {
+        let [m, n, k] = tile;
+        Self { tile: ProductTile { m, n, k }, thread, measured: None }
+    }
+
+    pub(crate) const fn measured(self, measured: &'static str) -> Self {
+        Self { measured: Some(measured), ..self }
+    }
+
+    /// As tuning knows it.
+    pub(crate) fn name(&self) -> String {
+        row_name([self.tile.m, self.tile.n, self.tile.k], self.thread)
+    }
+
+    /// Threads of a workgroup.
+    pub(crate) fn invocations(&self) -> u64 {
+        u64::from(self.tile.m / self.thread[0].max(1)) * u64::from(self.tile.n / self.thread[1].max(1))
+    }
+
+    /// Tiles of an m x n result.
+    pub(crate) fn tiles(&self, m: usize, n: usize) -> u64 {
+        let ProductTile { m: tile_m, n: tile_n, .. } = self.tile;
+        (m as u64).div_ceil(tile_m.into()).saturating_mul((n as u64).div_ceil(tile_n.into()))
+    }
+
+    /// Threads in all.
+    pub(crate) fn total(&self, m: usize, n: usize) -> u64 {
+        self.tiles(m, n).saturating_mul(self.invocations())
+    }
+
+    /// The tile, for texts on the product `name`.
+    pub(super) fn text(&self, name: &str) -> String {
+        let ProductTile { m, n, k } = self.tile;
+        format!("{name}: the tile {m} x {n} x {k}")
+    }
+
+    /// Rejects a side of 0, and a tile that is not made of whole thread tiles. `right`: the variant has this thread tile;
+    /// `has` says which ones.
+    pub(super) fn check_sides(&self, name: &str, variant: &str, right: bool, has: &str) -> Result<()> {
+        let Self { tile: ProductTile { m, n, k }, thread: [rows, columns], .. } = *self;
+        if m == 0 || n == 0 || k == 0 {
+            let text = self.text(name);
+            return Err(err!(InvalidArgument, "{text} has a side of 0; sides are at least 1"));
+        }
+        if !right {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: an invocation of `{variant}` cannot compute {rows} x {columns} elements of C; the thread tiles \
+                 of this variant are {has}"
+            ));
+        }
+        if m % rows != 0 || n % columns != 0 {
+            return Err(err!(
+                InvalidArgument,
+                "{} is not made of whole thread tiles of {rows} x {columns}, which `{variant}` needs; take \
+                 multiples of them",
+                self.text(name)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Rejects a workgroup of `x` x `y` threads and `bytes` of workgroup memory that the device does not have.
+    pub(super) fn check_limits(
+        &self,
+        name: &str,
+        [x, y]: [u64; 2],
+        bytes: u64,
+        profile: &DeviceProfile,
+    ) -> Result<()> {
+        let limits = &profile.limits;
+        let invocations = self.invocations();
+        let [max_x, max_y, _] = limits.max_workgroup_size;
+        if invocations > limits.max_invocations.into() || x > max_x.into() || y > max_y.into() {
+            return Err(err!(
+                TooLarge,
+                "{} wants a workgroup of {x} x {y} = {invocations} invocations; {} allows {} in all, {max_x} \
+                 along x and {max_y} along y; take smaller sides",
+                self.text(name),
+                profile.name,
+                limits.max_invocations
+            ));
+        }
+        if bytes > u64::from(limits.max_workgroup_bytes) {
+            return Err(err!(
+                TooLarge,
+                "{} wants {bytes} bytes of workgroup memory; {} has {}; take smaller sides",
+                self.text(name),
+                profile.name,
+                limits.max_workgroup_bytes
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Whether threads with sums in registers can compute `rows` x `columns`.
+pub(crate) fn register_sides([rows, columns]: [u32; 2]) -> bool {
+    let four = |x: u32| x.is_multiple_of(4) && (4..=16).contains(&x);
+    four(rows) && four(columns)
+}

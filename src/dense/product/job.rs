@@ -1,0 +1,327 @@
+//! What the lowerings of a product share: parameters, bindings, the end of a kernel, and dispatches of a bounded time.
+
+use super::layout::BatchLayout;
+use super::{Product, ProductTile, ProductTypes};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{Binding, DeviceClass, DeviceProfile, Grid, KernelParams, Program, kernel_params};
+use crate::shader::{Fragment, Spec};
+use crate::shape::{index_u32, round_up};
+use std::ops::Range;
+
+kernel_params! {
+    /// Of every kernel of the product, and of those of a batch.
+    pub(crate) struct ProductParams {
+        m: u32,
+        n: u32,
+        k: u32,
+        lda: u32,
+        ldb: u32,
+        ldc: u32,
+        first_tile: u32,
+        tiles: u32,
+        tiles_n: u32,
+        first_k: u32,
+        end_k: u32,
+        slice_k: u32,
+        slices: u32,
+        alpha: f32,
+        beta: f32,
+        batch: u32,
+        stride_a: u32,
+        stride_b: u32,
+        stride_c: u32,
+    }
+}
+
+impl ProductParams {
+    /// Of one product without strides, over all of k.
+    pub(crate) fn of([m, n, k]: [usize; 3], [lda, ldb, ldc]: [u32; 3], tiles_n: u32) -> Self {
+        Self {
+            m: m as u32,
+            n: n as u32,
+            k: k as u32,
+            lda,
+            ldb,
+            ldc,
+            tiles_n,
+            end_k: k as u32,
+            slices: 1,
+            alpha: 1.0,
+            batch: 1,
+            ..bytemuck::Zeroable::zeroed()
+        }
+    }
+
+    /// The same for the tiles of a dispatch.
+    pub(crate) fn of_band(self, Range { start, end }: Range<u64>) -> Self {
+        Self { first_tile: start as u32, tiles: (end - start) as u32, ..self }
+    }
+}
+
+/// Threads of a dispatch: workgroups, and elements of C of each.
+#[derive(Clone, Copy)]
+pub(super) struct Workgroups {
+    pub(super) count: u64,
+    pub(super) elements: u64,
+}
+
+/// A product that is being lowered.
+#[derive(Clone, Copy)]
+pub(super) struct ProductJob<'a> {
+    pub(super) product: &'a Product,
+    /// Of the product, for texts.
+    pub(super) name: &'a str,
+    /// Of a, b and c.
+    pub(super) layouts: [BatchLayout; 3],
+    pub(super) types: ProductTypes,
+    pub(super) profile: &'a DeviceProfile,
+}
+
+impl ProductJob<'_> {
+    /// Bindings of the operands from `first` on.
+    pub(super) fn bindings(&self, program: &Program, first: usize) -> Vec<Binding> {
+        let operands = &program.operands;
+        (first..operands.len()).map(|i| Binding::operand(i, operands)).collect()
+    }
+
+    /// Whether a, b or c is bound as vectors of four.
+    pub(super) fn fours(&self, operand: usize) -> bool {
+        self.product.fours(self.layouts[operand])
+    }
+
+    /// The longest slice of k in one dispatch. Only a single product is cut.
+    pub(super) fn longest_slice(&self) -> usize {
+        if self.product.batched { usize::MAX } else { slice_k(self.profile) }
+    }
+
+    /// Whether dispatches take slices of k.
+    pub(super) fn is_sliced(&self) -> bool {
+        self.product.k > self.longest_slice()
+    }
+
+    /// Rejects a k that is longer than one thread of a batch should walk, `step` at a time.
+    pub(super) fn check_steps(&self, step: u32) -> Result<()> {
+        let (k, step) = (self.product.inner(), step as usize);
+        // A round for each step, and room for the few of the end.
+        let most = if self.profile.runs_rounds(1 << 20) { 1 << 20 } else { 60_000 };
+        if k.div_ceil(step) <= most {
+            return Ok(());
+        }
+        Err(err!(
+            TooLarge,
+            "{}: k = {k} is above {}, the most that a kernel of {step} steps at a time walks on {}; take `gemm`, which \
+             cuts k",
+            self.name,
+            most * step,
+            self.profile.name
+        ))
+    }
+
+    /// The types of the factors.
+    pub(super) fn type_spec(&self) -> Spec {
+        let f16 = self.types.factors == DType::F16;
+        Spec::new().alias("T", if f16 { "f16" } else { "f32" }).flag("F16", f16)
+    }
+
+    /// The spec of a kernel that ends in C, whose bias or C is bound at `next`; then come C and, with `carry`,
+    /// the sums that are carried.
+    pub(super) fn end_spec(&self, next: u32, carry: bool) -> Spec {
+        let product = self.product;
+        let c = next + u32::from(product.bias);
+        let spec = self
+            .type_spec()
+            .alias("R", if self.types.result == DType::F16 { "f16" } else { "f32" })
+            .flag("BIAS", product.bias)
+            .flag("ROW_BIAS", product.bias && product.row_bias)
+            .flag("CARRY", carry)
+            .flag("READ_C", product.beta != 0.0)
+            .constant("BIAS_BINDING", next)
+            .constant("C_BINDING", c)
+            .slot("activation", Fragment::Library(product.activation.fragment()));
+        // A batch carries nothing.
+        if product.batched { spec.flag("BATCHED", true) } else { spec.constant("PARTIAL_BINDING", c + 1) }
+    }
+
+    /// The parameters of all dispatches over `k` in a grid of `tile`.
+    pub(super) fn params(&self, k: usize, tile: ProductTile) -> Result<ProductParams> {
+        let Product { m, n, batch, alpha, beta, .. } = *self.product;
+        let name = self.name;
+        let ld = |i: usize, what| index_u32(name, what, self.layouts[i].at.ld);
+        tiles(name, "m", m, tile.m)?;
+        tiles(name, "k", k, tile.k)?;
+        let lds = [ld(0, "lda")?, ld(1, "ldb")?, ld(2, "ldc")?];
+        // A stride that no kernel uses need not be an index.
+        let stride = |BatchLayout { span, stride, .. }| if batch > 1 && span > 0 { stride as u32 } else { 0 };
+        let [stride_a, stride_b, stride_c] = self.layouts.map(stride);
+        let tiles_n = tiles(name, "n", n, tile.n)?;
+        Ok(ProductParams {
+            alpha: if k > 0 { alpha } else { 0.0 },
+            beta,
+            batch: batch as u32,
+            stride_a,
+            stride_b,
+            stride_c,
+            ..ProductParams::of([m, n, k], lds, tiles_n)
+        })
+    }
+
+    /// A workgroup for each tile of C, of all products.
+    pub(super) fn tiles(&self, tile: ProductTile) -> Workgroups {
+        let Product { batch, m, n, .. } = *self.product;
+        let [m, n] = [m.div_ceil(tile.m as usize), n.div_ceil(tile.n as usize)];
+        // No more tiles than elements of C: the count fits.
+        Workgroups { count: (batch * m) as u64 * n as u64, elements: tile.elements() }
+    }
+
+    /// Dispatches a kernel over all workgroups, in bands that take a bounded time.
+    pub(super) fn dispatch(
+        &self,
+        program: &mut Program,
+        kernel: usize,
+        params: &ProductParams,
+        bindings: &[Binding],
+        workgroups: Workgroups,
+    ) -> Result<()> {
+        let steps = if params.slice_k > 0 { params.slice_k } else { params.end_k - params.first_k };
+        let flop = 2 * workgroups.elements * u64::from(steps.max(1));
+        dispatch_bands(program, kernel, bindings, workgroups.count, flop, self.profile, |band| {
+            params.of_band(band)
+        })
+    }
+
+    /// Dispatches a kernel that reads all operands over all tiles: once, or for each slice of k with sums that are carried.
+    pub(super) fn multiply(
+        &self,
+        program: &mut Program,
+        kernel: usize,
+        tile: ProductTile,
+        workgroups: Workgroups,
+    ) -> Result<()> {
+        let (k, slice) = (self.product.k, self.longest_slice());
+        let params = self.params(k, tile)?;
+        let mut bindings = self.bindings(program, 0);
+        if self.is_sliced() {
+            bindings.push(program.scratch(self.sums_bytes(1)?));
+        }
+        for first_k in (0..k).step_by(slice) {
+            let end_k = k.min(first_k.saturating_add(slice));
+            let params = ProductParams { first_k: first_k as u32, end_k: end_k as u32, ..params };
+            self.dispatch(program, kernel, &params, &bindings, workgroups)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of `slices` times m x n sums in f32: twice an f16 C each.
+    pub(super) fn sums_bytes(&self, slices: usize) -> Result<u64> {
+        let Product { m, n, .. } = *self.product;
+        let bytes = 4 * (m as u64).saturating_mul(n as u64).saturating_mul(slices as u64);
+        let limit = self.profile.limits.max_storage_binding;
+        if bytes <= limit {
+            return Ok(bytes);
+        }
+        Err(err!(
+            TooLarge,
+            "{}: the sums of its slices of k need {bytes} bytes of scratch, above the {limit} bytes of the largest storage \
+             binding of {}; compute C in blocks of rows and columns, a call each",
+            self.name,
+            self.profile.name
+        ))
+    }
+}
+
+/// The longest slice of k in one dispatch. A thread walks through it alone, at about a microsecond a tile of 16 at worst
+/// on a GPU: some 0.1 s.
+pub(super) fn slice_k(profile: &DeviceProfile) -> usize {
+    // Tiles take up to 6 rounds for each step of k (a coarsened tile of 1 x 4 x 64 is the worst).
+    profile.loop_steps(6, 1 << 20) as usize
+}
+
+/// The most flop of one dispatch: a small part of a second, where watchdogs wait for two or more.
+pub(crate) fn dispatch_flop(class: DeviceClass) -> u64 {
+    match class {
+        DeviceClass::Discrete => 1 << 38,
+        DeviceClass::Integrated => 1 << 35,
+        DeviceClass::Virtual | DeviceClass::Cpu | DeviceClass::Unknown => 1 << 33,
+    }
+}
+
+/// Dispatches `count` workgroups of `flop` each, in bands that take a bounded time, with `params` of each band.
+pub(crate) fn dispatch_bands<P: KernelParams>(
+    program: &mut Program,
+    kernel: usize,
+    bindings: &[Binding],
+    count: u64,
+    flop: u64,
+    profile: &DeviceProfile,
+    params: impl Fn(Range<u64>) -> P,
+) -> Result<()> {
+    // At most 2^31 workgroups: the index of one in a folded grid stays below 2^32.
+    let most = (dispatch_flop(profile.class) / flop.max(1)).clamp(1, 1 << 31);
+    for band in program.bands(count, most)? {
+        let grid = Grid::fold(band.end - band.start);
+        program.dispatch(kernel, &params(band), bindings.to_vec(), grid);
+    }
+    Ok(())
+}
+
+/// Tiles of `side` along an extent. A kernel counts to the end of the last one, which must be an index.
+pub(crate) fn tiles(name: &str, what: &str, extent: usize, side: u32) -> Result<u32> {
+    let end = round_up(extent as u64, u64::from(side));
+    if end > u64::from(u32::MAX) {
+        return Err(err!(
+            TooLarge,
+            "{name}: {what} = {extent}, {end} in whole tiles of {side}, is above 2^32 - 1, the largest index a \
+             kernel has; split the work into smaller calls"
+        ));
+    }
+    Ok((end / u64::from(side)) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::Gemm;
+    use crate::dense::product::plain::TILED;
+    use crate::dense::product::trial::lower;
+
+    #[test]
+    fn long_work_is_cut_into_bands_that_cover_every_tile_once() {
+        for (profile, gemm, dispatches) in [
+            (DeviceProfile::h100(), Gemm::new(4096, 4096, 4096), 1),
+            (DeviceProfile::h100(), Gemm::new(8192, 8192, 8192), 4),
+            (DeviceProfile::mesa(), Gemm::new(2048, 2048, 2048), 2),
+            (DeviceProfile::webgpu_defaults(), Gemm::new(2048, 2048, 2049).tile(10, 20, 3), 3),
+        ] {
+            let gemm = gemm.variant("tiled");
+            let program = lower(&gemm, &profile).unwrap();
+            assert_eq!(program.dispatches.len(), dispatches);
+            let tile = gemm.product.tile.unwrap_or(TILED.tile);
+            let mut next = 0;
+            for i in 0..program.dispatches.len() {
+                assert_eq!(program.param(i, "first_tile"), next);
+                let tiles = program.param(i, "tiles");
+                assert_eq!(program.dispatches[i].grid, Grid::fold(tiles));
+                let flop = 2 * tiles * u64::from(tile.m * tile.n) * gemm.product.k as u64;
+                assert!(flop <= dispatch_flop(profile.class));
+                next += tiles;
+            }
+            let all = gemm.product.m.div_ceil(tile.m as usize) * gemm.product.n.div_ceil(tile.n as usize);
+            assert_eq!(next, all as u64);
+        }
+    }
+
+    #[test]
+    fn a_long_k_is_cut_into_slices_that_carry_their_sums() {
+        let h100 = DeviceProfile::h100();
+        let s = slice_k(&h100);
+        let program = lower(&Gemm::new(3, 5, 2 * s + 5).variant("double"), &h100).unwrap();
+        assert_eq!(program.scratch, [4 * 15]);
+        let slices: Vec<_> =
+            (0..3).map(|i| (program.param(i, "first_k"), program.param(i, "end_k"))).collect();
+        assert!(lower(&Gemm::new(3, 5, s).variant("double"), &h100).unwrap().scratch.is_empty());
+        let s = s as u64;
+        assert_eq!(slices, [(0, s), (s, 2 * s), (2 * s, 2 * s + 5)]);
+        assert_eq!(program.dispatches.len(), 3);
+    }
+}

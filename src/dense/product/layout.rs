@@ -1,0 +1,293 @@
+//! Where the matrices of a product lie in their operands.
+
+use super::{Product, ProductTypes};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{Access, DeviceProfile, Operand, Requires};
+use crate::shape::{elements, index_u32};
+
+/// How far a kernel counts behind the last element of a batch: the sides of the largest tile.
+const BEHIND: usize = 256;
+
+/// Where a matrix lies in its operand: stored rows, their length, and the distance between them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DenseLayout {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) ld: usize,
+}
+
+/// Where the matrices of an operand lie.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchLayout {
+    pub(crate) at: DenseLayout,
+    /// Elements from the first to the last of one matrix.
+    pub(crate) span: usize,
+    /// Elements from one matrix to the next.
+    pub(crate) stride: usize,
+}
+
+impl DenseLayout {
+    /// Elements from the first to the last of the matrix `operand`.
+    pub(crate) fn span(self, name: &str, operand: &str) -> Result<usize> {
+        let Self { rows, cols, ld } = self;
+        if ld < cols {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: ld{operand} = {ld} is below {cols}, the length of a row of {operand} ({rows} x {cols} \
+                 as stored); a leading dimension counts the elements from one row to the next"
+            ));
+        }
+        if rows == 0 || cols == 0 {
+            return Ok(0);
+        }
+        // All rows but the last have their full distance. Elements behind the last row are not touched.
+        Ok(elements(name, operand, &[rows, ld])? - (ld - cols))
+    }
+
+    /// Whether rows are whole numbers of four elements.
+    pub(super) fn fours(self) -> bool {
+        self.ld.is_multiple_of(4) && self.cols.is_multiple_of(4)
+    }
+}
+
+impl Product {
+    /// Where a matrix of `a` is stored.
+    pub(crate) fn layout_a(&self) -> DenseLayout {
+        let (rows, cols) = if self.trans_a { (self.k, self.m) } else { (self.m, self.k) };
+        DenseLayout { rows, cols, ld: self.lda.unwrap_or(cols) }
+    }
+
+    /// Where a matrix of `b` is stored.
+    pub(crate) fn layout_b(&self) -> DenseLayout {
+        let (rows, cols) = if self.trans_b { (self.n, self.k) } else { (self.k, self.n) };
+        DenseLayout { rows, cols, ld: self.ldb.unwrap_or(cols) }
+    }
+
+    /// Where a matrix of `c` is stored.
+    pub(crate) fn layout_c(&self) -> DenseLayout {
+        DenseLayout { rows: self.m, cols: self.n, ld: self.ldc.unwrap_or(self.n) }
+    }
+
+    /// Where the matrices of a, b and c lie. Rejects matrices of c that overlap.
+    pub(crate) fn layouts(&self, name: &str) -> Result<[BatchLayout; 3]> {
+        let layout = |i: usize, operand, at: DenseLayout| {
+            let span = at.span(name, operand)?;
+            let stride = match self.strides {
+                Some(strides) => strides[i],
+                None => elements(name, operand, &[at.rows, at.ld])?,
+            };
+            Ok(BatchLayout { at, span, stride })
+        };
+        let layouts = [
+            layout(0, "a", self.layout_a())?,
+            layout(1, "b", self.layout_b())?,
+            layout(2, "c", self.layout_c())?,
+        ];
+        let BatchLayout { at: DenseLayout { rows, cols, ld }, span, stride } = layouts[2];
+        let side_by_side = stride >= cols && stride.saturating_mul(self.batch.saturating_sub(1)) <= ld - cols;
+        if self.batch > 1 && stride < span && !side_by_side {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: with a stride of {stride} the matrices of c ({rows} x {cols}, ldc = {ld}) overlap; it is at \
+                 least {span}, the elements of one, or they lie side by side: the stride is at least {cols} and ldc at \
+                 least (batch - 1) * stride + {cols}"
+            ));
+        }
+        Ok(layouts)
+    }
+
+    /// Whether the matrices of an operand can be bound as vectors of four.
+    pub(super) fn fours(&self, BatchLayout { at, span, stride }: BatchLayout) -> bool {
+        // An operand without elements is bound as one of four bytes.
+        span > 0 && at.fours() && (self.batch == 1 || stride.is_multiple_of(4))
+    }
+
+    /// Elements of a bias.
+    pub(crate) fn bias_len(&self) -> usize {
+        if self.row_bias { self.m } else { self.n }
+    }
+
+    /// The operands: a, b, the bias if there is one, and c.
+    pub(crate) fn operands(
+        &self,
+        name: &str,
+        layouts: [BatchLayout; 3],
+        types: ProductTypes,
+    ) -> Result<Vec<Operand>> {
+        let ProductTypes { factors, result } = types;
+        let matrices = |i: usize, operand, dtype, access| {
+            let BatchLayout { span, stride, .. } = layouts[i];
+            let len = match self.batch {
+                0 => 0,
+                _ if span == 0 => 0,
+                batch => elements(name, operand, &[batch - 1, stride])?.saturating_add(span),
+            };
+            Ok(Operand { name: operand, dtype, len, access })
+        };
+        let mut operands = Vec::with_capacity(4);
+        operands.push(matrices(0, "a", factors, Access::Read)?);
+        operands.push(matrices(1, "b", factors, Access::Read)?);
+        if self.bias {
+            operands.push(Operand {
+                name: "bias",
+                dtype: result,
+                len: self.bias_len(),
+                access: Access::Read,
+            });
+        }
+        operands.push(matrices(2, "c", result, Access::ReadWrite)?);
+        Ok(operands)
+    }
+
+    /// Whether the device has the type of the factors, and holds every operand.
+    pub(super) fn check_operands(
+        &self,
+        name: &str,
+        operands: &[Operand],
+        profile: &DeviceProfile,
+    ) -> Result<()> {
+        for operand in operands {
+            let advice = match (self.batched, operand.name) {
+                (false, _) => "compute C in blocks of rows and columns, a call each",
+                (true, "bias") => "take fewer rows or columns a call",
+                (true, _) => "take fewer products a call",
+            };
+            if self.batched && operand.name != "bias" {
+                let end = operand.len.saturating_add(BEHIND);
+                index_u32(name, &format!("the end of {} and a tile", operand.name), end)?;
+            }
+            profile.check_bindings(name, std::slice::from_ref(operand), advice)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the device has elements of `dtype` in shaders.
+pub(super) fn check_type(name: &str, dtype: DType, profile: &DeviceProfile) -> Result<()> {
+    let requires = Requires { f16: dtype == DType::F16, ..Requires::NOTHING };
+    match requires.missing(profile) {
+        None => Ok(()),
+        Some(missing) => Err(err!(
+            Unsupported,
+            "{name}: elements of f16 need {missing}, which {} does not have; convert them to f32",
+            profile.name
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::product::trial::{lower, refusal};
+    use crate::dense::{Gemm, GemmBatched};
+    use crate::error::ErrorKind;
+    use crate::program::{Limits, Op};
+    use half::f16;
+
+    /// A device with more memory than any, so that only the width of an index is in the way.
+    fn boundless() -> DeviceProfile {
+        let limits = Limits { max_buffer_size: 1 << 50, max_storage_binding: 1 << 50, ..Limits::WEBGPU };
+        DeviceProfile { limits, ..DeviceProfile::h100() }
+    }
+
+    #[test]
+    fn operands_have_the_stored_shape() {
+        let lens = |gemm: &Gemm| -> Vec<_> {
+            let program = lower(gemm, &DeviceProfile::webgpu_defaults()).unwrap();
+            program.operands.iter().map(|o| (o.name, o.len)).collect()
+        };
+        let gemm = Gemm::new(3, 5, 7);
+        assert_eq!(lens(&gemm), [("a", 21), ("b", 35), ("c", 15)]);
+        let apart = gemm.clone().lda(10).ldb(11).ldc(12);
+        assert_eq!(lens(&apart), [("a", 27), ("b", 71), ("c", 29)]);
+        let transposed = apart.trans_a(true).trans_b(true);
+        assert_eq!(lens(&transposed), [("a", 63), ("b", 51), ("c", 29)]);
+        let program = Op::<f16>::lower(&transposed.with_bias(), &DeviceProfile::h100()).unwrap();
+        assert_eq!(program.operands[2].len, 5);
+        assert!(program.operands.iter().all(|o| o.dtype == DType::F16));
+    }
+
+    #[test]
+    fn a_leading_dimension_below_the_row_length_is_refused() {
+        let h100 = DeviceProfile::h100();
+        let gemm = Gemm::new(3, 5, 7);
+        for (gemm, text) in [
+            (gemm.clone().lda(6), "lda = 6 is below 7"),
+            (gemm.clone().trans_a(true).lda(2), "lda = 2 is below 3"),
+            (gemm.clone().ldb(4), "ldb = 4 is below 5"),
+            (gemm.clone().trans_b(true).ldb(6), "ldb = 6 is below 7"),
+            (gemm.clone().ldc(4), "ldc = 4 is below 5"),
+        ] {
+            let (kind, message) = refusal(&gemm, &h100);
+            assert_eq!(kind, ErrorKind::InvalidArgument);
+            assert!(message.starts_with("gemm 3 x 5 x 7: ") && message.contains(text), "{message}");
+        }
+    }
+
+    #[test]
+    fn operands_above_the_limits_are_refused_with_the_numbers() {
+        let (kind, text) = refusal(&Gemm::new(8192, 8192, 8192), &DeviceProfile::mesa());
+        assert_eq!(kind, ErrorKind::TooLarge);
+        assert!(text.contains("268435456 bytes") && text.contains("134217728 bytes"), "{text}");
+        assert!(text.contains("storage binding"), "{text}");
+        let (kind, text) = refusal(&Gemm::new(1 << 15, 1, 1 << 15), &DeviceProfile::swiftshader());
+        assert!(kind == ErrorKind::TooLarge && text.contains("largest buffer"), "{text}");
+
+        let many = 1 << 33;
+        for gemm in [Gemm::new(many, 1, 1), Gemm::new(1, many, 1), Gemm::new(1, 1, many)] {
+            let (kind, text) = refusal(&gemm, &boundless());
+            assert!(kind == ErrorKind::TooLarge && text.contains("2^32 - 1"), "{text}");
+        }
+        // The elements can be counted, but not the last tile.
+        let (kind, text) = refusal(&Gemm::new(1, 1, u32::MAX as usize).variant("tiled"), &boundless());
+        assert!(kind == ErrorKind::TooLarge && text.contains("whole tiles of 16"), "{text}");
+        let (kind, _) = refusal(&Gemm::new(usize::MAX, 2, 2), &boundless());
+        assert_eq!(kind, ErrorKind::TooLarge);
+    }
+
+    #[test]
+    fn strides_that_cannot_be_are_refused_with_the_numbers() {
+        let h100 = DeviceProfile::h100();
+        let op = GemmBatched::new(2, 3, 5, 7);
+        let strided = |op: &GemmBatched, c| op.clone().strides(0, 1, c);
+        for (op, text) in [
+            (
+                strided(&op, 14),
+                "with a stride of 14 the matrices of c (3 x 5, ldc = 5) overlap; it is at least 15",
+            ),
+            (strided(&op, 0), "with a stride of 0"),
+            (strided(&op.clone().ldc(9), 22), "ldc = 9) overlap; it is at least 23"),
+            // Side by side, but the second is too far or not far enough.
+            (strided(&op.clone().ldc(10), 6), "ldc at least (batch - 1) * stride + 5"),
+            (strided(&op.clone().ldc(10), 4), "with a stride of 4"),
+            (op.clone().lda(6), "lda = 6 is below 7"),
+            (op.clone().trans_b(true).ldb(6), "ldb = 6 is below 7"),
+            (op.clone().ldc(4), "ldc = 4 is below 5"),
+        ] {
+            let (kind, message) = refusal(&op, &h100);
+            assert_eq!(kind, ErrorKind::InvalidArgument);
+            assert!(
+                message.starts_with("gemm-batched 2 x 3 x 5 x 7: ") && message.contains(text),
+                "{message}"
+            );
+        }
+        assert!(lower(&strided(&op, 15), &h100).is_ok());
+        assert!(lower(&strided(&op.clone().ldc(10), 5), &h100).is_ok());
+        assert!(lower(&GemmBatched::new(1, 3, 5, 7).strides(1, 1, 1), &h100).is_ok());
+    }
+
+    #[test]
+    fn operands_reach_from_the_first_matrix_to_the_last() {
+        let lens = |op: &GemmBatched| -> Vec<_> {
+            lower(op, &DeviceProfile::h100()).unwrap().operands.iter().map(|o| o.len).collect()
+        };
+        let op = GemmBatched::new(4, 3, 5, 7);
+        assert_eq!(lens(&op), [84, 140, 60]);
+        assert_eq!(lens(&op.clone().strides(0, 1, 20)), [21, 38, 75]);
+        assert_eq!(lens(&op.clone().lda(10).ldb(6).ldc(8)), [117, 167, 93]);
+        // Side by side in rows.
+        let heads = op.lda(28).ldb(20).ldc(20).strides(7, 5, 5);
+        assert_eq!(lens(&heads), [84, 140, 60]);
+    }
+}

@@ -1,0 +1,295 @@
+//! The matrix product: what [`Gemm`](super::Gemm) and [`GemmBatched`](super::GemmBatched) ask for, checked and lowered.
+//!
+//! The batch is one more extent, and a single product a batch of one. [`way`] resolves the name of a variant to a way,
+//! whose file has its checks and its lowering: [`plain`], [`register`] with [`small`], [`split_k`], [`coop`] with
+//! [`packing`]. [`layout`] has the operands, [`division`] how C is divided, [`policy`] which way and division suit, and
+//! [`job`] what all lowerings share. [`builder`] has the methods that both descriptors share, [`options`] and [`samples`]
+//! what the catalogue knows of them.
+
+mod builder;
+mod coop;
+mod division;
+mod job;
+mod layout;
+pub(super) mod options;
+mod packing;
+mod plain;
+mod policy;
+mod register;
+pub(super) mod samples;
+mod small;
+mod split_k;
+mod way;
+
+pub(super) use self::builder::product_descriptor;
+pub(crate) use self::division::{Division, ProductTile, register_sides};
+pub(crate) use self::job::{ProductParams, dispatch_bands, dispatch_flop, tiles};
+pub(crate) use self::layout::{BatchLayout, DenseLayout};
+pub(crate) use self::policy::rows_of;
+pub(crate) use self::register::{RegisterForm, StepCount, WalkedKernel};
+pub(super) use self::way::{BATCHED_VARIANTS, VARIANTS};
+
+use self::job::ProductJob;
+use self::way::Way;
+use super::{Activation, Precision};
+use crate::analysis::Matmul;
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{Bits, Cost, DeviceProfile, Program, Requires, choose_with};
+
+/// The products of a batch: `C = activation(alpha op(A) op(B) + beta C + bias)`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Product {
+    /// Whether it is a [`GemmBatched`](super::GemmBatched), which has kernels of its own: they begin at a matrix of the
+    /// batch, and do not cut k.
+    pub(crate) batched: bool,
+    pub(crate) batch: usize,
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    pub(crate) alpha: f32,
+    pub(crate) beta: f32,
+    pub(crate) trans_a: bool,
+    pub(crate) trans_b: bool,
+    pub(crate) activation: Activation,
+    /// Whether there is a bias.
+    pub(crate) bias: bool,
+    /// Whether a bias has an element for each row of C, instead of each column.
+    pub(crate) row_bias: bool,
+    /// Whether the bias and C are of f32, whatever A and B are of.
+    pub(crate) mixed: bool,
+    pub(crate) lda: Option<usize>,
+    pub(crate) ldb: Option<usize>,
+    pub(crate) ldc: Option<usize>,
+    /// Elements from one matrix to the next in a, b and c; by default matrices follow each other.
+    pub(crate) strides: Option<[usize; 3]>,
+    pub(crate) tile: Option<ProductTile>,
+    pub(crate) thread: Option<[u32; 2]>,
+    /// Slices of k of `split-k`.
+    pub(crate) slices: Option<u32>,
+    /// Products of a workgroup of `small`.
+    pub(crate) products: Option<u32>,
+    /// Whether kernels with sums in registers have the steps of k in a tile written out.
+    pub(crate) unrolled: bool,
+    /// Whether their workgroup memory is made of vectors.
+    pub(crate) vectors: Option<bool>,
+    pub(crate) precision: Precision,
+    /// Whether `coop` has sums of its own for each step of k.
+    pub(crate) fresh_sums: bool,
+    pub(crate) deterministic: bool,
+    pub(crate) variant: String,
+}
+
+/// Types of the elements.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProductTypes {
+    /// Of A and B.
+    pub(crate) factors: DType,
+    /// Of the bias and C.
+    pub(crate) result: DType,
+}
+
+impl ProductTypes {
+    /// One for all.
+    pub(crate) fn all(dtype: DType) -> Self {
+        Self { factors: dtype, result: dtype }
+    }
+
+    /// Factors of f16 for a result of f32.
+    pub(crate) const MIXED: Self = Self { factors: DType::F16, result: DType::F32 };
+}
+
+impl Product {
+    /// The product of an m x k and a k x n matrix.
+    pub(crate) fn new(m: usize, n: usize, k: usize) -> Self {
+        Self {
+            batch: 1,
+            m,
+            n,
+            k,
+            alpha: 1.0,
+            strides: Some([0; 3]),
+            unrolled: true,
+            variant: "auto".into(),
+            ..Self::default()
+        }
+    }
+
+    /// Products of `batch` pairs, which follow each other.
+    pub(crate) fn of_batch(batch: usize, m: usize, n: usize, k: usize) -> Self {
+        Self { batched: true, batch, strides: None, ..Self::new(m, n, k) }
+    }
+
+    /// The name of the op.
+    pub(crate) fn op(&self) -> &'static str {
+        if self.batched { "gemm-batched" } else { "gemm" }
+    }
+
+    /// The shape, for texts.
+    pub(crate) fn name(&self) -> String {
+        let Self { batched, batch, m, n, k, .. } = *self;
+        if batched {
+            format!("gemm-batched {batch} x {m} x {n} x {k}")
+        } else {
+            format!("gemm {m} x {n} x {k}")
+        }
+    }
+
+    /// Types of the operands of a product that is planned for `dtype`.
+    pub(crate) fn types(&self, dtype: DType) -> Result<ProductTypes> {
+        match (self.mixed, dtype) {
+            (false, _) => Ok(ProductTypes::all(dtype)),
+            (true, DType::F16 | DType::Bf16) => Ok(ProductTypes { factors: dtype, result: DType::F32 }),
+            (true, _) => Err(err!(
+                Unsupported,
+                "{}: mixed precision multiplies factors of 16 bits, not {dtype}; plan it for f16, or leave it out",
+                self.name()
+            )),
+        }
+    }
+
+    /// Whether A and B are read.
+    pub(crate) fn has_product(&self) -> bool {
+        self.k > 0 && self.alpha != 0.0
+    }
+
+    /// The inner extent, 0 where A and B are not read.
+    pub(crate) fn inner(&self) -> usize {
+        if self.has_product() { self.k } else { 0 }
+    }
+
+    /// The division that was asked for, or `suits`. Of a tile that was asked for alone a thread computes `thread_of` it.
+    fn division(&self, suits: Division, thread_of: impl Fn(ProductTile) -> [u32; 2]) -> Division {
+        let asked = self.tile.is_some() || self.thread.is_some();
+        Division {
+            tile: self.tile.unwrap_or(suits.tile),
+            thread: self.thread.unwrap_or_else(|| self.tile.map_or(suits.thread, thread_of)),
+            measured: suits.measured.filter(|_| !asked),
+        }
+    }
+
+    /// What the product costs at the least. A matrix that all products share is read once.
+    pub(crate) fn cost(&self, layouts: [BatchLayout; 3], types: ProductTypes) -> Cost {
+        let batch = self.batch as f64;
+        let [a, b, c] = layouts.map(|BatchLayout { at, .. }| at.rows as f64 * at.cols as f64);
+        let times = |of: BatchLayout| if of.stride == 0 { batch.min(1.0) } else { batch };
+        let factors = match self.has_product() && c > 0.0 {
+            true => times(layouts[0]) * a + times(layouts[1]) * b,
+            false => 0.0,
+        };
+        let results = if self.beta == 0.0 { batch * c } else { 2.0 * batch * c };
+        let bias = if self.bias && batch * c > 0.0 { self.bias_len() as f64 } else { 0.0 };
+        let [of_factor, of_result] = [types.factors, types.result].map(|dtype| dtype.size() as f64);
+        let flop = 2.0 * batch * c * self.inner() as f64;
+        Cost { flop, bytes: factors * of_factor + (results + bias) * of_result }
+    }
+
+    /// Bytes that workgroups ask of memory: a tile of C reads its rows of A and its columns of B.
+    fn traffic(&self, cost: Cost, [rows, columns]: [u64; 2], dtype: DType) -> f64 {
+        let product = Matmul { m: self.m as u64, n: self.n as u64, k: self.k as u64 };
+        let once = product.elements_read(product.m, product.n) as f64;
+        cost.bytes + (product.elements_read(rows, columns) as f64 - once) * dtype.size() as f64
+    }
+
+    /// Whether there is a variant of the precision that was asked for.
+    fn check_precision(&self, name: &str, factors: DType, profile: &DeviceProfile) -> Result<()> {
+        let precision = self.precision.name();
+        if self.precision == Precision::Strict {
+            return Ok(());
+        }
+        if !matches!(self.variant.as_str(), "auto" | "coop") {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: `{}` computes in f32, which is Precision::Strict; {precision} is what `coop` has: take that, or \
+                 `auto`",
+                self.variant
+            ));
+        }
+        if self.precision == Precision::Split && factors == DType::F16 {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: {precision} splits elements of f32 into two of f16, and A and B are of f16 already; take \
+                 Precision::Tensor, which multiplies those as they are"
+            ));
+        }
+        let requires = Requires { f16: true, cooperative: true, ..Requires::NOTHING };
+        if let Some(missing) = requires.missing(profile) {
+            return Err(err!(
+                Unsupported,
+                "{name}: {precision} needs {missing}, which {} does not have; take Precision::Strict",
+                profile.name
+            ));
+        }
+        Ok(())
+    }
+
+    /// The program of a product that is planned for `dtype`.
+    pub(super) fn lower(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        self.lower_as(self.types(dtype)?, profile)
+    }
+
+    pub(super) fn lower_as(&self, types: ProductTypes, profile: &DeviceProfile) -> Result<Program> {
+        let name = &self.name();
+        layout::check_type(name, types.factors, profile)?;
+        let layouts = self.layouts(name)?;
+        let operands = self.operands(name, layouts, types)?;
+        self.check_operands(name, &operands, profile)?;
+        self.check_precision(name, types.factors, profile)?;
+        let bits = Bits { rounds: true, deterministic: self.deterministic };
+        let variants = if self.batched { BATCHED_VARIANTS } else { VARIANTS };
+        let (variant, mut decision) = choose_with(self.op(), &self.variant, variants, profile, bits, || {
+            policy::variant(self, profile)
+        })?;
+        let job = ProductJob { product: self, name, layouts, types, profile };
+        let (way, division) = Way::of(variant.name, &job)?;
+
+        match self.precision {
+            Precision::Strict if !matches!(way, Way::Coop(_)) => {}
+            Precision::Split => decision.because("each element of A and B is split into two of f16"),
+            Precision::Strict | Precision::Tensor if types.factors == DType::F16 => {}
+            Precision::Strict | Precision::Tensor => decision.because("A and B are rounded to f16"),
+        }
+        if let Some(measured) = division.measured {
+            let Division { tile: ProductTile { m, n, k }, thread: [rows, columns], .. } = division;
+            decision.because(format_args!("tile {m} x {n} x {k} by {rows} x {columns}, {measured}"));
+        }
+        if !self.has_product() {
+            let zero = if self.k == 0 { "k" } else { "alpha" };
+            decision.because(format_args!("{zero} is 0, so A and B are not read"));
+        }
+        let mut program = Program::new(self.op(), decision);
+        program.cost = self.cost(layouts, types);
+        if self.has_product() && !self.batched {
+            program.traffic = Some(self.traffic(program.cost, way.reads(division), types.factors));
+        }
+        program.operands = operands;
+        if self.batch == 0 || self.m == 0 || self.n == 0 {
+            return Ok(program);
+        }
+        if self.batched {
+            job.check_steps(division.tile.k)?;
+        }
+        if self.has_product() {
+            way.lower(division, &job, &mut program)?;
+        } else {
+            plain::lower_end(&job, &mut program)?;
+        }
+        Ok(program)
+    }
+}
+
+/// What tests of products have in common.
+#[cfg(test)]
+pub(super) mod trial {
+    use crate::error::{ErrorKind, Result};
+    use crate::program::{DeviceProfile, Op, Program};
+
+    pub(in super::super) fn lower(op: &impl Op<f32>, profile: &DeviceProfile) -> Result<Program> {
+        op.lower(profile)
+    }
+
+    pub(in super::super) fn refusal(op: &impl Op<f32>, profile: &DeviceProfile) -> (ErrorKind, String) {
+        let e = op.lower(profile).unwrap_err();
+        (e.kind(), e.to_string())
+    }
+}

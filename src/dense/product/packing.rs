@@ -1,0 +1,380 @@
+//! The factors of a product by cooperative matrices.
+//!
+//! The kernel loads pieces of eight elements of f16. A factor that is made of whole ones is read where it lies; any other
+//! is copied to scratch first, in the order that it is stored in.
+
+use super::DenseLayout;
+use super::coop::{CoopForm, PIECE};
+use super::job::ProductJob;
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{Binding, Grid, Kernel, Program, kernel_params};
+use crate::shader::Spec;
+use crate::shape::{index_u32, round_up};
+
+kernel_params! {
+    /// Of the kernel that packs a factor.
+    struct PackFactorParams {
+        rows: u32,
+        cols: u32,
+        ld: u32,
+        pieces: u32,
+        pieces_of_row: u32,
+        first_magnitude: u32,
+    }
+}
+
+kernel_params! {
+    /// Of the kernels that find the magnitudes of rows and columns.
+    struct ScaleParams {
+        rows: u32,
+        cols: u32,
+        ld: u32,
+        first_magnitude: u32,
+        magnitudes: u32,
+        tiles: u32,
+        chunks: u32,
+    }
+}
+
+/// Threads of a workgroup of both, as their files say.
+const WORKGROUP_SIZE: u64 = 256;
+
+/// One of the factors.
+struct StoredFactor {
+    /// Its operand, and its name in texts.
+    operand: usize,
+    name: &'static str,
+    at: DenseLayout,
+    /// Whether the stored rows run along k.
+    along_k: bool,
+    /// Where the magnitudes of its rows or columns begin among those of both.
+    first_magnitude: u32,
+}
+
+impl StoredFactor {
+    /// Whether the kernel can read it where it lies, k apart.
+    fn is_whole(&self) -> bool {
+        [self.at.ld, self.at.cols].iter().all(|x| x.is_multiple_of(PIECE as usize))
+    }
+}
+
+/// Both factors as the kernel reads them.
+pub(super) struct PackedFactors {
+    /// A and B; the high halves of both and the low ones, and the magnitudes, if they are split.
+    pub(super) bindings: Vec<Binding>,
+    /// Elements from one stored row to the next.
+    pub(super) lds: [u32; 2],
+    /// Steps of k, with those that are padding.
+    pub(super) k: usize,
+}
+
+impl PackedFactors {
+    /// Writes the passes that pack what the kernel of `form` cannot read where it lies.
+    pub(super) fn of(job: &ProductJob<'_>, program: &mut Program, form: &CoopForm) -> Result<Self> {
+        let (product, step) = (job.product, form.tile.k as usize);
+        let [a, b] = [job.layouts[0].at, job.layouts[1].at];
+        let (along_a, along_b, m) = (!product.trans_a, product.trans_b, product.m as u32);
+        let factors = [
+            StoredFactor { operand: 0, name: "a", at: a, along_k: along_a, first_magnitude: 0 },
+            StoredFactor { operand: 1, name: "b", at: b, along_k: along_b, first_magnitude: m },
+        ];
+        // Zeros up to a whole step, where a piece would be part of k only, or the first step beyond its end.
+        let along_k = factors.iter().any(|f| f.along_k);
+        let pads = product.k < step || along_k && !product.k.is_multiple_of(PIECE as usize);
+        let k = if pads { product.k.next_multiple_of(step) } else { product.k };
+
+        let magnitudes = if form.split { Some(magnitudes(job, program, &factors)?) } else { None };
+        let mut lds = [0; 2];
+        let (mut bindings, mut low) = (Vec::with_capacity(8), Vec::new());
+        for (factor, to) in factors.iter().zip(&mut lds) {
+            if job.types.factors == DType::F32 || pads || !factor.is_whole() {
+                let (halves, ld) = pack(job, program, factor, k, magnitudes)?;
+                bindings.push(halves[0]);
+                low.extend_from_slice(&halves[1..]);
+                *to = ld;
+            } else {
+                bindings.push(Binding::operand(factor.operand, &program.operands));
+                *to = index_u32(job.name, "ld", factor.at.ld)?;
+            }
+        }
+        bindings.extend(low);
+        bindings.extend(magnitudes);
+        Ok(Self { bindings, lds, k })
+    }
+}
+
+/// The passes that find the greatest magnitude of each row of op(A) and column of op(B).
+fn magnitudes(job: &ProductJob<'_>, program: &mut Program, factors: &[StoredFactor; 2]) -> Result<Binding> {
+    const ACROSS: usize = 32;
+    const DOWN: usize = WORKGROUP_SIZE as usize / ACROSS;
+    const CHUNK: usize = 1024;
+    let all = job.product.m.saturating_add(job.product.n);
+    let count = index_u32(job.name, "the rows and columns to scale", all)?;
+    let scratch =
+        scratch(job, program, 4 * u64::from(count), || "the magnitudes of its rows and columns".into())?;
+    let none = ScaleParams { magnitudes: count, ..bytemuck::Zeroable::zeroed() };
+    let clear = program.kernel(Kernel::library("dense/gemm_scales", "gemm_scales_clear", Spec::new()));
+    let grid = Grid::fold(u64::from(count).div_ceil(WORKGROUP_SIZE));
+    program.dispatch(clear, &none, vec![scratch], grid);
+    for factor in factors {
+        let DenseLayout { rows, cols, ld } = factor.at;
+        // What is scaled together runs along k.
+        let columns = !factor.along_k;
+        let (chunks, lines) = if columns {
+            (rows.div_ceil(CHUNK), cols.div_ceil(ACROSS))
+        } else {
+            (cols.div_ceil(CHUNK), rows.div_ceil(DOWN))
+        };
+        let params = ScaleParams {
+            rows: rows as u32,
+            cols: cols as u32,
+            ld: index_u32(job.name, "ld", ld)?,
+            first_magnitude: factor.first_magnitude,
+            tiles: (chunks * lines) as u32,
+            chunks: chunks as u32,
+            ..none
+        };
+        let spec = Spec::new().flag("COLUMNS", columns);
+        let kernel = program.kernel(Kernel::library("dense/gemm_scales", "gemm_scales", spec));
+        let input = Binding::operand(factor.operand, &program.operands);
+        program.dispatch(kernel, &params, vec![scratch, input], Grid::fold(u64::from(params.tiles)));
+    }
+    Ok(scratch)
+}
+
+/// The pass that packs a factor for `k` steps: the whole of it, or its high halves and its low ones, and the elements from
+/// one of its rows to the next.
+fn pack(
+    job: &ProductJob<'_>,
+    program: &mut Program,
+    factor: &StoredFactor,
+    k: usize,
+    magnitudes: Option<Binding>,
+) -> Result<(Vec<Binding>, u32)> {
+    let DenseLayout { rows, cols, ld } = factor.at;
+    let (out_rows, out_cols) =
+        if factor.along_k { (rows, k) } else { (k, cols.next_multiple_of(PIECE as usize)) };
+    let bytes = 2 * (out_rows as u64).saturating_mul(out_cols as u64);
+    let what = || format!("{} as f16", factor.name);
+    let mut halves = vec![scratch(job, program, bytes, what)?];
+    if magnitudes.is_some() {
+        halves.push(scratch(job, program, bytes, what)?);
+    }
+    let pieces_of_row = out_cols / PIECE as usize;
+    let params = PackFactorParams {
+        rows: rows as u32,
+        cols: cols as u32,
+        ld: index_u32(job.name, "ld", ld)?,
+        pieces: index_u32(job.name, "the pieces of a factor", out_rows * pieces_of_row)?,
+        pieces_of_row: pieces_of_row as u32,
+        first_magnitude: factor.first_magnitude,
+    };
+    let f16 = job.types.factors == DType::F16;
+    let mut spec = Spec::new()
+        .alias("T", if f16 { "f16" } else { "f32" })
+        .flag("FOURS", factor.at.fours())
+        .flag("LOW", magnitudes.is_some());
+    if magnitudes.is_some() {
+        spec = spec.flag("POWER_OF_COLUMN", !factor.along_k);
+    }
+    let kernel = program.kernel(Kernel::library("dense/gemm_pack", "gemm_pack", spec));
+    let mut bindings = vec![Binding::operand(factor.operand, &program.operands)];
+    bindings.extend(&halves);
+    bindings.extend(magnitudes);
+    let grid = Grid::fold(u64::from(params.pieces).div_ceil(WORKGROUP_SIZE));
+    program.dispatch(kernel, &params, bindings, grid);
+    Ok((halves, out_cols as u32))
+}
+
+/// Scratch for a pass, which one binding must hold.
+fn scratch(
+    job: &ProductJob<'_>,
+    program: &mut Program,
+    bytes: u64,
+    what: impl Fn() -> String,
+) -> Result<Binding> {
+    let limit = job.profile.limits.max_storage_binding;
+    if bytes > limit {
+        return Err(err!(
+            TooLarge,
+            "{}: {} needs {bytes} bytes of scratch, above the {limit} bytes of the largest storage binding of {}; \
+             compute C in blocks of rows and columns, a call each",
+            job.name,
+            what(),
+            job.profile.name
+        ));
+    }
+    Ok(program.scratch(round_up(bytes, 16)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dense::product::trial::{lower, refusal};
+    use crate::dense::{Gemm, Precision};
+    use crate::error::ErrorKind;
+    use crate::program::{DeviceProfile, Op};
+    use half::f16;
+
+    // The scheme of [`Precision::Split`] in plain Rust, as the shaders have it.
+
+    /// shaders/dense/gemm_power.wgsl.
+    fn power_of(magnitude: u32) -> i32 {
+        let field = (magnitude >> 23) as i32;
+        let subnormal = 31 - magnitude.leading_zeros() as i32 - 149;
+        let exponent = if field == 0 { subnormal } else { field - 127 };
+        if magnitude == 0 { 0 } else { 14 - exponent }
+    }
+
+    fn times_power(x: f32, power: i32) -> f32 {
+        let two_to = |p: i32| f32::from_bits(((p.clamp(-126, 127) + 127) as u32) << 23);
+        let half = power >> 1;
+        x * two_to(half) * two_to(power - half)
+    }
+
+    /// The power of a row or column, and its elements in two halves.
+    fn split(line: &[f32]) -> (i32, Vec<[f64; 2]>) {
+        let finite = line.iter().map(|x| x.to_bits() & 0x7fff_ffff).filter(|x| *x < 0x7f80_0000);
+        let power = power_of(finite.max().unwrap_or(0));
+        let halves = line.iter().map(|x| {
+            let y = times_power(*x, power);
+            let high = f16::from_f32(y);
+            let low = if y.is_finite() { f16::from_f32(y - high.to_f32()) } else { f16::ZERO };
+            [high.to_f64(), low.to_f64()]
+        });
+        (power, halves.collect())
+    }
+
+    /// To f32, cut off.
+    fn cut(x: f64) -> f64 {
+        let y = x as f32;
+        f64::from(if f64::from(y).abs() > x.abs() { f32::from_bits(y.to_bits() - 1) } else { y })
+    }
+
+    /// The sum as the kernel has it, with `step` of k in a tile, by matrices that cut off.
+    fn product(a: &[f32], b: &[f32], step: usize) -> f32 {
+        let ((power_a, a), (power_b, b)) = (split(a), split(b));
+        let mut sum = 0f32;
+        for (a, b) in a.chunks(step).zip(b.chunks(step)) {
+            let mut part = 0.0;
+            for (a, b) in a.chunks(16).zip(b.chunks(16)) {
+                for [x, y] in [[1, 0], [0, 1], [0, 0]] {
+                    part = cut(part + a.iter().zip(b).map(|(a, b)| a[x] * b[y]).sum::<f64>());
+                }
+            }
+            sum += part as f32;
+        }
+        times_power(sum, -power_a - power_b)
+    }
+
+    /// What a line of random numbers is like.
+    #[derive(Debug, Clone, Copy)]
+    enum Kind {
+        Uniform,
+        /// From 0 on, so that nothing cancels and what is cut off adds up.
+        Positive,
+        Normal,
+        BadlyScaled,
+    }
+
+    fn line(random: &mut impl FnMut() -> f64, k: usize, kind: Kind) -> Vec<f32> {
+        let scale = if let Kind::BadlyScaled = kind { 10f64.powf(30.0 * random() - 15.0) } else { 1.0 };
+        let mut element = || match kind {
+            Kind::Uniform | Kind::BadlyScaled => 2.0 * random() - 1.0,
+            Kind::Positive => random(),
+            Kind::Normal => {
+                let (x, y) = (1.0 - random(), random());
+                (-2.0 * x.ln()).sqrt() * (std::f64::consts::TAU * y).cos()
+            }
+        };
+        (0..k).map(|_| (scale * element()) as f32).collect()
+    }
+
+    #[test]
+    fn products_of_halves_err_at_most_twice_as_much_as_those_of_f32() {
+        let mut state = 1u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        for kind in [Kind::Uniform, Kind::Positive, Kind::Normal, Kind::BadlyScaled] {
+            for k in [64, 256, 1024, 4096] {
+                for step in [16, 32] {
+                    // The largest error, and the sum of all, of f32 and of halves; of what the terms come to.
+                    let (mut most, mut all) = ([0f64; 2], [0f64; 2]);
+                    for _ in 0..200 {
+                        let (a, b) = (line(&mut random, k, kind), line(&mut random, k, kind));
+                        let terms = || a.iter().zip(&b).map(|(a, b)| f64::from(*a) * f64::from(*b));
+                        let (exact, size) = (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>());
+                        let strict = a.iter().zip(&b).fold(0f32, |sum, (a, b)| a.mul_add(*b, sum));
+                        for (i, got) in [strict, product(&a, &b, step)].into_iter().enumerate() {
+                            let error = (f64::from(got) - exact).abs() / size;
+                            most[i] = most[i].max(error);
+                            all[i] += error;
+                        }
+                    }
+                    let text = format!("{kind:?}, k = {k}, steps of {step}: {most:?}, {all:?}");
+                    println!("{text}");
+                    assert!(most[1] <= 2.0 * most[0] && all[1] <= 2.0 * all[0], "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn powers_bring_every_number_into_range() {
+        for x in [f32::MAX, 1e30, 3.0, 1.0, 1e-15, f32::MIN_POSITIVE, 1e-40, f32::from_bits(1)] {
+            let power = power_of(x.to_bits());
+            let y = times_power(x, power);
+            assert!((16384.0..32768.0).contains(&y), "{x} 2^{power} = {y}");
+            assert_eq!(times_power(y, -power), x);
+        }
+        assert_eq!(power_of(0), 0);
+        // What is zero, none or infinite has no low half.
+        let (power, halves) = split(&[0.0, f32::INFINITY, -2.5]);
+        assert_eq!((power, halves[0], halves[1]), (13, [0.0; 2], [f64::INFINITY, 0.0]));
+        assert_eq!(halves[2], [-20480.0, 0.0]);
+    }
+
+    #[test]
+    fn factors_are_packed_where_they_must_be() {
+        let h100 = DeviceProfile::h100();
+        let scratch = |gemm: &Gemm| {
+            let program = Op::<f16>::lower(&gemm.clone().variant("coop").mixed_precision(), &h100).unwrap();
+            assert_eq!(program.dispatches.len(), program.scratch.len() + 1);
+            program.scratch
+        };
+        assert!(scratch(&Gemm::new(4096, 4096, 4096)).is_empty());
+        // Rows and columns may end anywhere along k.
+        assert!(scratch(&Gemm::new(37, 40, 96)).is_empty());
+        assert!(scratch(&Gemm::new(37, 39, 96).trans_b(true)).is_empty());
+        assert!(scratch(&Gemm::new(40, 48, 77).trans_a(true)).is_empty());
+        assert_eq!(scratch(&Gemm::new(37, 39, 96)), [2 * 96 * 40]);
+        assert_eq!(scratch(&Gemm::new(37, 40, 96).lda(97)), [2 * 37 * 96]);
+        // A step of k that is part of a piece, or not there: both, with zeros up to a whole one of 32.
+        assert_eq!(scratch(&Gemm::new(40, 40, 41)), [2 * 40 * 64, 2 * 64 * 40]);
+        assert_eq!(scratch(&Gemm::new(40, 40, 8)), [2 * 40 * 32, 2 * 32 * 40]);
+
+        let single = |precision| {
+            let gemm = Gemm::new(40, 48, 96).precision(precision);
+            let program = lower(&gemm, &h100).unwrap();
+            let entries: Vec<_> =
+                program.dispatches.iter().map(|d| program.kernels[d.kernel].entry).collect();
+            (program.scratch.clone(), entries)
+        };
+        let (a, b) = (2 * 40 * 96, 2 * 96 * 48);
+        assert_eq!(single(Precision::Tensor), (vec![a, b], vec!["gemm_pack", "gemm_pack", "gemm_coop"]));
+        let scales = ["gemm_scales_clear", "gemm_scales", "gemm_scales"];
+        let passes = [&scales[..], &["gemm_pack", "gemm_pack", "gemm_coop"]].concat();
+        assert_eq!(single(Precision::Split), (vec![4 * 88, a, a, b, b], passes));
+
+        let mut small = DeviceProfile::h100();
+        small.limits.max_storage_binding = 4 * 40 * 48 - 1;
+        let (kind, text) = refusal(&Gemm::new(4, 4, 6000).variant("coop").trans_b(true), &small);
+        assert!(kind == ErrorKind::TooLarge && text.contains("bytes"), "{text}");
+        small.limits.max_storage_binding = 8 * 7001;
+        let op = Op::<f16>::lower(&Gemm::new(4, 4, 7001).variant("coop").trans_b(true), &small).unwrap_err();
+        let text = op.to_string();
+        assert!(op.kind() == ErrorKind::TooLarge && text.contains("56064 bytes of scratch"), "{text}");
+    }
+}

@@ -1,0 +1,176 @@
+//! The kernels without a form of their own: from the definition to sums in registers with A straight from storage. And
+//! the end alone, of a product whose factors are not read.
+
+use super::job::{ProductJob, Workgroups};
+use super::{Division, Product, ProductTile};
+use crate::error::{Result, err};
+use crate::program::{Kernel, Program};
+use crate::shader::Spec;
+
+/// Elements of C of a workgroup of [`lower_elements`].
+const WORKGROUP_ELEMENTS: u64 = 256;
+
+/// An element of C for each thread, wherever it lies.
+pub(super) const ELEMENT: Division = Division::new([1, 1, 1], [1, 1]);
+/// What every WebGPU device runs.
+pub(super) const TILED: Division = Division::new([16, 16, 16], [1, 1]);
+const COARSENED: Division = Division::new([16, 64, 16], [1, 4]);
+const REGISTER_DIRECT: Division = Division::new([64, 16, 4], [1, 16]);
+
+/// What passes that only end a product take: their threads have an element of C each.
+pub(super) const END_TILE: ProductTile = ProductTile { m: 16, n: 16, k: 1 };
+
+/// Which kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PlainKernel {
+    /// The definition.
+    Naive,
+    Tiled,
+    Coarsened,
+    RegisterDirect,
+}
+
+impl PlainKernel {
+    /// The division that was asked for, or that suits.
+    pub(super) fn check(self, variant: &str, job: &ProductJob<'_>) -> Result<Division> {
+        let (suits, has) = match self {
+            Self::Naive | Self::Tiled => (TILED, "1 x 1"),
+            Self::Coarsened => (COARSENED, "1 x 2 or 1 x 4"),
+            Self::RegisterDirect => (REGISTER_DIRECT, "1 x 16"),
+        };
+        let division = job.product.division(suits, |tile| match self {
+            Self::Coarsened => [1, if tile.n.is_multiple_of(4) { 4 } else { 2 }],
+            _ => suits.thread,
+        });
+        let Division { tile: ProductTile { m, n, k }, thread: [rows, columns], .. } = division;
+        let right = match self {
+            Self::Coarsened => rows == 1 && (columns == 2 || columns == 4),
+            _ => [rows, columns] == suits.thread,
+        };
+        division.check_sides(job.name, variant, right, has)?;
+        // Fewer rows would load too much of B each: see `slice_k`.
+        if self == Self::RegisterDirect && (n != columns || m % 8 != 0) {
+            return Err(err!(
+                InvalidArgument,
+                "{} is none of `{variant}`: it has 16 columns and a multiple of 8 rows",
+                division.text(job.name)
+            ));
+        }
+        let workgroup = match self {
+            Self::RegisterDirect => [division.invocations(), 1],
+            _ => [u64::from(n / columns), u64::from(m)],
+        };
+        let [m, n, k] = [m, n, k].map(u64::from);
+        let bytes = match self {
+            Self::Naive => 0,
+            Self::Tiled | Self::Coarsened => 4 * k * (m + if job.product.trans_b { n | 1 } else { n }),
+            Self::RegisterDirect => 4 * k * n,
+        };
+        division.check_limits(job.name, workgroup, bytes, job.profile)?;
+        Ok(division)
+    }
+
+    pub(super) fn lower(
+        self,
+        Division { tile, thread, .. }: Division,
+        job: &ProductJob<'_>,
+        program: &mut Program,
+    ) -> Result<()> {
+        let product = job.product;
+        let spec = job.end_spec(3, job.is_sliced());
+        let spec = spec.flag("TRANS_A", product.trans_a).flag("TRANS_B", product.trans_b);
+        let spec = spec.constant("TILE_M", tile.m).constant("TILE_N", tile.n);
+        let spec = if self == Self::Naive { spec } else { spec.constant("TILE_K", tile.k) };
+        let kernel = match self {
+            Self::Naive => Kernel::library("dense/gemm_naive", "gemm_naive", spec),
+            Self::Tiled => Kernel::library("dense/gemm_tiled", "gemm_tiled", spec),
+            Self::Coarsened => {
+                Kernel::library("dense/gemm_coarsened", "gemm_coarsened", spec.flag("FOUR", thread[1] == 4))
+            }
+            Self::RegisterDirect => {
+                Kernel::library("dense/gemm_register_direct", "gemm_register_direct", spec)
+            }
+        };
+        let kernel = program.kernel(kernel);
+        job.multiply(program, kernel, tile, job.tiles(tile))
+    }
+}
+
+/// The definition of a batch: elements of all products one after the other. Without factors to read, their end alone.
+pub(super) fn lower_elements(job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
+    let Product { batch, m, n, trans_a, trans_b, .. } = *job.product;
+    let spec = job.end_spec(3, false).flag("TRANS_A", trans_a).flag("TRANS_B", trans_b);
+    let kernel = program.kernel(Kernel::library("dense/gemm_batched_naive", "gemm_batched_naive", spec));
+    let params = job.params(job.product.inner(), ELEMENT.tile)?;
+    let count = ((batch * m) as u64 * n as u64).div_ceil(WORKGROUP_ELEMENTS);
+    let workgroups = Workgroups { count, elements: WORKGROUP_ELEMENTS };
+    let bindings = job.bindings(program, 0);
+    job.dispatch(program, kernel, &params, &bindings, workgroups)
+}
+
+/// A product whose factors are not read: C = activation(beta C + bias).
+pub(super) fn lower_end(job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
+    if job.product.batched {
+        return lower_elements(job, program);
+    }
+    let kernel = program.kernel(Kernel::library("dense/gemm_scale", "gemm_scale", end_pass(job, 1)));
+    let bindings = job.bindings(program, 2);
+    job.dispatch(program, kernel, &job.params(0, END_TILE)?, &bindings, job.tiles(END_TILE))
+}
+
+/// The spec of a pass that ends a product, whose bias or C is bound at `next`.
+pub(super) fn end_pass(job: &ProductJob<'_>, next: u32) -> Spec {
+    job.end_spec(next, false).constant("TILE_M", END_TILE.m).constant("TILE_N", END_TILE.n)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dense::Gemm;
+    use crate::dense::product::trial::{lower, refusal};
+    use crate::error::ErrorKind;
+    use crate::program::DeviceProfile;
+    use crate::shader::Target;
+
+    #[test]
+    fn workgroup_memory_is_what_the_check_counts() {
+        for (tile, trans_b, bytes) in [
+            ((16, 16, 16), false, 2048),
+            ((16, 16, 16), true, 2112),
+            ((4, 32, 8), true, 1184),
+            ((3, 5, 7), true, 224),
+            ((64, 4, 50), false, 13600),
+        ] {
+            let gemm = Gemm::new(9, 9, 99).tile(tile.0, tile.1, tile.2).trans_b(trans_b);
+            let program = lower(&gemm, &DeviceProfile::webgpu_defaults()).unwrap();
+            let module = program.kernels[0].expand(Target::Naga).unwrap().validate().unwrap();
+            let interface = module.interface("gemm_tiled").unwrap();
+            assert_eq!(interface.workgroup_bytes, bytes);
+            assert_eq!(interface.workgroup_size, [tile.1, tile.0, 1]);
+            let mut profile = DeviceProfile::webgpu_defaults();
+            profile.limits.max_workgroup_bytes = bytes;
+            assert!(lower(&gemm, &profile).is_ok());
+            profile.limits.max_workgroup_bytes = bytes - 1;
+            let (kind, text) = refusal(&gemm, &profile);
+            assert_eq!(kind, ErrorKind::TooLarge);
+            assert!(text.contains(&format!("{bytes} bytes of workgroup memory")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tile_above_the_limits_is_refused_with_the_numbers() {
+        let webgpu = DeviceProfile::webgpu_defaults();
+        let gemm = Gemm::new(100, 100, 100);
+        let (kind, text) = refusal(&gemm.clone().tile(32, 16, 8), &webgpu);
+        assert!(kind == ErrorKind::TooLarge && text.contains("512 invocations"), "{text}");
+        assert!(text.contains("256 in all"), "{text}");
+        assert!(lower(&gemm.clone().tile(32, 16, 8), &DeviceProfile::h100()).is_ok());
+        let (kind, text) = refusal(&gemm.clone().tile(16, 16, 129), &webgpu);
+        assert!(kind == ErrorKind::TooLarge && text.contains("16512 bytes"), "{text}");
+        for tile in [(0, 16, 16), (16, 0, 16), (16, 16, 0)] {
+            let (kind, _) = refusal(&gemm.clone().tile(tile.0, tile.1, tile.2), &webgpu);
+            assert_eq!(kind, ErrorKind::InvalidArgument);
+        }
+        let most = u32::MAX;
+        assert_eq!(refusal(&gemm.tile(most, most, most), &webgpu).0, ErrorKind::TooLarge);
+    }
+}

@@ -1,0 +1,152 @@
+//! The ways to compute a product. The name of a variant is resolved here, once.
+
+use super::coop::CoopForm;
+use super::division::Division;
+use super::job::ProductJob;
+use super::plain::{ELEMENT, PlainKernel, lower_elements};
+use super::register::RegisterForm;
+use super::small::small_form;
+use super::split_k::SplitK;
+use crate::error::Result;
+use crate::program::{Program, Requires, Translation, Variant};
+
+/// Variants of one product.
+pub(in super::super) const VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "one invocation reads a row of A and a column of B for one element of C"),
+    Variant::portable(
+        "tiled",
+        "a workgroup shares tiles of A and B through workgroup memory; sides are free (tile)",
+    ),
+    Variant::portable("coarsened", "one invocation computes 2 or 4 tiles of columns of its row"),
+    Variant::portable(
+        "register-direct",
+        "sums in registers, A read straight into one: loads of A do not coalesce, the baseline of what follows",
+    ),
+    Variant::portable("register", "sums in registers, tiles of both factors staged through workgroup memory"),
+    Variant::portable(
+        "double",
+        "the same with two tiles in workgroup memory, the next one on its way meanwhile",
+    ),
+    Variant::portable(
+        "split-k",
+        "k split over workgroups, each slice to a slab of scratch; a pass adds them up",
+    ),
+    Variant::portable(
+        "split-k-atomic",
+        "k split over workgroups, which add to one slab by compare-exchange; rounding varies, never automatic",
+    )
+    .in_any_order(),
+    Variant {
+        name: "coop",
+        about: "cooperative matrices of f16 with sums of f32: Precision::Tensor, or Split where that is asked for",
+        requires: Requires { f16: true, cooperative: true, ..Requires::NOTHING },
+        // naga has cooperative matrices for no other that has 16 x 16; Tint and WGSL proper have none.
+        translations: &[Translation::SpirV],
+        any_order: false,
+    },
+];
+
+/// Variants of a batch.
+pub(in super::super) const BATCHED_VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "one invocation reads a row of A and a column of B for one element of C"),
+    Variant::portable(
+        "small",
+        "a workgroup holds whole matrices, up to 64 x 64; sums in registers, 4 x 4 each",
+    ),
+    Variant::portable("register", "a workgroup computes a tile of one product, sums in registers"),
+];
+
+/// How a product runs, with what its kernel is specialised for.
+pub(super) enum Way {
+    /// The definition of a batch.
+    Elements,
+    Plain(PlainKernel),
+    Register(RegisterForm),
+    SplitK(SplitK),
+    Coop(CoopForm),
+}
+
+impl Way {
+    /// The way of a variant, and how it divides C. Rejects what the variant or the device does not have.
+    pub(super) fn of(variant: &'static str, job: &ProductJob<'_>) -> Result<(Self, Division)> {
+        let plain = |kernel: PlainKernel| Ok((Self::Plain(kernel), kernel.check(variant, job)?));
+        let register = |form: RegisterForm| Ok((Self::Register(form), form.division()));
+        match (variant, job.product.batched) {
+            ("naive", true) => Ok((Self::Elements, ELEMENT)),
+            ("small", _) => register(small_form(job)?),
+            ("register", true) => register(RegisterForm::of_batch(job)),
+            ("naive", false) => plain(PlainKernel::Naive),
+            ("tiled", _) => plain(PlainKernel::Tiled),
+            ("coarsened", _) => plain(PlainKernel::Coarsened),
+            ("register-direct", _) => plain(PlainKernel::RegisterDirect),
+            ("split-k", _) => SplitK::check(variant, false, job).map(|(way, of)| (Self::SplitK(way), of)),
+            ("split-k-atomic", _) => {
+                SplitK::check(variant, true, job).map(|(way, of)| (Self::SplitK(way), of))
+            }
+            ("coop", _) => CoopForm::check(job).map(|(form, of)| (Self::Coop(form), of)),
+            _ => {
+                let double = variant == "double";
+                RegisterForm::check(variant, double, job).map(|(form, of)| (Self::Register(form), of))
+            }
+        }
+    }
+
+    /// Rows of A and columns of B that are read together.
+    pub(super) fn reads(&self, Division { tile, .. }: Division) -> [u64; 2] {
+        match self {
+            Self::Elements | Self::Plain(PlainKernel::Naive) => [1, 1],
+            _ => [tile.m.into(), tile.n.into()],
+        }
+    }
+
+    /// Writes the product, of which A and B are read.
+    pub(super) fn lower(
+        &self,
+        division: Division,
+        job: &ProductJob<'_>,
+        program: &mut Program,
+    ) -> Result<()> {
+        match self {
+            Self::Elements => lower_elements(job, program),
+            Self::Plain(kernel) => kernel.lower(division, job, program),
+            Self::Register(form) => form.lower(job, program),
+            Self::SplitK(split) => split.lower(job, program),
+            Self::Coop(form) => form.lower(job, program),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::product::trial::lower;
+    use crate::dense::{Gemm, GemmBatched};
+    use crate::program::DeviceProfile;
+
+    #[test]
+    fn every_variant_has_kernels_of_its_own() {
+        let h100 = DeviceProfile::h100();
+        let of_one = [
+            "gemm_naive",
+            "gemm_tiled",
+            "gemm_coarsened",
+            "gemm_register_direct",
+            "gemm_register",
+            "gemm_double",
+            "gemm_slabs",
+            "gemm_clear",
+            "gemm_coop",
+        ];
+        let of_batch = ["gemm_batched_naive", "gemm_small", "gemm_double"];
+        assert_eq!((VARIANTS.len(), BATCHED_VARIANTS.len()), (of_one.len(), of_batch.len()));
+        let has = |program: Program, entry| program.kernels.iter().any(|kernel| kernel.entry == entry);
+        for (variant, entry) in VARIANTS.iter().zip(of_one) {
+            let gemm = Gemm::new(64, 64, 64).variant(variant.name);
+            assert!(has(lower(&gemm, &h100).unwrap(), entry), "{}", variant.name);
+        }
+        for (variant, entry) in BATCHED_VARIANTS.iter().zip(of_batch) {
+            let gemm = GemmBatched::new(2, 64, 64, 64).variant(variant.name);
+            assert!(has(lower(&gemm, &h100).unwrap(), entry), "{}", variant.name);
+        }
+    }
+}
