@@ -291,7 +291,7 @@ fn modules_import_only_from_their_left() {
 }
 
 /// Layers of the folders of shaders: what all families share, then the families, as in `layer`.
-fn shader_layer(folder: &str) -> Option<u32> {
+fn shader_layer(folder: &str) -> Option<usize> {
     Some(match folder {
         "element" => 0,
         "op" | "activation" => 1,
@@ -325,8 +325,8 @@ fn shaders_import_only_from_below() {
             uses.push((path.display().to_string(), module.clone(), own, other.to_owned()));
         }
     }
-    let goes_up = |(_, module, own, other): &&(String, String, u32, String)| {
-        folder(other) != *module && known(other) >= *own + u32::from(module == "program")
+    let goes_up = |(_, module, own, other): &&(String, String, usize, String)| {
+        folder(other) != *module && known(other) >= *own + usize::from(module == "program")
     };
     let wrong: Vec<_> =
         uses.iter().filter(goes_up).map(|(user, _, _, other)| format!("{user}: {other}")).collect();
