@@ -30,7 +30,7 @@ pub use precision::Precision;
 pub(crate) use product::ProductTypes;
 pub(crate) use product::{
     BatchLayout, DenseLayout, Division, Product, ProductParams, ProductTile, RegisterForm, StepCount,
-    WalkedKernel, check_operand, dispatch_bands, dispatch_flop, register_sides, tiles,
+    WalkedKernel, dispatch_bands, dispatch_flop, register_sides, tiles,
 };
 pub use transpose::Transpose;
 

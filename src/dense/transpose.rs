@@ -60,7 +60,7 @@ pub struct Transpose {
 
 kernel_params! {
     /// Of every kernel of the transposition.
-    struct Params { batch: u32, m: u32, n: u32, tiles_m: u32, tiles_n: u32 }
+    struct TransposeParams { batch: u32, m: u32, n: u32, tiles_m: u32, tiles_n: u32 }
 }
 
 const VARIANTS: &[Variant] = &[
@@ -148,8 +148,13 @@ impl Transpose {
     fn dispatch(&self, program: &mut Program, dtype: DType) {
         let (size, len) = (dtype.size(), program.operands[0].len as u64);
         let pack = (4 / size).max(1) as u32;
-        let params =
-            Params { batch: self.batch as u32, m: self.m as u32, n: self.n as u32, tiles_m: 0, tiles_n: 0 };
+        let params = TransposeParams {
+            batch: self.batch as u32,
+            m: self.m as u32,
+            n: self.n as u32,
+            tiles_m: 0,
+            tiles_n: 0,
+        };
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         let words = |spec: Spec| if size == 8 { spec.alias("Word", "vec2<u32>") } else { spec };
         let spec = Spec::new().constant("PACK", pack);
@@ -170,7 +175,7 @@ impl Transpose {
         };
         let kernel = program.kernel(kernel);
         let (tiles_m, tiles_n) = (self.m.div_ceil(side), self.n.div_ceil(side));
-        let params = Params { tiles_m: tiles_m as u32, tiles_n: tiles_n as u32, ..params };
+        let params = TransposeParams { tiles_m: tiles_m as u32, tiles_n: tiles_n as u32, ..params };
         let workgroups = self.batch as u64 * tiles_m as u64 * tiles_n as u64;
         program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
     }

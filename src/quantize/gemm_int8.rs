@@ -5,8 +5,7 @@ mod catalogue;
 pub(super) use self::catalogue::INFO;
 
 use crate::dense::{
-    Activation, Division, ProductParams, RegisterForm, StepCount, check_operand, dispatch_bands,
-    register_sides, tiles,
+    Activation, Division, ProductParams, RegisterForm, StepCount, dispatch_bands, register_sides, tiles,
 };
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -264,9 +263,7 @@ impl GemmInt8 {
         }
         let len = elements(&name, "c", &[m, n])?;
         operands.push(Operand { name: "c", dtype: end.result, len, access: Access::Write });
-        for operand in &operands {
-            check_operand(&name, operand, profile, "compute C in blocks of rows and columns, a call each")?;
-        }
+        profile.check_bindings(&name, &operands, "compute C in blocks of rows and columns, a call each")?;
         let (variant, mut decision) =
             choose("gemm-int8", &self.variant, VARIANTS, profile, || self.policy(profile))?;
         // Without products there is nothing to tile: factors have not even one vector.

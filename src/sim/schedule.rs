@@ -58,7 +58,7 @@ impl Random {
 
 /// How far a workgroup got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Progress {
     Running,
     Finished,
     /// It has posted something and was asked to stop then.
@@ -131,9 +131,9 @@ impl Machine<'_> {
                 None => self.round(&mut groups[at], backwards, LONG_PATIENCE),
             };
             match way {
-                Way::Running | Way::Posted => {}
-                Way::Stuck => return false,
-                Way::Finished => {
+                Progress::Running | Progress::Posted => {}
+                Progress::Stuck => return false,
+                Progress::Finished => {
                     turn = at;
                     pool.extend(groups.remove(at).subgroups);
                 }
@@ -152,23 +152,23 @@ impl Machine<'_> {
     }
 
     /// A turn of each subgroup that can run.
-    fn round(&mut self, group: &mut Workgroup, backwards: bool, patience: u32) -> Way {
+    fn round(&mut self, group: &mut Workgroup, backwards: bool, patience: u32) -> Progress {
         let n = group.subgroups.len();
         for i in 0..n {
             let i = if backwards { n - 1 - i } else { i };
             if group.subgroups[i].state == SubgroupState::Ready {
                 match self.turn(group, i, TURN, patience) {
-                    Way::Running => {}
+                    Progress::Running => {}
                     other => return other,
                 }
             }
         }
-        Way::Running
+        Progress::Running
     }
 
     /// A turn of a subgroup, which waits as long as others do something, or until it has been told the same `patience`
     /// times.
-    fn turn(&mut self, group: &mut Workgroup, subgroup: usize, quantum: u32, patience: u32) -> Way {
+    fn turn(&mut self, group: &mut Workgroup, subgroup: usize, quantum: u32, patience: u32) -> Progress {
         let told = group.subgroups[subgroup].same;
         let stop = self.run(group, subgroup, quantum);
         let s = &group.subgroups[subgroup];
@@ -191,7 +191,7 @@ impl Machine<'_> {
                 self.sink.find(FindingKind::StepLimit, pc, who, None, || {
                     format!("a subgroup has taken {limit} steps and has not come to its end")
                 });
-                Way::Stuck
+                Progress::Stuck
             }
             // One that only asks when its steps are over waits too.
             _ if over || forever => {
@@ -202,10 +202,10 @@ impl Machine<'_> {
                          invocation that may never run"
                     )
                 });
-                Way::Stuck
+                Progress::Stuck
             }
-            Stop::Posted => Way::Posted,
-            Stop::Quantum | Stop::Spinning => Way::Running,
+            Stop::Posted => Progress::Posted,
+            Stop::Quantum | Stop::Spinning => Progress::Running,
             Stop::Barrier
                 if matches!(
                     group.subgroups[subgroup].state,
@@ -213,19 +213,19 @@ impl Machine<'_> {
                 ) =>
             {
                 group.subgroups[subgroup].state = SubgroupState::Ready;
-                Way::Running
+                Progress::Running
             }
             Stop::Barrier | Stop::Done => self.meet(group),
         }
     }
 
     /// Lets the subgroups pass the barrier that all of them are at.
-    fn meet(&mut self, group: &mut Workgroup) -> Way {
+    fn meet(&mut self, group: &mut Workgroup) -> Progress {
         if ready(group).next().is_some() {
-            return Way::Running;
+            return Progress::Running;
         }
         let waiting = |s: &&Subgroup| matches!(s.state, SubgroupState::AtBarrier(_));
-        let Some(first) = group.subgroups.iter().find(waiting) else { return Way::Finished };
+        let Some(first) = group.subgroups.iter().find(waiting) else { return Progress::Finished };
         let pc = first.pc.saturating_sub(1);
         let who = self.first_invocation(first, group) + first.first_active();
         let elsewhere =
@@ -254,14 +254,14 @@ impl Machine<'_> {
         }
         group.workgroup_epoch += u32::from(flags.contains(Barrier::WORK_GROUP));
         group.storage_epoch += u32::from(flags.contains(Barrier::STORAGE));
-        Way::Running
+        Progress::Running
     }
 
-    fn run_out(&mut self, group: &mut Workgroup) -> Way {
+    fn run_out(&mut self, group: &mut Workgroup) -> Progress {
         self.begin(group.subgroups.len());
         loop {
             match self.round(group, false, PATIENCE) {
-                Way::Running => {}
+                Progress::Running => {}
                 other => return other,
             }
         }
@@ -270,7 +270,7 @@ impl Machine<'_> {
     fn alone(&mut self, ids: &[[u32; 3]], order: &[u32], pool: &mut Vec<Subgroup>) -> bool {
         for ordinal in order {
             let mut group = self.group(ids[*ordinal as usize], *ordinal, pool);
-            if self.run_out(&mut group) == Way::Stuck {
+            if self.run_out(&mut group) == Progress::Stuck {
                 return false;
             }
             pool.extend(group.subgroups);
@@ -284,8 +284,8 @@ impl Machine<'_> {
         for ordinal in stopping {
             let mut group = self.group(ids[*ordinal as usize], *ordinal, pool);
             match self.run_out(&mut group) {
-                Way::Stuck => return false,
-                Way::Posted => stopped.push(group),
+                Progress::Stuck => return false,
+                Progress::Posted => stopped.push(group),
                 _ => pool.extend(group.subgroups),
             }
         }
@@ -294,7 +294,7 @@ impl Machine<'_> {
             return false;
         }
         while let Some(mut group) = stopped.pop() {
-            if self.run_out(&mut group) == Way::Stuck {
+            if self.run_out(&mut group) == Progress::Stuck {
                 return false;
             }
             pool.extend(group.subgroups);

@@ -4,7 +4,7 @@ use super::{Product, ProductTypes};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, DeviceProfile, Operand, Requires};
-use crate::shape::{elements, index_u32, round_up};
+use crate::shape::{elements, index_u32};
 
 /// How far a kernel counts behind the last element of a batch: the sides of the largest tile.
 const BEHIND: usize = 256;
@@ -157,7 +157,7 @@ impl Product {
                 let end = operand.len.saturating_add(BEHIND);
                 index_u32(name, &format!("the end of {} and a tile", operand.name), end)?;
             }
-            check_operand(name, operand, profile, advice)?;
+            profile.check_bindings(name, std::slice::from_ref(operand), advice)?;
         }
         Ok(())
     }
@@ -174,32 +174,6 @@ pub(super) fn check_type(name: &str, dtype: DType, profile: &DeviceProfile) -> R
             profile.name
         )),
     }
-}
-
-/// Whether the device can hold and bind the whole operand, and a kernel index it.
-pub(crate) fn check_operand(
-    name: &str,
-    operand: &Operand,
-    profile: &DeviceProfile,
-    advice: &str,
-) -> Result<()> {
-    index_u32(name, &format!("the number of elements of {}", operand.name), operand.len)?;
-    let bytes = round_up(operand.bytes(), 4);
-    let limits = &profile.limits;
-    let limit = limits.max_buffer_size.min(limits.max_storage_binding);
-    if bytes <= limit {
-        return Ok(());
-    }
-    let what = if limit == limits.max_buffer_size { "buffer" } else { "storage binding" };
-    Err(err!(
-        TooLarge,
-        "{name}: {} has {} elements of {}, {bytes} bytes, above the {limit} bytes of the largest {what} of {}; \
-         {advice}",
-        operand.name,
-        operand.len,
-        operand.dtype,
-        profile.name
-    ))
 }
 
 #[cfg(test)]

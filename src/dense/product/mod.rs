@@ -24,7 +24,7 @@ mod way;
 pub(super) use self::builder::product_descriptor;
 pub(crate) use self::division::{Division, ProductTile, register_sides};
 pub(crate) use self::job::{ProductParams, dispatch_bands, dispatch_flop, tiles};
-pub(crate) use self::layout::{BatchLayout, DenseLayout, check_operand};
+pub(crate) use self::layout::{BatchLayout, DenseLayout};
 pub(crate) use self::policy::rows_of;
 pub(crate) use self::register::{RegisterForm, StepCount, WalkedKernel};
 pub(super) use self::way::{BATCHED_VARIANTS, VARIANTS};

@@ -22,7 +22,7 @@ const MOST_LOOPS: usize = 16;
 const MOST_PUTS: usize = 4;
 
 /// The lines of a `#block`.
-pub(super) struct Block {
+pub(super) struct TextBlock {
     file: String,
     id: u32,
     parameters: Vec<String>,
@@ -116,7 +116,7 @@ impl Expander<'_> {
         if !(0..parameters.len()).all(is_new) {
             return Err("parameters are names, each another".into());
         }
-        let block = Block {
+        let block = TextBlock {
             file: file.to_owned(),
             id,
             parameters: parameters.into_iter().map(str::to_owned).collect(),
