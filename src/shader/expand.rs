@@ -123,14 +123,14 @@ fn file_of(name: &str) -> String {
 
 /// What a [`Spec`] has names for.
 #[derive(Debug, Clone, Copy)]
-enum LineKind {
+enum NameKind {
     Alias,
     Constant,
     Flag,
     Slot,
 }
 
-impl LineKind {
+impl NameKind {
     const NAMES: [&'static str; 4] = ["alias", "constant", "flag", "slot"];
 }
 
@@ -311,13 +311,13 @@ impl Expander<'_> {
         let flag = text.trim_start_matches('!').trim_start();
         let is_number = matches!(self.constants.get(flag), Some(Value::Number(_)));
         if is_number && self.variables.iter().all(|(name, _)| name != flag) {
-            self.sees(LineKind::Flag, flag);
+            self.sees(NameKind::Flag, flag);
             let negated = text.matches('!').count() % 2 == 1;
             return Ok(keep && self.spec.is_set(flag) != negated);
         }
         let found = formula::evaluate(text, &self.names());
         if let Ok((_, flags)) = &found {
-            flags.iter().for_each(|flag| self.sees(LineKind::Flag, flag));
+            flags.iter().for_each(|flag| self.sees(NameKind::Flag, flag));
         }
         if !keep {
             return Ok(false);
@@ -326,7 +326,7 @@ impl Expander<'_> {
     }
 
     /// Remembers that the text declares a name, or asks for it.
-    fn sees(&mut self, kind: LineKind, name: &str) {
+    fn sees(&mut self, kind: NameKind, name: &str) {
         let names = &mut self.seen[kind as usize];
         if !names.contains(name) {
             names.insert(name.to_owned());
@@ -348,7 +348,7 @@ impl Expander<'_> {
         };
         let mut name = default;
         if let Some(slot) = slot {
-            self.sees(LineKind::Slot, slot);
+            self.sees(NameKind::Slot, slot);
             match self.spec.slots.get(slot) {
                 Some(Fragment::Library(other)) => name = other,
                 Some(Fragment::User(text)) => {
@@ -390,8 +390,8 @@ impl Expander<'_> {
         let (keyword, rest) = line.split_once(' ').unwrap_or((line, ""));
         let name: &str = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
         let (kind, new) = match keyword {
-            "const" => (LineKind::Constant, self.spec.constants.get(name).copied()),
-            "alias" => (LineKind::Alias, self.spec.aliases.get(name).copied().map(Constant::Text)),
+            "const" => (NameKind::Constant, self.spec.constants.get(name).copied()),
+            "alias" => (NameKind::Alias, self.spec.aliases.get(name).copied().map(Constant::Text)),
             _ => return Ok(None),
         };
         self.sees(kind, name);
@@ -411,20 +411,20 @@ impl Expander<'_> {
 
     fn check_all_used(&self, file: &str) -> Result<()> {
         let s = self.spec;
-        let named = (s.constants.iter().map(|(n, _)| (LineKind::Constant, n)))
-            .chain(s.aliases.iter().map(|(n, _)| (LineKind::Alias, n)))
-            .chain(s.flags.iter().map(|(n, _)| (LineKind::Flag, n)))
-            .chain(s.slots.iter().map(|(n, _)| (LineKind::Slot, n)));
+        let named = (s.constants.iter().map(|(n, _)| (NameKind::Constant, n)))
+            .chain(s.aliases.iter().map(|(n, _)| (NameKind::Alias, n)))
+            .chain(s.flags.iter().map(|(n, _)| (NameKind::Flag, n)))
+            .chain(s.slots.iter().map(|(n, _)| (NameKind::Slot, n)));
         for (kind, name) in named {
             if !self.seen[kind as usize].contains(name) {
                 let of_kind = |(kind, names): (&str, &BTreeSet<String>)| -> Vec<String> {
                     names.iter().map(|name| format!("{kind} {name}")).collect()
                 };
-                let seen: Vec<_> = LineKind::NAMES.into_iter().zip(&self.seen).flat_map(of_kind).collect();
+                let seen: Vec<_> = NameKind::NAMES.into_iter().zip(&self.seen).flat_map(of_kind).collect();
                 return Err(err!(
                     Shader,
                     "{file}:1: the spec sets the {} `{name}`, which neither this file nor its imports declare; they have: {}",
-                    LineKind::NAMES[kind as usize],
+                    NameKind::NAMES[kind as usize],
                     seen.join(", ")
                 ));
             }
