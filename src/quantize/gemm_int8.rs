@@ -474,17 +474,13 @@ impl GemmInt8 {
         let (lines, ld) = if columns { (words, length) } else { (rows, words) };
         let fours = ld.is_multiple_of(4);
         let bytes = 4 * lines as u64 * ld as u64;
-        let limit = profile.limits.max_storage_binding;
-        if bytes > limit {
-            return Err(err!(
-                TooLarge,
-                "{}: {} packed along k has {bytes} bytes, above the {limit} of the largest storage binding of {}; \
-                 compute C in blocks of rows and columns, a call each",
-                self.name(),
-                program.operands[operand].name,
-                profile.name
-            ));
-        }
+        let what = format_args!("the words of {} along k", program.operands[operand].name);
+        profile.check_scratch(
+            &self.name(),
+            what,
+            bytes,
+            "compute C in blocks of rows and columns, a call each",
+        )?;
         let binding = program.scratch(bytes);
         let turned = columns && fours;
         let spec = Spec::new().flag("COLUMNS", columns).flag("FOURS", turned);

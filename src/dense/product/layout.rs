@@ -229,15 +229,15 @@ mod tests {
     fn operands_above_the_limits_are_refused_with_the_numbers() {
         let (kind, text) = refusal(&Gemm::new(8192, 8192, 8192), &DeviceProfile::mesa());
         assert_eq!(kind, ErrorKind::TooLarge);
-        assert!(text.contains("268435456 bytes") && text.contains("134217728 bytes"), "{text}");
-        assert!(text.contains("storage binding"), "{text}");
+        assert!(text.contains("268435456 bytes") && text.contains("134217728"), "{text}");
+        assert!(text.contains("largest binding"), "{text}");
         let (kind, text) = refusal(&Gemm::new(1 << 15, 1, 1 << 15), &DeviceProfile::swiftshader());
         assert!(kind == ErrorKind::TooLarge && text.contains("largest buffer"), "{text}");
 
         let many = 1 << 33;
         for gemm in [Gemm::new(many, 1, 1), Gemm::new(1, many, 1), Gemm::new(1, 1, many)] {
             let (kind, text) = refusal(&gemm, &boundless());
-            assert!(kind == ErrorKind::TooLarge && text.contains("2^32 - 1"), "{text}");
+            assert!(kind == ErrorKind::TooLarge && text.contains("above 4294967295"), "{text}");
         }
         // The elements can be counted, but not the last tile.
         let (kind, text) = refusal(&Gemm::new(1, 1, u32::MAX as usize).variant("tiled"), &boundless());
