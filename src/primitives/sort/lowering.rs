@@ -1,0 +1,390 @@
+//! The kernels and dispatches of a sort.
+
+use super::policy::{RADIX, SortPolicy, check_tile, fits, policy, sweep_rows, sweep_tiles};
+use super::{RadixSort, SortForm, key_spec};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::fit::{BoundChunk, runs_everywhere};
+use crate::program::{
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose, kernel_params,
+};
+use crate::shader::{Fragment, Spec};
+use crate::shape::round_up;
+use std::ops::Range;
+
+/// Words before the counts in the globals of `onesweep`.
+const HEAD: u64 = 64;
+/// Keys or words that an invocation takes at the most: a key has several rounds, all of which every driver runs.
+const MOST_STEPS: u64 = 2048;
+const _: () = assert!(runs_everywhere(24 * MOST_STEPS as usize));
+/// Counts of `onesweep` have 30 bits beside two of flags.
+const SWEEP_MOST: u64 = (1 << 30) - 1;
+
+kernel_params! {
+    struct BlockParams {
+        n: u32,
+        first: u32,
+        block_len: u32,
+        blocks: u32,
+        first_block: u32,
+        all_blocks: u32,
+        shift: u32,
+        mask: u32,
+        window: u32,
+        window_len: u32,
+        items: u32,
+    }
+}
+kernel_params! { struct SortScanParams { first: u32, len: u32, rows: u32 } }
+kernel_params! {
+    struct HistogramParams { n: u32, workgroups: u32, words: u32, begin_bit: u32, end_bit: u32, digit_bits: u32 }
+}
+kernel_params! { struct SweepParams { pass_index: u32, shift: u32, mask: u32, items: u32 } }
+
+/// Keys, and the values that go with them.
+#[derive(Debug, Clone, Copy)]
+struct SortItems {
+    keys: Resource,
+    values: Option<Resource>,
+}
+
+/// The digit of a pass.
+#[derive(Debug, Clone, Copy)]
+struct Digit {
+    shift: u32,
+    mask: u32,
+}
+
+pub(super) struct SortLowering<'a> {
+    n: u64,
+    key_size: u64,
+    form: SortForm,
+    bits: Range<u32>,
+    digit_bits: u32,
+    passes: u32,
+    spec: Spec,
+    variant: &'static str,
+    profile: &'a DeviceProfile,
+    policy: SortPolicy,
+    leave_out: u32,
+    program: Program,
+}
+
+impl<'a> SortLowering<'a> {
+    pub(super) fn new(
+        desc: &RadixSort,
+        form: SortForm,
+        dtype: DType,
+        profile: &'a DeviceProfile,
+    ) -> Result<Self> {
+        let spec = key_spec(dtype, desc.descending)?;
+        let key_size = dtype.size() as u64;
+        let width = 8 * key_size as u32;
+        let bits = desc.bits.clone().unwrap_or(0..width);
+        if bits.start > bits.end || bits.end > width {
+            return Err(err!(
+                InvalidArgument,
+                "sort: bits {} to {} of keys of {dtype}, which have {width}; begin and end must be in order and at most that",
+                bits.start,
+                bits.end
+            ));
+        }
+        let mut policy = policy(profile, key_size, desc.n as u64);
+        if let Some(tile) = desc.tile {
+            check_tile(tile, profile)?;
+            (policy.block_tile, policy.sweep_tile) = (tile, tile);
+        }
+        let limits = &profile.limits;
+        let largest = limits.max_storage_binding.min(SWEEP_MOST * 4);
+        let bytes = (desc.n as u64).saturating_mul(key_size);
+        // Of the counts that tiles post.
+        let posts = sweep_tiles(desc.n as u64, policy.sweep_tile).saturating_mul(4 * RADIX);
+        let sweeps = if !profile.features.subgroups {
+            Err(err!(Unsupported, "sort: no subgroup operations"))
+        } else if posts > largest {
+            Err(err!(
+                TooLarge,
+                "sort: the variant `onesweep` posts counts of {posts} bytes for {} keys; the most on {} are {largest}; take \
+                 `counting`",
+                desc.n,
+                profile.name
+            ))
+        } else if bytes > largest {
+            Err(err!(
+                TooLarge,
+                "sort: the variant `onesweep` binds all {} keys of {dtype} at once, {bytes} bytes; the most on {} are \
+                 {largest}; take `counting`",
+                desc.n,
+                profile.name
+            ))
+        } else if !fits(profile, policy.sweep_tile, key_size)
+            || !policy.sweep_tile.0.is_multiple_of(profile.subgroup_sizes.1.max(1))
+        {
+            Err(err!(
+                Unsupported,
+                "sort: the variant `onesweep` has no tile for {}, with subgroups of {} to {} and {} bytes of workgroup \
+                 memory; take `counting`",
+                profile.name,
+                profile.subgroup_sizes.0,
+                profile.subgroup_sizes.1,
+                limits.max_workgroup_bytes
+            ))
+        } else {
+            Ok(())
+        };
+        let (variant, decision) =
+            choose("sort", &desc.variant, RadixSort::variants(), profile, || match &sweeps {
+                Ok(()) if profile.quirks.serial_workgroups => ("counting", "processors run it faster".into()),
+                Ok(()) => ("onesweep", "one reading and writing a pass".into()),
+                Err(_) if !profile.features.subgroups => {
+                    ("counting", "the device has no subgroup operations".into())
+                }
+                Err(_) => ("counting", "`onesweep` has too many keys for a binding, or no tile here".into()),
+            })?;
+        if variant.name == "onesweep" {
+            sweeps?;
+        }
+        let mut program = Program::new("sort", decision);
+        let operand = |name, dtype, access| Operand { name, dtype, len: desc.n, access };
+        let input = if form.in_place { Access::ReadWrite } else { Access::Read };
+        program.operands.push(operand("keys", dtype, input));
+        if form.values {
+            program.operands.push(operand("values", DType::U32, input));
+        }
+        if form.counted {
+            program.operands.push(Operand { len: 1, ..operand("count", DType::U32, Access::Read) });
+        }
+        if !form.in_place {
+            program.operands.push(operand("keys_out", dtype, Access::Write));
+            if form.values {
+                program.operands.push(operand("values_out", DType::U32, Access::Write));
+            }
+        }
+        profile.check_buffers("sort", &program.operands, "sort in pieces and merge")?;
+        // In place, keys must end where they began, so the passes are of an even number.
+        let fewest = (bits.end - bits.start).div_ceil(8).max(1);
+        let passes = if form.in_place { fewest.next_multiple_of(2) } else { fewest };
+        let digit_bits = (bits.end - bits.start).div_ceil(passes);
+        program.cost = Cost {
+            flop: desc.n as f64 * f64::from(passes),
+            bytes: program.operands.iter().map(|o| o.bytes() as f64).sum::<f64>()
+                * if form.in_place { 2.0 } else { 1.0 },
+        };
+        Ok(Self {
+            n: desc.n as u64,
+            key_size,
+            form,
+            bits,
+            digit_bits,
+            passes,
+            spec,
+            variant: variant.name,
+            profile,
+            policy,
+            leave_out: desc.leave_out,
+            program,
+        })
+    }
+
+    pub(super) fn run(mut self) -> Result<Program> {
+        if self.n == 0 {
+            return Ok(self.program);
+        }
+        let input = self.operands("keys", "values");
+        let output = if self.form.in_place { input } else { self.operands("keys_out", "values_out") };
+        // Keys go back and forth between the output and scratch, and end in the output.
+        let spare = if self.passes > 1 { Some(self.spare()) } else { None };
+        let targets = (0..self.passes).map(|pass| {
+            let rest = self.passes - 1 - pass;
+            if rest.is_multiple_of(2) { output } else { spare.unwrap_or(output) }
+        });
+        let targets: Vec<SortItems> = targets.collect();
+        let sources = std::iter::once(input).chain(targets.iter().copied());
+        let moves: Vec<(SortItems, SortItems)> = sources.zip(targets.iter().copied()).collect();
+        if self.variant == "onesweep" {
+            self.onesweep(&moves);
+        } else {
+            self.counting(&moves)?;
+        }
+        Ok(self.program)
+    }
+
+    /// Operands by name.
+    fn operands(&self, keys: &str, values: &str) -> SortItems {
+        let find = |name| self.program.operands.iter().position(|o| o.name == name).map(Resource::Operand);
+        SortItems { keys: find(keys).unwrap_or(Resource::Operand(0)), values: find(values) }
+    }
+
+    /// Scratch for all keys and values.
+    fn spare(&mut self) -> SortItems {
+        let keys = self.program.scratch(self.n * self.key_size).resource;
+        let values = self.form.values.then(|| self.program.scratch(self.n * 4).resource);
+        SortItems { keys, values }
+    }
+
+    fn digit(&self, pass: u32) -> Digit {
+        let shift = (self.bits.start + pass * self.digit_bits).min(self.bits.end);
+        Digit { shift, mask: (1 << self.digit_bits.min(self.bits.end - shift)) - 1 }
+    }
+
+    fn key_binding(&self, items: SortItems, part: BoundChunk) -> Binding {
+        part.of(items.keys, self.key_size)
+    }
+
+    fn value_binding(&self, items: SortItems, part: BoundChunk) -> Option<Binding> {
+        items.values.map(|resource| part.of(resource, 4))
+    }
+
+    fn count_binding(&self) -> Option<Binding> {
+        let index = self.program.operands.iter().position(|o| o.name == "count")?;
+        Some(Binding::operand(index, &self.program.operands))
+    }
+
+    fn scan_kernel(&mut self) -> usize {
+        let spec = Spec::new().constant("WORKGROUP_SIZE", self.policy.walkers);
+        self.program.kernel(Kernel::library("primitives/sort_scan", "sort_scan", spec))
+    }
+
+    /// The kernel that moves a tile of keys, with the steps of its invocations written out or in loops.
+    fn tile_kernel(
+        &mut self,
+        file: &'static str,
+        entry: &'static str,
+        (workgroup_size, items): (u32, u32),
+        spec: Spec,
+    ) -> usize {
+        let steps =
+            if self.policy.written_out { "primitives/sort_steps" } else { "primitives/sort_steps_loop" };
+        let spec = spec
+            .constant("WORKGROUP_SIZE", workgroup_size)
+            .constant("ITEMS_PER_THREAD", items)
+            .flag("VALUES", self.form.values)
+            .slot("steps", Fragment::Library(steps));
+        self.program.kernel(Kernel::library(file, entry, spec))
+    }
+
+    /// Count, scan, scatter, for each pass.
+    fn counting(&mut self, moves: &[(SortItems, SortItems)]) -> Result<()> {
+        let tile = self.policy.block_tile;
+        let (threads, tile_len) = (u64::from(tile.0), u64::from(tile.0) * u64::from(tile.1));
+        // Parts begin at multiples of 256 bytes, of keys and of values.
+        let most = self.profile.limits.max_storage_binding / self.key_size / 64 * 64;
+        let parts: Vec<_> = BoundChunk::full(self.n, most).collect();
+        let block_len = self.n.div_ceil(self.policy.blocks).min(MOST_STEPS * threads);
+        let block_len = round_up(block_len, tile_len);
+        let blocks = |part: &BoundChunk| part.count.div_ceil(block_len);
+        let all_blocks: u64 = parts.iter().map(blocks).sum();
+        let counts = self.program.scratch(4 * RADIX * all_blocks);
+        let totals = self.program.scratch(4 * RADIX);
+        let what = format_args!("the counts of {} keys", self.n);
+        self.profile.check_scratch("sort", what, counts.size, "sort in pieces and merge")?;
+        let spec = self.spec.clone().flag("COUNTED", self.form.counted);
+        let count = self.program.kernel(Kernel::library(
+            "primitives/sort_count",
+            "sort_count",
+            spec.clone().constant("WORKGROUP_SIZE", tile.0),
+        ));
+        let scan = self.scan_kernel();
+        let spec = spec.constant("ROW", tile.0.min(32));
+        let scatter = self.tile_kernel("primitives/sort_scatter", "sort_scatter", tile, spec);
+        let counted = self.count_binding();
+        for (pass, &(from, to)) in (0..).zip(moves) {
+            let Digit { shift, mask } = self.digit(pass);
+            let params = |part: &BoundChunk, first_block: u64, window: &BoundChunk| BlockParams {
+                n: part.count as u32,
+                first: part.first as u32,
+                block_len: block_len as u32,
+                blocks: blocks(part) as u32,
+                first_block: first_block as u32,
+                all_blocks: all_blocks as u32,
+                shift,
+                mask,
+                window: window.first as u32,
+                window_len: window.count as u32,
+                items: tile.1,
+            };
+            let mut first_block = 0;
+            for part in &parts {
+                let bindings = [self.key_binding(from, *part), counts].into_iter().chain(counted).collect();
+                let grid = Grid::fold(blocks(part));
+                self.program.dispatch(count, &params(part, first_block, part), bindings, grid);
+                first_block += blocks(part);
+            }
+            let rows = SortScanParams { first: 0, len: all_blocks as u32, rows: RADIX as u32 };
+            self.program.dispatch(scan, &rows, vec![counts, totals], Grid::fold(RADIX));
+            let mut first_block = 0;
+            for part in &parts {
+                for window in &parts {
+                    let keys = [self.key_binding(from, *part), self.key_binding(to, *window)];
+                    let values = [self.value_binding(from, *part), self.value_binding(to, *window)];
+                    let bindings = keys.into_iter().chain([counts, totals]);
+                    let bindings = bindings.chain(values.into_iter().flatten()).chain(counted).collect();
+                    let grid = Grid::fold(blocks(part));
+                    self.program.dispatch(scatter, &params(part, first_block, window), bindings, grid);
+                }
+                first_block += blocks(part);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts of all passes at once, then one kernel a pass.
+    fn onesweep(&mut self, moves: &[(SortItems, SortItems)]) {
+        let tile = self.policy.sweep_tile;
+        let tiles = sweep_tiles(self.n, tile);
+        let words = tiles * RADIX;
+        let globals = self.program.scratch(4 * (HEAD + u64::from(self.passes) * RADIX));
+        let posts = [0, 1].map(|_| self.program.scratch(4 * words));
+        let totals = self.program.scratch(4 * u64::from(self.passes));
+        let all = BoundChunk { first: 0, count: self.n };
+        let spec = self.spec.clone();
+        let (passes, walkers) = (self.passes, self.policy.walkers);
+        let walker = |program: &mut Program, entry, spec: Spec| {
+            let spec = spec.constant("PASSES", passes).constant("WORKGROUP_SIZE", walkers);
+            program.kernel(Kernel::library("primitives/sort_histogram", entry, spec))
+        };
+        let clear_spec = Spec::new().flag("CLEAR", true).flag("COUNTED", self.form.counted);
+        let clear = walker(&mut self.program, "sort_histogram_clear", clear_spec);
+        let count = walker(&mut self.program, "sort_histogram_count", spec.clone());
+        let scan = self.scan_kernel();
+        let mut sweep_spec = spec
+            .constant("ROWS", sweep_rows(self.profile, tile.0))
+            .slot("ranks", Fragment::Library("primitives/sort_ballots"))
+            .flag("LARGE_SUBGROUPS", self.profile.subgroup_sizes.1 > 32);
+        if self.leave_out > 0 {
+            sweep_spec = sweep_spec.flag("LEAVE_OUT", true).constant("ONE_IN", self.leave_out);
+        }
+        let sweep = self.tile_kernel("primitives/sort_onesweep", "sort_onesweep", tile, sweep_spec);
+        let params = |workgroups: u64| HistogramParams {
+            n: self.n as u32,
+            workgroups: workgroups as u32,
+            words: words as u32,
+            begin_bit: self.bits.start,
+            end_bit: self.bits.end,
+            digit_bits: self.digit_bits,
+        };
+        let share = |items: u64| {
+            let (walkers, most) = (u64::from(walkers), self.policy.counters);
+            items.div_ceil(8 * walkers).min(most).max(items.div_ceil(MOST_STEPS * walkers))
+        };
+        let (clearers, counters) = (share(words), share(self.n));
+        let bindings = [globals, posts[0]].into_iter().chain(self.count_binding()).collect();
+        self.program.dispatch(clear, &params(clearers), bindings, Grid::fold(clearers));
+        let bindings = vec![globals, self.key_binding(moves[0].0, all)];
+        self.program.dispatch(count, &params(counters), bindings, Grid::fold(counters));
+        let rows = SortScanParams { first: HEAD as u32, len: RADIX as u32, rows: self.passes };
+        self.program.dispatch(scan, &rows, vec![globals, totals], Grid::fold(u64::from(passes)));
+        // Tickets number the tiles, so the grid may have any shape of enough workgroups.
+        let lines = tiles.div_ceil(u64::from(self.profile.limits.max_workgroups_per_dimension).min(65535));
+        let grid = Grid::Direct([tiles.div_ceil(lines) as u32, lines as u32, 1]);
+        for (pass, &(from, to)) in (0..).zip(moves) {
+            let Digit { shift, mask } = self.digit(pass);
+            let [mine, next] = if pass % 2 == 0 { posts } else { [posts[1], posts[0]] };
+            let keys = [self.key_binding(from, all), self.key_binding(to, all)];
+            let values = [self.value_binding(from, all), self.value_binding(to, all)];
+            let bindings = keys.into_iter().chain([globals, mine, next]).chain(values.into_iter().flatten());
+            let params = SweepParams { pass_index: pass, shift, mask, items: tile.1 };
+            self.program.dispatch(sweep, &params, bindings.collect(), grid);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Tiles and workgroups of a sort, by device.
+
+use crate::error::{Result, err};
+use crate::program::DeviceProfile;
+
+pub(super) const RADIX: u64 = 256;
+/// Keys of an invocation whose steps are written out.
+const MOST_ITEMS: u32 = 64;
+
+/// Constants that depend on the device.
+pub(super) struct SortPolicy {
+    /// Invocations and keys of an invocation in a tile of `counting`.
+    pub(super) block_tile: (u32, u32),
+    /// Workgroups that share the keys in `counting`.
+    pub(super) blocks: u64,
+    /// The same of a tile of `onesweep`.
+    pub(super) sweep_tile: (u32, u32),
+    /// Workgroups that count digits for `onesweep`.
+    pub(super) counters: u64,
+    /// Invocations of the kernels that walk keys, counts or words without a tile.
+    pub(super) walkers: u32,
+    /// Whether the steps over the keys of an invocation are written out.
+    pub(super) written_out: bool,
+}
+
+pub(super) fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> SortPolicy {
+    let (_, largest) = profile.subgroup_sizes;
+    if profile.quirks.serial_workgroups {
+        // Barriers are dear on processors, and each invocation pays; more workgroups than cores gain nothing.
+        let sweep_tile = (2 * largest.clamp(4, 32), 16);
+        let block_tile = (8, 64);
+        return SortPolicy {
+            block_tile,
+            blocks: 32,
+            sweep_tile,
+            counters: 32,
+            walkers: 8,
+            written_out: false,
+        };
+    }
+    // Keys of u32 on an H100 (Vulkan, driver 580.159.04): 2^16 in 41 us (512 x 16 52, 512 x 22 57); 2^20 in 70 us
+    // (256 x 8 92, 512 x 22 73, 1024 x 8 69); 2^28 33.6 G/s (512 x 18 29.7, 768 x 14 32.7, 1024 x 10 31.8, 384 x 26
+    // 28.9, 256 x 12 29.5). Pairs follow: 44 us, 84 us, 27.5 G/s.
+    let (threads, items) = match (key_size, keys) {
+        (_, 0..0x4_0000) => (256, 8),
+        (4, 0x4_0000..0x40_0000) => (512, 16),
+        (4, _) => (512, 22),
+        _ => (512, 10),
+    };
+    let block_items = if key_size == 4 { 8 } else { 4 };
+    let mut sweep_tile = (threads, items);
+    while !fits(profile, sweep_tile, key_size) && sweep_tile.1 > 1 {
+        sweep_tile = if sweep_tile.0 > 256 { (256, sweep_tile.1) } else { (256, sweep_tile.1 - 1) };
+    }
+    while !fits(profile, sweep_tile, key_size) && sweep_tile.0 > largest.max(1) {
+        sweep_tile.0 /= 2;
+    }
+    // 2^24 keys of u32 on the same card: 938 us (128 x 8 1298, 256 x 4 1179).
+    let large = key_size == 4 && profile.limits.max_workgroup_bytes >= 32_768;
+    let block_tile = if large { (256, 8) } else { (128, block_items) };
+    SortPolicy { block_tile, blocks: 1056, sweep_tile, counters: 1056, walkers: 256, written_out: true }
+}
+
+/// Refuses a tile that no variant has.
+pub(super) fn check_tile((threads, items): (u32, u32), profile: &DeviceProfile) -> Result<()> {
+    let most = profile.limits.max_invocations;
+    let rows = threads.is_multiple_of(32) || matches!(threads, 8 | 16);
+    if rows && (8..=most).contains(&threads) && (1..=MOST_ITEMS).contains(&items) {
+        return Ok(());
+    }
+    Err(err!(
+        InvalidArgument,
+        "sort: tiles of {threads} invocations with {items} keys each; take 8, 16 or a multiple of 32 up to {most} of \
+         them, with 1 to {MOST_ITEMS}"
+    ))
+}
+
+/// Rows of the counts of a tile of `onesweep`: its subgroups, if they are as small as they can be.
+pub(super) fn sweep_rows(profile: &DeviceProfile, workgroup_size: u32) -> u32 {
+    workgroup_size / profile.subgroup_sizes.0.max(1)
+}
+
+/// Tiles of `onesweep`.
+pub(super) fn sweep_tiles(n: u64, (workgroup, each): (u32, u32)) -> u64 {
+    n.div_ceil((u64::from(workgroup) * u64::from(each)).max(1))
+}
+
+/// Whether the device has the invocations and workgroup memory for a tile of `onesweep`.
+pub(super) fn fits(profile: &DeviceProfile, (workgroup_size, items): (u32, u32), key_size: u64) -> bool {
+    let rows = u64::from(sweep_rows(profile, workgroup_size));
+    let keys = u64::from(workgroup_size) * u64::from(items);
+    // Counts of rows or the tile, sums of rows, three words for each digit, and some besides.
+    let bytes = (rows * 4 * RADIX).max(keys * key_size) + rows * 4 + 12 * RADIX + 32;
+    workgroup_size <= profile.limits.max_invocations.min(profile.limits.max_workgroup_size[0])
+        && bytes <= u64::from(profile.limits.max_workgroup_bytes)
+}
