@@ -432,7 +432,7 @@ fn what_cannot_be_sorted_is_refused() {
     );
     let (kind, text) = error(Op::<u32>::lower(&RadixSort::new(1 << 32), &h100));
     assert_eq!(kind, ErrorKind::TooLarge);
-    assert!(text.contains("keys of 4294967296 elements of u32"), "{text}");
+    assert!(text.contains("keys of 4294967296 u32"), "{text}");
     let (kind, text) = error(Op::<u32>::lower(&RadixSort::new(1 << 29).variant("onesweep"), &h100));
     assert_eq!(kind, ErrorKind::TooLarge);
     assert!(text.contains("take `counting`"), "{text}");
