@@ -1,6 +1,6 @@
 //! The kernels and dispatches of a sort.
 
-use super::policy::{RADIX, SortPolicy, check_tile, fits, policy, sweep_rows, sweep_tiles};
+use super::policy::{RADIX, SortPolicy, check_sweep, check_tile, policy, sweep_rows, sweep_tiles};
 use super::{RadixSort, SortForm, key_spec};
 use crate::element::DType;
 use crate::error::{Result, err};
@@ -17,8 +17,6 @@ const HEAD: u64 = 64;
 /// Keys or words that an invocation takes at the most: a key has several rounds, all of which every driver runs.
 const MOST_STEPS: u64 = 2048;
 const _: () = assert!(runs_everywhere(24 * MOST_STEPS as usize));
-/// Counts of `onesweep` have 30 bits beside two of flags.
-const SWEEP_MOST: u64 = (1 << 30) - 1;
 
 kernel_params! {
     struct BlockParams {
@@ -40,6 +38,13 @@ kernel_params! {
     struct HistogramParams { n: u32, workgroups: u32, words: u32, begin_bit: u32, end_bit: u32, digit_bits: u32 }
 }
 kernel_params! { struct SweepParams { pass_index: u32, shift: u32, mask: u32, items: u32 } }
+
+/// How keys are sorted: a variant, its name resolved.
+#[derive(Debug, Clone, Copy)]
+enum SortWay {
+    Counting,
+    Onesweep,
+}
 
 /// Keys, and the values that go with them.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +68,7 @@ pub(super) struct SortLowering<'a> {
     digit_bits: u32,
     passes: u32,
     spec: Spec,
-    variant: &'static str,
+    way: SortWay,
     profile: &'a DeviceProfile,
     policy: SortPolicy,
     leave_out: u32,
@@ -94,44 +99,7 @@ impl<'a> SortLowering<'a> {
             check_tile(tile, profile)?;
             (policy.block_tile, policy.sweep_tile) = (tile, tile);
         }
-        let limits = &profile.limits;
-        let largest = limits.max_storage_binding.min(SWEEP_MOST * 4);
-        let bytes = (desc.n as u64).saturating_mul(key_size);
-        // Of the counts that tiles post.
-        let posts = sweep_tiles(desc.n as u64, policy.sweep_tile).saturating_mul(4 * RADIX);
-        let sweeps = if !profile.features.subgroups {
-            Err(err!(Unsupported, "sort: no subgroup operations"))
-        } else if posts > largest {
-            Err(err!(
-                TooLarge,
-                "sort: the variant `onesweep` posts counts of {posts} bytes for {} keys; the most on {} are {largest}; take \
-                 `counting`",
-                desc.n,
-                profile.name
-            ))
-        } else if bytes > largest {
-            Err(err!(
-                TooLarge,
-                "sort: the variant `onesweep` binds all {} keys of {dtype} at once, {bytes} bytes; the most on {} are \
-                 {largest}; take `counting`",
-                desc.n,
-                profile.name
-            ))
-        } else if !fits(profile, policy.sweep_tile, key_size)
-            || !policy.sweep_tile.0.is_multiple_of(profile.subgroup_sizes.1.max(1))
-        {
-            Err(err!(
-                Unsupported,
-                "sort: the variant `onesweep` has no tile for {}, with subgroups of {} to {} and {} bytes of workgroup \
-                 memory; take `counting`",
-                profile.name,
-                profile.subgroup_sizes.0,
-                profile.subgroup_sizes.1,
-                limits.max_workgroup_bytes
-            ))
-        } else {
-            Ok(())
-        };
+        let sweeps = check_sweep(desc, dtype, &policy, profile);
         let (variant, decision) =
             choose("sort", &desc.variant, RadixSort::variants(), profile, || match &sweeps {
                 Ok(()) if profile.quirks.serial_workgroups => ("counting", "processors run it faster".into()),
@@ -141,9 +109,10 @@ impl<'a> SortLowering<'a> {
                 }
                 Err(_) => ("counting", "`onesweep` has too many keys for a binding, or no tile here".into()),
             })?;
-        if variant.name == "onesweep" {
-            sweeps?;
-        }
+        let way = match variant.name {
+            "onesweep" => sweeps.map(|()| SortWay::Onesweep)?,
+            _ => SortWay::Counting,
+        };
         let mut program = Program::new("sort", decision);
         let operand = |name, dtype, access| Operand { name, dtype, len: desc.n, access };
         let input = if form.in_place { Access::ReadWrite } else { Access::Read };
@@ -178,7 +147,7 @@ impl<'a> SortLowering<'a> {
             digit_bits,
             passes,
             spec,
-            variant: variant.name,
+            way,
             profile,
             policy,
             leave_out: desc.leave_out,
@@ -201,10 +170,9 @@ impl<'a> SortLowering<'a> {
         let targets: Vec<SortItems> = targets.collect();
         let sources = std::iter::once(input).chain(targets.iter().copied());
         let moves: Vec<(SortItems, SortItems)> = sources.zip(targets.iter().copied()).collect();
-        if self.variant == "onesweep" {
-            self.onesweep(&moves);
-        } else {
-            self.counting(&moves)?;
+        match self.way {
+            SortWay::Onesweep => self.onesweep(&moves),
+            SortWay::Counting => self.counting(&moves)?,
         }
         Ok(self.program)
     }

@@ -1,9 +1,13 @@
 //! Tiles and workgroups of a sort, by device.
 
+use super::RadixSort;
+use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::DeviceProfile;
 
 pub(super) const RADIX: u64 = 256;
+/// Counts of `onesweep` have 30 bits beside two of flags.
+const SWEEP_MOST: u64 = (1 << 30) - 1;
 /// Keys of an invocation whose steps are written out.
 const MOST_ITEMS: u32 = 64;
 
@@ -75,6 +79,54 @@ pub(super) fn check_tile((threads, items): (u32, u32), profile: &DeviceProfile) 
     ))
 }
 
+/// Refuses `onesweep` where the keys, its posts or its tile do not fit the device.
+pub(super) fn check_sweep(
+    desc: &RadixSort,
+    dtype: DType,
+    policy: &SortPolicy,
+    profile: &DeviceProfile,
+) -> Result<()> {
+    let key_size = dtype.size() as u64;
+    let limits = &profile.limits;
+    let largest = limits.max_storage_binding.min(SWEEP_MOST * 4);
+    let bytes = (desc.n as u64).saturating_mul(key_size);
+    // Of the counts that tiles post.
+    let posts = sweep_tiles(desc.n as u64, policy.sweep_tile).saturating_mul(4 * RADIX);
+    if !profile.features.subgroups {
+        Err(err!(Unsupported, "sort: no subgroup operations"))
+    } else if posts > largest {
+        Err(err!(
+            TooLarge,
+            "sort: the variant `onesweep` posts counts of {posts} bytes for {} keys; the most on {} are {largest}; take \
+             `counting`",
+            desc.n,
+            profile.name
+        ))
+    } else if bytes > largest {
+        Err(err!(
+            TooLarge,
+            "sort: the variant `onesweep` binds all {} keys of {dtype} at once, {bytes} bytes; the most on {} are \
+             {largest}; take `counting`",
+            desc.n,
+            profile.name
+        ))
+    } else if !fits(profile, policy.sweep_tile, key_size)
+        || !policy.sweep_tile.0.is_multiple_of(profile.subgroup_sizes.1.max(1))
+    {
+        Err(err!(
+            Unsupported,
+            "sort: the variant `onesweep` has no tile for {}, with subgroups of {} to {} and {} bytes of workgroup \
+             memory; take `counting`",
+            profile.name,
+            profile.subgroup_sizes.0,
+            profile.subgroup_sizes.1,
+            limits.max_workgroup_bytes
+        ))
+    } else {
+        Ok(())
+    }
+}
+
 /// Rows of the counts of a tile of `onesweep`: its subgroups, if they are as small as they can be.
 pub(super) fn sweep_rows(profile: &DeviceProfile, workgroup_size: u32) -> u32 {
     workgroup_size / profile.subgroup_sizes.0.max(1)
@@ -86,7 +138,7 @@ pub(super) fn sweep_tiles(n: u64, (workgroup, each): (u32, u32)) -> u64 {
 }
 
 /// Whether the device has the invocations and workgroup memory for a tile of `onesweep`.
-pub(super) fn fits(profile: &DeviceProfile, (workgroup_size, items): (u32, u32), key_size: u64) -> bool {
+fn fits(profile: &DeviceProfile, (workgroup_size, items): (u32, u32), key_size: u64) -> bool {
     let rows = u64::from(sweep_rows(profile, workgroup_size));
     let keys = u64::from(workgroup_size) * u64::from(items);
     // Counts of rows or the tile, sums of rows, three words for each digit, and some besides.
