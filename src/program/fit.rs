@@ -13,7 +13,7 @@ use std::ops::Range;
 /// loops silently after these; other drivers have no such limit.
 pub(crate) const LOOP_ROUNDS: u32 = 65535;
 
-/// Whether every driver that we know runs so many rounds to their end: the bound of kernels that do not ask the device.
+/// Whether every driver that we know runs this many rounds to their end. Kernels that do not ask the device keep to it.
 pub(crate) const fn runs_everywhere(rounds: usize) -> bool {
     rounds < LOOP_ROUNDS as usize
 }
@@ -35,8 +35,8 @@ impl DeviceProfile {
         self.quirks.max_loop_rounds.map_or(u64::MAX, u64::from)
     }
 
-    /// Steps of at most `each` rounds, a power of two of them, that one invocation may take; `most` where the driver has no
-    /// limit, and at the most.
+    /// Steps of at most `each` rounds, a power of two of them, that one invocation may take, and no more than `most`. Where
+    /// the driver has no limit, `most`.
     pub(crate) fn loop_steps(&self, each: u64, most: u64) -> u64 {
         let fit = |rounds: u32| 1 << (u64::from(rounds) / each.max(1)).max(1).ilog2();
         self.quirks.max_loop_rounds.map_or(most, |rounds| most.min(fit(rounds)))

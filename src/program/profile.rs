@@ -145,7 +145,7 @@ pub struct CooperativeShape {
     pub result: String,
 }
 
-/// What the device can do at the most, measured on it.
+/// The most that the device can do, measured on it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ceilings {
     /// Bytes read plus bytes written a second, by a large copy.

@@ -8,7 +8,7 @@ use crate::error::{Result, err};
 /// The longest side of C that `small` takes: 256 threads of 4 x 4.
 pub(super) const SMALL_SIDE: usize = 64;
 
-/// Steps of k that a kernel holds at the most.
+/// The most steps of k that a kernel holds.
 const SMALL_K: usize = 32;
 
 /// Threads that a workgroup of `small` comes to, if the products are so many and one takes no more. On an H100

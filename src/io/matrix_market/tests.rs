@@ -1,3 +1,5 @@
+//! Tests of reading and writing; compiled for tests only.
+
 use super::*;
 use crate::error::ErrorKind;
 use std::fs;

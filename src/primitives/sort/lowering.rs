@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// Words before the counts in the globals of `onesweep`.
 const HEAD: u64 = 64;
-/// Keys or words that an invocation takes at the most: a key has several rounds, all of which every driver runs.
+/// The most keys or words that an invocation takes: a key has several rounds, and every driver runs all of them.
 const MOST_STEPS: u64 = 2048;
 const _: () = assert!(runs_everywhere(24 * MOST_STEPS as usize));
 

@@ -1,3 +1,5 @@
+//! Tests of the expander; compiled for tests only.
+
 use super::*;
 
 fn message(text: &str, spec: &Spec) -> String {
