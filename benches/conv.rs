@@ -17,9 +17,9 @@ fn main() -> Result<()> {
 fn family(bench: &mut Bench) -> Result<()> {
     let groups: [(&str, Group); 5] = [
         ("conv", conv),
-        ("conv1d", conv1d),
-        ("conv2d", conv2d),
-        ("conv3d", conv3d),
+        ("filter1d", filter1d),
+        ("filter2d", filter2d),
+        ("filter3d", filter3d),
         ("conv-outputs", outputs),
     ];
     for (name, group) in groups {
@@ -51,7 +51,7 @@ fn weights(n: usize) -> Vec<f32> {
     (0..n).map(|i| (i % 7) as f32 / 16.0 - 0.125).collect()
 }
 
-fn conv1d(bench: &mut Bench) -> Result<()> {
+fn filter1d(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let cases = bench.scale(
         vec![(1 << 16, 5), (1 << 20, 5), (1 << 28, 5), ((1 << 28) - 1, 5), (1 << 28, 31), (1 << 26, 255)],
@@ -60,15 +60,15 @@ fn conv1d(bench: &mut Bench) -> Result<()> {
     let most = cases.iter().map(|c| c.0).max().unwrap_or(0);
     let (x, y) = (random(&gpu, most, centred)?, gpu.alloc::<f32>(most)?);
     for (n, f) in cases {
-        for v in Conv1d::variants() {
-            let desc = Conv1d::new(n, &weights(f)).variant(v.name);
-            measure(bench, ("conv1d", v.name, format!("{n} {f}")), &desc, &x, &y)?;
+        for v in Filter1d::variants() {
+            let desc = Filter1d::new(n, &weights(f)).variant(v.name);
+            measure(bench, ("filter1d", v.name, format!("{n} {f}")), &desc, &x, &y)?;
         }
     }
     Ok(())
 }
 
-fn conv2d(bench: &mut Bench) -> Result<()> {
+fn filter2d(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let cases = bench.scale(
         vec![([256, 256], [5, 5]), ([1024, 1024], [5, 5])]
@@ -83,18 +83,18 @@ fn conv2d(bench: &mut Bench) -> Result<()> {
     let (bytes, out) = (random(&gpu, most, |b| b as u8)?, gpu.alloc::<u8>(most)?);
     for ([h, w], f) in cases {
         let size = format!("{h}x{w} {}x{}", f[0], f[1]);
-        for v in Conv2d::variants() {
-            let desc = Conv2d::new(h, w, f, &weights(f[0] * f[1])).variant(v.name);
-            measure(bench, ("conv2d", v.name, size.clone()), &desc, &x, &y)?;
+        for v in Filter2d::variants() {
+            let desc = Filter2d::new(h, w, f, &weights(f[0] * f[1])).variant(v.name);
+            measure(bench, ("filter2d", v.name, size.clone()), &desc, &x, &y)?;
             if f == [5, 5] {
-                measure(bench, ("conv2d", v.name, size.clone()), &desc, &bytes, &out)?;
+                measure(bench, ("filter2d", v.name, size.clone()), &desc, &bytes, &out)?;
             }
         }
     }
     Ok(())
 }
 
-fn conv3d(bench: &mut Bench) -> Result<()> {
+fn filter3d(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let cases = bench.scale(
         vec![
@@ -111,9 +111,9 @@ fn conv3d(bench: &mut Bench) -> Result<()> {
     let (x, y) = (random(&gpu, most, centred)?, gpu.alloc::<f32>(most)?);
     for (n, f) in cases {
         let size = format!("{n}x{n}x{n} {}x{}x{}", f[0], f[1], f[2]);
-        for v in Conv3d::variants() {
-            let desc = Conv3d::new([n; 3], f, &weights(f.iter().product())).variant(v.name);
-            measure(bench, ("conv3d", v.name, size.clone()), &desc, &x, &y)?;
+        for v in Filter3d::variants() {
+            let desc = Filter3d::new([n; 3], f, &weights(f.iter().product())).variant(v.name);
+            measure(bench, ("filter3d", v.name, size.clone()), &desc, &x, &y)?;
         }
     }
     Ok(())
@@ -128,17 +128,18 @@ fn outputs(bench: &mut Bench) -> Result<()> {
     for f in [[3, 3], [5, 5], [7, 7]] {
         for rows in bench.scale(vec![1, 2, 4, 8, 16], vec![2, 4]) {
             let name = format!("register {rows}");
-            let desc = Conv2d::new(side, side, f, &weights(f[0] * f[1])).variant("register").outputs(rows, 1);
+            let desc =
+                Filter2d::new(side, side, f, &weights(f[0] * f[1])).variant("register").outputs(rows, 1);
             let size = format!("{side}x{side} {}x{}", f[0], f[1]);
-            measure(bench, ("conv2d", &name, size), &desc, &x, &y)?;
+            measure(bench, ("filter2d", &name, size), &desc, &x, &y)?;
         }
     }
     let candidates =
         vec![[1, 1], [1, 2], [1, 4], [1, 8], [2, 1], [2, 2], [2, 4], [2, 8], [4, 1], [4, 2], [4, 4]];
     for [rows, planes] in bench.scale(candidates, vec![[1, 2]]) {
         let name = format!("register {rows}x{planes}");
-        let desc = Conv3d::new([edge; 3], [3; 3], &weights(27)).variant("register").outputs(rows, planes);
-        measure(bench, ("conv3d", &name, format!("{edge}x{edge}x{edge} 3x3x3")), &desc, &x, &y)?;
+        let desc = Filter3d::new([edge; 3], [3; 3], &weights(27)).variant("register").outputs(rows, planes);
+        measure(bench, ("filter3d", &name, format!("{edge}x{edge}x{edge} 3x3x3")), &desc, &x, &y)?;
     }
     Ok(())
 }
@@ -150,7 +151,7 @@ fn conv(bench: &mut Bench) -> Result<()> {
 }
 
 fn conv_layers(bench: &mut Bench, chosen: bool) -> Result<()> {
-    let same = |shape, filters, k: usize| Conv::new(shape, filters, [k; 2]).pad([k / 2; 2]);
+    let same = |shape, filters, k: usize| Conv2d::new(shape, filters, [k; 2]).pad([k / 2; 2]);
     let cases = bench.scale(
         vec![
             ([64, 64, 56, 56], same([64, 64, 56, 56], 64, 3)),
@@ -174,19 +175,19 @@ fn conv_layers(bench: &mut Bench, chosen: bool) -> Result<()> {
         let (dx, dw) = (gpu.alloc::<f32>(inputs)?, gpu.alloc::<f32>(weights)?);
         let [n, c, h, wide] = shape;
         let size = format!("{n}x{c}x{h}x{wide} {r}x{s} {filters}");
-        for v in Conv::variants() {
+        for v in Conv2d::variants() {
             let op = layer.clone().variant(v.name);
             layer_case(bench, ("conv", v.name, &size), [&layer, &op], chosen, [&x, &w, &y])?;
         }
-        let data = ConvBackwardData::new(&layer);
-        for v in ConvBackwardData::variants() {
+        let data = Conv2dBackwardData::new(&layer);
+        for v in Conv2dBackwardData::variants() {
             let op = data.clone().variant(v.name);
             layer_case(bench, ("conv-backward-data", v.name, &size), [&data, &op], chosen, [&y, &w, &dx])?;
         }
         // By definition every weight walks through all images: minutes on large layers.
-        let names = ConvBackwardWeights::variants().iter().map(|v| v.name);
+        let names = Conv2dBackwardWeights::variants().iter().map(|v| v.name);
         for name in names.filter(|name| depthwise || *name != "direct") {
-            let auto = ConvBackwardWeights::new(&layer);
+            let auto = Conv2dBackwardWeights::new(&layer);
             let op = auto.clone().variant(name);
             layer_case(bench, ("conv-backward-weights", name, &size), [&auto, &op], chosen, [&x, &y, &dw])?;
         }

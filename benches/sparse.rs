@@ -123,7 +123,7 @@ fn every_format(bench: &mut Bench, name: &str, csr: &Csr, formats: &[&str]) -> R
     for &format in formats {
         let Some(target) = Target::named(format) else { continue };
         // A long row makes all of them long.
-        if target != Target::Ell || a.stored().longest * csr.rows <= 4 * csr.entries() {
+        if target != Target::Ell || a.layout().longest * csr.rows <= 4 * csr.entries() {
             one_matrix(bench, name, "f32", &gpu.convert_matrix(&a, target)?)?;
         }
     }
@@ -149,7 +149,7 @@ fn spmm(bench: &mut Bench) -> Result<()> {
 fn one_product(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix, columns: &[usize]) -> Result<()> {
     let gpu = bench.gpu.clone();
     for (dtype, a) in [("f32", gpu.upload_matrix(matrix)?), ("f16", gpu.upload_matrix_f16(matrix)?)] {
-        let stored = a.stored();
+        let stored = a.layout();
         for &n in columns {
             let (b, c) = (random(&gpu, stored.cols * n, centred)?, gpu.alloc::<f32>(stored.rows * n)?);
             let size = format!("{name}, {n} columns");
@@ -173,7 +173,7 @@ fn one_product(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix, column
 /// `Spmv` with one matrix, in the variants of its format.
 fn one_matrix(bench: &mut Bench, name: &str, dtype: &str, a: &DeviceMatrix) -> Result<()> {
     let gpu = bench.gpu.clone();
-    let stored = a.stored();
+    let stored = a.layout();
     let (x, y) = (random(&gpu, stored.cols, centred)?, gpu.alloc::<f32>(stored.rows)?);
     for v in Spmv::variants() {
         // Entries of a long row wait for each other at its atomic, for seconds.
@@ -200,7 +200,7 @@ fn spmv_tiles(bench: &mut Bench) -> Result<()> {
         let (x, y) = (random(&gpu, n, centred)?, gpu.alloc::<f32>(n)?);
         for (variant, a, tiles) in [("csr-merge", &csr, &MERGE_TILES[..]), ("coo", &coo, &COO_TILES[..])] {
             for &(workgroup_size, items) in tiles {
-                let op = Spmv::new(a.stored()).variant(variant).tile(workgroup_size, items);
+                let op = Spmv::new(a.layout()).variant(variant).tile(workgroup_size, items);
                 let Ok(plan) = op.plan::<f32>(&gpu) else { continue };
                 let (variant, cost) = (format!("{variant} {workgroup_size}x{items}"), plan.program().cost);
                 let size = format!("{n} rows, {name}");
@@ -239,7 +239,7 @@ fn one_conversion(bench: &mut Bench, name: &str, from: &impl SparseMatrix, to: T
     let a = gpu.upload_matrix(from)?;
     let b = gpu.convert_matrix(&a, to)?;
     for v in Spconvert::variants() {
-        let plan = Spconvert::new(a.stored(), b.stored()).variant(v.name).plan::<f32>(&gpu)?;
+        let plan = Spconvert::new(a.layout(), b.layout()).variant(v.name).plan::<f32>(&gpu)?;
         let cost = plan.program().cost;
         let case = Case { op: "spconvert", variant: v.name, dtype: "f32", size: name.into(), cost };
         bench.device(&case, |rec| plan.record(rec, &a, &b));
@@ -326,7 +326,7 @@ fn solve(bench: &mut Bench) -> Result<()> {
         ("csr", gpu.upload_matrix(&csr)?, gpu.upload_matrix(&t)?),
         ("ell", gpu.upload_matrix(&csr.to_ell()?)?, gpu.upload_matrix(&t.to_ell()?)?),
     ] {
-        let cg = ConjugateGradient::new(a.stored()).tolerance(0.0).check_every(batch);
+        let cg = ConjugateGradient::new(a.layout()).tolerance(0.0).check_every(batch);
         for (variant, cg) in
             [("cg", cg.clone()), ("cg-jacobi", cg.clone().preconditioner(Preconditioner::Jacobi))]
         {
@@ -348,7 +348,7 @@ fn solve(bench: &mut Bench) -> Result<()> {
                 assert_eq!(solution.iterations, iterations);
             });
         }
-        let rank = gpu.page_rank(&PageRank::new(t.stored()).tolerance(0.0).check_every(batch))?;
+        let rank = gpu.page_rank(&PageRank::new(t.layout()).tolerance(0.0).check_every(batch))?;
         let cost = rank.program().cost;
         let case = Case { op: "solve", variant: "page-rank", dtype: "f32", size: size(format), cost };
         bench.device(&case, |rec| {

@@ -57,7 +57,7 @@
 //! | a sparse matrix times a dense one, in any format | [`Spmm`] ([`sparse`]) |
 //! | a sparse matrix in another format | [`Spconvert`], [`Gpu::convert_matrix`] ([`sparse`]) |
 //! | x with A x = b, A sparse; eigenvalues; ranks in a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
-//! | a filter along a line, over an image or a volume | [`Conv1d`], [`Conv2d`], [`Conv3d`] ([`conv`]) |
+//! | a filter along a line, over an image or a volume | [`Filter1d`], [`Filter2d`], [`Filter3d`] ([`conv`]) |
 //! | the brightness of pixels, a box or Gaussian blur, medians, edges, equalised histograms | [`Grey`], [`Blur`], [`Gaussian`], [`Median`], [`Sobel`], [`Equalize`] ([`image`]) |
 //! | rows as probabilities; rows normalised | [`Softmax`], [`LogSoftmax`], [`LayerNorm`], [`RmsNorm`] ([`nn`]) |
 //! | the largest, or the mean, of windows of images | [`Pool2d`], [`Pool2dBackward`] ([`nn`]) |
@@ -139,8 +139,8 @@ pub use api::CudaFormed;
 pub use api::{AnyBuffer, DeviceMatrix, Driven, Formed, MatrixJob, Solver};
 pub use array::{HostArray, HostData, shape_text};
 pub use attention::Attention;
-pub use conv::{Boundary, Conv1d, Conv2d, Conv3d};
-pub use conv::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
+pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
+pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
 pub use dense::{Activation, Gemm, GemmBatched, Gemv, Precision, Transpose};
 pub use element::{DType, Element};
 pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
@@ -171,9 +171,9 @@ pub mod prelude {
     pub use crate::{
         Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Median, Sobel,
     };
-    pub use crate::{Boundary, Conv1d, Conv2d, Conv3d};
+    pub use crate::{Boundary, Filter1d, Filter2d, Filter3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice};
-    pub use crate::{Conv, ConvBackwardData, ConvBackwardWeights, ConvTranspose};
+    pub use crate::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
     pub use crate::{DeviceMatrix, Spconvert, Spmm, Spmv};
     pub use crate::{Histogram, RadixSort, TopK};
     pub use crate::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};

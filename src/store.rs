@@ -72,7 +72,7 @@ pub struct CacheReport {
 }
 
 /// Bytes that all devices' files may take together.
-const MOST_BYTES: u64 = 512 << 20;
+const MAX_BYTES: u64 = 512 << 20;
 const MAGIC: &[u8; 8] = b"tilework";
 /// Changes with what is in a file.
 const FORMAT: u32 = 1;
@@ -110,7 +110,7 @@ impl Store {
         let identity =
             [id, &version].into_iter().chain(identity.iter().copied()).collect::<Vec<_>>().join("\n");
         let home = root.join(format!("{id}-{:016x}", xxh3_64(identity.as_bytes())));
-        Self { root: Some(root), home, most_bytes: MOST_BYTES, ..Self::default() }
+        Self { root: Some(root), home, most_bytes: MAX_BYTES, ..Self::default() }
     }
 
     fn path(&self, kind: &str, key: &[u8]) -> PathBuf {

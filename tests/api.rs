@@ -95,20 +95,20 @@ fn products_match_the_references() {
 #[test]
 fn convolutions_match_the_references() {
     let Some(gpu) = gpu() else { return };
-    let conv = Conv::new([2, 3, 6, 5], 4, [3, 3]).stride([2, 1]).pad([1, 1]);
+    let conv = Conv2d::new([2, 3, 6, 5], 4, [3, 3]).stride([2, 1]).pad([1, 1]);
     let ((x, dx), (w, dw)) = (random::<f32>(gpu, 2 * 3 * 6 * 5), random::<f32>(gpu, 4 * 3 * 9));
     let want = reference::conv(&conv, &x, &w, None).unwrap();
     close(gpu.conv(&conv, &dx, &dw), &want, &reference::conv_bound(&conv, &x, &w, None).unwrap());
     let (dy, ddy) = random::<f32>(gpu, want.len());
-    let back = ConvBackwardData::new(&conv);
+    let back = Conv2dBackwardData::new(&conv);
     let want = reference::conv_backward_data(&back, &dy, &w).unwrap();
     let bound = reference::conv_backward_data_bound(&back, &dy, &w).unwrap();
     close(gpu.conv_backward_data(&conv, &ddy, &dw), &want, &bound);
-    let back = ConvBackwardWeights::new(&conv);
+    let back = Conv2dBackwardWeights::new(&conv);
     let want = reference::conv_backward_weights(&back, &x, &dy).unwrap();
     let bound = reference::conv_backward_weights_bound(&back, &x, &dy).unwrap();
     close(gpu.conv_backward_weights(&conv, &dx, &ddy), &want, &bound);
-    let up = ConvTranspose::new([2, 3, 6, 5], 4, [3, 3]).stride([2, 2]);
+    let up = ConvTranspose2d::new([2, 3, 6, 5], 4, [3, 3]).stride([2, 2]);
     let want = reference::conv_transpose(&up, &x, &w, None).unwrap();
     let bound = reference::conv_transpose_bound(&up, &x, &w, None).unwrap();
     close(gpu.conv_transpose(&up, &dx, &dw), &want, &bound);
@@ -281,7 +281,7 @@ fn wrong_lengths_are_refused_with_both_numbers() {
     refused(gpu.rms_norm(&x, x.slice(..9).unwrap(), 10), Shape, &text("rms-norm: gamma", 9, 10));
     refused(gpu.transpose(&x, 9, 10), Shape, &text("transpose: input", 100, 90));
     refused(gpu.blur(&x, [9, 10], 1), Shape, &text("blur: input", 100, 90));
-    let conv = Conv::new([1, 1, 10, 10], 2, [3, 3]);
+    let conv = Conv2d::new([1, 1, 10, 10], 2, [3, 3]);
     refused(gpu.conv(&conv, &x, &x), Shape, &text("conv: w", 100, 18));
     let attention = Attention::new(1, 1, 1, 1, 2, 8);
     let (q, k) = (x.slice(..8).unwrap(), x.slice(..16).unwrap());
@@ -295,7 +295,7 @@ fn what_a_call_of_one_line_does_not_take_is_refused_by_name() {
     let Some(gpu) = gpu() else { return };
     let (_, x) = random::<f32>(gpu, 16);
     let q = x.slice(..8).unwrap();
-    let conv = Conv::new([1, 1, 4, 4], 1, [1, 1]).with_bias();
+    let conv = Conv2d::new([1, 1, 4, 4], 1, [1, 1]).with_bias();
     let w = x.slice(..1).unwrap();
     refused(gpu.conv(&conv, &x, w), InvalidArgument, "conv: the call of one line takes no bias");
     let masked = Attention::new(1, 1, 1, 1, 2, 8).masked(1, 1);

@@ -15,12 +15,12 @@ mod conformance;
 mod conv {
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]
     mod conv;
-    mod conv1d;
-    mod conv2d;
-    mod conv3d;
     mod conv_backward_data;
     mod conv_backward_weights;
     mod conv_transpose;
+    mod filter1d;
+    mod filter2d;
+    mod filter3d;
     mod layers;
 }
 #[cfg(feature = "cuda")]

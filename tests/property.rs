@@ -143,9 +143,9 @@ properties! {
     spmv: "spmv", sparse::spmv;
     spmm: "spmm", sparse::spmm;
     spconvert: "spconvert", sparse::spconvert;
-    conv1d: "conv1d", conv::conv1d;
-    conv2d: "conv2d", conv::conv2d;
-    conv3d: "conv3d", conv::conv3d;
+    filter1d: "filter1d", conv::filter1d;
+    filter2d: "filter2d", conv::filter2d;
+    filter3d: "filter3d", conv::filter3d;
     conv: "conv", conv::conv;
     conv_transpose: "conv-transpose", conv::conv_transpose;
     conv_backward_data: "conv-backward-data", conv::conv_backward_data;

@@ -106,9 +106,9 @@ for shape, side, filters, groups in (
         rows.append(row("conv-backward-weights", "f32", size, lambda: conv2d_weight(x, w.shape, y, padding=pad)))
 del x, w, y
 x, w = centred(1, 1, 8192, 8192), centred(1, 1, 5, 5)
-rows.append(row("conv2d", "f32", "8192x8192 5x5", lambda: F.conv2d(x, w, padding=2)))
+rows.append(row("filter2d", "f32", "8192x8192 5x5", lambda: F.conv2d(x, w, padding=2)))
 x, w = centred(1, 1, 512, 512, 512), centred(1, 1, 3, 3, 3)
-rows.append(row("conv3d", "f32", "512x512x512 3x3x3", lambda: F.conv3d(x, w, padding=1)))
+rows.append(row("filter3d", "f32", "512x512x512 3x3x3", lambda: F.conv3d(x, w, padding=1)))
 x, gamma, beta = centred(16384, 4096), centred(4096), centred(4096)
 rows.append(row("softmax", "f32", "16384x4096", lambda: F.softmax(x, -1)))
 rows.append(row("layer-norm", "f32", "16384x4096", lambda: F.layer_norm(x, (4096,), gamma, beta)))

@@ -8,7 +8,7 @@ use std::path::Path;
 use tilework::image::Image;
 
 /// Bytes that a decoder may take: a picture of 2 GiB, and as much again to turn it.
-const MOST_BYTES: u64 = 4 << 30;
+const MAX_BYTES: u64 = 4 << 30;
 
 /// Pixels of 8 bits a channel: grey or red, green and blue, and maybe opacity.
 pub(crate) struct Picture {
@@ -29,7 +29,7 @@ pub(crate) fn read(path: &Path) -> Result<Picture, Failure> {
     let failure = |e: ImageError| Failure::bad_input(format!("{e}; it must be a PNG or JPEG file")).at(path);
     let (file, _) = open_file(path)?;
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|e| Failure::file(path, &e))?;
+    file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|e| Failure::file(path, &e))?;
     let reader = ImageReader::new(Cursor::new(&bytes)).with_guessed_format();
     let mut reader = reader.map_err(|e| Failure::file(path, &e))?;
     // The decoders make up the pixels that are missing, or do not miss the end.
@@ -42,7 +42,7 @@ pub(crate) fn read(path: &Path) -> Result<Picture, Failure> {
         return Err(Failure::bad_input("is cut off: it ends before the mark of its end").at(path));
     }
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MOST_BYTES);
+    limits.max_alloc = Some(MAX_BYTES);
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(failure)?;
     let orientation = decoder.orientation().map_err(failure)?;

@@ -90,7 +90,7 @@ pub(crate) const CASES: &[Case] = &[
         most: 1 << 17,
         ..square("gemm-batched", "f32", gemm_batched)
     },
-    plane("conv2d", conv2d),
+    plane("filter2d", filter2d),
     layers("f32", conv_f32),
     #[cfg(feature = "cuda")]
     layers("f32 tensor", conv_tensor),
@@ -443,8 +443,8 @@ fn weights(n: usize) -> Vec<f32> {
     (0..n).map(|i| (i as f32 * 0.7).sin() / n as f32).collect()
 }
 
-fn conv2d(n: usize) -> Result<Problem> {
-    let op = move |rows| Conv2d::new(rows, n, [5, 5], &weights(25));
+fn filter2d(n: usize) -> Result<Problem> {
+    let op = move |rows| Filter2d::new(rows, n, [5, 5], &weights(25));
     let x = noise::<f32>(n * n, 1);
     let (a, b, c) = (x.clone(), x.clone(), x.clone());
     // The first rows of the result need two rows of the image more.
@@ -453,7 +453,7 @@ fn conv2d(n: usize) -> Result<Problem> {
     let check = within::<f32, f64>(move || {
         let part = &a[..some * n];
         let (mut want, mut bounds) =
-            (reference::conv2d(&op(some), part), reference::conv2d_bound(&op(some), part));
+            (reference::filter2d(&op(some), part), reference::filter2d_bound(&op(some), part));
         want.truncate(front);
         bounds.truncate(front);
         Ok((want, bounds))
@@ -461,15 +461,15 @@ fn conv2d(n: usize) -> Result<Problem> {
     let size = format!("{n}x{n} 5x5");
     let problem = Problem::new::<f32, _, _>(op(n), size, with_output::<f32>(&[x], n * n), check)?;
     Ok(problem
-        .processor(Processor::Reference, n * n, move |y| assign(y, narrow(&reference::conv2d(&op(n), &b))))
-        .processor(Processor::Loops, n * n, move |y| loops::conv2d(n, &weights(25), &c, y)))
+        .processor(Processor::Reference, n * n, move |y| assign(y, narrow(&reference::filter2d(&op(n), &b))))
+        .processor(Processor::Loops, n * n, move |y| loops::filter2d(n, &weights(25), &c, y)))
 }
 
 const CHANNELS: usize = 64;
 const IMAGES: usize = 8;
 
-fn layer(images: usize, side: usize) -> Conv {
-    Conv::new([images, CHANNELS, side, side], CHANNELS, [3, 3]).pad([1, 1])
+fn layer(images: usize, side: usize) -> Conv2d {
+    Conv2d::new([images, CHANNELS, side, side], CHANNELS, [3, 3]).pad([1, 1])
 }
 
 /// A layer with x and w of so many bits, whose sums may err by so many bounds; as yet nobody computes it.
@@ -482,7 +482,7 @@ fn conv<T: Number>(side: usize, bits: u32, slack: f64) -> Result<(Problem, [Rc<V
     let filters = (CHECKED / (8 * image)).clamp(1, CHANNELS);
     let (x1, w1) = (wide(&x[..image]), wide(&w[..filters * CHANNELS * 9]));
     let check = within::<T, f32>(move || {
-        let one = Conv::new([1, CHANNELS, side, side], filters, [3, 3]).pad([1, 1]);
+        let one = Conv2d::new([1, CHANNELS, side, side], filters, [3, 3]).pad([1, 1]);
         let want = reference::conv(&one, &x1, &w1, None)?;
         let bounds = reference::conv_bound(&one, &x1, &w1, None)?;
         let rounding = |x: f32| if T::DTYPE.size() == 2 { f64::from(x.abs()) / 1024.0 } else { 0.0 };
@@ -578,7 +578,7 @@ fn spmv(n: usize) -> Result<Problem> {
         Ok((want, reference::spmv_bound(1.0, &m1, &x1, 0.0, &y)?))
     });
     let size = format!("{n} rows, {} entries", csr.entries());
-    let op = Spmv::new(csr.stored()?);
+    let op = Spmv::new(csr.layout()?);
     let matrix: [Rc<dyn Array>; 3] =
         [Rc::new(csr.row_ptrs.clone()), Rc::new(csr.col_idxs.clone()), Rc::new(csr.values.clone())];
     let inputs: Vec<_> = matrix.into_iter().chain([x as Rc<dyn Array>]).collect();

@@ -135,7 +135,7 @@ pub(crate) fn gemm_by_crate(n: usize, a: &[f32], b: &[f32], c: &mut [f32]) -> Re
 }
 
 /// Neighbours beyond the edge are zeros.
-pub(crate) fn conv2d(n: usize, filter: &[f32], x: &[f32], y: &mut [f32]) -> Result<()> {
+pub(crate) fn filter2d(n: usize, filter: &[f32], x: &[f32], y: &mut [f32]) -> Result<()> {
     for row in 0..n {
         for col in 0..n {
             let mut sum = 0.0;

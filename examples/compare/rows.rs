@@ -28,7 +28,7 @@ impl Row {
 
 /// Whether operations, not bytes, are what rates of an op are told by.
 fn arithmetic(case: &Case) -> bool {
-    matches!(case.op, "gemm" | "conv" | "conv2d" | "attention")
+    matches!(case.op, "gemm" | "conv" | "filter2d" | "attention")
 }
 
 /// What rates of an op are counted in.

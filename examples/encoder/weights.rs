@@ -40,7 +40,7 @@ pub(crate) struct Weights {
 pub(crate) const EPS: f32 = 1e-12;
 
 /// The most layers that are looked for: no file is asked for more names.
-const MOST_LAYERS: usize = 1000;
+const MAX_LAYERS: usize = 1000;
 
 /// The tensors of a file, each asked for by name and shape.
 struct Tensors<'a>(SafeTensors<'a>);
@@ -139,7 +139,7 @@ impl Weights {
         }
         let exists =
             |number: &usize| tensors.has(&format!("encoder.layer.{number}.attention.self.query.weight"));
-        let count = (0..MOST_LAYERS).take_while(exists).count().max(1);
+        let count = (0..MAX_LAYERS).take_while(exists).count().max(1);
         let layers = (0..count).map(|number| tensors.layer(number, hidden)).collect::<Result<_, _>>()?;
         let norm = tensors.norm("embeddings", hidden)?;
         Ok(Self { hidden, heads, pieces, places, words, positions, norm, layers })

@@ -3,7 +3,7 @@
 use super::common::pictures::{is_png, save};
 use super::common::{Args, Failure, bar, exit_code, open_file, open_gpu, say};
 use super::picture::{Panel, TimelinePicture};
-use super::work::{Add, Bytes, MOST_ROUNDS, Work};
+use super::work::{Add, Bytes, MAX_ROUNDS, Work};
 use indicatif::HumanBytes;
 use std::io::Write;
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
                 })?;
             }
             Long("balance") => options.balance = true,
-            Long("rounds") => options.rounds = Some(args.number(0..=MOST_ROUNDS)?),
+            Long("rounds") => options.rounds = Some(args.number(0..=MAX_ROUNDS)?),
             Long("repeat") => options.repeat = args.number(1..=1000)?,
             Short('o') => {
                 let path = PathBuf::from(args.value()?);

@@ -9,7 +9,7 @@ use tilework::stream::{Pipeline, Timeline};
 
 /// Rounds of a kernel at the most: a software driver ends an invocation's loops after 65535 steps, and an invocation may
 /// have four elements.
-pub(crate) const MOST_ROUNDS: u32 = 8192;
+pub(crate) const MAX_ROUNDS: u32 = 8192;
 /// Steps that the processor takes to check a run.
 const STEPS: usize = 1 << 26;
 
@@ -120,8 +120,8 @@ impl Work {
     /// Rounds of its kernel that are the least, and the most.
     pub(crate) fn rounds(&self) -> (u32, u32) {
         match self {
-            Self::Add(_) => (0, MOST_ROUNDS),
-            Self::Histogram(_) => (1, MOST_ROUNDS),
+            Self::Add(_) => (0, MAX_ROUNDS),
+            Self::Histogram(_) => (1, MAX_ROUNDS),
         }
     }
 

@@ -84,7 +84,7 @@ fn rank(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let gpu = open_gpu(options.adapter.clone())?;
     let (on_device, format) = matrices::upload(&gpu, &t, &options.format)?;
     say(out, &format!("stored as {format}\n"))?;
-    let method = PageRank::new(on_device.stored())
+    let method = PageRank::new(on_device.layout())
         .damping(*damping)
         .personalised(start.is_some())
         .tolerance(options.tolerance)

@@ -85,7 +85,7 @@ fn solve(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let gpu = open_gpu(options.adapter.clone())?;
     let (on_device, format) = matrices::upload(&gpu, &a, &options.format)?;
     say(out, &format!("stored as {format}\n"))?;
-    let method = ConjugateGradient::new(on_device.stored())
+    let method = ConjugateGradient::new(on_device.layout())
         .tolerance(options.tolerance)
         .iterations(options.iterations)
         .preconditioner(*preconditioner);

@@ -69,20 +69,20 @@ pub(crate) fn cases(large: bool) -> Vec<Case> {
 
     let filter = |n: usize| (0..n).map(|i| 1.0 / (1.0 + i as f32)).collect::<Vec<_>>();
     let (image, volume) = (of(128, 4096), of(24, 256));
-    all.push(Case::new::<f32, _>("conv1d", format!("{n}, 15"), Conv1d::new(n, &filter(15))));
+    all.push(Case::new::<f32, _>("filter1d", format!("{n}, 15"), Filter1d::new(n, &filter(15))));
     for taps in [3, 7] {
-        let conv = Conv2d::new(image, image, [taps, taps], &filter(taps * taps));
-        all.push(Case::new::<f32, _>("conv2d", format!("{image} x {image}, {taps} x {taps}"), conv));
+        let conv = Filter2d::new(image, image, [taps, taps], &filter(taps * taps));
+        all.push(Case::new::<f32, _>("filter2d", format!("{image} x {image}, {taps} x {taps}"), conv));
     }
-    let conv = Conv3d::new([volume; 3], [3; 3], &filter(27));
-    all.push(Case::new::<f32, _>("conv3d", format!("{volume} cubed, 3 cubed"), conv));
+    let conv = Filter3d::new([volume; 3], [3; 3], &filter(27));
+    all.push(Case::new::<f32, _>("filter3d", format!("{volume} cubed, 3 cubed"), conv));
     let layers: &[[usize; 4]] = if large {
         &[[32, 64, 56, 56], [32, 256, 28, 28], [32, 16, 112, 112]]
     } else {
         &[[1, 8, 16, 16], [1, 16, 8, 8]]
     };
     for &[b, c, h, w] in layers {
-        let conv = Conv::new([b, c, h, w], c, [3, 3]).pad([1, 1]);
+        let conv = Conv2d::new([b, c, h, w], c, [3, 3]).pad([1, 1]);
         all.push(Case::new::<f32, _>("conv", format!("{b} of {c} channels of {h} x {w}, 3 x 3"), conv));
     }
 

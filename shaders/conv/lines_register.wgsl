@@ -4,7 +4,7 @@
 // Every product is written out, as in `stencil_register`. Rows are multiples of 4 long, and neighbours along x stand APART
 // elements from each other. BYTES: elements are u8.
 #import conv/lines_params
-#import conv/conv2d_tile as tile
+#import conv/filter2d_tile as tile
 #import conv/stencil_floats as element
 #import conv/finish_plain as finish
 

@@ -6,7 +6,7 @@
 // memory.
 // VECTORS: rows are multiples of 4 long, and are loaded by fours. BYTES: elements are u8. The weights are in the uniform.
 #import conv/stencil_params
-#import conv/conv2d_tile as tile
+#import conv/filter2d_tile as tile
 #import conv/stencil_floats as element
 
 const ROWS: u32 = 4u;

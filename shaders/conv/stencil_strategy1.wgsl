@@ -1,7 +1,7 @@
 // A stencil by tiles: a workgroup is as large as its tile of outputs (u8: a quarter), loads it with its halo
 // to workgroup memory, for which some invocations load more than once, and then all compute.
 #import conv/stencil_params
-#import conv/conv2d_tile as tile
+#import conv/filter2d_tile as tile
 #import conv/stencil_floats as element
 #import conv/stencil_at
 #import conv/stencil_halo

@@ -1,7 +1,7 @@
 // A stencil by tiles: a workgroup is as large as its tile of inputs. Each invocation loads one to workgroup
 // memory; those that would compute the halo then idle (u8: and three of four others).
 #import conv/stencil_params
-#import conv/conv2d_tile as tile
+#import conv/filter2d_tile as tile
 #import conv/stencil_floats as element
 #import conv/stencil_at
 #import conv/stencil_halo

@@ -1,7 +1,7 @@
 // A stencil by tiles: a workgroup is as large as its tile (u8: a quarter), which it loads to workgroup memory
 // without the halo. What lies beyond the tile is read from memory, where caches have it for a neighbour.
 #import conv/stencil_params
-#import conv/conv2d_tile as tile
+#import conv/filter2d_tile as tile
 #import conv/stencil_floats as element
 #import conv/stencil_at
 

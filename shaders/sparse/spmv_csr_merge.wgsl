@@ -14,7 +14,7 @@
 
 const ITEMS_PER_THREAD: u32 = 8u;
 // Lanes that may join their sums: those of a subgroup, or of a workgroup.
-const MOST_LANES: u32 = 32u;
+const MAX_LANES: u32 = 32u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS_PER_THREAD;
 
 @group(0) @binding(6) var<storage, read_write> carry_rows: array<u32>;
@@ -83,7 +83,7 @@ fn spmv_csr_merge(
     // longer for 16 entries a row, 25 % for 64); what is behind the last end is one more row.
     let mean = entries / (rows + 1u);
     var bits = 0u;
-    while (1u << bits) < MOST_LANES && (4u << bits) <= mean {
+    while (1u << bits) < MAX_LANES && (4u << bits) <= mean {
         bits++;
     }
     let lanes = 1u << bits;

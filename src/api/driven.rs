@@ -41,21 +41,21 @@ impl MatrixJob<'_> {
     /// Those of [`Operation::form`](crate::program::Operation::form) and of the conversion.
     pub fn form(&self, supply: Option<&mut dyn Supply>) -> Result<Form> {
         let op = self.settings.op();
-        let mut seen = None;
-        let (stored, to) = if op.option(THROUGH.name).is_some() {
+        let mut statistics = None;
+        let (matrix, to) = if op.option(THROUGH.name).is_some() {
             let to = Target::named(self.settings.choice(THROUGH.name)?);
             let csr = HostMatrix::Csr(self.matrix.try_clone(op.name)?);
-            let to = to.map(|to| reference::spconvert(&csr, to)?.stored()).transpose()?;
+            let to = to.map(|to| reference::spconvert(&csr, to)?.layout()).transpose()?;
             (csr, to)
         } else {
-            let statistics = self.matrix.analyse();
+            let found = self.matrix.analyse();
             let wanted = wanted_format(self.settings, self.variant)?;
-            let format = wanted.or_else(|| Target::named(statistics.format().0)).unwrap_or(Target::Csr);
-            seen = Some(statistics);
+            let format = wanted.or_else(|| Target::named(found.format().0)).unwrap_or(Target::Csr);
+            statistics = Some(found);
             (reference::spconvert(&HostMatrix::Csr(self.matrix.try_clone(op.name)?), format)?, None)
         };
-        let (lists, described) = Described::new(&stored)?;
-        let described = Described { seen, to, ..described };
+        let (lists, described) = Described::new(&matrix)?;
+        let described = Described { statistics, to, ..described };
         let mut ask = Ask::new(self.settings).variant(self.variant).inputs(self.inputs.clone());
         if let Some(supply) = supply {
             ask = ask.supplied_by(supply);
@@ -143,7 +143,7 @@ fn conjugate_gradient(
     let b = begin(gpu, job.vector(0, n)?, n, 0.0)?;
     let x = begin(gpu, job.vector(1, n)?, n, 0.0)?;
     let solver =
-        gpu.conjugate_gradient(&ConjugateGradient::by_name(a.stored(), job.settings, job.variant)?)?;
+        gpu.conjugate_gradient(&ConjugateGradient::by_name(a.layout(), job.settings, job.variant)?)?;
     let solution = solver.solve(&a, &b, &x, progress)?;
     found(&x, solution)
 }
@@ -152,7 +152,7 @@ fn power_iteration(gpu: &Gpu, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usiz
     let a = gpu.upload_matrix(job.matrix)?;
     let n = job.matrix.rows;
     let x = begin(gpu, job.vector(0, n)?, n, 1.0)?;
-    let solver = gpu.power_iteration(&PowerIteration::by_name(a.stored(), job.settings, job.variant)?)?;
+    let solver = gpu.power_iteration(&PowerIteration::by_name(a.layout(), job.settings, job.variant)?)?;
     let (_, solution) = solver.run(&a, &x, progress)?;
     found(&x, solution)
 }
@@ -162,7 +162,7 @@ fn page_rank(gpu: &Gpu, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64
     let n = job.matrix.rows;
     let start = job.vector(0, n)?.map(|start| gpu.upload(start)).transpose()?;
     let x = gpu.alloc::<f32>(n)?;
-    let method = PageRank::by_name(t.stored(), job.settings, job.variant)?.personalised(start.is_some());
+    let method = PageRank::by_name(t.layout(), job.settings, job.variant)?.personalised(start.is_some());
     let solution = gpu.page_rank(&method)?.run(&t, start.as_ref().map(Slice::from), &x, progress)?;
     found(&x, solution)
 }

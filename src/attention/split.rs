@@ -46,7 +46,7 @@ const INPUTS: [AttentionOperand; 7] = [
 const MERGE_SIZE: u32 = 256;
 
 /// Keys that one part may have where the driver ends long loops.
-const MOST_OF_PART: u64 = 1 << 16;
+const MAX_PART_KEYS: u64 = 1 << 16;
 
 pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     let (profile, op) = (of.profile, of.op);
@@ -74,7 +74,7 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
     // A step is a round, and without subgroups a loop over the lanes of a team.
     let rounds = if policy.subgroups { 1 } else { u64::from(lanes) + 2 };
     if !profile.runs_rounds(rounds.saturating_mul(keys)) {
-        part_keys = part_keys.min(MOST_OF_PART.min(step * profile.loop_steps(rounds, MOST_OF_PART)));
+        part_keys = part_keys.min(MAX_PART_KEYS.min(step * profile.loop_steps(rounds, MAX_PART_KEYS)));
     }
     let parts = keys.div_ceil(part_keys);
     if parts > room {

@@ -59,10 +59,10 @@ use crate::program::{Variant, by_type, operands};
 /// # Example
 /// ```
 /// use tilework::Activation;
-/// use tilework::conv::Conv;
+/// use tilework::conv::Conv2d;
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let stem = Conv::new([8, 3, 224, 224], 64, [7, 7]).stride([2, 2]).pad([3, 3]).activation(Activation::Relu);
+/// let stem = Conv2d::new([8, 3, 224, 224], 64, [7, 7]).stride([2, 2]).pad([3, 3]).activation(Activation::Relu);
 /// assert_eq!(stem.output_shape()?, [8, 64, 112, 112]);
 /// let program = Op::<f32>::lower(&stem.with_bias(), &DeviceProfile::h100())?;
 /// assert_eq!(program.variant(), "implicit");
@@ -71,7 +71,7 @@ use crate::program::{Variant, by_type, operands};
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct Conv {
+pub struct Conv2d {
     pub(super) layer: Layer,
     activation: Activation,
     pub(crate) bias: bool,
@@ -79,7 +79,7 @@ pub struct Conv {
     pub(crate) variant: String,
 }
 
-impl Conv {
+impl Conv2d {
     /// Of x of this shape (N, C, H, W), with `filters` channels out and windows of `kernel` (R, S).
     pub fn new(shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
         let layer = Layer::new("conv", shape, filters, kernel);
@@ -172,14 +172,14 @@ impl Conv {
 }
 
 operands! {
-    impl[T: Element,] Conv, T [cuda] {
+    impl[T: Element,] Conv2d, T [cuda] {
         fn record(x: T, w: T, output: T);
         /// What is added to each channel of the output.
         optional with_bias(bias: T);
     }
 }
 
-impl Op<f32> for Conv {
+impl Op<f32> for Conv2d {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
@@ -198,7 +198,7 @@ pub(super) const INFO: Operation = Operation {
     types: &[DType::F32],
     options: &[STRIDE, PAD, PAD_EACH, DILATION, GROUPS, Activation::SETTING, Precision::SETTING],
     make: Some(make),
-    variants: Conv::variants,
+    variants: Conv2d::variants,
     samples,
     comparison: Some(Comparison::Sums),
     tiles: super::product::rows_of,
@@ -211,7 +211,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (x, shape @ [_, c, ..]) = asked.array::<4>("x")?;
     let groups: usize = settings.number("groups")?;
     let (w, [m, _, r, s]) = asked.free_of("w", [c, c / groups.max(1), 3, 3], DType::F32)?;
-    let mut op = Conv::new(shape, m, [r, s]).variant(asked.variant());
+    let mut op = Conv2d::new(shape, m, [r, s]).variant(asked.variant());
     op.layer = Layer::asked(asked, shape, m, [r, s])?;
     op.activation = Activation::asked(settings)?;
     op.precision = Precision::asked(settings)?;
@@ -244,7 +244,7 @@ pub(super) fn sample_layers(op: &'static str, variant: &str) -> Vec<Layer> {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let of = |layer, activation| {
         let precision = Precision::Strict;
-        Conv { layer, activation, bias: false, precision, variant: variant.into() }
+        Conv2d { layer, activation, bias: false, precision, variant: variant.into() }
     };
     let layers = sample_layers("conv", variant);
     let first = layers[0].clone();
@@ -258,13 +258,13 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ConvBackwardWeights, ErrorKind};
+    use crate::{Conv2dBackwardWeights, ErrorKind};
 
     #[test]
     fn variant_follows_device_and_shape() {
         let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
-        let of = |op: &Conv, profile| Op::<f32>::lower(op, profile).unwrap().variant();
-        let same = |shape, filters, k: usize| Conv::new(shape, filters, [k, k]).pad([k / 2; 2]);
+        let of = |op: &Conv2d, profile| Op::<f32>::lower(op, profile).unwrap().variant();
+        let same = |shape, filters, k: usize| Conv2d::new(shape, filters, [k, k]).pad([k / 2; 2]);
         assert_eq!(of(&same([32, 256, 28, 28], 256, 3), &h100), "winograd");
         assert_eq!(of(&same([32, 256, 28, 28], 256, 3).stride([2, 2]), &h100), "implicit");
         assert_eq!(of(&same([128, 16, 80, 80], 32, 7), &h100), "tiled");
@@ -281,18 +281,18 @@ mod tests {
     #[test]
     fn what_a_variant_cannot_run_is_refused_with_the_numbers() {
         let h100 = DeviceProfile::h100();
-        let refusal = |op: Conv| {
+        let refusal = |op: Conv2d| {
             let e = Op::<f32>::lower(&op, &h100).unwrap_err();
             (e.kind(), e.to_string())
         };
-        let new = |kernel| Conv::new([1, 4, 9, 9], 8, kernel);
+        let new = |kernel| Conv2d::new([1, 4, 9, 9], 8, kernel);
         let (kind, text) = refusal(new([5, 5]).variant("winograd"));
         assert!(kind == ErrorKind::Unsupported && text.contains("5 x 5"), "{text}");
         let (kind, _) = refusal(new([3, 3]).stride([2, 1]).variant("winograd"));
         assert_eq!(kind, ErrorKind::Unsupported);
         let (kind, text) = refusal(new([3, 3]).variant("depthwise"));
         assert!(kind == ErrorKind::Unsupported && text.contains("4 channels"), "{text}");
-        let (kind, text) = refusal(Conv::new([1, 2000, 9, 9], 8, [3, 3]).variant("direct"));
+        let (kind, text) = refusal(Conv2d::new([1, 2000, 9, 9], 8, [3, 3]).variant("direct"));
         assert!(kind == ErrorKind::Unsupported && text.contains("18000"), "{text}");
     }
 
@@ -301,27 +301,28 @@ mod tests {
         let h100 = DeviceProfile::h100();
         // Images of 2^28 pixels with windows of 2^28 and 2^20.
         for (variant, side) in [("implicit", (1 << 14) - 1), ("im2col", (1 << 10) - 1)] {
-            let op = Conv::new([1, 1, 1 << 14, 1 << 14], 1, [side, side]).pad([side / 2; 2]).variant(variant);
+            let op =
+                Conv2d::new([1, 1, 1 << 14, 1 << 14], 1, [side, side]).pad([side / 2; 2]).variant(variant);
             let e = Op::<f32>::lower(&op, &h100).unwrap_err();
             assert_eq!(e.kind(), ErrorKind::TooLarge);
             assert!(e.to_string().contains("dispatches of a bounded time, above 65536"), "{e}");
         }
         // Sums of 2048 x 2048 windows leave scratch for an image at a time.
-        let op = Conv::new([1 << 18, 2048, 1, 1], 2048, [3, 3]).pad([1, 1]).variant("winograd");
-        let e = Op::<f32>::lower(&ConvBackwardWeights::new(&op), &h100).unwrap_err();
+        let op = Conv2d::new([1 << 18, 2048, 1, 1], 2048, [3, 3]).pad([1, 1]).variant("winograd");
+        let e = Op::<f32>::lower(&Conv2dBackwardWeights::new(&op), &h100).unwrap_err();
         assert!(
             e.kind() == ErrorKind::TooLarge && e.to_string().contains("dispatches of a bounded time"),
             "{e}"
         );
         // Long work that is not.
-        let op = Conv::new([1, 1, 1 << 12, 1 << 12], 1, [4095, 4095]).pad([2047; 2]).variant("implicit");
+        let op = Conv2d::new([1, 1, 1 << 12, 1 << 12], 1, [4095, 4095]).pad([2047; 2]).variant("implicit");
         assert!(Op::<f32>::lower(&op, &h100).unwrap().dispatches.len() > 1);
     }
 
     #[test]
     fn scratch_is_bounded_by_chunks_and_stated() {
         let h100 = DeviceProfile::h100();
-        let op = Conv::new([64, 64, 56, 56], 64, [3, 3]).pad([1, 1]);
+        let op = Conv2d::new([64, 64, 56, 56], 64, [3, 3]).pad([1, 1]);
         for variant in ["im2col", "winograd"] {
             let program = Op::<f32>::lower(&op.clone().variant(variant), &h100).unwrap();
             assert!(program.scratch_bytes() <= 260 << 20, "{variant}: {}", program.scratch_bytes());

@@ -1,6 +1,6 @@
 //! The gradient of a convolution layer by its input.
 
-use super::conv::{Conv, sample_layers};
+use super::conv::{Conv2d, sample_layers};
 use super::correlate::{self, ConvJob, VARIANTS};
 use super::layer::{DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, add_operands};
 use crate::dense::Activation;
@@ -11,7 +11,7 @@ use crate::program::{
     Resource, Role, Setting, Variant, by_type, operands,
 };
 
-/// The gradient of a [`Conv`] by its input: `dx[n, c, y, x]` is the sum of `w[m, c, a, b] dy[n, m, i, j]` over all m, a, b, i, j
+/// The gradient of a [`Conv2d`] by its input: `dx[n, c, y, x]` is the sum of `w[m, c, a, b] dy[n, m, i, j]` over all m, a, b, i, j
 /// whose product entered the output there.
 ///
 /// # Shapes
@@ -20,42 +20,42 @@ use crate::program::{
 /// buffer of its own.
 ///
 /// # Types, precision and determinism
-/// As of [`Conv`], with sums of `M / groups R S` products.
+/// As of [`Conv2d`], with sums of `M / groups R S` products.
 /// A weight that is not finite may make NaN of every output of its filter: variants multiply zeros beyond the edge by it.
 ///
 /// # Cost
-/// As of [`Conv`]. `implicit` and `im2col` first turn the weights, into as much scratch as those take.
+/// As of [`Conv2d`]. `implicit` and `im2col` first turn the weights, into as much scratch as those take.
 ///
 /// # Variants
-/// Those of [`Conv`]: the gradient is a convolution of `dy`, its elements spread `stride` apart, with turned windows. `winograd` and `depthwise`
+/// Those of [`Conv2d`]: the gradient is a convolution of `dy`, its elements spread `stride` apart, with turned windows. `winograd` and `depthwise`
 /// need a stride of 1.
 ///
 /// # Errors
-/// As of [`Conv`].
+/// As of [`Conv2d`].
 ///
 /// # Algorithm
-/// `shaders/conv/conv_backward_data_weight.wgsl` and `conv_transpose_turn.wgsl`, with the kernels of [`Conv`].
+/// `shaders/conv/conv_backward_data_weight.wgsl` and `conv_transpose_turn.wgsl`, with the kernels of [`Conv2d`].
 ///
 /// # Example
 /// ```
-/// use tilework::conv::{Conv, ConvBackwardData};
+/// use tilework::conv::{Conv2d, Conv2dBackwardData};
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let layer = Conv::new([8, 16, 28, 28], 32, [3, 3]).stride([2, 2]).pad([1, 1]);
-/// let program = Op::<f32>::lower(&ConvBackwardData::new(&layer), &DeviceProfile::h100())?;
+/// let layer = Conv2d::new([8, 16, 28, 28], 32, [3, 3]).stride([2, 2]).pad([1, 1]);
+/// let program = Op::<f32>::lower(&Conv2dBackwardData::new(&layer), &DeviceProfile::h100())?;
 /// let lens: Vec<_> = program.operands.iter().map(|o| (o.name, o.len)).collect();
 /// assert_eq!(lens, [("dy", 8 * 32 * 14 * 14), ("w", 32 * 16 * 9), ("dx", 8 * 16 * 28 * 28)]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct ConvBackwardData {
+pub struct Conv2dBackwardData {
     layer: Layer,
     variant: String,
 }
 
-impl ConvBackwardData {
+impl Conv2dBackwardData {
     /// Of this layer.
-    pub fn new(layer: &Conv) -> Self {
+    pub fn new(layer: &Conv2d) -> Self {
         Self { layer: Layer { op: "conv-backward-data", ..layer.layer.clone() }, variant: "auto".into() }
     }
 
@@ -78,12 +78,12 @@ impl ConvBackwardData {
 }
 
 operands! {
-    impl[T: Element,] ConvBackwardData, T {
+    impl[T: Element,] Conv2dBackwardData, T {
         fn record(dy: T, w: T, dx: T);
     }
 }
 
-impl Op<f32> for ConvBackwardData {
+impl Op<f32> for Conv2dBackwardData {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
@@ -116,7 +116,7 @@ pub(super) const INFO: Operation = Operation {
     types: &[DType::F32],
     options: &[Setting::text("shape", SHAPE, ""), STRIDE, PAD, PAD_EACH, DILATION, GROUPS],
     make: Some(make),
-    variants: ConvBackwardData::variants,
+    variants: Conv2dBackwardData::variants,
     samples,
     comparison: Some(Comparison::Sums),
     tiles: super::product::rows_of,
@@ -136,7 +136,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let layer = Layer::asked(asked, shape, filters, [r, s])?;
     asked.check("dy", &dy, &layer.output_shape()?, DType::F32)?;
     asked.check("w", &w, &layer.weights_shape(), DType::F32)?;
-    let op = ConvBackwardData { layer, variant: asked.variant().to_owned() };
+    let op = Conv2dBackwardData { layer, variant: asked.variant().to_owned() };
     let dx = Role::Result(shape.to_vec());
     by_type!(asked, dy.dtype(), [f32], T => Ok(Form::new::<T>(op, vec![Role::Given(dy), Role::Given(w), dx])))
 }
@@ -145,6 +145,6 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let fits = |layer: &Layer| layer.stride == [1, 1] || variant != "depthwise";
     let layers = sample_layers("conv-backward-data", variant).into_iter().filter(fits);
     layers
-        .map(|layer| Op::<f32>::lower(&ConvBackwardData { layer, variant: variant.into() }, profile))
+        .map(|layer| Op::<f32>::lower(&Conv2dBackwardData { layer, variant: variant.into() }, profile))
         .collect()
 }

@@ -1,6 +1,6 @@
 //! The gradient of a convolution layer by its weights, and by its bias.
 
-use super::conv::{Conv, sample_layers};
+use super::conv::{Conv2d, sample_layers};
 use super::layer::{Correlation, DILATION, GROUPS, ImageChunk, Layer, PAD, PAD_EACH, STRIDE, add_operands};
 use super::product::{LayerProduct, ProductBindings};
 use super::winograd;
@@ -14,7 +14,7 @@ use crate::program::{
 use crate::shader::Spec;
 use std::ops::Range;
 
-/// The gradient of a [`Conv`] by its weights: `dw[m, c, a, b] = sum over n, i, j of dy[n, m, i, j]
+/// The gradient of a [`Conv2d`] by its weights: `dw[m, c, a, b] = sum over n, i, j of dy[n, m, i, j]
 /// x[n, c, i stride + a dilation - pad, j stride + b dilation - pad]`; and by its bias, `db[m] = sum over n, i, j of dy[n, m, i, j]`.
 ///
 /// # Shapes
@@ -23,11 +23,11 @@ use std::ops::Range;
 ///
 /// # Types, precision and determinism
 /// f32, sums of `N P Q` products in an order that depends on variant, shape and device, never by atomics: same device, same bits. The error is at
-/// most `gamma(N P Q + 4)` times the sum of the products' sizes; of `winograd` up to 256 times as much, as of [`Conv`].
+/// most `gamma(N P Q + 4)` times the sum of the products' sizes; of `winograd` up to 256 times as much, as of [`Conv2d`].
 /// What is not finite reaches the weights whose products it is a factor of; of `dy` also by the zeros around x.
 ///
 /// # Cost
-/// As of [`Conv`]. The sum is split into slices, as many as fill the device; each has a slab of scratch as large as `dw`, and a second dispatch adds them up. `db` takes scratch
+/// As of [`Conv2d`]. The sum is split into slices, as many as fill the device; each has a slab of scratch as large as `dw`, and a second dispatch adds them up. `db` takes scratch
 /// of N M elements.
 ///
 /// # Variants
@@ -37,7 +37,7 @@ use std::ops::Range;
 /// `direct` for groups of few filters and short windows.
 ///
 /// # Errors
-/// As of [`Conv`].
+/// As of [`Conv2d`].
 ///
 /// # Algorithm
 /// `shaders/conv/conv_backward_weights_direct.wgsl`; `conv_gradients.wgsl`, a product as of [`Gemm`](crate::Gemm);
@@ -45,18 +45,18 @@ use std::ops::Range;
 ///
 /// # Example
 /// ```
-/// use tilework::conv::{Conv, ConvBackwardWeights};
+/// use tilework::conv::{Conv2d, Conv2dBackwardWeights};
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let layer = Conv::new([64, 64, 56, 56], 64, [3, 3]).pad([1, 1]);
-/// let op = ConvBackwardWeights::new(&layer).with_bias();
+/// let layer = Conv2d::new([64, 64, 56, 56], 64, [3, 3]).pad([1, 1]);
+/// let op = Conv2dBackwardWeights::new(&layer).with_bias();
 /// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
 /// let lens: Vec<_> = program.operands[2..].iter().map(|o| (o.name, o.len)).collect();
 /// assert_eq!(lens, [("dw", 64 * 64 * 9), ("db", 64)]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct ConvBackwardWeights {
+pub struct Conv2dBackwardWeights {
     layer: Layer,
     bias: bool,
     variant: String,
@@ -82,9 +82,9 @@ const SLICE: usize = 1 << 12;
 /// Bytes of slabs.
 const SLABS: u64 = 128 << 20;
 
-impl ConvBackwardWeights {
+impl Conv2dBackwardWeights {
     /// Of this layer.
-    pub fn new(layer: &Conv) -> Self {
+    pub fn new(layer: &Conv2d) -> Self {
         Self {
             layer: Layer { op: "conv-backward-weights", ..layer.layer.clone() },
             bias: false,
@@ -306,14 +306,14 @@ fn planes(
 }
 
 operands! {
-    impl[T: Element,] ConvBackwardWeights, T {
+    impl[T: Element,] Conv2dBackwardWeights, T {
         fn record(x: T, dy: T, dw: T);
         /// The gradient by the bias.
         optional with_db(db: T);
     }
 }
 
-impl Op<f32> for ConvBackwardWeights {
+impl Op<f32> for Conv2dBackwardWeights {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
@@ -336,7 +336,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::flag("with-bias"),
     ],
     make: Some(make),
-    variants: ConvBackwardWeights::variants,
+    variants: Conv2dBackwardWeights::variants,
     samples,
     comparison: Some(Comparison::Sums),
     tiles: super::product::rows_of,
@@ -364,7 +364,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
     let dy = asked.of("dy", &output, DType::F32)?;
     let op =
-        ConvBackwardWeights { layer, bias: settings.has("with-bias"), variant: asked.variant().to_owned() };
+        Conv2dBackwardWeights { layer, bias: settings.has("with-bias"), variant: asked.variant().to_owned() };
     let dtype = x.dtype();
     let mut operands = vec![Role::Given(x), Role::Given(dy), Role::Result(weights.to_vec())];
     if op.bias {
@@ -378,7 +378,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     layers
         .filter(|layer| layer.stride == [1, 1] || variant != "winograd")
         .map(|layer| {
-            ConvBackwardWeights { layer, bias: true, variant: variant.into() }.lower_as(true, profile)
+            Conv2dBackwardWeights { layer, bias: true, variant: variant.into() }.lower_as(true, profile)
         })
         .collect()
 }

@@ -20,33 +20,33 @@ use crate::program::{Variant, by_type, operands};
 /// [`with_bias`](Self::with_bias) adds `bias`, M elements. `output` must be a wgpu buffer of its own.
 ///
 /// # Types, precision and determinism
-/// As of [`Conv`](super::Conv), with sums of at most `C / groups R S` products.
+/// As of [`Conv2d`](super::Conv2d), with sums of at most `C / groups R S` products.
 /// A weight that is not finite may make NaN of every output of its filter: variants multiply zeros beyond the edge by it.
 ///
 /// # Cost
-/// 2 N C H W M / groups R S operations. Scratch as of [`ConvBackwardData`](super::ConvBackwardData).
+/// 2 N C H W M / groups R S operations. Scratch as of [`Conv2dBackwardData`](super::Conv2dBackwardData).
 ///
 /// # Variants
-/// Those of [`Conv`](super::Conv), on `x` with its elements spread `stride` apart. `winograd` and `depthwise` need a stride of 1.
+/// Those of [`Conv2d`](super::Conv2d), on `x` with its elements spread `stride` apart. `winograd` and `depthwise` need a stride of 1.
 ///
 /// # Errors
-/// As of [`Conv`](super::Conv); [`Shape`](crate::ErrorKind::Shape) too: pads that leave nothing, and an output padding that is below neither stride nor dilation.
+/// As of [`Conv2d`](super::Conv2d); [`Shape`](crate::ErrorKind::Shape) too: pads that leave nothing, and an output padding that is below neither stride nor dilation.
 ///
 /// # Algorithm
-/// That of [`ConvBackwardData`](super::ConvBackwardData), with an end.
+/// That of [`Conv2dBackwardData`](super::Conv2dBackwardData), with an end.
 ///
 /// # Example
 /// ```
-/// use tilework::conv::ConvTranspose;
+/// use tilework::conv::ConvTranspose2d;
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let double = ConvTranspose::new([1, 8, 14, 14], 4, [3, 3]).stride([2, 2]).pad([1, 1]).output_padding([1, 1]);
+/// let double = ConvTranspose2d::new([1, 8, 14, 14], 4, [3, 3]).stride([2, 2]).pad([1, 1]).output_padding([1, 1]);
 /// assert_eq!(double.output_shape()?, [1, 4, 28, 28]);
 /// assert_eq!(Op::<f32>::lower(&double, &DeviceProfile::h100())?.variant(), "implicit");
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct ConvTranspose {
+pub struct ConvTranspose2d {
     /// Of the layer whose gradient this is, but for the shape, which is that of x here, and `filters`, M.
     given: Layer,
     output_padding: [usize; 2],
@@ -55,7 +55,7 @@ pub struct ConvTranspose {
     variant: String,
 }
 
-impl ConvTranspose {
+impl ConvTranspose2d {
     /// Of x of this shape (N, C, H, W), with `filters` channels out and windows of `kernel` (R, S).
     pub fn new(shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
         let given = Layer::new("conv-transpose", shape, filters, kernel);
@@ -191,14 +191,14 @@ impl ConvTranspose {
 }
 
 operands! {
-    impl[T: Element,] ConvTranspose, T {
+    impl[T: Element,] ConvTranspose2d, T {
         fn record(x: T, w: T, output: T);
         /// What is added to each channel of the output.
         optional with_bias(bias: T);
     }
 }
 
-impl Op<f32> for ConvTranspose {
+impl Op<f32> for ConvTranspose2d {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
@@ -225,7 +225,7 @@ pub(super) const INFO: Operation = Operation {
         Activation::SETTING,
     ],
     make: Some(make),
-    variants: ConvTranspose::variants,
+    variants: ConvTranspose2d::variants,
     samples,
     comparison: Some(Comparison::Sums),
     tiles: super::product::rows_of,
@@ -238,7 +238,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (x, shape @ [_, c, ..]) = asked.array::<4>("x")?;
     let (w, [_, m, r, s]) = asked.free_of("w", [c, c, 3, 3], DType::F32)?;
     let filters = m.saturating_mul(settings.number("groups")?);
-    let mut op = ConvTranspose::new(shape, filters, [r, s]).variant(asked.variant());
+    let mut op = ConvTranspose2d::new(shape, filters, [r, s]).variant(asked.variant());
     op.given = Layer::asked(asked, shape, filters, [r, s])?;
     op.output_padding = settings.pair("output-padding")?;
     op.activation = Activation::asked(settings)?;
@@ -256,7 +256,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         |layer: &Layer| layer.stride == [1, 1] || !matches!(variant, "depthwise" | "tiled" | "winograd");
     let of = |given: Layer, activation| {
         let output_padding = given.stride.map(|stride| stride - 1);
-        ConvTranspose { given, output_padding, activation, bias: false, variant: variant.into() }
+        ConvTranspose2d { given, output_padding, activation, bias: false, variant: variant.into() }
     };
     let layers: Vec<_> = layers.filter(fits).collect();
     let ended = of(layers[0].clone(), Activation::Relu).lower_as(true, profile);

@@ -1,5 +1,5 @@
-//! The ways to run a layer or its gradient by x: one set of kernels for [`Conv`](super::Conv),
-//! [`ConvBackwardData`](super::ConvBackwardData) and [`ConvTranspose`](super::ConvTranspose).
+//! The ways to run a layer or its gradient by x: one set of kernels for [`Conv2d`](super::Conv2d),
+//! [`Conv2dBackwardData`](super::Conv2dBackwardData) and [`ConvTranspose2d`](super::ConvTranspose2d).
 
 use super::depthwise::Depthwise;
 use super::layer::{Correlation, ImageChunk, add_operands};
@@ -102,7 +102,7 @@ pub(super) fn variant(
         ),
         "tiled" if !Tiled::fits(c) => format!(
             "takes windows of up to {} cells with stride and dilation 1; these are {r} x {s} with stride {:?} and dilation {:?}",
-            Tiled::MOST_CELLS,
+            Tiled::MAX_CELLS,
             c.stride,
             c.dilation
         ),
@@ -115,7 +115,7 @@ pub(super) fn variant(
         ),
         "depthwise" if !Depthwise::fits(c) => format!(
             "takes one channel a group, windows of up to {} cells and no gradient of strides; these are {r} x {s} of {} channels",
-            Depthwise::MOST_CELLS,
+            Depthwise::MAX_CELLS,
             c.from
         ),
         _ => return Ok((variant.name, decision)),

@@ -25,14 +25,14 @@ const TERMS: usize = 800;
 
 impl Depthwise {
     /// Cells of the largest window.
-    pub(super) const MOST_CELLS: usize = 49;
+    pub(super) const MAX_CELLS: usize = 49;
 
     /// Whether each group has one channel in, and no gradient of strides is asked for.
     pub(super) fn fits(c: &Correlation) -> bool {
         let reach =
             |axis: usize| c.kernel[axis].saturating_mul(c.dilation[axis]) <= 64 && c.stride[axis] <= 4;
         let pads = c.pad.iter().all(|pad| pad.unsigned_abs() <= 1 << 20);
-        c.from == 1 && c.terms() <= Self::MOST_CELLS && c.up == [1, 1] && reach(0) && reach(1) && pads
+        c.from == 1 && c.terms() <= Self::MAX_CELLS && c.up == [1, 1] && reach(0) && reach(1) && pads
     }
 
     pub(super) fn new(c: &Correlation, profile: &DeviceProfile) -> Self {

@@ -71,10 +71,10 @@ params! {
 }
 
 /// Weights of the largest uniform: WebGPU's 64 KiB less the other parameters.
-const MOST_WEIGHTS: usize = 4092;
+const MAX_WEIGHTS: usize = 4092;
 /// Multiply-adds of vec4s in the text of a kernel, so that drivers compile it in about a second; on a processor
 /// in a tenth of one.
-const MOST_TERMS: [usize; 2] = [384, 64];
+const MAX_TERMS: [usize; 2] = [384, 64];
 const WORKGROUP_SIZE: usize = 256;
 /// Of a tile, in groups.
 const TILE_WIDTH: usize = 32;
@@ -112,7 +112,7 @@ impl FilterLines {
     /// Outputs of an invocation in registers, if there are such that the text is short enough.
     fn registers(&self, dtype: DType, profile: &DeviceProfile) -> Option<Registers> {
         let filter = [0, 1, 2].map(|i| self.lines[i].len());
-        let most = MOST_TERMS[usize::from(profile.quirks.slow_compiler)];
+        let most = MAX_TERMS[usize::from(profile.quirks.slow_compiler)];
         let candidates: &[[usize; 2]] = match (self.flat(), profile.quirks.slow_compiler) {
             (true, false) => &[[8, 1], [4, 1]],
             (true, true) => &[[4, 1], [2, 1]],
@@ -155,13 +155,13 @@ impl FilterLines {
                 "lines so short that every product can be written out (these have {weights} weights)"
             )),
             LinesForm::Tiled if !self.flat() => Some("a filter of two dimensions".into()),
-            LinesForm::Tiled if weights > MOST_WEIGHTS || self.tile(profile).is_none() => Some(format!(
+            LinesForm::Tiled if weights > MAX_WEIGHTS || self.tile(profile).is_none() => Some(format!(
                 "workgroup memory for a tile with {} rows above and below it (there are {} bytes)",
                 self.radius(1),
                 profile.limits.max_workgroup_bytes
             )),
-            LinesForm::Passes if longest > MOST_WEIGHTS => {
-                Some(format!("lines of at most {MOST_WEIGHTS} weights (the longest has {longest})"))
+            LinesForm::Passes if longest > MAX_WEIGHTS => {
+                Some(format!("lines of at most {MAX_WEIGHTS} weights (the longest has {longest})"))
             }
             LinesForm::Passes if self.scratch() > profile.limits.max_storage_binding => Some(format!(
                 "{} bytes of scratch in one binding (there are {})",
@@ -278,7 +278,7 @@ impl FilterLines {
         Self::traffic(program, loads as f64 / own.iter().product::<usize>() as f64);
         let bytes = registers.bytes;
         let element = if bytes { "conv/stencil_bytes" } else { "conv/stencil_floats" };
-        let fragment = if d > 1 { "conv/conv3d_tile" } else { "conv/conv2d_tile" };
+        let fragment = if d > 1 { "conv/filter3d_tile" } else { "conv/filter2d_tile" };
         let spec = self
             .boundary(self.finish.clone())
             .flag("VECTORS", true)

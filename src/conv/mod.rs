@@ -3,11 +3,11 @@
 //!
 //! | want | take |
 //! |---|---|
-//! | a filter along a line | [`Conv1d`] |
-//! | a filter over an image, of `f32` or `u8` | [`Conv2d`] |
-//! | a filter over a volume | [`Conv3d`] |
-//! | a layer of a network, and its gradients | [`Conv`], [`ConvBackwardData`], [`ConvBackwardWeights`] |
-//! | a layer that enlarges | [`ConvTranspose`] |
+//! | a filter along a line | [`Filter1d`] |
+//! | a filter over an image, of `f32` or `u8` | [`Filter2d`] |
+//! | a filter over a volume | [`Filter3d`] |
+//! | a layer of a network, and its gradients | [`Conv2d`], [`Conv2dBackwardData`], [`Conv2dBackwardWeights`] |
+//! | a layer that enlarges | [`ConvTranspose2d`] |
 //!
 //! Of stencils `output(p) = sum over t of input(p + t - radius) * filter(t)`: correlation, as in networks; for a convolution
 //! reverse the filter. The output is as large as the input, and [`Boundary`] says what lies outside.
@@ -29,14 +29,14 @@
 
 #[allow(clippy::module_inception, reason = "an op has a file of its name")]
 mod conv;
-mod conv1d;
-mod conv2d;
-mod conv3d;
 mod conv_backward_data;
 mod conv_backward_weights;
 mod conv_transpose;
 mod correlate;
 mod depthwise;
+mod filter1d;
+mod filter2d;
+mod filter3d;
 mod layer;
 mod lines;
 mod product;
@@ -45,13 +45,13 @@ mod stencil;
 mod tiled;
 mod winograd;
 
-pub use conv::Conv;
-pub use conv_backward_data::ConvBackwardData;
-pub use conv_backward_weights::ConvBackwardWeights;
-pub use conv_transpose::ConvTranspose;
-pub use conv1d::Conv1d;
-pub use conv2d::Conv2d;
-pub use conv3d::Conv3d;
+pub use conv::Conv2d;
+pub use conv_backward_data::Conv2dBackwardData;
+pub use conv_backward_weights::Conv2dBackwardWeights;
+pub use conv_transpose::ConvTranspose2d;
+pub use filter1d::Filter1d;
+pub use filter2d::Filter2d;
+pub use filter3d::Filter3d;
 pub(crate) use layer::{Layer, WindowAxis};
 pub(crate) use lines::{FilterLines, LinesForm, LinesParams};
 pub use stencil::Boundary;
@@ -61,9 +61,9 @@ use crate::program::Operation;
 
 /// The ops of this family.
 pub const OPS: &[Operation] = &[
-    conv1d::INFO,
-    conv2d::INFO,
-    conv3d::INFO,
+    filter1d::INFO,
+    filter2d::INFO,
+    filter3d::INFO,
     conv::INFO,
     conv_backward_data::INFO,
     conv_backward_weights::INFO,

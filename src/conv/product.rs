@@ -89,8 +89,8 @@ fn fill(profile: &DeviceProfile) -> usize {
 const LEAST_SLICE: usize = 256;
 
 /// The longest slice of k: a bounded time, in loops that every driver runs to their end, since a step is 4 or more of k.
-const MOST_SLICE: usize = 1 << 17;
-const _: () = assert!(runs_everywhere(MOST_SLICE / 4));
+const MAX_SLICE: usize = 1 << 17;
+const _: () = assert!(runs_everywhere(MAX_SLICE / 4));
 
 fn rows(profile: &DeviceProfile) -> &'static [Division] {
     match profile.class {
@@ -235,7 +235,7 @@ impl LayerProduct {
         let most = (profile.limits.max_storage_binding / slab.max(1)).clamp(1, 1 << 12) as usize;
         let wanted = (fill(profile) / all.max(1)).min(self.k / LEAST_SLICE).clamp(1, most);
         let slice = self.k.div_ceil(wanted).next_multiple_of(2 * self.form.tile.k as usize);
-        slice.min(MOST_SLICE)
+        slice.min(MAX_SLICE)
     }
 
     /// What all products of a layer have in common.

@@ -159,20 +159,20 @@ pub(super) fn asked<const N: usize>(asked: &mut Asked<'_>) -> Result<(HostArray,
 }
 
 /// Weights of the largest uniform: WebGPU's 64 KiB less the other parameters.
-const MOST_CONSTANT: usize = 4 * 4094;
+const MAX_CONSTANT: usize = 4 * 4094;
 
 /// Elements that coordinates of 31 bits address, also beyond the ends.
 const MOST: usize = (1 << 31) - (1 << 17);
 
 /// Terms of an output that every driver adds up, whatever else an invocation does.
-const MOST_EVERYWHERE: usize = 40_000;
-const _: () = assert!(runs_everywhere(3 * MOST_EVERYWHERE / 2));
+const MAX_EVERYWHERE: usize = 40_000;
+const _: () = assert!(runs_everywhere(3 * MAX_EVERYWHERE / 2));
 
 /// Multiply-adds in the text of a kernel, so that drivers compile it in a second.
-const MOST_TERMS: usize = 256;
+const MAX_TERMS: usize = 256;
 
 /// Weights up to which a processor's driver compiles them in a tenth of a second.
-const MOST_TERMS_ON_CPU: usize = 64;
+const MAX_TERMS_ON_CPU: usize = 64;
 
 impl Stencil {
     pub(super) fn new(
@@ -285,12 +285,12 @@ impl Stencil {
         }
         let group = if dtype == DType::U8 { 4 } else { 1 };
         let limited = profile.ends_loops();
-        if limited && self.taps() * group > MOST_EVERYWHERE && self.variant != "separable" {
+        if limited && self.taps() * group > MAX_EVERYWHERE && self.variant != "separable" {
             return Err(err!(
                 TooLarge,
                 "{name}: {} weights are above {}, the most on {}, whose driver ends long loops; filter in passes",
                 self.taps(),
-                MOST_EVERYWHERE / group,
+                MAX_EVERYWHERE / group,
                 profile.name
             ));
         }
@@ -299,8 +299,8 @@ impl Stencil {
 
     /// Which variant, and why.
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
-        let (taps, constant) = (self.taps(), self.taps() <= MOST_CONSTANT);
-        let most_terms = if profile.quirks.slow_compiler { MOST_TERMS_ON_CPU } else { MOST_TERMS };
+        let (taps, constant) = (self.taps(), self.taps() <= MAX_CONSTANT);
+        let most_terms = if profile.quirks.slow_compiler { MAX_TERMS_ON_CPU } else { MAX_TERMS };
         let fits = halo_bytes(self.tile(dtype), self.filter) <= profile.limits.max_workgroup_bytes as usize;
         if taps <= most_terms {
             ("register", format!("{taps} weights are few enough to write every product out"))
@@ -362,7 +362,7 @@ mod tests {
     use crate::program::facts::Subject;
 
     fn image(h: usize, w: usize, fh: usize, fw: usize) -> Stencil {
-        Stencil::new("conv2d", 2, [1, h, w], [1, fh, fw], &vec![1.0; fh * fw])
+        Stencil::new("filter2d", 2, [1, h, w], [1, fh, fw], &vec![1.0; fh * fw])
     }
 
     fn by(stencil: &Stencil, variant: &str) -> Stencil {
@@ -429,9 +429,9 @@ mod tests {
 
     #[test]
     fn tiles_of_inputs_hold_the_most_outputs() {
-        let volume = Stencil::new("conv3d", 3, [64; 3], [3; 3], &[1.0; 27]);
+        let volume = Stencil::new("filter3d", 3, [64; 3], [3; 3], &[1.0; 27]);
         assert_eq!(volume.inner_tile(DType::F32, 256), Some([4, 4, 5]));
-        let line = Stencil::new("conv1d", 1, [1, 1, 999], [1, 1, 5], &[1.0; 5]);
+        let line = Stencil::new("filter1d", 1, [1, 1, 999], [1, 1, 5], &[1.0; 5]);
         assert_eq!(line.inner_tile(DType::F32, 256), Some([1, 1, 252]));
         assert_eq!(image(99, 99, 5, 5).inner_tile(DType::U8, 256), Some([1, 12, 12]));
     }

@@ -35,11 +35,11 @@ pub(super) struct Tiled {
 
 impl Tiled {
     /// Cells of the largest window.
-    pub(super) const MOST_CELLS: usize = 121;
+    pub(super) const MAX_CELLS: usize = 121;
 
     pub(super) fn fits(c: &Correlation) -> bool {
         let [r, s] = c.kernel;
-        [c.stride, c.up, c.dilation] == [[1, 1]; 3] && r * s <= Self::MOST_CELLS && r.max(s) <= 16
+        [c.stride, c.up, c.dilation] == [[1, 1]; 3] && r * s <= Self::MAX_CELLS && r.max(s) <= 16
     }
 
     /// Rounds of all loops of an invocation: for the channels that are staged at once two loops that stage and one over

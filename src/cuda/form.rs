@@ -2,7 +2,7 @@
 
 use super::{CudaExecutable, CudaGpu, CudaOp, CudaProfile, CudaProgram};
 use crate::attention::Attention;
-use crate::conv::Conv;
+use crate::conv::Conv2d;
 use crate::dense::{Gemm, GemmBatched};
 use crate::element::Element;
 use crate::elementwise::Zip;
@@ -31,7 +31,7 @@ const ALL: &[Try] = all! {
     Gemm: f32, f16;
     GemmBatched: f32, f16;
     Attention: f16;
-    Conv: f32;
+    Conv2d: f32;
     Zip: f32, f16, i32, u32;
     Scan<Sum>: f32, i32, u32;
     Scan<Prod>: f32, i32, u32;

@@ -50,7 +50,7 @@ const WORKGROUP_SIZE: u32 = 256;
 const CUT: u64 = 256;
 
 /// Largest piece of an operand that one dispatch covers, so that word indices stay far below 2^32.
-const MAX_PIECE: u64 = 1 << 31;
+const MAX_CHUNK: u64 = 1 << 31;
 
 /// Workgroups of the `grid-stride` variant: several for each core of the largest device, and few
 /// enough on a processor that each still has work.
@@ -136,7 +136,7 @@ impl Sweep<'_> {
             self.operands.iter().map(|(_, a)| if *a == Access::ReadWrite { 2 } else { 1 }).sum();
         program.cost = Cost { flop: self.flop_per_element * n as f64, bytes: (passes as u64 * bytes) as f64 };
 
-        let chunk = (profile.limits.max_storage_binding.min(MAX_PIECE) / CUT * CUT).max(CUT);
+        let chunk = (profile.limits.max_storage_binding.min(MAX_CHUNK) / CUT * CUT).max(CUT);
         let mut sweep = |walk: Walk, offset: u64, size: u64| {
             let kernel = Kernel::library(self.shader, walk.entry(), walk.specialise(spec.clone(), profile));
             let kernel = program.kernel(kernel);

@@ -43,7 +43,7 @@ impl fmt::Display for MemoryReport {
 }
 
 /// Labels of which nothing is live are forgotten when there are more: a program may make up new ones for ever.
-const MOST_LABELS: usize = 1000;
+const MAX_LABELS: usize = 1000;
 
 /// The label of memory that nobody uses.
 const POOLED: &str = "pooled";
@@ -78,7 +78,7 @@ impl Ledger {
     fn take(&mut self, label: &str, bytes: u64) {
         let Some((live, _)) = self.labels.get_mut(label) else { return };
         *live -= bytes;
-        if *live == 0 && self.labels.len() > MOST_LABELS {
+        if *live == 0 && self.labels.len() > MAX_LABELS {
             self.labels.remove(label);
         }
     }
@@ -173,13 +173,13 @@ mod tests {
             (ledger.labels.len(), ledger.all, ledger.labels.get("kept").copied())
         };
         let (labels, all, of_kept) = seen();
-        assert!((MOST_LABELS / 2..=MOST_LABELS + 2).contains(&labels), "{labels} labels");
+        assert!((MAX_LABELS / 2..=MAX_LABELS + 2).contains(&labels), "{labels} labels");
         assert_eq!((all, of_kept), (7, Some((7, 7))));
         // Those in use are all there, however many they are.
         let many: Vec<_> = (0..3000).map(|i| meter.charge(&format!("weights {i}"), 1)).collect();
         assert!(seen().0 >= 3000);
         drop((many, kept));
         let (labels, all, _) = seen();
-        assert!(all == 0 && labels <= MOST_LABELS + 2, "{all} bytes, {labels} labels");
+        assert!(all == 0 && labels <= MAX_LABELS + 2, "{all} bytes, {labels} labels");
     }
 }

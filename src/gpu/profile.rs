@@ -80,7 +80,7 @@ impl OpProfile {
 }
 
 /// Timestamps of a query set: WebGPU's most.
-const MOST_STAMPS: u32 = 4096;
+const MAX_STAMPS: u32 = 4096;
 
 /// What a recorder that is profiled knows of its ops.
 #[derive(Debug)]
@@ -121,8 +121,8 @@ impl Profiler {
     /// Begins an op, with timestamps for all of its dispatches.
     pub(super) fn begin(&mut self, gpu: &Gpu, op: OpProfile) -> Result<()> {
         let reserved = self.reserved + op.dispatches.len().max(1);
-        while self.wall.is_none() && self.sets.len() * (MOST_STAMPS as usize / 2) < reserved {
-            self.sets.push(gpu.timestamps(MOST_STAMPS)?);
+        while self.wall.is_none() && self.sets.len() * (MAX_STAMPS as usize / 2) < reserved {
+            self.sets.push(gpu.timestamps(MAX_STAMPS)?);
         }
         self.reserved = reserved;
         self.ops.push(op);
@@ -155,7 +155,7 @@ impl Profiler {
     pub(super) fn next(&mut self) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
         let stamp = std::mem::replace(&mut self.next, NextStamp::None);
         let pair = self.given.checked_sub(1)?;
-        let of_set = MOST_STAMPS as usize / 2;
+        let of_set = MAX_STAMPS as usize / 2;
         let query_set = self.sets.get(pair / of_set)?;
         let first = 2 * (pair % of_set) as u32;
         let (beginning_of_pass_write_index, end_of_pass_write_index) = match stamp {
@@ -244,7 +244,7 @@ impl Gpu {
         let (encoder, stamps, keep) = rec.into_parts();
         let ops = match stamps {
             Some(PassStamps::Ops(profiler)) if stamped && profiler.given > 0 => {
-                let of_set = MOST_STAMPS as usize;
+                let of_set = MAX_STAMPS as usize;
                 let used = |i: usize| (2 * profiler.given - i * of_set).min(of_set) as u32;
                 let sets = &profiler.sets[..(2 * profiler.given).div_ceil(of_set)];
                 let sets: Vec<_> = sets.iter().enumerate().map(|(i, set)| (set.clone(), used(i))).collect();

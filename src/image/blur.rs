@@ -112,14 +112,14 @@ const TILE: usize = 32;
 /// Rows that an invocation of `separable` walks down.
 const ROWS: usize = 16;
 /// The largest radius whose doubled sum fits 32 bits: `511 (2 r + 1)^2 < 2^32`.
-const MOST_RADIUS: usize = 1448;
+const MAX_RADIUS: usize = 1448;
 /// The largest radius whose sums of bytes are exact in f32: `255 (2 r + 1)^2 < 2^24`.
-const MOST_EXACT: usize = 127;
+const MAX_EXACT: usize = 127;
 /// The largest radius of `fused` that `auto` takes: above, sums that follow from each other are cheaper.
-const MOST_FUSED: usize = 8;
+const MAX_FUSED: usize = 8;
 /// The largest radius of four windows, one after another, whose loops every driver runs to their end.
-const MOST_EVERYWHERE: usize = 60;
-const _: () = assert!(runs_everywhere(4 * (2 * MOST_EVERYWHERE + 2).pow(2)));
+const MAX_EVERYWHERE: usize = 60;
+const _: () = assert!(runs_everywhere(4 * (2 * MAX_EVERYWHERE + 2).pow(2)));
 
 impl Blur {
     /// Of an image, by windows of `2 radius + 1` pixels a side.
@@ -178,7 +178,7 @@ impl Blur {
         let fits = |variant: &str| self.missing(variant, dtype, profile).is_none();
         if fits("register") {
             ("register", format!("radius {radius}: short enough to write every sum out"))
-        } else if fits("fused") && !serial && radius <= MOST_FUSED {
+        } else if fits("fused") && !serial && radius <= MAX_FUSED {
             (
                 "fused",
                 format!("radius {radius}: a tile with the rows above and below it fits workgroup memory"),
@@ -199,8 +199,8 @@ impl Blur {
             (4 * (TILE + 2 * halo) * (TILE + 2 * radius), profile.limits.max_workgroup_bytes as usize);
         let binding = profile.limits.max_storage_binding;
         match variant {
-            "register" | "fused" if dtype == DType::U8 && radius > MOST_EXACT => {
-                Some(format!("sums of bytes that f32 holds exactly, up to radius {MOST_EXACT}"))
+            "register" | "fused" if dtype == DType::U8 && radius > MAX_EXACT => {
+                Some(format!("sums of bytes that f32 holds exactly, up to radius {MAX_EXACT}"))
             }
             "register" => self.lines(dtype).missing(LinesForm::Register, dtype, profile),
             "fused" => self.lines(dtype).missing(LinesForm::Tiled, dtype, profile),
@@ -213,7 +213,7 @@ impl Blur {
             "tiled" if needed > there => Some(format!(
                 "{needed} bytes of workgroup memory for a tile and its halo (there are {there})"
             )),
-            "naive" | "tiled" if radius > MOST_EVERYWHERE && profile.ends_loops() => Some(format!(
+            "naive" | "tiled" if radius > MAX_EVERYWHERE && profile.ends_loops() => Some(format!(
                 "a driver that does not end the loops of an invocation after {} rounds (radius {radius})",
                 profile.max_rounds()
             )),
@@ -305,10 +305,10 @@ impl<T: Element> Op<T> for Blur {
         let (dtype, image) = (T::DTYPE, &self.image);
         let name = format!("blur of {} by radius {}", image.name(), self.radius);
         let operands = image.operands(&name, dtype, image.channels, profile)?;
-        if self.radius > MOST_RADIUS {
+        if self.radius > MAX_RADIUS {
             return Err(err!(
                 TooLarge,
-                "{name}: the radius is above {MOST_RADIUS}, beyond which sums do not fit 32 bits; blur twice"
+                "{name}: the radius is above {MAX_RADIUS}, beyond which sums do not fit 32 bits; blur twice"
             ));
         }
         let (variant, decision) =

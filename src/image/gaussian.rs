@@ -75,10 +75,10 @@ const VARIANTS: &[Variant] = &[
 ];
 
 /// The largest radius: twice its weights fit a uniform.
-const MOST_RADIUS: usize = 1022;
+const MAX_RADIUS: usize = 1022;
 /// The largest radius of a window whose loops every driver runs to their end.
-const MOST_EVERYWHERE: usize = 120;
-const _: () = assert!(runs_everywhere((2 * MOST_EVERYWHERE + 2).pow(2)));
+const MAX_EVERYWHERE: usize = 120;
+const _: () = assert!(runs_everywhere((2 * MAX_EVERYWHERE + 2).pow(2)));
 
 impl Gaussian {
     /// Of an image, by a standard deviation in pixels.
@@ -130,10 +130,10 @@ impl Gaussian {
             return Err(err!(InvalidArgument, "{name}: sigma must be above 0 and finite"));
         }
         let (reach, image) = (self.reach(), &self.image);
-        if reach > MOST_RADIUS {
+        if reach > MAX_RADIUS {
             return Err(err!(
                 TooLarge,
-                "{name}: the radius {reach} is above {MOST_RADIUS}, the most whose weights fit a uniform; blur a \
+                "{name}: the radius {reach} is above {MAX_RADIUS}, the most whose weights fit a uniform; blur a \
                  smaller image, or twice by sigma / sqrt(2)"
             ));
         }
@@ -189,7 +189,7 @@ impl<T: Element> Op<T> for Gaussian {
         let form = LinesForm::from_name(variant.name);
         let missing = match form {
             Some(form) => lines.missing(form, dtype, profile),
-            None if self.reach() > MOST_EVERYWHERE && profile.ends_loops() => Some(format!(
+            None if self.reach() > MAX_EVERYWHERE && profile.ends_loops() => Some(format!(
                 "a driver that does not end the loops of an invocation after {} rounds (radius {})",
                 profile.max_rounds(),
                 self.reach()

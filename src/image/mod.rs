@@ -8,7 +8,7 @@
 //! | single wrong pixels removed, edges kept | [`Median`] |
 //! | edges | [`Sobel`] |
 //! | values spread over their whole range | [`Equalize`] |
-//! | any other filter | [`Conv2d`](crate::Conv2d), which takes `u8` too |
+//! | any other filter | [`Filter2d`](crate::Filter2d), which takes `u8` too |
 //!
 //! Outside of an image lies the nearest pixel ([`Gaussian`], [`Median`], [`Sobel`]), or what is there does not count ([`Blur`]).
 

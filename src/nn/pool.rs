@@ -2,7 +2,7 @@
 
 use super::form::pooling;
 use super::form::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS};
-use super::windows::{Forms, MOST_STEPS, Windows, WindowsParams};
+use super::windows::{Forms, MAX_STEPS, Windows, WindowsParams};
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -239,11 +239,11 @@ impl Pool2d {
                 ("direct", format!("windows of {r} x {s} that overlap, leave gaps or are not aligned"))
             }
         })?;
-        if variant.name == "direct" && r * s > MOST_STEPS {
+        if variant.name == "direct" && r * s > MAX_STEPS {
             return Err(err!(
                 Unsupported,
                 "pool: the variant `direct` takes windows of at most {} cells, these have {r} x {s}; take `large` or `auto`",
-                MOST_STEPS
+                MAX_STEPS
             ));
         }
         // A workgroup of 256 walks a window, for two windows of f16 after each other.

@@ -2,7 +2,7 @@
 
 use super::form::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS, pooling};
 use super::pool::PoolKind;
-use super::windows::{Forms, MOST_STEPS, Windows};
+use super::windows::{Forms, MAX_STEPS, Windows};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
@@ -138,12 +138,12 @@ impl Pool2dBackward {
         let [r, s] = windows.kernel;
         let held = r.div_ceil(windows.stride[0].max(1)).saturating_mul(s.div_ceil(windows.stride[1].max(1)));
         let steps = held.saturating_mul(r.saturating_mul(s)).saturating_add(r.saturating_mul(s));
-        if steps > MOST_STEPS {
+        if steps > MAX_STEPS {
             return Err(err!(
                 TooLarge,
                 "pool-backward: a cell is held by {held} windows of {r} x {s}, which take {steps} steps; at most {} are safe on \
                  every driver; take smaller windows or larger strides",
-                MOST_STEPS
+                MAX_STEPS
             ));
         }
         let pairs = windows.are_pairs() && windows.shape[2].is_multiple_of(2);

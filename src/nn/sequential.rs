@@ -6,7 +6,7 @@ mod passes;
 pub use passes::{Forward, Gradient, Train};
 
 use super::{Adam, Pool2d, PoolKind, Sgd};
-use crate::conv::Conv;
+use crate::conv::Conv2d;
 use crate::dense::Activation;
 use crate::error::{Result, err, filled};
 use crate::shape::{elements, index_u32};
@@ -145,7 +145,7 @@ impl Sequential {
     }
 
     /// Adds a convolution to `filters` channels with a bias, in windows of `kernel`, `stride` apart, with `pad` zeros on each
-    /// side: [`Conv`].
+    /// side: [`Conv2d`].
     #[must_use]
     pub fn conv(self, filters: usize, kernel: [usize; 2], stride: [usize; 2], pad: [usize; 2]) -> Self {
         self.with(SequentialLayer::Conv { filters, kernel, stride, pad })
@@ -336,8 +336,13 @@ impl Sequential {
 }
 
 /// The convolution of a layer: of kernel, stride and padding.
-fn conv(batch: usize, [c, h, w]: [usize; 3], filters: usize, [kernel, stride, pad]: [[usize; 2]; 3]) -> Conv {
-    Conv::new([batch, c, h, w], filters, kernel).stride(stride).pad(pad)
+fn conv(
+    batch: usize,
+    [c, h, w]: [usize; 3],
+    filters: usize,
+    [kernel, stride, pad]: [[usize; 2]; 3],
+) -> Conv2d {
+    Conv2d::new([batch, c, h, w], filters, kernel).stride(stride).pad(pad)
 }
 
 /// The pooling of a layer: of kernel and stride.

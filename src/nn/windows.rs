@@ -8,7 +8,7 @@ use crate::program::{Binding, DeviceProfile, Program, Resource, kernel_params};
 use crate::shape::elements;
 
 /// Cells that an invocation may walk on every driver, with as many rounds again for loops around them.
-pub(super) const MOST_STEPS: usize = LOOP_ROUNDS as usize / 2;
+pub(super) const MAX_STEPS: usize = LOOP_ROUNDS as usize / 2;
 
 /// Windows over each of N x C planes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,7 +18,7 @@ mod tests {
     use crate::element::Element;
     use crate::program::{DeviceProfile, Op};
     use crate::shader::Target;
-    use crate::{Conv2d, Gemm, Histogram, Map, MapFn, Reduce, Scan, Sum, Transpose};
+    use crate::{Filter2d, Gemm, Histogram, Map, MapFn, Reduce, Scan, Sum, Transpose};
 
     /// Names and numbers of what is known of the op.
     fn of<T: Element>(op: &impl Op<T>) -> Vec<(&'static str, f64)> {
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn stencils_reuse_and_idle() {
-        let known = |variant: &str| of::<f32>(&Conv2d::new(256, 256, [9, 9], &[1.0; 81]).variant(variant));
+        let known = |variant: &str| of::<f32>(&Filter2d::new(256, 256, [9, 9], &[1.0; 81]).variant(variant));
         let reuse = |variant| known(variant)[1];
         assert_eq!(reuse("naive"), ("reuse", 1.0));
         assert_eq!(reuse("strategy1"), ("reuse", 36.0));

@@ -201,12 +201,12 @@ impl Histogram {
             }
         }
         if self.bins == 0 {
-            return Err(err!(InvalidArgument, "histogram: 0 bins; there must be 1 to {MOST_BINS}"));
+            return Err(err!(InvalidArgument, "histogram: 0 bins; there must be 1 to {MAX_BINS}"));
         }
-        if self.bins > MOST_BINS {
+        if self.bins > MAX_BINS {
             return Err(err!(
                 TooLarge,
-                "histogram: {} bins; {MOST_BINS} are the most; sort the elements and count runs",
+                "histogram: {} bins; {MAX_BINS} are the most; sort the elements and count runs",
                 self.bins
             ));
         }
@@ -251,7 +251,7 @@ impl<T: Element> Op<T> for Histogram {
     }
 }
 
-const MOST_BINS: usize = 1 << 20;
+const MAX_BINS: usize = 1 << 20;
 
 pub(super) const INFO: Operation = Operation {
     name: "histogram",

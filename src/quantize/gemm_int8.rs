@@ -93,7 +93,7 @@ const VARIANTS: &[Variant] = &[
 ];
 
 /// The longest sum that no i32 overflows with.
-const MOST_K: usize = 131_071;
+const MAX_K: usize = 131_071;
 
 kernel_params! {
     struct PackBytesParams {
@@ -243,10 +243,10 @@ impl GemmInt8 {
                 profile.name
             ));
         }
-        if k > MOST_K {
+        if k > MAX_K {
             return Err(err!(
                 TooLarge,
-                "{name}: sums of {k} products of bytes may overflow i32; k is at most {MOST_K}; add up the products of \
+                "{name}: sums of {k} products of bytes may overflow i32; k is at most {MAX_K}; add up the products of \
                  parts of k"
             ));
         }

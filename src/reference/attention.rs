@@ -38,10 +38,10 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 
 /// The numbers for which the keys (1) or the values (2) stand that are stored, with the factors of both.
 fn meant(form: &Form, op: &Attention, at: usize, scales: Option<&[f32]>) -> Result<Vec<f32>> {
-    let stored = form.inputs().nth(at).map(HostArray::data);
-    let numbers: Vec<f32> = match stored {
+    let layout = form.inputs().nth(at).map(HostArray::data);
+    let numbers: Vec<f32> = match layout {
         Some(HostData::U8(codes)) => codes.iter().map(|code| fp8_value(*code)).collect(),
-        Some(stored) => stored.to_f32().into_owned(),
+        Some(layout) => layout.to_f32().into_owned(),
         None => return Err(err!(InvalidArgument, "a judge: keys or values are missing")),
     };
     let Some(scales) = scales else { return Ok(numbers) };

@@ -3,13 +3,13 @@
 use super::activation::{activate, activation_errors};
 use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
 use super::number::{spread, ulp};
-use crate::conv::{Conv, Layer};
+use crate::conv::{Conv2d, Layer};
 use crate::dense::{Activation, Precision};
 use crate::error::{Result, err};
 use crate::program::Form;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Conv>(form)?;
+    let op = descriptor::<Conv2d>(form)?;
     if op.precision != Precision::Strict {
         return Err(err!(Unsupported, "reference conv: no twin for the precision {}", op.precision.name()));
     }
@@ -22,7 +22,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): a shape that is none, or an operand that does not have it.
-pub fn conv(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
+pub fn conv(op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
     Ok(outputs(op, x, w, bias)?.iter().map(|sum| sum.exact as f32).collect())
 }
 
@@ -32,7 +32,7 @@ pub fn conv(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec
 ///
 /// # Errors
 /// As [`conv`].
-pub fn conv_bound(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f64>> {
+pub fn conv_bound(op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f64>> {
     Ok(outputs(op, x, w, bias)?.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect())
 }
 
@@ -116,7 +116,7 @@ pub(super) fn is_winograd(layer: &Layer) -> bool {
     layer.kernel == [3, 3] && layer.stride == [1, 1] && layer.dilation == [1, 1]
 }
 
-fn outputs(op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<OutputSum>> {
+fn outputs(op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<OutputSum>> {
     let (layer, activation, maybe_winograd) = op.parts();
     let [_, m, p, q] = layer.output_shape()?;
     let [len_x, len_w, len_y] = layer.lengths()?;
@@ -186,23 +186,23 @@ mod tests {
 
     #[test]
     fn sums_of_windows_are_known() {
-        let op = Conv::new([1, 1, 3, 3], 1, [2, 2]);
+        let op = Conv2d::new([1, 1, 3, 3], 1, [2, 2]);
         assert_eq!(conv(&op, &X, &[1.0, 0.0, 0.0, 10.0], None).unwrap(), [51.0, 62.0, 84.0, 95.0]);
-        let same = Conv::new([1, 1, 3, 3], 1, [3, 3]).pad([1, 1]);
+        let same = Conv2d::new([1, 1, 3, 3], 1, [3, 3]).pad([1, 1]);
         let right = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
         assert_eq!(conv(&same, &X, &right, None).unwrap(), [2.0, 3.0, 0.0, 5.0, 6.0, 0.0, 8.0, 9.0, 0.0]);
-        let corners = Conv::new([1, 1, 3, 3], 1, [2, 2]).dilation([2, 2]);
+        let corners = Conv2d::new([1, 1, 3, 3], 1, [2, 2]).dilation([2, 2]);
         assert_eq!(conv(&corners, &X, &[1.0, 1.0, 1.0, 1.0], Some(&[0.5])).unwrap(), [20.5]);
-        let strided = Conv::new([1, 1, 3, 3], 1, [1, 1]).stride([2, 2]).pad_each([0, 0, 0, 1]);
+        let strided = Conv2d::new([1, 1, 3, 3], 1, [1, 1]).stride([2, 2]).pad_each([0, 0, 0, 1]);
         assert_eq!(conv(&strided, &X, &[1.0], None).unwrap(), [1.0, 3.0, 7.0, 9.0]);
     }
 
     #[test]
     fn groups_see_their_channels() {
-        let op = Conv::new([1, 2, 1, 2], 4, [1, 1]).groups(2).activation(Activation::Relu);
+        let op = Conv2d::new([1, 2, 1, 2], 4, [1, 1]).groups(2).activation(Activation::Relu);
         let y = conv(&op, &[1.0, -2.0, 3.0, 4.0], &[1.0, 2.0, 3.0, -1.0], None).unwrap();
         assert_eq!(y, [1.0, 0.0, 2.0, 0.0, 9.0, 12.0, 0.0, 0.0]);
-        let op = Conv::new([1, 2, 1, 2], 1, [1, 1]);
+        let op = Conv2d::new([1, 2, 1, 2], 1, [1, 1]);
         assert_eq!(conv(&op, &[1.0, 2.0, 3.0, 4.0], &[10.0, 1.0], None).unwrap(), [13.0, 24.0]);
         assert!(conv(&op, &X, &[10.0, 1.0], None).is_err());
     }

@@ -3,13 +3,13 @@
 use super::conv::{ConvEnd, OutputSum, check, each_product, is_winograd, largest};
 use super::judge::{Wanted, descriptor, input, output_shape};
 use super::number::spread;
-use crate::conv::ConvBackwardData;
+use crate::conv::Conv2dBackwardData;
 use crate::dense::Activation;
 use crate::error::Result;
 use crate::program::Form;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<ConvBackwardData>(form)?;
+    let op = descriptor::<Conv2dBackwardData>(form)?;
     let (dy, w) = (input(form, 0)?, input(form, 1)?);
     let bound = conv_backward_data_bound(op, dy, w)?;
     Ok(vec![Wanted::near(&output_shape(form, 0), conv_backward_data(op, dy, w)?, bound)?])
@@ -19,7 +19,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_backward_data(op: &ConvBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<f32>> {
+pub fn conv_backward_data(op: &Conv2dBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<f32>> {
     Ok(sums(op, dy, w)?.iter().map(|sum| sum.exact as f32).collect())
 }
 
@@ -27,11 +27,11 @@ pub fn conv_backward_data(op: &ConvBackwardData, dy: &[f32], w: &[f32]) -> Resul
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_backward_data_bound(op: &ConvBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<f64>> {
+pub fn conv_backward_data_bound(op: &Conv2dBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<f64>> {
     Ok(sums(op, dy, w)?.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect())
 }
 
-fn sums(op: &ConvBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<OutputSum>> {
+fn sums(op: &Conv2dBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<OutputSum>> {
     let (layer, maybe_winograd) = op.parts();
     let [_, filters, p, q] = layer.output_shape()?;
     let [len_x, len_w, len_y] = layer.lengths()?;
@@ -48,19 +48,20 @@ fn sums(op: &ConvBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<OutputSum>> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conv::Conv;
+    use crate::conv::Conv2d;
     use crate::reference::conv;
 
     #[test]
     fn every_output_gives_its_window_back() {
-        let layer = Conv::new([1, 1, 1, 4], 1, [1, 2]).stride([1, 2]);
-        let dx = conv_backward_data(&ConvBackwardData::new(&layer), &[1.0, 10.0], &[2.0, 3.0]).unwrap();
+        let layer = Conv2d::new([1, 1, 1, 4], 1, [1, 2]).stride([1, 2]);
+        let dx = conv_backward_data(&Conv2dBackwardData::new(&layer), &[1.0, 10.0], &[2.0, 3.0]).unwrap();
         assert_eq!(dx, [2.0, 3.0, 20.0, 30.0]);
     }
 
     #[test]
     fn the_gradient_is_that_of_finite_differences() {
-        let layer = Conv::new([2, 4, 5, 6], 6, [3, 2]).stride([2, 1]).pad([1, 1]).dilation([1, 2]).groups(2);
+        let layer =
+            Conv2d::new([2, 4, 5, 6], 6, [3, 2]).stride([2, 1]).pad([1, 1]).dilation([1, 2]).groups(2);
         let [len_x, len_w, len_y] = layer.parts().0.lengths().unwrap();
         let value = |i: usize| ((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0;
         let x: Vec<f32> = (0..len_x).map(value).collect();
@@ -70,7 +71,7 @@ mod tests {
             let y = conv(&layer, x, &w, None).unwrap();
             y.iter().zip(&dy).map(|(y, dy)| f64::from(*y) * f64::from(*dy)).sum::<f64>()
         };
-        let dx = conv_backward_data(&ConvBackwardData::new(&layer), &dy, &w).unwrap();
+        let dx = conv_backward_data(&Conv2dBackwardData::new(&layer), &dy, &w).unwrap();
         for i in 0..len_x {
             let (mut up, mut down) = (x.clone(), x.clone());
             up[i] += 0.5;

@@ -3,12 +3,12 @@
 use super::conv::{OutputSum, WINOGRAD, check, each_product, is_winograd, largest};
 use super::judge::{Wanted, descriptor, input, output_shape};
 use super::number::spread;
-use crate::conv::ConvBackwardWeights;
+use crate::conv::Conv2dBackwardWeights;
 use crate::error::Result;
 use crate::program::Form;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<ConvBackwardWeights>(form)?;
+    let op = descriptor::<Conv2dBackwardWeights>(form)?;
     let (x, dy) = (input(form, 0)?, input(form, 1)?);
     let bound = conv_backward_weights_bound(op, x, dy)?;
     let mut wanted = vec![Wanted::near(&output_shape(form, 0), conv_backward_weights(op, x, dy)?, bound)?];
@@ -23,7 +23,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_backward_weights(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<f32>> {
+pub fn conv_backward_weights(op: &Conv2dBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<f32>> {
     Ok(weights(op, x, dy)?.iter().map(|sum| sum.exact as f32).collect())
 }
 
@@ -32,7 +32,7 @@ pub fn conv_backward_weights(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) ->
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_backward_weights_bound(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<f64>> {
+pub fn conv_backward_weights_bound(op: &Conv2dBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<f64>> {
     Ok(bounds(&weights(op, x, dy)?))
 }
 
@@ -40,7 +40,7 @@ pub fn conv_backward_weights_bound(op: &ConvBackwardWeights, x: &[f32], dy: &[f3
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_backward_bias(op: &ConvBackwardWeights, dy: &[f32]) -> Result<Vec<f32>> {
+pub fn conv_backward_bias(op: &Conv2dBackwardWeights, dy: &[f32]) -> Result<Vec<f32>> {
     Ok(bias(op, dy)?.iter().map(|sum| sum.exact as f32).collect())
 }
 
@@ -48,7 +48,7 @@ pub fn conv_backward_bias(op: &ConvBackwardWeights, dy: &[f32]) -> Result<Vec<f3
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_backward_bias_bound(op: &ConvBackwardWeights, dy: &[f32]) -> Result<Vec<f64>> {
+pub fn conv_backward_bias_bound(op: &Conv2dBackwardWeights, dy: &[f32]) -> Result<Vec<f64>> {
     Ok(bounds(&bias(op, dy)?))
 }
 
@@ -56,7 +56,7 @@ fn bounds(sums: &[OutputSum]) -> Vec<f64> {
     sums.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect()
 }
 
-fn weights(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<OutputSum>> {
+fn weights(op: &Conv2dBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<OutputSum>> {
     let (layer, maybe_winograd) = op.parts();
     let [n, _, p, q] = layer.output_shape()?;
     let [len_x, len_w, len_y] = layer.lengths()?;
@@ -75,7 +75,7 @@ fn weights(op: &ConvBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<Output
     Ok(sums)
 }
 
-fn bias(op: &ConvBackwardWeights, dy: &[f32]) -> Result<Vec<OutputSum>> {
+fn bias(op: &Conv2dBackwardWeights, dy: &[f32]) -> Result<Vec<OutputSum>> {
     let layer = op.parts().0;
     let [_, filters, p, q] = layer.output_shape()?;
     check(layer, &[("dy", dy.len(), layer.lengths()?[2])])?;
@@ -90,13 +90,13 @@ fn bias(op: &ConvBackwardWeights, dy: &[f32]) -> Result<Vec<OutputSum>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conv::Conv;
+    use crate::conv::Conv2d;
     use crate::reference::conv;
 
     #[test]
     fn every_weight_sees_its_cells() {
-        let layer = Conv::new([2, 1, 1, 3], 1, [1, 2]);
-        let op = ConvBackwardWeights::new(&layer);
+        let layer = Conv2d::new([2, 1, 1, 3], 1, [1, 2]);
+        let op = Conv2dBackwardWeights::new(&layer);
         let (x, dy) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 10.0, 100.0, 1000.0]);
         assert_eq!(conv_backward_weights(&op, &x, &dy).unwrap(), [5421.0, 6532.0]);
         assert_eq!(conv_backward_bias(&op, &dy).unwrap(), [1111.0]);
@@ -104,8 +104,9 @@ mod tests {
 
     #[test]
     fn the_gradient_is_that_of_finite_differences() {
-        let layer = Conv::new([2, 4, 5, 6], 6, [3, 2]).stride([2, 1]).pad([1, 1]).dilation([1, 2]).groups(2);
-        let op = ConvBackwardWeights::new(&layer);
+        let layer =
+            Conv2d::new([2, 4, 5, 6], 6, [3, 2]).stride([2, 1]).pad([1, 1]).dilation([1, 2]).groups(2);
+        let op = Conv2dBackwardWeights::new(&layer);
         let [len_x, len_w, len_y] = op.parts().0.lengths().unwrap();
         let value = |i: usize| ((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0;
         let x: Vec<f32> = (0..len_x).map(value).collect();

@@ -3,12 +3,12 @@
 use super::conv::{ConvEnd, OutputSum, check, each_product, is_winograd, largest};
 use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
 use super::number::spread;
-use crate::conv::ConvTranspose;
+use crate::conv::ConvTranspose2d;
 use crate::error::Result;
 use crate::program::Form;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<ConvTranspose>(form)?;
+    let op = descriptor::<ConvTranspose2d>(form)?;
     let (x, w, bias) = (input(form, 0)?, input(form, 1)?, optional_input(form, 2)?);
     let bound = conv_transpose_bound(op, x, w, bias)?;
     Ok(vec![Wanted::near(&output_shape(form, 0), conv_transpose(op, x, w, bias)?, bound)?])
@@ -18,7 +18,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_transpose(op: &ConvTranspose, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
+pub fn conv_transpose(op: &ConvTranspose2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
     Ok(sums(op, x, w, bias)?.iter().map(|sum| sum.exact as f32).collect())
 }
 
@@ -27,7 +27,7 @@ pub fn conv_transpose(op: &ConvTranspose, x: &[f32], w: &[f32], bias: Option<&[f
 /// # Errors
 /// As [`conv`](super::conv).
 pub fn conv_transpose_bound(
-    op: &ConvTranspose,
+    op: &ConvTranspose2d,
     x: &[f32],
     w: &[f32],
     bias: Option<&[f32]>,
@@ -36,7 +36,7 @@ pub fn conv_transpose_bound(
     Ok(sums.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect())
 }
 
-fn sums(op: &ConvTranspose, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<OutputSum>> {
+fn sums(op: &ConvTranspose2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<OutputSum>> {
     let (layer, (activation, maybe_winograd)) = (op.layer()?, op.end());
     let [output, len_w, _] = layer.lengths()?;
     let [height, width] = op.size();
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn every_element_adds_its_window() {
-        let op = ConvTranspose::new([1, 1, 1, 2], 1, [1, 3]).stride([1, 2]);
+        let op = ConvTranspose2d::new([1, 1, 1, 2], 1, [1, 3]).stride([1, 2]);
         let w = [1.0, 2.0, 3.0];
         assert_eq!(conv_transpose(&op, &[1.0, 10.0], &w, None).unwrap(), [1.0, 2.0, 13.0, 20.0, 30.0]);
         let more = op.clone().output_padding([0, 1]);

@@ -1,6 +1,6 @@
 //! Gaussian blur.
 
-use super::conv3d::outside;
+use super::filter3d::outside;
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::element::Element;
 use crate::error::Result;

@@ -127,7 +127,7 @@ pub fn kv_append<T: Number>(
 ) {
     let kv = op.over.kv.unwrap_or(if size_of::<T>() == 2 { KvType::F16 } else { KvType::F32 });
     each_row(op, new, lengths, table, |at, x| {
-        cache[at * x.len()..][..x.len()].copy_from_slice(&stored(kv, x));
+        cache[at * x.len()..][..x.len()].copy_from_slice(&layout(kv, x));
     });
 }
 
@@ -163,7 +163,7 @@ fn each_row<T: Number>(
 }
 
 /// The numbers for which a row stands once it is stored.
-fn stored(kv: KvType, x: &[f32]) -> Vec<f32> {
+fn layout(kv: KvType, x: &[f32]) -> Vec<f32> {
     let largest = x.iter().fold(0f32, |most, x| most.max(x.abs()));
     let over = |most: f32, code: &dyn Fn(f32) -> f32| {
         let scale = largest / most;
@@ -203,9 +203,9 @@ mod tests {
     #[test]
     fn rows_are_stored_in_steps_of_their_largest() {
         let x = [12.7f32, 0.05, -0.15, 0.0, 0.0, 0.0, 0.0, 0.0];
-        let got = stored(KvType::Int8, &x);
+        let got = layout(KvType::Int8, &x);
         assert!((got[0] - 12.7).abs() < 1e-5 && (got[2] + 0.2).abs() < 0.11, "{got:?}");
-        assert_eq!(stored(KvType::Fp8, &[448.0, 1.0, 17.0])[..], [448.0, 1.0, 16.0]);
-        assert_eq!(stored(KvType::Int8, &[0.0; 3]), [0.0; 3]);
+        assert_eq!(layout(KvType::Fp8, &[448.0, 1.0, 17.0])[..], [448.0, 1.0, 16.0]);
+        assert_eq!(layout(KvType::Int8, &[0.0; 3]), [0.0; 3]);
     }
 }

@@ -1,7 +1,7 @@
 //! Median filter.
 
 use super::Number;
-use super::conv3d::outside;
+use super::filter3d::outside;
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::error::Result;
 use crate::image::Median;

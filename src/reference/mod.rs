@@ -13,15 +13,15 @@ mod blur;
 mod cast;
 mod conjugate_gradient;
 mod conv;
-mod conv1d;
-mod conv2d;
-mod conv3d;
 mod conv_backward_data;
 mod conv_backward_weights;
 mod conv_transpose;
 mod cross_entropy;
 mod dequantize;
 mod equalize;
+mod filter1d;
+mod filter2d;
+mod filter3d;
 
 mod gather_rows;
 mod gaussian;
@@ -87,12 +87,12 @@ pub use conv_backward_weights::{
     conv_backward_bias, conv_backward_bias_bound, conv_backward_weights, conv_backward_weights_bound,
 };
 pub use conv_transpose::{conv_transpose, conv_transpose_bound};
-pub use conv1d::{conv1d, conv1d_bound};
-pub use conv2d::{conv2d, conv2d_bound};
-pub use conv3d::{conv3d, conv3d_bound};
 pub use cross_entropy::{cross_entropy, cross_entropy_bound};
 pub use dequantize::{code_value, dequantize, dequantize_bound};
 pub use equalize::{equalize, equalize_bound};
+pub use filter1d::{filter1d, filter1d_bound};
+pub use filter2d::{filter2d, filter2d_bound};
+pub use filter3d::{filter3d, filter3d_bound};
 pub use gather_rows::gather_rows;
 pub use gaussian::{gaussian, gaussian_bound};
 pub use gemm::{gemm, gemm_bound};

@@ -1,6 +1,6 @@
 //! Sobel's gradients.
 
-use super::conv3d::outside;
+use super::filter3d::outside;
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::conv::Boundary;
 use crate::element::DType;

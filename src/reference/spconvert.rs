@@ -6,7 +6,7 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::Form;
 use crate::sparse::{Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, Sell};
-use crate::sparse::{SparseMatrix, Spconvert, Stored, Target};
+use crate::sparse::{MatrixLayout, SparseMatrix, Spconvert, Target};
 use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
@@ -35,8 +35,8 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 }
 
 /// The matrix whose lists are the first inputs of a form, and how many they are.
-pub(super) fn matrix(form: &Form, stored: &Stored) -> Result<(HostMatrix, usize)> {
-    let Stored { rows, cols, .. } = *stored;
+pub(super) fn matrix(form: &Form, layout: &MatrixLayout) -> Result<(HostMatrix, usize)> {
+    let MatrixLayout { rows, cols, .. } = *layout;
     let indices = |at| input::<u32>(form, at).map(<[u32]>::to_vec);
     let values = |at| {
         let list = form.inputs().nth(at).map(HostArray::data);
@@ -49,7 +49,7 @@ pub(super) fn matrix(form: &Form, stored: &Stored) -> Result<(HostMatrix, usize)
         Ok(Coo { rows, cols, row_idxs, col_idxs, values: values(at + 2)? })
     };
     let ell = |width| Ok(Ell { rows, cols, width, col_idxs: indices(0)?, values: values(1)? });
-    Ok(match stored.format {
+    Ok(match layout.format {
         Format::Coo { .. } => (HostMatrix::Coo(coo(0)?), 3),
         Format::Csr => {
             let (row_ptrs, col_idxs) = (indices(0)?, indices(1)?);

@@ -10,7 +10,7 @@ mod names;
 mod repeat;
 
 use self::names::{close_to, is_name, shown};
-use self::repeat::{MOST_WRITTEN, TextBlock, end_of_loop};
+use self::repeat::{MAX_WRITTEN, TextBlock, end_of_loop};
 use super::contained::UserText;
 use super::formula::{self, Names, Value};
 use super::lexical::{lines, without_comments};
@@ -285,8 +285,8 @@ impl Expander<'_> {
         self.lines.push(origin);
         if !self.variables.is_empty() || self.puts > 0 {
             self.written += self.out.len() - begin;
-            if self.written > MOST_WRITTEN {
-                return Err(at(format!("loops and blocks write more than {MOST_WRITTEN} bytes in all")));
+            if self.written > MAX_WRITTEN {
+                return Err(at(format!("loops and blocks write more than {MAX_WRITTEN} bytes in all")));
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// Brackets, and signs in a row, that a formula may nest: the parser recurses over them.
-const MOST_NESTED: usize = 32;
+const MAX_NESTING: usize = 32;
 
 /// What a formula gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,8 +118,8 @@ impl Parser<'_, '_> {
 
     fn unary(&mut self) -> Result<Value, String> {
         self.depth += 1;
-        if self.depth > MOST_NESTED {
-            return Err(format!("more than {MOST_NESTED} brackets and signs within each other"));
+        if self.depth > MAX_NESTING {
+            return Err(format!("more than {MAX_NESTING} brackets and signs within each other"));
         }
         let value = if self.skip("!") {
             Value::Bool(!truth(&self.unary()?)?)

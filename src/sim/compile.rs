@@ -12,11 +12,11 @@ use naga::{Block, Function, Handle, Module, Span, Statement};
 use std::collections::HashMap;
 
 /// Most instructions of a kernel.
-const MOST_OPS: usize = 4_000_000;
+const MAX_OPS: usize = 4_000_000;
 /// Most registers of a lane.
-const MOST_SLOTS: u32 = MAX_THREAD_WORDS;
+const MAX_SLOTS: u32 = MAX_THREAD_WORDS;
 /// Most bytes of registers and memory of a workgroup.
-const MOST_GROUP_BYTES: u64 = 1 << 29;
+const MAX_GROUP_BYTES: u64 = 1 << 29;
 
 /// Where a pointer points: bytes of a variable in memory, or a register.
 #[derive(Debug, Clone, Copy)]
@@ -167,21 +167,21 @@ impl Compiler<'_> {
             return Ok(None);
         }
         self.code.slots = self.next;
-        if self.code.slots > MOST_SLOTS || self.code.ops.len() > MOST_OPS {
+        if self.code.slots > MAX_SLOTS || self.code.ops.len() > MAX_OPS {
             return Err(err!(
                 TooLarge,
-                "{}: {} instructions and {} values an invocation; the most are {MOST_OPS} and {MOST_SLOTS}",
+                "{}: {} instructions and {} values an invocation; the most are {MAX_OPS} and {MAX_SLOTS}",
                 self.code.label,
                 self.code.ops.len(),
                 self.code.slots
             ));
         }
         let bytes = self.code.group_bytes(self.lanes);
-        if bytes > MOST_GROUP_BYTES {
+        if bytes > MAX_GROUP_BYTES {
             return Err(err!(
                 TooLarge,
                 "{}: a workgroup of {:?} with {} values an invocation takes {bytes} bytes; the simulator has \
-                 {MOST_GROUP_BYTES}; make private arrays or the workgroup smaller",
+                 {MAX_GROUP_BYTES}; make private arrays or the workgroup smaller",
                 self.code.label,
                 self.code.workgroup_size,
                 self.code.slots
@@ -197,7 +197,7 @@ impl Compiler<'_> {
 
     /// Refuses a kernel that grows beyond what the simulator holds.
     fn check_size(&self, slots: u32) -> Result<()> {
-        if self.code.ops.len() > MOST_OPS || slots > MOST_SLOTS {
+        if self.code.ops.len() > MAX_OPS || slots > MAX_SLOTS {
             return Err(err!(TooLarge, "{}: the kernel is too large for the simulator", self.code.label));
         }
         Ok(())

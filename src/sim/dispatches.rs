@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::iter;
 
 /// Workgroups that WebGPU has on an axis.
-const MOST_ON_AN_AXIS: u32 = 65535;
+const MAX_PER_AXIS: u32 = 65535;
 
 /// Kernels, their dispatches and buffers, ready to run.
 pub(super) struct SimRun<'a> {
@@ -85,9 +85,9 @@ impl SimRun<'_> {
                     ids.len()
                 ));
             }
-            if counting && workgroups.iter().any(|n| *n > MOST_ON_AN_AXIS) {
+            if counting && workgroups.iter().any(|n| *n > MAX_PER_AXIS) {
                 report.notes.push(format!(
-                    "dispatch {number} ({}): a grid of {workgroups:?}; devices take {MOST_ON_AN_AXIS} on an axis",
+                    "dispatch {number} ({}): a grid of {workgroups:?}; devices take {MAX_PER_AXIS} on an axis",
                     code.label
                 ));
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 /// Most lanes of a subgroup.
-pub(super) const MOST_LANES: usize = 64;
+pub(super) const MAX_LANES: usize = 64;
 
 /// Marks an atomic access in [`Stamp::pc`].
 const ATOMIC: u32 = 1 << 31;
@@ -205,13 +205,13 @@ impl SimMemory {
 #[derive(Debug)]
 pub(super) struct Targets {
     pub(super) n: usize,
-    pub(super) lanes: [u8; MOST_LANES],
-    pub(super) addresses: [u32; MOST_LANES],
+    pub(super) lanes: [u8; MAX_LANES],
+    pub(super) addresses: [u32; MAX_LANES],
 }
 
 impl Default for Targets {
     fn default() -> Self {
-        Self { n: 0, lanes: [0; MOST_LANES], addresses: [0; MOST_LANES] }
+        Self { n: 0, lanes: [0; MAX_LANES], addresses: [0; MAX_LANES] }
     }
 }
 
@@ -230,7 +230,7 @@ impl Targets {
         (0..self.n).map(|i| (usize::from(self.lanes[i]), self.addresses[i]))
     }
 
-    fn sorted(&self) -> ([u32; MOST_LANES], usize) {
+    fn sorted(&self) -> ([u32; MAX_LANES], usize) {
         let mut all = self.addresses;
         let list = &mut all[..self.n];
         if !list.is_sorted() {
@@ -282,7 +282,7 @@ impl Targets {
         if in_a_row && addresses.len() as u32 * words <= banks {
             return 1;
         }
-        let mut all = [0u32; 4 * MOST_LANES];
+        let mut all = [0u32; 4 * MAX_LANES];
         let mut n = 0;
         for address in addresses {
             for word in 0..words {

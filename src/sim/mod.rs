@@ -86,7 +86,7 @@ use crate::shader::{Expanded, Spec, Target, expand_text};
 use code::SimCode;
 use dispatches::SimRun;
 use launch::{Area, Bind, LaunchGrid, SimLaunch, bindings};
-use memory::{MOST_LANES, SimMemory};
+use memory::{MAX_LANES, SimMemory};
 use std::collections::BTreeMap;
 
 /// How a kernel runs, and what is looked for.
@@ -134,7 +134,7 @@ pub struct Options {
 }
 
 /// Invocations of so many workgroups of 1024 have numbers of 32 bits.
-const MOST_WORKGROUPS: u32 = (1 << 22) - 1;
+const MAX_WORKGROUPS: u32 = (1 << 22) - 1;
 
 impl Default for Options {
     fn default() -> Self {
@@ -160,7 +160,7 @@ impl Default for Options {
 impl Options {
     fn check(&self, op: &str) -> Result<()> {
         let s = self.subgroup_size;
-        if !s.is_power_of_two() || !(4..=MOST_LANES as u32).contains(&s) {
+        if !s.is_power_of_two() || !(4..=MAX_LANES as u32).contains(&s) {
             return Err(err!(InvalidArgument, "{op}: a subgroup size of {s}; there are 4, 8, 16, 32 and 64"));
         }
         if ![32, 64, 128].contains(&self.sector_bytes) {
@@ -181,11 +181,11 @@ impl Options {
         if self.step_limit == 0 {
             return Err(err!(InvalidArgument, "{op}: a limit of 0 steps; take at least 1"));
         }
-        if !(1..=MOST_WORKGROUPS).contains(&self.max_workgroups) {
+        if !(1..=MAX_WORKGROUPS).contains(&self.max_workgroups) {
             let n = self.max_workgroups;
             return Err(err!(
                 InvalidArgument,
-                "{op}: at most {n} workgroups of a dispatch; take 1 to {MOST_WORKGROUPS}"
+                "{op}: at most {n} workgroups of a dispatch; take 1 to {MAX_WORKGROUPS}"
             ));
         }
         Ok(())
@@ -269,7 +269,7 @@ fn compiled(text: &Expanded, entry: &str, label: &str, options: &Options) -> Res
 }
 
 /// The most that buffers may have in all, as they are copied and recorded.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 fn check_bytes<'a>(op: &str, areas: Vec<Area<'a>>) -> Result<Vec<Area<'a>>> {
     let sizes = areas.iter().map(|area| match area {
@@ -277,8 +277,8 @@ fn check_bytes<'a>(op: &str, areas: Vec<Area<'a>>) -> Result<Vec<Area<'a>>> {
         Area::Scratch(bytes) => *bytes,
     });
     let all = sizes.fold(0, u64::saturating_add);
-    if all > MOST_BYTES {
-        return Err(err!(TooLarge, "{op}: {all} bytes in all buffers; the simulator takes {MOST_BYTES}"));
+    if all > MAX_BYTES {
+        return Err(err!(TooLarge, "{op}: {all} bytes in all buffers; the simulator takes {MAX_BYTES}"));
     }
     Ok(areas)
 }

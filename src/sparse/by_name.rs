@@ -1,6 +1,6 @@
 //! Sparse matrices of ops by names: lists as arrays, and what lists do not say.
 
-use super::{HostMatrix, List, Preconditioner, SparseMatrix, Statistics, Stored, Target};
+use super::{HostMatrix, List, MatrixLayout, Preconditioner, SparseMatrix, Statistics, Target};
 use crate::array::HostArray;
 use crate::error::{Result, copied};
 use crate::program::{Setting, Settings};
@@ -9,24 +9,24 @@ use crate::program::{Setting, Settings};
 #[derive(Debug, Clone)]
 pub struct Described {
     /// How the matrix is stored.
-    pub stored: Stored,
+    pub layout: MatrixLayout,
     /// What was seen of its rows, if anything was.
-    pub seen: Option<Statistics>,
+    pub statistics: Option<Statistics>,
     /// How it is to be stored, for an op that converts it.
-    pub to: Option<Stored>,
+    pub to: Option<MatrixLayout>,
 }
 
 impl Described {
     /// The lists of a matrix, and their description.
     ///
     /// # Errors
-    /// Those of [`SparseMatrix::stored`].
+    /// Those of [`SparseMatrix::layout`].
     pub fn new(matrix: &HostMatrix) -> Result<(Vec<HostArray>, Self)> {
         let lists = matrix.lists().into_iter().map(|list| match list {
             List::Indices(list) => HostArray::new(&[list.len()], copied("the lists of a matrix", list)?),
             List::Values(list) => HostArray::new(&[list.len()], copied("the lists of a matrix", list)?),
         });
-        let described = Self { stored: matrix.stored()?, seen: None, to: None };
+        let described = Self { layout: matrix.layout()?, statistics: None, to: None };
         Ok((lists.collect::<Result<_>>()?, described))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::by_name::{CHECK_EVERY, ITERATIONS, TOLERANCE};
 use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
-use super::{Format, Stored};
+use super::{Format, MatrixLayout};
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Access, DeviceProfile, Input, Operation, Program, Setting, Settings};
@@ -61,7 +61,7 @@ pub enum Preconditioner {
 /// let gpu = Gpu::new()?;
 /// let a = gpu.upload_matrix(&Csr { rows: 2, cols: 2, row_ptrs, col_idxs, values })?;
 /// let (b, x) = (gpu.upload(&[1.0f32, 2.0])?, gpu.alloc_zeroed::<f32>(2)?);
-/// let cg = ConjugateGradient::new(a.stored()).preconditioner(Preconditioner::Jacobi);
+/// let cg = ConjugateGradient::new(a.layout()).preconditioner(Preconditioner::Jacobi);
 /// let solution = gpu.conjugate_gradient(&cg)?.solve(&a, &b, &x, |_, _| ())?;
 /// assert_eq!(solution.outcome, Outcome::Converged);
 /// let x = x.read()?;
@@ -83,7 +83,7 @@ impl ConjugateGradient {
     }
 
     /// With a matrix that is stored like this.
-    pub fn new(matrix: Stored) -> Self {
+    pub fn new(matrix: MatrixLayout) -> Self {
         Self { common: Common::new(matrix, 1e-5), preconditioner: Preconditioner::None }
     }
 
@@ -150,7 +150,7 @@ impl ConjugateGradient {
 
 impl ConjugateGradient {
     /// With options by their names.
-    pub(crate) fn by_name(matrix: Stored, settings: &Settings, variant: &str) -> Result<Self> {
+    pub(crate) fn by_name(matrix: MatrixLayout, settings: &Settings, variant: &str) -> Result<Self> {
         let preconditioner = Preconditioner::from_name(settings.choice("preconditioner")?);
         let method = Self::new(matrix).preconditioner(preconditioner.unwrap_or(Preconditioner::None));
         let method =

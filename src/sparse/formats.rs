@@ -230,9 +230,9 @@ mod tests {
                 col_idxs: col_idxs.clone(),
                 values: values.clone(),
             };
-            assert_eq!(coo.stored().unwrap().longest, 3, "{rows}");
+            assert_eq!(coo.layout().unwrap().longest, 3, "{rows}");
             coo.row_idxs.sort_unstable();
-            assert_eq!(coo.stored().unwrap().longest, 3, "{rows}");
+            assert_eq!(coo.layout().unwrap().longest, 3, "{rows}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! A matrix in the host's memory whose format is known only when the program runs.
 
-use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, List, Sell, SparseMatrix, Stored};
+use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, List, MatrixLayout, Sell, SparseMatrix};
 use crate::error::Result;
 
 /// A matrix in any of the formats: what [`DeviceMatrix::read`](crate::DeviceMatrix::read) gives.
@@ -10,7 +10,7 @@ use crate::error::Result;
 ///
 /// let csr = Csr { rows: 1, cols: 2, row_ptrs: vec![0, 1], col_idxs: vec![1], values: vec![3.0] };
 /// let matrix = HostMatrix::Jds(csr.to_jds()?);
-/// assert_eq!(matrix.stored()?.format.name(), "jds");
+/// assert_eq!(matrix.layout()?.format.name(), "jds");
 /// assert_eq!(matrix.to_csr()?, csr);
 /// # Ok::<(), tilework::Error>(())
 /// ```
@@ -63,8 +63,8 @@ impl HostMatrix {
 }
 
 impl SparseMatrix for HostMatrix {
-    fn stored(&self) -> Result<Stored> {
-        self.inner().stored()
+    fn layout(&self) -> Result<MatrixLayout> {
+        self.inner().layout()
     }
 
     fn lists(&self) -> Vec<List<'_>> {

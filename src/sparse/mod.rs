@@ -28,6 +28,7 @@ mod by_name;
 mod conjugate_gradient;
 mod formats;
 mod host;
+mod matrix_layout;
 mod page_rank;
 mod power;
 pub(crate) mod solver;
@@ -35,7 +36,6 @@ mod spconvert;
 mod spmm;
 mod spmv;
 mod statistics;
-mod stored;
 
 pub use crate::io::matrix_market::Triplets as Coo;
 pub use by_name::Described;
@@ -43,6 +43,7 @@ pub(crate) use by_name::{THROUGH, wanted_format};
 pub use conjugate_gradient::{ConjugateGradient, Preconditioner};
 pub use formats::{Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
 pub use host::HostMatrix;
+pub use matrix_layout::{Format, List, MatrixLayout, SparseMatrix};
 pub use page_rank::PageRank;
 pub use power::PowerIteration;
 pub use solver::{Outcome, Solution};
@@ -54,7 +55,6 @@ pub use spconvert::{Spconvert, Target};
 pub use spmm::Spmm;
 pub use spmv::Spmv;
 pub use statistics::Statistics;
-pub use stored::{Format, List, SparseMatrix, Stored};
 
 use crate::program::Operation;
 

@@ -2,7 +2,7 @@
 
 use super::by_name::{CHECK_EVERY, ITERATIONS};
 use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
-use super::{Csr, Format, Stored};
+use super::{Csr, Format, MatrixLayout};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, DeviceProfile, Input, Operation, Program, Setting, Settings};
@@ -45,7 +45,7 @@ use crate::shader::Spec;
 /// let gpu = Gpu::new()?;
 /// let t = gpu.upload_matrix(&links.transitions()?)?;
 /// let x = gpu.alloc::<f32>(3)?;
-/// gpu.page_rank(&PageRank::new(t.stored()))?.run(&t, None, &x, |_, _| ())?;
+/// gpu.page_rank(&PageRank::new(t.layout()))?.run(&t, None, &x, |_, _| ())?;
 /// let x = x.read()?;
 /// assert!(x[2] > x[0] && x[0] > x[1], "{x:?}");
 /// # Ok::<(), tilework::Error>(())
@@ -59,7 +59,7 @@ pub struct PageRank {
 
 impl PageRank {
     /// With transitions that are stored like this.
-    pub fn new(transitions: Stored) -> Self {
+    pub fn new(transitions: MatrixLayout) -> Self {
         let common = Common { absolute: 1e-6, ..Common::new(transitions, 0.0) };
         Self { common, damping: 0.85, personalised: false }
     }
@@ -160,7 +160,7 @@ impl Csr {
 
 impl PageRank {
     /// With options by their names.
-    pub(crate) fn by_name(matrix: Stored, settings: &Settings, variant: &str) -> Result<Self> {
+    pub(crate) fn by_name(matrix: MatrixLayout, settings: &Settings, variant: &str) -> Result<Self> {
         let method = Self::new(matrix).damping(settings.number("damping")?);
         let method =
             method.tolerance(settings.number("tolerance")?).iterations(settings.number(ITERATIONS.name)?);

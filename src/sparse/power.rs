@@ -2,7 +2,7 @@
 
 use super::by_name::{CHECK_EVERY, ITERATIONS, TOLERANCE};
 use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
-use super::{Format, Stored};
+use super::{Format, MatrixLayout};
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Access, DeviceProfile, Input, Operation, Program, Settings};
@@ -41,7 +41,7 @@ use crate::shader::Spec;
 /// let gpu = Gpu::new()?;
 /// let a = gpu.upload_matrix(&Csr { rows: 2, cols: 2, row_ptrs, col_idxs, values })?;
 /// let x = gpu.upload(&[1.0f32, 0.0])?;
-/// let (value, _) = gpu.power_iteration(&PowerIteration::new(a.stored()))?.run(&a, &x, |_, _| ())?;
+/// let (value, _) = gpu.power_iteration(&PowerIteration::new(a.layout()))?.run(&a, &x, |_, _| ())?;
 /// assert!((value - 3.0).abs() < 1e-5);
 /// # Ok::<(), tilework::Error>(())
 /// ```
@@ -52,7 +52,7 @@ pub struct PowerIteration {
 
 impl PowerIteration {
     /// With a matrix that is stored like this.
-    pub fn new(matrix: Stored) -> Self {
+    pub fn new(matrix: MatrixLayout) -> Self {
         Self { common: Common::new(matrix, 1e-5) }
     }
 
@@ -85,7 +85,7 @@ impl PowerIteration {
 
 impl PowerIteration {
     /// With options by their names.
-    pub(crate) fn by_name(matrix: Stored, settings: &Settings, variant: &str) -> Result<Self> {
+    pub(crate) fn by_name(matrix: MatrixLayout, settings: &Settings, variant: &str) -> Result<Self> {
         let method = Self::new(matrix).tolerance(settings.number(TOLERANCE.name)?);
         let method = method.iterations(settings.number(ITERATIONS.name)?);
         Ok(method.check_every(settings.number(CHECK_EVERY.name)?).variant(variant))

@@ -6,7 +6,7 @@
 
 mod diagonal;
 
-use super::{Format, Spmv, Stored};
+use super::{Format, MatrixLayout, Spmv};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -90,7 +90,7 @@ impl fmt::Display for Solution {
 /// Options of every solver.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Common {
-    pub(crate) matrix: Stored,
+    pub(crate) matrix: MatrixLayout,
     pub(crate) tolerance: f32,
     pub(crate) absolute: f32,
     pub(crate) iterations: usize,
@@ -100,7 +100,7 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(matrix: Stored, tolerance: f32) -> Self {
+    pub(crate) fn new(matrix: MatrixLayout, tolerance: f32) -> Self {
         Self {
             matrix,
             tolerance,
@@ -191,7 +191,7 @@ pub(crate) const FINEST: f32 = 1e-9;
 pub(crate) const HEAD: usize = 16;
 
 /// Iterations of a batch at the most: each is several dispatches.
-const MOST_AT_ONCE: usize = 1 << 12;
+const MAX_AT_ONCE: usize = 1 << 12;
 
 /// What solvers do: one program to begin with, one for a batch of iterations. All have the same operands.
 #[derive(Debug)]
@@ -229,7 +229,7 @@ impl<'a> SolverBuilder<'a> {
     /// With the lists of the matrix, the state and the partial sums as first operands.
     pub(crate) fn new(op: &'static str, common: &'a Common, profile: &'a DeviceProfile) -> Result<Self> {
         let Common { matrix, tolerance, absolute, iterations, check_every, .. } = common;
-        let Stored { rows, cols, .. } = *matrix;
+        let MatrixLayout { rows, cols, .. } = *matrix;
         let n = index_u32(op, "rows", rows)?;
         if rows != cols {
             return Err(err!(Shape, "{op}: A is {rows} x {cols}; it must be square"));
@@ -245,10 +245,10 @@ impl<'a> SolverBuilder<'a> {
         if *iterations == 0 || u32::try_from(*iterations).is_err() {
             return Err(err!(InvalidArgument, "{op}: {iterations} iterations; there must be 1 to 2^32 - 1"));
         }
-        if !(1..=MOST_AT_ONCE).contains(check_every) {
+        if !(1..=MAX_AT_ONCE).contains(check_every) {
             return Err(err!(
                 InvalidArgument,
-                "{op}: {check_every} iterations between checks; there must be 1 to {MOST_AT_ONCE}"
+                "{op}: {check_every} iterations between checks; there must be 1 to {MAX_AT_ONCE}"
             ));
         }
         let policy = common.policy.unwrap_or_else(|| policy(profile));
@@ -308,7 +308,7 @@ impl<'a> SolverBuilder<'a> {
         self.product_of(self.common.matrix, &lists, x, y)
     }
 
-    fn product_of(&mut self, matrix: Stored, lists: &[Resource], x: Binding, y: Binding) -> Result<()> {
+    fn product_of(&mut self, matrix: MatrixLayout, lists: &[Resource], x: Binding, y: Binding) -> Result<()> {
         let spmv = Spmv::new(matrix).deterministic().variant(&self.common.variant);
         let product = Op::<f32>::lower(&spmv, self.profile).map_err(|e| {
             let op = self.program.op;
@@ -467,7 +467,7 @@ pub(crate) const VARIANTS: &[Variant] =
     &[Variant::portable("fused", "products, then sums and steps over vectors, several of them in one pass")];
 
 /// Matrices that reach every form of a solver's kernels: only the diagonal looks at the format.
-pub(crate) fn sample_matrices() -> impl Iterator<Item = Stored> {
+pub(crate) fn sample_matrices() -> impl Iterator<Item = MatrixLayout> {
     let formats = [
         Format::Csr,
         Format::Coo { sorted: true },
@@ -479,6 +479,6 @@ pub(crate) fn sample_matrices() -> impl Iterator<Item = Stored> {
 }
 
 /// A small matrix of this format.
-pub(crate) fn sample(format: Format) -> Stored {
-    Stored { rows: 1000, cols: 1000, entries: 3000, longest: 9, format, values: DType::F32 }
+pub(crate) fn sample(format: Format) -> MatrixLayout {
+    MatrixLayout { rows: 1000, cols: 1000, entries: 3000, longest: 9, format, values: DType::F32 }
 }

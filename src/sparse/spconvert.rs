@@ -14,7 +14,7 @@ pub(crate) use insert::insert_places;
 pub(crate) use measures::{MEASURES, Measured, measure, measure_longest};
 pub(crate) use order::order_slices;
 
-use super::{Described, Format, Stored, THROUGH};
+use super::{Described, Format, MatrixLayout, THROUGH};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -30,7 +30,7 @@ use steps::{Compressed, ConvertSteps};
 /// as long each time.
 ///
 /// # Shapes
-/// Operands are two matrices, as [`Stored`] describes them: one that is read and one that is written, which must not
+/// Operands are two matrices, as [`MatrixLayout`] describes them: one that is read and one that is written, which must not
 /// share memory. Both have the same extents, entries, and type of values: f32, or f16, on any device. Without types (as [`Executable`](crate::gpu::Executable)) they
 /// are the lists of the one format, in its order, then those of the other. Any extent may be 0, and there may be no entries.
 ///
@@ -76,7 +76,7 @@ use steps::{Compressed, ConvertSteps};
 /// let b = gpu.convert_matrix(&a, Target::Csr)?;
 ///
 /// // Again, with what is there.
-/// let plan = Spconvert::new(a.stored(), b.stored()).plan::<f32>(&gpu)?;
+/// let plan = Spconvert::new(a.layout(), b.layout()).plan::<f32>(&gpu)?;
 /// let mut rec = gpu.recorder();
 /// plan.record(&mut rec, &a, &b)?;
 /// rec.submit()?;
@@ -87,8 +87,8 @@ use steps::{Compressed, ConvertSteps};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spconvert {
-    pub(crate) from: Stored,
-    pub(crate) to: Stored,
+    pub(crate) from: MatrixLayout,
+    pub(crate) to: MatrixLayout,
     pub(crate) window: usize,
     /// Whether the order of rows and the beginnings of slices are there already.
     ordered: bool,
@@ -152,7 +152,7 @@ const VARIANTS: &[Variant] =
 impl Spconvert {
     /// From a matrix that is stored in one way to one that is stored in another. Of the latter, `longest` must be right:
     /// entries of the longest row (in [`Format::Csc`] it does not matter).
-    pub fn new(from: Stored, to: Stored) -> Self {
+    pub fn new(from: MatrixLayout, to: MatrixLayout) -> Self {
         Self { from, to, window: 1024, ordered: false, variant: "auto".into() }
     }
 
@@ -170,7 +170,7 @@ impl Spconvert {
     }
 
     /// How the result is stored.
-    pub(crate) fn result(&self) -> Stored {
+    pub(crate) fn result(&self) -> MatrixLayout {
         self.to
     }
 
@@ -219,7 +219,7 @@ impl Spconvert {
                 from.values
             ));
         }
-        let no_diagonals = |stored: &Stored| stored.format == Format::Jds && stored.longest == 0;
+        let no_diagonals = |layout: &MatrixLayout| layout.format == Format::Jds && layout.longest == 0;
         if from.entries > 0 && (from.rows.min(from.cols) == 0 || no_diagonals(from) || no_diagonals(to)) {
             return Err(err!(
                 Shape,
@@ -230,7 +230,7 @@ impl Spconvert {
                 to.longest
             ));
         }
-        let no_slices = |stored: &Stored| matches!(stored.format, Format::Sell { slice: 0, .. });
+        let no_slices = |layout: &MatrixLayout| matches!(layout.format, Format::Sell { slice: 0, .. });
         if no_slices(from) || no_slices(to) || *window == 0 {
             return Err(err!(
                 InvalidArgument,
@@ -329,16 +329,22 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (lists, Described { stored, to, .. }) = asked.sparse::<Described>()?;
-    let to = to.unwrap_or(*stored);
+    let (lists, Described { layout, to, .. }) = asked.sparse::<Described>()?;
+    let to = to.unwrap_or(*layout);
     let results = to.operands(asked.name())?.into_iter().map(|list| Role::Result(vec![list.len]));
     let operands = lists.into_iter().map(Role::Given).chain(results).collect();
-    Ok(Form::new::<f32>(Spconvert::new(*stored, to).variant(asked.variant()), operands))
+    Ok(Form::new::<f32>(Spconvert::new(*layout, to).variant(asked.variant()), operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let stored =
-        |cols, format| Stored { rows: 1000, cols, entries: 3000, longest: 9, format, values: DType::F32 };
+    let layout = |cols, format| MatrixLayout {
+        rows: 1000,
+        cols,
+        entries: 3000,
+        longest: 9,
+        format,
+        values: DType::F32,
+    };
     let formats = [
         Format::Coo { sorted: true },
         Format::Coo { sorted: false },
@@ -355,21 +361,21 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     for cols in [900, 1 << 24] {
         for from in formats {
             for to in formats {
-                let op = Spconvert::new(stored(cols, from), stored(cols, to)).window(32).variant(variant);
+                let op = Spconvert::new(layout(cols, from), layout(cols, to)).window(32).variant(variant);
                 programs.push(op.lower(profile)?);
             }
         }
         for format in [Format::Csr, Format::Coo { sorted: false }] {
-            programs.push(find_runs(&stored(cols, format), profile)?);
+            programs.push(find_runs(&layout(cols, format), profile)?);
         }
-        programs.push(insert_places(&stored(cols, Format::Ell { width: 9 }), 100, profile)?);
-        programs.push(sum_runs(&stored(cols, Format::Csr), 2000, 3, profile)?);
+        programs.push(insert_places(&layout(cols, Format::Ell { width: 9 }), 100, profile)?);
+        programs.push(sum_runs(&layout(cols, Format::Csr), 2000, 3, profile)?);
     }
-    let halves = |format| Stored { values: DType::F16, ..stored(900, format) };
+    let halves = |format| MatrixLayout { values: DType::F16, ..layout(900, format) };
     programs.push(Spconvert::new(halves(Format::Csr), halves(Format::Csc)).variant(variant).lower(profile)?);
-    programs.push(measure(&stored(900, Format::Csr), profile)?);
+    programs.push(measure(&layout(900, Format::Csr), profile)?);
     programs.push(measure_longest(1000, profile)?);
-    let tall = Stored { rows: 1 << 20, longest: 1 << 20, ..stored(900, Format::Csr) };
+    let tall = MatrixLayout { rows: 1 << 20, longest: 1 << 20, ..layout(900, Format::Csr) };
     programs.push(point_at_rest(1000, 3, profile)?);
     programs.push(order_slices(&tall, 32, 2, profile)?);
     Ok(programs)

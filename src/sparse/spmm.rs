@@ -3,7 +3,7 @@
 mod lowering;
 
 use super::by_name::FORMAT;
-use super::{Described, Format, Stored};
+use super::{Described, Format, MatrixLayout};
 use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
@@ -47,7 +47,7 @@ use lowering::SpmmLowering;
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, one of another format, slices of 0 rows.
 /// [`Shape`](crate::ErrorKind::Shape): a leading dimension below `n`. [`TooLarge`](crate::ErrorKind::TooLarge): a list, B
 /// or C above the device's largest binding, rows and entries of more than 2^32 - 1 together. Indices out of range are
-/// refused on upload ([`SparseMatrix::stored`](super::SparseMatrix::stored)); kernels take those in lists of other origin
+/// refused on upload ([`SparseMatrix::layout`](super::SparseMatrix::layout)); kernels take those in lists of other origin
 /// for padding.
 ///
 /// # Algorithm
@@ -67,7 +67,7 @@ use lowering::SpmmLowering;
 /// let a = gpu.upload_matrix(&Csr { rows: 2, cols: 3, row_ptrs, col_idxs, values })?;
 /// let b = gpu.upload(&[1.0f32, 0.5, 10.0, 5.0, 100.0, 50.0])?; // 3 x 2
 /// let c = gpu.upload(&[1.0f32; 4])?;
-/// let plan = Spmm::new(a.stored(), 2).beta(-1.0).plan::<f32>(&gpu)?;
+/// let plan = Spmm::new(a.layout(), 2).beta(-1.0).plan::<f32>(&gpu)?;
 /// let mut rec = gpu.recorder();
 /// plan.record(&mut rec, &a, &b, &c)?;
 /// rec.submit()?;
@@ -76,7 +76,7 @@ use lowering::SpmmLowering;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spmm {
-    pub(crate) matrix: Stored,
+    pub(crate) matrix: MatrixLayout,
     pub(crate) n: usize,
     pub(crate) alpha: f32,
     pub(crate) beta: f32,
@@ -106,7 +106,7 @@ const VARIANTS: &[Variant] = &[
 
 impl Spmm {
     /// With a matrix that is stored like this, and dense matrices of `n` columns.
-    pub fn new(matrix: Stored, n: usize) -> Self {
+    pub fn new(matrix: MatrixLayout, n: usize) -> Self {
         let variant = "auto".into();
         Self { matrix, n, alpha: 1.0, beta: 0.0, ldb: None, ldc: None, tile: None, variant }
     }
@@ -236,18 +236,18 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (lists, Described { stored, .. }) = asked.sparse::<Described>()?;
-    let (b, [_, n]) = asked.free_of("b", [stored.cols, 32], DType::F32)?;
-    asked.check("b", &b, &[stored.cols, n], DType::F32)?;
+    let (lists, Described { layout, .. }) = asked.sparse::<Described>()?;
+    let (b, [_, n]) = asked.free_of("b", [layout.cols, 32], DType::F32)?;
+    asked.check("b", &b, &[layout.cols, n], DType::F32)?;
     // Without one, C begins as zeros.
-    let shape = [stored.rows, n];
+    let shape = [layout.rows, n];
     let c = if asked.has_more() {
         asked.of("c", &shape, DType::F32)?
     } else {
         HostArray::zeros(&shape, DType::F32)?
     };
     let settings = asked.settings();
-    let op = Spmm::new(*stored, n).alpha(settings.number("alpha")?).beta(settings.number("beta")?);
+    let op = Spmm::new(*layout, n).alpha(settings.number("alpha")?).beta(settings.number("beta")?);
     let others = [Role::Given(b), Role::Updated(c)];
     let operands = lists.into_iter().map(Role::Given).chain(others).collect();
     Ok(Form::new::<f32>(op.variant(asked.variant()), operands))
@@ -258,7 +258,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     for format in super::sample_formats(variant) {
         for (entries, longest) in [(3000, 9), (60_000, 1 << 15), (3, 1)] {
             for (n, values) in [(32, DType::F32), (40, DType::F16), (33, DType::F32), (1, DType::F16)] {
-                let matrix = Stored { rows: 1000, cols: 900, entries, longest, format, values };
+                let matrix = MatrixLayout { rows: 1000, cols: 900, entries, longest, format, values };
                 programs.push(Spmm::new(matrix, n).beta(1.0).variant(variant).lower(profile)?);
             }
         }

@@ -7,8 +7,8 @@ mod segmented;
 pub(super) use segmented::{sort_by_row, split};
 
 use super::by_name::FORMAT;
-use super::stored::windows;
-use super::{Described, Format, Statistics, Stored};
+use super::matrix_layout::windows;
+use super::{Described, Format, MatrixLayout, Statistics};
 use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::Result;
@@ -56,7 +56,7 @@ use crate::shader::Spec;
 /// [`Unsupported`](crate::ErrorKind::Unsupported): one with atomics where the same bits are asked for.
 /// [`TooLarge`](crate::ErrorKind::TooLarge): a list above the device's largest binding, rows and entries of more than
 /// 2^32 - 1 together. Indices out of range are refused on upload
-/// ([`SparseMatrix::stored`](super::SparseMatrix::stored)); kernels take those in lists of other origin for padding.
+/// ([`SparseMatrix::layout`](super::SparseMatrix::layout)); kernels take those in lists of other origin for padding.
 ///
 /// # Algorithm
 /// `shaders/sparse/spmv_csr_scalar.wgsl`, `spmv_csr_vector.wgsl`, `spmv_ell.wgsl`: N. Bell and M. Garland (2009).
@@ -75,7 +75,7 @@ use crate::shader::Spec;
 /// let gpu = Gpu::new()?;
 /// let a = gpu.upload_matrix(&Csr { rows: 2, cols: 3, row_ptrs, col_idxs, values })?;
 /// let (x, y) = (gpu.upload(&[1.0f32, 10.0, 100.0])?, gpu.upload(&[1.0f32, 1.0])?);
-/// let plan = Spmv::new(a.stored()).beta(-1.0).plan::<f32>(&gpu)?;
+/// let plan = Spmv::new(a.layout()).beta(-1.0).plan::<f32>(&gpu)?;
 /// let mut rec = gpu.recorder();
 /// plan.record(&mut rec, &a, &x, &y)?;
 /// rec.submit()?;
@@ -84,11 +84,11 @@ use crate::shader::Spec;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spmv {
-    pub(crate) matrix: Stored,
+    pub(crate) matrix: MatrixLayout,
     pub(crate) alpha: f32,
     pub(crate) beta: f32,
     deterministic: bool,
-    seen: Option<String>,
+    statistics: Option<String>,
     tile: Option<(u32, u32)>,
     variant: String,
 }
@@ -111,7 +111,7 @@ kernel_params! {
 
 impl SpmvParams {
     /// What a matrix says of itself.
-    pub(super) fn of(matrix: Stored) -> Self {
+    pub(super) fn of(matrix: MatrixLayout) -> Self {
         let slice = match matrix.format {
             Format::Sell { slice, .. } => slice as u32,
             _ => 0,
@@ -208,13 +208,13 @@ fn shuffled(profile: &DeviceProfile) -> u32 {
 
 impl Spmv {
     /// With a matrix that is stored like this.
-    pub fn new(matrix: Stored) -> Self {
+    pub fn new(matrix: MatrixLayout) -> Self {
         Self {
             matrix,
             alpha: 1.0,
             beta: 0.0,
             deterministic: false,
-            seen: None,
+            statistics: None,
             tile: None,
             variant: "auto".into(),
         }
@@ -238,9 +238,9 @@ impl Spmv {
 
     /// What was seen of the rows, and the format that suits them: the plan's report repeats it.
     #[must_use]
-    pub fn seen(mut self, statistics: &Statistics) -> Self {
+    pub fn statistics(mut self, statistics: &Statistics) -> Self {
         let (format, why) = statistics.format();
-        self.seen = Some(format!("{format} suits the matrix: {why}"));
+        self.statistics = Some(format!("{format} suits the matrix: {why}"));
         self
     }
 
@@ -267,7 +267,7 @@ impl Spmv {
 
     /// Which variant, and why.
     fn choose(&self, profile: &DeviceProfile) -> (&'static str, String) {
-        let Stored { longest, .. } = self.matrix;
+        let MatrixLayout { longest, .. } = self.matrix;
         let mean = self.matrix.mean();
         match self.matrix.format {
             Format::Csr if self.matrix.skewed() => (
@@ -323,8 +323,8 @@ impl Op<f32> for Spmv {
             let zero = if self.alpha == 0.0 { "alpha is 0" } else { "there are no entries" };
             decision.because(format_args!("{zero}, so y is only scaled"));
         }
-        if let Some(seen) = &self.seen {
-            decision.because(format_args!("{seen}"));
+        if let Some(statistics) = &self.statistics {
+            decision.because(format_args!("{statistics}"));
         }
         let mut program = Program::new("spmv", decision);
         let (entries, used) = if product { (1, &operands[..]) } else { (0, &operands[operands.len() - 1..]) };
@@ -347,7 +347,7 @@ impl Op<f32> for Spmv {
 
 struct SpmvLowering<'a> {
     spmv: &'a Spmv,
-    matrix: Stored,
+    matrix: MatrixLayout,
     profile: &'a DeviceProfile,
     policy: SpmvPolicy,
     program: Program,
@@ -463,18 +463,18 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (lists, Described { stored, seen, .. }) = asked.sparse::<Described>()?;
-    let x = asked.of("x", &[stored.cols], DType::F32)?;
+    let (lists, Described { layout, statistics, .. }) = asked.sparse::<Described>()?;
+    let x = asked.of("x", &[layout.cols], DType::F32)?;
     // Without one, y begins as zeros.
     let y = if asked.has_more() {
-        asked.of("y", &[stored.rows], DType::F32)?
+        asked.of("y", &[layout.rows], DType::F32)?
     } else {
-        HostArray::zeros(&[stored.rows], DType::F32)?
+        HostArray::zeros(&[layout.rows], DType::F32)?
     };
     let settings = asked.settings();
-    let mut op = Spmv::new(*stored).alpha(settings.number("alpha")?).beta(settings.number("beta")?);
-    if let Some(seen) = seen {
-        op = op.seen(seen);
+    let mut op = Spmv::new(*layout).alpha(settings.number("alpha")?).beta(settings.number("beta")?);
+    if let Some(statistics) = statistics {
+        op = op.statistics(statistics);
     }
     if settings.has("deterministic") {
         op = op.deterministic();
@@ -489,7 +489,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     for format in super::sample_formats(variant) {
         for (entries, longest) in [(3000, 9), (60_000, 200), (3_000_000, 9000), (3, 1)] {
             for (beta, values) in [(0.0, DType::F32), (1.0, DType::F32), (1.0, DType::F16)] {
-                let matrix = Stored { rows: 1000, cols: 900, entries, longest, format, values };
+                let matrix = MatrixLayout { rows: 1000, cols: 900, entries, longest, format, values };
                 programs.push(Spmv::new(matrix).beta(beta).variant(variant).lower(profile)?);
             }
         }

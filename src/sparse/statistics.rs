@@ -1,7 +1,7 @@
 //! What rows look like, and which format suits them.
 
 use super::Csr;
-use super::stored::OUTLIER;
+use super::matrix_layout::OUTLIER;
 use std::fmt;
 
 /// Row statistics of a matrix: made by [`Csr::analyse`], or by [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) of a
@@ -31,7 +31,7 @@ pub struct Statistics {
 }
 
 /// Places that padding may add to each entry before a padded format does not pay.
-const MOST_PADDING: f64 = 0.2;
+const MAX_PADDING: f64 = 0.2;
 /// Below so many entries a row in the mean, most rows are empty and pointers are most of what is read.
 const VERY_SPARSE: f64 = 0.5;
 
@@ -88,7 +88,7 @@ impl Statistics {
     /// ```
     pub fn format(&self) -> (&'static str, String) {
         let Self { rows, entries, mean, longest, .. } = *self;
-        let padded = |places: usize| places as f64 <= (1.0 + MOST_PADDING) * entries as f64;
+        let padded = |places: usize| places as f64 <= (1.0 + MAX_PADDING) * entries as f64;
         if entries == 0 {
             ("csr", "there are no entries".into())
         } else if mean < VERY_SPARSE {
@@ -180,11 +180,12 @@ mod tests {
 
     #[test]
     fn statistics_are_as_counted_by_hand() {
-        let seen = matrix(4, 5, |r| [vec![1, 3], vec![], vec![0, 1, 2, 3, 4], vec![2]][r].clone()).analyse();
-        assert_eq!((seen.rows, seen.cols, seen.entries, seen.longest), (4, 5, 8, 5));
-        assert_eq!((seen.mean, seen.variance), (2.0, 3.5));
-        assert_eq!((seen.empty_rows, seen.bandwidth, seen.triangular), (1, 3, false));
-        assert_eq!(seen.hybrid_width, 5);
+        let statistics =
+            matrix(4, 5, |r| [vec![1, 3], vec![], vec![0, 1, 2, 3, 4], vec![2]][r].clone()).analyse();
+        assert_eq!((statistics.rows, statistics.cols, statistics.entries, statistics.longest), (4, 5, 8, 5));
+        assert_eq!((statistics.mean, statistics.variance), (2.0, 3.5));
+        assert_eq!((statistics.empty_rows, statistics.bandwidth, statistics.triangular), (1, 3, false));
+        assert_eq!(statistics.hybrid_width, 5);
         assert_eq!(matrix(0, 0, |_| vec![]).analyse(), Statistics::default());
     }
 

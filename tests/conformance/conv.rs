@@ -92,7 +92,7 @@ pub(super) fn conv(call: &Call) -> Result<Array, Stop> {
         pads(call, axis, layer.axes, layer.shape[2 + axis], [layer.span(axis), layer.stride[axis]])
     };
     let ([top, bottom], [left, right]) = (along(0), along(1));
-    let op = Conv::new(layer.shape, layer.channels[0], layer.kernel)
+    let op = Conv2d::new(layer.shape, layer.channels[0], layer.kernel)
         .stride(layer.stride)
         .dilation(layer.dilation)
         .groups(layer.groups)
@@ -140,7 +140,7 @@ pub(super) fn conv_transpose(call: &Call) -> Result<Array, Stop> {
     let padding = if layer.axes == 1 { [0, padding[1]] } else { padding };
     let along = |axis: usize| cut(call, &layer, axis, padding[axis]);
     let ([top, bottom, below], [left, right, behind]) = (along(0), along(1));
-    let op = ConvTranspose::new(layer.shape, layer.channels[1] * layer.groups, layer.kernel)
+    let op = ConvTranspose2d::new(layer.shape, layer.channels[1] * layer.groups, layer.kernel)
         .stride(layer.stride)
         .dilation(layer.dilation)
         .groups(layer.groups)

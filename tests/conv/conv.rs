@@ -1,4 +1,4 @@
-//! Every variant of `Conv` against the reference.
+//! Every variant of `Conv2d` against the reference.
 
 use super::layers::{layers, lengths, shape};
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
@@ -7,7 +7,7 @@ use tilework::program::{DeviceProfile, Op};
 use tilework::reference::{conv, conv_bound};
 use tilework::{ErrorKind, Result};
 
-fn run(device: &Device, op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
+fn run(device: &Device, op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
     let gpu = &device.gpu;
     let outputs = op.output_shape()?.iter().product();
     let (dx, dw) = (gpu.upload(x)?, gpu.upload(w)?);
@@ -28,9 +28,9 @@ fn run(device: &Device, op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) -
 }
 
 /// All variants that fit the layer; `auto` must.
-fn check(device: &Device, op: &Conv, x: &[f32], w: &[f32], bias: Option<&[f32]>) {
+fn check(device: &Device, op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) {
     let want = conv(op, x, w, bias).unwrap();
-    for name in std::iter::once("auto").chain(Conv::variants().iter().map(|v| v.name)) {
+    for name in std::iter::once("auto").chain(Conv2d::variants().iter().map(|v| v.name)) {
         let op = op.clone().variant(name);
         let got = match run(device, &op, x, w, bias) {
             Err(e) if name != "auto" && e.kind() == ErrorKind::Unsupported => continue,
@@ -61,7 +61,7 @@ fn conv_applies_activations_after_the_bias() {
         let (x, w) = (random.elements::<f32>(4 * 36), random.elements::<f32>(8 * 36));
         let bias = random.elements::<f32>(8);
         for activation in Activation::ALL {
-            let op = Conv::new([1, 4, 6, 6], 8, [3, 3]).activation(activation);
+            let op = Conv2d::new([1, 4, 6, 6], 8, [3, 3]).activation(activation);
             check(device, &op, &x, &w, Some(&bias));
         }
     }
@@ -72,7 +72,7 @@ fn conv_by_winograd_is_close_on_average() {
     let Some(device) = devices().first() else { return };
     let mut random = Random::new(8);
     let (x, w) = (random.elements::<f32>(32 * 144), random.elements::<f32>(32 * 32 * 9));
-    let op = Conv::new([1, 32, 12, 12], 32, [3, 3]).pad([1, 1]).variant("winograd");
+    let op = Conv2d::new([1, 32, 12, 12], 32, [3, 3]).pad([1, 1]).variant("winograd");
     let got = run(device, &op, &x, &w, None).unwrap();
     let want = conv(&op, &x, &w, None).unwrap();
     let square = |x: f64| x * x;
@@ -85,12 +85,12 @@ fn conv_by_winograd_is_close_on_average() {
 #[test]
 fn an_empty_batch_is_refused() {
     let h100 = DeviceProfile::h100();
-    let layer = Conv::new([0, 4, 5, 5], 4, [3, 3]);
-    let transposed = ConvTranspose::new([0, 4, 5, 5], 4, [3, 3]);
+    let layer = Conv2d::new([0, 4, 5, 5], 4, [3, 3]);
+    let transposed = ConvTranspose2d::new([0, 4, 5, 5], 4, [3, 3]);
     let errors = [
         Op::<f32>::lower(&layer, &h100).unwrap_err(),
-        Op::<f32>::lower(&ConvBackwardData::new(&layer), &h100).unwrap_err(),
-        Op::<f32>::lower(&ConvBackwardWeights::new(&layer), &h100).unwrap_err(),
+        Op::<f32>::lower(&Conv2dBackwardData::new(&layer), &h100).unwrap_err(),
+        Op::<f32>::lower(&Conv2dBackwardWeights::new(&layer), &h100).unwrap_err(),
         Op::<f32>::lower(&transposed, &h100).unwrap_err(),
     ];
     for e in errors {
@@ -106,7 +106,7 @@ fn conv_keeps_nan_and_infinities_where_they_are_read() {
         x[64 + 54] = f32::INFINITY;
         let w = vec![1.0f32; 4 * 18];
         for variant in ["direct", "im2col", "implicit"] {
-            let op = Conv::new([1, 2, 8, 8], 4, [3, 3]).variant(variant);
+            let op = Conv2d::new([1, 2, 8, 8], 4, [3, 3]).variant(variant);
             let got = run(device, &op, &x, &w, None).unwrap();
             let want = conv(&op, &x, &w, None).unwrap();
             let same = |(g, w): (&f32, &f32)| g == w || g.is_nan() && w.is_nan();
@@ -125,7 +125,7 @@ fn conv_takes_a_batch_above_one_binding_in_pieces() {
     let shape = [3, 1, 3000, 5000];
     let x: Vec<f32> = (0..3).flat_map(|i| vec![i as f32 + 1.0; 15_000_000]).collect();
     for variant in ["direct", "implicit", "im2col"] {
-        let op = Conv::new(shape, 2, [2, 2]).stride([2999, 4999]).variant(variant);
+        let op = Conv2d::new(shape, 2, [2, 2]).stride([2999, 4999]).variant(variant);
         let got = run(device, &op, &x, &[1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, -1.0], None).unwrap();
         assert_eq!(got, [4.0, -1.0, 8.0, -2.0, 12.0, -3.0], "{variant}");
     }
@@ -134,8 +134,8 @@ fn conv_takes_a_batch_above_one_binding_in_pieces() {
 #[test]
 fn conv_refuses_what_it_cannot_do() {
     let Some(gpu) = gpu() else { return };
-    let kind = |op: Conv| op.plan::<f32>(gpu).unwrap_err().kind();
-    let of = |shape, kernel| Conv::new(shape, 4, kernel);
+    let kind = |op: Conv2d| op.plan::<f32>(gpu).unwrap_err().kind();
+    let of = |shape, kernel| Conv2d::new(shape, 4, kernel);
     let small = [1, 4, 4, 4];
     assert_eq!(kind(of(small, [5, 1])), ErrorKind::Shape);
     assert_eq!(kind(of(small, [0, 1])), ErrorKind::Shape);
@@ -144,9 +144,9 @@ fn conv_refuses_what_it_cannot_do() {
     assert_eq!(kind(of(small, [2, 2]).dilation([4, 1])), ErrorKind::Shape);
     assert_eq!(kind(of(small, [2, 2]).groups(3)), ErrorKind::Shape);
     assert_eq!(kind(of(small, [2, 2]).groups(0)), ErrorKind::Shape);
-    assert_eq!(kind(Conv::new(small, 6, [2, 2]).groups(4)), ErrorKind::Shape);
+    assert_eq!(kind(Conv2d::new(small, 6, [2, 2]).groups(4)), ErrorKind::Shape);
     assert_eq!(kind(of([1, 0, 4, 4], [2, 2])), ErrorKind::Shape);
-    assert_eq!(kind(Conv::new(small, 0, [2, 2])), ErrorKind::Shape);
+    assert_eq!(kind(Conv2d::new(small, 0, [2, 2])), ErrorKind::Shape);
     assert_eq!(kind(of([1, 4, 0, 4], [1, 1]).pad([1, 0])), ErrorKind::Shape);
     assert_eq!(kind(of(small, [2, 2]).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(kind(of(small, [2, 2]).variant("winograd")), ErrorKind::Unsupported);

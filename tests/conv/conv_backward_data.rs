@@ -1,4 +1,4 @@
-//! Every variant of `ConvBackwardData` against the reference.
+//! Every variant of `Conv2dBackwardData` against the reference.
 
 use super::layers::{layers, lengths, shape};
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
@@ -6,7 +6,7 @@ use tilework::prelude::*;
 use tilework::reference::{conv_backward_data, conv_backward_data_bound};
 use tilework::{ErrorKind, Result};
 
-fn run(device: &Device, op: &ConvBackwardData, dy: &[f32], w: &[f32], len: usize) -> Result<Vec<f32>> {
+fn run(device: &Device, op: &Conv2dBackwardData, dy: &[f32], w: &[f32], len: usize) -> Result<Vec<f32>> {
     let gpu = &device.gpu;
     let (gradient, weights) = (gpu.upload(dy)?, gpu.upload(w)?);
     let dx = gpu.alloc::<f32>(len)?;
@@ -23,9 +23,9 @@ fn conv_backward_data_matches_reference_for_every_layer() {
             let [x, w, y] = lengths(&layer, shape(number));
             let mut random = Random::new(number);
             let (w, dy) = (random.elements::<f32>(w), random.elements::<f32>(y));
-            let op = ConvBackwardData::new(&layer);
+            let op = Conv2dBackwardData::new(&layer);
             let want = conv_backward_data(&op, &dy, &w).unwrap();
-            let names = ConvBackwardData::variants().iter().map(|v| v.name);
+            let names = Conv2dBackwardData::variants().iter().map(|v| v.name);
             for name in std::iter::once("auto").chain(names) {
                 let op = op.clone().variant(name);
                 let got = match run(device, &op, &dy, &w, x) {
@@ -42,14 +42,14 @@ fn conv_backward_data_matches_reference_for_every_layer() {
 #[test]
 fn conv_backward_data_refuses_what_it_cannot_do() {
     let Some(gpu) = gpu() else { return };
-    let refusal = |layer: &Conv, variant: &str| {
-        ConvBackwardData::new(layer).variant(variant).plan::<f32>(gpu).unwrap_err()
+    let refusal = |layer: &Conv2d, variant: &str| {
+        Conv2dBackwardData::new(layer).variant(variant).plan::<f32>(gpu).unwrap_err()
     };
-    let layer = Conv::new([1, 4, 4, 4], 4, [2, 2]);
+    let layer = Conv2d::new([1, 4, 4, 4], 4, [2, 2]);
     assert_eq!(refusal(&layer.clone().groups(3), "auto").kind(), ErrorKind::Shape);
     assert_eq!(refusal(&layer.clone().stride([0, 1]), "auto").kind(), ErrorKind::Shape);
     let e = refusal(&layer, "winograd");
     assert!(e.kind() == ErrorKind::Unsupported && e.to_string().starts_with("conv-backward-data"), "{e}");
-    let strided = Conv::new([1, 4, 4, 4], 4, [2, 2]).groups(4).stride([2, 2]);
+    let strided = Conv2d::new([1, 4, 4, 4], 4, [2, 2]).groups(4).stride([2, 2]);
     assert_eq!(refusal(&strided, "depthwise").kind(), ErrorKind::Unsupported);
 }

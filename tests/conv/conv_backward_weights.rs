@@ -1,4 +1,4 @@
-//! Every variant of `ConvBackwardWeights` against the reference.
+//! Every variant of `Conv2dBackwardWeights` against the reference.
 
 use super::layers::{layers, lengths, shape};
 use crate::support::{Random, assert_close, devices, gpu, numbers};
@@ -15,11 +15,11 @@ fn conv_backward_weights_matches_reference_for_every_layer() {
             let [x, w, y] = lengths(&layer, shape(number));
             let mut random = Random::new(number);
             let (x, dy) = (random.elements::<f32>(x), random.elements::<f32>(y));
-            let op = ConvBackwardWeights::new(&layer);
+            let op = Conv2dBackwardWeights::new(&layer);
             let want = numbers(&conv_backward_weights(&op, &x, &dy).unwrap());
             let gpu = &device.gpu;
             let (input, gradient) = (gpu.upload(&x).unwrap(), gpu.upload(&dy).unwrap());
-            let names = ConvBackwardWeights::variants().iter().map(|v| v.name);
+            let names = Conv2dBackwardWeights::variants().iter().map(|v| v.name);
             for name in std::iter::once("auto").chain(names) {
                 let (dw, db) = (gpu.alloc::<f32>(w).unwrap(), gpu.alloc(layer.weights_shape()[0]).unwrap());
                 let op = op.clone().variant(name);
@@ -52,12 +52,12 @@ fn conv_backward_weights_matches_reference_for_every_layer() {
 fn conv_backward_weights_adds_slices_in_order() {
     // Long enough for several slices of every variant; the same bits each time.
     let Some(gpu) = gpu() else { return };
-    let layer = Conv::new([5, 2, 40, 40], 3, [3, 3]).pad([1, 1]);
+    let layer = Conv2d::new([5, 2, 40, 40], 3, [3, 3]).pad([1, 1]);
     let mut random = Random::new(3);
     let (x, dy) = (random.elements::<f32>(5 * 2 * 1600), random.elements::<f32>(5 * 3 * 1600));
     let (input, gradient) = (gpu.upload(&x).unwrap(), gpu.upload(&dy).unwrap());
     for variant in ["direct", "implicit", "winograd"] {
-        let op = ConvBackwardWeights::new(&layer).variant(variant);
+        let op = Conv2dBackwardWeights::new(&layer).variant(variant);
         let want = numbers(&conv_backward_weights(&op, &x, &dy).unwrap());
         let bound = conv_backward_weights_bound(&op, &x, &dy).unwrap();
         let plan = op.plan::<f32>(gpu).unwrap();
@@ -88,10 +88,10 @@ impl Bits for Vec<f32> {
 #[test]
 fn conv_backward_weights_refuses_what_it_cannot_do() {
     let Some(gpu) = gpu() else { return };
-    let kind = |layer: &Conv, name: &str| {
-        ConvBackwardWeights::new(layer).variant(name).plan::<f32>(gpu).unwrap_err().kind()
+    let kind = |layer: &Conv2d, name: &str| {
+        Conv2dBackwardWeights::new(layer).variant(name).plan::<f32>(gpu).unwrap_err().kind()
     };
-    let layer = Conv::new([1, 4, 4, 4], 4, [2, 2]);
+    let layer = Conv2d::new([1, 4, 4, 4], 4, [2, 2]);
     assert_eq!(kind(&layer.clone().groups(3), "auto"), ErrorKind::Shape);
     assert_eq!(kind(&layer.clone().stride([0, 1]), "auto"), ErrorKind::Shape);
     assert_eq!(kind(&layer, "im2col"), ErrorKind::InvalidArgument);

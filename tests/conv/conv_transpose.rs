@@ -1,11 +1,17 @@
-//! Every variant of `ConvTranspose` against the reference.
+//! Every variant of `ConvTranspose2d` against the reference.
 
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::prelude::*;
 use tilework::reference::{conv_transpose, conv_transpose_bound};
 use tilework::{ErrorKind, Result};
 
-fn run(device: &Device, op: &ConvTranspose, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
+fn run(
+    device: &Device,
+    op: &ConvTranspose2d,
+    x: &[f32],
+    w: &[f32],
+    bias: Option<&[f32]>,
+) -> Result<Vec<f32>> {
     let gpu = &device.gpu;
     let (dx, dw) = (gpu.upload(x)?, gpu.upload(w)?);
     let y = gpu.alloc::<f32>(op.output_shape()?.iter().product())?;
@@ -27,16 +33,16 @@ fn run(device: &Device, op: &ConvTranspose, x: &[f32], w: &[f32], bias: Option<&
 fn check(
     device: &Device,
     (shape, filters, kernel): ([usize; 4], usize, [usize; 2]),
-    form: impl Fn(ConvTranspose) -> ConvTranspose,
+    form: impl Fn(ConvTranspose2d) -> ConvTranspose2d,
 ) {
-    let op = form(ConvTranspose::new(shape, filters, kernel));
+    let op = form(ConvTranspose2d::new(shape, filters, kernel));
     let mut random = Random::new(filters as u64);
     let x = random.elements::<f32>(shape.iter().product());
     let w = random.elements::<f32>(op.weights_shape().iter().product());
     let bias = random.elements::<f32>(filters);
     let bias = (filters % 2 == 0).then_some(&bias[..]);
     let want = conv_transpose(&op, &x, &w, bias).unwrap();
-    for name in std::iter::once("auto").chain(ConvTranspose::variants().iter().map(|v| v.name)) {
+    for name in std::iter::once("auto").chain(ConvTranspose2d::variants().iter().map(|v| v.name)) {
         let op = op.clone().variant(name);
         let got = match run(device, &op, &x, &w, bias) {
             Err(e) if name != "auto" && e.kind() == ErrorKind::Unsupported => continue,
@@ -65,14 +71,14 @@ fn conv_transpose_matches_reference_for_every_layer() {
 #[test]
 fn conv_transpose_refuses_what_it_cannot_do() {
     let Some(gpu) = gpu() else { return };
-    let kind = |op: ConvTranspose| op.plan::<f32>(gpu).unwrap_err().kind();
-    let of = |kernel| ConvTranspose::new([1, 4, 4, 4], 4, kernel);
+    let kind = |op: ConvTranspose2d| op.plan::<f32>(gpu).unwrap_err().kind();
+    let of = |kernel| ConvTranspose2d::new([1, 4, 4, 4], 4, kernel);
     assert_eq!(kind(of([2, 2]).groups(3)), ErrorKind::Shape);
     assert_eq!(kind(of([0, 2])), ErrorKind::Shape);
     assert_eq!(kind(of([2, 2]).stride([0, 1])), ErrorKind::Shape);
     assert_eq!(kind(of([1, 1]).pad([2, 0])), ErrorKind::Shape);
     assert_eq!(kind(of([2, 2]).stride([2, 2]).output_padding([0, 2])), ErrorKind::Shape);
-    assert_eq!(kind(ConvTranspose::new([1, 4, 0, 4], 4, [2, 2])), ErrorKind::Shape);
+    assert_eq!(kind(ConvTranspose2d::new([1, 4, 0, 4], 4, [2, 2])), ErrorKind::Shape);
     assert_eq!(kind(of([2, 2]).variant("fast")), ErrorKind::InvalidArgument);
-    assert_eq!(kind(ConvTranspose::new([1, 1, usize::MAX, 4], 1, [2, 2])), ErrorKind::TooLarge);
+    assert_eq!(kind(ConvTranspose2d::new([1, 1, usize::MAX, 4], 1, [2, 2])), ErrorKind::TooLarge);
 }

@@ -4,7 +4,7 @@ use crate::support::Device;
 use tilework::prelude::*;
 
 /// Of one layer: shape, filters, kernel, and what else is set.
-type Form = ([usize; 4], usize, [usize; 2], fn(Conv) -> Conv);
+type Form = ([usize; 4], usize, [usize; 2], fn(Conv2d) -> Conv2d);
 
 /// Sizes around tiles and vectors, strides, dilations, groups, one-sided pads.
 const FORMS: &[Form] = &[
@@ -31,14 +31,14 @@ const LARGE: &[Form] = &[
 ];
 
 /// The layers, with the number that data is drawn by; every second but for the first device.
-pub(crate) fn layers(device: &Device) -> impl Iterator<Item = (u64, Conv)> {
+pub(crate) fn layers(device: &Device) -> impl Iterator<Item = (u64, Conv2d)> {
     let (large, step) = if device.main { (LARGE, 1) } else { (&[][..], 2) };
-    let make = |&(shape, filters, kernel, form): &Form| form(Conv::new(shape, filters, kernel));
+    let make = |&(shape, filters, kernel, form): &Form| form(Conv2d::new(shape, filters, kernel));
     (1..).zip(FORMS.iter().chain(large).map(make)).filter(move |(number, _)| number % step == 0)
 }
 
 /// Elements of x, weights and output.
-pub(crate) fn lengths(op: &Conv, shape: [usize; 4]) -> [usize; 3] {
+pub(crate) fn lengths(op: &Conv2d, shape: [usize; 4]) -> [usize; 3] {
     [shape.iter().product(), op.weights_shape().iter().product(), op.output_shape().unwrap().iter().product()]
 }
 

@@ -3,7 +3,7 @@
 use crate::support::cuda::cuda;
 use crate::support::{Random, assert_close, numbers};
 use half::{bf16, f16};
-use tilework::conv::Conv;
+use tilework::conv::Conv2d;
 use tilework::cuda::{CudaExecutable, CudaGpu};
 use tilework::dense::{Activation, Precision};
 use tilework::prelude::*;
@@ -11,9 +11,9 @@ use tilework::reference::{Number, conv, conv_bound};
 use tilework::{Element, Plans};
 
 /// `more` of what all terms come to made positive is left out of the products, `round` of each output.
-fn check<T: Element + Number + Into<f64>>(op: &Conv, x: usize, biased: bool, more: f64, round: f64)
+fn check<T: Element + Number + Into<f64>>(op: &Conv2d, x: usize, biased: bool, more: f64, round: f64)
 where
-    CudaGpu: Plans<Conv, T, Executor = CudaExecutable>,
+    CudaGpu: Plans<Conv2d, T, Executor = CudaExecutable>,
 {
     let Some(cuda) = cuda() else { return };
     let output: usize = op.output_shape().unwrap().iter().product();
@@ -57,18 +57,18 @@ where
 fn layers_match_reference() {
     // With the elements of x.
     let layers = [
-        (2 * 64 * 14 * 14, Conv::new([2, 64, 14, 14], 70, [3, 3]).pad([1, 1]), Activation::Relu),
-        (3 * 37 * 29, Conv::new([1, 3, 37, 29], 16, [7, 5]).pad([3, 2]).stride([2, 3]), Activation::None),
+        (2 * 64 * 14 * 14, Conv2d::new([2, 64, 14, 14], 70, [3, 3]).pad([1, 1]), Activation::Relu),
+        (3 * 37 * 29, Conv2d::new([1, 3, 37, 29], 16, [7, 5]).pad([3, 2]).stride([2, 3]), Activation::None),
         (
             3 * 20 * 9 * 11,
-            Conv::new([3, 20, 9, 11], 24, [3, 3]).groups(2).dilation([2, 1]).pad_each([2, 0, 1, 3]),
+            Conv2d::new([3, 20, 9, 11], 24, [3, 3]).groups(2).dilation([2, 1]).pad_each([2, 0, 1, 3]),
             Activation::Gelu,
         ),
-        (2 * 130 * 8 * 8, Conv::new([2, 130, 8, 8], 33, [1, 1]), Activation::Tanh),
-        (6 * 12 * 12, Conv::new([1, 6, 12, 12], 6, [3, 3]).groups(6).pad([1, 1]), Activation::Sigmoid),
+        (2 * 130 * 8 * 8, Conv2d::new([2, 130, 8, 8], 33, [1, 1]), Activation::Tanh),
+        (6 * 12 * 12, Conv2d::new([1, 6, 12, 12], 6, [3, 3]).groups(6).pad([1, 1]), Activation::Sigmoid),
     ];
     let run = |arch| cuda().is_some_and(|cuda| cuda.profile().runs(arch));
-    let variants = Conv::cuda_variants().iter().filter(|v| run(v.arch));
+    let variants = Conv2d::cuda_variants().iter().filter(|v| run(v.arch));
     for (v, variant) in variants.enumerate() {
         for (i, (x, layer, activation)) in layers.iter().enumerate() {
             let op = layer.clone().activation(*activation).variant(variant.name);

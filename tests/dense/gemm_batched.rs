@@ -14,7 +14,7 @@ fn names(m: usize, n: usize) -> impl Iterator<Item = &'static str> {
     all.filter(move |&v| v != "small" || m.max(n) <= 64)
 }
 
-/// Stored A, B and C.
+/// MatrixLayout A, B and C.
 struct Data<T> {
     a: Vec<T>,
     b: Vec<T>,

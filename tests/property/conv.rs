@@ -4,7 +4,7 @@ use super::draw::{Contents, Draw, typed};
 use super::guarded::{Case, wide};
 use crate::support::Sample;
 use tilework::Element;
-use tilework::conv::{Boundary, Conv1d, Conv2d, Conv3d};
+use tilework::conv::{Boundary, Filter1d, Filter2d, Filter3d};
 use tilework::prelude::*;
 use tilework::program::Variant;
 use tilework::reference;
@@ -42,53 +42,53 @@ fn odd(draw: &mut Draw, n: usize) -> usize {
     extent.min((n.max(1) - 1) / 2 * 2 + 1)
 }
 
-pub(super) fn conv1d(draw: &mut Draw) -> Case {
+pub(super) fn filter1d(draw: &mut Draw) -> Case {
     fn of<T: Sample + Element + Into<f64>>(draw: &mut Draw) -> Case {
-        let variant = draw.variant(Conv1d::variants());
+        let variant = draw.variant(Filter1d::variants());
         let n = draw.length(1, 5000);
         let r = odd(draw, n);
         let filter = weights(draw, &[r], false);
         let boundary = draw.option(&Boundary::ALL);
-        let op = Conv1d::new(n, &filter).boundary(boundary).variant(variant);
+        let op = Filter1d::new(n, &filter).boundary(boundary).variant(variant);
         let x = draw.special::<T>(n);
-        let (want, bound) = (reference::conv1d(&op, &x), reference::conv1d_bound(&op, &x));
+        let (want, bound) = (reference::filter1d(&op, &x), reference::filter1d_bound(&op, &x));
         with_result(Case::new::<T>(op), &x, want, bound)
     }
     typed!(draw, of, [f32, u8])
 }
 
-pub(super) fn conv2d(draw: &mut Draw) -> Case {
+pub(super) fn filter2d(draw: &mut Draw) -> Case {
     fn of<T: Sample + Element + Into<f64>>(draw: &mut Draw) -> Case {
-        let (variant, lines) = variant(draw, Conv2d::variants());
+        let (variant, lines) = variant(draw, Filter2d::variants());
         let (h, w) = (draw.length(1, 70), draw.length(1, 70));
         let shape = [odd(draw, h), odd(draw, w)];
         let filter = weights(draw, &shape, lines);
         let boundary = draw.option(&Boundary::ALL);
-        let op = Conv2d::new(h, w, shape, &filter).boundary(boundary).variant(variant);
+        let op = Filter2d::new(h, w, shape, &filter).boundary(boundary).variant(variant);
         let x = draw.special::<T>(h * w);
-        let (want, bound) = (reference::conv2d(&op, &x), reference::conv2d_bound(&op, &x));
+        let (want, bound) = (reference::filter2d(&op, &x), reference::filter2d_bound(&op, &x));
         with_result(Case::new::<T>(op), &x, want, bound)
     }
     typed!(draw, of, [f32, u8])
 }
 
-pub(super) fn conv3d(draw: &mut Draw) -> Case {
+pub(super) fn filter3d(draw: &mut Draw) -> Case {
     fn of<T: Sample + Element + Into<f64>>(draw: &mut Draw) -> Case {
-        let (variant, lines) = variant(draw, Conv3d::variants());
+        let (variant, lines) = variant(draw, Filter3d::variants());
         let extents = [draw.length(1, 12), draw.length(1, 20), draw.length(1, 24)];
         let shape = extents.map(|n| odd(draw, n).min(5));
         let filter = weights(draw, &shape, lines);
         let boundary = draw.option(&Boundary::ALL);
-        let op = Conv3d::new(extents, shape, &filter).boundary(boundary).variant(variant);
+        let op = Filter3d::new(extents, shape, &filter).boundary(boundary).variant(variant);
         let x = draw.special::<T>(extents.iter().product());
-        let (want, bound) = (reference::conv3d(&op, &x), reference::conv3d_bound(&op, &x));
+        let (want, bound) = (reference::filter3d(&op, &x), reference::filter3d_bound(&op, &x));
         with_result(Case::new::<T>(op), &x, want, bound)
     }
     typed!(draw, of, [f32])
 }
 
 /// A layer with the shape of x; windows, strides and groups are options, sizes are not.
-fn layer(draw: &mut Draw, variant: &str) -> ([usize; 4], Conv) {
+fn layer(draw: &mut Draw, variant: &str) -> ([usize; 4], Conv2d) {
     let winograd = variant == "winograd";
     let kernel = if winograd { [3, 3] } else { draw.option(&[[3, 3], [1, 1], [2, 3], [5, 5]]) };
     let groups = if variant == "depthwise" { 4 } else { draw.option(&[1, 1, 2, 4]) };
@@ -104,7 +104,7 @@ fn layer(draw: &mut Draw, variant: &str) -> ([usize; 4], Conv) {
     let reach = |i: usize| dilation[i] * (kernel[i] - 1) + 1;
     let shape =
         [draw.length(1, 3), channels, reach(0).max(draw.length(1, 14)), reach(1).max(draw.length(1, 14))];
-    let layer = Conv::new(shape, filters, kernel).stride(stride).pad(pad).dilation(dilation).groups(groups);
+    let layer = Conv2d::new(shape, filters, kernel).stride(stride).pad(pad).dilation(dilation).groups(groups);
     (shape, layer.variant(variant))
 }
 
@@ -115,7 +115,7 @@ fn contents(variant: &str) -> Contents {
 }
 
 pub(super) fn conv(draw: &mut Draw) -> Case {
-    let variant = draw.variant(Conv::variants());
+    let variant = draw.variant(Conv2d::variants());
     let (shape, layer) = layer(draw, variant);
     let op = layer.activation(draw.option(&Activation::ALL));
     let most = contents(variant);
@@ -131,7 +131,7 @@ pub(super) fn conv(draw: &mut Draw) -> Case {
 }
 
 pub(super) fn conv_transpose(draw: &mut Draw) -> Case {
-    let variant = draw.variant(ConvTranspose::variants());
+    let variant = draw.variant(ConvTranspose2d::variants());
     let kernel = draw.option(&[[3, 3], [1, 1], [2, 4]]);
     let groups = draw.option(&[1, 1, 2]);
     let stride = draw.option(&[[1, 1], [2, 2], [3, 1]]);
@@ -139,7 +139,7 @@ pub(super) fn conv_transpose(draw: &mut Draw) -> Case {
     let channels = groups * draw.length(1, 5);
     let shape = [draw.length(1, 3), channels, draw.length(2, 9), draw.length(2, 9)];
     let filters = groups * draw.length(1, 5);
-    let op = ConvTranspose::new(shape, filters, kernel).stride(stride).dilation(dilation).groups(groups);
+    let op = ConvTranspose2d::new(shape, filters, kernel).stride(stride).dilation(dilation).groups(groups);
     let op = op.activation(draw.option(&Activation::ALL)).variant(variant);
     let x = draw.special::<f32>(shape.iter().product());
     let w = draw.numbers::<f32>(op.weights_shape().iter().product());
@@ -153,9 +153,9 @@ pub(super) fn conv_transpose(draw: &mut Draw) -> Case {
 }
 
 pub(super) fn conv_backward_data(draw: &mut Draw) -> Case {
-    let variant = draw.variant(ConvBackwardData::variants());
+    let variant = draw.variant(Conv2dBackwardData::variants());
     let (_, layer) = layer(draw, variant);
-    let op = ConvBackwardData::new(&layer.clone().variant("auto")).variant(variant);
+    let op = Conv2dBackwardData::new(&layer.clone().variant("auto")).variant(variant);
     let most = contents(variant);
     let dy = draw.elements::<f32>(layer.output_shape().unwrap().iter().product(), most);
     let w = draw.numbers::<f32>(layer.weights_shape().iter().product());
@@ -165,9 +165,9 @@ pub(super) fn conv_backward_data(draw: &mut Draw) -> Case {
 }
 
 pub(super) fn conv_backward_weights(draw: &mut Draw) -> Case {
-    let variant = draw.variant(ConvBackwardWeights::variants());
+    let variant = draw.variant(Conv2dBackwardWeights::variants());
     let (shape, layer) = layer(draw, variant);
-    let op = ConvBackwardWeights::new(&layer.clone().variant("auto")).variant(variant);
+    let op = Conv2dBackwardWeights::new(&layer.clone().variant("auto")).variant(variant);
     let most = contents(variant);
     let x = draw.elements::<f32>(shape.iter().product(), most);
     let dy = draw.numbers::<f32>(layer.output_shape().unwrap().iter().product());

@@ -7,7 +7,7 @@ use super::guarded::{Case, wide};
 use crate::support::{Device, devices};
 use std::iter::once;
 use tilework::attention::{Attention, KvAppend};
-use tilework::conv::{Boundary, Conv1d, Conv2d, Conv3d};
+use tilework::conv::{Boundary, Filter1d, Filter2d, Filter3d};
 use tilework::nn::{
     BatchNorm, BiasBackward, CrossEntropy, GatherRows, LayerNormBackward, LogSoftmaxBackward, MeanPool,
     PoolKind, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
@@ -84,10 +84,10 @@ const LAYERS: [([usize; 4], usize, [usize; 2], usize); 11] = [
 ];
 
 /// The layers, with what is long on the side of x, or of the output.
-fn layers(from_output: bool) -> impl Iterator<Item = ([usize; 4], Conv)> {
+fn layers(from_output: bool) -> impl Iterator<Item = ([usize; 4], Conv2d)> {
     LAYERS.into_iter().map(move |([n, c, h, w], filters, kernel, groups)| {
         let (c, filters) = if from_output { (filters, c) } else { (c, filters) };
-        ([n, c, h, w], Conv::new([n, c, h, w], filters, kernel).groups(groups))
+        ([n, c, h, w], Conv2d::new([n, c, h, w], filters, kernel).groups(groups))
     })
 }
 
@@ -105,7 +105,7 @@ fn long_extents_of_conv() {
         let (x, w) = (ones_of(shape), ones_of(layer.weights_shape()));
         let terms = (w.len() / layer.weights_shape()[0]) as f32;
         let want = vec![terms; layer.output_shape().unwrap().iter().product()];
-        check(Conv::variants(), |name| {
+        check(Conv2d::variants(), |name| {
             near(Case::new::<f32>(layer.clone().variant(name)).given(&x).given(&w), &want)
         });
     }
@@ -116,20 +116,21 @@ fn long_extents_of_conv_backward() {
     // Each cell of a large window sums few terms, and there are many of them.
     for (_, layer) in layers(true).filter(|(_, layer)| !is_large(layer.weights_shape())) {
         let (dy, w) = (ones_of(layer.output_shape().unwrap()), ones_of(layer.weights_shape()));
-        let op = ConvBackwardData::new(&layer);
+        let op = Conv2dBackwardData::new(&layer);
         let want = reference::conv_backward_data(&op, &dy, &w).unwrap();
-        check(ConvBackwardData::variants(), |name| {
+        check(Conv2dBackwardData::variants(), |name| {
             near(Case::new::<f32>(op.clone().variant(name)).given(&dy).given(&w), &want)
         });
     }
-    for (shape, layer) in layers(false).chain([([1, 1, 1, 70_000], Conv::new([1, 1, 1, 70_000], 1, [1, 1]))])
+    for (shape, layer) in
+        layers(false).chain([([1, 1, 1, 70_000], Conv2d::new([1, 1, 1, 70_000], 1, [1, 1]))])
     {
         let (x, dy) = (ones_of(shape), ones_of(layer.output_shape().unwrap()));
         let [n, _, p, q] = layer.output_shape().unwrap();
-        let op = ConvBackwardWeights::new(&layer);
+        let op = Conv2dBackwardWeights::new(&layer);
         let want = vec![(n * p * q) as f32; layer.weights_shape().iter().product()];
         let of_bias = vec![(n * p * q) as f32; layer.weights_shape()[0]];
-        check(ConvBackwardWeights::variants(), |name| {
+        check(Conv2dBackwardWeights::variants(), |name| {
             let case = Case::new::<f32>(op.clone().variant(name).with_bias()).given(&x).given(&dy);
             near(near(case, &want), &of_bias)
         });
@@ -139,13 +140,13 @@ fn long_extents_of_conv_backward() {
 #[test]
 fn long_extents_of_conv_transpose() {
     for ([n, c, h, w], filters, kernel, groups) in LAYERS {
-        let op = ConvTranspose::new([n, c, h, w], filters, kernel).groups(groups);
+        let op = ConvTranspose2d::new([n, c, h, w], filters, kernel).groups(groups);
         if is_large(op.weights_shape()) {
             continue;
         }
         let (x, weights) = (ones_of([n, c, h, w]), ones_of(op.weights_shape()));
         let want = reference::conv_transpose(&op, &x, &weights, None).unwrap();
-        check(ConvTranspose::variants(), |name| {
+        check(ConvTranspose2d::variants(), |name| {
             near(Case::new::<f32>(op.clone().variant(name)).given(&x).given(&weights), &want)
         });
     }
@@ -157,21 +158,21 @@ fn long_filters() {
     let filtered = |n: usize| (0..n).map(|i| (n - i.abs_diff(n / 2)) as f32).collect::<Vec<_>>();
     for n in [20_001, 70_001] {
         let (x, want) = (ones(n), filtered(n));
-        check(Conv1d::variants(), |name| {
-            let op = Conv1d::new(n, &x).boundary(Boundary::Zero).variant(name);
+        check(Filter1d::variants(), |name| {
+            let op = Filter1d::new(n, &x).boundary(Boundary::Zero).variant(name);
             near(Case::new::<f32>(op).given(&x), &want)
         });
     }
     let n = 70_001;
     let (x, want) = (ones(n), filtered(n));
     for [h, w] in [[1, n], [n, 1]] {
-        check(Conv2d::variants(), |name| {
-            let op = Conv2d::new(h, w, [h, w], &x).boundary(Boundary::Zero).variant(name);
+        check(Filter2d::variants(), |name| {
+            let op = Filter2d::new(h, w, [h, w], &x).boundary(Boundary::Zero).variant(name);
             near(Case::new::<f32>(op).given(&x), &want)
         });
     }
-    check(Conv3d::variants(), |name| {
-        let op = Conv3d::new([n, 1, 1], [n, 1, 1], &x).boundary(Boundary::Zero).variant(name);
+    check(Filter3d::variants(), |name| {
+        let op = Filter3d::new([n, 1, 1], [n, 1, 1], &x).boundary(Boundary::Zero).variant(name);
         near(Case::new::<f32>(op).given(&x), &want)
     });
 }
@@ -269,15 +270,15 @@ fn long_rows_of_sparse_matrices() {
     for csr in long_row(EXTENT) {
         for target in TARGETS {
             let host = reference::spconvert(&HostMatrix::Csr(csr.clone()), target).unwrap();
-            let stored = host.stored().unwrap();
-            let of_format = |v: &&str| *v == "auto" || v.split('-').next() == Some(stored.format.name());
+            let layout = host.layout().unwrap();
+            let of_format = |v: &&str| *v == "auto" || v.split('-').next() == Some(layout.format.name());
             let (x, y) = (ones(csr.cols), ones(csr.rows));
             let want = reference::spmv(1.0, &csr, &x, 0.0, &y).unwrap();
             let statistics = csr.analyse();
             for known in [false, true] {
                 check_names(names(Spmv::variants()).filter(of_format), |name| {
-                    let op = Spmv::new(stored).variant(name);
-                    let op = if known { op.seen(&statistics) } else { op };
+                    let op = Spmv::new(layout).variant(name);
+                    let op = if known { op.statistics(&statistics) } else { op };
                     let case = with_lists(Case::new::<f32>(op), &host).given(&x);
                     case.updated(&y, want.clone(), vec![0.0; want.len()])
                 });
@@ -286,14 +287,14 @@ fn long_rows_of_sparse_matrices() {
                 let (b, c) = (ones(csr.cols * n), ones(csr.rows * n));
                 let want = reference::spmm(1.0, &csr, &b, n, 0.0, &c).unwrap();
                 check_names(names(Spmm::variants()).filter(of_format), |name| {
-                    let op = Spmm::new(stored, n).variant(name);
+                    let op = Spmm::new(layout, n).variant(name);
                     let case = with_lists(Case::new::<f32>(op), &host).given(&b);
                     case.updated(&c, want.clone(), vec![0.0; want.len()])
                 });
             }
             for to in [Target::Csr, Target::Csc, Target::Ell, Target::Jds] {
                 let want = reference::spconvert(&host, to).unwrap();
-                let mut op = Spconvert::new(stored, want.stored().unwrap());
+                let mut op = Spconvert::new(layout, want.layout().unwrap());
                 if let Target::Sell { window, .. } = to {
                     op = op.window(window);
                 }

@@ -72,12 +72,12 @@ pub(super) fn spmv(draw: &mut Draw) -> Case {
     let bound = reference::spmv_bound(alpha, &csr, &x, beta, &y).unwrap();
     let seen = csr.analyse();
     let host = reference::spconvert(&HostMatrix::Csr(csr), target).unwrap();
-    let mut stored = host.stored().unwrap();
+    let mut layout = host.layout().unwrap();
     if halves {
-        stored.values = DType::F16;
+        layout.values = DType::F16;
     }
-    let variant = variant(draw, Spmv::variants(), stored.format.name());
-    let op = Spmv::new(stored).alpha(alpha).beta(beta).seen(&seen).variant(variant);
+    let variant = variant(draw, Spmv::variants(), layout.format.name());
+    let op = Spmv::new(layout).alpha(alpha).beta(beta).statistics(&seen).variant(variant);
     with_lists(Case::new::<f32>(op), &host, halves).given(&x).updated(&y, want, bound)
 }
 
@@ -90,9 +90,9 @@ pub(super) fn spmm(draw: &mut Draw) -> Case {
     let want = reference::spmm(alpha, &csr, &b, n, beta, &c).unwrap();
     let bound = reference::spmm_bound(alpha, &csr, &b, n, beta, &c).unwrap();
     let host = reference::spconvert(&HostMatrix::Csr(csr), target).unwrap();
-    let stored = host.stored().unwrap();
-    let variant = variant(draw, Spmm::variants(), stored.format.name());
-    let op = Spmm::new(stored, n).alpha(alpha).beta(beta).variant(variant);
+    let layout = host.layout().unwrap();
+    let variant = variant(draw, Spmm::variants(), layout.format.name());
+    let op = Spmm::new(layout, n).alpha(alpha).beta(beta).variant(variant);
     with_lists(Case::new::<f32>(op), &host, false).given(&b).updated(&c, want, bound)
 }
 
@@ -101,7 +101,7 @@ pub(super) fn spconvert(draw: &mut Draw) -> Case {
     let csr = matrix(draw);
     let from = reference::spconvert(&HostMatrix::Csr(csr), from).unwrap();
     let want = reference::spconvert(&from, to).unwrap();
-    let mut op = Spconvert::new(from.stored().unwrap(), want.stored().unwrap());
+    let mut op = Spconvert::new(from.layout().unwrap(), want.layout().unwrap());
     if let Target::Sell { window, .. } = to {
         op = op.window(window);
     }

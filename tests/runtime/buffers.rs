@@ -385,7 +385,7 @@ fn a_callers_buffer_is_let_go_when_it_is_dropped() {
 fn bf16_is_for_cuda_only() {
     use half::bf16;
     use tilework::program::{DeviceProfile, Op};
-    use tilework::{Axpy, Conv2d, Histogram, Map, MapFn, RadixSort, TopK, Zip, ZipFn};
+    use tilework::{Axpy, Filter2d, Histogram, Map, MapFn, RadixSort, TopK, Zip, ZipFn};
 
     let profile = DeviceProfile::h100();
     let lowered = [
@@ -395,7 +395,7 @@ fn bf16_is_for_cuda_only() {
         Op::<bf16>::lower(&Histogram::new(8, 2).range(0.0, 1.0), &profile),
         Op::<bf16>::lower(&RadixSort::new(8), &profile),
         Op::<bf16>::lower(&TopK::new(8, 2), &profile),
-        Op::<bf16>::lower(&Conv2d::new(8, 8, [1, 1], &[1.0]), &profile),
+        Op::<bf16>::lower(&Filter2d::new(8, 8, [1, 1], &[1.0]), &profile),
     ];
     for program in lowered {
         refused(program, Unsupported, &["bf16"]);

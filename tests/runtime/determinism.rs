@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use tilework::ErrorKind::Unsupported;
 use tilework::gpu::{AdapterFilter, CacheDir};
 use tilework::program::{Choice, DecidedBy, Denied, Determinism, DeviceProfile, Op, Program};
-use tilework::sparse::{Format, Stored};
+use tilework::sparse::{Format, MatrixLayout};
 use tilework::{
     DType, Gemm, Gpu, GpuOptions, Plannable, Reduce, ReduceByKey, Result, Scan, SegmentedReduce,
     SegmentedScan, Spmv, Sum,
@@ -51,7 +51,7 @@ type Lower = Box<dyn Fn(&str, bool) -> Result<Program>>;
 /// Every op that has the switch.
 fn switched() -> Vec<Lower> {
     let (format, values) = (Format::Csr, DType::F32);
-    let matrix = Stored { rows: 100, cols: 100, entries: 1000, longest: 20, format, values };
+    let matrix = MatrixLayout { rows: 100, cols: 100, entries: 1000, longest: 20, format, values };
     let mut all: Vec<Lower> = Vec::new();
     macro_rules! op {
         ($($op:expr),* $(,)?) => {$({

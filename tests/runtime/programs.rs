@@ -13,9 +13,9 @@ use tilework::program::{
 };
 use tilework::quantize::{Cast, Quantize, Scales};
 use tilework::shader::Spec;
-use tilework::sparse::{Format, Stored};
+use tilework::sparse::{Format, MatrixLayout};
 use tilework::{
-    Blur, Conv, Conv1d, ConvTranspose, DType, Gemm, Gemv, Histogram, LayerNorm, LogSoftmax, Map, MapFn,
+    Blur, Conv2d, Filter1d, ConvTranspose2d, DType, Gemm, Gemv, Histogram, LayerNorm, LogSoftmax, Map, MapFn,
     Plannable, Pool2d, Pool2dBackward, PoolKind, RadixSort, Reduce, Scan, Select, Slice, Softmax, Spconvert,
     Spmm, Spmv, Sum, TopK, Transpose,
 };
@@ -349,7 +349,7 @@ fn shapes_that_cannot_be_counted_are_refused() {
     let deep = Sequential::new([1, 1, 1 << 30]).linear(1 << 30).linear(1 << 30);
     assert_eq!(deep.parameter_len().unwrap_err().kind(), TooLarge);
     let stored =
-        |format| Stored { rows: MOST, cols: MOST, entries: 1, longest: MOST, format, values: DType::F32 };
+        |format| MatrixLayout { rows: MOST, cols: MOST, entries: 1, longest: MOST, format, values: DType::F32 };
     let formats = [
         Format::Csr,
         Format::Csc,
@@ -365,7 +365,7 @@ fn shapes_that_cannot_be_counted_are_refused() {
         DeviceProfile::h100(),
     ] {
         let mut all: Vec<tilework::Result<Program>> = vec![
-            Op::<f32>::lower(&Conv1d::new(MOST, &[1.0]), &profile),
+            Op::<f32>::lower(&Filter1d::new(MOST, &[1.0]), &profile),
             Op::<u8>::lower(&Transpose::new(1, MOST), &profile),
             Op::<f32>::lower(&Reduce::rows(Sum, 1, MOST), &profile),
             Op::<f16>::lower(&LogSoftmax::new(1, MOST), &profile),
@@ -381,7 +381,7 @@ fn shapes_that_cannot_be_counted_are_refused() {
                 &profile,
             ),
             Op::<f32>::lower(&Gemm::new(8, 8, 8).variant("register").tile(u32::MAX, 8, 8), &profile),
-            Op::<f32>::lower(&Conv::new([1, 1, 4, 4], 1, [MOST, 3]), &profile),
+            Op::<f32>::lower(&Conv2d::new([1, 1, 4, 4], 1, [MOST, 3]), &profile),
             Op::<f32>::lower(&Pool2d::new(PoolKind::Max, [1, 1, 4, 4], [3, MOST]), &profile),
             Op::<f32>::lower(&Quantize::<i8>::new(2, 2).scales(Scales::Group(0)), &profile),
             // A factor for each of many short rows.
@@ -390,20 +390,20 @@ fn shapes_that_cannot_be_counted_are_refused() {
             Op::<f32>::lower(&net.forward(1), &profile),
             Op::<f32>::lower(&deep.forward(1), &profile),
         ];
-        let long = Stored { rows: 1, cols: 1, longest: MOST / 3, ..stored(Format::Jds) };
-        all.push(Op::<f32>::lower(&Spconvert::new(long, Stored { format: Format::Csc, ..long }), &profile));
+        let long = MatrixLayout { rows: 1, cols: 1, longest: MOST / 3, ..stored(Format::Jds) };
+        all.push(Op::<f32>::lower(&Spconvert::new(long, MatrixLayout { format: Format::Csc, ..long }), &profile));
         for format in formats {
             all.push(Op::<f32>::lower(&Spmv::new(stored(format)), &profile));
             all.push(Op::<f32>::lower(&Spmm::new(stored(format), 3), &profile));
             let csr = stored(Format::Csr);
             all.push(Op::<f32>::lower(&Spconvert::new(csr, stored(format)), &profile));
         }
-        let bytes = Stored { rows: 9, cols: 9, longest: 3, values: DType::U8, ..stored(Format::Csr) };
+        let bytes = MatrixLayout { rows: 9, cols: 9, longest: 3, values: DType::U8, ..stored(Format::Csr) };
         all.push(Op::<f32>::lower(&Spconvert::new(bytes, bytes), &profile));
         // An image of more elements than 32 bits number, on a device that would bind it.
         let mut wide = profile.clone();
         (wide.limits.max_storage_binding, wide.limits.max_buffer_size) = (1 << 50, 1 << 50);
-        all.push(Op::<f32>::lower(&ConvTranspose::new([1, 1, 40_000, 40_000], 64, [1, 1]), &wide));
+        all.push(Op::<f32>::lower(&ConvTranspose2d::new([1, 1, 40_000, 40_000], 64, [1, 1]), &wide));
         for (number, refused) in all.into_iter().enumerate() {
             let e = refused.map(|p| p.op).unwrap_err();
             assert!(matches!(e.kind(), TooLarge | InvalidArgument | Shape), "{number}: {e}");

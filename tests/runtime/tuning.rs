@@ -10,8 +10,8 @@ use tilework::gpu::{AdapterFilter, CacheDir, Tuning};
 use tilework::program::{Choice, Denied, DeviceProfile, Grid, Op, Program};
 use tilework::tune::{Outcome, Stopped, TuningOptions, tune, tune_with, verify};
 use tilework::{
-    Attention, Blur, Conv, Gemm, Gpu, GpuOptions, Histogram, Image, Map, MapFn, Plannable, RadixSort, Reduce,
-    Result, Scan, Select, Softmax, Sum, Zip, ZipFn,
+    Attention, Blur, Conv2d, Gemm, Gpu, GpuOptions, Histogram, Image, Map, MapFn, Plannable, RadixSort,
+    Reduce, Result, Scan, Select, Softmax, Sum, Zip, ZipFn,
 };
 
 const N: usize = 1 << 18;
@@ -124,7 +124,7 @@ fn a_forced_row_is_taken_where_it_fits() {
     let asked = gemm.clone().variant("double").tile(64, 64, 16);
     assert!(!Op::<f32>::lower(&asked, &profile).unwrap().decision.why.contains("32 x 32"));
 
-    let conv = Conv::new([8, 64, 56, 56], 64, [3, 3]);
+    let conv = Conv2d::new([8, 64, 56, 56], 64, [3, 3]);
     let kernels = |row: Option<&str>| {
         let mut profile = h100.clone();
         let choice = Choice { row: row.map(Into::into), ..Choice::variant("implicit", "because") };
@@ -169,7 +169,7 @@ fn every_op_has_another_variant_for_one_that_is_denied() {
         let softmax = |profile: &DeviceProfile| Op::<f32>::lower(&Softmax::new(50, 400), profile);
         let map = |profile: &DeviceProfile| Op::<f32>::lower(&Map::new(MapFn::Abs, 400), profile);
         let conv = |profile: &DeviceProfile| {
-            Op::<f32>::lower(&Conv::new([2, 8, 20, 20], 8, [3, 3]).pad([1, 1]), profile)
+            Op::<f32>::lower(&Conv2d::new([2, 8, 20, 20], 8, [3, 3]).pad([1, 1]), profile)
         };
         type Lower<'a> = &'a dyn Fn(&DeviceProfile) -> Result<Program>;
         let lowerings: [Lower<'_>; 4] = [&gemm, &softmax, &map, &conv];
@@ -462,7 +462,7 @@ fn every_variant_of_the_tunable_ops_is_right_here() {
         verify::<f32, _>(&gpu, &Reduce::new(Sum, 5000), &options),
         verify::<f32, _>(&gpu, &Scan::new(Sum, 5000), &options),
         verify::<f32, _>(&gpu, &Softmax::new(7, 300), &options),
-        verify::<f32, _>(&gpu, &Conv::new([1, 4, 12, 12], 4, [3, 3]).pad([1, 1]), &options),
+        verify::<f32, _>(&gpu, &Conv2d::new([1, 4, 12, 12], 4, [3, 3]).pad([1, 1]), &options),
         verify::<f32, _>(&gpu, &Attention::new(1, 2, 2, 40, 50, 32), &options),
         verify::<u8, _>(&gpu, &Blur::new(Image::new(40, 30, 1), 3), &options),
         verify::<u32, _>(&gpu, &Histogram::new(5000, 100), &options),

@@ -9,7 +9,7 @@ use tilework::sim::{self, FindingKind, Options, Schedule};
 use tilework::{DType, ErrorKind, Gemm, MapFn, RadixSort, Reduce, Scan, Sum, Zip, ZipFn};
 
 /// Elements and operations of a program above which it is left to the tests on devices.
-const MOST_WORK: f64 = 15_000.0;
+const MAX_WORK: f64 = 15_000.0;
 
 /// Operands that the op is defined for, by the names that these go by in the house.
 pub(super) fn operands(program: &Program, random: &mut Random) -> Vec<Vec<u8>> {
@@ -76,7 +76,7 @@ fn programs(
     let mut first = true;
     all.retain(|p| {
         let smallest = std::mem::take(&mut first);
-        let small = smallest || work(p) <= MOST_WORK;
+        let small = smallest || work(p) <= MAX_WORK;
         small && (p.kernels.iter().filter(|k| seen.insert(format!("{k:?}"))).count() > 0 || smallest)
     });
     all.truncate(most);

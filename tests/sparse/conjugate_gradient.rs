@@ -88,10 +88,10 @@ fn values_of_f16_are_solved_in_every_format() {
     let (b, x) = (random.elements::<f32>(csr.rows), random.elements::<f32>(csr.rows));
     for host in every_format(&csr) {
         let a = host.upload_f16(gpu).unwrap();
-        let cg = ConjugateGradient::new(a.stored()).preconditioner(Preconditioner::Jacobi);
+        let cg = ConjugateGradient::new(a.layout()).preconditioner(Preconditioner::Jacobi);
         let (solution, x) = solve(gpu, &a, &cg, &b, &x).unwrap();
-        assert_eq!(solution.outcome, Outcome::Converged, "{:?}: {solution}", a.stored());
-        assert!(residual(&csr, &x, &b) <= 1.01e-5, "{:?}", a.stored());
+        assert_eq!(solution.outcome, Outcome::Converged, "{:?}: {solution}", a.layout());
+        assert!(residual(&csr, &x, &b) <= 1.01e-5, "{:?}", a.layout());
     }
 }
 
@@ -107,9 +107,9 @@ fn systems_are_solved_as_by_the_reference_in_every_format() {
                 let formats = if device.main && csr.rows == 713 { 10 } else { 1 };
                 for host in every_format(csr).into_iter().take(formats) {
                     let a = host.upload(&device.gpu).unwrap();
-                    let cg = ConjugateGradient::new(a.stored()).preconditioner(preconditioner).check_every(8);
+                    let cg = ConjugateGradient::new(a.layout()).preconditioner(preconditioner).check_every(8);
                     let (solution, x) = solve(&device.gpu, &a, &cg, &b, &x).unwrap();
-                    let what = format!("{}: {preconditioner:?} {:?}: {solution}", device.label, a.stored());
+                    let what = format!("{}: {preconditioner:?} {:?}: {solution}", device.label, a.layout());
                     assert_eq!(solution.outcome, Outcome::Converged, "{what}");
                     let (iterations, want) = (solution.iterations, wanted.len() - 1);
                     assert!(iterations.abs_diff(want) <= 2 + want / 10, "{what}, {want} by the reference");
@@ -132,7 +132,7 @@ fn jacobi_saves_iterations_where_rows_differ_in_size() {
     let a = gpu.upload_matrix(&csr).unwrap();
     let b = Random::new(2).elements::<f32>(500);
     let [plain, jacobi] = BOTH.map(|preconditioner| {
-        let cg = ConjugateGradient::new(a.stored()).preconditioner(preconditioner);
+        let cg = ConjugateGradient::new(a.layout()).preconditioner(preconditioner);
         solve(gpu, &a, &cg, &b, &[0.0; 500]).unwrap().0.iterations
     });
     assert!(2 * jacobi < plain, "{jacobi} {plain}");
@@ -145,7 +145,7 @@ fn same_bits_come_again_whatever_is_checked_when() {
     let a = gpu.upload_matrix(&csr).unwrap();
     let b = Random::new(4).elements::<f32>(400);
     let run = |every: usize| {
-        let cg = ConjugateGradient::new(a.stored()).check_every(every).tolerance(1e-4);
+        let cg = ConjugateGradient::new(a.layout()).check_every(every).tolerance(1e-4);
         solve(gpu, &a, &cg, &b, &[0.0; 400]).unwrap()
     };
     let (first, x) = run(7);
@@ -165,7 +165,7 @@ fn parts_of_sums_of_every_number_match_the_reference() {
     let (_, wanted) = reference::conjugate_gradient(&csr, &b, &[0.0; 3000], true, 1e-5, 1000).unwrap();
     // Those of cards; one part of all; and more parts than a workgroup adds up at once.
     for (size, items, most) in [(256, 4, 1024), (64, 100, 1), (8, 1, 1000), (2, 3, 90)] {
-        let cg = ConjugateGradient::new(a.stored()).preconditioner(Preconditioner::Jacobi);
+        let cg = ConjugateGradient::new(a.layout()).preconditioner(Preconditioner::Jacobi);
         let (solution, x) = solve(gpu, &a, &cg.tile(size, items, most), &b, &[0.0; 3000]).unwrap();
         let what = format!("{size} x {items}, {most}: {solution}");
         assert!(
@@ -184,7 +184,7 @@ fn iterations_end_at_the_limit_and_go_on_from_there() {
     let a = gpu.upload_matrix(&csr).unwrap();
     let b = gpu.upload(&Random::new(4).elements::<f32>(900)).unwrap();
     let x = gpu.alloc_zeroed::<f32>(900).unwrap();
-    let cg = ConjugateGradient::new(a.stored()).iterations(13).check_every(5);
+    let cg = ConjugateGradient::new(a.layout()).iterations(13).check_every(5);
     let solver = gpu.conjugate_gradient(&cg).unwrap();
     let solution = solver.solve(&a, &b, &x, |_, _| ()).unwrap();
     assert_eq!((solution.outcome, solution.iterations), (Outcome::Limit, 13));
@@ -201,7 +201,7 @@ fn caller_records_iterations_into_an_encoder_of_its_own() {
     let a = gpu.upload_matrix(&csr).unwrap();
     let b = Random::new(9).elements::<f32>(225);
     let (on_device, x) = (gpu.upload(&b).unwrap(), gpu.alloc_zeroed::<f32>(225).unwrap());
-    let solver = gpu.conjugate_gradient(&ConjugateGradient::new(a.stored()).check_every(30)).unwrap();
+    let solver = gpu.conjugate_gradient(&ConjugateGradient::new(a.layout()).check_every(30)).unwrap();
     let mut encoder = gpu.device().create_command_encoder(&Default::default());
     let mut rec = gpu.recorder_in(&mut encoder);
     solver.record_start(&mut rec, &a, &on_device, &x).unwrap();
@@ -222,7 +222,7 @@ fn what_cannot_be_solved_says_why() {
         let gpu = &device.gpu;
         let outcome = |csr: &Csr, preconditioner, b: &[f32]| {
             let a = gpu.upload_matrix(csr).unwrap();
-            let cg = ConjugateGradient::new(a.stored()).preconditioner(preconditioner).iterations(200);
+            let cg = ConjugateGradient::new(a.layout()).preconditioner(preconditioner).iterations(200);
             solve(gpu, &a, &cg, b, &vec![0.0; csr.rows]).unwrap().0
         };
         let n = 60;
@@ -258,7 +258,7 @@ fn what_cannot_be_solved_says_why() {
             let mut csr = laplacian(&[n]);
             csr.values.iter_mut().for_each(|value| *value *= size);
             let a = gpu.upload_matrix(&csr).unwrap();
-            let cg = ConjugateGradient::new(a.stored()).tolerance(tolerance);
+            let cg = ConjugateGradient::new(a.layout()).tolerance(tolerance);
             let (solution, x) = solve(gpu, &a, &cg, &b, &vec![0.0; n]).unwrap();
             let (outcome, most) =
                 if size > 1e-20 { (Outcome::Stagnated, 1e-5) } else { (Outcome::TooSmall, 1e-2) };
@@ -273,7 +273,7 @@ fn systems_that_are_solved_already_take_no_iteration() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[8, 8]);
     let a = gpu.upload_matrix(&csr).unwrap();
-    let cg = ConjugateGradient::new(a.stored());
+    let cg = ConjugateGradient::new(a.layout());
     // b = 0 is solved by 0, whatever the guess is.
     let (solution, x) = solve(gpu, &a, &cg, &[0.0; 64], &[3.0; 64]).unwrap();
     assert_eq!((solution.outcome, solution.iterations, x), (Outcome::Converged, 0, vec![0.0; 64]));
@@ -289,7 +289,7 @@ fn systems_that_are_solved_already_take_no_iteration() {
         let csr = laplacian(&[n]);
         let a = gpu.upload_matrix(&csr).unwrap();
         for preconditioner in BOTH {
-            let cg = ConjugateGradient::new(a.stored()).preconditioner(preconditioner);
+            let cg = ConjugateGradient::new(a.layout()).preconditioner(preconditioner);
             let (solution, x) = solve(gpu, &a, &cg, &vec![3.0; n], &vec![0.0; n]).unwrap();
             assert_eq!((solution.outcome, solution.iterations), (Outcome::Converged, n));
             assert_eq!(x, vec![1.5; n]);
@@ -306,8 +306,8 @@ fn what_is_wrong_is_refused() {
     };
     let csr = laplacian(&[12]);
     let a = gpu.upload_matrix(&csr).unwrap();
-    let cg = ConjugateGradient::new(a.stored());
-    let wide = tilework::sparse::Stored { cols: 13, ..a.stored() };
+    let cg = ConjugateGradient::new(a.layout());
+    let wide = tilework::sparse::MatrixLayout { cols: 13, ..a.layout() };
     refused(&ConjugateGradient::new(wide), ErrorKind::Shape, "12 x 13; it must be square");
     refused(&cg.clone().tolerance(-1.0), ErrorKind::InvalidArgument, "the tolerance is -1");
     refused(&cg.clone().absolute(f32::NAN), ErrorKind::InvalidArgument, "the absolute tolerance is NaN");
@@ -315,7 +315,7 @@ fn what_is_wrong_is_refused() {
     refused(&cg.clone().check_every(0), ErrorKind::InvalidArgument, "between checks");
     refused(&cg.clone().variant("ell"), ErrorKind::InvalidArgument, "for another format");
     let coo = gpu.upload_matrix(&csr.to_coo().unwrap()).unwrap();
-    let atomic = ConjugateGradient::new(coo.stored()).variant("coo-atomic");
+    let atomic = ConjugateGradient::new(coo.layout()).variant("coo-atomic");
     refused(&atomic, ErrorKind::Unsupported, "varies from run to run");
 
     let solver = gpu.conjugate_gradient(&cg).unwrap();

@@ -28,12 +28,12 @@ fn ranks_match_the_reference_in_every_format() {
             let want = reference::page_rank(&t, 0.9, personal.map(Vec::as_slice), 300).unwrap();
             for host in every_format(&t).iter().take(if device.main { 10 } else { 1 }) {
                 let a = host.upload(gpu).unwrap();
-                let rank = PageRank::new(a.stored()).damping(0.9).personalised(personal.is_some());
+                let rank = PageRank::new(a.layout()).damping(0.9).personalised(personal.is_some());
                 let (x, on_device) = (gpu.alloc::<f32>(n).unwrap(), gpu.upload(&start).unwrap());
                 let begin = personal.map(|_| Slice::from(&on_device));
                 let solver = gpu.page_rank(&rank).unwrap();
                 let solution = solver.run(&a, begin, &x, |_, _| ()).unwrap();
-                let what = format!("{}: {:?}: {solution}", device.label, a.stored().format);
+                let what = format!("{}: {:?}: {solution}", device.label, a.layout().format);
                 assert_eq!(solution.outcome, Outcome::Converged, "{what}");
                 let x = x.read().unwrap();
                 let sum: f64 = x.iter().map(|&x| f64::from(x)).sum();
@@ -52,7 +52,7 @@ fn graphs_without_links_rank_all_nodes_alike() {
         let t = gpu.upload_matrix(&matrix(n, n, |_, _| vec![])).unwrap();
         let x = gpu.alloc::<f32>(n).unwrap();
         let solution =
-            gpu.page_rank(&PageRank::new(t.stored())).unwrap().run(&t, None, &x, |_, _| ()).unwrap();
+            gpu.page_rank(&PageRank::new(t.layout())).unwrap().run(&t, None, &x, |_, _| ()).unwrap();
         assert_eq!(solution.outcome, Outcome::Converged);
         assert!(x.read().unwrap().iter().all(|x| (x * n as f32 - 1.0).abs() < 1e-6));
     }
@@ -62,7 +62,7 @@ fn graphs_without_links_rank_all_nodes_alike() {
 fn what_is_wrong_is_refused() {
     let Some(gpu) = gpu() else { return };
     let t = gpu.upload_matrix(&links(20).transitions().unwrap()).unwrap();
-    let rank = PageRank::new(t.stored());
+    let rank = PageRank::new(t.layout());
     for damping in [-0.1, 1.1, f32::NAN] {
         let e = gpu.page_rank(&rank.clone().damping(damping)).map(drop).unwrap_err();
         assert!(e.to_string().contains("the damping is"), "{e}");

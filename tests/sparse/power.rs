@@ -35,8 +35,8 @@ fn largest_eigenvalue_is_found_in_every_format() {
     for device in devices() {
         for host in every_format(&csr).iter().take(if device.main { 10 } else { 1 }) {
             let a = host.upload(&device.gpu).unwrap();
-            let (value, solution, x) = run(&device.gpu, &a, &PowerIteration::new(a.stored()), &x);
-            let what = format!("{}: {:?}: {value} {want} {solution}", device.label, a.stored().format);
+            let (value, solution, x) = run(&device.gpu, &a, &PowerIteration::new(a.layout()), &x);
+            let what = format!("{}: {:?}: {value} {want} {solution}", device.label, a.layout().format);
             assert!(solution.outcome == Outcome::Converged && solution.residual <= 1e-5, "{what}");
             assert!((f64::from(value) / want - 1.0).abs() < 1e-4, "{what}");
             let norm: f64 = x.iter().map(|&x| f64::from(x).powi(2)).sum();
@@ -57,7 +57,7 @@ fn negative_and_known_eigenvalues_are_found() {
         csr.values.iter_mut().for_each(|value| *value *= sign);
         let a = gpu.upload_matrix(&csr).unwrap();
         let start = Random::new(1).elements::<f32>(9);
-        let (value, solution, _) = run(gpu, &a, &PowerIteration::new(a.stored()).check_every(3), &start);
+        let (value, solution, _) = run(gpu, &a, &PowerIteration::new(a.layout()).check_every(3), &start);
         assert!((f64::from(value.abs()) - want).abs() < 1e-4, "{value} {want} {solution}");
         assert_eq!(value < 0.0, sign < 0.0);
     }
@@ -68,7 +68,7 @@ fn vectors_that_lead_nowhere_say_so() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[6]);
     let a = gpu.upload_matrix(&csr).unwrap();
-    let power = PowerIteration::new(a.stored()).iterations(40);
+    let power = PowerIteration::new(a.layout()).iterations(40);
     assert_eq!(run(gpu, &a, &power, &[0.0; 6]).1.outcome, Outcome::Vanished);
     assert_eq!(run(gpu, &a, &power, &[f32::NAN; 6]).1.outcome, Outcome::NotFinite);
     let limited = run(gpu, &a, &power.clone().tolerance(0.0).iterations(3), &[1.0; 6]).1;
@@ -76,7 +76,7 @@ fn vectors_that_lead_nowhere_say_so() {
     // Two eigenvalues of one magnitude.
     let (row_ptrs, col_idxs, values) = (vec![0, 1, 2], vec![1, 0], vec![1.0, 1.0]);
     let swap = gpu.upload_matrix(&Csr { rows: 2, cols: 2, row_ptrs, col_idxs, values }).unwrap();
-    let power = PowerIteration::new(swap.stored()).iterations(40);
+    let power = PowerIteration::new(swap.layout()).iterations(40);
     assert_eq!(run(gpu, &swap, &power, &[1.0, 0.5]).1.outcome, Outcome::Limit);
     let e = gpu.power_iteration(&power.iterations(0)).map(drop).unwrap_err();
     assert!(e.to_string().contains("power-iteration: 0 iterations"), "{e}");

@@ -75,7 +75,7 @@ fn conjugate_gradients_solve_a_stiff_structure() {
         reference::spmv(1.0, &csr, &ones, 0.0, &ones).unwrap().iter().map(|b| *b as f32).collect();
     let a = gpu.upload_matrix(&csr).unwrap();
     let (right, x) = (gpu.upload(&b).unwrap(), gpu.alloc_zeroed::<f32>(csr.rows).unwrap());
-    let cg = ConjugateGradient::new(a.stored()).preconditioner(Preconditioner::Jacobi);
+    let cg = ConjugateGradient::new(a.layout()).preconditioner(Preconditioner::Jacobi);
     let solution = gpu.conjugate_gradient(&cg).unwrap().solve(&a, &right, &x, |_, _| ()).unwrap();
     let (_, wanted) =
         reference::conjugate_gradient(&csr, &b, &vec![0.0; csr.rows], true, 1e-5, 1000).unwrap();
@@ -97,7 +97,7 @@ fn ranks_of_a_mesh_match_the_reference() {
     let want = reference::page_rank(&t, 0.85, None, 100).unwrap();
     let a = gpu.upload_matrix(&t).unwrap();
     let x = gpu.alloc::<f32>(t.rows).unwrap();
-    let rank = PageRank::new(a.stored());
+    let rank = PageRank::new(a.layout());
     let solution = gpu.page_rank(&rank).unwrap().run(&a, None, &x, |_, _| ()).unwrap();
     assert_eq!(solution.outcome, Outcome::Converged, "{solution}");
     let apart: f64 = x.read().unwrap().iter().zip(&want).map(|(&x, want)| (f64::from(x) - want).abs()).sum();

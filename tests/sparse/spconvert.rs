@@ -5,7 +5,7 @@ use crate::support::{Device, Random, devices, gpu};
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
 use tilework::reference::spconvert;
-use tilework::sparse::{Coo, Csr, Format, HostMatrix, List, SparseMatrix, Stored, Target};
+use tilework::sparse::{Coo, Csr, Format, HostMatrix, List, MatrixLayout, SparseMatrix, Target};
 use tilework::{DType, ErrorKind, Result};
 
 /// Every format, some in several forms.
@@ -50,16 +50,16 @@ fn bits(matrix: &HostMatrix) -> Vec<Vec<u32>> {
 #[track_caller]
 fn assert_same(what: &str, got: &DeviceMatrix, want: &HostMatrix) {
     let read = got.read().unwrap_or_else(|e| panic!("{what}: {e}"));
-    let (stored, wanted) = (got.stored(), want.stored().unwrap());
-    assert_eq!(stored.format, wanted.format, "{what}");
+    let (layout, wanted) = (got.layout(), want.layout().unwrap());
+    assert_eq!(layout.format, wanted.format, "{what}");
     assert_eq!(
-        (stored.rows, stored.cols, stored.entries),
+        (layout.rows, layout.cols, layout.entries),
         (wanted.rows, wanted.cols, wanted.entries),
         "{what}"
     );
     let longest =
-        if stored.format == Format::Csc { wanted.longest } else { want.to_csr().unwrap().analyse().longest };
-    assert!(stored.longest >= longest, "{what}: {stored:?}, and the longest has {longest}");
+        if layout.format == Format::Csc { wanted.longest } else { want.to_csr().unwrap().analyse().longest };
+    assert!(layout.longest >= longest, "{what}: {layout:?}, and the longest has {longest}");
     assert!(bits(&read) == bits(want), "{what}: {read:?} against {want:?}");
 }
 
@@ -79,7 +79,7 @@ fn check(device: &Device, csr: &Csr) {
     for host in sources(csr) {
         let a = device.gpu.upload_matrix(&host).unwrap();
         for to in TARGETS {
-            let what = format!("{}: {:?} to {to:?}", device.label, a.stored());
+            let what = format!("{}: {:?} to {to:?}", device.label, a.layout());
             let b = device.gpu.convert_matrix(&a, to).unwrap_or_else(|e| panic!("{what}: {e}"));
             assert_same(&what, &b, &spconvert(&host, to).unwrap());
         }
@@ -164,9 +164,9 @@ fn halves_become_every_format() {
             assert_eq!(rounded.to_csr().unwrap().values, values.iter().map(round).collect::<Vec<_>>());
             assert_eq!(device.gpu.analyse_matrix(&a).unwrap(), host.to_csr().unwrap().analyse());
             for to in TARGETS {
-                let what = format!("{}: {:?} to {to:?}", device.label, a.stored());
+                let what = format!("{}: {:?} to {to:?}", device.label, a.layout());
                 let b = device.gpu.convert_matrix(&a, to).unwrap_or_else(|e| panic!("{what}: {e}"));
-                assert_eq!(b.stored().values, DType::F16);
+                assert_eq!(b.layout().values, DType::F16);
                 assert_same(&what, &b, &spconvert(&rounded, to).unwrap());
             }
         }
@@ -186,7 +186,8 @@ fn a_plan_converts_again_and_again() {
             for to in [Target::Coo, Target::Csc, Target::Jds, Target::Sell { slice: 8, window: 64 }] {
                 let what = format!("{}: {from:?} to {to:?}", device.label);
                 let b = gpu.convert_matrix(&a, to).unwrap();
-                let op = Spconvert::new(a.stored(), Stored { longest: b.stored().longest, ..b.stored() });
+                let op =
+                    Spconvert::new(a.layout(), MatrixLayout { longest: b.layout().longest, ..b.layout() });
                 let plan = op.window(64).plan::<f32>(gpu).unwrap();
                 let mut rec = gpu.recorder();
                 plan.record(&mut rec, &other, &b).unwrap();
@@ -204,18 +205,18 @@ fn transposed_twice_is_as_it_was() {
     for host in sources(&csr) {
         let a = gpu.upload_matrix(&host).unwrap();
         let once = gpu.transpose_matrix(a).unwrap();
-        let (stored, read) = (once.stored(), once.read().unwrap());
-        assert_eq!((stored.rows, stored.cols), (90, 120));
-        assert_eq!(stored.longest, read.stored().unwrap().longest, "{stored:?}");
+        let (layout, read) = (once.layout(), once.read().unwrap());
+        assert_eq!((layout.rows, layout.cols), (90, 120));
+        assert_eq!(layout.longest, read.layout().unwrap().longest, "{layout:?}");
         let csc = HostMatrix::Csc(host.to_csr().unwrap().to_csc().unwrap());
         let HostMatrix::Csr(want) = spconvert(&csc, Target::Csr).unwrap() else { panic!("no csr") };
         let sorted = |csr: Csr| csr.transposed().unwrap().transposed().unwrap();
-        assert_eq!(sorted(read.to_csr().unwrap()), sorted(want.transposed().unwrap()), "{stored:?}");
+        assert_eq!(sorted(read.to_csr().unwrap()), sorted(want.transposed().unwrap()), "{layout:?}");
         let twice = gpu.transpose_matrix(once).unwrap();
         assert_eq!(
             sorted(twice.read().unwrap().to_csr().unwrap()),
             sorted(host.to_csr().unwrap()),
-            "{stored:?}"
+            "{layout:?}"
         );
     }
 }
@@ -230,7 +231,7 @@ fn entries_at_one_position_are_added_up_in_their_order() {
                 let want = Csr::from_triplets(&coo, tilework::sparse::Duplicates::Sum).unwrap();
                 let a = device.gpu.upload_matrix(&host).unwrap();
                 let got = device.gpu.sum_duplicates(&a).unwrap();
-                assert_same(&format!("{}: {:?}", device.label, a.stored()), &got, &HostMatrix::Csr(want));
+                assert_same(&format!("{}: {:?}", device.label, a.layout()), &got, &HostMatrix::Csr(want));
             }
         }
     }
@@ -264,7 +265,7 @@ fn statistics_are_those_of_the_host() {
         ];
         for csr in matrices {
             let a = device.gpu.upload_matrix(&csr).unwrap();
-            let what = format!("{}: {:?}", device.label, a.stored());
+            let what = format!("{}: {:?}", device.label, a.layout());
             assert_eq!(device.gpu.analyse_matrix(&a).unwrap(), csr.analyse(), "{what}");
         }
         let jds = ragged(90, 80, 30).to_jds().unwrap();
@@ -287,7 +288,7 @@ fn what_suits_a_matrix_is_taken() {
     for (csr, name) in matrices {
         let (a, seen) = gpu.suit_matrix(&gpu.upload_matrix(&csr.to_csc().unwrap()).unwrap()).unwrap();
         assert_eq!(seen, csr.analyse());
-        assert_eq!((a.stored().format.name(), seen.format().0), (name, name));
+        assert_eq!((a.layout().format.name(), seen.format().0), (name, name));
         let want = spconvert(
             &HostMatrix::Csr(csr.to_csc().unwrap().to_csr().unwrap()),
             Target::named(name).unwrap(),
@@ -378,7 +379,7 @@ fn lists_of_other_origin_stay_within_their_bounds() {
         Format::Sell { slice: 8, places: 800 },
     ];
     for (from, to) in formats.into_iter().flat_map(|from| formats.map(|to| (from, to))) {
-        let [from, to] = [from, to].map(|format| Stored {
+        let [from, to] = [from, to].map(|format| MatrixLayout {
             rows: 203,
             cols: 150,
             entries: 800,
@@ -409,23 +410,23 @@ fn what_is_wrong_is_refused() {
     };
     let profile = DeviceProfile::webgpu_defaults();
     let lower = |op: &Spconvert| op.lower(&profile).map(drop);
-    let from = ragged(100, 100, 10).stored().unwrap();
-    let to = Stored { format: Format::Csc, ..from };
+    let from = ragged(100, 100, 10).layout().unwrap();
+    let to = MatrixLayout { format: Format::Csc, ..from };
     refused(lower(&Spconvert::new(from, to).variant("copy")), ErrorKind::InvalidArgument, "radix");
-    let fewer = Stored { entries: from.entries - 1, ..to };
+    let fewer = MatrixLayout { entries: from.entries - 1, ..to };
     refused(lower(&Spconvert::new(from, fewer)), ErrorKind::Shape, "keeps all of these");
-    let turned = Stored { rows: 99, ..to };
+    let turned = MatrixLayout { rows: 99, ..to };
     refused(lower(&Spconvert::new(from, turned)), ErrorKind::Shape, "99 x 100");
-    let sell = Stored { format: Format::Sell { slice: 4, places: 2000 }, ..from };
+    let sell = MatrixLayout { format: Format::Sell { slice: 4, places: 2000 }, ..from };
     refused(lower(&Spconvert::new(from, sell).window(0)), ErrorKind::InvalidArgument, "at least 1");
-    let [no_rows, no_cols] = [Stored { rows: 0, ..from }, Stored { cols: 0, ..from }];
+    let [no_rows, no_cols] = [MatrixLayout { rows: 0, ..from }, MatrixLayout { cols: 0, ..from }];
     refused(lower(&Spconvert::new(no_rows, no_rows)), ErrorKind::Shape, "which hold none");
     refused(lower(&Spconvert::new(no_cols, no_cols)), ErrorKind::Shape, "which hold none");
-    let jds = Stored { longest: 0, format: Format::Jds, ..from };
+    let jds = MatrixLayout { longest: 0, format: Format::Jds, ..from };
     refused(lower(&Spconvert::new(from, jds)), ErrorKind::Shape, "rows of 0");
     // Keys of 64 bits above the largest binding.
-    let wide = Stored { cols: 1 << 24, rows: 1 << 20, entries: 20_000_000, longest: 99, ..from };
-    let csc = Stored { format: Format::Csc, ..wide };
+    let wide = MatrixLayout { cols: 1 << 24, rows: 1 << 20, entries: 20_000_000, longest: 99, ..from };
+    let csc = MatrixLayout { format: Format::Csc, ..wide };
     refused(lower(&Spconvert::new(wide, csc)), ErrorKind::TooLarge, "keys need 160000000 bytes");
     let Some(gpu) = gpu() else { return };
     // One long row makes all of them long.
@@ -439,7 +440,7 @@ fn what_is_wrong_is_refused() {
     let hybrid = gpu.convert_matrix(&a, Target::Hybrid { width: Some(5000) }).map(drop);
     refused(hybrid, ErrorKind::TooLarge, "4000000000 bytes");
     let small = gpu.upload_matrix(&banded(10, 1)).unwrap();
-    let plan = Spconvert::new(small.stored(), small.stored()).plan::<f32>(gpu).unwrap();
+    let plan = Spconvert::new(small.layout(), small.layout()).plan::<f32>(gpu).unwrap();
     let csc = gpu.convert_matrix(&small, Target::Csc).unwrap();
     refused(plan.record(&mut gpu.recorder(), &small, &csc), ErrorKind::Shape, "stored as csc");
     refused(plan.record(&mut gpu.recorder(), &small, &small), ErrorKind::Aliasing, "one wgpu buffer");
@@ -455,5 +456,9 @@ fn what_is_wrong_is_refused() {
     refused(gpu.sum_duplicates(&halves).map(drop), ErrorKind::Unsupported, "values holds f16");
     let mut into = gpu.upload_matrix(&banded(10, 1).to_coo().unwrap()).unwrap();
     refused(gpu.insert_entries(&mut into, &halves), ErrorKind::Unsupported, "of f16 into a matrix of f32");
-    refused(lower(&Spconvert::new(from, Stored { values: DType::F16, ..to })), ErrorKind::Shape, "of f16");
+    refused(
+        lower(&Spconvert::new(from, MatrixLayout { values: DType::F16, ..to })),
+        ErrorKind::Shape,
+        "of f16",
+    );
 }

@@ -7,7 +7,7 @@ use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
 use tilework::reference::{spmm, spmm_bound};
-use tilework::sparse::{Csr, Format, SparseMatrix, Stored};
+use tilework::sparse::{Csr, Format, MatrixLayout, SparseMatrix};
 use tilework::{DType, ErrorKind, Result};
 
 fn run(gpu: &Gpu, a: &DeviceMatrix, op: &Spmm, b: &[f32], c: &[f32]) -> Result<Vec<f32>> {
@@ -56,9 +56,9 @@ fn check_tuned(device: &Device, csr: &Csr, dense: Dense, tune: impl Fn(Spmm) -> 
     let (b, c) = (spread(&b, csr.cols, n, ldb, f32::NAN), spread(&c, csr.rows, n, ldc, 7.5));
     for host in every_format(csr) {
         let a = if half { host.upload_f16(&device.gpu) } else { host.upload(&device.gpu) }.unwrap();
-        for variant in names(Spmm::variants(), a.stored().format) {
-            let op = Spmm::new(a.stored(), n).alpha(alpha).beta(beta).ldb(ldb).ldc(ldc).variant(variant);
-            let what = format!("{}: {variant} {dense:?} {:?}", device.label, a.stored());
+        for variant in names(Spmm::variants(), a.layout().format) {
+            let op = Spmm::new(a.layout(), n).alpha(alpha).beta(beta).ldb(ldb).ldc(ldc).variant(variant);
+            let what = format!("{}: {variant} {dense:?} {:?}", device.label, a.layout());
             let got = run(&device.gpu, &a, &tune(op), &b, &c).unwrap_or_else(|e| panic!("{what}: {e}"));
             let inside: Vec<f32> = got.chunks(ldc.max(1)).flat_map(|row| row[..n].iter().copied()).collect();
             assert_close(&what, &numbers(&inside), &want, &bound);
@@ -157,8 +157,8 @@ fn nan_goes_through_where_it_is_and_not_out_of_what_is_not_read() {
     assert_eq!(want.iter().filter(|c| c.is_nan()).count(), n);
     for host in every_format(&csr) {
         let a = host.upload(gpu).unwrap();
-        for variant in names(Spmm::variants(), a.stored().format) {
-            let op = Spmm::new(a.stored(), n).variant(variant);
+        for variant in names(Spmm::variants(), a.layout().format) {
+            let op = Spmm::new(a.layout(), n).variant(variant);
             let c = run(gpu, &a, &op, &b, &vec![f32::NAN; 40 * n]).unwrap();
             let nan: Vec<bool> = c.iter().map(|c| c.is_nan()).collect();
             assert_eq!(nan, want.iter().map(|c| c.is_nan()).collect::<Vec<_>>(), "{variant}");
@@ -173,8 +173,8 @@ fn same_bits_come_again() {
     let b = Random::new(1).elements::<f32>(200 * 8);
     for host in every_format(&csr) {
         let a = host.upload(gpu).unwrap();
-        for variant in names(Spmm::variants(), a.stored().format) {
-            let op = Spmm::new(a.stored(), 8).variant(variant);
+        for variant in names(Spmm::variants(), a.layout().format) {
+            let op = Spmm::new(a.layout(), 8).variant(variant);
             let bits =
                 || run(gpu, &a, &op, &b, &[0.0; 2400]).unwrap().into_iter().map(f32::to_bits).collect();
             let first: Vec<u32> = bits();
@@ -186,8 +186,8 @@ fn same_bits_come_again() {
 #[test]
 fn lists_of_other_origin_stay_within_their_bounds() {
     let Some(gpu) = gpu() else { return };
-    run_on_wild_lists(gpu, Spmm::variants(), |stored, variant| {
-        Ok(Spmm::new(stored, 4).variant(variant).plan::<f32>(gpu)?.into_executable())
+    run_on_wild_lists(gpu, Spmm::variants(), |layout, variant| {
+        Ok(Spmm::new(layout, 4).variant(variant).plan::<f32>(gpu)?.into_executable())
     });
 }
 
@@ -196,8 +196,9 @@ fn what_a_share_carries_can_be_bound() {
     let profile = DeviceProfile::webgpu_defaults();
     let csr = Format::Csr;
     let (rows, entries) = (1000, 8 << 20);
-    let stored = Stored { rows, cols: 1000, entries, longest: entries, format: csr, values: DType::F32 };
-    let program = Spmm::new(stored, 4096).lower(&profile).unwrap();
+    let layout =
+        MatrixLayout { rows, cols: 1000, entries, longest: entries, format: csr, values: DType::F32 };
+    let program = Spmm::new(layout, 4096).lower(&profile).unwrap();
     assert_eq!(program.variant(), "csr-merge");
     assert!(
         program.scratch.iter().all(|&bytes| bytes <= profile.limits.max_storage_binding),
@@ -214,15 +215,15 @@ fn what_is_wrong_is_refused() {
     };
     let profile = DeviceProfile::webgpu_defaults();
     let lower = |op: &Spmm| op.lower(&profile).map(drop);
-    let stored = ragged(100, 100, 10).stored().unwrap();
-    let op = Spmm::new(stored, 8);
+    let layout = ragged(100, 100, 10).layout().unwrap();
+    let op = Spmm::new(layout, 8);
     refused(lower(&op.clone().variant("dia")), ErrorKind::InvalidArgument, "csr-merge");
     refused(lower(&op.clone().variant("ell")), ErrorKind::InvalidArgument, "for another format");
     refused(lower(&op.clone().ldb(7)), ErrorKind::Shape, "leading dimension of b is 7");
     refused(lower(&op.clone().ldc(7)), ErrorKind::Shape, "leading dimension of c is 7");
-    refused(lower(&Spmm::new(stored, 1 << 20)), ErrorKind::TooLarge, "104857600 f32");
+    refused(lower(&Spmm::new(layout, 1 << 20)), ErrorKind::TooLarge, "104857600 f32");
     refused(lower(&op.ldb(usize::MAX)), ErrorKind::TooLarge, "b");
-    let no_slices = Stored { format: Format::Sell { slice: 0, places: 9 }, ..stored };
+    let no_slices = MatrixLayout { format: Format::Sell { slice: 0, places: 9 }, ..layout };
     refused(lower(&Spmm::new(no_slices, 8)), ErrorKind::InvalidArgument, "slices of 0 rows");
     let Some(gpu) = gpu() else { return };
     let a = gpu.upload_matrix(&banded(10, 1)).unwrap();

@@ -7,7 +7,7 @@ use tilework::gpu::Executable;
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op, Operand, Variant};
 use tilework::reference::{spmv, spmv_bound};
-use tilework::sparse::{Coo, Csr, Duplicates, Format, List, SparseMatrix, Stored, Target};
+use tilework::sparse::{Coo, Csr, Duplicates, Format, List, MatrixLayout, SparseMatrix, Target};
 use tilework::{ErrorKind, Result};
 
 /// Entries in the order in which `rows` gives the columns of each row, with random values.
@@ -153,9 +153,9 @@ fn check_as(
     let bound = spmv_bound(alpha, csr, &x, beta, &y).unwrap();
     for host in every_format(csr) {
         let a = upload(host.as_ref()).unwrap();
-        for variant in names(Spmv::variants(), a.stored().format) {
-            let op = Spmv::new(a.stored()).alpha(alpha).beta(beta).variant(variant);
-            let what = format!("{}: {variant} {alpha} {beta} {:?}", device.label, a.stored());
+        for variant in names(Spmv::variants(), a.layout().format) {
+            let op = Spmv::new(a.layout()).alpha(alpha).beta(beta).variant(variant);
+            let what = format!("{}: {variant} {alpha} {beta} {:?}", device.label, a.layout());
             let got = run(&device.gpu, &a, &op, &x, &y).unwrap_or_else(|e| panic!("{what}: {e}"));
             assert_close(&what, &numbers(&got), &want, &bound);
         }
@@ -191,7 +191,7 @@ fn values_of_f16_match_reference() {
     assert_eq!(y, [1.0, 1.0 + 2f32.powi(-9), f32::INFINITY]);
     let coo = gpu.convert_matrix(&a, Target::Coo).unwrap();
     assert_eq!(
-        (coo.stored().values, coo.read().unwrap().to_csr().unwrap()),
+        (coo.layout().values, coo.read().unwrap().to_csr().unwrap()),
         (DType::F16, a.read().unwrap().to_csr().unwrap())
     );
     assert_eq!(a.read().unwrap().lists()[2], List::Values(&[1.0, 1.0 + 2f32.powi(-9), f32::INFINITY]));
@@ -207,7 +207,7 @@ fn tiles_of_every_size_match_reference() {
         let gpu = &device.gpu;
         for (workgroup_size, lanes) in [(256, 2), (64, 16), (32, 32)] {
             let a = gpu.upload_matrix(&csr).unwrap();
-            let op = Spmv::new(a.stored()).variant("csr-vector").tile(workgroup_size, lanes);
+            let op = Spmv::new(a.layout()).variant("csr-vector").tile(workgroup_size, lanes);
             let got = run(gpu, &a, &op, &x, &[0.0; 3000]).unwrap();
             let what = format!("{}: csr-vector {workgroup_size} x {lanes}", device.label);
             assert_close(&what, &numbers(&got), &want, &bound);
@@ -217,7 +217,7 @@ fn tiles_of_every_size_match_reference() {
             let (csr, coo) =
                 (gpu.upload_matrix(&csr).unwrap(), gpu.upload_matrix(&csr.to_coo().unwrap()).unwrap());
             for (a, variant) in [(&csr, "csr-merge"), (&csr, "csr-segmented"), (&coo, "coo")] {
-                let op = Spmv::new(a.stored()).variant(variant).tile(workgroup_size, items);
+                let op = Spmv::new(a.layout()).variant(variant).tile(workgroup_size, items);
                 let got = run(gpu, a, &op, &x, &[0.0; 3000]).unwrap();
                 let what = format!("{}: {variant} {workgroup_size} x {items}", device.label);
                 assert_close(&what, &numbers(&got), &want, &bound);
@@ -288,9 +288,9 @@ fn costs_count_no_padding() {
     csr.values = vec![1.0; csr.col_idxs.len()];
     let entries = csr.values.len();
     let bytes = |matrix: &dyn SparseMatrix, beta: f32| {
-        let spmv = Spmv::new(matrix.stored().unwrap()).beta(beta);
+        let spmv = Spmv::new(matrix.layout().unwrap()).beta(beta);
         let program = spmv.lower(&DeviceProfile::h100()).unwrap();
-        let spmm = Spmm::new(matrix.stored().unwrap(), 1).beta(beta).lower(&DeviceProfile::h100()).unwrap();
+        let spmm = Spmm::new(matrix.layout().unwrap(), 1).beta(beta).lower(&DeviceProfile::h100()).unwrap();
         assert_eq!(program.cost.flop, 2.0 * entries as f64);
         assert_eq!(program.cost, spmm.cost);
         program.cost.bytes as usize
@@ -316,8 +316,8 @@ fn nan_goes_through_where_it_is_and_not_out_of_an_unread_y() {
     assert_eq!(want.iter().filter(|y| y.is_nan()).count(), 1);
     for host in every_format(&csr) {
         let a = host.upload(gpu).unwrap();
-        for variant in names(Spmv::variants(), a.stored().format) {
-            let y = run(gpu, &a, &Spmv::new(a.stored()).variant(variant), &x, &[f32::NAN; 40]).unwrap();
+        for variant in names(Spmv::variants(), a.layout().format) {
+            let y = run(gpu, &a, &Spmv::new(a.layout()).variant(variant), &x, &[f32::NAN; 40]).unwrap();
             let nan: Vec<bool> = y.iter().map(|y| y.is_nan()).collect();
             assert_eq!(nan, want.iter().map(|y| y.is_nan()).collect::<Vec<_>>(), "{variant}");
         }
@@ -331,8 +331,8 @@ fn same_bits_come_again() {
     let x = Random::new(1).elements::<f32>(800);
     for host in every_format(&csr) {
         let a = host.upload(gpu).unwrap();
-        for variant in names(Spmv::variants(), a.stored().format).filter(|name| !name.ends_with("atomic")) {
-            let op = Spmv::new(a.stored()).deterministic().variant(variant);
+        for variant in names(Spmv::variants(), a.layout().format).filter(|name| !name.ends_with("atomic")) {
+            let op = Spmv::new(a.layout()).deterministic().variant(variant);
             let bits = || run(gpu, &a, &op, &x, &[0.0; 900]).unwrap().into_iter().map(f32::to_bits).collect();
             let first: Vec<u32> = bits();
             assert_eq!(first, bits(), "{variant}");
@@ -345,7 +345,7 @@ fn same_bits_come_again() {
 pub(super) fn run_on_wild_lists(
     gpu: &Gpu,
     variants: &'static [Variant],
-    plan: impl Fn(Stored, &str) -> Result<Executable>,
+    plan: impl Fn(MatrixLayout, &str) -> Result<Executable>,
 ) {
     let wild = |n: usize| (0..n).map(|i| (i as u32).wrapping_mul(2_654_435_761)).collect::<Vec<_>>();
     for format in [
@@ -356,9 +356,10 @@ pub(super) fn run_on_wild_lists(
         Format::Jds,
         Format::Sell { slice: 8, places: 800 },
     ] {
-        let stored = Stored { rows: 200, cols: 150, entries: 800, longest: 9, format, values: DType::F32 };
+        let layout =
+            MatrixLayout { rows: 200, cols: 150, entries: 800, longest: 9, format, values: DType::F32 };
         for variant in names(variants, format) {
-            let plan = plan(stored, variant).unwrap();
+            let plan = plan(layout, variant).unwrap();
             let of =
                 |o: &Operand| (gpu.upload(&wild(o.len)).unwrap(), gpu.upload(&vec![1.0f32; o.len]).unwrap());
             let operands: Vec<_> = plan.program().operands.iter().map(|o| (o.dtype, of(o))).collect();
@@ -381,8 +382,8 @@ pub(super) fn run_on_wild_lists(
 #[test]
 fn lists_of_other_origin_stay_within_their_bounds() {
     let Some(gpu) = gpu() else { return };
-    run_on_wild_lists(gpu, Spmv::variants(), |stored, variant| {
-        Ok(Spmv::new(stored).variant(variant).plan::<f32>(gpu)?.into_executable())
+    run_on_wild_lists(gpu, Spmv::variants(), |layout, variant| {
+        Ok(Spmv::new(layout).variant(variant).plan::<f32>(gpu)?.into_executable())
     });
 }
 
@@ -390,12 +391,12 @@ fn lists_of_other_origin_stay_within_their_bounds() {
 fn a_team_of_lanes_is_no_larger_than_a_workgroup() {
     let mut profile = DeviceProfile::mesa();
     profile.subgroup_sizes = (128, 128);
-    let long = Stored {
+    let long = MatrixLayout {
         rows: 10,
         cols: 10_000,
         entries: 100_000,
         longest: 10_000,
-        ..ragged(10, 10, 3).stored().unwrap()
+        ..ragged(10, 10, 3).layout().unwrap()
     };
     let program = Op::<f32>::lower(&Spmv::new(long).variant("csr-vector"), &profile).unwrap();
     assert!(program.kernels[0].spec.to_string().contains("LANES=64"), "{}", program.kernels[0].spec);
@@ -409,20 +410,20 @@ fn what_is_wrong_is_refused() {
     };
     let profile = DeviceProfile::webgpu_defaults();
     let lower = |op: &Spmv| op.lower(&profile).map(drop);
-    let stored = ragged(100, 100, 10).stored().unwrap();
-    let op = Spmv::new(stored);
+    let layout = ragged(100, 100, 10).layout().unwrap();
+    let op = Spmv::new(layout);
     refused(lower(&op.clone().variant("dia")), ErrorKind::InvalidArgument, "csr-merge");
     refused(lower(&op.clone().variant("ell")), ErrorKind::InvalidArgument, "for another format");
-    let coo = Spmv::new(Stored { format: Format::Coo { sorted: true }, ..stored });
+    let coo = Spmv::new(MatrixLayout { format: Format::Coo { sorted: true }, ..layout });
     let atomic = coo.variant("coo-atomic").deterministic();
     refused(lower(&atomic), ErrorKind::Unsupported, "use `auto`");
-    let integers = Spmv::new(Stored { values: DType::I32, ..stored });
+    let integers = Spmv::new(MatrixLayout { values: DType::I32, ..layout });
     refused(lower(&integers), ErrorKind::InvalidArgument, "values of i32");
-    let no_slices = Stored { format: Format::Sell { slice: 0, places: 9 }, ..stored };
+    let no_slices = MatrixLayout { format: Format::Sell { slice: 0, places: 9 }, ..layout };
     refused(lower(&Spmv::new(no_slices)), ErrorKind::InvalidArgument, "slices of 0 rows");
-    let wide = Stored { rows: 1 << 20, format: Format::Ell { width: 200_000 }, ..stored };
+    let wide = MatrixLayout { rows: 1 << 20, format: Format::Ell { width: 200_000 }, ..layout };
     refused(lower(&Spmv::new(wide)), ErrorKind::TooLarge, "209715200000");
-    let wide = Stored { format: Format::Ell { width: 1 << 20 }, ..stored };
+    let wide = MatrixLayout { format: Format::Ell { width: 1 << 20 }, ..layout };
     refused(lower(&Spmv::new(wide)), ErrorKind::TooLarge, "less padding");
     let Some(gpu) = gpu() else { return };
     let csr = banded(10, 1);
@@ -436,7 +437,7 @@ fn what_is_wrong_is_refused() {
     let short = gpu.upload(&[1.0f32; 9]).unwrap();
     refused(gpu.spmv(&a, &short).map(drop), ErrorKind::Shape, "x");
     let other = gpu.upload_matrix(&csr.to_coo().unwrap()).unwrap();
-    let plan = Spmv::new(a.stored()).plan::<f32>(gpu).unwrap();
+    let plan = Spmv::new(a.layout()).plan::<f32>(gpu).unwrap();
     let (x, y) = (gpu.upload(&[1.0f32; 10]).unwrap(), gpu.alloc::<f32>(10).unwrap());
     refused(plan.record(&mut gpu.recorder(), &other, &x, &y), ErrorKind::Shape, "stored as coo");
     let twice = Coo { rows: 1, cols: 1, row_idxs: vec![0; 2], col_idxs: vec![0; 2], values: vec![1.0, 2.0] };

@@ -141,7 +141,7 @@ impl Gpu {
     /// [`Shape`](crate::ErrorKind::Shape) if `x` has another length than A columns; those of [`Spmv`] and of
     /// [`Gpu::alloc`].
     pub fn spmv<'a>(&self, a: &DeviceMatrix, x: impl Into<Slice<'a, f32>>) -> Result<Buffer<f32>> {
-        self.sparse_product(&Spmv::new(a.stored()), a, ("x", x.into().untyped()), "y")
+        self.sparse_product(&Spmv::new(a.layout()), a, ("x", x.into().untyped()), "y")
     }
 
     /// The product of a sparse matrix and a dense one of `n` columns, in a new buffer: [`Spmm`].
@@ -163,7 +163,7 @@ impl Gpu {
     /// [`Shape`](crate::ErrorKind::Shape) if `b` has another length than A columns, times `n`; those of [`Spmm`] and
     /// of [`Gpu::alloc`].
     pub fn spmm<'a>(&self, a: &DeviceMatrix, b: impl Into<Slice<'a, f32>>, n: usize) -> Result<Buffer<f32>> {
-        self.sparse_product(&Spmm::new(a.stored(), n), a, ("b", b.into().untyped()), "c")
+        self.sparse_product(&Spmm::new(a.layout(), n), a, ("b", b.into().untyped()), "c")
     }
 
     /// The product of a matrix, whose lists are the first operands, and a dense factor.

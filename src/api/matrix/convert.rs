@@ -6,8 +6,8 @@ use crate::gpu::{Buffer, Gpu, RawSlice, Slice};
 use crate::plan::Plannable;
 use crate::program::Program;
 use crate::sparse::{
-    Format, MEASURES, Measured, Spconvert, Statistics, Stored, Target, find_runs, measure, measure_longest,
-    order_slices, point_at_rest, sum_runs,
+    Format, MEASURES, MatrixLayout, Measured, Spconvert, Statistics, Target, find_runs, measure,
+    measure_longest, order_slices, point_at_rest, sum_runs,
 };
 
 impl Gpu {
@@ -34,7 +34,7 @@ impl Gpu {
     /// Those of [`Spconvert`]; [`TooLarge`](crate::ErrorKind::TooLarge) for padding that fits into no binding or is not
     /// counted in 32 bits, with its size.
     pub fn convert_matrix(&self, matrix: &DeviceMatrix, to: Target) -> Result<DeviceMatrix> {
-        let from = matrix.stored;
+        let from = matrix.layout;
         let direct = match (from.format, to) {
             (Format::Coo { .. }, Target::Coo) => Some(Format::Coo { sorted: true }),
             (_, Target::Csr) => Some(Format::Csr),
@@ -42,17 +42,17 @@ impl Gpu {
             _ => None,
         };
         if let Some(format) = direct {
-            let mut made = self.filled(matrix, &Spconvert::new(from, Stored { format, ..from }))?;
+            let mut made = self.filled(matrix, &Spconvert::new(from, MatrixLayout { format, ..from }))?;
             let pointed = format != (Format::Coo { sorted: true }) && from.format != format;
             if let (true, Some(Uploaded::Indices(ptrs))) = (pointed, made.lists.first()) {
-                made.stored.longest = self.longest(ptrs)?;
+                made.layout.longest = self.longest(ptrs)?;
             }
             return Ok(made);
         }
         if from.format != Format::Csr {
             return self.convert_matrix(&self.convert_matrix(matrix, Target::Csr)?, to);
         }
-        let with = |format| Spconvert::new(from, Stored { format, ..from });
+        let with = |format| Spconvert::new(from, MatrixLayout { format, ..from });
         match to {
             Target::Ell => self.filled(matrix, &with(Format::Ell { width: from.longest })),
             Target::Hybrid { width } => {
@@ -84,7 +84,7 @@ impl Gpu {
     /// let (row_ptrs, col_idxs, values) = (vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
     /// let csr = Csr { rows: 2, cols: 3, row_ptrs, col_idxs, values };
     /// let transposed = gpu.transpose_matrix(gpu.upload_matrix(&csr)?)?;
-    /// assert_eq!(transposed.stored().format.name(), "csc");
+    /// assert_eq!(transposed.layout().format.name(), "csc");
     /// assert_eq!(transposed.read()?.to_csr()?, csr.transposed()?);
     /// # Ok::<(), tilework::Error>(())
     /// ```
@@ -93,17 +93,17 @@ impl Gpu {
     /// Those of [`Gpu::convert_matrix`].
     pub fn transpose_matrix(&self, matrix: DeviceMatrix) -> Result<DeviceMatrix> {
         let turned = |mut matrix: DeviceMatrix, format| {
-            let Stored { rows, cols, .. } = matrix.stored;
-            matrix.stored = Stored { rows: cols, cols: rows, format, ..matrix.stored };
+            let MatrixLayout { rows, cols, .. } = matrix.layout;
+            matrix.layout = MatrixLayout { rows: cols, cols: rows, format, ..matrix.layout };
             matrix
         };
-        match matrix.stored.format {
+        match matrix.layout.format {
             Format::Csr => Ok(turned(matrix, Format::Csc)),
             Format::Csc => Ok(turned(matrix, Format::Csr)),
             Format::Coo { .. } => {
                 let mut matrix = turned(matrix, Format::Coo { sorted: false });
                 matrix.lists.swap(0, 1);
-                matrix.stored.longest = self.convert_matrix(&matrix, Target::Csr)?.stored.longest;
+                matrix.layout.longest = self.convert_matrix(&matrix, Target::Csr)?.layout.longest;
                 Ok(matrix)
             }
             _ => Ok(turned(self.convert_matrix(&matrix, Target::Csr)?, Format::Csc)),
@@ -130,7 +130,7 @@ impl Gpu {
     /// # Errors
     /// Those of [`Gpu::convert_matrix`]; [`Unsupported`](crate::ErrorKind::Unsupported) for values of f16.
     pub fn sum_duplicates(&self, matrix: &DeviceMatrix) -> Result<DeviceMatrix> {
-        let from = matrix.stored;
+        let from = matrix.layout;
         if from.entries == 0 {
             return self.convert_matrix(matrix, Target::Csr);
         }
@@ -161,8 +161,8 @@ impl Gpu {
             Uploaded::Indices(ptrs) => self.longest(ptrs)?,
             _ => 0,
         };
-        let stored = Stored { entries: runs, longest, format: Format::Csr, ..from };
-        Ok(DeviceMatrix { stored, lists: vec![ptrs, idxs, values] })
+        let layout = MatrixLayout { entries: runs, longest, format: Format::Csr, ..from };
+        Ok(DeviceMatrix { layout, lists: vec![ptrs, idxs, values] })
     }
 
     /// What the rows of a matrix look like, measured on the device: as [`Csr::analyse`](crate::sparse::Csr::analyse), number
@@ -183,20 +183,20 @@ impl Gpu {
     /// # Errors
     /// Those of [`Gpu::convert_matrix`].
     pub fn analyse_matrix(&self, matrix: &DeviceMatrix) -> Result<Statistics> {
-        let stored = matrix.stored;
-        if stored.format != Format::Csr {
+        let layout = matrix.layout;
+        if layout.format != Format::Csr {
             return self.analyse_matrix(&self.convert_matrix(matrix, Target::Csr)?);
         }
         let measures = self.alloc::<u32>(MEASURES)?;
         let mut operands = matrix.slices()?;
         operands.truncate(2);
         operands.push(Slice::from(&measures).untyped());
-        self.run_program(measure(&stored, &self.planning_profile())?, &operands)?;
-        Ok(Measured::new(&measures.read()?).statistics(&stored))
+        self.run_program(measure(&layout, &self.planning_profile())?, &operands)?;
+        Ok(Measured::new(&measures.read()?).statistics(&layout))
     }
 
     /// The matrix in the format that suits it, and what was seen of it: [`Gpu::analyse_matrix`],
-    /// [`Statistics::format`], [`Gpu::convert_matrix`]. [`Spmv::seen`](crate::Spmv::seen) makes the report of a product
+    /// [`Statistics::format`], [`Gpu::convert_matrix`]. [`Spmv::statistics`](crate::Spmv::statistics) makes the report of a product
     /// say what was seen and why the format was chosen.
     ///
     /// ```
@@ -208,23 +208,23 @@ impl Gpu {
     /// let (row_ptrs, col_idxs) = ((0..=64).collect(), (0..64).collect());
     /// let diagonal = Csr { rows: 64, cols: 64, row_ptrs, col_idxs, values: vec![2.0; 64] };
     /// let (a, seen) = gpu.suit_matrix(&gpu.upload_matrix(&diagonal)?)?;
-    /// assert_eq!((a.stored().format.name(), seen.longest), ("ell", 1));
+    /// assert_eq!((a.layout().format.name(), seen.longest), ("ell", 1));
     /// # Ok::<(), tilework::Error>(())
     /// ```
     ///
     /// # Errors
     /// Those of [`Gpu::convert_matrix`].
     pub fn suit_matrix(&self, matrix: &DeviceMatrix) -> Result<(DeviceMatrix, Statistics)> {
-        if matrix.stored.format != Format::Csr {
+        if matrix.layout.format != Format::Csr {
             return self.suit_matrix(&self.convert_matrix(matrix, Target::Csr)?);
         }
-        let seen = self.analyse_matrix(matrix)?;
-        let suited = match Target::named(seen.format().0) {
-            Some(Target::Hybrid { .. }) => Target::Hybrid { width: Some(seen.hybrid_width) },
+        let statistics = self.analyse_matrix(matrix)?;
+        let suited = match Target::named(statistics.format().0) {
+            Some(Target::Hybrid { .. }) => Target::Hybrid { width: Some(statistics.hybrid_width) },
             Some(target) => target,
             None => Target::Csr,
         };
-        Ok((self.convert_matrix(matrix, suited)?, seen))
+        Ok((self.convert_matrix(matrix, suited)?, statistics))
     }
 
     /// Runs a program of the library once.
@@ -241,7 +241,7 @@ impl Gpu {
         let lists = (plan.program().operands.iter().skip(matrix.lists.len()))
             .map(|operand| allocated(self, operand))
             .collect::<Result<_>>()?;
-        let made = DeviceMatrix { stored: op.result(), lists };
+        let made = DeviceMatrix { layout: op.result(), lists };
         let mut rec = self.recorder();
         plan.record(&mut rec, matrix, &made)?;
         rec.submit()?;
@@ -258,7 +258,7 @@ impl Gpu {
 
     /// Entries that do not fit into so many places of their rows.
     fn rest(&self, matrix: &DeviceMatrix, width: usize) -> Result<usize> {
-        let Stored { rows, longest, .. } = matrix.stored;
+        let MatrixLayout { rows, longest, .. } = matrix.layout;
         if longest <= width {
             return Ok(0);
         }
@@ -270,7 +270,7 @@ impl Gpu {
     }
 
     fn to_sell(&self, matrix: &DeviceMatrix, slice: usize, window: usize) -> Result<DeviceMatrix> {
-        let from = matrix.stored;
+        let from = matrix.layout;
         let program = order_slices(&from, slice, window, &self.planning_profile())?;
         let width = self.alloc::<u32>(1)?;
         let mut lists = (program.operands[1..3].iter())
@@ -282,12 +282,12 @@ impl Gpu {
         self.run_program(program, &operands)?;
         let width = width.read()?.first().map_or(0, |&width| width as usize);
         let places = width.saturating_mul(slice);
-        let to = Stored { format: Format::Sell { slice, places }, ..from };
+        let to = MatrixLayout { format: Format::Sell { slice, places }, ..from };
         let plan = Spconvert::new(from, to).ordered().plan::<f32>(self)?;
         for operand in plan.program().operands.iter().skip(matrix.lists.len() + lists.len()) {
             lists.push(allocated(self, operand)?);
         }
-        let made = DeviceMatrix { stored: to, lists };
+        let made = DeviceMatrix { layout: to, lists };
         let mut rec = self.recorder();
         plan.record(&mut rec, matrix, &made)?;
         rec.submit()?;

@@ -4,15 +4,15 @@ use super::{DeviceMatrix, Uploaded};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::gpu::{Buffer, Gpu, Recorder, Slice};
-use crate::sparse::{Format, Stored, insert_places};
+use crate::sparse::{Format, MatrixLayout, insert_places};
 
 impl DeviceMatrix {
     /// Entries that there is memory for. Coordinates have room for more than they hold once
     /// [`Gpu::insert_entries`] has made it; every other format is as large as it must be.
     pub fn capacity(&self) -> usize {
-        match self.stored.format {
+        match self.layout.format {
             Format::Coo { .. } => self.lists.iter().map(Uploaded::len).min().unwrap_or(0),
-            _ => self.stored.places(),
+            _ => self.layout.places(),
         }
     }
 }
@@ -37,7 +37,7 @@ impl Gpu {
     /// let gpu = Gpu::new()?;
     /// let mut a = gpu.upload_matrix(&entry(1, 1, 2.0))?;
     /// gpu.insert_entries(&mut a, &gpu.upload_matrix(&entry(0, 1, 3.0))?)?;
-    /// assert_eq!(a.stored().entries, 2);
+    /// assert_eq!(a.layout().entries, 2);
     /// assert_eq!(a.read()?.to_csr()?.values, [3.0, 2.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
@@ -48,7 +48,7 @@ impl Gpu {
     /// [`Unsupported`](crate::ErrorKind::Unsupported): values of f16.
     /// [`TooLarge`](crate::ErrorKind::TooLarge): more entries than a buffer or binding holds. The matrix is then as it was.
     pub fn insert_entries(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix) -> Result<()> {
-        let (to, from) = (matrix.stored, new.stored);
+        let (to, from) = (matrix.layout, new.layout);
         let coordinates = matches!(from.format, Format::Coo { .. });
         if !coordinates || (from.rows, from.cols) != (to.rows, to.cols) {
             return Err(err!(
@@ -83,15 +83,15 @@ impl Gpu {
 
     /// Behind what is there.
     fn append(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix) -> Result<()> {
-        let (old, more) = (matrix.stored.entries, new.stored.entries);
+        let (old, more) = (matrix.layout.entries, new.layout.entries);
         let entries = old.saturating_add(more);
-        let stored = Stored {
+        let layout = MatrixLayout {
             entries,
-            longest: matrix.stored.longest.saturating_add(new.stored.longest),
+            longest: matrix.layout.longest.saturating_add(new.layout.longest),
             format: Format::Coo { sorted: false },
-            ..matrix.stored
+            ..matrix.layout
         };
-        let operands = stored.operands("insert")?;
+        let operands = layout.operands("insert")?;
         self.planning_profile().check_bindings(
             "insert",
             &operands,
@@ -114,7 +114,7 @@ impl Gpu {
             });
         }
         rec.submit()?;
-        *matrix = DeviceMatrix { stored, lists: moved };
+        *matrix = DeviceMatrix { layout, lists: moved };
         Ok(())
     }
 
@@ -135,15 +135,15 @@ impl Gpu {
     }
 
     fn insert_into_places(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix, width: usize) -> Result<()> {
-        let more = new.stored.entries;
-        let program = insert_places(&matrix.stored, more, &self.planning_profile())?;
+        let more = new.layout.entries;
+        let program = insert_places(&matrix.layout, more, &self.planning_profile())?;
         let missing = self.alloc::<u32>(1)?;
         let mut operands = [new.slices()?, matrix.slices()?].concat();
         operands.push(Slice::from(&missing).untyped());
         self.run_program(program, &operands)?;
         match missing.read()?.first() {
             Some(0) => {
-                matrix.stored.entries += more;
+                matrix.layout.entries += more;
                 Ok(())
             }
             missing => Err(err!(

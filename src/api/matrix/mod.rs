@@ -9,8 +9,8 @@ use crate::gpu::{Buffer, Encoder, Executable, Gpu, RawSlice, Recorder, Slice};
 use crate::plan::Plan;
 use crate::program::{Operand, Program};
 use crate::sparse::{
-    Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, Sell, SparseMatrix, Spconvert, Spmm, Spmv,
-    Stored,
+    Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, MatrixLayout, Sell, SparseMatrix, Spconvert,
+    Spmm, Spmv,
 };
 use half::f16;
 
@@ -53,20 +53,20 @@ impl Uploaded {
 /// A sparse matrix on a device, in any format: made by [`Gpu::upload_matrix`] and by [`Gpu::convert_matrix`].
 #[derive(Debug)]
 pub struct DeviceMatrix {
-    stored: Stored,
+    layout: MatrixLayout,
     lists: Vec<Uploaded>,
 }
 
 impl DeviceMatrix {
     /// Extents, and how it is stored: what [`Spmv::new`](crate::Spmv::new) takes.
-    pub fn stored(&self) -> Stored {
-        self.stored
+    pub fn layout(&self) -> MatrixLayout {
+        self.layout
     }
 
     /// That a program, whose last `others` operands are no lists of a matrix, is for this format.
     pub(super) fn check_format(&self, program: &Program, others: usize) -> Result<()> {
         let lists = program.operands.len().saturating_sub(others);
-        check_format(program, self.stored, program.operands[..lists].iter())
+        check_format(program, self.layout, program.operands[..lists].iter())
     }
 
     /// Its lists, in the order of [`Format`]: as much of each as is used.
@@ -76,8 +76,8 @@ impl DeviceMatrix {
 
     /// Elements of a list that are used: coordinates may have memory for more.
     fn used(&self, len: usize) -> usize {
-        match self.stored.format {
-            Format::Coo { .. } => self.stored.entries.min(len),
+        match self.layout.format {
+            Format::Coo { .. } => self.layout.entries.min(len),
             _ => len,
         }
     }
@@ -114,7 +114,7 @@ impl DeviceMatrix {
         let (mut indices, mut values) = (indices.into_iter(), values.into_iter());
         let mut index = || indices.next().unwrap_or_default();
         let mut value = || values.next().unwrap_or_default();
-        let Stored { rows, cols, format, .. } = self.stored;
+        let MatrixLayout { rows, cols, format, .. } = self.layout;
         // Fields are evaluated as they are written here, which is the order of the lists.
         Ok(match format {
             Format::Coo { .. } => {
@@ -186,7 +186,7 @@ impl Gpu {
     }
 
     fn upload_lists(&self, matrix: &impl SparseMatrix, values: DType) -> Result<DeviceMatrix> {
-        let stored = Stored { values, ..matrix.stored()? };
+        let layout = MatrixLayout { values, ..matrix.layout()? };
         let upload = |list: List<'_>| {
             Ok(match list {
                 List::Indices(indices) => Uploaded::Indices(self.upload(indices)?),
@@ -199,18 +199,18 @@ impl Gpu {
             })
         };
         let lists = matrix.lists().into_iter().map(upload).collect::<Result<_>>()?;
-        Ok(DeviceMatrix { stored, lists })
+        Ok(DeviceMatrix { layout, lists })
     }
 }
 
 /// That a matrix is stored as `planned` operands say.
 fn check_format<'p>(
     program: &Program,
-    stored: Stored,
+    layout: MatrixLayout,
     planned: impl Iterator<Item = &'p Operand>,
 ) -> Result<()> {
     // Those that are written have names of their own, which end alike.
-    let named = stored.operands(program.op)?;
+    let named = layout.operands(program.op)?;
     let same = |(planned, named): (&Operand, &Operand)| {
         planned.name == named.name || planned.name.strip_prefix("to.") == Some(named.name)
     };
@@ -220,9 +220,9 @@ fn check_format<'p>(
     }
     Err(err!(
         Shape,
-        "{}: the matrix is stored as {}, and the plan is for another format; plan with `stored` of this one",
+        "{}: the matrix is stored as {}, and the plan is for another format; plan with the `layout()` of this one",
         program.op,
-        stored.format.name()
+        layout.format.name()
     ))
 }
 
@@ -284,8 +284,8 @@ impl Plan<Spconvert, f32> {
         let program = self.program();
         let lists = from.lists.len().min(program.operands.len());
         let (read, written) = program.operands.split_at(lists);
-        check_format(program, from.stored, read.iter())?;
-        check_format(program, to.stored, written.iter())?;
+        check_format(program, from.layout, read.iter())?;
+        check_format(program, to.layout, written.iter())?;
         let operands = [from.slices()?, to.slices()?].concat();
         self.executor.record(rec, &operands)
     }

@@ -1,6 +1,6 @@
 //! The kernels of each variant with their tiles, parameters and dispatches, and what a report says of them.
 
-use super::{Boundary, MOST_CONSTANT, MOST_TERMS, Stencil, halo_bytes};
+use super::{Boundary, MAX_CONSTANT, MAX_TERMS, Stencil, halo_bytes};
 use crate::analysis::{Axis, divergence, reads_from_shared};
 use crate::conv::lines::{self, FilterLines};
 use crate::conv::register::Registers;
@@ -48,7 +48,7 @@ impl StencilLowering<'_> {
 
     /// Whether the weights go to the uniform.
     fn uniform(&self) -> bool {
-        self.program.variant() != "naive" && self.stencil.taps() <= MOST_CONSTANT
+        self.program.variant() != "naive" && self.stencil.taps() <= MAX_CONSTANT
     }
 
     fn unsupported(&self, needs: &str) -> crate::Error {
@@ -68,11 +68,11 @@ impl StencilLowering<'_> {
         match self.program.variant() {
             "naive" | "constant" => {
                 let taps = stencil.taps();
-                if self.program.variant() == "constant" && taps > MOST_CONSTANT {
+                if self.program.variant() == "constant" && taps > MAX_CONSTANT {
                     return Err(self.unsupported(&format!(
                         "{} bytes of uniform for {taps} weights (at most {})",
                         4 * taps,
-                        4 * MOST_CONSTANT
+                        4 * MAX_CONSTANT
                     )));
                 }
                 self.note("every output reads its inputs itself", 1.0);
@@ -181,7 +181,7 @@ impl StencilLowering<'_> {
             // H100, 512^3, 3 x 3 x 3: 2518 GB/s; 2 x 2 2414, 2 x 4 2231, 4 x 4 1222.
             _ => [4, 2],
         });
-        while !asked && registers.terms() > MOST_TERMS && registers.planes * registers.rows > 1 {
+        while !asked && registers.terms() > MAX_TERMS && registers.planes * registers.rows > 1 {
             if registers.planes > 1 {
                 registers.planes /= 2;
             } else {
@@ -189,10 +189,10 @@ impl StencilLowering<'_> {
             }
         }
         // Outputs that were asked for may take longer to compile.
-        if registers.terms() > if asked { 16 * MOST_TERMS } else { MOST_TERMS } {
+        if registers.terms() > if asked { 16 * MAX_TERMS } else { MAX_TERMS } {
             return Err(err!(
                 Unsupported,
-                "{}: the variant `register` writes out {} products; at most {MOST_TERMS} weights suit it; use `auto`",
+                "{}: the variant `register` writes out {} products; at most {MAX_TERMS} weights suit it; use `auto`",
                 self.name,
                 registers.terms()
             ));
@@ -243,7 +243,7 @@ impl StencilLowering<'_> {
             spec = spec.constant("WEIGHT_VECTORS", weight_vectors(stencil.taps()) as u32);
         }
         let Some([z, y, x]) = tile.map(|t| t.map(|n| n as u32)) else { return spec };
-        let fragment = ["conv/conv1d_tile", "conv/conv2d_tile", "conv/conv3d_tile"][stencil.axes - 1];
+        let fragment = ["conv/filter1d_tile", "conv/filter2d_tile", "conv/filter3d_tile"][stencil.axes - 1];
         spec.slot("tile", Fragment::Library(fragment))
             .constant("TILE_X", x)
             .constant("TILE_Y", y)

@@ -1,11 +1,11 @@
-//! The convolution layer on CUDA: [`Conv`], with a bias or without.
+//! The convolution layer on CUDA: [`Conv2d`], with a bias or without.
 //!
 //! An implicit matrix product. Planes of x are turned into pixels whose channels lie together, and the weights alike, each
 //! group's channels filled up with zeros to whole pieces of 16 bytes; that takes scratch, and a pass over x and the weights.
 //! f16 and bf16 are multiplied as they are; tensor cores round f32 to tf32 ([`Precision::Tensor`]) or split them into two of
 //! it ([`Precision::Split`]). Sums are f32.
 
-use crate::conv::{Conv, Layer};
+use crate::conv::{Conv2d, Layer};
 use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, suits};
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
@@ -18,12 +18,12 @@ use half::{bf16, f16};
 const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA];
 
 /// Elements of packed x at a time: a kernel counts them in 31 bits, and scratch stays bounded.
-const MOST_PACKED: usize = 1 << 29;
+const MAX_PACKED: usize = 1 << 29;
 
 /// Elements of a side of what a block of `conv_pack` turns.
 const PACK_SIDE: u64 = 64;
 
-impl Conv {
+impl Conv2d {
     /// Every way to run it on CUDA.
     pub fn cuda_variants() -> &'static [CudaVariant] {
         VARIANTS
@@ -63,7 +63,7 @@ impl Planes {
     }
 }
 
-fn lower(op: &Conv, dtype: DType, biased: bool, profile: &CudaProfile) -> Result<CudaProgram> {
+fn lower(op: &Conv2d, dtype: DType, biased: bool, profile: &CudaProfile) -> Result<CudaProgram> {
     let (layer, activation, _) = op.parts();
     let [images, filters, out_h, out_w] = layer.output_shape()?;
     let [x, w, output] = layer.lengths()?;
@@ -116,7 +116,7 @@ impl CudaConvJob<'_> {
                 ));
             }
         }
-        let piece = (MOST_PACKED / image).min(most / pixels).clamp(1, self.images);
+        let piece = (MAX_PACKED / image).min(most / pixels).clamp(1, self.images);
 
         let [packed_w, packed_x] = [filters * groups * cells, piece * image]
             .map(|elements| program.scratch((elements * size) as u64));
@@ -168,7 +168,7 @@ impl CudaConvJob<'_> {
 
 macro_rules! op {
     ($($t:ty),*) => {$(
-        impl CudaOp<$t> for Conv {
+        impl CudaOp<$t> for Conv2d {
             fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
                 lower(self, <$t>::DTYPE, self.bias, profile)
             }
@@ -180,7 +180,7 @@ op!(f32, f16, bf16);
 
 /// Programs that together reach every kernel in every form that the device has.
 pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
-    let small = Conv::new([2, 20, 5, 6], 24, [3, 3]).pad([1, 1]);
+    let small = Conv2d::new([2, 20, 5, 6], 24, [3, 3]).pad([1, 1]);
     let of = |activation, variant| small.clone().activation(activation).variant(variant);
     let mut programs = vec![
         lower(&small, DType::F32, false, profile)?,
@@ -210,12 +210,12 @@ mod tests {
             }
         }
         let h100 = CudaProfile::h100();
-        let op = Conv::new([300, 30, 512, 512], 16, [3, 3]).groups(2);
+        let op = Conv2d::new([300, 30, 512, 512], 16, [3, 3]).groups(2);
         let program = CudaOp::<f16>::lower(&op, &h100).unwrap();
         program.check(&h100).unwrap();
         // Fifteen channels of a group become sixteen.
         let image = 512 * 512 * 32;
-        let piece = MOST_PACKED / image;
+        let piece = MAX_PACKED / image;
         assert_eq!(program.scratch, [2 * 16 * 9 * 16, 2 * (piece * image) as u64]);
         assert_eq!(program.launches.len(), 1 + 2 * 300usize.div_ceil(piece));
         assert_eq!(program.launches[3].args[1], Arg::U64((piece * 30 * 512 * 512) as u64));
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_a_card_cannot_convolve_is_refused_with_the_remedy() {
-        let op = Conv::new([1, 8, 8, 8], 8, [3, 3]);
+        let op = Conv2d::new([1, 8, 8, 8], 8, [3, 3]);
         let named = op.clone().variant("mma");
         let e = CudaOp::<f32>::lower(&named, &CudaProfile::h100()).unwrap_err();
         assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("take `auto`"), "{e}");
@@ -232,7 +232,7 @@ mod tests {
         assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("sm_75"), "{e}");
         let e = CudaOp::<f16>::lower(&op.clone().variant("winograd"), &CudaProfile::h100()).unwrap_err();
         assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("auto, fma, wmma"), "{e}");
-        let wide = Conv::new([1, 8, 1 << 14, 1 << 14], 8, [3, 3]);
+        let wide = Conv2d::new([1, 8, 1 << 14, 1 << 14], 8, [3, 3]);
         let e = CudaOp::<f16>::lower(&wide, &CudaProfile::h100()).unwrap_err();
         assert!(e.kind() == ErrorKind::TooLarge && e.to_string().contains("cells of an image"), "{e}");
     }

@@ -1,7 +1,7 @@
 //! A program of all layers: each op in turn, and its gradients from the last to the first.
 
 use super::{Parameter, Sequential, SequentialLayer, conv, pool};
-use crate::conv::{ConvBackwardData, ConvBackwardWeights};
+use crate::conv::{Conv2dBackwardData, Conv2dBackwardWeights};
 use crate::dense::{Activation, Gemm};
 use crate::element::DType;
 use crate::elementwise::{Map, MapFn};
@@ -224,10 +224,10 @@ impl<'a> SequentialBuilder<'a> {
         match (&stage.layer, dx) {
             (SequentialLayer::Conv { filters, kernel, stride, pad }, dx) => {
                 let layer = conv(self.batch, shape, *filters, [*kernel, *stride, *pad]);
-                let op = ConvBackwardWeights::new(&layer).with_bias();
+                let op = Conv2dBackwardWeights::new(&layer).with_bias();
                 self.add(index, &op, &[x, dy, of_weights, of_bias])?;
                 if let Some(dx) = dx {
-                    self.add(index, &ConvBackwardData::new(&layer), &[dy, weights, dx])?;
+                    self.add(index, &Conv2dBackwardData::new(&layer), &[dy, weights, dx])?;
                 }
                 Ok(dx.is_some())
             }

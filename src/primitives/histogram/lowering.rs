@@ -20,11 +20,11 @@ const WORKGROUP_SIZE: u64 = 256;
 const CUT: u64 = 256;
 
 /// Elements of a piece, so that indices stay below 2^32 while they are stepped.
-const MOST_IN_PIECE: u64 = 1 << 31;
+const MAX_IN_CHUNK: u64 = 1 << 31;
 
 /// Rounds of the loops of an invocation, as far as they are counted; every driver runs them all.
-const MOST_ITERATIONS: u64 = 40_000;
-const _: () = assert!(runs_everywhere(3 * MOST_ITERATIONS as usize / 2));
+const MAX_ITERATIONS: u64 = 40_000;
+const _: () = assert!(runs_everywhere(3 * MAX_ITERATIONS as usize / 2));
 
 kernel_params! {
     struct BinsParams {
@@ -217,7 +217,7 @@ impl<'a> HistogramLowering<'a> {
             // What is moved takes less than three bytes an element.
             most = most / 3 * size.min(3);
         }
-        let most = most.min(MOST_IN_PIECE * size) / CUT * CUT;
+        let most = most.min(MAX_IN_CHUNK * size) / CUT * CUT;
         let count = self.bytes.div_ceil(most);
         let step = self.bytes.div_ceil(count).next_multiple_of(CUT);
         BoundChunk::full(self.bytes, step).map(|part| part.of(Resource::Operand(0), 1)).collect()
@@ -229,7 +229,7 @@ impl<'a> HistogramLowering<'a> {
         let kernel = Kernel::library("primitives/histogram_global", "histogram_global_count", spec);
         let kernel = self.program.kernel(kernel);
         let n = piece.size / self.dtype.size() as u64;
-        let least = (n * loops).div_ceil(WORKGROUP_SIZE * MOST_ITERATIONS);
+        let least = (n * loops).div_ceil(WORKGROUP_SIZE * MAX_ITERATIONS);
         let parts = n.div_ceil(WORKGROUP_SIZE).min(self.policy.workgroups).max(least);
         let params = BinsParams { n: n as u32, parts: parts as u32, ..*base };
         self.program.dispatch(kernel, &params, bindings, Grid::fold(parts));
@@ -239,7 +239,7 @@ impl<'a> HistogramLowering<'a> {
     fn least_parts(&self, vectors: u64, loops: u64, size: u64) -> u64 {
         // 16 bytes hold as many elements as loops run over, and the loop over vec4s is one more.
         let per_vector = 16 / self.dtype.size() as u64;
-        (vectors * (per_vector * loops + 5)).div_ceil(size * MOST_ITERATIONS)
+        (vectors * (per_vector * loops + 5)).div_ceil(size * MAX_ITERATIONS)
     }
 
     /// Two counters in each word of workgroup memory.

@@ -15,8 +15,8 @@ use std::ops::Range;
 /// Words before the counts in the globals of `onesweep`.
 const HEAD: u64 = 64;
 /// The most keys or words that an invocation takes: a key has several rounds, and every driver runs all of them.
-const MOST_STEPS: u64 = 2048;
-const _: () = assert!(runs_everywhere(24 * MOST_STEPS as usize));
+const MAX_STEPS: u64 = 2048;
+const _: () = assert!(runs_everywhere(24 * MAX_STEPS as usize));
 
 kernel_params! {
     struct BlockParams {
@@ -238,7 +238,7 @@ impl<'a> SortLowering<'a> {
         // Parts begin at multiples of 256 bytes, of keys and of values.
         let most = self.profile.limits.max_storage_binding / self.key_size / 64 * 64;
         let parts: Vec<_> = BoundChunk::full(self.n, most).collect();
-        let block_len = self.n.div_ceil(self.policy.blocks).min(MOST_STEPS * threads);
+        let block_len = self.n.div_ceil(self.policy.blocks).min(MAX_STEPS * threads);
         let block_len = round_up(block_len, tile_len);
         let blocks = |part: &BoundChunk| part.count.div_ceil(block_len);
         let all_blocks: u64 = parts.iter().map(blocks).sum();
@@ -333,7 +333,7 @@ impl<'a> SortLowering<'a> {
         };
         let share = |items: u64| {
             let (walkers, most) = (u64::from(walkers), self.policy.counters);
-            items.div_ceil(8 * walkers).min(most).max(items.div_ceil(MOST_STEPS * walkers))
+            items.div_ceil(8 * walkers).min(most).max(items.div_ceil(MAX_STEPS * walkers))
         };
         let (clearers, counters) = (share(words), share(self.n));
         let bindings = [globals, posts[0]].into_iter().chain(self.count_binding()).collect();

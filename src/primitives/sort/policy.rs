@@ -9,7 +9,7 @@ pub(super) const RADIX: u64 = 256;
 /// Counts of `onesweep` have 30 bits beside two of flags.
 const SWEEP_MOST: u64 = (1 << 30) - 1;
 /// Keys of an invocation whose steps are written out.
-const MOST_ITEMS: u32 = 64;
+const MAX_ITEMS: u32 = 64;
 
 /// Constants that depend on the device.
 pub(super) struct SortPolicy {
@@ -69,13 +69,13 @@ pub(super) fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> SortP
 pub(super) fn check_tile((threads, items): (u32, u32), profile: &DeviceProfile) -> Result<()> {
     let most = profile.limits.max_invocations;
     let rows = threads.is_multiple_of(32) || matches!(threads, 8 | 16);
-    if rows && (8..=most).contains(&threads) && (1..=MOST_ITEMS).contains(&items) {
+    if rows && (8..=most).contains(&threads) && (1..=MAX_ITEMS).contains(&items) {
         return Ok(());
     }
     Err(err!(
         InvalidArgument,
         "sort: tiles of {threads} invocations with {items} keys each; take 8, 16 or a multiple of 32 up to {most} of \
-         them, with 1 to {MOST_ITEMS}"
+         them, with 1 to {MAX_ITEMS}"
     ))
 }
 

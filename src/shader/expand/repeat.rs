@@ -8,18 +8,18 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 /// Bytes that `#for` and `#put` may write in a text.
-pub(super) const MOST_WRITTEN: usize = 1 << 22;
+pub(super) const MAX_WRITTEN: usize = 1 << 22;
 
 /// Bytes that they may read for it, and what a round counts for by itself: lines of loops within loops are read for each
 /// of them, and an `#if` drops many.
-const MOST_READ: usize = 1 << 25;
+const MAX_READ: usize = 1 << 25;
 const OF_A_ROUND: usize = 16;
 
 /// `#for`s that may lie in each other: the expander recurses over them.
-const MOST_LOOPS: usize = 16;
+const MAX_LOOPS: usize = 16;
 
 /// `#put`s that may lie in each other.
-const MOST_PUTS: usize = 4;
+const MAX_PUTS: usize = 4;
 
 /// The lines of a `#block`.
 pub(super) struct TextBlock {
@@ -51,8 +51,8 @@ impl Expander<'_> {
             let value = self.value(inner).map_err(|why| format!("`{{{}}}`: {why}", shown(inner)))?;
             out.push_str(&rest[..open]);
             out += &value.to_string();
-            if out.len() > MOST_WRITTEN {
-                return Err(format!("loops and blocks write more than {MOST_WRITTEN} bytes in all"));
+            if out.len() > MAX_WRITTEN {
+                return Err(format!("loops and blocks write more than {MAX_WRITTEN} bytes in all"));
             }
             rest = &rest[open + inner.len() + 2..];
         }
@@ -77,8 +77,8 @@ impl Expander<'_> {
         if self.variables.iter().any(|(known, _)| known == name) {
             return Err(at(format!("a loop around has the name `{name}` already")));
         }
-        if self.variables.len() == MOST_LOOPS {
-            return Err(at(format!("more than {MOST_LOOPS} loops within each other")));
+        if self.variables.len() == MAX_LOOPS {
+            return Err(at(format!("more than {MAX_LOOPS} loops within each other")));
         }
         let bytes = OF_A_ROUND + body.iter().map(|(_, line)| line.len() + 1).sum::<usize>();
         let round = |x: &mut Self, value: Value| -> Result<()> {
@@ -103,8 +103,8 @@ impl Expander<'_> {
     /// Counts what loops and blocks read.
     pub(super) fn reads(&mut self, bytes: usize) -> Result<(), String> {
         self.read = self.read.saturating_add(bytes);
-        if self.read > MOST_READ {
-            return Err(format!("loops and blocks read more than {MOST_READ} bytes in all"));
+        if self.read > MAX_READ {
+            return Err(format!("loops and blocks read more than {MAX_READ} bytes in all"));
         }
         Ok(())
     }
@@ -139,8 +139,8 @@ impl Expander<'_> {
         let lines: Vec<Line<'_>> = block.lines.iter().map(|(line, text)| (*line, text.as_str())).collect();
         let bytes = OF_A_ROUND + lines.iter().map(|(_, line)| line.len() + 1).sum::<usize>();
         self.reads(bytes).map_err(at)?;
-        if self.puts == MOST_PUTS {
-            return Err(at(format!("more than {MOST_PUTS} within each other")));
+        if self.puts == MAX_PUTS {
+            return Err(at(format!("more than {MAX_PUTS} within each other")));
         }
         let value = |text: &str| match (text.parse(), text.parse()) {
             (Ok(number), _) => Value::Number(number),

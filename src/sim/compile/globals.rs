@@ -7,7 +7,7 @@ use naga::valid::FunctionInfo;
 use naga::{AddressSpace, Expression, Handle, Literal, Span, StorageAccess};
 
 /// Most bytes of workgroup memory: some times what any device has.
-const MOST_WORKGROUP_BYTES: u32 = 1 << 20;
+const MAX_WORKGROUP_BYTES: u32 = 1 << 20;
 
 impl Compiler<'_> {
     /// Workgroup size, of constants or overrides.
@@ -96,11 +96,11 @@ impl Compiler<'_> {
                 AddressSpace::WorkGroup => {
                     let bytes = self.byte_size(ty)?;
                     let base = self.code.workgroup_bytes.next_multiple_of(16);
-                    if bytes > MOST_WORKGROUP_BYTES - base {
+                    if bytes > MAX_WORKGROUP_BYTES - base {
                         return Err(err!(
                             TooLarge,
                             "{}: {bytes} bytes of workgroup memory in `{name}`; the simulator has \
-                             {MOST_WORKGROUP_BYTES} in all, and devices less",
+                             {MAX_WORKGROUP_BYTES} in all, and devices less",
                             self.code.label
                         ));
                     }

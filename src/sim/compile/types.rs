@@ -1,6 +1,6 @@
 //! What types take: registers of a lane, and bytes in memory.
 
-use super::{Compiler, MOST_SLOTS};
+use super::{Compiler, MAX_SLOTS};
 use crate::error::{Result, err};
 use crate::sim::code::Width;
 use naga::{ArraySize, Handle, Scalar, ScalarKind, Span, Type, TypeInner, VectorSize};
@@ -64,7 +64,7 @@ impl<'a> Compiler<'a> {
             TypeInner::Array { base, size, .. } => {
                 let n = self.array_length(*size)?.unwrap_or(0);
                 let all = u64::from(n) * u64::from(self.leaves(self.inner(*base))?);
-                u32::try_from(all).ok().filter(|n| *n < MOST_SLOTS).ok_or_else(|| {
+                u32::try_from(all).ok().filter(|n| *n < MAX_SLOTS).ok_or_else(|| {
                     err!(TooLarge, "{}: an array of {all} values in an invocation", self.code.label)
                 })?
             }
@@ -72,7 +72,7 @@ impl<'a> Compiler<'a> {
                 let mut sum = 0;
                 for member in members {
                     sum += self.leaves(self.inner(member.ty))?;
-                    if sum > MOST_SLOTS {
+                    if sum > MAX_SLOTS {
                         return Err(err!(TooLarge, "{}: a struct of {sum} values or more", self.code.label));
                     }
                 }

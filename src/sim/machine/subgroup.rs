@@ -2,7 +2,7 @@
 
 use super::{Machine, Subgroup, Workgroup, lanes_of};
 use crate::sim::code::{Address, Gather, INVALID, MatrixTile, NONE, Slot};
-use crate::sim::memory::MOST_LANES;
+use crate::sim::memory::MAX_LANES;
 use crate::sim::report::FindingKind;
 use crate::sim::scalar::{from_f16, to_f16};
 use naga::{CollectiveOperation, ScalarKind, SubgroupOperation};
@@ -11,7 +11,7 @@ impl Machine<'_> {
     pub(super) fn gather(&self, s: &mut Subgroup, mode: Gather, d: usize, a: usize, b: Slot) {
         let w = self.lanes;
         let first = s.first_active() as usize;
-        let mut from = [0u32; MOST_LANES];
+        let mut from = [0u32; MAX_LANES];
         from[..w].copy_from_slice(&s.registers[a..a + w]);
         for l in lanes_of(s.active) {
             let by = if b == NONE { 0 } else { s.registers[b as usize * w + l] as usize };

@@ -4,7 +4,7 @@ use super::SolverBuilder;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Binding, Grid, Kernel, Resource, kernel_params};
-use crate::sparse::{Format, Stored};
+use crate::sparse::{Format, MatrixLayout};
 
 kernel_params! {
     /// Of the kernels of the diagonal.
@@ -70,7 +70,7 @@ impl SolverBuilder<'_> {
         let fill = Kernel::library("sparse/diagonal", "diagonal_fill", self.spec());
         self.launch_places(fill, &params, vec![ones], self.n);
         // What is kept is of f32, whatever the matrix holds.
-        self.product_of(Stored { values: DType::F32, ..self.common.matrix }, &lists, ones, diagonal)?;
+        self.product_of(MatrixLayout { values: DType::F32, ..self.common.matrix }, &lists, ones, diagonal)?;
         let invert = Kernel::library("sparse/diagonal", "diagonal_invert", self.spec());
         self.launch_places(invert, &params, vec![diagonal, inverse, self.state], self.n);
         Ok(())

@@ -5,12 +5,12 @@ use super::steps::{ConvertParams, ConvertSteps, NOTHING, not_its_lists, step};
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Access, DeviceProfile, Operand, Program};
-use crate::sparse::stored::index_list;
-use crate::sparse::{Format, Stored};
+use crate::sparse::matrix_layout::index_list;
+use crate::sparse::{Format, MatrixLayout};
 
 /// Sorts entries by row and column and finds runs of one position. Operands: the lists of coordinates or compressed
 /// rows; keys, values, beginnings of runs, pointers of rows of runs, number of runs and length of the longest.
-pub(crate) fn find_runs(from: &Stored, profile: &DeviceProfile) -> Result<Program> {
+pub(crate) fn find_runs(from: &MatrixLayout, profile: &DeviceProfile) -> Result<Program> {
     let (n, rows) = (from.entries, from.rows);
     let extents = [rows, from.cols];
     let packing = Packing::new(extents);
@@ -50,7 +50,7 @@ pub(crate) fn find_runs(from: &Stored, profile: &DeviceProfile) -> Result<Progra
 
 /// Adds up the runs that [`find_runs`] found. Operands: beginnings of runs, keys, values; columns, values.
 pub(crate) fn sum_runs(
-    from: &Stored,
+    from: &MatrixLayout,
     runs: usize,
     longest: usize,
     profile: &DeviceProfile,

@@ -5,8 +5,8 @@ use super::steps::{Compressed, ConvertParams, ConvertSteps, NOTHING, step};
 use crate::error::Result;
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
 use crate::shader::{Fragment, Spec};
-use crate::sparse::Stored;
-use crate::sparse::stored::index_list;
+use crate::sparse::MatrixLayout;
+use crate::sparse::matrix_layout::index_list;
 
 /// The list of a hybrid matrix.
 pub(super) struct HybridList {
@@ -138,7 +138,7 @@ impl ConvertSteps<'_> {
     /// Places of rows, and a list of what is behind them, to compressed rows.
     pub(super) fn collect_places(
         &mut self,
-        from: &Stored,
+        from: &MatrixLayout,
         width: usize,
         [idxs, values]: [Binding; 2],
         list: Option<HybridList>,
@@ -174,7 +174,7 @@ impl ConvertSteps<'_> {
     }
 
     /// The list as compressed rows.
-    fn list_by_rows(&mut self, from: &Stored, list: &HybridList) -> Result<Compressed> {
+    fn list_by_rows(&mut self, from: &MatrixLayout, list: &HybridList) -> Result<Compressed> {
         let ptrs = self.words("pointers into the list", from.rows + 1)?;
         let [rows, cols, values] = list.lists;
         if list.sorted {
@@ -202,7 +202,7 @@ impl ConvertSteps<'_> {
     /// Jagged diagonals, or slices of so many rows, to compressed rows.
     pub(super) fn collect_ordered(
         &mut self,
-        from: &Stored,
+        from: &MatrixLayout,
         slice: Option<usize>,
         [order, ptrs, idxs, values]: [Binding; 4],
         to: Compressed,
@@ -239,7 +239,7 @@ impl ConvertSteps<'_> {
     pub(super) fn fill_diagonals(
         &mut self,
         from: Compressed,
-        to: &Stored,
+        to: &MatrixLayout,
         [order, ptrs, idxs, values]: [Binding; 4],
     ) {
         let params = ConvertParams {

@@ -5,15 +5,15 @@ use super::steps::{ConvertParams, ConvertSteps, NOTHING, not_its_lists, step};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, DeviceProfile, Operand, Program};
-use crate::sparse::{Format, Stored};
+use crate::sparse::{Format, MatrixLayout};
 
 /// Puts `n` entries into free places of rows, all or none. Operands: rows, columns and values of the entries; columns and
 /// values of the places; how many places are missing.
-pub(crate) fn insert_places(to: &Stored, n: usize, profile: &DeviceProfile) -> Result<Program> {
-    let Stored { rows, cols, format: Format::Ell { width }, .. } = *to else {
+pub(crate) fn insert_places(to: &MatrixLayout, n: usize, profile: &DeviceProfile) -> Result<Program> {
+    let MatrixLayout { rows, cols, format: Format::Ell { width }, .. } = *to else {
         return Err(err!(Shape, "insert: no places of rows in {}", to.format.name()));
     };
-    let entries = Stored { entries: n, format: Format::Coo { sorted: false }, ..*to };
+    let entries = MatrixLayout { entries: n, format: Format::Coo { sorted: false }, ..*to };
     let mut operands = entries.operands("insert")?;
     let placed = |operand| Operand { access: Access::ReadWrite, ..operand };
     operands.extend(to.operands("insert")?.iter().map(super::written).map(placed));

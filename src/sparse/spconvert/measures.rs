@@ -4,8 +4,8 @@ use super::steps::{ConvertParams, ConvertSteps, NOTHING, step};
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
-use crate::sparse::stored::index_list;
-use crate::sparse::{Format, Statistics, Stored};
+use crate::sparse::matrix_layout::index_list;
+use crate::sparse::{Format, MatrixLayout, Statistics};
 
 /// Words that are measured: as in the shader.
 pub(crate) const MEASURES: usize = 8;
@@ -30,12 +30,12 @@ impl Measured {
     }
 
     /// Statistics of a matrix that is stored like this.
-    pub(crate) fn statistics(self, stored: &Stored) -> Statistics {
+    pub(crate) fn statistics(self, layout: &MatrixLayout) -> Statistics {
         let [longest, empty_rows, low, high, median, four_fifths, bandwidth, sides] = self.0;
         Statistics::from_sums(&crate::sparse::statistics::Sums {
-            rows: stored.rows,
-            cols: stored.cols,
-            entries: stored.entries,
+            rows: layout.rows,
+            cols: layout.cols,
+            entries: layout.entries,
             squares: u128::from(high) << 32 | u128::from(low),
             longest: longest as usize,
             empty_rows: empty_rows as usize,
@@ -60,8 +60,13 @@ impl ConvertSteps<'_> {
         self.tiles(kernel, spec, params, rows, vec![measures, row_ptrs]);
     }
 
-    fn measure_all(&mut self, from: &Stored, [ptrs, idxs]: [Binding; 2], measures: Binding) -> Result<()> {
-        let Stored { rows, entries, longest, .. } = *from;
+    fn measure_all(
+        &mut self,
+        from: &MatrixLayout,
+        [ptrs, idxs]: [Binding; 2],
+        measures: Binding,
+    ) -> Result<()> {
+        let MatrixLayout { rows, entries, longest, .. } = *from;
         self.measure_rows(ptrs, rows, measures);
         if rows == 0 {
             return Ok(());
@@ -88,8 +93,8 @@ impl ConvertSteps<'_> {
 }
 
 /// All measures of compressed rows whose longest is known. Operands: its pointers and columns; measures.
-pub(crate) fn measure(from: &Stored, profile: &DeviceProfile) -> Result<Program> {
-    let mut operands = Stored { format: Format::Csr, ..*from }.operands("spconvert")?;
+pub(crate) fn measure(from: &MatrixLayout, profile: &DeviceProfile) -> Result<Program> {
+    let mut operands = MatrixLayout { format: Format::Csr, ..*from }.operands("spconvert")?;
     operands.retain(|o| o.dtype == DType::U32);
     operands.push(measures());
     let mut steps = ConvertSteps::new(profile, "spconvert: measuring", step("measures of rows"), operands)?;

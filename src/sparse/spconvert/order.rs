@@ -5,8 +5,8 @@ use super::steps::{ConvertParams, ConvertSteps, NOTHING, step};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
-use crate::sparse::Stored;
-use crate::sparse::stored::index_list;
+use crate::sparse::MatrixLayout;
+use crate::sparse::matrix_layout::index_list;
 
 /// Slices to be made.
 pub(super) struct Slices {
@@ -104,7 +104,7 @@ impl ConvertSteps<'_> {
 /// The order of rows and the beginnings of slices of compressed rows, and how wide all slices are together, in rows of a
 /// slice. Operands: pointers of rows; order, pointers, width.
 pub(crate) fn order_slices(
-    from: &Stored,
+    from: &MatrixLayout,
     slice: usize,
     window: usize,
     profile: &DeviceProfile,

@@ -8,7 +8,7 @@ use crate::program::{
     Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Op, Operand, Program, kernel_params,
 };
 use crate::shader::Spec;
-use crate::sparse::{Format, Stored};
+use crate::sparse::{Format, MatrixLayout};
 use std::ops::Range;
 
 kernel_params! {
@@ -226,7 +226,12 @@ impl<'a> ConvertSteps<'a> {
     }
 
     /// From any format to compressed rows.
-    pub(super) fn collect_rows(&mut self, from: &Stored, lists: &[Binding], to: Compressed) -> Result<()> {
+    pub(super) fn collect_rows(
+        &mut self,
+        from: &MatrixLayout,
+        lists: &[Binding],
+        to: Compressed,
+    ) -> Result<()> {
         match (from.format, lists) {
             (Format::Csr, &[ptrs, idxs, values]) => {
                 self.copy(from.rows + 1, ptrs, to.ptrs);
@@ -281,13 +286,13 @@ impl<'a> ConvertSteps<'a> {
         op: &Spconvert,
         from: Compressed,
         entries: usize,
-        to: &Stored,
+        to: &MatrixLayout,
         lists: &[Binding],
     ) -> Result<()> {
-        let Stored { rows, cols, .. } = *to;
+        let MatrixLayout { rows, cols, .. } = *to;
         match (to.format, lists) {
             (Format::Csr, &[ptrs, idxs, values]) => {
-                let csr = Stored { format: Format::Csr, ..*to };
+                let csr = MatrixLayout { format: Format::Csr, ..*to };
                 self.collect_rows(
                     &csr,
                     &[from.ptrs, from.idxs, from.values],
@@ -328,8 +333,8 @@ impl<'a> ConvertSteps<'a> {
     }
 }
 
-pub(super) fn not_its_lists(stored: &Stored) -> crate::Error {
-    err!(Shape, "spconvert: lists of another format than {}", stored.format.name())
+pub(super) fn not_its_lists(layout: &MatrixLayout) -> crate::Error {
+    err!(Shape, "spconvert: lists of another format than {}", layout.format.name())
 }
 
 /// A step of a conversion, which has no other way to run.

@@ -4,8 +4,8 @@ use super::Spmm;
 use crate::error::Result;
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
 use crate::shader::Spec;
-use crate::sparse::stored::windows;
-use crate::sparse::{Format, Stored, spmv};
+use crate::sparse::matrix_layout::windows;
+use crate::sparse::{Format, MatrixLayout, spmv};
 
 kernel_params! {
     /// Of every kernel that reads or writes a dense matrix.
@@ -73,7 +73,7 @@ struct SpmmTerms {
 
 pub(super) struct SpmmLowering<'a> {
     spmm: &'a Spmm,
-    matrix: Stored,
+    matrix: MatrixLayout,
     profile: &'a DeviceProfile,
     policy: SpmmPolicy,
     program: Program,

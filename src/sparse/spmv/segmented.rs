@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::primitives::RadixSort;
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program};
 use crate::shader::Spec;
-use crate::sparse::Stored;
+use crate::sparse::MatrixLayout;
 
 /// RowTerms of rows, in the order of rows.
 struct RowTerms {
@@ -18,7 +18,7 @@ struct RowTerms {
 }
 
 /// The rows that have ended before each `tile` steps of the merge of compressed rows and their ends; and at the end.
-pub(in crate::sparse) fn split(program: &mut Program, matrix: Stored, tile: u32) -> Binding {
+pub(in crate::sparse) fn split(program: &mut Program, matrix: MatrixLayout, tile: u32) -> Binding {
     // Small, so that many processors share the searches.
     let workgroup_size = 64;
     let tiles = (matrix.rows as u64 + matrix.entries as u64).div_ceil(u64::from(tile));
@@ -36,7 +36,7 @@ pub(in crate::sparse) fn split(program: &mut Program, matrix: Stored, tile: u32)
 pub(in crate::sparse) fn sort_by_row(
     program: &mut Program,
     profile: &DeviceProfile,
-    matrix: Stored,
+    matrix: MatrixLayout,
     lists: [Binding; 2],
     entries: usize,
 ) -> Result<[Binding; 2]> {
@@ -97,7 +97,7 @@ impl SpmvLowering<'_> {
             .values_at(3)
             .constant("WORKGROUP_SIZE", self.policy.tile_size)
             .constant("ITEMS_PER_THREAD", items);
-        let spec = spec.constant("MOST_LANES", self.most_lanes()).flag("SUBGROUPS", self.shuffles());
+        let spec = spec.constant("MAX_LANES", self.most_lanes()).flag("SUBGROUPS", self.shuffles());
         let kernel = self.program.kernel(Kernel::library("sparse/spmv_csr_merge", "spmv_csr_merge", spec));
         let carries = self.share(kernel, &params, bounds);
         self.join_carries(&params, carries);

@@ -1,7 +1,7 @@
 //! Ops of the catalogue asked for by names, with odd shapes, types and options: by a fuzzer, and by a seeded test.
 
 use tilework::program::{Ask, DeviceProfile, Operation, Program, Settings, Supply, Takes};
-use tilework::sparse::{Described, Format, Stored};
+use tilework::sparse::{Described, Format, MatrixLayout};
 use tilework::{DType, HostArray, HostData};
 
 /// What is drawn from.
@@ -144,7 +144,7 @@ fn settings(source: &mut impl Source, op: &'static Operation) -> Settings {
     settings
 }
 
-fn stored(source: &mut impl Source) -> Stored {
+fn layout(source: &mut impl Source) -> MatrixLayout {
     let format = match source.below(7) {
         0 => Format::Coo { sorted: source.rarely(2) },
         1 => Format::Csr,
@@ -157,7 +157,7 @@ fn stored(source: &mut impl Source) -> Stored {
     let types = [DType::F32, DType::F16, DType::U8];
     let values = source.one(&types).copied().unwrap_or(DType::F32);
     let [rows, cols, entries, longest] = [0; 4].map(|_| source.extent());
-    Stored { rows, cols, entries, longest, format, values }
+    MatrixLayout { rows, cols, entries, longest, format, values }
 }
 
 /// `auto` mostly, else a variant of the op, or none.
@@ -176,8 +176,8 @@ pub(crate) fn lowered(
 ) -> tilework::Result<Program> {
     let settings = settings(source, op);
     let variant = variant(source, op);
-    let (from, to) = (stored(source), stored(source));
-    let described = Described { stored: from, seen: None, to: (!source.rarely(4)).then_some(to) };
+    let (from, to) = (layout(source), layout(source));
+    let described = Described { layout: from, statistics: None, to: (!source.rarely(4)).then_some(to) };
     let mut odd = Odd { source, op };
     let mut ask = Ask::new(&settings).variant(variant).supplied_by(&mut odd);
     if op.matrix {

@@ -1,16 +1,16 @@
-//! Every variant of `Conv1d` against the reference.
+//! Every variant of `Filter1d` against the reference.
 
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::ErrorKind;
 use tilework::prelude::*;
-use tilework::reference::{conv1d, conv1d_bound};
+use tilework::reference::{filter1d, filter1d_bound};
 
 fn names() -> impl Iterator<Item = &'static str> {
-    std::iter::once("auto").chain(Conv1d::variants().iter().map(|v| v.name))
+    std::iter::once("auto").chain(Filter1d::variants().iter().map(|v| v.name))
 }
 
 /// Runs a variant; nothing, where this filter or device does not fit it.
-fn run(device: &Device, op: &Conv1d, x: &[f32], variant: &str) -> Option<Vec<f32>> {
+fn run(device: &Device, op: &Filter1d, x: &[f32], variant: &str) -> Option<Vec<f32>> {
     let plan = match op.clone().variant(variant).plan::<f32>(&device.gpu) {
         Err(e) if e.kind() == ErrorKind::Unsupported && variant != "auto" => return None,
         plan => plan.unwrap(),
@@ -27,8 +27,8 @@ fn run(device: &Device, op: &Conv1d, x: &[f32], variant: &str) -> Option<Vec<f32
 fn check(device: &Device, n: usize, f: usize, boundary: Boundary) -> usize {
     let mut random = Random::new((n * 31 + f) as u64);
     let (x, filter) = (random.elements::<f32>(n), random.elements::<f32>(f));
-    let op = Conv1d::new(n, &filter).boundary(boundary);
-    let (want, bound) = (conv1d(&op, &x), conv1d_bound(&op, &x));
+    let op = Filter1d::new(n, &filter).boundary(boundary);
+    let (want, bound) = (filter1d(&op, &x), filter1d_bound(&op, &x));
     let ran = names().filter(|variant| {
         let Some(got) = run(device, &op, &x, variant) else { return false };
         let what = format!("{}: {variant}, {n} under {f}, {boundary:?}", device.label);
@@ -39,7 +39,7 @@ fn check(device: &Device, n: usize, f: usize, boundary: Boundary) -> usize {
 }
 
 #[test]
-fn conv1d_matches_reference_at_every_boundary() {
+fn filter1d_matches_reference_at_every_boundary() {
     for device in devices() {
         let cases: &[(usize, usize)] =
             if device.main { &[(1000, 5), (1001, 9), (516, 99)] } else { &[(1001, 5)] };
@@ -52,7 +52,7 @@ fn conv1d_matches_reference_at_every_boundary() {
 }
 
 #[test]
-fn conv1d_of_a_few_elements_matches_reference() {
+fn filter1d_of_a_few_elements_matches_reference() {
     let Some(device) = devices().first() else { return };
     for (i, (n, f)) in
         [(1, 1), (255, 1), (3, 3), (4, 3), (256, 3), (5, 5), (8, 7), (257, 5)].into_iter().enumerate()
@@ -62,7 +62,7 @@ fn conv1d_of_a_few_elements_matches_reference() {
 }
 
 #[test]
-fn conv1d_of_long_filters_takes_what_fits() {
+fn filter1d_of_long_filters_takes_what_fits() {
     let Some(device) = devices().first() else { return };
     // Above the registers; above the threads of a workgroup; above the uniform.
     assert!(check(device, 4000, 601, Boundary::Zero) >= 5);
@@ -71,23 +71,23 @@ fn conv1d_of_long_filters_takes_what_fits() {
 }
 
 #[test]
-fn conv1d_folds_its_grid() {
+fn filter1d_folds_its_grid() {
     let Some(device) = devices().first() else { return };
     // More workgroups than one dimension holds, where a tile has 4 outputs.
     let n = 4 * 33_000 + 1;
     let x: Vec<f32> = (0..n).map(|i| (i % 1000) as f32).collect();
     let filter: Vec<f32> = (0..253).map(|i| f32::from(u8::from(i == 252))).collect();
-    let got = run(device, &Conv1d::new(n, &filter), &x, "strategy2").unwrap();
+    let got = run(device, &Filter1d::new(n, &filter), &x, "strategy2").unwrap();
     assert!(got.iter().enumerate().all(|(i, v)| *v == x.get(i + 126).copied().unwrap_or(0.0)));
 }
 
 #[test]
-fn conv1d_passes_nan_and_infinity_on() {
+fn filter1d_passes_nan_and_infinity_on() {
     let Some(device) = devices().first() else { return };
     let mut x = vec![1.0f32; 64];
     (x[20], x[40]) = (f32::NAN, f32::INFINITY);
     for variant in names() {
-        let got = run(device, &Conv1d::new(64, &[1.0, 1.0, 1.0]), &x, variant).unwrap();
+        let got = run(device, &Filter1d::new(64, &[1.0, 1.0, 1.0]), &x, variant).unwrap();
         for (i, v) in got.iter().enumerate() {
             match i {
                 19..=21 => assert!(v.is_nan(), "{variant} {i}"),
@@ -100,26 +100,26 @@ fn conv1d_passes_nan_and_infinity_on() {
 }
 
 #[test]
-fn conv1d_refuses_what_is_not_defined() {
+fn filter1d_refuses_what_is_not_defined() {
     let Some(gpu) = gpu() else { return };
-    let kind = |op: Conv1d| op.plan::<f32>(gpu).unwrap_err().kind();
-    assert_eq!(kind(Conv1d::new(9, &[])), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Conv1d::new(9, &[1.0; 4])), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Conv1d::new(2, &[1.0; 3])), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Conv1d::new(9, &[f32::NAN])), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Conv1d::new(9, &[1.0]).variant("fastest")), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Conv1d::new(9, &[1.0]).outputs(3, 1)), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Conv1d::new(1 << 40, &[1.0])), ErrorKind::TooLarge);
-    assert_eq!(kind(Conv1d::new(99_999, &[1.0; 16_379]).variant("constant")), ErrorKind::Unsupported);
-    assert_eq!(Conv1d::new(9, &[1.0]).plan::<u8>(gpu).unwrap_err().kind(), ErrorKind::Unsupported);
+    let kind = |op: Filter1d| op.plan::<f32>(gpu).unwrap_err().kind();
+    assert_eq!(kind(Filter1d::new(9, &[])), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Filter1d::new(9, &[1.0; 4])), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Filter1d::new(2, &[1.0; 3])), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Filter1d::new(9, &[f32::NAN])), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Filter1d::new(9, &[1.0]).variant("fastest")), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Filter1d::new(9, &[1.0]).outputs(3, 1)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Filter1d::new(1 << 40, &[1.0])), ErrorKind::TooLarge);
+    assert_eq!(kind(Filter1d::new(99_999, &[1.0; 16_379]).variant("constant")), ErrorKind::Unsupported);
+    assert_eq!(Filter1d::new(9, &[1.0]).plan::<u8>(gpu).unwrap_err().kind(), ErrorKind::Unsupported);
     // Nothing in, nothing out.
-    let plan = Conv1d::new(0, &[1.0; 3]).plan::<f32>(gpu).unwrap();
+    let plan = Filter1d::new(0, &[1.0; 3]).plan::<f32>(gpu).unwrap();
     let (x, y) = (gpu.alloc::<f32>(0).unwrap(), gpu.alloc::<f32>(0).unwrap());
     let mut rec = gpu.recorder();
     plan.record(&mut rec, &x, &y).unwrap();
     rec.submit().unwrap();
     let eight = gpu.alloc::<f32>(8).unwrap();
-    let plan = Conv1d::new(8, &[1.0; 3]).plan::<f32>(gpu).unwrap();
+    let plan = Filter1d::new(8, &[1.0; 3]).plan::<f32>(gpu).unwrap();
     let mut rec = gpu.recorder();
     assert_eq!(plan.record(&mut rec, &eight, &eight).unwrap_err().kind(), ErrorKind::Aliasing);
     assert_eq!(plan.record(&mut rec, &x, &eight).unwrap_err().kind(), ErrorKind::Shape);

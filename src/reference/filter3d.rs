@@ -1,14 +1,14 @@
 //! Stencils of one, two and three axes: the general one.
 
 use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
-use crate::conv::{Boundary, Conv3d, Stencil};
+use crate::conv::{Boundary, Filter3d, Stencil};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::Form;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, x) = (descriptor::<Conv3d>(form)?, input::<f32>(form, 0)?);
-    Ok(vec![unrounded(&output_shape(form, 0), &conv3d(op, x), &conv3d_bound(op, x))?])
+    let (op, x) = (descriptor::<Filter3d>(form)?, input::<f32>(form, 0)?);
+    Ok(vec![unrounded(&output_shape(form, 0), &filter3d(op, x), &filter3d_bound(op, x))?])
 }
 
 /// Where coordinate `i` of an axis of `n` elements reads, if not 0.
@@ -86,12 +86,12 @@ pub(super) fn stencil_bound<T: Element + Into<f64>>(stencil: &Stencil, input: &[
 }
 
 /// What `op` makes of `input`, not rounded.
-pub fn conv3d<T: Element + Into<f64>>(op: &Conv3d, input: &[T]) -> Vec<f64> {
+pub fn filter3d<T: Element + Into<f64>>(op: &Filter3d, input: &[T]) -> Vec<f64> {
     stencil(op.stencil(), input)
 }
 
-/// How far from [`conv3d`] each element may be.
-pub fn conv3d_bound<T: Element + Into<f64>>(op: &Conv3d, input: &[T]) -> Vec<f64> {
+/// How far from [`filter3d`] each element may be.
+pub fn filter3d_bound<T: Element + Into<f64>>(op: &Filter3d, input: &[T]) -> Vec<f64> {
     stencil_bound(op.stencil(), input)
 }
 
@@ -103,12 +103,12 @@ mod tests {
     fn a_weight_off_the_middle_moves_the_volume() {
         // Planes (0 1; 2 3) and (4 5; 6 7), and the element before along z: the first of three weights.
         let x: [f32; 8] = std::array::from_fn(|i| i as f32);
-        let op = Conv3d::new([2, 2, 2], [1, 1, 1], &[2.0]);
-        assert_eq!(conv3d(&op, &x), x.map(|v| f64::from(2.0 * v)));
+        let op = Filter3d::new([2, 2, 2], [1, 1, 1], &[2.0]);
+        assert_eq!(filter3d(&op, &x), x.map(|v| f64::from(2.0 * v)));
         let x: [f32; 6] = std::array::from_fn(|i| i as f32);
-        let before = Conv3d::new([3, 1, 2], [3, 1, 1], &[1.0, 0.0, 0.0]);
-        assert_eq!(conv3d(&before, &x), [0.0, 0.0, 0.0, 1.0, 2.0, 3.0]);
-        assert_eq!(conv3d(&before.clone().boundary(Boundary::Clamp), &x), [0.0, 1.0, 0.0, 1.0, 2.0, 3.0]);
-        assert_eq!(conv3d(&before.boundary(Boundary::Wrap), &x), [4.0, 5.0, 0.0, 1.0, 2.0, 3.0]);
+        let before = Filter3d::new([3, 1, 2], [3, 1, 1], &[1.0, 0.0, 0.0]);
+        assert_eq!(filter3d(&before, &x), [0.0, 0.0, 0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(filter3d(&before.clone().boundary(Boundary::Clamp), &x), [0.0, 1.0, 0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(filter3d(&before.boundary(Boundary::Wrap), &x), [4.0, 5.0, 0.0, 1.0, 2.0, 3.0]);
     }
 }

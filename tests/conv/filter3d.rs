@@ -1,17 +1,17 @@
-//! Every variant of `Conv3d` against the reference.
+//! Every variant of `Filter3d` against the reference.
 
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::ErrorKind;
 use tilework::prelude::*;
-use tilework::reference::{conv3d, conv3d_bound};
+use tilework::reference::{filter3d, filter3d_bound};
 
 /// All but `separable`, which takes products of lines only.
 fn names() -> impl Iterator<Item = &'static str> {
-    let all = std::iter::once("auto").chain(Conv3d::variants().iter().map(|v| v.name));
+    let all = std::iter::once("auto").chain(Filter3d::variants().iter().map(|v| v.name));
     all.filter(|name| *name != "separable")
 }
 
-fn run(device: &Device, op: &Conv3d, x: &[f32]) -> Option<Vec<f32>> {
+fn run(device: &Device, op: &Filter3d, x: &[f32]) -> Option<Vec<f32>> {
     let plan = match op.plan::<f32>(&device.gpu) {
         Err(e) if e.kind() == ErrorKind::Unsupported => return None,
         plan => plan.unwrap(),
@@ -28,8 +28,8 @@ fn check(device: &Device, extents: [usize; 3], f: [usize; 3], boundary: Boundary
     let mut random = Random::new(extents[2] as u64);
     let x = random.elements::<f32>(extents.iter().product());
     let filter = random.elements::<f32>(f.iter().product());
-    let op = Conv3d::new(extents, f, &filter).boundary(boundary);
-    let (want, bound) = (conv3d(&op, &x), conv3d_bound(&op, &x));
+    let op = Filter3d::new(extents, f, &filter).boundary(boundary);
+    let (want, bound) = (filter3d(&op, &x), filter3d_bound(&op, &x));
     let ran = names().filter(|variant| {
         let Some(got) = run(device, &op.clone().variant(variant), &x) else { return false };
         let what = format!("{}: {variant}, {extents:?} under {f:?}, {boundary:?}", device.label);
@@ -40,7 +40,7 @@ fn check(device: &Device, extents: [usize; 3], f: [usize; 3], boundary: Boundary
 }
 
 #[test]
-fn conv3d_matches_reference_at_every_boundary() {
+fn filter3d_matches_reference_at_every_boundary() {
     for device in devices() {
         let cases = [
             ([9, 10, 24], [3, 3, 3]),
@@ -59,7 +59,7 @@ fn conv3d_matches_reference_at_every_boundary() {
 }
 
 #[test]
-fn conv3d_of_products_of_lines_matches_reference() {
+fn filter3d_of_products_of_lines_matches_reference() {
     for device in devices() {
         // In registers, and where rows are no whole vec4s or lines are long, a dispatch an axis.
         let cases = [([9, 10, 24], [3, 3, 3]), ([5, 8, 21], [1, 3, 5]), ([19, 18, 20], [11, 17, 9])];
@@ -71,17 +71,17 @@ fn conv3d_of_products_of_lines_matches_reference() {
                 f.map(|n| (0..n).map(|_| (random.next() % 9) as f32 / 8.0).collect::<Vec<_>>());
             let planes = z.iter().flat_map(|z| y.iter().map(move |y| z * y));
             let filter: Vec<f32> = planes.flat_map(|p| x_line.iter().map(move |x| p * x)).collect();
-            let op = Conv3d::new(extents, f, &filter).boundary(boundary).variant("separable");
+            let op = Filter3d::new(extents, f, &filter).boundary(boundary).variant("separable");
             let what = format!("{}: {extents:?} under {f:?}, {boundary:?}", device.label);
             // The lines' own rounding, beside that of their sums.
-            let bound: Vec<f64> = conv3d_bound(&op, &x).into_iter().map(|b| 2.0 * b).collect();
-            assert_close(&what, &numbers(&run(device, &op, &x).unwrap()), &conv3d(&op, &x), &bound);
+            let bound: Vec<f64> = filter3d_bound(&op, &x).into_iter().map(|b| 2.0 * b).collect();
+            assert_close(&what, &numbers(&run(device, &op, &x).unwrap()), &filter3d(&op, &x), &bound);
         }
     }
 }
 
 #[test]
-fn conv3d_of_thin_volumes_and_large_filters_matches_reference() {
+fn filter3d_of_thin_volumes_and_large_filters_matches_reference() {
     let Some(device) = devices().first() else { return };
     check(device, [1, 1, 1], [1, 1, 1], Boundary::Zero);
     check(device, [1, 1, 50], [1, 1, 5], Boundary::Wrap);
@@ -91,31 +91,31 @@ fn conv3d_of_thin_volumes_and_large_filters_matches_reference() {
 }
 
 #[test]
-fn conv3d_of_many_outputs_an_invocation_matches_reference() {
+fn filter3d_of_many_outputs_an_invocation_matches_reference() {
     let Some(device) = devices().first() else { return };
     let mut random = Random::new(3);
     for w in [40, 13] {
         let (x, filter) = (random.elements::<f32>(11 * 9 * w), random.elements::<f32>(27));
-        let op = Conv3d::new([11, 9, w], [3, 3, 3], &filter).variant("register").outputs(2, 4);
+        let op = Filter3d::new([11, 9, w], [3, 3, 3], &filter).variant("register").outputs(2, 4);
         let got = run(device, &op, &x).unwrap();
-        assert_close("2 x 4 outputs", &numbers(&got), &conv3d(&op, &x), &conv3d_bound(&op, &x));
+        assert_close("2 x 4 outputs", &numbers(&got), &filter3d(&op, &x), &filter3d_bound(&op, &x));
     }
 }
 
 #[test]
-fn conv3d_refuses_what_is_not_defined() {
+fn filter3d_refuses_what_is_not_defined() {
     let Some(gpu) = gpu() else { return };
-    let kind = |op: Conv3d| op.plan::<f32>(gpu).unwrap_err().kind();
+    let kind = |op: Filter3d| op.plan::<f32>(gpu).unwrap_err().kind();
     let ones = [1.0; 27];
-    assert_eq!(kind(Conv3d::new([9, 9, 9], [2, 3, 3], &ones[..18])), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Conv3d::new([1, 9, 9], [3, 3, 3], &ones)), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Conv3d::new([9, 9, 9], [3, 3, 1], &ones)), ErrorKind::Shape);
-    assert_eq!(kind(Conv3d::new([9, 9, 9], [usize::MAX, 3, 1], &ones)), ErrorKind::TooLarge);
-    assert_eq!(kind(Conv3d::new([1 << 12, 1 << 12, 1 << 12], [1, 1, 1], &[1.0])), ErrorKind::TooLarge);
+    assert_eq!(kind(Filter3d::new([9, 9, 9], [2, 3, 3], &ones[..18])), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Filter3d::new([1, 9, 9], [3, 3, 3], &ones)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Filter3d::new([9, 9, 9], [3, 3, 1], &ones)), ErrorKind::Shape);
+    assert_eq!(kind(Filter3d::new([9, 9, 9], [usize::MAX, 3, 1], &ones)), ErrorKind::TooLarge);
+    assert_eq!(kind(Filter3d::new([1 << 12, 1 << 12, 1 << 12], [1, 1, 1], &[1.0])), ErrorKind::TooLarge);
     assert_eq!(
-        Conv3d::new([9, 9, 9], [1, 1, 1], &[1.0]).plan::<u8>(gpu).unwrap_err().kind(),
+        Filter3d::new([9, 9, 9], [1, 1, 1], &[1.0]).plan::<u8>(gpu).unwrap_err().kind(),
         ErrorKind::Unsupported
     );
-    let plan = Conv3d::new([4, 0, 4], [3, 3, 3], &ones).plan::<f32>(gpu).unwrap();
+    let plan = Filter3d::new([4, 0, 4], [3, 3, 3], &ones).plan::<f32>(gpu).unwrap();
     assert!(plan.program().dispatches.is_empty());
 }

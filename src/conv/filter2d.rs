@@ -50,36 +50,36 @@ use crate::program::{
 ///
 /// # Example
 /// ```
-/// use tilework::conv::{Boundary, Conv2d};
+/// use tilework::conv::{Boundary, Filter2d};
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let sharpen = Conv2d::new(1080, 1920, [3, 3], &[0.0, -1.0, 0.0, -1.0, 5.0, -1.0, 0.0, -1.0, 0.0]);
+/// let sharpen = Filter2d::new(1080, 1920, [3, 3], &[0.0, -1.0, 0.0, -1.0, 5.0, -1.0, 0.0, -1.0, 0.0]);
 /// let tiled = sharpen.boundary(Boundary::Clamp).variant("strategy1");
 /// let program = Op::<u8>::lower(&tiled, &DeviceProfile::h100())?;
 /// assert!(program.decision.why.contains("reuse"));
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct Conv2d {
+pub struct Filter2d {
     stencil: Stencil,
 }
 
-impl Conv2d {
+impl Filter2d {
     /// Of an image of `h` x `w`, by a filter of these extents, given row by row.
     pub fn new(h: usize, w: usize, [rows, columns]: [usize; 2], filter: &[f32]) -> Self {
-        Self { stencil: Stencil::new("conv2d", 2, [1, h, w], [1, rows, columns], filter) }
+        Self { stencil: Stencil::new("filter2d", 2, [1, h, w], [1, rows, columns], filter) }
     }
 }
 
-stencil_builders!(Conv2d, super::stencil::VARIANTS);
+stencil_builders!(Filter2d, super::stencil::VARIANTS);
 
 operands! {
-    impl[T: Element,] Conv2d, T {
+    impl[T: Element,] Filter2d, T {
         fn record(input: T, output: T);
     }
 }
 
-impl<T: Element> Op<T> for Conv2d {
+impl<T: Element> Op<T> for Filter2d {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
@@ -88,14 +88,14 @@ impl<T: Element> Op<T> for Conv2d {
 }
 
 pub(super) const INFO: Operation = Operation {
-    name: "conv2d",
-    aliases: &["filter2d"],
+    name: "filter2d",
+    aliases: &["conv2d"],
     about: "each element becomes a weighted sum of its neighbours over an image",
     inputs: &[Input::new("input", "(h, w)"), Input::new("filter", "f32 (fh, fw), odd extents")],
     types: &[DType::F32, DType::U8],
     options: super::stencil::OPTIONS,
     make: Some(make),
-    variants: Conv2d::variants,
+    variants: Filter2d::variants,
     samples,
     comparison: Some(Comparison::Sums),
     facts: super::stencil::facts,
@@ -104,7 +104,7 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (input, stencil) = super::stencil::asked::<2>(asked)?;
-    let (op, output) = (Conv2d { stencil }, Role::Result(input.shape().to_vec()));
+    let (op, output) = (Filter2d { stencil }, Role::Result(input.shape().to_vec()));
     by_type!(asked, input.dtype(), [f32, u8], T => Ok(Form::new::<T>(op, vec![Role::Given(input), output])))
 }
 
@@ -112,14 +112,14 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let mut programs = Vec::new();
     for boundary in Boundary::ALL {
         for (w, f) in [(64, [5, 5]), (63, [3, 7])] {
-            let desc = Conv2d::new(50, w, f, &vec![1.0; f[0] * f[1]]).boundary(boundary).variant(variant);
+            let desc = Filter2d::new(50, w, f, &vec![1.0; f[0] * f[1]]).boundary(boundary).variant(variant);
             programs.push(Op::<f32>::lower(&desc, profile)?);
             programs.push(Op::<u8>::lower(&desc, profile)?);
         }
         if variant == "separable" {
             // By tiles, and a dispatch an axis.
             for (w, side) in [(120, 21), (119, 21), (120, 75), (119, 75)] {
-                let desc = Conv2d::new(100, w, [side; 2], &vec![1.0; side * side])
+                let desc = Filter2d::new(100, w, [side; 2], &vec![1.0; side * side])
                     .boundary(boundary)
                     .variant(variant);
                 programs.push(Op::<f32>::lower(&desc, profile)?);

@@ -1,19 +1,19 @@
 //! Stencils over an image.
 
-use super::conv3d::{stencil, stencil_bound};
+use super::filter3d::{stencil, stencil_bound};
 use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
-use crate::conv::Conv2d;
+use crate::conv::Filter2d;
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::Form;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, shape) = (descriptor::<Conv2d>(form)?, output_shape(form, 0));
+    let (op, shape) = (descriptor::<Filter2d>(form)?, output_shape(form, 0));
     let wanted = if let Ok(x) = input::<u8>(form, 0) {
-        bytes(&shape, &conv2d(op, x), &conv2d_bound(op, x))
+        bytes(&shape, &filter2d(op, x), &filter2d_bound(op, x))
     } else {
         let x = input::<f32>(form, 0)?;
-        unrounded(&shape, &conv2d(op, x), &conv2d_bound(op, x))
+        unrounded(&shape, &filter2d(op, x), &filter2d_bound(op, x))
     };
     Ok(vec![wanted?])
 }
@@ -27,12 +27,12 @@ fn bytes(shape: &[usize], exact: &[f64], bound: &[f64]) -> Result<Wanted> {
 }
 
 /// What `op` makes of `input`, not rounded. For `u8` round to the nearest, ties to even, and saturate.
-pub fn conv2d<T: Element + Into<f64>>(op: &Conv2d, input: &[T]) -> Vec<f64> {
+pub fn filter2d<T: Element + Into<f64>>(op: &Filter2d, input: &[T]) -> Vec<f64> {
     stencil(op.stencil(), input)
 }
 
-/// How far from [`conv2d`] each element may be, before it is rounded to `u8`.
-pub fn conv2d_bound<T: Element + Into<f64>>(op: &Conv2d, input: &[T]) -> Vec<f64> {
+/// How far from [`filter2d`] each element may be, before it is rounded to `u8`.
+pub fn filter2d_bound<T: Element + Into<f64>>(op: &Filter2d, input: &[T]) -> Vec<f64> {
     stencil_bound(op.stencil(), input)
 }
 
@@ -44,14 +44,14 @@ mod tests {
     #[test]
     fn known_sums_at_every_boundary() {
         let x = [1u8, 2, 3, 4, 5, 6, 7, 8, 9];
-        let sum = Conv2d::new(3, 3, [3, 3], &[1.0; 9]);
-        assert_eq!(conv2d(&sum, &x), [12.0, 21.0, 16.0, 27.0, 45.0, 33.0, 24.0, 39.0, 28.0]);
-        assert_eq!(conv2d(&sum.clone().boundary(Boundary::Wrap), &x), [45.0; 9]);
-        assert_eq!(conv2d(&sum.boundary(Boundary::Clamp), &x)[0], 21.0);
+        let sum = Filter2d::new(3, 3, [3, 3], &[1.0; 9]);
+        assert_eq!(filter2d(&sum, &x), [12.0, 21.0, 16.0, 27.0, 45.0, 33.0, 24.0, 39.0, 28.0]);
+        assert_eq!(filter2d(&sum.clone().boundary(Boundary::Wrap), &x), [45.0; 9]);
+        assert_eq!(filter2d(&sum.boundary(Boundary::Clamp), &x)[0], 21.0);
         // The element above, then the one to the right.
-        let above = Conv2d::new(3, 3, [3, 1], &[1.0, 0.0, 0.0]);
-        assert_eq!(conv2d(&above, &x), [0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-        let right = Conv2d::new(3, 3, [1, 3], &[0.0, 0.0, 1.0]);
-        assert_eq!(conv2d(&right, &x), [2.0, 3.0, 0.0, 5.0, 6.0, 0.0, 8.0, 9.0, 0.0]);
+        let above = Filter2d::new(3, 3, [3, 1], &[1.0, 0.0, 0.0]);
+        assert_eq!(filter2d(&above, &x), [0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let right = Filter2d::new(3, 3, [1, 3], &[0.0, 0.0, 1.0]);
+        assert_eq!(filter2d(&right, &x), [2.0, 3.0, 0.0, 5.0, 6.0, 0.0, 8.0, 9.0, 0.0]);
     }
 }

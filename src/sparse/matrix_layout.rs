@@ -61,7 +61,7 @@ impl Format {
 
 /// A matrix without its lists: extents, and how it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Stored {
+pub struct MatrixLayout {
     /// Rows of the matrix.
     pub rows: usize,
     /// Columns of the matrix.
@@ -77,7 +77,7 @@ pub struct Stored {
     pub values: DType,
 }
 
-impl Stored {
+impl MatrixLayout {
     /// Places for entries, with padding.
     pub(crate) fn places(&self) -> usize {
         match self.format {
@@ -252,7 +252,7 @@ pub trait SparseMatrix {
     ///
     /// # Errors
     /// Those of the format's `validate`.
-    fn stored(&self) -> Result<Stored>;
+    fn layout(&self) -> Result<MatrixLayout>;
 
     /// Its lists, in the order of [`Format`].
     fn lists(&self) -> Vec<List<'_>>;
@@ -280,10 +280,10 @@ fn most_of_one(row_idxs: &[u32], sorted: bool, rows: usize) -> Result<usize> {
 }
 
 impl SparseMatrix for Coo {
-    fn stored(&self) -> Result<Stored> {
+    fn layout(&self) -> Result<MatrixLayout> {
         self.validate()?;
         let sorted = self.row_idxs.is_sorted();
-        Ok(Stored {
+        Ok(MatrixLayout {
             rows: self.rows,
             cols: self.cols,
             entries: self.values.len(),
@@ -299,11 +299,18 @@ impl SparseMatrix for Coo {
 }
 
 impl SparseMatrix for Csr {
-    fn stored(&self) -> Result<Stored> {
+    fn layout(&self) -> Result<MatrixLayout> {
         self.validate()?;
         let Self { rows, cols, .. } = *self;
         let longest = longest(&self.row_ptrs);
-        Ok(Stored { rows, cols, entries: self.entries(), longest, format: Format::Csr, values: DType::F32 })
+        Ok(MatrixLayout {
+            rows,
+            cols,
+            entries: self.entries(),
+            longest,
+            format: Format::Csr,
+            values: DType::F32,
+        })
     }
 
     fn lists(&self) -> Vec<List<'_>> {
@@ -312,11 +319,11 @@ impl SparseMatrix for Csr {
 }
 
 impl SparseMatrix for Csc {
-    fn stored(&self) -> Result<Stored> {
+    fn layout(&self) -> Result<MatrixLayout> {
         self.validate()?;
         let Self { rows, cols, .. } = *self;
         let longest = longest(&self.col_ptrs);
-        Ok(Stored {
+        Ok(MatrixLayout {
             rows,
             cols,
             entries: self.values.len(),
@@ -337,10 +344,10 @@ fn entries_of(col_idxs: &[u32]) -> usize {
 }
 
 impl SparseMatrix for Ell {
-    fn stored(&self) -> Result<Stored> {
+    fn layout(&self) -> Result<MatrixLayout> {
         self.validate()?;
         let Self { rows, cols, width, .. } = *self;
-        Ok(Stored {
+        Ok(MatrixLayout {
             rows,
             cols,
             entries: entries_of(&self.col_idxs),
@@ -356,13 +363,13 @@ impl SparseMatrix for Ell {
 }
 
 impl SparseMatrix for Hybrid {
-    fn stored(&self) -> Result<Stored> {
+    fn layout(&self) -> Result<MatrixLayout> {
         self.validate()?;
-        let (ell, coo) = (self.ell.stored()?, self.coo.stored()?);
+        let (ell, coo) = (self.ell.layout()?, self.coo.layout()?);
         let sorted = coo.format == Format::Coo { sorted: true };
         let format = Format::Hybrid { width: self.ell.width, list: coo.entries, sorted };
         let longest = ell.longest + coo.longest;
-        Ok(Stored { entries: ell.entries + coo.entries, longest, format, ..ell })
+        Ok(MatrixLayout { entries: ell.entries + coo.entries, longest, format, ..ell })
     }
 
     fn lists(&self) -> Vec<List<'_>> {
@@ -371,11 +378,11 @@ impl SparseMatrix for Hybrid {
 }
 
 impl SparseMatrix for Jds {
-    fn stored(&self) -> Result<Stored> {
+    fn layout(&self) -> Result<MatrixLayout> {
         self.validate()?;
         let Self { rows, cols, .. } = *self;
         let longest = self.diagonal_ptrs.len() - 1;
-        Ok(Stored {
+        Ok(MatrixLayout {
             rows,
             cols,
             entries: self.values.len(),
@@ -396,12 +403,19 @@ impl SparseMatrix for Jds {
 }
 
 impl SparseMatrix for Sell {
-    fn stored(&self) -> Result<Stored> {
+    fn layout(&self) -> Result<MatrixLayout> {
         self.validate()?;
         let Self { rows, cols, slice, .. } = *self;
         let format = Format::Sell { slice, places: self.values.len() };
         let longest = longest(&self.slice_ptrs) / slice;
-        Ok(Stored { rows, cols, entries: entries_of(&self.col_idxs), longest, format, values: DType::F32 })
+        Ok(MatrixLayout {
+            rows,
+            cols,
+            entries: entries_of(&self.col_idxs),
+            longest,
+            format,
+            values: DType::F32,
+        })
     }
 
     fn lists(&self) -> Vec<List<'_>> {
