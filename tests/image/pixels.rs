@@ -7,8 +7,8 @@ use tilework::program::Op;
 
 /// Images of one, two, three and four channels side by side, and of three in planes.
 pub(crate) fn images(h: usize, w: usize) -> Vec<Image> {
-    let beside = (1..=4).map(|channels| Image::new(h, w, channels));
-    beside.chain([Image::rgb(h, w).planar()]).collect()
+    let beside = (1..=4).map(|channels| Image::new([h, w], channels));
+    beside.chain([Image::rgb([h, w]).planar()]).collect()
 }
 
 /// Compares what the op makes of the input, and that it leaves what lies behind; false, where the variant does not

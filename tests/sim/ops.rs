@@ -138,7 +138,7 @@ fn nothing_is_found_with_subgroups_of_32_against_an_adversary() {
 
 /// A look-back scan of several tiles.
 fn lookback(profile: &DeviceProfile) -> Program {
-    let scan = Scan::new(Sum, 20_000).exclusive(true).variant("lookback");
+    let scan = Scan::new(Sum, 20_000).exclusive().variant("lookback");
     Op::<u32>::lower(&scan, profile).unwrap()
 }
 
