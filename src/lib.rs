@@ -1,8 +1,9 @@
-//! Hand-written compute kernels for every GPU: sorts, scans, matrix products, sparse matrices, convolution, attention.
+//! Hand-written compute kernels for every GPU: sorts, scans, matrix products, sparse matrices, convolution,
+//! attention.
 //!
-//! tilework runs on [wgpu](https://wgpu.rs), and so on Vulkan, Metal, Direct3D 12 and OpenGL. You plan an op once, record
-//! it into your command encoder or ours, and read the result when you need it. Nothing panics on bad input: each call
-//! returns an [`Error`] that names the sizes, the limit and the remedy.
+//! tilework runs on [wgpu](https://wgpu.rs), and so on Vulkan, Metal, Direct3D 12 and OpenGL. You plan an op once,
+//! record it into your command encoder or ours, and read the result when you need it. Nothing panics on bad input:
+//! each call returns an [`Error`] that names the sizes, the limit and the remedy.
 //!
 //! # A first program
 //!
@@ -87,26 +88,26 @@
 //!
 //! A descriptor (`Reduce::new(Sum, n)`) is plain data. Planning lowers it for one device to a
 //! [`Program`](program::Program): kernels, constants, grids, and the reason for each choice. Kernels are WGSL files,
-//! compiled once a device and kept on disk. Recording checks the operands, binds them, and adds dispatches to an open
-//! compute pass. Nothing waits before a `read`.
+//! compiled once a device and kept on disk. Recording checks the operands, binds them, and adds dispatches to an
+//! open compute pass. Nothing waits before a `read`.
 //!
 //! # Errors
 //!
-//! An [`Error`] has an [`ErrorKind`] to match on, and a text that names the op, its operands, sizes, the limit and the
-//! remedy. A refused op leaves the recorder unchanged. On a lost device every call returns
+//! An [`Error`] has an [`ErrorKind`] to match on, and a text that names the op, its operands, sizes, the limit and
+//! the remedy. A refused op leaves the recorder unchanged. On a lost device every call returns
 //! [`DeviceLost`](ErrorKind::DeviceLost).
 //!
 //! # Precision
 //!
 //! The page of each op states its rounding, its error bound, and whether the same input gives the same bits again.
-//! WGSL lets devices flush subnormal numbers and compute functions such as `exp` with errors of a few units in the last
-//! place. The bounds include that.
+//! WGSL lets devices flush subnormal numbers and compute functions such as `exp` with errors of a few units in the
+//! last place. The bounds include that.
 //!
 //! # Devices
 //!
-//! Every op has a variant that needs only WebGPU's default limits and no optional feature. Faster variants use subgroups,
-//! f16, 64-bit integers and timestamps if the device has them. The default variant, `auto`, chooses, and its report says
-//! why.
+//! Every op has a variant that needs only WebGPU's default limits and no optional feature. Faster variants use
+//! subgroups, f16, 64-bit integers and timestamps if the device has them. The default variant, `auto`, chooses, and
+//! its report says why.
 
 pub mod analysis;
 mod api;
@@ -170,12 +171,13 @@ pub use sparse::{Spconvert, Spmm, Spmv};
 ///
 /// # Where a name is
 ///
-/// - Each public name has one home: the module of its family ([`dense`](crate::dense), [`sparse`](crate::sparse), ...), or
-///   of its task ([`gpu`](crate::gpu), [`stream`](crate::stream), [`tune`](mod@crate::tune), ...).
-/// - The crate's root repeats the runtime (devices, buffers, recorders, plans, errors), and the descriptors that a program
-///   plans, with the types that their constructors take.
-/// - The prelude repeats names of the root that appear in most programs: the runtime, descriptors, their operators and
-///   options, and the traits that their methods need. Errors, reports, host arrays and the catalogue are at the root only.
+/// - Each public name has one home: the module of its family ([`dense`](crate::dense), [`sparse`](crate::sparse),
+///   ...), or of its task ([`gpu`](crate::gpu), [`stream`](crate::stream), [`tune`](mod@crate::tune), ...).
+/// - The crate's root repeats the runtime (devices, buffers, recorders, plans, errors), and the descriptors that a
+///   program plans, with the types that their constructors take.
+/// - The prelude repeats names of the root that appear in most programs: the runtime, descriptors, their operators
+///   and options, and the traits that their methods need. Errors, reports, host arrays and the catalogue are at the
+///   root only.
 pub mod prelude {
     pub use crate::GemmInt8;
     pub use crate::gpu::Arg;

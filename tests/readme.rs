@@ -1,5 +1,7 @@
-//! The README's tables are what the committed measurements and the registry of variants give. `UPDATE_README=1` writes
-//! them.
+//! The tables and the chart of the README, of `benches/RESULTS.md` and of the guides, made of the committed measurements and
+//! the catalogue of ops. `UPDATE_README=1` writes them.
+
+mod families;
 
 use serde_json::Value;
 use std::fs;
@@ -47,7 +49,7 @@ fn kind(row: &Value) -> ([String; 3], bool) {
 }
 
 /// The fastest variant of each case that has a peer; of several sizes the last, which is the largest.
-fn peers() -> String {
+fn best() -> Vec<Value> {
     let mut best: Vec<Value> = Vec::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -72,7 +74,12 @@ fn peers() -> String {
         }
     }
     let last = |i: &usize| !best[i + 1..].iter().any(|other| kind(other) == kind(&best[*i]));
-    let best: Vec<_> = (0..best.len()).filter(last).map(|i| &best[i]).collect();
+    let kept: Vec<_> = (0..best.len()).filter(last).collect();
+    kept.into_iter().map(|i| best[i].clone()).collect()
+}
+
+/// A row for each of the fastest variants, beside its peer.
+fn peers(best: &[Value]) -> String {
     let mut table =
         "| op | type | size | variant | tilework | rate | peer | its time | its time / ours |\n|---|---|---:|---|---:|---:|---|---:|---:|\n"
             .to_owned();
@@ -120,25 +127,54 @@ fn translations() -> String {
     table
 }
 
+/// The limits that the catalogue knows: which ops take which types.
+fn types() -> String {
+    let all: Vec<_> = tilework::operations().filter(|op| !op.types.is_empty()).collect();
+    let with = |name: &str| all.iter().filter(|op| op.types.iter().any(|t| t.name() == name)).count();
+    let ([f32, f16, words, bytes], ops) = (["f32", "f16", "u32", "u8"].map(with), all.len());
+    format!(
+        "- Of {ops} ops, {f32} take f32, {f16} f16, {words} 32-bit integers, and {bytes} bytes: \
+         [the list](src/guides/ops.md).\n"
+    )
+}
+
+/// `text` with each table between its marks.
+fn filled(file: &str, mut text: String, tables: &[(&str, String)]) -> String {
+    for (mark, table) in tables {
+        let open = format!("<!-- {mark} -->\n");
+        let begin = text.find(&open).unwrap_or_else(|| panic!("{file} has no {open}")) + open.len();
+        let end = begin + text[begin..].find("<!-- end -->").unwrap();
+        text.replace_range(begin..end, table);
+    }
+    text
+}
+
 #[test]
 fn tables_are_those_of_measurements_and_variants() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let mut readme = fs::read_to_string(&path).unwrap();
-    let written = readme.clone();
-    for (mark, table) in [
-        ("ops", ops()),
-        ("peers", peers()),
-        ("matrix", crate::matrix::table()),
-        ("translations", translations()),
-    ] {
-        let mark = format!("<!-- {mark} -->\n");
-        let begin = readme.find(&mark).unwrap() + mark.len();
-        let end = begin + readme[begin..].find("<!-- end -->").unwrap();
-        readme.replace_range(begin..end, &table);
-    }
-    if std::env::var_os("UPDATE_README").is_some() {
-        fs::write(&path, &readme).unwrap();
-    } else {
-        assert!(readme == written, "README.md differs; run this test with UPDATE_README=1");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
+    let best = best();
+    let families = families::grouped(&best);
+    let written = [
+        ("README.md", vec![("families", families::table(&families)), ("types", types())]),
+        (
+            "benches/RESULTS.md",
+            vec![
+                ("peers", peers(&best)),
+                ("matrix", crate::matrix::table()),
+                ("translations", translations()),
+            ],
+        ),
+        ("src/guides/ops.md", vec![("ops", ops())]),
+    ];
+    let mut files: Vec<_> =
+        written.iter().map(|(file, tables)| (*file, filled(file, read(file), tables))).collect();
+    files.push(("benches/results.svg", families::chart(&families)));
+    for (file, text) in files {
+        if std::env::var_os("UPDATE_README").is_some() {
+            fs::write(root.join(file), text).unwrap();
+        } else {
+            assert!(text == read(file), "{file} differs; run this test with UPDATE_README=1");
+        }
     }
 }

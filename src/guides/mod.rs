@@ -10,6 +10,7 @@
 //! | [`larger_than_memory`] | process more data than the device holds |
 //! | [`cuda`] | run ops on an NVIDIA card through CUDA, beside wgpu or alone |
 //! | [`testing_kernels`] | find races and bad accesses in a kernel without a GPU |
+//! | [`ops`] | look up an op by its name |
 //!
 //! [`architecture`](crate::architecture) explains how the crate itself is built.
 
@@ -19,6 +20,8 @@ pub mod cuda {}
 pub mod device_counts {}
 #[doc = include_str!("larger_than_memory.md")]
 pub mod larger_than_memory {}
+#[doc = include_str!("ops.md")]
+pub mod ops {}
 #[doc = include_str!("own_device.md")]
 pub mod own_device {}
 #[doc = include_str!("own_kernel.md")]
