@@ -1,5 +1,4 @@
-//! Hand-written compute kernels for every GPU: sorts, scans, matrix products, sparse matrices, convolution,
-//! attention.
+//! Hand-written compute kernels for every GPU: sorts, scans, matrix products, sparse matrices, convolution, attention.
 //!
 //! tilework runs on [wgpu](https://wgpu.rs), and so on Vulkan, Metal, Direct3D 12 and OpenGL. You plan an op once,
 //! record it into your command encoder or ours, and read the result when you need it. Nothing panics on bad input:
@@ -52,14 +51,15 @@
 //! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`] |
 //! | sort keys, alone or with values | [`RadixSort`] |
 //! | find the k largest or smallest | [`TopK`] |
-//! | keep some elements (filter, compact) | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
+//! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
 //! | count elements by bin | [`Histogram`] |
 //! | look up rows of a table by index | [`nn::GatherRows`] |
 //! | convert to f16 or bytes and back | [`quantize::Cast`], [`quantize::Quantize`], [`quantize::Dequantize`] |
 //! | **matrices** | |
 //! | multiply matrices, with bias and activation | [`Gemm`]; many small ones: [`GemmBatched`]; of bytes: [`GemmInt8`] |
 //! | multiply a matrix by a vector; transpose | [`Gemv`], [`Transpose`] |
-//! | multiply a sparse matrix by a vector or by a dense matrix | [`Spmv`], [`Spmm`]; first [`Gpu::upload_matrix`] |
+//! | build a sparse matrix from its entries | [`sparse::Csr::from_triplets`], then [`Gpu::upload_matrix`] |
+//! | multiply a sparse matrix by a vector or by a dense matrix | [`Spmv`], [`Spmm`] |
 //! | solve A x = b; find an eigenvalue; rank a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
 //! | convert between sparse formats | [`Spconvert`], [`Gpu::convert_matrix`] |
 //! | **images and signals** | |
@@ -90,6 +90,9 @@
 //! [`Program`](program::Program): kernels, constants, grids, and the reason for each choice. Kernels are WGSL files,
 //! compiled once a device and kept on disk. Recording checks the operands, binds them, and adds dispatches to an
 //! open compute pass. Nothing waits before a `read`.
+//!
+//! [`Plan`] lists `record` for each op with its operands by name: inputs first, then outputs. [`Gpu`] lists the one-line
+//! calls.
 //!
 //! # Errors
 //!
@@ -171,8 +174,8 @@ pub use sparse::{Spconvert, Spmm, Spmv};
 ///
 /// # Where a name is
 ///
-/// - Each public name has one home: the module of its family ([`dense`](crate::dense), [`sparse`](crate::sparse),
-///   ...), or of its task ([`gpu`](crate::gpu), [`stream`](crate::stream), [`tune`](mod@crate::tune), ...).
+/// - Each public name has one home: the module of its family ([`dense`], [`sparse`], ...) or of its task ([`gpu`],
+///   [`stream`], [`mod@tune`], ...).
 /// - The crate's root repeats the runtime (devices, buffers, recorders, plans, errors), and the descriptors that a
 ///   program plans, with the types that their constructors take.
 /// - The prelude repeats names of the root that appear in most programs: the runtime, descriptors, their operators

@@ -104,7 +104,9 @@ fn ops() -> String {
     let mut table = "| op | what it computes | types |\n|---|---|---|\n".to_owned();
     for op in tilework::operations() {
         let types: Vec<_> = op.types.iter().map(|t| t.name()).collect();
-        table += &format!("| `{}` | {} | {} |\n", op.name, op.about.replace('|', "\\|"), types.join(", "));
+        // Brackets would be links of the documentation.
+        let about = op.about.replace('|', "\\|").replace('[', "\\[").replace(']', "\\]");
+        table += &format!("| `{}` | {about} | {} |\n", op.name, types.join(", "));
     }
     table
 }
