@@ -20,7 +20,7 @@ fn layer(module: &str) -> Option<usize> {
 
 /// Every step of the call's path names a function and the file that has it.
 #[test]
-fn the_path_of_a_call_is_as_the_page_says() {
+fn the_documented_call_path_exists_in_the_code() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let steps: Vec<Vec<&str>> = PAGE
         .lines()
@@ -39,7 +39,7 @@ fn the_path_of_a_call_is_as_the_page_says() {
 
 /// The page shows every folder and file of `src/`.
 #[test]
-fn every_module_stands_in_the_picture() {
+fn every_module_is_in_the_diagram() {
     for (path, _) in sources() {
         let module = module_of(&path);
         assert!(layer(&module).is_some(), "src/{module} is not in the picture of src/architecture.md");
@@ -112,7 +112,7 @@ fn behind_item(text: &str) -> &str {
 }
 
 #[test]
-fn code_is_read_behind_tests() {
+fn code_after_a_test_module_is_read() {
     let text =
         "use a;\n#[cfg(test)]\nuse b;\nfn c() {}\n#[cfg(test)]\nmod tests { fn d() {} }\nfn e() {} // f\n";
     let code = code(text);
@@ -125,7 +125,7 @@ fn code_is_read_behind_tests() {
 
 /// Kernels stand in shader files.
 #[test]
-fn no_kernel_stands_in_rust() {
+fn rust_files_contain_no_kernels() {
     for (path, text) in sources() {
         // Texts of tests have braces within strings.
         let code = code(text.split("\nmod tests {").next().unwrap_or_default());
@@ -156,7 +156,7 @@ fn declared_types(code: &str) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn declared_types_are_found() {
+fn type_declarations_are_found() {
     let text = "pub struct A<T>;\npub(super) enum B {\nkernel_params! { struct C { n: u32 } }\nkernel_params! {\n    \
                 pub(crate) struct DParams {\n    struct E {\n    type F = u32;\ntype G = u32;\nlet struct_h = 0;\n";
     let found = declared_types(text);
@@ -166,7 +166,7 @@ fn declared_types_are_found() {
 
 /// A search for the name of a private type finds one type.
 #[test]
-fn names_of_private_types_are_unique() {
+fn private_type_names_are_unique() {
     let mut declared = BTreeMap::<String, Vec<(PathBuf, bool)>>::new();
     for (path, text) in sources() {
         for (name, public) in declared_types(&code(text.split("\nmod tests {").next().unwrap_or_default())) {
@@ -181,7 +181,7 @@ fn names_of_private_types_are_unique() {
 
 /// Families look at what a device is and does, not at who made it.
 #[test]
-fn families_do_not_ask_for_the_driver() {
+fn families_do_not_query_the_driver() {
     let families =
         ["attention", "conv", "dense", "elementwise", "image", "nn", "primitives", "quantize", "sparse"];
     for (path, text) in sources() {
@@ -196,7 +196,7 @@ fn families_do_not_ask_for_the_driver() {
 
 /// What is common to all ops is a loop over the catalogue: no op and no variant is named there.
 #[test]
-fn ops_are_named_in_their_own_rooms() {
+fn ops_are_named_only_in_their_own_files() {
     let names: Vec<_> = tilework::operations().map(|operation| format!("\"{}\"", operation.name)).collect();
     for (path, text) in sources() {
         if ["gpu", "operations", "plan", "program", "sim", "tune"].contains(&module_of(&path).as_str()) {
@@ -267,7 +267,7 @@ fn used(code: &str) -> Vec<String> {
 }
 
 #[test]
-fn modules_import_only_from_their_left() {
+fn modules_import_only_from_lower_layers() {
     let mut wrong = Vec::new();
     for (path, text) in sources() {
         let module = module_of(&path);
@@ -303,7 +303,7 @@ fn shader_layer(folder: &str) -> Option<usize> {
 }
 
 #[test]
-fn shaders_import_only_from_below() {
+fn shaders_import_only_from_lower_layers() {
     let shaders = shaders();
     let folder = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
     let known =
@@ -348,7 +348,7 @@ fn entries(text: &str) -> Vec<&str> {
 
 /// A profiler shows the entry point alone: it says the op and the phase.
 #[test]
-fn entry_points_are_named_as_their_files() {
+fn entry_points_are_named_after_their_files() {
     let mut all = BTreeMap::new();
     for (name, text) in &shaders() {
         let stem = name.rsplit('/').next().unwrap_or_default();
@@ -389,7 +389,7 @@ fn fragments_with_one_importer_state_their_contract() {
 }
 
 #[test]
-fn executors_do_not_know_the_families() {
+fn executors_do_not_import_families() {
     for (path, text) in sources() {
         if ["gpu", "sim"].contains(&module_of(&path).as_str()) {
             for target in used(&code(&text)) {
@@ -404,7 +404,7 @@ fn executors_do_not_know_the_families() {
 }
 
 #[test]
-fn wgpu_is_named_in_gpu_only() {
+fn only_the_gpu_module_names_wgpu() {
     for (path, text) in sources() {
         if module_of(&path) != "gpu" {
             assert!(!code(&text).contains("wgpu::"), "{} names wgpu", path.display());
@@ -413,7 +413,7 @@ fn wgpu_is_named_in_gpu_only() {
 }
 
 #[test]
-fn cuda_is_named_in_cuda_only() {
+fn only_the_cuda_module_names_cuda() {
     for (path, text) in sources() {
         if module_of(&path) != "cuda" {
             for name in ["cudarc::", "libloading::"] {
@@ -424,7 +424,7 @@ fn cuda_is_named_in_cuda_only() {
 }
 
 #[test]
-fn what_lies_under_wgpu_is_named_in_one_file_only() {
+fn only_one_file_names_vulkan() {
     for (path, text) in sources() {
         if !path.ends_with("src/gpu/shared.rs") {
             let code = code(&text);
@@ -455,7 +455,7 @@ fn examples_print_without_macros() {
 }
 
 #[test]
-fn the_top_level_is_the_one_agreed_on() {
+fn the_top_level_holds_only_the_listed_entries() {
     let allowed = [
         "shaders",
         "src",
@@ -481,7 +481,7 @@ fn the_top_level_is_the_one_agreed_on() {
 }
 
 #[test]
-fn every_op_is_one_name_in_five_places() {
+fn every_op_has_its_five_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut families = BTreeMap::new();
     for (path, _) in sources() {

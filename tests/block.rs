@@ -75,7 +75,7 @@ fn of_word(x: u32) -> [u32; 2] {
 }
 
 #[test]
-fn reduce_keeps_the_order_and_gives_every_lane_the_result() {
+fn reduce_keeps_order_and_returns_the_result_to_every_lane() {
     let declarations = format!("#import workgroup/reduce\n{AFFINE}");
     let body = "    let x = vec2(input[at], input[at] >> 3u);
     let all = workgroup_reduce(x, lane);
@@ -90,7 +90,7 @@ fn reduce_keeps_the_order_and_gives_every_lane_the_result() {
 }
 
 #[test]
-fn a_branch_may_depend_on_what_reduce_gives() {
+fn a_branch_may_depend_on_the_result_of_reduce() {
     let declarations = "#import op/add as op\n#import workgroup/reduce\nalias Acc = u32;";
     let body = "    var all = workgroup_reduce(input[at] & 1u, lane);
     if all > 0u { all = workgroup_reduce(all, lane); }
@@ -102,7 +102,7 @@ fn a_branch_may_depend_on_what_reduce_gives() {
 }
 
 #[test]
-fn scan_gives_what_lies_before_through_and_in_all() {
+fn scan_returns_exclusive_inclusive_and_total() {
     let declarations = format!("#import workgroup/scan\n{AFFINE}");
     let body = "    let x = vec2(input[at], input[at] >> 3u);
     let once = workgroup_scan(x, lane);
@@ -133,7 +133,7 @@ fn scan_gives_what_lies_before_through_and_in_all() {
 }
 
 #[test]
-fn radix_rank_is_the_place_of_a_stable_sort() {
+fn radix_rank_is_the_position_in_a_stable_sort() {
     let declarations = "#import workgroup/radix_rank";
     let body = "    let first = workgroup_radix_rank(input[at] & 15u, lane);
     output[at] = first * 65536u + workgroup_radix_rank(input[at] >> 4u & 15u, lane);";
@@ -168,7 +168,7 @@ fn sort_small_sorts_keys_with_values() {
 }
 
 #[test]
-fn top_k_small_keeps_the_first_and_joins_tiles() {
+fn top_k_small_keeps_the_first_and_merges_tiles() {
     for k in [1usize, 2, 8, 32, 64] {
         let declarations = format!("#import workgroup/top_k_small\nconst TOP_K: u32 = {k}u;\n{ENTRIES}");
         // Two tiles of a workgroup: its words, and their complements in 24 bits.
@@ -198,7 +198,7 @@ fn top_k_small_keeps_the_first_and_joins_tiles() {
 }
 
 #[test]
-fn histogram_counts_and_leaves_out_what_has_no_bin() {
+fn histogram_counts_and_skips_values_without_a_bin() {
     let declarations = "#import workgroup/histogram\nconst BINS: u32 = 40u;";
     let body = "    for (var round = 0u; round < 2u; round++) {
         histogram_clear(lane);
@@ -225,7 +225,7 @@ fn histogram_counts_and_leaves_out_what_has_no_bin() {
 }
 
 #[test]
-fn tiles_are_loaded_blocked_stored_in_place_and_scattered() {
+fn tiles_load_blocked_and_store_in_place_or_scattered() {
     let items = 5u32;
     let declarations = format!(
         "#import workgroup/load_tile\n#import workgroup/store_tile

@@ -110,7 +110,7 @@ fn formed() -> impl Iterator<Item = &'static Operation> {
 }
 
 #[test]
-fn what_an_op_declares_holds_together() {
+fn declarations_of_ops_are_consistent() {
     let profile = DeviceProfile::h100();
     for op in formed() {
         let name = op.name;
@@ -172,7 +172,7 @@ fn run_on(gpu: &Gpu, form: Form) -> tilework::Result<Vec<HostArray>> {
 }
 
 #[test]
-fn every_variant_gives_what_its_twin_gives() {
+fn every_variant_matches_reference_by_name() {
     let Some(device) = devices().first() else { return };
     for op in formed() {
         for variant in std::iter::once("auto").chain((op.variants)().iter().map(|v| v.name)) {
@@ -197,7 +197,7 @@ fn every_variant_gives_what_its_twin_gives() {
 /// What the catalogue's ops give on CUDA, of those that have kernels there. Without a device they are lowered all the same.
 #[cfg(feature = "cuda")]
 #[test]
-fn every_op_on_cuda_gives_what_its_twin_gives() {
+fn every_op_on_cuda_matches_reference() {
     use tilework::cuda::CudaProfile;
     let cuda = crate::support::cuda::cuda();
     let mut found = Vec::new();
@@ -236,7 +236,7 @@ fn every_op_on_cuda_gives_what_its_twin_gives() {
 }
 
 #[test]
-fn every_op_has_a_judge() {
+fn every_op_has_a_reference() {
     let without: Vec<_> = formed()
         .filter(|op| {
             let form = form(op, op.example.shape, op.types[0], "auto").unwrap();
@@ -249,7 +249,7 @@ fn every_op_has_a_judge() {
 
 /// The fuzz target `lower` in short, with the same requests in every run.
 #[test]
-fn nothing_that_is_asked_for_panics() {
+fn requests_by_name_never_panic() {
     let profiles = [
         DeviceProfile::h100(),
         DeviceProfile::webgpu_defaults(),

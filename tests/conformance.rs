@@ -350,7 +350,7 @@ fn announce(text: &dyn fmt::Display) {
 }
 
 #[test]
-fn onnx_backend_cases_give_the_published_results() {
+fn onnx_backend_cases_match_published_results() {
     let Some(folder) = std::env::var_os("TILEWORK_ONNX") else {
         announce(&"skipped: the ONNX cases; set TILEWORK_ONNX to their folder (.ci/oracles fetches them)");
         return;

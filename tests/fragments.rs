@@ -73,7 +73,7 @@ fn by_checks(programs: &[Program]) -> [BTreeSet<&'static str>; 2] {
 }
 
 #[test]
-fn every_op_with_a_users_text_is_inspected_as_naga_reads_it() {
+fn user_text_of_every_op_is_inspected_like_naga_reads_it() {
     let all = BTreeSet::from([
         "map",
         "zip",
@@ -110,7 +110,7 @@ impl Op<f32> for Theirs {
 }
 
 #[test]
-fn an_op_of_a_user_runs_with_checks() {
+fn a_users_op_runs_with_checks() {
     let Some(gpu) = gpu() else { return };
     let trusted = |program: Program| program.kernels.iter().map(|k| k.trusted).collect::<Vec<_>>();
     let ours = Zip::new(ZipFn::Add, 1000);
@@ -122,7 +122,7 @@ fn an_op_of_a_user_runs_with_checks() {
 
 /// Calls and types as deep as they are taken, through the simulator and the driver.
 #[test]
-fn the_longest_chains_compile_and_run() {
+fn the_longest_call_chains_compile_and_run() {
     let link =
         |i: usize, of: &str| of.replace("THIS", &format!("a{i}")).replace("NEXT", &format!("a{}", i + 1));
     for (of, last, body) in [

@@ -159,7 +159,7 @@ fn complaints(matrix: &Value) -> Vec<String> {
 }
 
 #[test]
-fn nothing_in_the_matrix_fails() {
+fn the_matrix_has_no_failures() {
     if let Some(folder) = std::env::var_os("UPDATE_MATRIX").map(PathBuf::from) {
         let folders = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).filter(|path| path.is_dir());
         let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
@@ -243,7 +243,7 @@ fn module(recording: &str, output: &str, exit: i32) -> Module {
 }
 
 #[test]
-fn recordings_join_into_outcomes() {
+fn recordings_merge_into_outcomes() {
     let about = r#"{"name": "x", "unsupported": {"gemm/coop": "matrices"}}"#;
     let ran = |test: &str| format!("{about}\n{{\"ran\": \"gemm/tiled\", \"test\": {test}}}\n");
     let gave = |recording: &str, output: &str, exit| {
@@ -273,7 +273,7 @@ fn recordings_join_into_outcomes() {
 }
 
 #[test]
-fn a_matrix_with_a_failure_is_refused() {
+fn rejects_a_matrix_with_a_failure() {
     let column = |outcomes: Value, failed: &[&str]| json!({"way": "WebGPU defaults", "failed": failed, "outcomes": outcomes});
     let of = |outcomes, failed: &[&str]| complaints(&json!({"floor": column(outcomes, failed)}));
     assert!(of(json!({"map/scalar": "pass"}), &[]).is_empty());

@@ -185,7 +185,7 @@ properties! {
 
 /// Ops that need nothing special of what is drawn.
 #[test]
-fn other_ops() {
+fn other_ops_match_reference() {
     let own = |name: &str| CASES.iter().any(|(op, _)| *op == name);
     for op in tilework::operations().filter(|op| !op.solver && !own(op.name)) {
         check(op.name, |draw| named::case(draw, op));
@@ -193,7 +193,7 @@ fn other_ops() {
 }
 
 #[test]
-fn every_case_is_of_an_op() {
+fn every_case_names_an_op() {
     let unknown = CASES.iter().find(|(name, _)| tilework::operations().all(|op| op.name != *name));
     assert!(unknown.is_none(), "{:?}", unknown.map(|(name, _)| name));
 }

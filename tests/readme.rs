@@ -121,7 +121,7 @@ fn translations() -> String {
 }
 
 #[test]
-fn tables_are_those_of_measurements_and_variants() {
+fn tables_match_measurements_and_variants() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let mut readme = fs::read_to_string(&path).unwrap();
     let written = readme.clone();

@@ -217,7 +217,7 @@ fn programs_stay_within_the_limits_of_their_device() {
 }
 
 #[test]
-fn errors_of_naga_point_at_the_original_line() {
+fn naga_errors_point_at_the_original_line() {
     let text = "#import workgroup/index\nfn f() -> u32 { return workgroup_index(vec3<u32>()); }\nfn g() -> u32 { return nothing; }\n";
     let expanded = shader::expand_text("mine.wgsl", text, &shader::Spec::new(), Target::Naga).unwrap();
     let e = expanded.validate().unwrap_err();

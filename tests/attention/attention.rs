@@ -230,7 +230,7 @@ fn matches_reference_for_every_kind() {
 }
 
 #[test]
-fn of_a_quantised_cache_is_that_of_its_numbers() {
+fn a_quantised_cache_matches_its_dequantised_values() {
     for device in devices() {
         for (kv, [t, s]) in [(KvType::Int8, [1, 70]), (KvType::Fp8, [6, 40])] {
             let case =
@@ -261,7 +261,7 @@ fn of_a_quantised_cache_is_that_of_its_numbers() {
 }
 
 #[test]
-fn scores_of_flash_are_never_in_memory() {
+fn flash_stores_no_scores() {
     let Some(gpu) = gpu() else { return };
     // 16 TiB of scores in f32.
     let op = Attention::new(1, 1, 1, 1 << 21, 1 << 21, 8).variant("flash");
@@ -289,7 +289,7 @@ fn scores_of_flash_are_never_in_memory() {
 }
 
 #[test]
-fn of_more_shapes_on_the_first_device() {
+fn further_shapes_match_reference_on_the_first_device() {
     let Some(device) = devices().first() else { return };
     Case::new([1, 1, 1, 1, 1, 8], |op| op).check::<f32, f32>(device);
     Case::new([1, 3, 3, 129, 257, 72], |op| op).check::<f32, f32>(device);
@@ -301,7 +301,7 @@ fn of_more_shapes_on_the_first_device() {
 
 /// The tiles of cards, of WebGPU's default limits, and with loads ahead, which processors do not take by themselves.
 #[test]
-fn every_tile_gives_the_same() {
+fn every_tile_matches_reference() {
     let Some(device) = devices().first() else { return };
     let tile = |[rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3], ahead| {
         FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead }
@@ -371,7 +371,7 @@ fn looked_at_by_all(text: &str) -> String {
 /// The kernel on cooperative matrices, where there may be none: one tile and many, rows that see little, a maximum that
 /// grows from tile to tile, so that the output is scaled.
 #[test]
-fn coop_matches_reference_without_its_matrices() {
+fn emulated_coop_matches_reference() {
     let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) else { return };
     Case::new([1, 2, 1, 5, 30, 32], |op| op).check_emulated(gpu, 32);
     Case::new([2, 2, 2, 70, 75, 32], |op| op.causal()).lengths(&[75, 40]).check_emulated(gpu, 16);
@@ -394,7 +394,7 @@ fn coop_matches_reference_without_its_matrices() {
 
 /// Every head size in both of its tiles, on devices that have the hardware.
 #[test]
-fn coop_matches_reference_on_its_matrices() {
+fn coop_matches_reference_on_cooperative_matrices() {
     for device in devices().iter().filter(|d| d.main && d.gpu.profile().cooperative_side() == Some(16)) {
         for d in [16, 64, 80, 128] {
             Case::new([1, 2, 1, 150, 170, d], |op| op).check::<f16, f16>(device);
@@ -407,7 +407,7 @@ fn coop_matches_reference_on_its_matrices() {
 }
 
 #[test]
-fn a_window_of_all_keys_leaves_nothing_out() {
+fn a_window_of_all_keys_has_no_effect() {
     let Some(device) = devices().first() else { return };
     let whole = Case::new([1, 2, 2, 20, 30, 32], |op| op);
     let (q, k) = (whole.queries::<f32>(), whole.rows::<f32>(2));
@@ -417,7 +417,7 @@ fn a_window_of_all_keys_leaves_nothing_out() {
 }
 
 #[test]
-fn infinite_scores_are_those_of_the_softmax() {
+fn infinite_scores_follow_softmax() {
     for device in devices() {
         let case = Case::new([1, 1, 1, 4, 40, 32], |op| op);
         let (mut q, mut k, v) = (case.queries::<f32>(), case.rows::<f32>(2), case.rows::<f32>(3));
@@ -476,7 +476,7 @@ fn to_f16(x: &[f32]) -> Vec<f16> {
 
 /// Lanes of `split-kv` behind the last of a vector add nothing, even beside infinite keys.
 #[test]
-fn infinite_keys_hide_what_has_no_weight() {
+fn infinite_keys_hide_values_of_weight_zero() {
     for device in devices() {
         for d in [24, 40, 72] {
             let case = Case::new([1, 1, 1, 1, 40, d], |op| op);
@@ -491,7 +491,7 @@ fn infinite_keys_hide_what_has_no_weight() {
 }
 
 #[test]
-fn refuses_what_it_cannot_do() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let refused = |op: &Attention, kind: ErrorKind, words: &str| {
         let e = op.plan::<f32>(gpu).unwrap_err();
@@ -522,7 +522,7 @@ fn refuses_what_it_cannot_do() {
 }
 
 #[test]
-fn of_scale_0_is_the_mean() {
+fn scale_zero_returns_the_mean() {
     let Some(device) = devices().first() else { return };
     let case = Case::new([1, 1, 1, 2, 50, 32], |op| op.scale(0.0));
     case.check::<f32, f32>(device);

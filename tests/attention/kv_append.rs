@@ -102,7 +102,7 @@ fn matches_reference_for_every_type() {
 }
 
 #[test]
-fn refuses_what_it_cannot_do() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: KvAppend| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(KvAppend::new(1, 1, 1, 8, 12)), ErrorKind::Unsupported);

@@ -74,7 +74,7 @@ pub(super) fn broadcast_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
 }
 
 #[test]
-fn permuted_and_broadcast_arrays_are_known() {
+fn permuted_and_broadcast_arrays_match_known_values() {
     let x = Array::exact(vec![2, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     assert_eq!(x.permuted(&[1, 0]), Array::exact(vec![3, 2], vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0]));
     let row = Array::exact(vec![1, 2], vec![7.0, 8.0]);

@@ -52,7 +52,7 @@ fn filter1d_matches_reference_at_every_boundary() {
 }
 
 #[test]
-fn filter1d_of_a_few_elements_matches_reference() {
+fn filter1d_matches_reference_on_short_signals() {
     let Some(device) = devices().first() else { return };
     for (i, (n, f)) in
         [(1, 1), (255, 1), (3, 3), (4, 3), (256, 3), (5, 5), (8, 7), (257, 5)].into_iter().enumerate()
@@ -62,7 +62,7 @@ fn filter1d_of_a_few_elements_matches_reference() {
 }
 
 #[test]
-fn filter1d_of_long_filters_takes_what_fits() {
+fn filter1d_accepts_long_filters_that_fit() {
     let Some(device) = devices().first() else { return };
     // Above the registers; above the threads of a workgroup; above the uniform.
     assert!(check(device, 4000, 601, Boundary::Zero) >= 5);
@@ -82,7 +82,7 @@ fn filter1d_folds_its_grid() {
 }
 
 #[test]
-fn filter1d_passes_nan_and_infinity_on() {
+fn filter1d_propagates_nan_and_infinity() {
     let Some(device) = devices().first() else { return };
     let mut x = vec![1.0f32; 64];
     (x[20], x[40]) = (f32::NAN, f32::INFINITY);
@@ -100,7 +100,7 @@ fn filter1d_passes_nan_and_infinity_on() {
 }
 
 #[test]
-fn filter1d_refuses_what_is_not_defined() {
+fn filter1d_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Filter1d| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Filter1d::new(9, &[])), ErrorKind::InvalidArgument);

@@ -83,7 +83,7 @@ fn cases(device: &Device) -> Vec<(Case, Boundary)> {
 }
 
 #[test]
-fn filter2d_of_f32_matches_reference_at_every_boundary() {
+fn filter2d_matches_reference_at_every_boundary_in_f32() {
     for device in devices() {
         for (case, boundary) in cases(device) {
             assert_eq!(check_floats(device, case, boundary), names().count(), "{case:?}");
@@ -92,7 +92,7 @@ fn filter2d_of_f32_matches_reference_at_every_boundary() {
 }
 
 #[test]
-fn filter2d_of_u8_rounds_and_saturates_as_the_reference() {
+fn filter2d_rounds_and_saturates_like_the_reference_in_u8() {
     for device in devices() {
         for (case, boundary) in cases(device) {
             assert_eq!(check_bytes(device, case, boundary), names().count(), "{case:?}");
@@ -101,7 +101,7 @@ fn filter2d_of_u8_rounds_and_saturates_as_the_reference() {
 }
 
 #[test]
-fn filter2d_of_thin_images_matches_reference() {
+fn filter2d_matches_reference_on_thin_images() {
     let Some(device) = devices().first() else { return };
     for (case, boundary) in [
         (([1, 1], [1, 1]), Boundary::Zero),
@@ -118,7 +118,7 @@ fn filter2d_of_thin_images_matches_reference() {
 }
 
 #[test]
-fn filter2d_of_many_outputs_an_invocation_matches_reference() {
+fn filter2d_matches_reference_with_many_outputs_per_thread() {
     let Some(device) = devices().first() else { return };
     let mut random = Random::new(5);
     for (w, rows) in [(136, 8), (70, 4)] {
@@ -134,7 +134,7 @@ fn filter2d_of_many_outputs_an_invocation_matches_reference() {
 }
 
 #[test]
-fn filter2d_of_large_filters_takes_what_fits() {
+fn filter2d_accepts_large_filters_that_fit() {
     let Some(device) = devices().first() else { return };
     // Above the registers and a workgroup's invocations; above workgroup memory too; above the uniform.
     assert!(check_floats(device, ([40, 41], [31, 33]), Boundary::Zero) >= 5);
@@ -151,7 +151,7 @@ fn product_of_lines(random: &mut Random, [fy, fx]: [usize; 2]) -> Vec<f32> {
 }
 
 #[test]
-fn filter2d_of_products_of_lines_matches_reference() {
+fn filter2d_matches_reference_with_separable_filters() {
     for device in devices() {
         // In registers, and where rows are no whole vec4s or lines are long, a dispatch an axis.
         let cases: [Case; 6] = [
@@ -179,7 +179,7 @@ fn filter2d_of_products_of_lines_matches_reference() {
 }
 
 #[test]
-fn separable_of_bytes_is_exact_when_parts_of_the_largest_weight_are_not() {
+fn separable_is_exact_on_bytes_when_its_factors_are_not() {
     // Parts of the largest weight, -5/16, are no floats.
     let y = [-0.375, -0.25, -0.25, 0.0, -0.625, 0.5, 0.375];
     let x = [0.375, 0.5, 0.375, 0.125, -0.375];
@@ -195,7 +195,7 @@ fn separable_of_bytes_is_exact_when_parts_of_the_largest_weight_are_not() {
 }
 
 #[test]
-fn filter2d_says_which_filters_are_not_separable() {
+fn filter2d_reports_filters_that_are_not_separable() {
     let Some(gpu) = gpu() else { return };
     let laplace = [0.0, 1.0, 0.0, 1.0, -4.0, 1.0, 0.0, 1.0, 0.0];
     let op = Filter2d::new(9, 8, [3, 3], &laplace).variant("separable");
@@ -208,7 +208,7 @@ fn filter2d_says_which_filters_are_not_separable() {
 }
 
 #[test]
-fn filter2d_leaves_what_lies_behind_the_last_byte() {
+fn filter2d_keeps_bytes_after_its_output() {
     for device in devices() {
         let gpu = &device.gpu;
         for variant in names() {
@@ -225,7 +225,7 @@ fn filter2d_leaves_what_lies_behind_the_last_byte() {
 }
 
 #[test]
-fn filter2d_refuses_what_is_not_defined() {
+fn filter2d_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let error = |op: Filter2d| op.plan::<f32>(gpu).unwrap_err();
     let ones = [1.0; 25];

@@ -59,7 +59,7 @@ fn filter3d_matches_reference_at_every_boundary() {
 }
 
 #[test]
-fn filter3d_of_products_of_lines_matches_reference() {
+fn filter3d_matches_reference_with_separable_filters() {
     for device in devices() {
         // In registers, and where rows are no whole vec4s or lines are long, a dispatch an axis.
         let cases = [([9, 10, 24], [3, 3, 3]), ([5, 8, 21], [1, 3, 5]), ([19, 18, 20], [11, 17, 9])];
@@ -81,7 +81,7 @@ fn filter3d_of_products_of_lines_matches_reference() {
 }
 
 #[test]
-fn filter3d_of_thin_volumes_and_large_filters_matches_reference() {
+fn filter3d_matches_reference_on_thin_volumes_and_with_large_filters() {
     let Some(device) = devices().first() else { return };
     check(device, [1, 1, 1], [1, 1, 1], Boundary::Zero);
     check(device, [1, 1, 50], [1, 1, 5], Boundary::Wrap);
@@ -91,7 +91,7 @@ fn filter3d_of_thin_volumes_and_large_filters_matches_reference() {
 }
 
 #[test]
-fn filter3d_of_many_outputs_an_invocation_matches_reference() {
+fn filter3d_matches_reference_with_many_outputs_per_thread() {
     let Some(device) = devices().first() else { return };
     let mut random = Random::new(3);
     for w in [40, 13] {
@@ -103,7 +103,7 @@ fn filter3d_of_many_outputs_an_invocation_matches_reference() {
 }
 
 #[test]
-fn filter3d_refuses_what_is_not_defined() {
+fn filter3d_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Filter3d| op.plan::<f32>(gpu).unwrap_err().kind();
     let ones = [1.0; 27];

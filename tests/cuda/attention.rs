@@ -83,7 +83,7 @@ fn both(shape: [usize; 6], with: impl Fn(Attention) -> Attention) {
 }
 
 #[test]
-fn heads_and_tiles_of_every_size_match_the_reference() {
+fn every_head_and_tile_size_matches_reference() {
     for head in [8, 64, 72, 128, 136, 256] {
         both([1, 2, 2, 70, 90, head], |op| op);
     }
@@ -93,7 +93,7 @@ fn heads_and_tiles_of_every_size_match_the_reference() {
 }
 
 #[test]
-fn queries_see_what_they_should() {
+fn masks_and_windows_match_reference() {
     for head in [64, 128] {
         both([1, 2, 1, 300, 300, head], Attention::causal);
         both([1, 2, 1, 100, 333, head], Attention::causal);
@@ -106,14 +106,14 @@ fn queries_see_what_they_should() {
 }
 
 #[test]
-fn a_scale_may_be_anything() {
+fn any_scale_matches_reference() {
     for scale in [-0.5, 0.0, 3.0] {
         both([1, 1, 1, 70, 150, 64], |op| op.causal().scale(scale));
     }
 }
 
 #[test]
-fn what_is_not_a_number_makes_its_row_so() {
+fn nan_in_a_query_spoils_only_its_row() {
     let Some(cuda) = cuda() else { return };
     let (t, s, d) = (70, 130, 64);
     for variant in Attention::cuda_variants() {

@@ -159,7 +159,7 @@ fn bias_activation_and_factors_match_reference() {
 }
 
 #[test]
-fn not_a_number_stays_where_it_is_and_outside_is_not_read() {
+fn nan_stays_in_its_row_and_padding_is_not_read() {
     let Some(cuda) = cuda() else { return };
     let (m, n, k) = (40, 40, 37);
     for variant in variants() {

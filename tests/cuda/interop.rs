@@ -49,7 +49,7 @@ fn rounds(gpu: &Gpu, cuda: &CudaGpu, bridge: &Bridge, n: usize, rounds: usize) {
 }
 
 #[test]
-fn both_sides_see_what_the_other_wrote() {
+fn both_sides_see_each_others_writes() {
     let Some((gpu, cuda)) = card() else { return };
     let stream = cuda.stream().unwrap();
     let bridge = Bridge::new(&gpu, &stream).unwrap();
@@ -63,7 +63,7 @@ fn both_sides_see_what_the_other_wrote() {
 }
 
 #[test]
-fn a_device_of_the_callers_is_ordered_by_waits() {
+fn waits_order_work_on_a_callers_device() {
     let Some((gpu, cuda)) = card() else { return };
     let Some(theirs) = crate::runtime::callers_gpu() else { return };
     if !theirs.identity().is_ok_and(|id| id.is_same(&gpu.identity().unwrap())) {
@@ -80,7 +80,7 @@ fn a_device_of_the_callers_is_ordered_by_waits() {
 }
 
 #[test]
-fn a_bridge_refuses_what_is_not_shared() {
+fn a_bridge_rejects_buffers_that_are_not_shared() {
     let Some((gpu, cuda)) = card() else { return };
     let bridge = Bridge::new(&gpu, &cuda.stream().unwrap()).unwrap();
     let plain = gpu.upload(&[1u32, 2, 3, 4]).unwrap();
@@ -110,7 +110,7 @@ fn a_bridge_refuses_what_is_not_shared() {
 }
 
 #[test]
-fn beside_names_what_is_missing() {
+fn beside_names_the_missing_requirement() {
     for device in devices() {
         let Err(e) = CudaGpu::beside(&device.gpu, CudaOptions::default()) else { continue };
         match CudaGpu::devices() {

@@ -24,7 +24,7 @@ fn kernels() -> Vec<(CudaKernel, String, Vec<&'static str>)> {
 }
 
 #[test]
-fn every_cuda_source_is_reached() {
+fn variants_reach_every_cuda_source() {
     let mut reached = HashSet::new();
     for (kernel, ..) in kernels() {
         let (_, headers) = kernel.texts().unwrap();
@@ -64,7 +64,7 @@ fn every_kernel_compiles() {
 }
 
 #[test]
-fn what_does_not_compile_says_where() {
+fn compile_errors_name_file_and_line() {
     let Some(nvrtc) = nvrtc() else { return };
     let refused = |kernel: &CudaKernel, target: &str| {
         let e = Nvrtc::compile(nvrtc, kernel, target).unwrap_err();

@@ -72,22 +72,22 @@ where
 }
 
 #[test]
-fn f32_scans_match_the_reference() {
+fn f32_scans_match_reference() {
     all_operators::<f32>();
 }
 
 #[test]
-fn i32_scans_match_the_reference() {
+fn i32_scans_match_reference() {
     all_operators::<i32>();
 }
 
 #[test]
-fn u32_scans_match_the_reference() {
+fn u32_scans_match_reference() {
     all_operators::<u32>();
 }
 
 #[test]
-fn numbers_of_every_kind_are_kept() {
+fn scans_keep_special_values() {
     let mut input: Vec<f32> = Random::new(3).any(20_000);
     // So that minima do not all end at one NaN.
     let odd = |x: &f32| x.is_nan() || x.is_infinite();
@@ -99,7 +99,7 @@ fn numbers_of_every_kind_are_kept() {
 }
 
 #[test]
-fn one_call_plans_on_both_backends() {
+fn the_same_descriptor_plans_on_both_backends() {
     let desc = Scan::new(Sum, 1000).exclusive(true);
     let want: Vec<u32> = (0..1000).map(|i| i * (i + 1) / 2).collect();
     let input: Vec<u32> = (1..=1000).collect();

@@ -189,7 +189,7 @@ fn register_tiles_of_mixed_operands_match_reference() {
 }
 
 #[test]
-fn halves_match_reference_in_register_tiled_variants() {
+fn f16_matches_reference_in_register_tiled_variants() {
     for device in devices().iter().filter(|d| d.main && d.gpu.profile().features.f16) {
         for (m, n, k, variants) in [(65, 31, 37, &LONG[..2]), (36, 68, 64, &LONG[1..])] {
             let shape = Shape { m, n, k, trans_a: false, trans_b: n == 68 };
@@ -199,7 +199,7 @@ fn halves_match_reference_in_register_tiled_variants() {
 }
 
 #[test]
-fn register_tiles_of_any_sides_match_reference() {
+fn register_tiles_of_any_size_match_reference() {
     let Some(device) = devices().first() else { return };
     for (i, (tile, thread)) in [
         // Loads that not every invocation takes part in, patches of one column, all of the thread tile used.
@@ -223,7 +223,7 @@ fn register_tiles_of_any_sides_match_reference() {
 }
 
 #[test]
-fn slices_of_k_add_up() {
+fn slices_of_k_match_reference() {
     let Some(device) = devices().first() else { return };
     for (k, slices) in [(1, 1), (7, 100), (64, 3), (1001, 7), (1001, 1)] {
         let shape = Shape { m: 5, n: 19, k, trans_a: false, trans_b: false };
@@ -276,7 +276,7 @@ fn run_biased(gpu: &Gpu, op: Gemm, data: &Data<f32>, halves: Option<[&[f16]; 2]>
 }
 
 #[test]
-fn a_bias_of_rows_matches_reference_in_every_variant() {
+fn a_row_bias_matches_reference_in_every_variant() {
     for device in devices() {
         // Rows by fours and not; more rows than columns, which a bias of columns would not reach.
         for (i, (m, n, k)) in [(37, 20, 24), (21, 18, 13)].into_iter().enumerate() {
@@ -301,7 +301,7 @@ fn a_bias_of_rows_matches_reference_in_every_variant() {
 }
 
 #[test]
-fn halves_widen_to_singles_in_every_variant() {
+fn f16_operands_with_f32_results_match_reference_in_every_variant() {
     for device in devices().iter().filter(|d| d.gpu.profile().features.f16) {
         for (i, (m, n, k)) in [(36, 24, 40), (33, 21, 19)].into_iter().enumerate() {
             let shape = Shape { m, n, k, trans_a: false, trans_b: i == 1 };
@@ -334,7 +334,7 @@ fn halves_widen_to_singles_in_every_variant() {
 }
 
 #[test]
-fn every_variant_has_the_same_end() {
+fn every_variant_applies_the_same_epilogue() {
     let Some(device) = devices().first() else { return };
     let shape = Shape { m: 19, n: 36, k: 21, trans_a: false, trans_b: true };
     for (i, variant) in names().enumerate() {
@@ -347,7 +347,7 @@ fn every_variant_has_the_same_end() {
 }
 
 #[test]
-fn tiles_of_any_sides_match_reference() {
+fn tiles_of_any_size_match_reference() {
     let Some(device) = devices().first() else { return };
     for (i, (m, n, k)) in
         [(1, 1, 1), (8, 8, 4), (4, 32, 9), (32, 8, 64), (16, 16, 1), (3, 5, 7)].into_iter().enumerate()
@@ -360,7 +360,7 @@ fn tiles_of_any_sides_match_reference() {
 }
 
 #[test]
-fn extents_of_zero_leave_what_the_definition_says() {
+fn extents_of_zero_follow_the_definition() {
     for device in devices() {
         for (m, n, k) in [(0, 4, 4), (4, 0, 4), (0, 0, 0)] {
             let op = Gemm::new(m, n, k);
@@ -394,7 +394,7 @@ fn beta_zero_never_reads_c_and_alpha_zero_never_reads_a_and_b() {
 }
 
 #[test]
-fn nan_and_infinities_go_through() {
+fn nan_and_infinities_propagate() {
     let (nan, inf) = (f32::NAN, f32::INFINITY);
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         let mut data =
@@ -414,7 +414,7 @@ fn nan_and_infinities_go_through() {
 }
 
 #[test]
-fn a_long_inner_extent_is_cut_and_adds_up() {
+fn a_long_k_is_split_and_summed() {
     let Some(device) = devices().first() else { return };
     // Of odd and of even numbers of steps, by tiles of 8 and of 16.
     for k in [77, 85].map(|more| (1 << 20) + more) {
@@ -430,7 +430,7 @@ fn a_long_inner_extent_is_cut_and_adds_up() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Gemm| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Gemm::new(4, 4, 4).lda(3)), ErrorKind::InvalidArgument);
@@ -469,7 +469,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn one_line_multiplies() {
+fn the_one_line_call_multiplies() {
     for device in devices() {
         let gpu = &device.gpu;
         let a = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();

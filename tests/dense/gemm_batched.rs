@@ -163,7 +163,7 @@ where
 }
 
 #[test]
-fn matrices_may_lie_apart_side_by_side_or_over_each_other() {
+fn batch_strides_may_leave_gaps_pack_or_overlap() {
     for device in devices() {
         for [batch, m, n, k] in [[3, 20, 12, 8], [4, 17, 9, 13], [2, 68, 72, 12], [3, 5, 66, 7]] {
             let op = GemmBatched::new(batch, m, n, k).beta(0.5);
@@ -202,7 +202,7 @@ fn activations_match_reference_in_every_variant() {
 }
 
 #[test]
-fn a_bias_of_rows_or_columns_matches_reference_in_every_variant() {
+fn a_row_or_column_bias_matches_reference_in_every_variant() {
     for device in devices() {
         for [batch, m, n, k] in [[3, 36, 24, 8], [2, 21, 33, 13]] {
             let all = names(m, n).filter(|v| device.main || ["auto", "register"].contains(v));
@@ -226,7 +226,7 @@ fn a_bias_of_rows_or_columns_matches_reference_in_every_variant() {
 }
 
 #[test]
-fn halves_widen_to_singles_in_every_variant() {
+fn f16_operands_with_f32_results_match_reference_in_every_variant() {
     for device in devices().iter().filter(|d| d.gpu.profile().features.f16) {
         for (i, [batch, m, n, k]) in [[3, 36, 24, 8], [2, 21, 33, 13]].into_iter().enumerate() {
             for variant in names(m, n).filter(|v| device.main || *v == "auto") {
@@ -259,7 +259,7 @@ fn halves_widen_to_singles_in_every_variant() {
 }
 
 #[test]
-fn any_number_of_products_shares_a_workgroup() {
+fn any_number_of_products_per_workgroup_matches_reference() {
     let Some(device) = devices().first() else { return };
     for products in [1, 2, 3, 7, 16] {
         let shape = Shape { batch: 11, m: 12, n: 8, k: 13, trans: [true, false], gap: Some(1) };
@@ -283,7 +283,7 @@ fn a_batch_beyond_one_dispatch_dimension_matches_reference() {
 }
 
 #[test]
-fn extents_of_zero_leave_what_the_definition_says() {
+fn extents_of_zero_follow_the_definition() {
     for (device, variant) in devices().iter().flat_map(|d| names(0, 0).map(move |v| (d, v))) {
         for [batch, m, n, k] in [[0, 4, 4, 4], [3, 0, 4, 4], [3, 4, 0, 4], [0, 0, 0, 0]] {
             let shape = Shape { batch, m, n, k, trans: [false, false], gap: Some(0) };
@@ -332,7 +332,7 @@ fn nan_and_infinities_stay_in_their_row_and_matrix() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: GemmBatched| op.plan::<f32>(gpu).unwrap_err().kind();
     let op = GemmBatched::new(2, 4, 4, 4);

@@ -290,7 +290,7 @@ fn bias_activation_and_factors_match_reference() {
 }
 
 #[test]
-fn a_long_inner_extent_is_cut_and_adds_up() {
+fn a_long_k_is_split_and_summed() {
     for device in devices() {
         // What is one slice on a card is several on a processor.
         let long = if device.gpu.profile().is_cpu() { 1 << 13 } else { 1 << 20 };
@@ -306,7 +306,7 @@ fn a_long_inner_extent_is_cut_and_adds_up() {
 }
 
 #[test]
-fn singles_are_rounded_or_split() {
+fn f32_operands_are_rounded_or_split() {
     let mut random = Random::new(7);
     let mut case = Shape::new([48, 40, 100]).case::<f32, f32>(2, Bias::None);
     case.a = random.elements(48 * 100);
@@ -325,7 +325,7 @@ fn singles_are_rounded_or_split() {
 }
 
 #[test]
-fn sums_of_each_step_may_be_apart() {
+fn separate_sums_per_step_match_reference() {
     let mut case = Shape::new([33, 47, 129]).case::<f16, f32>(3, Bias::None);
     case.op = case.op.fresh_sums(true);
     check(&case, &[16], 0.0);
@@ -386,7 +386,7 @@ fn error_ratio(gpu: &Gpu, case: &Case<f32, f32>) -> [f64; 2] {
 }
 
 #[test]
-fn split_errs_at_most_twice_as_much_as_strict() {
+fn split_error_is_at_most_twice_the_strict_error() {
     for device in devices().iter().filter(|d| d.gpu.profile().cooperative_side().is_some()) {
         for k in [64, 500, 4096] {
             let [m, n] = [96, 80];
@@ -416,7 +416,7 @@ fn split_errs_at_most_twice_as_much_as_strict() {
 }
 
 #[test]
-fn tiers_are_refused_where_they_cannot_be() {
+fn rejects_precisions_the_device_or_variant_lacks() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Gemm| op.plan::<f32>(gpu).unwrap_err().kind();
     let op = Gemm::new(32, 32, 32);

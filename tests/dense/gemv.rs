@@ -80,7 +80,7 @@ const SHAPES: [(usize, usize); 22] = [
 ];
 
 #[test]
-fn every_shape_matches_reference_both_ways() {
+fn every_shape_matches_reference_transposed_or_not() {
     for device in devices() {
         let shapes = if device.main { &SHAPES[..] } else { &SHAPES[6..12] };
         for (i, &(m, k)) in shapes.iter().enumerate() {
@@ -98,7 +98,7 @@ fn every_shape_matches_reference_both_ways() {
 }
 
 #[test]
-fn many_rows_share_loads_and_match_reference() {
+fn variants_that_share_loads_match_reference() {
     for device in devices() {
         // So many rows that teams of every width take four each, and two for the last two shapes.
         let shapes = [(140_001, 4), (70_003, 20), (2_207, 512), (531, 2048), (1_601, 512), (531, 1024)];
@@ -130,7 +130,7 @@ fn alpha_and_beta_match_reference() {
 }
 
 #[test]
-fn extents_of_zero_leave_what_the_definition_says() {
+fn extents_of_zero_follow_the_definition() {
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         let empty = Data::<f32> { a: vec![], x: vec![1.0; 5], y: vec![] };
         assert_eq!(run(&device.gpu, &Gemv::new(0, 5).variant(variant), &empty).unwrap(), [0.0; 0]);
@@ -159,7 +159,7 @@ fn beta_zero_never_reads_y_and_alpha_zero_never_reads_a_and_x() {
 }
 
 #[test]
-fn nan_and_infinities_stay_in_their_sums() {
+fn nan_and_infinities_affect_only_their_sums() {
     let (nan, inf) = (f32::NAN, f32::INFINITY);
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         for (n, trans) in [(21, false), (21, true), (600, false), (600, true)] {
@@ -184,7 +184,7 @@ fn nan_and_infinities_stay_in_their_sums() {
 }
 
 #[test]
-fn a_matrix_above_one_binding_adds_up() {
+fn a_matrix_larger_than_one_binding_matches_reference() {
     let Some(gpu) = gpu() else { return };
     let limits = &gpu.profile().limits;
     // Bands begin within the 256 bytes that a binding is aligned to: at a vec4, and anywhere.
@@ -222,7 +222,7 @@ fn a_matrix_above_one_binding_adds_up() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Gemv| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Gemv::new(4, 4).lda(3)), ErrorKind::InvalidArgument);
@@ -243,7 +243,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn one_line_multiplies() {
+fn the_one_line_call_multiplies() {
     for device in devices() {
         let gpu = &device.gpu;
         let a = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();

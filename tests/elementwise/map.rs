@@ -44,7 +44,7 @@ fn check_functions<T: Sample>(x: &[T]) {
 }
 
 #[test]
-fn f32_matches_reference_within_wgsls_errors() {
+fn f32_matches_reference_within_wgsl_accuracy() {
     let mut random = Random::new(1);
     let near_zero = random.elements::<f32>(5000).into_iter().map(|x| 20.0 * x);
     let x: Vec<f32> = f32::extremes().into_iter().chain(near_zero).chain(random.any(20_001)).collect();
@@ -64,7 +64,7 @@ fn i32_matches_reference_and_wraps() {
 }
 
 #[test]
-fn signs_of_zero_are_those_of_ieee() {
+fn signs_of_zero_follow_ieee() {
     for device in devices() {
         for (function, want) in [(MapFn::Neg, [1 << 31, 0]), (MapFn::Abs, [0, 0]), (MapFn::Relu, [0, 0])] {
             let got = run(&device.gpu, &Map::new(function.clone(), 2), &[0.0f32, -0.0]).unwrap();
@@ -108,7 +108,7 @@ fn check_lengths<T: Sample>(device: &Device, function: &MapFn, lengths: &[usize]
 }
 
 #[test]
-fn every_length_matches_reference_and_neighbours_stay() {
+fn every_length_matches_reference_and_keeps_neighbours() {
     // Around a word, 16 and 256 bytes, a workgroup of either kind, and what all workgroups of
     // `grid-stride` cover in one step on a processor.
     let words =
@@ -123,7 +123,7 @@ fn every_length_matches_reference_and_neighbours_stay() {
 }
 
 #[test]
-fn more_workgroups_than_a_dimension_has_are_folded() {
+fn grids_beyond_one_dimension_are_folded() {
     let Some(gpu) = gpu() else { return };
     let x: Vec<i32> = (0..256 * 65_536 + 1).collect();
     let got = run_in_place(gpu, &Map::new(MapFn::Neg, x.len()).variant("plain"), &x).unwrap();
@@ -132,7 +132,7 @@ fn more_workgroups_than_a_dimension_has_are_folded() {
 }
 
 #[test]
-fn operands_above_one_binding_are_taken_in_pieces() {
+fn operands_larger_than_one_binding_are_split() {
     // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer. The second piece has a rest.
     let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else { return };
     let x: Vec<i32> = (0..(128 << 20) / 4 + 1001).collect();
@@ -142,7 +142,7 @@ fn operands_above_one_binding_are_taken_in_pieces() {
 }
 
 #[test]
-fn own_functions_run_on_every_type() {
+fn custom_functions_run_on_every_type() {
     let chain = MapFn::custom(
         "fn map(x: T) -> T { return shift(clip(x)); }
          fn clip(x: T) -> T { return clamp(x, T(1), T(4)); }
@@ -167,7 +167,7 @@ fn own_functions_run_on_every_type() {
 }
 
 #[test]
-fn own_functions_may_ask_for_nan_and_divide_by_zero() {
+fn custom_functions_may_test_for_nan_and_divide_by_zero() {
     let fill = MapFn::custom("fn map(x: T) -> T { if is_nan(x) { return T(7); } return x; }");
     let over = MapFn::custom("fn map(x: T) -> T { return 100 / x + 100 % x; }");
     for device in devices() {
@@ -184,7 +184,7 @@ fn own_functions_may_ask_for_nan_and_divide_by_zero() {
 
 /// Text behind a comment that CR ends, where the index of `w` is far outside: checks keep it within.
 #[test]
-fn text_behind_any_line_end_runs_with_checks() {
+fn text_after_any_line_end_runs_with_checks() {
     for device in devices().iter().filter(|d| d.gpu.profile().backend != "gl") {
         for end in ["\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
             let writes = MapFn::custom(&format!(
@@ -197,7 +197,7 @@ fn text_behind_any_line_end_runs_with_checks() {
 }
 
 #[test]
-fn bad_functions_are_reported_at_their_own_line() {
+fn errors_in_custom_functions_name_their_line() {
     let Some(gpu) = gpu() else { return };
     let error = |text: &str| {
         let e = Map::new(MapFn::custom(text), 100).plan::<f32>(gpu).unwrap_err();
@@ -227,7 +227,7 @@ fn bad_functions_are_reported_at_their_own_line() {
 }
 
 #[test]
-fn buffers_that_do_not_fit_are_refused() {
+fn rejects_mismatched_buffers() {
     let Some(gpu) = gpu() else { return };
     let (x, y) = (gpu.upload(&[1.0f32; 200]).unwrap(), gpu.alloc::<f32>(100).unwrap());
     let plan = Map::new(MapFn::Exp, 100).plan::<f32>(gpu).unwrap();
@@ -242,7 +242,7 @@ fn buffers_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn one_line_maps_a_slice() {
+fn the_one_line_call_maps_a_slice() {
     for device in devices() {
         let x = device.gpu.upload(&(0..200).collect::<Vec<i32>>()).unwrap();
         let y = device.gpu.map(x.slice(64..67).unwrap(), MapFn::Neg).unwrap();

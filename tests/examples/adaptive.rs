@@ -39,7 +39,7 @@ fn noise(width: usize, height: usize) -> Field {
 }
 
 #[test]
-fn adaptive_grids_match_the_processors() {
+fn adaptive_grids_match_the_cpu() {
     let names = ["waves", "vortex", "spots", "step"];
     let mut fields: Vec<_> = names.iter().map(|name| (*name, Field::parse(name).unwrap())).collect();
     fields.push(("noise", noise(37, 23)));
@@ -92,7 +92,7 @@ fn a_refined_grid_is_as_good_as_a_fine_one() {
 }
 
 #[test]
-fn the_check_of_grids_finds_what_is_wrong() {
+fn the_grid_check_finds_errors() {
     let Some(gpu) = gpu() else { return };
     let (field, rule) = (Field::Spots, Rule { first: 1, deepest: 4, threshold: 0.1 });
     let room = [4, 16, 64, 256];
@@ -110,7 +110,7 @@ fn the_check_of_grids_finds_what_is_wrong() {
 }
 
 #[test]
-fn a_grid_without_room_stops_refining_and_says_so() {
+fn a_full_grid_stops_refining_and_reports_it() {
     for device in devices() {
         let rule = Rule { first: 2, deepest: 5, threshold: 0.01 };
         for limit in [4, 30, 100] {
@@ -163,7 +163,7 @@ fn adaptive_draws_fields_and_images() {
 }
 
 #[test]
-fn adaptive_refuses_bad_input() {
+fn adaptive_rejects_bad_input() {
     if gpu().is_none() {
         return;
     }

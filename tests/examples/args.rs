@@ -17,7 +17,7 @@ fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
 }
 
 #[test]
-fn every_example_reads_its_arguments_by_the_parser_that_refuses_repeated_keys() {
+fn every_example_uses_the_parser_that_rejects_repeated_keys() {
     let mut all = Vec::new();
     sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("examples"), &mut all);
     let programs: Vec<_> = all.iter().filter(|(_, text)| text.contains("\nfn main()")).collect();

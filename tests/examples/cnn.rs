@@ -87,7 +87,7 @@ fn cnn_learns_a_small_set_and_reaches_its_loss() {
 }
 
 #[test]
-fn cnn_keeps_what_it_has_learned() {
+fn cnn_saves_and_loads_its_weights() {
     if gpu().is_none() {
         return;
     }
@@ -108,7 +108,7 @@ fn cnn_keeps_what_it_has_learned() {
 }
 
 #[test]
-fn cnn_refuses_what_is_no_data_or_no_weights() {
+fn cnn_rejects_invalid_data_and_weights() {
     if gpu().is_none() {
         return;
     }
@@ -164,7 +164,7 @@ fn cnn_refuses_what_is_no_data_or_no_weights() {
 }
 
 #[test]
-fn weights_come_back_as_they_were() {
+fn weights_survive_a_round_trip() {
     let net = learn::network(8, 8);
     let values = net.initial(9).unwrap();
     let file = std::env::temp_dir().join(format!("tilework-weights-{}", std::process::id()));
@@ -176,7 +176,7 @@ fn weights_come_back_as_they_were() {
 
 /// The digits and the weights of another program's training that .ci/oracles fetches, in the folder that TILEWORK_MNIST names.
 #[test]
-fn weights_made_elsewhere_tell_real_digits_apart() {
+fn published_weights_classify_real_digits() {
     let (Some(gpu), Some(folder)) = (gpu(), std::env::var_os("TILEWORK_MNIST").map(PathBuf::from)) else {
         eprintln!("skipped: set TILEWORK_MNIST to the folder of the digits (.ci/oracles fetches them)");
         return;

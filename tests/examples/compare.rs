@@ -71,7 +71,7 @@ fn compare_checks_times_and_draws() {
 }
 
 #[test]
-fn compare_refuses_what_it_does_not_know() {
+fn compare_rejects_unknown_arguments() {
     let folder = Folder::new("compare-not");
     let file = folder.file("file", b"");
     let to = folder.0.join("out");
@@ -102,7 +102,7 @@ fn compare_refuses_what_it_does_not_know() {
 }
 
 #[test]
-fn compare_does_not_time_what_is_wrong() {
+fn compare_does_not_time_wrong_results() {
     let output: Rc<dyn Array> = Rc::new(vec![0f32; 4]);
     let problem = Problem::of::<f32>(Cost::default(), "4".into(), vec![output], |got| {
         Ok(Check::exact(got, [1.0f32, 2.0, 3.0, 4.0].into_iter()))

@@ -122,7 +122,7 @@ fn decoder_matches_f64_and_itself_token_by_token() {
 }
 
 #[test]
-fn decode_reports_what_quantisation_costs() {
+fn decode_reports_the_cost_of_quantisation() {
     if gpu().is_none() {
         return;
     }
@@ -171,7 +171,7 @@ fn decode_reports_what_quantisation_costs() {
 }
 
 #[test]
-fn counting_knows_what_it_has_seen() {
+fn counting_predicts_repeated_text() {
     // Four pieces of "abab...": three to count in, one to judge.
     let text = text::Text::of(&b"ab".repeat(80), 40).unwrap();
     assert_eq!((text.fitted.len(), text.judged.len()), (3, 1));

@@ -91,7 +91,7 @@ fn precisions(gpu: &Gpu) -> Vec<&'static str> {
 }
 
 #[test]
-fn words_become_their_longest_pieces() {
+fn words_split_into_their_longest_pieces() {
     let vocabulary = tokens::Vocabulary::parse(PIECES).unwrap();
     for (text, wanted) in [
         ("", vec![2, 3]),
@@ -135,7 +135,7 @@ fn encoder_matches_f64_in_every_precision() {
 }
 
 #[test]
-fn encoder_refuses_what_is_no_encoder() {
+fn encoder_rejects_invalid_models() {
     if gpu().is_none() {
         return;
     }
@@ -215,7 +215,7 @@ fn encoder_refuses_what_is_no_encoder() {
 /// The encoder of six layers that .ci/oracles fetches, in the folder that TILEWORK_MINILM names. Tokens are those that Hugging
 /// Face's tokenizers 0.23 finds; cosines those of a forward pass in f64 by NumPy.
 #[test]
-fn sentences_by_real_weights_are_as_near_as_published() {
+fn published_weights_reproduce_published_similarities() {
     let (Some(gpu), Some(folder)) = (gpu(), std::env::var_os("TILEWORK_MINILM").map(PathBuf::from)) else {
         eprintln!("skipped: set TILEWORK_MINILM to the folder of the encoder (.ci/oracles fetches it)");
         return;

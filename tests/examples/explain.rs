@@ -37,7 +37,7 @@ fn line<'a>(out: &'a str, word: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn limits_are_those_of_the_device_at_hand() {
+fn limits_are_taken_from_the_device() {
     if gpu().is_none() {
         return;
     }
@@ -48,7 +48,7 @@ fn limits_are_those_of_the_device_at_hand() {
 }
 
 #[test]
-fn explain_holds_variants_against_the_roofline() {
+fn explain_compares_variants_with_the_roofline() {
     if gpu().is_none() {
         return;
     }
@@ -76,7 +76,7 @@ fn explain_holds_variants_against_the_roofline() {
 }
 
 #[test]
-fn explain_predicts_what_it_does_not_run() {
+fn explain_predicts_without_running() {
     if gpu().is_none() {
         return;
     }
@@ -91,12 +91,12 @@ fn explain_predicts_what_it_does_not_run() {
 
 /// Runs the ignored test in a process with a cache directory of its own.
 #[test]
-fn explain_marks_what_was_tuned() {
+fn explain_marks_tuned_choices() {
     if gpu().is_none() {
         return;
     }
     let folder = Folder::new("explain-tuned");
-    let here = "examples::explain::explain_marks_what_was_tuned_here";
+    let here = "examples::explain::explain_marks_tuned_choices_alone";
     let output = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--ignored", here])
         .env("TILEWORK_CACHE", folder.0.join("cache"))
@@ -107,8 +107,8 @@ fn explain_marks_what_was_tuned() {
 }
 
 #[test]
-#[ignore = "run by `explain_marks_what_was_tuned`, with a cache directory of its own"]
-fn explain_marks_what_was_tuned_here() {
+#[ignore = "run by `explain_marks_tuned_choices`, with a cache directory of its own"]
+fn explain_marks_tuned_choices_alone() {
     const N: usize = 1 << 18;
     /// A sum of two vectors whose fastest variant does it many times.
     struct Slow;
@@ -138,7 +138,7 @@ fn explain_marks_what_was_tuned_here() {
 }
 
 #[test]
-fn explain_takes_every_op_that_the_op_example_has() {
+fn explain_accepts_every_op_of_the_op_example() {
     if gpu().is_none() {
         return;
     }
@@ -169,7 +169,7 @@ fn explain_takes_every_op_that_the_op_example_has() {
 }
 
 #[test]
-fn explain_measures_matrices_from_files_and_made_up() {
+fn explain_measures_matrices_from_files_and_generated_ones() {
     if gpu().is_none() {
         return;
     }
@@ -191,7 +191,7 @@ fn explain_measures_matrices_from_files_and_made_up() {
 }
 
 #[test]
-fn explain_refuses_in_one_line() {
+fn explain_reports_errors_in_one_line() {
     if gpu().is_none() {
         return;
     }

@@ -38,7 +38,7 @@ fn run(input: &Path, output: &Path, args: &[&str]) -> (u8, String, String) {
 }
 
 #[test]
-fn image_filters_files_as_the_processor_does() {
+fn image_filters_files_like_the_cpu() {
     if gpu().is_none() {
         return;
     }
@@ -63,7 +63,7 @@ fn image_filters_files_as_the_processor_does() {
 }
 
 #[test]
-fn image_keeps_what_it_does_not_change() {
+fn image_keeps_unchanged_channels() {
     if gpu().is_none() {
         return;
     }
@@ -90,7 +90,7 @@ fn image_keeps_what_it_does_not_change() {
 }
 
 #[test]
-fn bands_make_the_whole() {
+fn bands_give_the_same_image_as_one_pass() {
     let Some(gpu) = gpu() else { return };
     let Picture { image, pixels } = picture(Image::rgb(100, 33));
     let x = gpu.upload(&pixels).unwrap();
@@ -105,7 +105,7 @@ fn bands_make_the_whole() {
 }
 
 #[test]
-fn image_refuses_files_that_are_cut_off_anywhere() {
+fn image_rejects_truncated_files() {
     let folder = Folder::new("image-cut");
     for (name, format) in [("a.png", Format::Png), ("a.jpg", Format::Jpeg)] {
         let path = folder.0.join(name);
@@ -129,7 +129,7 @@ fn image_refuses_files_that_are_cut_off_anywhere() {
 }
 
 #[test]
-fn image_refuses_bad_input() {
+fn image_rejects_bad_input() {
     if gpu().is_none() {
         return;
     }

@@ -78,7 +78,7 @@ fn pagerank_lists_the_highest_ranks() {
 }
 
 #[test]
-fn pagerank_refuses_bad_input() {
+fn pagerank_rejects_bad_input() {
     let folder = Folder::new("pagerank-bad");
     let good = folder.file("g.mtx", THREE.as_bytes());
     let negative = folder.file("n.mtx", springs(4).as_bytes());

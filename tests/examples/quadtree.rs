@@ -45,7 +45,7 @@ fn sizes(tree: &Tree) -> Vec<usize> {
 }
 
 #[test]
-fn quadtrees_match_the_processors() {
+fn quadtrees_match_the_cpu() {
     for device in devices() {
         let sizes: &[usize] = if device.main { &[0, 1, 2, 17, 1000, 30_000] } else { &[1000] };
         for &n in sizes {
@@ -67,7 +67,7 @@ fn quadtrees_match_the_processors() {
 }
 
 #[test]
-fn a_small_quadtree_is_the_one_drawn_by_hand() {
+fn a_small_quadtree_matches_a_known_one() {
     // One point in each lower quarter, none in the upper left one, and three in the upper right one, two of
     // which part later.
     let points = [[0.0, 0.0], [1.0, 1.0], [0.6, 0.2], [0.8, 0.8], [0.55, 0.95]];
@@ -99,7 +99,7 @@ fn a_small_quadtree_is_the_one_drawn_by_hand() {
 }
 
 #[test]
-fn quadtrees_end_where_points_do_not_part() {
+fn quadtrees_stop_at_inseparable_points() {
     let corner = |i: u32| [(i % 9) as f32 / 8.0, (i / 9) as f32 / 8.0];
     let cases: Vec<(&str, Vec<Point>)> = vec![
         ("all in one place", vec![[3.5, -2.0]; 1000]),
@@ -134,7 +134,7 @@ fn quadtrees_end_where_points_do_not_part() {
 }
 
 #[test]
-fn a_level_without_room_stops_splitting_and_says_so() {
+fn a_full_level_stops_splitting_and_reports_it() {
     for device in devices() {
         let points = points::generate(Shape::Uniform, 5000, 3).unwrap();
         for (limit, level) in [(4, 1), (7, 1), (16, 2), (100, 3)] {
@@ -222,7 +222,7 @@ fn quadtree_reads_points_and_writes_trees() {
 }
 
 #[test]
-fn quadtree_refuses_bad_input() {
+fn quadtree_rejects_bad_input() {
     if gpu().is_none() {
         return;
     }

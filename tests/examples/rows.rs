@@ -53,7 +53,7 @@ fn rows_match_the_host_when_chunks_cut_lines() {
 }
 
 #[test]
-fn rows_check_finds_what_is_wrong() {
+fn rows_check_finds_errors() {
     let index = |starts: &[u64], bytes| Index { starts: starts.to_vec(), bytes };
     let text = &b"ab\n\nc"[..];
     let check = |index: &Index| index.check(text).unwrap();
@@ -125,7 +125,7 @@ fn rows_prints_the_lines_asked_for() {
 }
 
 #[test]
-fn rows_refuses_bad_input() {
+fn rows_rejects_bad_input() {
     if gpu().is_none() {
         return;
     }
@@ -222,7 +222,7 @@ fn rows_keeps_its_index() {
 const SHARED: &str = "TILEWORK_SHARED_TEXT";
 
 #[test]
-fn rows_at_once_share_an_index() {
+fn concurrent_rows_share_an_index() {
     if gpu().is_none() {
         return;
     }

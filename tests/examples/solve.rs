@@ -82,7 +82,7 @@ fn solve_writes_the_solution_and_pictures() {
 }
 
 #[test]
-fn solve_says_what_it_could_not_solve() {
+fn solve_reports_unsolved_systems() {
     if gpu().is_none() {
         return;
     }
@@ -98,7 +98,7 @@ fn solve_says_what_it_could_not_solve() {
 }
 
 #[test]
-fn solve_refuses_bad_input() {
+fn solve_rejects_bad_input() {
     let folder = Folder::new("solve-bad");
     let good = folder.file("a.mtx", springs(5).as_bytes());
     let refused = |args: &[&str], part: &str| {

@@ -37,7 +37,7 @@ fn tune_prints_a_line_for_each_shape() {
 }
 
 #[test]
-fn tune_says_that_there_was_nothing_to_keep() {
+fn tune_reports_that_nothing_was_saved() {
     if gpu().is_none() {
         return;
     }
@@ -48,7 +48,7 @@ fn tune_says_that_there_was_nothing_to_keep() {
 }
 
 #[test]
-fn tune_refuses_bad_input() {
+fn tune_rejects_bad_input() {
     let cases: &[(&[&str], &str)] = &[
         (&["--ops", "zip,frob"], "--ops frob: no such op here; there are attention, blur"),
         (&["--sizes", "medium"], "must be small or large"),

@@ -45,7 +45,7 @@ fn ranked(counts: &Counts) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn words_are_what_is_said_of_them() {
+fn words_are_split_as_documented() {
     let text = "The the THE don't na\u{ef}ve \u{201c}Quoted\u{201d}\u{2014}dash\u{3001}\u{6f22}\u{5b57} x\u{a0}y 3.14";
     let mut counts = on_host(text.as_bytes());
     assert_eq!(ranked(&counts)[0], ("the".to_owned(), 3));
@@ -117,7 +117,7 @@ fn wordcount_is_exact_when_hashes_collide() {
 }
 
 #[test]
-fn pieces_cut_no_word() {
+fn chunks_split_no_word() {
     let files = [&b"one two"[..], b"", b"three", b"threadbare and  then some"];
     let files: Vec<_> = files.iter().enumerate().map(|(i, text)| file(&format!("piece{i}"), text)).collect();
     let whole = b"one two\n\nthree\nthreadbare and  then some\n";

@@ -38,7 +38,7 @@ fn equalize_matches_reference() {
 }
 
 #[test]
-fn equalize_of_odd_values_matches_reference() {
+fn equalize_matches_reference_on_unusual_values() {
     let Some(device) = devices().first() else { return };
     let image = Image::grey(3, 5);
     compare(device, &Equalize::new(image), &[9u8; 15]);
@@ -55,7 +55,7 @@ fn equalize_of_odd_values_matches_reference() {
 }
 
 #[test]
-fn equalize_refuses_what_is_not_defined() {
+fn equalize_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Equalize| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Equalize::new([3, 3]).variant("fast")), ErrorKind::InvalidArgument);

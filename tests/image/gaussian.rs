@@ -45,7 +45,7 @@ fn gaussian_matches_reference() {
 }
 
 #[test]
-fn gaussian_of_colours_matches_reference() {
+fn gaussian_matches_reference_in_colour() {
     for device in devices() {
         for image in images(21, 36) {
             if device.main || image == Image::rgb(21, 36) {
@@ -57,7 +57,7 @@ fn gaussian_of_colours_matches_reference() {
 }
 
 #[test]
-fn gaussian_of_colours_matches_reference_at_every_boundary() {
+fn gaussian_matches_reference_in_colour_at_every_boundary() {
     let Some(device) = devices().first() else { return };
     for boundary in Boundary::ALL {
         for image in [Image::rgb(9, 35), Image::rgb(9, 36), Image::rgba(9, 8).planar()] {
@@ -68,7 +68,7 @@ fn gaussian_of_colours_matches_reference_at_every_boundary() {
 }
 
 #[test]
-fn gaussian_by_large_radii_takes_what_fits() {
+fn gaussian_accepts_large_radii_that_fit() {
     let Some(device) = devices().first() else { return };
     let image = Image::rgb(30, 21);
     assert!(compare_both(device, &Gaussian::new(image, 8.0), image).contains(&"passes"));
@@ -79,7 +79,7 @@ fn gaussian_by_large_radii_takes_what_fits() {
 }
 
 #[test]
-fn gaussian_passes_infinity_on_and_no_further() {
+fn gaussian_propagates_infinity_within_its_window() {
     let Some(device) = devices().first() else { return };
     let mut x = vec![1.0f32; 16 * 24];
     x[8 * 24 + 12] = f32::INFINITY;
@@ -91,7 +91,7 @@ fn gaussian_passes_infinity_on_and_no_further() {
 }
 
 #[test]
-fn gaussian_refuses_what_is_not_defined() {
+fn gaussian_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Gaussian| op.plan::<u8>(gpu).unwrap_err().kind();
     for sigma in [0.0, -1.0, f64::NAN, f64::INFINITY] {

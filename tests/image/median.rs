@@ -72,7 +72,7 @@ fn median_matches_reference() {
 }
 
 #[test]
-fn median_of_every_boundary_matches_reference() {
+fn median_matches_reference_at_every_boundary() {
     for device in devices().iter().filter(|d| d.main) {
         for boundary in [Boundary::Zero, Boundary::Wrap] {
             for image in
@@ -89,7 +89,7 @@ fn median_of_every_boundary_matches_reference() {
 }
 
 #[test]
-fn median_of_large_windows_matches_reference() {
+fn median_matches_reference_with_large_windows() {
     for device in devices().iter().filter(|d| d.main) {
         // Larger than the image, larger than a tile, and the largest that every driver finishes.
         for (image, size) in [
@@ -112,7 +112,7 @@ fn median_of_large_windows_matches_reference() {
 
 /// A network that selects right among zeros and ones does so among all numbers; about half of each is hardest.
 #[test]
-fn median_of_zeros_and_ones_matches_reference() {
+fn median_matches_reference_on_zeros_and_ones() {
     for device in devices().iter().filter(|d| d.main) {
         let image = Image::grey(60, 64);
         let bits: Vec<u8> = random::<u8>(image).into_iter().map(|x| x & 1).collect();
@@ -159,7 +159,7 @@ fn median_rejects_invalid_arguments() {
 }
 
 #[test]
-fn median_by_name_has_size_3_and_clamps() {
+fn median_by_name_defaults_to_size_3_and_clamps() {
     let x = [9u8, 2, 3, 4, 5, 6, 7, 8, 1];
     let want = [5u8, 4, 3, 7, 5, 3, 7, 6, 5];
     let op = tilework::operations().find(|op| op.name == "median").unwrap();

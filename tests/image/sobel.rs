@@ -48,7 +48,7 @@ fn sobel_matches_reference() {
 }
 
 #[test]
-fn sobel_along_an_axis_matches_reference() {
+fn sobel_matches_reference_along_each_axis() {
     let Some(device) = devices().first() else { return };
     for gradient in [Gradient::X, Gradient::Y] {
         for image in [Image::rgb(21, 36), Image::grey(21, 35)] {
@@ -59,13 +59,13 @@ fn sobel_along_an_axis_matches_reference() {
 }
 
 #[test]
-fn sobel_of_bytes_saturates() {
+fn sobel_saturates_in_u8() {
     let Some(device) = devices().first() else { return };
     compare::<u8>(device, Image::rgb(20, 20), Gradient::Magnitude, 1.0);
 }
 
 #[test]
-fn sobel_refuses_what_is_not_defined() {
+fn sobel_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Sobel| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Sobel::new([3, 3]).variant("fast")), ErrorKind::InvalidArgument);

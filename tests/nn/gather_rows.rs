@@ -54,7 +54,7 @@ fn gather_rows_matches_reference_for_rows_of_every_length() {
 }
 
 #[test]
-fn gather_rows_of_nothing_is_nothing_or_zeros() {
+fn gather_rows_of_empty_input_is_empty_or_zeros() {
     for device in devices() {
         for n in [4, 3, 0] {
             check::<f32>(device, 0, n, &[0, 1, u32::MAX]);
@@ -65,7 +65,7 @@ fn gather_rows_of_nothing_is_nothing_or_zeros() {
 }
 
 #[test]
-fn gather_rows_refuses_what_it_cannot_do() {
+fn gather_rows_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     assert_eq!(refusal::<f32>(gpu, &GatherRows::new(4, 4, 4).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<f32>(gpu, &GatherRows::new(usize::MAX, 2, 1)), ErrorKind::TooLarge);

@@ -45,7 +45,7 @@ fn mean_pool_matches_reference_for_sequences_of_every_length() {
 }
 
 #[test]
-fn mean_pool_does_not_read_behind_a_length() {
+fn mean_pool_does_not_read_past_a_length() {
     for device in devices() {
         let mut x = random::<f32>(3, 2 * 6 * 8);
         x[8 * 2..8 * 6].fill(f32::NAN);
@@ -54,7 +54,7 @@ fn mean_pool_does_not_read_behind_a_length() {
 }
 
 #[test]
-fn mean_pool_with_nan_has_no_norm() {
+fn mean_pool_of_nan_is_not_normalised() {
     for device in devices() {
         let mut x = random::<f32>(3, 2 * 6 * 8);
         x[8 * 2 + 3] = f32::NAN;
@@ -67,7 +67,7 @@ fn mean_pool_with_nan_has_no_norm() {
 }
 
 #[test]
-fn mean_pool_refuses_what_it_cannot_do() {
+fn mean_pool_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let op = MeanPool::new(2, 3, 4);
     assert_eq!(refusal::<f32>(gpu, &op.variant("fast")), ErrorKind::InvalidArgument);

@@ -72,7 +72,7 @@ fn matches_reference_in_every_layout() {
 }
 
 #[test]
-fn of_nothing_is_nothing() {
+fn empty_input_returns_empty() {
     for device in devices() {
         check::<f32>(device, &Rope::new(0, 2, 3, 4), [0, 2, 3, 4], 4);
         check::<f32>(device, &Rope::new(2, 0, 3, 4), [2, 0, 3, 4], 4);
@@ -80,7 +80,7 @@ fn of_nothing_is_nothing() {
 }
 
 #[test]
-fn refuses_what_it_cannot_do() {
+fn rejects_invalid_arguments() {
     let profile = DeviceProfile::webgpu_defaults();
     let kind = |op: Rope| Op::<f32>::lower(&op, &profile).unwrap_err().kind();
     assert_eq!(kind(Rope::new(1, 2, 3, 8).rotary(5)), ErrorKind::InvalidArgument);

@@ -42,7 +42,7 @@ fn labels(n: usize, classes: u32) -> Vec<u32> {
 }
 
 #[test]
-fn forward_is_what_the_layers_give_one_by_one() {
+fn forward_equals_the_layers_one_by_one() {
     let net = Sequential::new([1, 4, 4])
         .pool(PoolKind::Average, [2, 2], [2, 2])
         .linear(5)
@@ -75,7 +75,7 @@ fn forward_is_what_the_layers_give_one_by_one() {
 }
 
 #[test]
-fn gradients_are_those_of_finite_differences() {
+fn gradients_match_finite_differences() {
     let batch = 4;
     for device in devices() {
         for net in networks() {
@@ -142,7 +142,7 @@ fn train(gpu: &Gpu, net: &Sequential, optimizer: Optimizer, steps: usize) -> Res
 }
 
 #[test]
-fn training_reaches_its_loss_and_repeats_bit_for_bit() {
+fn training_reaches_its_loss_and_is_reproducible() {
     let net = Sequential::new([2, 1, 1]).linear(32).activation(Activation::Tanh).linear(3);
     for device in devices() {
         let ways: [(&str, Optimizer); 3] = [
@@ -163,7 +163,7 @@ fn training_reaches_its_loss_and_repeats_bit_for_bit() {
 }
 
 #[test]
-fn networks_that_make_no_sense_are_refused() {
+fn rejects_invalid_networks() {
     let Some(gpu) = gpu() else { return };
     let kind = |net: &Sequential| net.forward(2).plan::<f32>(gpu).unwrap_err();
     assert_eq!(kind(&Sequential::new([1, 4, 4])).kind(), ErrorKind::Shape);

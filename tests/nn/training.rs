@@ -116,7 +116,7 @@ macro_rules! softmax_backward_tests {
         }
 
         #[test]
-        fn of_nothing_is_nothing_and_of_nan_nan() {
+        fn empty_input_returns_empty_and_nan_gives_nan() {
             for device in devices() {
                 check_rows(device, 0, 5, &[], &[]);
                 check_rows(device, 5, 0, &[], &[]);
@@ -127,7 +127,7 @@ macro_rules! softmax_backward_tests {
         }
 
         #[test]
-        fn refuses_what_it_cannot_do() {
+        fn rejects_invalid_arguments() {
             let Some(gpu) = gpu() else { return };
             assert_eq!(refusal::<f32>(gpu, &$Op::new(4, 4).variant("fast")), ErrorKind::InvalidArgument);
             assert_eq!(refusal::<f32>(gpu, &$Op::new(1, 1 << 20).variant("whole")), ErrorKind::TooLarge);
@@ -168,7 +168,7 @@ macro_rules! norm_backward_tests {
         }
 
         #[test]
-        fn of_no_rows_sums_are_zero() {
+        fn sums_over_no_rows_are_zero() {
             for device in devices() {
                 check_rows(device, &$Op::new(0, 5), "no rows", 5, &[]);
                 check_rows(device, &$Op::new(0, 8), "no rows", 8, &[]);
@@ -177,7 +177,7 @@ macro_rules! norm_backward_tests {
         }
 
         #[test]
-        fn refuses_what_it_cannot_do() {
+        fn rejects_invalid_arguments() {
             let Some(gpu) = gpu() else { return };
             assert_eq!(refusal::<f32>(gpu, &$Op::new(4, 4).variant("fast")), ErrorKind::InvalidArgument);
             assert_eq!(refusal::<f32>(gpu, &$Op::new(4, 4).eps(-1.0)), ErrorKind::InvalidArgument);

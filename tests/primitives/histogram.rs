@@ -97,7 +97,7 @@ fn every_type_matches_reference() {
 }
 
 #[test]
-fn values_at_edges_fall_where_numpy_puts_them() {
+fn values_at_edges_fall_into_the_bins_of_numpy() {
     fn around(edges: impl Iterator<Item = f32>) -> Vec<f32> {
         edges.flat_map(|e| [e.next_down(), e, e.next_up()]).chain(f32::extremes()).collect()
     }
@@ -128,7 +128,7 @@ fn values_at_edges_fall_where_numpy_puts_them() {
 }
 
 #[test]
-fn whole_numbers_fall_into_exact_fractions() {
+fn integers_fall_into_bins_of_exact_fractions() {
     let top = f64::from(u32::MAX);
     for device in devices() {
         for (lo, hi, bins) in [
@@ -194,7 +194,7 @@ fn crowded_bins_match_reference() {
 
 /// What a card would get, on the devices at hand: more copies, and four loads in flight.
 #[test]
-fn forms_for_cards_match_reference() {
+fn kernels_for_cards_match_reference() {
     let profile = DeviceProfile::webgpu_defaults();
     // 528 workgroups of 256 invocations have four vec4 each.
     let least = 528 * 256 * 4 * 16;
@@ -275,7 +275,7 @@ fn counts_above_2_to_the_24_are_exact() {
 }
 
 #[test]
-fn inputs_above_one_binding_are_taken_in_pieces() {
+fn inputs_larger_than_one_binding_are_split() {
     // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer.
     let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else {
         return;
@@ -290,7 +290,7 @@ fn inputs_above_one_binding_are_taken_in_pieces() {
 }
 
 #[test]
-fn slices_are_counted_and_neighbours_of_the_counts_stay() {
+fn slices_are_counted_and_neighbours_kept() {
     for device in devices() {
         let gpu = &device.gpu;
         let x = gpu.upload(&(0..1000).map(|i| i as u8).collect::<Vec<_>>()).unwrap();
@@ -312,7 +312,7 @@ fn slices_are_counted_and_neighbours_of_the_counts_stay() {
 }
 
 #[test]
-fn one_line_calls_count() {
+fn one_line_calls_match_known_counts() {
     let Some(gpu) = crate::support::gpu() else { return };
     let x = gpu.upload(&[0.5f32, 1.5, 1.6, f32::NAN, -1.0, 2.0]).unwrap();
     assert_eq!(gpu.histogram(&x, 2, 0.0, 2.0).unwrap().read().unwrap(), [1, 3]);

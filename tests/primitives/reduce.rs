@@ -93,7 +93,7 @@ fn every_type_matches_reference() {
 }
 
 #[test]
-fn rows_match_reference_wherever_they_begin() {
+fn rows_match_reference_at_every_alignment() {
     let shapes = [(3, 1), (5, 7), (17, 33), (50, 256), (9, 1023), (2, 70_001), (300, 3), (4, 0), (0, 4)];
     for device in devices() {
         for variant in names() {
@@ -178,7 +178,7 @@ fn ties_give_the_first_position() {
 }
 
 #[test]
-fn own_operators_keep_order_unless_they_commute() {
+fn custom_operators_keep_order_unless_they_commute() {
     // The last element that is not zero: associative, and does not commute.
     let last = CustomOp::new(
         "fn op_identity() -> T { return 0u; }
@@ -227,7 +227,7 @@ fn own_operators_keep_order_unless_they_commute() {
 }
 
 #[test]
-fn bad_operators_are_reported_at_their_own_line() {
+fn errors_in_custom_operators_name_their_line() {
     let Some(gpu) = crate::support::gpu() else { return };
     let bad = CustomOp::new(
         "fn op_identity() -> T { return T(0); }\nfn op_combine(a: T, b: T) -> T { return a +; }",
@@ -238,7 +238,7 @@ fn bad_operators_are_reported_at_their_own_line() {
 }
 
 #[test]
-fn more_workgroups_than_a_dimension_has_are_folded() {
+fn grids_beyond_one_dimension_are_folded() {
     let n = 256 * 65_536 + 1;
     let input: Vec<u8> = (0..n).map(|i| (i % 3) as u8).collect();
     let want = input.iter().map(|x| u32::from(*x)).sum::<u32>();
@@ -250,7 +250,7 @@ fn more_workgroups_than_a_dimension_has_are_folded() {
 }
 
 #[test]
-fn inputs_above_one_binding_are_taken_in_pieces() {
+fn inputs_larger_than_one_binding_are_split() {
     // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer.
     let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else { return };
     let n = 150_000_001;
@@ -272,7 +272,7 @@ fn inputs_above_one_binding_are_taken_in_pieces() {
 }
 
 #[test]
-fn same_device_gives_same_bits() {
+fn results_are_reproducible_on_one_device() {
     let input: Vec<f32> = Random::new(11).elements(300_000);
     for device in devices() {
         for v in Reduce::variants() {
@@ -291,7 +291,7 @@ fn same_device_gives_same_bits() {
 }
 
 #[test]
-fn slices_are_reduced_and_neighbours_of_the_output_stay() {
+fn slices_are_reduced_and_neighbours_kept() {
     for device in devices() {
         let gpu = &device.gpu;
         let x = gpu.upload(&(0..1000).map(|i| i as f32).collect::<Vec<_>>()).unwrap();

@@ -121,7 +121,7 @@ fn larger_tiles_match_reference() {
 }
 
 #[test]
-fn own_operators_keep_their_order() {
+fn custom_operators_keep_order() {
     // The last element that is not 0: associative, not commutative.
     let last = CustomOp::new(
         "fn op_identity() -> T { return 0u; }
@@ -169,7 +169,7 @@ fn floating_keys_are_compared_by_value_and_keep_their_bits() {
 }
 
 #[test]
-fn bits_repeat() {
+fn results_are_reproducible() {
     let n = 100_001;
     let (keys, values) = (runs::<u32>(n, 5000), Random::new(8).elements::<f32>(n));
     for device in devices() {
@@ -184,7 +184,7 @@ fn bits_repeat() {
 }
 
 #[test]
-fn lookback_is_right_when_workgroups_never_post() {
+fn lookback_is_correct_when_workgroups_never_post() {
     let n = 60_001;
     for device in devices() {
         for (one_in, longest) in [(2, u64::MAX >> 33), (2, 900), (8, 20)] {
@@ -200,7 +200,7 @@ fn lookback_is_right_when_workgroups_never_post() {
 }
 
 #[test]
-fn operands_of_another_length_are_refused() {
+fn rejects_operands_of_other_lengths() {
     let Some(device) = devices().first() else { return };
     let gpu = &device.gpu;
     let plan = ReduceByKey::new(Sum, 5).plan::<f32>(gpu).unwrap();
@@ -217,7 +217,7 @@ fn operands_of_another_length_are_refused() {
 }
 
 #[test]
-fn a_value_that_cannot_be_posted_is_no_hindrance() {
+fn a_value_equal_to_the_empty_post_matches_reference() {
     // Its bits are those that stand for nothing posted; every prefix of the run has them.
     let n = 5001;
     let mut values = vec![0u32; n];
@@ -230,7 +230,7 @@ fn a_value_that_cannot_be_posted_is_no_hindrance() {
 }
 
 #[test]
-fn tiles_of_cards_are_right() {
+fn tiles_for_cards_match_reference() {
     let n = 40_003;
     for device in devices().iter().filter(|d| d.main && d.gpu.profile().limits.max_invocations >= 512) {
         for variant in names() {

@@ -132,7 +132,7 @@ fn every_type_and_operator_matches_reference() {
 }
 
 #[test]
-fn rows_match_reference_wherever_they_begin() {
+fn rows_match_reference_at_every_alignment() {
     let shapes = [
         (3, 1),
         (5, 7),
@@ -164,7 +164,7 @@ fn rows_match_reference_wherever_they_begin() {
 }
 
 #[test]
-fn kernels_of_cards_are_right() {
+fn kernels_for_cards_match_reference() {
     // What a card would get, as far as this device can run it: large workgroups, four vec4 a lane.
     for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
         let card = as_card(&device.gpu);
@@ -183,7 +183,7 @@ fn kernels_of_cards_are_right() {
 }
 
 #[test]
-fn nan_and_infinities_stay_where_they_come() {
+fn nan_and_infinities_propagate_from_their_position() {
     let (nan, inf) = (f32::NAN, f32::INFINITY);
     let input = [1.0, -inf, 2.0, nan, inf, -nan, 0.5].repeat(300);
     for device in devices() {
@@ -214,7 +214,7 @@ fn nan_and_infinities_stay_where_they_come() {
 }
 
 #[test]
-fn own_operators_keep_order() {
+fn custom_operators_keep_order() {
     // The last element that is not zero: associative, and does not commute.
     let last = CustomOp::new(
         "fn op_identity() -> T { return T(0); }
@@ -253,7 +253,7 @@ fn own_operators_keep_order() {
 }
 
 #[test]
-fn lookback_is_right_when_workgroups_never_post() {
+fn lookback_is_correct_when_workgroups_never_post() {
     let n = 200_001;
     let ints: Vec<u32> = Random::new(3).elements(n);
     let floats: Vec<f32> = Random::new(4).elements(n);
@@ -279,7 +279,7 @@ fn lookback_is_right_when_workgroups_never_post() {
 }
 
 #[test]
-fn inputs_above_one_binding_are_taken_in_pieces() {
+fn inputs_larger_than_one_binding_are_split() {
     let n = 50_001;
     let ints: Vec<u32> = Random::new(5).elements(n);
     for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
@@ -307,7 +307,7 @@ fn inputs_above_one_binding_are_taken_in_pieces() {
 }
 
 #[test]
-fn same_device_gives_same_bits() {
+fn results_are_reproducible_on_one_device() {
     let input: Vec<f32> = Random::new(11).elements(20_000);
     for device in devices().iter().filter(|d| d.main) {
         for (variant, (exclusive, reverse)) in variants() {
@@ -330,7 +330,7 @@ fn same_device_gives_same_bits() {
 }
 
 #[test]
-fn slices_are_scanned_and_neighbours_of_the_output_stay() {
+fn slices_are_scanned_and_neighbours_kept() {
     for device in devices() {
         let gpu = &device.gpu;
         for (variant, _) in variants() {
@@ -353,7 +353,7 @@ fn slices_are_scanned_and_neighbours_of_the_output_stay() {
 }
 
 #[test]
-fn many_tiles_are_right_in_whatever_order_they_are_begun() {
+fn many_tiles_match_reference_in_any_order() {
     // More tiles than the loops of a software driver's invocation have rounds to make posts for.
     let n = 1 << 24;
     let ones = vec![1u32; n];

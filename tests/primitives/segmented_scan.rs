@@ -68,7 +68,7 @@ fn segments_of_any_length_match_reference() {
 }
 
 #[test]
-fn lookback_is_right_when_workgroups_never_post() {
+fn lookback_is_correct_when_workgroups_never_post() {
     let n = 100_001;
     let input: Vec<u32> = Random::new(3).elements(n);
     for device in devices() {
@@ -86,7 +86,7 @@ fn lookback_is_right_when_workgroups_never_post() {
 }
 
 #[test]
-fn inputs_above_one_binding_are_taken_in_pieces() {
+fn inputs_larger_than_one_binding_are_split() {
     let n = 50_001;
     let halves: Vec<f16> = (0..n).map(|i| f16::from_f32(f32::from((i % 7) as u8) - 3.0)).collect();
     let heads = flags(n, 40);
@@ -114,7 +114,7 @@ fn inputs_above_one_binding_are_taken_in_pieces() {
 }
 
 #[test]
-fn flags_of_another_length_are_refused() {
+fn rejects_flags_of_another_length() {
     let Some(device) = devices().first() else { return };
     let e = run(&device.gpu, &SegmentedScan::new(Sum, 5), &[1u32; 5], &[1; 4]).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Shape);

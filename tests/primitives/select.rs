@@ -53,7 +53,7 @@ where
 }
 
 #[test]
-fn flags_keep_what_the_reference_keeps_at_every_length() {
+fn flags_select_like_the_reference_at_every_length() {
     for (device, variant) in cases() {
         let lengths = if device.main { &LENGTHS[..] } else { &LENGTHS[5..11] };
         for (i, &n) in lengths.iter().enumerate() {
@@ -67,7 +67,7 @@ fn flags_keep_what_the_reference_keeps_at_every_length() {
 }
 
 #[test]
-fn lookback_is_right_when_workgroups_never_post() {
+fn lookback_is_correct_when_workgroups_never_post() {
     for device in devices() {
         let gpu = &device.gpu;
         for one_in in [1, 2, 3, 64] {
@@ -87,7 +87,7 @@ fn lookback_is_right_when_workgroups_never_post() {
 }
 
 #[test]
-fn counted_selection_looks_at_as_many_as_the_device_says() {
+fn counted_selection_reads_its_length_on_the_device() {
     for (device, variant) in cases() {
         let gpu = &device.gpu;
         let lengths: &[usize] = if device.main { &[1, 33, 4097, 70_001] } else { &[4097] };
@@ -140,7 +140,7 @@ fn counted_selection_looks_at_as_many_as_the_device_says() {
 }
 
 #[test]
-fn predicates_see_the_elements() {
+fn predicates_receive_the_elements() {
     let small = Predicate::custom("fn keep(x: T) -> bool { return x < T(10); }");
     for (device, variant) in cases() {
         let gpu = &device.gpu;
@@ -163,7 +163,7 @@ fn predicates_see_the_elements() {
 }
 
 #[test]
-fn predicates_see_halves_as_f32() {
+fn predicates_receive_f16_as_f32() {
     let small = Predicate::custom("fn keep(x: T) -> bool { return x < 10.0; }");
     let x: Vec<f16> = (0..20_001u16).map(|i| f16::from_f32(f32::from(i % 23))).collect();
     for (device, variant) in cases() {
@@ -181,7 +181,7 @@ fn predicates_see_halves_as_f32() {
 }
 
 #[test]
-fn the_count_stays_on_the_device_for_what_follows() {
+fn the_count_stays_on_the_device_for_later_ops() {
     // Selecting twice in one submission, with nothing read between.
     for device in devices() {
         let gpu = &device.gpu;
@@ -204,7 +204,7 @@ fn the_count_stays_on_the_device_for_what_follows() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let buffer = |n: usize| gpu.upload(&vec![1u32; n]).unwrap();
     let plan = Select::new(10).plan::<u32>(gpu).unwrap();

@@ -153,7 +153,7 @@ fn every_type_sorts_in_its_order() {
 }
 
 #[test]
-fn nan_is_last_with_its_bits_and_place() {
+fn nan_sorts_last_and_keeps_bits_and_order() {
     let nans = [0x7fc0_0000u32, 0xffc0_0001, 0x7f80_0001, 0xffff_ffff, 0x7fff_ffff].map(f32::from_bits);
     let keys = [&nans[..], &[0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY], &nans[1..3]].concat();
     let bits = |keys: &[f32]| keys.iter().map(|k| k.to_bits()).collect::<Vec<_>>();
@@ -174,7 +174,7 @@ fn nan_is_last_with_its_bits_and_place() {
 }
 
 #[test]
-fn a_range_of_bits_is_sorted_by_alone() {
+fn a_bit_range_sorts_by_those_bits_only() {
     for device in devices().iter().filter(|d| d.main) {
         let keys: Vec<u32> = Random::new(2).elements(1500);
         let floats: Vec<f32> = Random::new(3).any(1500);
@@ -231,7 +231,7 @@ fn a_million_keys_match_reference() {
 
 /// Many tiles of a few keys, some or all of which other workgroups must count.
 #[test]
-fn look_back_needs_no_post() {
+fn lookback_is_correct_when_tiles_never_post() {
     let keys: Vec<u32> = Random::new(6).elements(20_000);
     for device in devices() {
         let (_, largest) = device.gpu.profile().subgroup_sizes;
@@ -246,7 +246,7 @@ fn look_back_needs_no_post() {
 }
 
 #[test]
-fn in_place_and_counted_forms_sort() {
+fn sorts_in_place_and_by_device_counts() {
     let n = 3_000;
     let keys: Vec<u32> = Random::new(7).elements(n);
     let values: Vec<u32> = (0..n as u32).collect();
@@ -324,7 +324,7 @@ fn in_place_and_counted_forms_sort() {
 
 /// A profile with bindings of 64 KiB, so that some thousand keys take several pieces.
 #[test]
-fn keys_above_one_binding_are_sorted_in_pieces() {
+fn keys_larger_than_one_binding_are_split() {
     let n = 40_001;
     let keys: Vec<f32> = Random::new(8).any(n);
     let values: Vec<u32> = (0..n as u32).collect();
@@ -361,7 +361,7 @@ fn keys_above_one_binding_are_sorted_in_pieces() {
 
 /// What cards get runs here too: steps written out, and ballots for subgroups above 32 lanes.
 #[test]
-fn kernels_for_cards_sort_on_any_device() {
+fn kernels_for_cards_match_reference_on_any_device() {
     let n = 5_000;
     let keys: Vec<f32> = Random::new(11).any(n);
     let values: Vec<u32> = (0..n as u32).collect();
@@ -393,7 +393,7 @@ fn kernels_for_cards_sort_on_any_device() {
 }
 
 #[test]
-fn slices_are_sorted_and_neighbours_stay() {
+fn slices_are_sorted_and_neighbours_kept() {
     for device in devices() {
         let keys: Vec<i32> = Random::new(9).elements(1000);
         let (x, y) = (device.gpu.upload(&keys).unwrap(), device.gpu.upload(&[7i32; 1000]).unwrap());
@@ -409,7 +409,7 @@ fn slices_are_sorted_and_neighbours_stay() {
 }
 
 #[test]
-fn what_cannot_be_sorted_is_refused() {
+fn rejects_invalid_arguments() {
     let h100 = DeviceProfile::h100();
     let webgpu = DeviceProfile::webgpu_defaults();
     let error = |r: Result<tilework::program::Program>| {

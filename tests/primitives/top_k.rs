@@ -55,7 +55,7 @@ fn check_all<T: Element>(device: &Device, x: &[T], ks: &[usize], smallest: bool)
 }
 
 #[test]
-fn the_best_match_reference_at_every_length() {
+fn matches_reference_at_every_length() {
     let lengths = [1, 2, 63, 64, 65, 255, 257, 1023, 1025, 4095, 4097, 20_001];
     for device in devices() {
         for (i, &n) in lengths.iter().enumerate().filter(|(i, _)| device.main || i % 6 == 5) {
@@ -66,7 +66,7 @@ fn the_best_match_reference_at_every_length() {
 }
 
 #[test]
-fn every_type_has_its_order() {
+fn every_type_sorts_in_its_order() {
     for device in devices() {
         let n = if device.main { 9_000 } else { 1_500 };
         for smallest in [false, true] {
@@ -88,7 +88,7 @@ fn every_type_has_its_order() {
 
 /// k at the edge of what one workgroup does, and above.
 #[test]
-fn k_up_to_and_above_one_workgroup() {
+fn k_within_and_beyond_one_workgroup_matches_reference() {
     let n = 150_000;
     let x: Vec<f32> = Random::new(4).elements(n);
     for device in devices().iter().filter(|d| d.main) {
@@ -101,7 +101,7 @@ fn k_up_to_and_above_one_workgroup() {
 }
 
 #[test]
-fn every_chunk_length_finds_the_best() {
+fn every_chunk_length_matches_reference() {
     let n = 70_003;
     let x: Vec<u32> = Random::new(5).elements(n);
     for device in devices() {
@@ -117,7 +117,7 @@ fn every_chunk_length_finds_the_best() {
 }
 
 #[test]
-fn equal_sorted_and_crowded_elements_keep_the_lower_index() {
+fn equal_elements_keep_the_lower_index() {
     let n = 40_000;
     let mut random = Random::new(6);
     // All of the best in one chunk; as good as each other in all chunks; few values.
@@ -151,7 +151,7 @@ fn equal_sorted_and_crowded_elements_keep_the_lower_index() {
 }
 
 #[test]
-fn infinities_and_zeros_are_in_order_and_nan_is_worst() {
+fn infinities_and_zeros_are_ordered_and_nan_is_last() {
     let (inf, nan) = (f32::INFINITY, f32::NAN);
     let x = [nan, 0.0, -0.0, inf, -nan, -inf, 0.0, -0.0, inf];
     for device in devices() {
@@ -181,7 +181,7 @@ fn a_million_elements_match_reference() {
 
 /// A profile with bindings of 64 KiB, so that some thousand elements take several pieces.
 #[test]
-fn elements_above_one_binding_are_taken_in_pieces() {
+fn elements_larger_than_one_binding_are_split() {
     let n = 50_001;
     let x: Vec<f32> = Random::new(8).any(n);
     for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
@@ -215,7 +215,7 @@ fn run<T: Element>(gpu: &Gpu, program: Program, x: &[T], k: usize) -> (Vec<T>, V
 
 /// What cards get runs here too. Each variant once: software drivers take long to compile it.
 #[test]
-fn kernels_for_cards_find_the_best_on_any_device() {
+fn kernels_for_cards_match_reference_on_any_device() {
     let n = 60_001;
     let x: Vec<f32> = Random::new(11).any(n);
     for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
@@ -235,7 +235,7 @@ fn kernels_for_cards_find_the_best_on_any_device() {
 }
 
 #[test]
-fn slices_are_read_and_neighbours_stay() {
+fn slices_are_read_and_neighbours_kept() {
     for device in devices() {
         let x: Vec<i32> = Random::new(9).elements(9000);
         let input = device.gpu.upload(&x).unwrap();
@@ -262,7 +262,7 @@ fn slices_are_read_and_neighbours_stay() {
 }
 
 #[test]
-fn the_same_recording_twice_gives_the_same() {
+fn a_recording_run_twice_gives_the_same_result() {
     let x: Vec<u32> = Random::new(10).elements::<u32>(100_000).iter().map(|x| x % 1000).collect();
     let Some(device) = devices().first() else { return };
     let gpu = &device.gpu;
@@ -282,7 +282,7 @@ fn the_same_recording_twice_gives_the_same() {
 }
 
 #[test]
-fn what_cannot_be_chosen_is_refused() {
+fn rejects_invalid_arguments() {
     let h100 = DeviceProfile::h100();
     let webgpu = DeviceProfile::webgpu_defaults();
     let error = |r: Result<Program>| {
@@ -317,7 +317,7 @@ fn what_cannot_be_chosen_is_refused() {
 }
 
 #[test]
-fn the_policy_suits_the_sizes() {
+fn the_policy_depends_on_the_sizes() {
     let chosen = |n, k, profile: &DeviceProfile| {
         let program = Op::<f32>::lower(&TopK::new(n, k), profile).unwrap();
         (program.variant(), program.dispatches.len())

@@ -142,13 +142,13 @@ fn soak(device: &Device, count: usize, ops: &[usize], time: Duration) {
 
 /// `TILEWORK_SOAK` is for how many seconds, over all ops; without it, a few seconds over some.
 #[test]
-fn four_threads_at_random_ops_are_right_and_nothing_grows() {
-    alone("property::soak::four_threads_at_random_ops", None);
+fn four_threads_of_random_ops_match_reference_without_leaks() {
+    alone("property::soak::four_threads_of_random_ops", None);
 }
 
 #[test]
-#[ignore = "run by `four_threads_at_random_ops_are_right_and_nothing_grows`, alone: other tests open files and take memory"]
-fn four_threads_at_random_ops() {
+#[ignore = "run by `four_threads_of_random_ops_match_reference_without_leaks`, alone: other tests open files and take memory"]
+fn four_threads_of_random_ops() {
     let Some(device) = devices().iter().find(|d| d.main) else { return };
     let seconds: Option<u64> = std::env::var("TILEWORK_SOAK").ok().map(|text| text.parse().unwrap());
     let step = if seconds.is_some() { 1 } else { 7 };

@@ -46,7 +46,7 @@ fn sums_are_exact_in_every_shape() {
 }
 
 #[test]
-fn sums_at_the_edge_of_i32_are_exact() {
+fn sums_near_the_limits_of_i32_are_exact() {
     for device in devices() {
         let k = 131_071;
         let op = GemmInt8::new(1, 2, k).trans_b(true);
@@ -59,7 +59,7 @@ fn sums_at_the_edge_of_i32_are_exact() {
 }
 
 #[test]
-fn sums_of_no_products_are_zeros() {
+fn k_zero_returns_zeros() {
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         for trans_b in [false, true] {
             let op = GemmInt8::new(4, 8, 0).trans_b(trans_b).variant(variant);
@@ -119,7 +119,7 @@ fn scaled_products_match_reference() {
 }
 
 #[test]
-fn tiles_that_are_asked_for_match_reference() {
+fn requested_tiles_match_reference() {
     let Some(device) = devices().first() else { return };
     let (m, n, k) = (70, 66, 100);
     let mut random = Random::new(9);
@@ -134,7 +134,7 @@ fn tiles_that_are_asked_for_match_reference() {
 }
 
 #[test]
-fn of_nothing_is_nothing() {
+fn empty_input_returns_empty() {
     for device in devices() {
         for (m, n, k) in [(0, 3, 4), (3, 0, 4), (2, 3, 0)] {
             for trans_b in [false, true] {
@@ -146,7 +146,7 @@ fn of_nothing_is_nothing() {
 }
 
 #[test]
-fn refuses_what_it_cannot_do() {
+fn rejects_invalid_arguments() {
     let h100 = DeviceProfile::h100();
     let kind = |op: GemmInt8| Op::<i32>::lower(&op, &h100).unwrap_err().kind();
     let new = || GemmInt8::new(64, 64, 64);

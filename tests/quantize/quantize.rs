@@ -131,7 +131,7 @@ fn matches_reference_for_groups_and_tensors() {
 }
 
 #[test]
-fn what_is_not_finite_is_as_documented() {
+fn non_finite_values_are_as_documented() {
     let (inf, nan) = (f32::INFINITY, f32::NAN);
     for device in devices() {
         for n in [4, 5] {
@@ -165,7 +165,7 @@ fn what_is_not_finite_is_as_documented() {
 }
 
 #[test]
-fn by_given_scales_matches_reference() {
+fn given_scales_match_reference() {
     fn run_by<Q: Code>(device: &Device, op: &Quantize<Q>, x: &[f32], scale: &[f32]) -> Vec<Q> {
         let gpu = &device.gpu;
         let (input, scale) = (gpu.upload(x).unwrap(), gpu.upload(scale).unwrap());
@@ -217,7 +217,7 @@ where
 }
 
 #[test]
-fn errors_on_normal_numbers_are_those_documented() {
+fn errors_stay_within_the_documented_bound() {
     let Some(device) = devices().first() else { return };
     let (rows, n) = (64, 4096);
     let all = [
@@ -235,7 +235,7 @@ fn errors_on_normal_numbers_are_those_documented() {
 }
 
 #[test]
-fn of_nothing_is_nothing() {
+fn empty_input_returns_empty() {
     for device in devices() {
         check::<i8, f32>(device, &Quantize::new(0, 5), &[]);
         assert_eq!(run::<i8, f32>(device, &Quantize::new(3, 0), &[]).unwrap(), (vec![], vec![0.0; 3]));
@@ -245,7 +245,7 @@ fn of_nothing_is_nothing() {
 }
 
 #[test]
-fn refuses_what_it_cannot_do() {
+fn rejects_invalid_arguments() {
     let profile = DeviceProfile::webgpu_defaults();
     let kind = |op: Quantize<i8>| Op::<f32>::lower(&op, &profile).unwrap_err().kind();
     for (n, group) in [(64, 16), (256, 256), (100, 64), (64, 0), (64, 31)] {
@@ -268,7 +268,7 @@ fn refuses_what_it_cannot_do() {
 }
 
 #[test]
-fn more_than_a_binding_is_taken_in_pieces() {
+fn input_larger_than_one_binding_is_split() {
     // No data: that all of it is seen, and where.
     let profile = DeviceProfile::webgpu_defaults();
     let limit = profile.limits.max_storage_binding;

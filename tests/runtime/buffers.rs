@@ -17,7 +17,7 @@ fn raw(gpu: &Gpu, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
 }
 
 #[test]
-fn a_slice_out_of_range_is_refused() {
+fn rejects_a_slice_out_of_range() {
     let Some(gpu) = gpu() else { return };
     let x = gpu.upload(&[0u32, 1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
     let max = usize::MAX;
@@ -47,7 +47,7 @@ fn a_slice_out_of_range_is_refused() {
 }
 
 #[test]
-fn nothing_is_uploaded_read_and_copied_like_anything_else() {
+fn empty_buffers_upload_read_and_copy() {
     for d in devices() {
         let gpu = &d.gpu;
         let nothing = gpu.alloc::<f32>(0).unwrap();
@@ -70,7 +70,7 @@ fn nothing_is_uploaded_read_and_copied_like_anything_else() {
 }
 
 #[test]
-fn a_reduction_of_nothing_is_the_identity_wherever_the_nothing_lies() {
+fn empty_slices_reduce_to_the_identity() {
     for d in devices() {
         let gpu = &d.gpu;
         let x = gpu.upload(&[7.0f32; 64]).unwrap();
@@ -149,7 +149,7 @@ fn odd_lengths_of_small_elements_round_trip() {
 }
 
 #[test]
-fn a_slice_that_shares_a_word_is_refused_and_its_neighbours_stay() {
+fn rejects_a_slice_that_shares_a_word_and_keeps_neighbours() {
     let Some(gpu) = gpu() else { return };
     let data: Vec<u8> = (0..11).collect();
     let x = gpu.upload(&data).unwrap();
@@ -185,7 +185,7 @@ fn a_slice_that_shares_a_word_is_refused_and_its_neighbours_stay() {
 }
 
 #[test]
-fn filling_sets_every_element_and_no_other() {
+fn fill_sets_every_element_and_no_other() {
     fn check<T: Element + PartialEq + std::fmt::Debug>(d: &Device, value: T) {
         let (gpu, label) = (&d.gpu, format!("{}, {}", d.label, T::DTYPE));
         for n in [1, 3, 4, 1023, 2500, 70_000] {
@@ -240,7 +240,7 @@ fn filling_sets_every_element_and_no_other() {
 }
 
 #[test]
-fn an_output_that_shares_a_word_leaves_its_neighbours() {
+fn an_output_that_shares_a_word_keeps_its_neighbours() {
     let Some(gpu) = gpu() else { return };
     let x = gpu.upload(&[3u8; 12]).unwrap();
     let out = gpu.upload(&[9u8; 8]).unwrap();
@@ -252,7 +252,7 @@ fn an_output_that_shares_a_word_leaves_its_neighbours() {
 }
 
 #[test]
-fn more_than_the_largest_buffer_is_refused_and_nothing_else_suffers() {
+fn rejects_a_buffer_above_the_limit_and_keeps_working() {
     for d in devices() {
         let gpu = &d.gpu;
         let x = gpu.upload(&[1.0f32, 2.0]).unwrap();
@@ -278,7 +278,7 @@ fn more_than_the_largest_buffer_is_refused_and_nothing_else_suffers() {
 }
 
 #[test]
-fn u64_needs_a_device_that_has_it() {
+fn u64_requires_device_support() {
     for d in devices() {
         let gpu = &d.gpu;
         let data = [0, 1, u64::MAX, 1 << 32];
@@ -295,7 +295,7 @@ fn u64_needs_a_device_that_has_it() {
 }
 
 #[test]
-fn a_write_of_another_length_is_refused() {
+fn rejects_a_write_of_another_length() {
     let Some(gpu) = gpu() else { return };
     let x = gpu.upload(&[1u32, 2, 3]).unwrap();
     refused(x.write(&[1, 2]), Shape, &["write", "2 elements", "slice of 3"]);
@@ -330,7 +330,7 @@ fn a_callers_buffer_is_checked_for_size_and_usage() {
 }
 
 #[test]
-fn one_wgpu_buffer_wrapped_twice_is_still_one() {
+fn a_buffer_wrapped_twice_cannot_be_input_and_output() {
     use wgpu::BufferUsages as U;
     let Some(gpu) = gpu() else { return };
     let shared = raw(gpu, 4096, U::STORAGE | U::COPY_SRC | U::COPY_DST);
@@ -352,7 +352,7 @@ fn one_wgpu_buffer_wrapped_twice_is_still_one() {
 }
 
 #[test]
-fn a_callers_buffer_is_let_go_when_it_is_dropped() {
+fn a_callers_buffer_is_released_when_dropped() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let plan = Reduce::new(Sum, 1 << 20).plan::<f32>(&gpu).unwrap();
@@ -382,7 +382,7 @@ fn a_callers_buffer_is_let_go_when_it_is_dropped() {
 }
 
 #[test]
-fn bf16_is_for_cuda_only() {
+fn bf16_is_rejected_outside_cuda() {
     use half::bf16;
     use tilework::program::{DeviceProfile, Op};
     use tilework::{Axpy, Filter2d, Histogram, Map, MapFn, RadixSort, TopK, Zip, ZipFn};

@@ -32,7 +32,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_second_device_hands_the_driver_nothing_that_is_on_disk() {
+fn a_second_device_compiles_nothing_found_on_disk() {
     let folder = folder("second");
     let Some(first) = open(CacheDir::At(folder.clone())) else { return };
     work(&first);
@@ -73,7 +73,7 @@ fn a_second_device_hands_the_driver_nothing_that_is_on_disk() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_had_costs_nothing_but_time() {
+fn an_unusable_cache_directory_does_not_fail() {
     let folder = folder("none");
     fs::write(&folder, b"a file").unwrap();
     // A file in place of the directory, a directory below a file, one that nobody may write to.
@@ -95,7 +95,7 @@ fn a_cache_that_cannot_be_had_costs_nothing_but_time() {
 }
 
 #[test]
-fn devices_that_write_at_once_do_not_disturb_each_other() {
+fn devices_write_one_cache_at_once() {
     let folder = folder("threads");
     if open(CacheDir::Off).is_none() {
         return;

@@ -17,7 +17,7 @@ fn varies(program: &Program) -> bool {
 }
 
 #[test]
-fn a_deterministic_profile_leaves_no_program_whose_rounding_varies() {
+fn a_deterministic_profile_excludes_programs_whose_rounding_varies() {
     for profile in profiles() {
         let asked = DeviceProfile { deterministic: true, ..profile.clone() };
         for op in tilework::operations() {
@@ -77,7 +77,7 @@ fn switched() -> Vec<Lower> {
 }
 
 #[test]
-fn every_op_with_a_variant_in_any_order_has_the_switch() {
+fn every_op_with_unordered_variants_can_be_deterministic() {
     let mut seen = BTreeSet::new();
     for lower in switched() {
         let auto = lower("auto", true).unwrap();
@@ -98,7 +98,7 @@ fn every_op_with_a_variant_in_any_order_has_the_switch() {
 }
 
 #[test]
-fn a_report_says_what_was_left_out_and_for_whom() {
+fn a_decision_names_the_excluded_variant_and_the_reason() {
     let lower = |op: &Scan| Op::<f32>::lower(op, &DeviceProfile::h100()).unwrap().decision;
     let free = lower(&Scan::new(Sum, 1 << 20));
     let asked = lower(&Scan::new(Sum, 1 << 20).deterministic());
@@ -116,7 +116,7 @@ fn a_report_says_what_was_left_out_and_for_whom() {
 }
 
 #[test]
-fn neither_tuning_nor_a_failed_variant_brings_back_what_varies() {
+fn tuning_and_fallbacks_stay_deterministic() {
     let mut profile = DeviceProfile { deterministic: true, ..DeviceProfile::h100() };
     profile.choices.forced.insert("reduce".into(), Choice::variant("atomic", "measured"));
     let sum = Reduce::new(Sum, 1 << 20);
@@ -146,7 +146,7 @@ fn options() -> Option<GpuOptions> {
 }
 
 #[test]
-fn a_deterministic_device_gives_the_same_bits_twice() {
+fn a_deterministic_device_repeats_bit_for_bit() {
     let Some(options) = options() else { return };
     let gpu = pollster::block_on(Gpu::request(options)).unwrap();
     let input: Vec<f32> = Random::new(5).elements(300_000);
@@ -171,7 +171,7 @@ fn a_deterministic_device_gives_the_same_bits_twice() {
 }
 
 #[test]
-fn a_callers_device_takes_the_options_that_are_not_about_the_device() {
+fn a_callers_device_honours_options_other_than_the_adapter() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let options = GpuOptions { cache: CacheDir::Off, deterministic: true, ..GpuOptions::default() };
     let gpu = Gpu::from_wgpu_with(caller.device.clone(), caller.queue.clone(), &options).unwrap();

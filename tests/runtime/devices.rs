@@ -35,7 +35,7 @@ fn adapters_are_found_by_name_index_and_backend() {
 }
 
 #[test]
-fn an_adapter_that_is_not_there_is_answered_by_those_that_are() {
+fn a_missing_adapter_error_lists_the_available_ones() {
     if gpu().is_none() {
         return;
     }
@@ -50,7 +50,7 @@ fn an_adapter_that_is_not_there_is_answered_by_those_that_are() {
 }
 
 #[test]
-fn the_floor_has_no_optional_features() {
+fn webgpu_defaults_have_no_optional_features() {
     for d in devices().iter().filter(|d| d.label.contains("WebGPU defaults")) {
         let p = d.gpu.profile();
         assert_eq!(p.features, tilework::program::Features::default());
@@ -65,7 +65,7 @@ fn the_floor_has_no_optional_features() {
 }
 
 #[test]
-fn a_device_with_tiny_limits_errs_and_never_panics() {
+fn a_device_with_tiny_limits_returns_errors() {
     let tiny = wgpu::Limits {
         max_buffer_size: 1002,
         max_storage_buffer_binding_size: 512,
@@ -122,7 +122,7 @@ fn a_device_with_tiny_limits_errs_and_never_panics() {
 }
 
 #[test]
-fn a_device_without_compute_is_refused() {
+fn rejects_a_device_without_compute() {
     let limits = wgpu::Limits {
         max_compute_invocations_per_workgroup: 0,
         max_compute_workgroup_size_x: 0,
@@ -139,7 +139,7 @@ fn a_device_without_compute_is_refused() {
 }
 
 #[test]
-fn a_callers_device_runs_ops_with_what_it_has() {
+fn a_callers_device_runs_ops_with_its_own_features() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     assert!(!gpu.profile().features.subgroups);

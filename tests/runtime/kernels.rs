@@ -16,7 +16,7 @@ struct Scale { factor: f32, offset: f32 }
 }";
 
 #[test]
-fn bad_wgsl_is_told_by_file_and_line() {
+fn wgsl_errors_name_file_and_line() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let whole = |body: &str| format!("// one\n@compute @workgroup_size(1) fn k() {{\n{body}\n}}\n");
@@ -46,7 +46,7 @@ fn bad_wgsl_is_told_by_file_and_line() {
 }
 
 #[test]
-fn a_kernel_above_the_limits_is_refused() {
+fn rejects_a_kernel_above_the_limits() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let bindings: String = (0..9)
@@ -69,7 +69,7 @@ fn a_kernel_above_the_limits_is_refused() {
 }
 
 #[test]
-fn wrong_arguments_are_refused() {
+fn rejects_wrong_arguments() {
     let (Some(gpu), Some(other)) = (gpu(), open(true)) else { return };
     let kernel = gpu.kernel("scale.wgsl", SCALE, "apply").unwrap();
     let (x, y) = (gpu.upload(&[1.0f32; 128]).unwrap(), gpu.upload(&[5.0f32; 128]).unwrap());
@@ -132,7 +132,7 @@ fn wrong_arguments_are_refused() {
 }
 
 #[test]
-fn uniforms_of_one_submission_keep_their_values() {
+fn uniforms_keep_their_values_within_one_submission() {
     for d in devices() {
         let gpu = &d.gpu;
         let kernel = gpu.kernel("scale.wgsl", SCALE, "apply").unwrap();
@@ -151,7 +151,7 @@ fn uniforms_of_one_submission_keep_their_values() {
 }
 
 #[test]
-fn an_index_out_of_bounds_does_no_harm() {
+fn an_index_out_of_bounds_is_harmless() {
     // naga's GLSL has no checks, and llvmpipe none of its own.
     for d in devices().iter().filter(|d| d.gpu.profile().backend != "gl") {
         let gpu = &d.gpu;
@@ -182,7 +182,7 @@ fn an_index_out_of_bounds_does_no_harm() {
 }
 
 #[test]
-fn a_slice_is_all_that_a_kernel_sees() {
+fn a_kernel_accesses_only_its_slice() {
     for d in devices() {
         let gpu = &d.gpu;
         let fill = "
@@ -201,7 +201,7 @@ fn a_slice_is_all_that_a_kernel_sees() {
 }
 
 #[test]
-fn a_kernel_says_what_it_binds() {
+fn a_kernel_reports_its_bindings() {
     let Some(gpu) = gpu() else { return };
     let kernel = gpu.kernel("scale.wgsl", SCALE, "apply").unwrap();
     let interface = kernel.interface();
@@ -226,7 +226,7 @@ const DOUBLE: &str = "
     }";
 
 #[test]
-fn a_kernel_runs_over_what_was_selected_on_the_device() {
+fn a_kernel_runs_over_elements_selected_on_the_device() {
     for d in devices() {
         let gpu = &d.gpu;
         let double = gpu.kernel("double.wgsl", DOUBLE, "double").unwrap();
@@ -256,7 +256,7 @@ fn a_kernel_runs_over_what_was_selected_on_the_device() {
 }
 
 #[test]
-fn a_count_starts_as_many_workgroups_as_it_needs_and_as_most_allows() {
+fn a_count_starts_the_needed_workgroups_up_to_the_maximum() {
     // Each workgroup adds 1, whatever the count: so the sum is the number of workgroups.
     let tally = "
         @group(0) @binding(0) var<storage, read_write> sum: atomic<u32>;
@@ -296,7 +296,7 @@ fn a_count_starts_as_many_workgroups_as_it_needs_and_as_most_allows() {
 }
 
 #[test]
-fn a_count_beyond_the_capacity_leaves_what_lies_behind_it() {
+fn a_count_beyond_the_capacity_keeps_elements_after_it() {
     // Children of what was counted, four each, by 16 parents a workgroup: the count needs no multiplication.
     let children = "
         #import workgroup/index

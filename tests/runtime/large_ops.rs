@@ -126,7 +126,7 @@ fn large_scans_match_reference() {
 }
 
 #[test]
-fn large_scans_of_halves_match_reference() {
+fn large_f16_scans_match_reference() {
     for device in devices().iter().filter(|d| d.main || d.label.contains("defaults")) {
         let mut random = Random::new(3);
         let x: Vec<f16> = random.elements(9001);
@@ -241,7 +241,7 @@ fn large_sorts_match_reference() {
 
 #[test]
 #[ignore = "takes 40 GB of the host's memory, and on a processor an hour"]
-fn more_than_a_buffer_holds() {
+fn ops_stream_more_than_a_buffer_holds() {
     let Some(gpu) = gpu() else { return };
     let n = 1_200_000_000; // 4.8 GB; a buffer has 4 GiB at the most where it has that many
     let x: Vec<u32> = (0..n as u32).map(|i| i.wrapping_mul(0x9e37_79b9) ^ (i >> 3)).collect();
@@ -316,7 +316,7 @@ impl Source<u32> for Again<'_> {
 
 #[test]
 #[ignore = "needs to be told how many bytes are more than the device has, and streams them three times"]
-fn more_than_the_device_holds() {
+fn ops_stream_more_than_the_device_holds() {
     let Some(gpu) = gpu() else { return };
     let bytes: usize = std::env::var("TILEWORK_MORE_BYTES").unwrap().parse().unwrap();
     // No chunk is a whole number of blocks.
@@ -367,7 +367,7 @@ fn more_than_the_device_holds() {
 }
 
 #[test]
-fn large_ops_refuse_bad_input() {
+fn large_ops_reject_bad_input() {
     let Some(gpu) = gpu() else { return };
     let streamed = gpu.streamed().chunk(10);
     let x = [1.0f32; 35];
@@ -394,7 +394,7 @@ fn large_ops_refuse_bad_input() {
 }
 
 #[test]
-fn memory_bounds_the_chunks_of_large_ops() {
+fn the_memory_limit_bounds_chunks_of_large_ops() {
     let Some(gpu) = gpu() else { return };
     // 2 x 3 chunks of two buffers of 4 bytes an element: 64 elements each.
     let streamed = gpu.streamed().memory(6 * 8 * 64);

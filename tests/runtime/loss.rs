@@ -105,7 +105,7 @@ fn call_on_lost(gpu: &Gpu, lose: impl FnOnce(), call: usize) {
 }
 
 #[test]
-fn every_call_on_a_destroyed_device_of_ours_says_that_it_is_lost() {
+fn every_call_on_our_destroyed_device_reports_its_loss() {
     for call in 0..CALLS {
         let Some(gpu) = open(false) else { return };
         in_time(move || call_on_lost(&gpu, || gpu.device().destroy(), call));
@@ -113,7 +113,7 @@ fn every_call_on_a_destroyed_device_of_ours_says_that_it_is_lost() {
 }
 
 #[test]
-fn every_call_on_a_destroyed_device_of_a_caller_says_that_it_is_lost() {
+fn every_call_on_a_callers_destroyed_device_reports_its_loss() {
     for call in 0..CALLS {
         let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
         let (gpu, device) = (caller.gpu(), caller.device.clone());
@@ -137,7 +137,7 @@ fn every_call_on_a_destroyed_device_of_a_caller_says_that_it_is_lost() {
 }
 
 #[test]
-fn a_device_destroyed_at_work_ends_every_wait() {
+fn destroying_a_busy_device_ends_every_wait() {
     for ours in [true, false] {
         let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
         let Some(gpu) = (if ours { open(true) } else { Some(caller.gpu()) }) else { return };
@@ -170,7 +170,7 @@ fn a_device_destroyed_at_work_ends_every_wait() {
 }
 
 #[test]
-fn a_lost_device_leaves_the_others_alone() {
+fn a_lost_device_does_not_affect_others() {
     let (Some(lost), Some(well)) = (open(false), open(false)) else { return };
     lost.device().destroy();
     refused(lost.probe(), DeviceLost, &[&lost.profile().name]);

@@ -13,7 +13,7 @@ fn resident() -> Option<u64> {
 }
 
 #[test]
-fn dropped_buffers_are_used_again() {
+fn dropped_buffers_are_reused() {
     let Some(gpu) = open(false) else { return };
     assert_eq!(gpu.memory().pooled, 0);
     let x = gpu.alloc::<f32>(10_000).unwrap();
@@ -32,7 +32,7 @@ fn dropped_buffers_are_used_again() {
 }
 
 #[test]
-fn memory_is_told_by_label() {
+fn memory_is_reported_by_label() {
     let Some(gpu) = open(false) else { return };
     let bytes = |label: &str| {
         let uses = gpu.memory().uses;
@@ -74,7 +74,7 @@ fn memory_is_told_by_label() {
 }
 
 #[test]
-fn trim_gives_everything_back_and_all_goes_on() {
+fn trim_returns_all_unused_memory() {
     let Some(gpu) = open(false) else { return };
     let n = 1 << 20;
     let plan = Reduce::new(Sum, n).plan::<f32>(&gpu).unwrap();
@@ -247,14 +247,14 @@ fn exhaust(gpu: &Gpu, most: usize) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn out_of_memory_is_an_error_and_all_goes_on() {
+fn out_of_memory_is_a_recoverable_error() {
     if gpu().is_some_and(|g| g.profile().class == DeviceClass::Cpu) {
         alone("runtime::memory::out_of_memory_under_a_limit", Some(6 << 20));
     }
 }
 
 #[test]
-#[ignore = "run by `out_of_memory_is_an_error_and_all_goes_on`, with little memory"]
+#[ignore = "run by `out_of_memory_is_a_recoverable_error`, with little memory"]
 fn out_of_memory_under_a_limit() {
     if let Some(gpu) = open(false) {
         exhaust(&gpu, 8);
@@ -262,7 +262,7 @@ fn out_of_memory_under_a_limit() {
 }
 
 #[test]
-fn a_full_card_is_an_error_and_all_goes_on() {
+fn a_full_card_is_a_recoverable_error() {
     // Only a card: elsewhere the memory is everybody's.
     if let Some(gpu) = gpu().filter(|g| g.profile().class == DeviceClass::Discrete).and_then(|_| open(false))
     {

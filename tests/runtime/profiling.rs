@@ -41,7 +41,7 @@ fn mixed(gpu: &Gpu) -> Profile {
 }
 
 #[test]
-fn every_op_and_dispatch_is_told_and_timed() {
+fn every_op_and_dispatch_is_listed_and_timed() {
     for d in devices() {
         let (gpu, label) = (&d.gpu, &d.label);
         let profile = mixed(gpu);
@@ -97,7 +97,7 @@ fn every_op_and_dispatch_is_told_and_timed() {
 }
 
 #[test]
-fn the_table_has_a_line_for_equal_ops_and_says_the_clock() {
+fn the_table_merges_equal_ops_and_names_the_clock() {
     for d in devices() {
         let profile = mixed(&d.gpu);
         let text = profile.to_string();
@@ -120,7 +120,7 @@ fn the_table_has_a_line_for_equal_ops_and_says_the_clock() {
 }
 
 #[test]
-fn the_trace_is_json_whose_events_nest() {
+fn the_trace_is_json_with_nested_events() {
     for d in devices() {
         let profile = mixed(&d.gpu);
         let trace: Value = serde_json::from_str(&profile.chrome_trace()).unwrap();
@@ -155,7 +155,7 @@ fn the_trace_is_json_whose_events_nest() {
 }
 
 #[test]
-fn a_profile_of_nothing_is_an_empty_table() {
+fn profiling_no_work_gives_an_empty_table() {
     for d in devices() {
         let gpu = &d.gpu;
         let none = gpu.alloc::<f32>(0).unwrap();
@@ -176,7 +176,7 @@ fn a_profile_of_nothing_is_an_empty_table() {
 }
 
 #[test]
-fn errors_of_the_work_come_out_and_the_device_goes_on() {
+fn errors_in_profiled_work_are_returned() {
     for d in devices() {
         let gpu = &d.gpu;
         let (x, y) = (gpu.upload(&[1.0f32; 100]).unwrap(), gpu.alloc_zeroed::<f32>(100).unwrap());
@@ -201,7 +201,7 @@ fn errors_of_the_work_come_out_and_the_device_goes_on() {
 }
 
 #[test]
-fn dispatches_add_up_to_what_the_work_takes() {
+fn dispatch_times_add_up_to_the_total() {
     for d in devices().iter().filter(|d| d.gpu.profile().features.timestamps) {
         let gpu = &d.gpu;
         // Long enough that what a pass costs does not count.
@@ -248,7 +248,7 @@ fn more_dispatches_than_a_query_set_holds_are_all_timed() {
 }
 
 #[test]
-fn work_on_counts_of_the_device_is_profiled_too() {
+fn work_on_device_counts_is_profiled() {
     for d in devices() {
         let gpu = &d.gpu;
         let (x, kept) = (gpu.upload(&[5.0f32, 0.0, 7.0]).unwrap(), gpu.alloc_zeroed::<f32>(3).unwrap());
@@ -270,7 +270,7 @@ fn work_on_counts_of_the_device_is_profiled_too() {
 
 /// A device without timestamps waits after each op, also while memory that plans know is given back.
 #[test]
-fn waiting_between_ops_holds_nothing_up() {
+fn waiting_between_ops_does_not_deadlock() {
     let Some(gpu) = open(true) else { return };
     in_time(move || {
         for _ in 0..3 {

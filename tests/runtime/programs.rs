@@ -15,7 +15,7 @@ use tilework::quantize::{Cast, Quantize, Scales};
 use tilework::shader::Spec;
 use tilework::sparse::{Format, MatrixLayout};
 use tilework::{
-    Blur, Conv2d, Filter1d, ConvTranspose2d, DType, Gemm, Gemv, Histogram, LayerNorm, LogSoftmax, Map, MapFn,
+    Blur, Conv2d, ConvTranspose2d, DType, Filter1d, Gemm, Gemv, Histogram, LayerNorm, LogSoftmax, Map, MapFn,
     Plannable, Pool2d, Pool2dBackward, PoolKind, RadixSort, Reduce, Scan, Select, Slice, Softmax, Spconvert,
     Spmm, Spmv, Sum, TopK, Transpose,
 };
@@ -78,7 +78,7 @@ fn indirect(counts: Resource) -> Program {
 }
 
 #[test]
-fn counts_are_taken_from_a_buffer() {
+fn indirect_counts_are_read_from_a_buffer() {
     for d in devices() {
         let gpu = &d.gpu;
         for counts in [Resource::Operand(0), Resource::Scratch(0)] {
@@ -94,7 +94,7 @@ fn counts_are_taken_from_a_buffer() {
 }
 
 #[test]
-fn counts_in_a_callers_buffer_need_its_usage() {
+fn indirect_counts_require_indirect_usage() {
     let Some(gpu) = gpu() else { return };
     let executable = gpu.prepare(indirect(Resource::Operand(0))).unwrap();
     let usage = wgpu::BufferUsages::STORAGE;
@@ -111,7 +111,7 @@ fn counts_in_a_callers_buffer_need_its_usage() {
 }
 
 #[test]
-fn a_program_that_contradicts_itself_is_refused() {
+fn rejects_an_inconsistent_program() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let out = Resource::Operand(1);
@@ -151,7 +151,7 @@ fn a_program_that_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn a_kernel_that_reads_and_writes_one_scratch_by_two_bindings_is_refused() {
+fn rejects_scratch_bound_for_reading_and_writing() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let text = "
@@ -166,7 +166,7 @@ fn a_kernel_that_reads_and_writes_one_scratch_by_two_bindings_is_refused() {
 }
 
 #[test]
-fn constants_are_bound_and_cannot_be_written() {
+fn constants_are_bound_read_only() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let text = "
@@ -195,7 +195,7 @@ fn constants_are_bound_and_cannot_be_written() {
 }
 
 #[test]
-fn a_lowered_program_that_was_changed_does_no_harm() {
+fn a_modified_program_is_harmless() {
     for d in devices() {
         let gpu = &d.gpu;
         let mut p = Op::<f32>::lower(&Reduce::new(Sum, 1000), gpu.profile()).unwrap();
@@ -304,7 +304,7 @@ fn a_report_says_what_runs_and_why() {
 }
 
 #[test]
-fn planning_again_finds_what_is_there() {
+fn planning_again_reuses_the_plan() {
     let Some(gpu) = gpu() else { return };
     Reduce::new(Sum, 777).plan::<f32>(gpu).unwrap();
     let began = std::time::Instant::now();
@@ -317,7 +317,7 @@ fn planning_again_finds_what_is_there() {
 
 /// Pieces that one binding holds each would be more than memory holds.
 #[test]
-fn lengths_that_no_device_holds_are_refused() {
+fn rejects_lengths_that_no_device_holds() {
     for profile in [DeviceProfile::webgpu_defaults(), DeviceProfile::h100()] {
         for n in [1 << 45, 1 << 50, 1 << 59] {
             let all: [tilework::Result<Program>; 11] = [
@@ -342,14 +342,20 @@ fn lengths_that_no_device_holds_are_refused() {
 }
 
 #[test]
-fn shapes_that_cannot_be_counted_are_refused() {
+fn rejects_shapes_whose_size_overflows() {
     const MOST: usize = usize::MAX;
     let net = Sequential::new([MOST, 2, 2]).flatten().linear(2);
     assert_eq!(net.input_len(), MOST);
     let deep = Sequential::new([1, 1, 1 << 30]).linear(1 << 30).linear(1 << 30);
     assert_eq!(deep.parameter_len().unwrap_err().kind(), TooLarge);
-    let stored =
-        |format| MatrixLayout { rows: MOST, cols: MOST, entries: 1, longest: MOST, format, values: DType::F32 };
+    let stored = |format| MatrixLayout {
+        rows: MOST,
+        cols: MOST,
+        entries: 1,
+        longest: MOST,
+        format,
+        values: DType::F32,
+    };
     let formats = [
         Format::Csr,
         Format::Csc,
@@ -391,7 +397,10 @@ fn shapes_that_cannot_be_counted_are_refused() {
             Op::<f32>::lower(&deep.forward(1), &profile),
         ];
         let long = MatrixLayout { rows: 1, cols: 1, longest: MOST / 3, ..stored(Format::Jds) };
-        all.push(Op::<f32>::lower(&Spconvert::new(long, MatrixLayout { format: Format::Csc, ..long }), &profile));
+        all.push(Op::<f32>::lower(
+            &Spconvert::new(long, MatrixLayout { format: Format::Csc, ..long }),
+            &profile,
+        ));
         for format in formats {
             all.push(Op::<f32>::lower(&Spmv::new(stored(format)), &profile));
             all.push(Op::<f32>::lower(&Spmm::new(stored(format), 3), &profile));

@@ -10,7 +10,7 @@ fn ones(gpu: &Gpu, n: usize) -> Buffer<f32> {
 }
 
 #[test]
-fn wrong_operand_sizes_are_refused() {
+fn rejects_wrong_operand_sizes() {
     for d in devices() {
         let gpu = &d.gpu;
         let (x, y) = (ones(gpu, 100), gpu.upload(&[5.0f32; 2]).unwrap());
@@ -29,7 +29,7 @@ fn wrong_operand_sizes_are_refused() {
 }
 
 #[test]
-fn untyped_operands_of_another_type_or_number_are_refused() {
+fn rejects_untyped_operands_of_another_type_or_number() {
     use tilework::program::Op;
     let Some(gpu) = gpu() else { return };
     let executable = gpu.prepare(Op::<f32>::lower(&Reduce::new(Sum, 4), gpu.profile()).unwrap()).unwrap();
@@ -49,7 +49,7 @@ fn untyped_operands_of_another_type_or_number_are_refused() {
 }
 
 #[test]
-fn one_buffer_as_input_and_output_is_refused() {
+fn rejects_one_buffer_as_input_and_output() {
     for d in devices() {
         let gpu = &d.gpu;
         let x = ones(gpu, 1024);
@@ -74,7 +74,7 @@ fn one_buffer_as_input_and_output_is_refused() {
 }
 
 #[test]
-fn a_misaligned_slice_is_refused_and_an_aligned_one_is_not() {
+fn rejects_misaligned_slices_only() {
     for d in devices() {
         let gpu = &d.gpu;
         let alignment = gpu.profile().limits.storage_alignment as usize / 4;
@@ -95,7 +95,7 @@ fn a_misaligned_slice_is_refused_and_an_aligned_one_is_not() {
 }
 
 #[test]
-fn another_gpus_buffers_and_recorders_are_refused() {
+fn rejects_buffers_and_recorders_of_another_gpu() {
     let (Some(here), Some(there)) = (gpu(), open(false)) else { return };
     let plan = Reduce::new(Sum, 4).plan::<f32>(here).unwrap();
     let (x, y) = (ones(here, 4), here.alloc::<f32>(1).unwrap());
@@ -208,7 +208,7 @@ fn buffers_dropped_before_the_caller_submits_are_not_reused() {
 }
 
 #[test]
-fn an_encoder_that_is_never_submitted_gives_its_memory_back() {
+fn an_encoder_never_submitted_returns_its_memory() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let plan = Reduce::new(Sum, 5000).plan::<f32>(&gpu).unwrap();
@@ -269,7 +269,7 @@ fn one_plan_recorded_with_many_buffers_keeps_them_apart() {
 }
 
 #[test]
-fn plans_of_one_submission_keep_their_parameters() {
+fn plans_keep_their_parameters_within_one_submission() {
     for d in devices() {
         let gpu = &d.gpu;
         let x = ones(gpu, 4096);
@@ -288,7 +288,7 @@ fn plans_of_one_submission_keep_their_parameters() {
 }
 
 #[test]
-fn ops_see_what_ops_before_them_wrote() {
+fn ops_see_earlier_writes() {
     for d in devices() {
         let gpu = &d.gpu;
         let (x, y) = (ones(gpu, 4096), gpu.alloc::<f32>(64).unwrap());
@@ -307,7 +307,7 @@ fn ops_see_what_ops_before_them_wrote() {
 }
 
 #[test]
-fn a_copy_of_other_lengths_is_refused() {
+fn rejects_a_copy_of_other_lengths() {
     let Some(gpu) = gpu() else { return };
     let (x, y) = (ones(gpu, 8), ones(gpu, 9));
     refused(gpu.recorder().copy(&x, &y), Shape, &["copy", "8 elements into 9"]);

@@ -103,13 +103,13 @@ fn records_from_the_logger() {
 }
 
 #[test]
-fn a_logger_may_ask_for_adapters_while_they_are_asked_for() {
-    alone("asks_for_adapters_from_the_logger");
+fn a_logger_may_list_adapters_during_listing() {
+    alone("lists_adapters_from_the_logger");
 }
 
 #[test]
 #[ignore = "run by the test before it"]
-fn asks_for_adapters_from_the_logger() {
+fn lists_adapters_from_the_logger() {
     log::set_logger(&CALLER).unwrap();
     log::set_max_level(log::LevelFilter::Trace);
     // Messages of `wgpu_hal` may come from within a driver's callback, where Vulkan forbids calls of Vulkan: asked then,

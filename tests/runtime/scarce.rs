@@ -19,9 +19,9 @@ const FREE: usize = 12;
 const N: usize = 64 << 20;
 
 #[test]
-fn a_host_without_memory_is_an_error() {
+fn host_out_of_memory_is_an_error() {
     let limited = format!(
-        "ulimit -v {SPACE}; exec \"$0\" --exact --ignored --nocapture runtime::scarce::with_little_memory"
+        "ulimit -v {SPACE}; exec \"$0\" --exact --ignored --nocapture runtime::scarce::host_out_of_memory_under_a_limit"
     );
     let me = std::env::current_exe().unwrap();
     let output = Command::new("sh").args(["-c", &limited]).arg(me).output().unwrap();
@@ -31,7 +31,7 @@ fn a_host_without_memory_is_an_error() {
 
 #[test]
 #[ignore = "run by the test before it"]
-fn with_little_memory() {
+fn host_out_of_memory_under_a_limit() {
     let Some(gpu) = gpu() else { return };
     // Everything that is needed is there before memory is short.
     let x = gpu.alloc_zeroed::<u32>(N).unwrap();

@@ -14,7 +14,7 @@ fn in_file(file: &File, at: &[u8]) -> bool {
 }
 
 #[test]
-fn shared_memory_is_what_ops_see() {
+fn ops_see_shared_memory() {
     for device in devices() {
         let gpu = &device.gpu;
         let n = 5000;
@@ -56,7 +56,7 @@ fn shared_memory_is_what_ops_see() {
 }
 
 #[test]
-fn sharing_refuses_what_it_cannot_do() {
+fn sharing_rejects_invalid_arguments() {
     for device in devices() {
         let gpu = &device.gpu;
         let plain = gpu.upload(&[1.0f32]).unwrap();
@@ -87,7 +87,7 @@ fn sharing_refuses_what_it_cannot_do() {
 }
 
 #[test]
-fn identities_match_by_uuid_or_place_on_the_bus() {
+fn identities_match_by_uuid_or_bus_address() {
     let id = |bus: &str, uuid: u8| DeviceIdentity {
         name: "card".into(),
         pci_bus_id: bus.into(),

@@ -109,7 +109,7 @@ fn check(streamed: &Streamed, n: usize, sizes: &[usize], tells: bool) {
 }
 
 #[test]
-fn short_pieces_come_out_as_whole_data() {
+fn short_reads_are_joined() {
     for device in devices() {
         for in_flight in [1, 3] {
             let streamed = device.gpu.streamed().chunk(CHUNK).in_flight(in_flight);
@@ -126,7 +126,7 @@ fn short_pieces_come_out_as_whole_data() {
 }
 
 #[test]
-fn a_source_is_not_asked_again_after_its_end() {
+fn a_source_is_not_called_after_its_end() {
     /// Ends at each multiple of 10 elements, as a terminal does, and would go on.
     struct Lines(usize);
     impl Source<u32> for Lines {
@@ -148,7 +148,7 @@ fn a_source_is_not_asked_again_after_its_end() {
 }
 
 #[test]
-fn a_source_that_ends_before_its_word_is_refused() {
+fn rejects_a_source_shorter_than_it_promised() {
     /// Says that so many are left, whatever happens.
     struct Liar<'a>(&'a [u32], usize);
     impl Source<u32> for Liar<'_> {
@@ -207,7 +207,7 @@ fn chunks_in_flight_are_bounded() {
 }
 
 #[test]
-fn a_reader_of_single_bytes_is_read_whole() {
+fn a_reader_that_yields_single_bytes_is_read_fully() {
     struct Drops<'a>(&'a [u8]);
     impl Read for Drops<'_> {
         fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {

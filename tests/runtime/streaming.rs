@@ -91,7 +91,7 @@ fn all_chunks_come_out_in_order() {
 }
 
 #[test]
-fn no_more_is_in_flight_than_allowed_and_memory_stays() {
+fn chunks_in_flight_stay_within_the_limit_and_memory_is_constant() {
     for device in devices() {
         for in_flight in [1, 2, 3] {
             let mut pipeline = Pipeline::new(&device.gpu, in_flight);
@@ -152,7 +152,7 @@ fn a_callback_that_fails_stops_the_stream() {
 }
 
 #[test]
-fn staging_and_buffers_come_back_after_a_failure() {
+fn staging_and_buffers_are_returned_after_a_failure() {
     for webgpu_defaults in [false, true] {
         let Some(gpu) = open(webgpu_defaults) else { return };
         let allocated = || gpu.device().generate_allocator_report().map(|r| r.total_allocated_bytes);
@@ -278,7 +278,7 @@ fn another_thread_cancels_a_stream_that_waits() {
 }
 
 #[test]
-fn a_device_lost_at_work_is_an_error() {
+fn losing_a_busy_device_is_an_error() {
     for webgpu_defaults in [false, true] {
         for in_flight in [1, 3] {
             for stage in ["fill", "record", "drain"] {
@@ -306,7 +306,7 @@ fn a_device_lost_at_work_is_an_error() {
 }
 
 #[test]
-fn wrong_use_is_refused() {
+fn rejects_wrong_use() {
     let Some(gpu) = gpu() else { return };
     refused(stream(gpu, &mut Pipeline::new(gpu, 0), 10, &nothing), InvalidArgument, &["0 chunks in flight"]);
     let mut other = Pipeline::new(gpu, 1);
@@ -358,7 +358,7 @@ fn wrong_use_is_refused() {
 }
 
 #[test]
-fn the_timeline_is_one_clock() {
+fn timeline_events_share_one_clock() {
     // A software driver has no staging, but for a caller who has not asked for storage that can be mapped.
     let stamped = Caller::with(wgpu::Limits::default(), wgpu::Features::TIMESTAMP_QUERY).map(|c| c.gpu());
     let others = devices().iter().map(|device| (&device.gpu, &device.label[..]));
@@ -404,7 +404,7 @@ fn the_timeline_is_one_clock() {
 }
 
 #[test]
-fn a_chunk_that_ends_within_a_word_has_the_word_for_itself() {
+fn a_chunk_that_ends_within_a_word_is_exact() {
     let Some(gpu) = gpu() else { return };
     let data: Vec<u8> = (0..11).collect();
     let (mut chunks, mut got) = (data.chunks(8), Vec::new());

@@ -8,7 +8,7 @@ use tilework::gpu::Clock;
 use tilework::{Plannable, Reduce, Sum};
 
 #[test]
-fn the_clock_is_the_devices_where_it_has_one() {
+fn times_use_the_device_clock_if_there_is_one() {
     for d in devices() {
         let gpu = &d.gpu;
         let (x, y) = (gpu.upload(&vec![1.0f32; 1 << 20]).unwrap(), gpu.alloc::<f32>(1).unwrap());
@@ -26,7 +26,7 @@ fn the_clock_is_the_devices_where_it_has_one() {
 }
 
 #[test]
-fn copies_and_clears_are_timed_and_done() {
+fn copies_and_clears_run_and_are_timed() {
     for d in devices() {
         let gpu = &d.gpu;
         let n = 1 << 20;
@@ -41,7 +41,7 @@ fn copies_and_clears_are_timed_and_done() {
 }
 
 #[test]
-fn a_run_of_many_passes_is_one_time() {
+fn many_passes_give_one_time() {
     for d in devices() {
         let gpu = &d.gpu;
         let n = 1 << 16;
@@ -76,7 +76,7 @@ fn a_run_of_many_passes_is_one_time() {
 }
 
 #[test]
-fn nothing_takes_no_time() {
+fn empty_work_can_be_timed() {
     for d in devices() {
         let gpu = &d.gpu;
         gpu.time(|_| Ok(())).unwrap();
@@ -90,7 +90,7 @@ fn nothing_takes_no_time() {
 }
 
 #[test]
-fn a_wait_ends_when_its_time_is_over() {
+fn a_wait_ends_at_its_timeout() {
     // Its own, where nobody else has work.
     let Some(gpu) = super::open(false) else { return };
     // OpenGL on a processor works while it is handed the work.

@@ -86,7 +86,7 @@ fn denied(op: &str, variant: &str) -> Denied {
 }
 
 #[test]
-fn a_forced_variant_is_taken_where_it_fits() {
+fn a_forced_variant_is_used_if_it_fits() {
     let sum = Reduce::new(Sum, 1 << 20);
     for mut profile in support::profiles() {
         profile.choices.forced.insert("reduce".into(), Choice::variant("subgroup", "because"));
@@ -103,7 +103,7 @@ fn a_forced_variant_is_taken_where_it_fits() {
 }
 
 #[test]
-fn a_forced_row_is_taken_where_it_fits() {
+fn a_forced_row_is_used_if_it_fits() {
     let gemm = Gemm::new(4096, 4096, 4096);
     let why = |row: &str, profile: &DeviceProfile| {
         let mut profile = profile.clone();
@@ -136,7 +136,7 @@ fn a_forced_row_is_taken_where_it_fits() {
 }
 
 #[test]
-fn what_is_denied_is_never_chosen_and_refused_by_name() {
+fn denied_variants_are_never_chosen_and_rejected_by_name() {
     let sum = Reduce::new(Sum, 1 << 20);
     for mut profile in support::profiles() {
         let default = Op::<f32>::lower(&sum, &profile).unwrap().variant();
@@ -163,7 +163,7 @@ fn what_is_denied_is_never_chosen_and_refused_by_name() {
 }
 
 #[test]
-fn every_op_has_another_variant_for_one_that_is_denied() {
+fn every_op_has_a_fallback_for_a_denied_variant() {
     for profile in support::profiles() {
         let gemm = |profile: &DeviceProfile| Op::<f32>::lower(&Gemm::new(500, 400, 300), profile);
         let softmax = |profile: &DeviceProfile| Op::<f32>::lower(&Softmax::new(50, 400), profile);
@@ -184,7 +184,7 @@ fn every_op_has_another_variant_for_one_that_is_denied() {
 }
 
 #[test]
-fn a_denied_row_is_passed_over() {
+fn a_denied_row_is_skipped() {
     let mut profile = DeviceProfile::h100();
     let row = Some("128x128x8 by 8x8".to_owned());
     profile.choices.denied.push(Denied { row, ..denied("gemm", "double") });
@@ -266,7 +266,7 @@ fn the_faster_variant_wins_and_is_kept() {
 }
 
 #[test]
-fn warming_up_and_streams_take_what_was_tuned() {
+fn warm_up_and_streams_use_tuned_choices() {
     let cache = Cache::new("everywhere");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let op = Tampered::new(&[], &["vec4"]);
@@ -327,7 +327,7 @@ fn a_variant_that_loses_the_device_is_denied() {
 }
 
 #[test]
-fn a_wrong_variant_loses_and_is_denied() {
+fn a_wrong_variant_is_denied() {
     let cache = Cache::new("wrong");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let op = Tampered::new(&["plain"], &["vec4"]);
@@ -359,7 +359,7 @@ fn a_wrong_variant_loses_and_is_denied() {
 }
 
 #[test]
-fn a_default_that_stands_alone_is_the_wrong_one() {
+fn a_default_that_disagrees_with_all_others_is_denied() {
     let cache = Cache::new("default");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let op = Tampered::new(&["vec4"], &[]);
@@ -377,7 +377,7 @@ fn a_default_that_stands_alone_is_the_wrong_one() {
 }
 
 #[test]
-fn planning_measures_where_it_may() {
+fn planning_measures_if_allowed() {
     let cache = Cache::new("measure");
     let Some(gpu) = cache.open(Tuning::Measure) else { return };
     assert_eq!(gpu.tuning(), Tuning::Measure);
@@ -426,7 +426,7 @@ fn searches_end_early_or_in_time() {
 }
 
 #[test]
-fn nothing_is_written_that_is_not_to_be_kept() {
+fn nothing_is_saved_unless_requested() {
     let cache = Cache::new("unsaved");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let op = Tampered::new(&["plain"], &["vec4"]);
@@ -437,7 +437,7 @@ fn nothing_is_written_that_is_not_to_be_kept() {
 }
 
 #[test]
-fn the_callers_operands_are_only_read() {
+fn tuning_only_reads_the_callers_operands() {
     let cache = Cache::new("given");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let (x, y) = (gpu.upload(&vec![1.5f32; N]).unwrap(), gpu.upload(&vec![2.0f32; N]).unwrap());
@@ -453,7 +453,7 @@ fn the_callers_operands_are_only_read() {
 }
 
 #[test]
-fn every_variant_of_the_tunable_ops_is_right_here() {
+fn every_variant_of_tunable_ops_verifies_here() {
     let cache = Cache::new("all");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let options = TuningOptions { save: false, ..thorough() };

@@ -34,7 +34,7 @@ fn is_taken(buffer: &Buffer<u32>) {
 }
 
 #[test]
-fn swapped_operands_are_refused_and_the_input_stays() {
+fn rejects_swapped_operands_and_keeps_the_input() {
     for d in devices() {
         let gpu = &d.gpu;
         let (input, output) = pair(gpu, 100);
@@ -61,7 +61,7 @@ fn swapped_operands_are_refused_and_the_input_stays() {
 }
 
 #[test]
-fn of_a_kernel_of_ones_own_what_is_only_read_must_be_written() {
+fn inputs_of_custom_kernels_must_be_written() {
     let Some(gpu) = gpu() else { return };
     let copy = "
         @group(0) @binding(0) var<storage, read> input: array<u32>;
@@ -87,7 +87,7 @@ fn of_a_kernel_of_ones_own_what_is_only_read_must_be_written() {
 }
 
 #[test]
-fn every_way_to_write_counts() {
+fn every_way_to_write_marks_a_buffer_written() {
     let Some(gpu) = gpu() else { return };
     let n = 256;
     let wrote = |write: &dyn Fn(&Buffer<u32>)| {
@@ -128,7 +128,7 @@ fn every_way_to_write_counts() {
 }
 
 #[test]
-fn what_is_recorded_before_counts_and_what_is_refused_does_not() {
+fn earlier_records_count_as_writes_and_rejected_ones_do_not() {
     let Some(gpu) = gpu() else { return };
     let (x, y) = pair(gpu, 64);
     let z = gpu.alloc::<u32>(64).unwrap();
@@ -151,7 +151,7 @@ fn what_is_recorded_before_counts_and_what_is_refused_does_not() {
 }
 
 #[test]
-fn memory_that_is_used_again_counts_as_not_written() {
+fn reused_memory_counts_as_unwritten() {
     let Some(gpu) = open(false) else { return };
     let reduce = Reduce::new(Sum, 5000).plan::<u32>(&gpu).unwrap();
     let total = gpu.alloc::<u32>(1).unwrap();

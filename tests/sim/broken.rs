@@ -101,7 +101,7 @@ const SCHEDULES: [Schedule; 4] =
     [Schedule::InOrder, Schedule::Reverse, Schedule::Random(5), Schedule::Adversarial];
 
 #[test]
-fn each_broken_kernel_is_found_at_its_line() {
+fn each_broken_kernel_is_reported_at_its_line() {
     use FindingKind::*;
     for case in cases() {
         let text = text("broken", &case);
@@ -138,7 +138,7 @@ fn each_broken_kernel_is_found_at_its_line() {
 }
 
 #[test]
-fn nothing_is_found_in_the_repaired_kernels() {
+fn repaired_kernels_are_clean() {
     for case in cases() {
         for schedule in SCHEDULES {
             for subgroup_size in [4, 32, 64] {
@@ -150,7 +150,7 @@ fn nothing_is_found_in_the_repaired_kernels() {
 }
 
 #[test]
-fn every_broken_kernel_has_a_twin_and_a_test() {
+fn every_broken_kernel_has_a_repaired_twin_and_a_test() {
     let names = |of: &str| -> BTreeSet<String> {
         let files = fs::read_dir(folder(of)).unwrap();
         files.map(|f| f.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned()).collect()
@@ -160,7 +160,7 @@ fn every_broken_kernel_has_a_twin_and_a_test() {
 }
 
 #[test]
-fn a_finding_names_both_invocations() {
+fn a_finding_names_both_threads() {
     let all = cases();
     let case = all.iter().find(|c| c.name == "one_cell").unwrap();
     let report = run(case, &text("broken", case), Schedule::InOrder, 32);
@@ -176,7 +176,7 @@ fn a_finding_names_both_invocations() {
 }
 
 #[test]
-fn waiting_for_what_runs_is_no_livelock() {
+fn waiting_for_a_running_workgroup_is_not_a_livelock() {
     // The first workgroup works for long before it posts; within a workgroup the last subgroup does.
     let text = "@group(0) @binding(0) var<storage, read_write> post: atomic<u32>;
         @group(0) @binding(1) var<storage, read_write> sums: array<u32>;
@@ -228,7 +228,7 @@ fn waiting_for_what_runs_is_no_livelock() {
 }
 
 #[test]
-fn an_index_outside_is_named_with_its_array() {
+fn an_index_out_of_bounds_is_reported_with_its_array() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<array<u32, 4>, 3>;
         @compute @workgroup_size(1)
         fn f(@builtin(workgroup_id) id: vec3<u32>) {
@@ -248,7 +248,7 @@ fn an_index_outside_is_named_with_its_array() {
 }
 
 #[test]
-fn repaired_kernels_compute_what_they_should() {
+fn repaired_kernels_compute_the_right_results() {
     let all = cases();
     let results = |name: &str, schedule| {
         let case = all.iter().find(|c| c.name == name).unwrap();

@@ -91,7 +91,7 @@ fn difference(dtype: DType, a: &[u8], b: &[u8]) -> f64 {
 }
 
 #[test]
-fn every_variant_gives_what_the_device_gives() {
+fn every_variant_matches_the_device() {
     let Some(gpu) = support::gpu() else { return };
     let profile = gpu.profile();
     let (least, most) = profile.subgroup_sizes;
@@ -269,7 +269,7 @@ fn both(gpu: &Gpu, functions: &[&str], ty: &str) -> (Vec<u32>, Vec<u32>) {
 }
 
 #[test]
-fn functions_of_the_language_give_what_the_device_gives() {
+fn wgsl_functions_match_the_device() {
     let Some(gpu) = support::gpu().filter(|gpu| gpu.profile().features.subgroups) else { return };
     let functions = parts(INTEGERS);
     let (got, wanted) = both(gpu, &functions, "u32");
@@ -289,7 +289,7 @@ fn functions_of_the_language_give_what_the_device_gives() {
 }
 
 #[test]
-fn kernels_drawn_at_random_give_what_the_device_gives() {
+fn random_kernels_match_the_device() {
     let Some(gpu) = support::gpu().filter(|gpu| gpu.profile().features.subgroups) else { return };
     let subgroup_size = gpu.profile().subgroup_sizes.0;
     let schedules =

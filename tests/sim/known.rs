@@ -22,7 +22,7 @@ fn at(report: &Report, text: &str, what: &str) -> Counts {
 }
 
 #[test]
-fn divergence_of_boundary_checks_is_that_of_the_analysis() {
+fn divergence_of_boundary_checks_matches_the_analysis() {
     for (width, height, warps, divergent) in [(76, 62, 160, 31), (76, 61, 160, 35), (200, 150, 1040, 75)] {
         let text = format!(
             "@group(0) @binding(0) var<storage, read_write> image: array<u32>;
@@ -45,7 +45,7 @@ fn divergence_of_boundary_checks_is_that_of_the_analysis() {
 }
 
 #[test]
-fn divergence_of_other_bounds_is_that_of_the_analysis() {
+fn divergence_of_other_bounds_matches_the_analysis() {
     for (n, divergent, warps) in [(100u32, 1, 4), (1000, 1, 32), (1003, 1, 32), (10_000, 1, 314)] {
         let text = format!(
             "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
@@ -90,7 +90,7 @@ fn divergence_of_other_bounds_is_that_of_the_analysis() {
 }
 
 #[test]
-fn lanes_lie_where_the_analysis_has_them() {
+fn lane_layout_matches_the_analysis() {
     let text = "@group(0) @binding(0) var<storage, read_write> places: array<vec3<u32>>;
         @compute @workgroup_size(4, 8, 2)
         fn place(@builtin(local_invocation_id) t: vec3<u32>) {
@@ -106,7 +106,7 @@ fn lanes_lie_where_the_analysis_has_them() {
 }
 
 #[test]
-fn a_loop_takes_as_many_rounds_as_its_longest_lane() {
+fn a_loop_runs_as_many_rounds_as_its_longest_lane() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
         @compute @workgroup_size(32)
         fn walk(@builtin(local_invocation_index) t: u32) {
@@ -124,7 +124,7 @@ fn a_loop_takes_as_many_rounds_as_its_longest_lane() {
 }
 
 #[test]
-fn divergence_of_reductions_is_that_of_the_analysis() {
+fn divergence_of_reductions_matches_the_analysis() {
     let text = |condition: &str, from: &str, next: &str| {
         format!(
             "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
@@ -156,7 +156,7 @@ fn divergence_of_reductions_is_that_of_the_analysis() {
 }
 
 #[test]
-fn steps_of_coarsened_reductions_are_those_of_the_analysis() {
+fn steps_of_coarsened_reductions_match_the_analysis() {
     // 64 threads on 128 elements a block, and a block for each part or one for all.
     let text = |factor: u32| {
         format!(
@@ -191,7 +191,7 @@ fn steps_of_coarsened_reductions_are_those_of_the_analysis() {
 }
 
 #[test]
-fn idle_lanes_are_those_of_the_analysis() {
+fn idle_lanes_match_the_analysis() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
         @compute @workgroup_size(48)
         fn fill(@builtin(local_invocation_index) t: u32) { data[t] = t; }";
@@ -237,7 +237,7 @@ fn matmul(m: u32, k: u32, n: u32, tile: u32) -> Counts {
 }
 
 #[test]
-fn bytes_and_operations_of_products_are_those_of_the_analysis() {
+fn bytes_and_operations_of_gemm_match_the_analysis() {
     assert_eq!(matmul(40, 31, 33, 1).read_bytes, 327_360);
     assert_eq!(matmul(80, 41, 69, 16).read_bytes, 122_180);
     assert_eq!(matmul(100, 141, 92, 32).flop(), 3_932_160);
@@ -254,7 +254,7 @@ fn bytes_and_operations_of_products_are_those_of_the_analysis() {
 }
 
 #[test]
-fn shared_reads_of_a_convolution_are_those_of_the_analysis() {
+fn shared_reads_of_a_convolution_match_the_analysis() {
     let text = "const TILE = 8u; const RADIUS = 2u; const LENGTH = 32u;
         @group(0) @binding(0) var<storage, read> input: array<f32>;
         @group(0) @binding(1) var<storage, read_write> output: array<f32>;
@@ -305,7 +305,7 @@ fn shared_reads_of_a_convolution_are_those_of_the_analysis() {
 }
 
 #[test]
-fn reads_of_convolutions_in_the_plane_are_those_of_the_analysis() {
+fn reads_of_2d_convolutions_match_the_analysis() {
     // Nine blocks, of which that in the middle has nothing beyond the ends, four have an edge and four a corner.
     let text = |tile: u32, rx: u32, ry: u32| {
         format!(
@@ -384,7 +384,7 @@ fn reads_of_convolutions_in_the_plane_are_those_of_the_analysis() {
 }
 
 #[test]
-fn sectors_are_the_segments_of_the_analysis() {
+fn sectors_match_the_segments_of_the_analysis() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<f32>;
         @compute @workgroup_size(32)
         fn walk(@builtin(local_invocation_index) t: u32) {
@@ -407,7 +407,7 @@ fn sectors_are_the_segments_of_the_analysis() {
 }
 
 #[test]
-fn pairs_at_a_stride_use_what_the_analysis_says() {
+fn strided_pairs_match_the_analysis() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<vec2<f32>>;
         @compute @workgroup_size(32)
         fn walk(@builtin(local_invocation_index) t: u32) { data[2u * t] = vec2(1.0); }";
@@ -420,7 +420,7 @@ fn pairs_at_a_stride_use_what_the_analysis_says() {
 }
 
 #[test]
-fn operations_of_scans_are_those_of_the_analysis() {
+fn operations_of_scans_match_the_analysis() {
     for n in [16u32, 64, 256] {
         let text = format!(
             "const N = {n}u;
@@ -462,7 +462,7 @@ fn operations_of_scans_are_those_of_the_analysis() {
 }
 
 #[test]
-fn bursts_of_a_tiled_product_are_on_the_channels_of_the_analysis() {
+fn bursts_of_a_tiled_gemm_match_the_channels_of_the_analysis() {
     let memory = Interleaving { burst: 8, channels: 4, banks: 2 };
     for phase in [0u64, 1] {
         let text = format!(
@@ -496,7 +496,7 @@ fn bursts_of_a_tiled_product_are_on_the_channels_of_the_analysis() {
 }
 
 #[test]
-fn banks_conflict_and_atomics_wait_where_they_should() {
+fn bank_conflicts_and_atomic_waits_are_counted() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<atomic<u32>, 8>;
         var<workgroup> wg_tile: array<f32, 1056>;
         @compute @workgroup_size(32)

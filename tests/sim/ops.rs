@@ -117,22 +117,22 @@ fn all_are_clean(subgroup_size: u32, schedule: Schedule, most: usize) {
 }
 
 #[test]
-fn nothing_is_found_with_subgroups_of_4_in_random_order() {
+fn ops_are_clean_with_subgroups_of_4_in_random_order() {
     all_are_clean(4, Schedule::Random(11), 2);
 }
 
 #[test]
-fn nothing_is_found_with_subgroups_of_4_against_an_adversary() {
+fn ops_are_clean_with_subgroups_of_4_against_an_adversary() {
     all_are_clean(4, Schedule::Adversarial, 2);
 }
 
 #[test]
-fn nothing_is_found_with_subgroups_of_32_in_reverse() {
+fn ops_are_clean_with_subgroups_of_32_in_reverse() {
     all_are_clean(32, Schedule::Reverse, 2);
 }
 
 #[test]
-fn nothing_is_found_with_subgroups_of_32_against_an_adversary() {
+fn ops_are_clean_with_subgroups_of_32_against_an_adversary() {
     all_are_clean(32, Schedule::Adversarial, 8);
 }
 
@@ -143,7 +143,7 @@ fn lookback(profile: &DeviceProfile) -> Program {
 }
 
 #[test]
-fn a_look_back_that_only_waits_is_a_livelock_and_ours_is_none() {
+fn a_lookback_that_only_waits_livelocks_and_ours_does_not() {
     for (subgroup_size, subgroups) in [(4, false), (32, true)] {
         let mut profile = DeviceProfile::h100();
         profile.subgroup_sizes = (subgroup_size, subgroup_size);
@@ -175,7 +175,7 @@ fn a_look_back_that_only_waits_is_a_livelock_and_ours_is_none() {
 }
 
 #[test]
-fn scratch_that_nothing_has_written_is_found() {
+fn reads_of_unwritten_scratch_are_found() {
     let mut program = lookback(&DeviceProfile::webgpu_defaults());
     assert!(program.dispatches.len() > 1 && !program.scratch.is_empty());
     let run = |program: &Program| {
@@ -192,7 +192,7 @@ fn scratch_that_nothing_has_written_is_found() {
 
 /// Some kernels always read, and then drop what lies beyond the end.
 #[test]
-fn results_do_not_depend_on_what_scratch_held() {
+fn results_do_not_depend_on_old_scratch_contents() {
     let mut seen = BTreeSet::new();
     let mut ran = 0;
     for profile in [DeviceProfile::h100(), DeviceProfile::webgpu_defaults()] {
@@ -245,7 +245,7 @@ fn results_do_not_depend_on_schedule_or_subgroups() {
 }
 
 #[test]
-fn counts_of_ours_are_what_the_op_says() {
+fn measured_counts_match_the_declared_cost() {
     let profile = DeviceProfile::webgpu_defaults();
     for (program, reads, writes) in [
         (Op::<f32>::lower(&Zip::new(ZipFn::Add, 4096), &profile).unwrap(), 2 * 4 * 4096, 4 * 4096),
@@ -265,7 +265,7 @@ fn counts_of_ours_are_what_the_op_says() {
 /// An operation is an instruction of the simulator on one active invocation, as `Counts::active` has it.
 #[test]
 #[ignore = "a measurement: run it alone"]
-fn operations_a_second() {
+fn operations_per_second() {
     for subgroup_size in [4, 32] {
         let mut profile = DeviceProfile::h100();
         profile.subgroup_sizes = (subgroup_size, subgroup_size);

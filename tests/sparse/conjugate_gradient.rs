@@ -80,7 +80,7 @@ fn systems() -> Vec<Csr> {
 }
 
 #[test]
-fn values_of_f16_are_solved_in_every_format() {
+fn f16_systems_are_solved_in_every_format() {
     let Some(gpu) = gpu() else { return };
     // Its values are of f16 as they are.
     let csr = laplacian(&[9, 11]);
@@ -96,7 +96,7 @@ fn values_of_f16_are_solved_in_every_format() {
 }
 
 #[test]
-fn systems_are_solved_as_by_the_reference_in_every_format() {
+fn systems_match_reference_in_every_format() {
     for device in devices() {
         for csr in systems().iter().take(if device.main { 4 } else { 2 }) {
             let mut random = Random::new(csr.rows as u64);
@@ -126,7 +126,7 @@ fn systems_are_solved_as_by_the_reference_in_every_format() {
 }
 
 #[test]
-fn jacobi_saves_iterations_where_rows_differ_in_size() {
+fn jacobi_saves_iterations_on_badly_scaled_rows() {
     let Some(gpu) = gpu() else { return };
     let csr = dominant(500, 3);
     let a = gpu.upload_matrix(&csr).unwrap();
@@ -139,7 +139,7 @@ fn jacobi_saves_iterations_where_rows_differ_in_size() {
 }
 
 #[test]
-fn same_bits_come_again_whatever_is_checked_when() {
+fn results_do_not_depend_on_how_often_convergence_is_checked() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[20, 20]);
     let a = gpu.upload_matrix(&csr).unwrap();
@@ -157,7 +157,7 @@ fn same_bits_come_again_whatever_is_checked_when() {
 }
 
 #[test]
-fn parts_of_sums_of_every_number_match_the_reference() {
+fn any_number_of_partial_sums_matches_reference() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[60, 50]);
     let a = gpu.upload_matrix(&csr).unwrap();
@@ -178,7 +178,7 @@ fn parts_of_sums_of_every_number_match_the_reference() {
 }
 
 #[test]
-fn iterations_end_at_the_limit_and_go_on_from_there() {
+fn iterations_stop_at_the_limit_and_resume() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[30, 30]);
     let a = gpu.upload_matrix(&csr).unwrap();
@@ -195,7 +195,7 @@ fn iterations_end_at_the_limit_and_go_on_from_there() {
 }
 
 #[test]
-fn caller_records_iterations_into_an_encoder_of_its_own() {
+fn iterations_record_into_a_callers_encoder() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[15, 15]);
     let a = gpu.upload_matrix(&csr).unwrap();
@@ -217,7 +217,7 @@ fn caller_records_iterations_into_an_encoder_of_its_own() {
 }
 
 #[test]
-fn what_cannot_be_solved_says_why() {
+fn unsolvable_systems_report_the_reason() {
     for device in devices() {
         let gpu = &device.gpu;
         let outcome = |csr: &Csr, preconditioner, b: &[f32]| {
@@ -269,7 +269,7 @@ fn what_cannot_be_solved_says_why() {
 }
 
 #[test]
-fn systems_that_are_solved_already_take_no_iteration() {
+fn solved_systems_take_no_iteration() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[8, 8]);
     let a = gpu.upload_matrix(&csr).unwrap();
@@ -298,7 +298,7 @@ fn systems_that_are_solved_already_take_no_iteration() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let refused = |cg: &ConjugateGradient, kind: ErrorKind, text: &str| {
         let e = gpu.conjugate_gradient(cg).map(drop).unwrap_err();

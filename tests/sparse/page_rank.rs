@@ -17,7 +17,7 @@ fn links(n: usize) -> Csr {
 }
 
 #[test]
-fn ranks_match_the_reference_in_every_format() {
+fn ranks_match_reference_in_every_format() {
     let n = 500;
     let t = links(n).transitions().unwrap();
     let mut start = vec![0.0; n];
@@ -46,7 +46,7 @@ fn ranks_match_the_reference_in_every_format() {
 }
 
 #[test]
-fn graphs_without_links_rank_all_nodes_alike() {
+fn graphs_without_links_rank_all_nodes_equally() {
     let Some(gpu) = gpu() else { return };
     for n in [0, 1, 40] {
         let t = gpu.upload_matrix(&matrix(n, n, |_, _| vec![])).unwrap();
@@ -59,7 +59,7 @@ fn graphs_without_links_rank_all_nodes_alike() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let t = gpu.upload_matrix(&links(20).transitions().unwrap()).unwrap();
     let rank = PageRank::new(t.layout());

@@ -87,7 +87,7 @@ fn check(device: &Device, csr: &Csr) {
 }
 
 #[test]
-fn every_format_becomes_every_other() {
+fn every_format_converts_to_every_other() {
     for device in devices() {
         check(device, &ragged(300, 170, 150));
         if device.main {
@@ -100,7 +100,7 @@ fn every_format_becomes_every_other() {
 }
 
 #[test]
-fn small_and_empty_matrices_become_every_other() {
+fn small_and_empty_matrices_convert_to_every_format() {
     for device in devices().iter().filter(|device| device.main) {
         for (rows, cols) in [(0, 0), (0, 5), (5, 0), (1, 1), (1, 70), (70, 1), (3, 40)] {
             check(device, &uniform(rows, cols, 0));
@@ -134,7 +134,7 @@ fn many_tiles_and_wide_keys_match_reference() {
 }
 
 #[test]
-fn every_bit_of_values_comes_through() {
+fn values_keep_every_bit() {
     let Some(gpu) = gpu() else { return };
     let mut csr = uniform(40, 30, 5);
     let odd = [0x8000_0000, 1, 0x7f80_0001, 0xffc1_2345, 0x7f80_0000];
@@ -153,7 +153,7 @@ fn every_bit_of_values_comes_through() {
 }
 
 #[test]
-fn halves_become_every_format() {
+fn f16_values_convert_to_every_format() {
     for device in devices() {
         let csr = ragged(131, 60, 40);
         let round = |x: &f32| half::f16::from_f32(*x).to_f32();
@@ -174,7 +174,7 @@ fn halves_become_every_format() {
 }
 
 #[test]
-fn a_plan_converts_again_and_again() {
+fn a_plan_can_be_reused() {
     for device in devices() {
         let gpu = &device.gpu;
         let first = ragged(200, 300, 60);
@@ -199,7 +199,7 @@ fn a_plan_converts_again_and_again() {
 }
 
 #[test]
-fn transposed_twice_is_as_it_was() {
+fn transposing_twice_is_the_identity() {
     let Some(gpu) = gpu() else { return };
     let csr = ragged(120, 90, 50);
     for host in sources(&csr) {
@@ -222,7 +222,7 @@ fn transposed_twice_is_as_it_was() {
 }
 
 #[test]
-fn entries_at_one_position_are_added_up_in_their_order() {
+fn duplicate_entries_are_summed_in_order() {
     for device in devices() {
         // 3 columns for 12 entries, so that most come again.
         for csr in [uniform(50, 3, 12), uniform(1, 1, 300), uniform(30, 50, 2), uniform(4, 4, 0)] {
@@ -238,7 +238,7 @@ fn entries_at_one_position_are_added_up_in_their_order() {
 }
 
 #[test]
-fn runs_longer_than_one_dispatch_adds_match_reference() {
+fn runs_longer_than_one_dispatch_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
         let csr = uniform(1, 1, 150_000);
         let want = Csr::from_triplets(&csr.to_coo().unwrap(), tilework::sparse::Duplicates::Sum).unwrap();
@@ -248,7 +248,7 @@ fn runs_longer_than_one_dispatch_adds_match_reference() {
 }
 
 #[test]
-fn statistics_are_those_of_the_host() {
+fn statistics_match_the_host() {
     for device in devices() {
         let matrices = [
             ragged(500, 300, 200),
@@ -275,7 +275,7 @@ fn statistics_are_those_of_the_host() {
 }
 
 #[test]
-fn what_suits_a_matrix_is_taken() {
+fn the_best_format_for_a_matrix_is_chosen() {
     let Some(gpu) = gpu() else { return };
     let mostly = |row: usize| if row == 7 { (0..500).collect() } else { vec![0, 3, row] };
     let matrices = [
@@ -308,7 +308,7 @@ fn joined(old: &Coo, new: &Coo) -> Coo {
 }
 
 #[test]
-fn new_entries_go_behind_coordinates() {
+fn new_entries_are_appended_to_coo() {
     for device in devices() {
         let gpu = &device.gpu;
         let mut want = shuffled(&ragged(90, 70, 40).to_coo().unwrap());
@@ -338,7 +338,7 @@ fn new_entries_go_behind_coordinates() {
 }
 
 #[test]
-fn new_entries_go_into_free_places() {
+fn new_entries_fill_free_slots_of_ell() {
     for device in devices() {
         let gpu = &device.gpu;
         let old = ragged(120, 70, 12);
@@ -363,7 +363,7 @@ fn new_entries_go_into_free_places() {
 }
 
 #[test]
-fn lists_of_other_origin_stay_within_their_bounds() {
+fn unchecked_lists_stay_within_bounds() {
     let Some(gpu) = gpu() else { return };
     // Pointers and indices that no check has seen: the result means nothing, and nothing beyond is touched.
     let wild =
@@ -403,7 +403,7 @@ fn lists_of_other_origin_stay_within_their_bounds() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn rejects_invalid_arguments() {
     let refused = |result: Result<()>, kind: ErrorKind, text: &str| {
         let e = result.unwrap_err();
         assert!(e.kind() == kind && e.to_string().contains(text), "{e}");

@@ -99,7 +99,7 @@ fn rows_with_gaps_between_match_reference() {
 }
 
 #[test]
-fn values_of_f16_match_reference() {
+fn f16_values_match_reference() {
     for device in devices() {
         let csr = halved(ragged(201, 150, 90));
         check(device, &csr, Dense { half: true, ..Dense::of(12) });
@@ -124,7 +124,7 @@ fn small_and_empty_matrices_match_reference() {
 }
 
 #[test]
-fn shares_of_every_size_match_reference() {
+fn tiles_of_every_size_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
         let csr = ragged(400, 300, 250);
         // Those of cards; and so small that carries have carries.
@@ -135,7 +135,7 @@ fn shares_of_every_size_match_reference() {
 }
 
 #[test]
-fn rows_longer_than_one_dispatch_takes_match_reference() {
+fn rows_longer_than_one_dispatch_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
         let csr =
             matrix(20, 500, |row, random| any_columns(random, if row == 10 { 70_000 } else { row % 3 }, 500));
@@ -144,7 +144,7 @@ fn rows_longer_than_one_dispatch_takes_match_reference() {
 }
 
 #[test]
-fn nan_goes_through_where_it_is_and_not_out_of_what_is_not_read() {
+fn nan_propagates_only_from_elements_that_are_read() {
     let Some(gpu) = gpu() else { return };
     let mut csr = banded(40, 1);
     csr.values[10] = f32::NAN;
@@ -167,7 +167,7 @@ fn nan_goes_through_where_it_is_and_not_out_of_what_is_not_read() {
 }
 
 #[test]
-fn same_bits_come_again() {
+fn results_are_reproducible() {
     let Some(gpu) = gpu() else { return };
     let csr = ragged(300, 200, 150);
     let b = Random::new(1).elements::<f32>(200 * 8);
@@ -184,7 +184,7 @@ fn same_bits_come_again() {
 }
 
 #[test]
-fn lists_of_other_origin_stay_within_their_bounds() {
+fn unchecked_lists_stay_within_bounds() {
     let Some(gpu) = gpu() else { return };
     run_on_wild_lists(gpu, Spmm::variants(), |layout, variant| {
         Ok(Spmm::new(layout, 4).variant(variant).plan::<f32>(gpu)?.into_executable())
@@ -192,7 +192,7 @@ fn lists_of_other_origin_stay_within_their_bounds() {
 }
 
 #[test]
-fn what_a_share_carries_can_be_bound() {
+fn carries_between_tiles_fit_one_binding() {
     let profile = DeviceProfile::webgpu_defaults();
     let csr = Format::Csr;
     let (rows, entries) = (1000, 8 << 20);
@@ -208,7 +208,7 @@ fn what_a_share_carries_can_be_bound() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn rejects_invalid_arguments() {
     let refused = |result: Result<()>, kind: ErrorKind, text: &str| {
         let e = result.unwrap_err();
         assert!(e.kind() == kind && e.to_string().contains(text), "{e}");

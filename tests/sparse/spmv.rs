@@ -178,7 +178,7 @@ fn every_format_and_variant_matches_reference() {
 }
 
 #[test]
-fn values_of_f16_match_reference() {
+fn f16_values_match_reference() {
     for device in devices() {
         check_as(device, &halved(ragged(801, 700, 300)), 1.5, 1.0, |host| host.upload_f16(&device.gpu));
     }
@@ -237,7 +237,7 @@ fn small_and_empty_matrices_match_reference() {
 }
 
 #[test]
-fn rows_longer_than_one_dispatch_takes_match_reference() {
+fn rows_longer_than_one_dispatch_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
         // One of 150,000 entries, of which a software driver walks no more than 65535 at once.
         let csr = matrix(70, 1000, |row, random| {
@@ -249,7 +249,7 @@ fn rows_longer_than_one_dispatch_takes_match_reference() {
 }
 
 #[test]
-fn values_of_padding_do_not_matter() {
+fn padding_values_are_ignored() {
     let csr = ragged(300, 200, 40);
     let x = vec![1.0; 200];
     let want = spmv(1.0, &csr, &x, 0.0, &[0.0; 300]).unwrap();
@@ -277,7 +277,7 @@ fn values_of_padding_do_not_matter() {
 }
 
 #[test]
-fn costs_count_no_padding() {
+fn cost_ignores_padding() {
     // One row is long, so that nearly all places of `ell` are padding.
     let mut csr = Csr { rows: 300, cols: 200, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..300u32 {
@@ -307,7 +307,7 @@ fn costs_count_no_padding() {
 }
 
 #[test]
-fn nan_goes_through_where_it_is_and_not_out_of_an_unread_y() {
+fn nan_propagates_from_x_and_not_from_unread_y() {
     let Some(gpu) = gpu() else { return };
     let mut csr = banded(40, 1);
     csr.values[10] = f32::NAN;
@@ -325,7 +325,7 @@ fn nan_goes_through_where_it_is_and_not_out_of_an_unread_y() {
 }
 
 #[test]
-fn same_bits_come_again() {
+fn results_are_reproducible() {
     let Some(gpu) = gpu() else { return };
     let csr = ragged(900, 800, 500);
     let x = Random::new(1).elements::<f32>(800);
@@ -380,7 +380,7 @@ pub(super) fn run_on_wild_lists(
 }
 
 #[test]
-fn lists_of_other_origin_stay_within_their_bounds() {
+fn unchecked_lists_stay_within_bounds() {
     let Some(gpu) = gpu() else { return };
     run_on_wild_lists(gpu, Spmv::variants(), |layout, variant| {
         Ok(Spmv::new(layout).variant(variant).plan::<f32>(gpu)?.into_executable())
@@ -388,7 +388,7 @@ fn lists_of_other_origin_stay_within_their_bounds() {
 }
 
 #[test]
-fn a_team_of_lanes_is_no_larger_than_a_workgroup() {
+fn lanes_per_row_do_not_exceed_the_workgroup() {
     let mut profile = DeviceProfile::mesa();
     profile.subgroup_sizes = (128, 128);
     let long = MatrixLayout {
@@ -403,7 +403,7 @@ fn a_team_of_lanes_is_no_larger_than_a_workgroup() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn rejects_invalid_arguments() {
     let refused = |result: Result<()>, kind: ErrorKind, text: &str| {
         let e = result.unwrap_err();
         assert!(e.kind() == kind && e.to_string().contains(text), "{e}");
