@@ -1,5 +1,6 @@
-//! What tests share: devices, random data, comparison.
+//! Shared by tests: devices, coverage, random data, comparison.
 
+pub(crate) mod coverage;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 pub(crate) mod matrices;
@@ -42,11 +43,13 @@ pub(crate) fn as_card(gpu: &Gpu) -> DeviceProfile {
     DeviceProfile { class, quirks, ..profile }
 }
 
-/// Every adapter (those that TILEWORK_ADAPTER names, if set), with kernels unchecked and checked, and the
-/// portable floor: WebGPU's default limits and no optional features; only one of these with TILEWORK_ONE_WAY, which is
-/// its name, or else the first. What runs on them is written down where TILEWORK_RECORDING says (see `tests/matrix.rs`).
+/// The devices that tests run on: each adapter whose name or driver contains TILEWORK_ADAPTER (any, if unset).
 ///
-/// Empty if there is none, with a line that says so; REQUIRE_GPU=1 makes that a failure.
+/// The first adapter is opened with kernels unchecked and, in the complete run, also with kernels checked and as the
+/// portable floor: WebGPU's default limits and no optional features. TILEWORK_ONE_WAY=NAME opens each adapter only that way.
+/// TILEWORK_RECORDING=FILE records the variants that run (see `tests/matrix.rs`).
+///
+/// Without an adapter the list is empty and a line says so; with REQUIRE_GPU=1 that is a failure.
 pub(crate) fn devices() -> &'static [Device] {
     static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
     DEVICES.get_or_init(|| {
@@ -59,12 +62,15 @@ pub(crate) fn devices() -> &'static [Device] {
         let steady = |p: &DeviceProfile| !wanted.is_empty() || p.backend != "gl";
         let only_gl = !all.iter().any(steady);
         for (index, profile) in all.iter().enumerate().filter(|(_, p)| fits(p) && (only_gl || steady(p))) {
+            if !coverage::all() && !devices.is_empty() {
+                break;
+            }
             let asked = std::env::var("TILEWORK_ONE_WAY").ok();
             let all =
                 [("unchecked", false, false), ("checked", true, false), ("WebGPU defaults", false, true)];
             let ways = match asked.and_then(|name| all.iter().position(|(way, ..)| *way == name)) {
                 Some(one) => &all[one..=one],
-                None if devices.is_empty() && std::env::var_os("TILEWORK_ONE_WAY").is_none() => &all,
+                None if devices.is_empty() && coverage::all() && std::env::var_os("TILEWORK_ONE_WAY").is_none() => &all,
                 None => &all[..1],
             };
             for &(way, checked, webgpu_defaults) in ways {
@@ -95,13 +101,13 @@ pub(crate) fn gpu() -> Option<&'static Gpu> {
     devices().first().map(|d| &d.gpu)
 }
 
-/// Profiles written by hand, and those of the adapters at hand.
+/// Profiles written by hand: the portable floor, a card, and the software drivers.
 pub(crate) fn profiles() -> Vec<DeviceProfile> {
     vec![
         DeviceProfile::webgpu_defaults(),
+        DeviceProfile::h100(),
         DeviceProfile::swiftshader(),
         DeviceProfile::mesa(),
-        DeviceProfile::h100(),
     ]
 }
 
