@@ -2,6 +2,7 @@
 //! memory.
 
 use super::refused;
+use crate::support::coverage::all;
 use crate::support::gpu;
 use std::process::Command;
 use tilework::ErrorKind::OutOfMemory;
@@ -20,6 +21,9 @@ const N: usize = 64 << 20;
 
 #[test]
 fn host_out_of_memory_is_an_error() {
+    if !all() {
+        return;
+    }
     let limited = format!(
         "ulimit -v {SPACE}; exec \"$0\" --exact --ignored --nocapture runtime::scarce::host_out_of_memory_under_a_limit"
     );

@@ -2,6 +2,7 @@
 
 use super::ops::operands;
 use super::programs::program;
+use crate::support::coverage::cases;
 use crate::support::{self, Random};
 use half::f16;
 use std::collections::BTreeSet;
@@ -294,7 +295,7 @@ fn random_kernels_match_the_device() {
     let subgroup_size = gpu.profile().subgroup_sizes.0;
     let schedules =
         [Schedule::InOrder, Schedule::Reverse, Schedule::Random(9), Schedule::LastFirst, Schedule::Stalled];
-    for (seed, schedule) in (0..25).zip(schedules.into_iter().cycle()) {
+    for (seed, schedule) in (0..cases(25) as u64).zip(schedules.into_iter().cycle()) {
         let text = program(seed);
         let random = &mut Random::new(seed);
         let mut input: Vec<u32> = (0..256).map(|_| random.next() as u32 >> (random.next() % 28)).collect();

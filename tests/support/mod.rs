@@ -70,7 +70,12 @@ pub(crate) fn devices() -> &'static [Device] {
                 [("unchecked", false, false), ("checked", true, false), ("WebGPU defaults", false, true)];
             let ways = match asked.and_then(|name| all.iter().position(|(way, ..)| *way == name)) {
                 Some(one) => &all[one..=one],
-                None if devices.is_empty() && coverage::all() && std::env::var_os("TILEWORK_ONE_WAY").is_none() => &all,
+                None if devices.is_empty()
+                    && coverage::all()
+                    && std::env::var_os("TILEWORK_ONE_WAY").is_none() =>
+                {
+                    &all
+                }
                 None => &all[..1],
             };
             for &(way, checked, webgpu_defaults) in ways {
