@@ -11,7 +11,7 @@ use tilework::{Element, ErrorKind};
 const SHAPE: [usize; 5] = [2, 3, 2, 40, 24];
 const LENGTHS: [u32; 2] = [39, 5];
 
-/// Runs it on caches of `stored`, and gives those of k and v back, with the factors.
+/// Runs it on caches of `stored` and returns those of k and v, with their factors.
 fn run<T: Element, K: Element>(
     device: &Device,
     op: &KvAppend,
@@ -67,7 +67,7 @@ where
     }
 }
 
-/// As codes, whose numbers `value` gives.
+/// As codes that `value` decodes.
 fn check_codes<K: Element>(device: &Device, op: &KvAppend, step: f32, code: K, value: impl Fn(K) -> f32) {
     let new = new_tokens::<f32>();
     let [b, g, _, s, d] = SHAPE;
@@ -79,7 +79,7 @@ fn check_codes<K: Element>(device: &Device, op: &KvAppend, step: f32, code: K, v
         kv_append(op, &new[of], &LENGTHS, None, &mut want);
         let got = got.iter().enumerate().map(|(i, c)| value(*c) * scales[i / d]);
         let wrong = got.zip(&want).enumerate().filter(|(i, (got, want))| {
-            // A quotient between two codes may become either.
+            // A quotient midway between two codes may round to either.
             (got - **want).abs() > step * scales[i / d] * 1.001 + 1e-6
         });
         let wrong: Vec<_> = wrong.collect();

@@ -27,7 +27,7 @@ fn run(device: &Device, op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>)
     y.read()
 }
 
-/// All variants that fit the layer; `auto` must.
+/// All variants that accept the layer; `auto` must.
 fn check(device: &Device, op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) {
     let want = conv(op, x, w, bias).unwrap();
     for name in std::iter::once("auto").chain(Conv2d::variants().iter().map(|v| v.name)) {

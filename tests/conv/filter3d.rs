@@ -5,7 +5,7 @@ use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::reference::{filter3d, filter3d_bound};
 
-/// All but `separable`, which takes products of lines only.
+/// All but `separable`, which accepts only separable filters.
 fn names() -> impl Iterator<Item = &'static str> {
     let all = std::iter::once("auto").chain(Filter3d::variants().iter().map(|v| v.name));
     all.filter(|name| *name != "separable")
@@ -61,7 +61,7 @@ fn filter3d_matches_reference_at_every_boundary() {
 #[test]
 fn filter3d_matches_reference_with_separable_filters() {
     for device in devices() {
-        // In registers, and where rows are no whole vec4s or lines are long, a dispatch an axis.
+        // In registers, or one dispatch per axis if rows are not whole vec4s or lines are long.
         let cases = [([9, 10, 24], [3, 3, 3]), ([5, 8, 21], [1, 3, 5]), ([19, 18, 20], [11, 17, 9])];
         let cases = if device.main { &cases[..] } else { &cases[..2] };
         for (&(extents, f), boundary) in cases.iter().flat_map(|c| Boundary::ALL.map(|b| (c, b))) {
@@ -73,7 +73,7 @@ fn filter3d_matches_reference_with_separable_filters() {
             let filter: Vec<f32> = planes.flat_map(|p| x_line.iter().map(move |x| p * x)).collect();
             let op = Filter3d::new(extents, f, &filter).boundary(boundary).variant("separable");
             let what = format!("{}: {extents:?} under {f:?}, {boundary:?}", device.label);
-            // The lines' own rounding, beside that of their sums.
+            // The rounding of the 1-D filters, in addition to that of the sums.
             let bound: Vec<f64> = filter3d_bound(&op, &x).into_iter().map(|b| 2.0 * b).collect();
             assert_close(&what, &numbers(&run(device, &op, &x).unwrap()), &filter3d(&op, &x), &bound);
         }

@@ -91,7 +91,7 @@ fn operands_are_checked_before_anything_runs() {
     let swapped = "scan: input was allocated and never written; are input and output swapped?";
     refused(plan.run(&stream, &y, part(0)), ErrorKind::Buffer, swapped);
     refused(stream.copy(&y, part(0)), ErrorKind::Buffer, "are the source and the target swapped?");
-    // Parts of one buffer that do not overlap are two.
+    // Disjoint parts of one buffer count as two operands.
     plan.run(&stream, part(0), part(8)).unwrap();
     plan.run(&stream, part(0), &y).unwrap();
     plan.run(&stream, &y, part(16)).unwrap();

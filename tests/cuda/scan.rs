@@ -10,7 +10,7 @@ use tilework::reference::{scan, scan_bound};
 /// `(exclusive, reverse)`.
 const FORMS: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
 
-/// Around vectors, tiles and one block; several turns of all blocks of an H100, whole and not.
+/// Around vectors, tiles and one block; several waves of all blocks of an H100, whole and partial.
 const LENGTHS: [usize; 11] = [0, 1, 3, 4, 129, 2047, 2048, 2049, 100_003, 2 * 2_162_688, 5_000_001];
 
 fn check<T: Sample, O: Reducer<T, Output = T>>(
@@ -89,7 +89,7 @@ fn u32_scans_match_reference() {
 #[test]
 fn scans_keep_special_values() {
     let mut input: Vec<f32> = Random::new(3).any(20_000);
-    // So that minima do not all end at one NaN.
+    // So that minima do not all stop at one NaN.
     let odd = |x: &f32| x.is_nan() || x.is_infinite();
     input.iter_mut().take(15_000).filter(|x| odd(x)).for_each(|x| *x = 1.0);
     for form in FORMS {

@@ -8,7 +8,7 @@ use tilework::program::Op;
 use tilework::reference::{gemm_batched, gemm_batched_bound};
 use tilework::{Element, ErrorKind, Result};
 
-/// The variants that take m x n.
+/// The variants that accept m x n.
 fn names(m: usize, n: usize) -> impl Iterator<Item = &'static str> {
     let all = std::iter::once("auto").chain(GemmBatched::variants().iter().map(|v| v.name));
     all.filter(move |&v| v != "small" || m.max(n) <= 64)
@@ -21,7 +21,7 @@ struct Data<T> {
     c: Vec<T>,
 }
 
-/// Extents, ways to store the operands, and elements between matrices; none for one matrix of A and of B for all.
+/// Extents, ways to store the operands, and the gap between matrices; `None` shares one A and one B.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     batch: usize,
@@ -72,7 +72,7 @@ where
     c.read()
 }
 
-/// Runs `op` in these variants and compares each element of C, those between its matrices too.
+/// Runs `op` in these variants and compares all of C, gaps between matrices included.
 fn check_in<'a, T: Sample + Into<f64>>(
     device: &Device,
     variants: impl IntoIterator<Item = &'a str>,
@@ -112,7 +112,7 @@ const SHAPES: [[usize; 4]; 18] = [
     [2, 64, 4, 129],
 ];
 
-/// Larger than the tiles of `register`, of whole tiles and not.
+/// Larger than the tiles of `register`, with whole and partial tiles.
 const LARGE: [[usize; 4]; 4] = [[2, 65, 67, 33], [3, 64, 128, 16], [2, 130, 36, 20], [2, 1, 300, 5]];
 
 #[test]
@@ -121,7 +121,7 @@ fn every_variant_matches_reference_in_every_shape_and_transpose() {
         let (small, large) =
             if device.main { (&SHAPES[..], &LARGE[..]) } else { (&SHAPES[9..13], &LARGE[..1]) };
         for (i, &[batch, m, n, k]) in small.iter().chain(large).enumerate() {
-            // Two of the ways for each shape, the others for the next but one.
+            // Two of the ways for each shape; the other two for the shape after next.
             for (j, trans) in WAYS.into_iter().enumerate().filter(|(j, _)| (i / 2 + j) % 2 == 0) {
                 let gap = [Some(0), Some(3), Some(4), None][(i + j) % 4];
                 let shape = Shape { batch, m, n, k, trans, gap };
@@ -151,7 +151,7 @@ fn factors_match_reference_in_every_variant() {
     }
 }
 
-/// Runs `op`, whose operands lie in any way, in all variants, on random data.
+/// Runs `op`, with any layout of its operands, in all variants on random data.
 fn check_laid_out<T: Sample + Into<f64>>(device: &Device, m: usize, n: usize, op: &GemmBatched)
 where
     GemmBatched: Op<T>,
@@ -168,13 +168,13 @@ fn batch_strides_may_leave_gaps_pack_or_overlap() {
         for [batch, m, n, k] in [[3, 20, 12, 8], [4, 17, 9, 13], [2, 68, 72, 12], [3, 5, 66, 7]] {
             let op = GemmBatched::new(batch, m, n, k).beta(0.5);
             let ways = [
-                // Rows apart, by fours and not.
+                // Gaps between rows, multiples of four or not.
                 op.clone().lda(k + 4).ldb(n + 8).ldc(n + 4),
                 op.clone().lda(k + 1).ldb(n + 3).ldc(n + 2),
-                // All matrices side by side, as the heads of attention, and with room between them.
+                // All matrices side by side, like the heads of attention, packed and with gaps.
                 op.clone().lda(batch * k).ldb(batch * n).ldc(batch * n).strides(k, n, n),
                 op.clone().trans_b(true).ldb(batch * k).ldc(batch * (n + 1)).strides(k, k, n + 1),
-                // Windows over one row of A, a step apart; every product with the one B.
+                // Overlapping windows over one row of A; one B for all products.
                 op.clone().lda(1.max(k)).strides(4, 0, m * n),
                 op.clone().trans_a(true).lda(m + 4).strides(m, 1, m * n + 4),
             ];
@@ -195,7 +195,7 @@ fn activations_match_reference_in_every_variant() {
         let shape = Shape { batch: 3, m: 20, n: 12 + i, k: 9, trans: [false, false], gap: Some(0) };
         let op = shape.op().activation(activation).beta(-1.0);
         check_in::<f32>(device, names(20, 16), &op, &shape.random(i as u64));
-        // No product, only the end.
+        // No product, only the epilogue.
         let op = op.alpha(0.0);
         check_in::<f32>(device, names(20, 16), &op, &shape.random(i as u64));
     }
@@ -251,7 +251,7 @@ fn f16_operands_with_f32_results_match_reference_in_every_variant() {
                 unbiased.record(&mut rec, &a, &b, &other_c).unwrap();
                 rec.submit().unwrap();
                 assert_close(&what, &numbers(&on_c.read().unwrap()), &want, &bound);
-                // The bound with a bias holds without it.
+                // The bound with a bias also holds without one.
                 assert_close(&what, &numbers(&other_c.read().unwrap()), &plain, &bound);
             }
         }
@@ -278,7 +278,7 @@ fn any_number_of_products_per_workgroup_matches_reference() {
 fn a_batch_beyond_one_dispatch_dimension_matches_reference() {
     let Some(device) = devices().first() else { return };
     let shape = Shape { batch: 70_000, m: 4, n: 4, k: 4, trans: [false, false], gap: Some(0) };
-    // One product a workgroup: their indices are folded over two dimensions.
+    // One product per workgroup: the grid is folded over two dimensions.
     check_in::<f32>(device, ["auto", "small", "register"], &shape.op().products(1), &shape.random(1));
 }
 

@@ -86,7 +86,7 @@ fn every_shape_and_size_of_element_matches_reference() {
 #[test]
 fn many_columns_of_tiles_match_reference() {
     let Some(device) = devices().first() else { return };
-    // More than one band of them, the last not whole.
+    // More than one chunk of columns, the last partial.
     check_random::<f32>(device, (1, 132, 64 * 35 + 8));
     check_random::<f32>(device, (2, 65, 32 * 35 + 1));
     check_random::<u8>(device, (1, 130, 64 * 33 + 5));

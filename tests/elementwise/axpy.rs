@@ -80,7 +80,7 @@ fn every_length_matches_reference_and_keeps_neighbours() {
 
 #[test]
 fn operands_larger_than_one_binding_are_split() {
-    // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer.
+    // WebGPU's default limits: 128 MiB per binding, 256 MiB per buffer.
     let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else { return };
     let gpu = &device.gpu;
     let n = (128 << 20) / 4 + 64;

@@ -103,7 +103,7 @@ fn every_length_matches_reference_and_keeps_neighbours() {
 
 #[test]
 fn both_inputs_may_be_the_same_large_buffer() {
-    // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer.
+    // WebGPU's default limits: 128 MiB per binding, 256 MiB per buffer.
     let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else { return };
     let gpu = &device.gpu;
     let host: Vec<u32> = (0..(128 << 20) / 4 + 77).collect();

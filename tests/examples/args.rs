@@ -24,7 +24,7 @@ fn every_example_uses_the_parser_that_rejects_repeated_keys() {
     assert!(programs.len() > 20, "{}", programs.len());
     for (path, text) in programs {
         let name = path.display();
-        // A program of several files has its command line in one of its own.
+        // An example of several files parses its command line in its own file.
         let cli = path.with_file_name("cli.rs");
         let reads = |text: &str| text.contains("Args::new(") && text.contains("Short('h')");
         let cli = if path.ends_with("main.rs") && cli.exists() {

@@ -64,7 +64,7 @@ fn save(path: &Path, tensors: &BTreeMap<String, (Vec<usize>, Vec<f32>)>) {
     fs::write(path, serialize(views, None).unwrap()).unwrap();
 }
 
-/// A folder of its own for a test, with weights and a vocabulary in it.
+/// A new folder for a test, with weights and a vocabulary.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("tilework-encoder-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -73,7 +73,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Exit code, output and errors.
+/// Runs the program: exit code, output, errors.
 fn encoder(folder: &Path, args: &[&str]) -> (u8, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let [weights, vocabulary] =
@@ -96,13 +96,13 @@ fn words_split_into_their_longest_pieces() {
     for (text, wanted) in [
         ("", vec![2, 3]),
         ("The cafe,", vec![2, 4, 5, 9, 3]),
-        // Accents go, be they letters of their own or marks behind one; so do controls.
+        // Removes accents, precomposed or combining, and control characters.
         ("CAF\u{c9} cafe\u{301} c\u{0}a\u{200b}fe", vec![2, 5, 5, 5, 3]),
         ("unaffable the!the", vec![2, 6, 7, 8, 4, 10, 4, 3]),
-        // A word that does not end in a piece is unknown as a whole.
+        // A word without a complete split is unknown as a whole.
         ("unaffablex the", vec![2, 1, 4, 3]),
         ("the東\u{a0}the\nthe", vec![2, 4, 11, 4, 4, 3]),
-        // The vocabulary's capital letter is never met: words are small.
+        // The vocabulary's capital letter never matches: words are lowercase.
         ("\u{394} $$", vec![2, 1, 15, 15, 3]),
     ] {
         assert_eq!(vocabulary.tokens(text, 100), wanted, "{text}");

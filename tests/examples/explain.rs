@@ -29,7 +29,7 @@ fn run(args: &[&str]) -> (u8, String, String) {
     (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
 
-/// The line of the first table that begins with this word, as words.
+/// The line of the first table that begins with this word, split into words.
 fn line<'a>(out: &'a str, word: &str) -> Vec<&'a str> {
     let found =
         out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).find(|w| w.first() == Some(&word));
@@ -110,7 +110,7 @@ fn explain_marks_tuned_choices() {
 #[ignore = "run by `explain_marks_tuned_choices`, with a cache directory of its own"]
 fn explain_marks_tuned_choices_alone() {
     const N: usize = 1 << 18;
-    /// A sum of two vectors whose fastest variant does it many times.
+    /// Adds two vectors; its default variant repeats the work many times.
     struct Slow;
     impl Op<f32> for Slow {
         fn lower(&self, profile: &DeviceProfile) -> tilework::Result<Program> {
@@ -144,7 +144,7 @@ fn explain_accepts_every_op_of_the_op_example() {
     }
     let mut taken = 0;
     for op in tilework::operations().filter(|op| !op.solver) {
-        // One variant each: others are compiled in the tests of their ops.
+        // One variant each: the tests of each op compile the others.
         let portable = (op.variants)().iter().find(|v| v.requires == Requires::NOTHING).unwrap();
         let shape = op.example.shape.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
         let dtype = op.types[0].name();
@@ -183,7 +183,7 @@ fn explain_measures_matrices_from_files_and_generated_ones() {
     let (code, out, err) = run(&[&["spmv", "--shape", "200x100x4"][..], &csr].concat());
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.contains("a 200 x 100 matrix of ") && out.contains("(100,) of f32"), "{out}");
-    // What computes nothing is on no roofline.
+    // An op without arithmetic has no point on the roofline.
     let path = folder.0.join("no.svg");
     let (code, out, err) = run(&["transpose", "--shape", "9x5", "-o", path.to_str().unwrap()]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");

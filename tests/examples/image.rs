@@ -17,7 +17,7 @@ mod parts {
     pub(super) mod steps;
 }
 
-/// Shades with some noise, darker than not.
+/// Gradients with some noise, mostly dark.
 fn picture(image: Image) -> Picture {
     let mut random = Random::new(image.w as u64);
     let n = image.h * image.w * image.channels;
@@ -112,7 +112,7 @@ fn image_rejects_truncated_files() {
         files::write(&path, format, picture(Image::rgb(40, 30))).unwrap();
         let mut bytes = fs::read(&path).unwrap();
         if format == Format::Jpeg {
-            // A thumbnail, with an end of its own.
+            // A thumbnail, with its own end marker.
             bytes.splice(2..2, *b"\xff\xe1\x00\x0cExif\0\0\xff\xd8\xff\xd9");
         }
         fs::write(&path, &bytes).unwrap();
@@ -122,7 +122,7 @@ fn image_rejects_truncated_files() {
             fs::write(&cut, &bytes[..length]).unwrap();
             assert!(files::read(&cut).is_err(), "{length} of {} bytes of {name}", bytes.len());
         }
-        // What comes behind the end is not of the picture.
+        // Data after the end marker is not part of the image.
         fs::write(&cut, [&bytes[..], b"more"].concat()).unwrap();
         assert!(files::read(&cut).is_ok(), "{name}");
     }

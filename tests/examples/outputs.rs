@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// Takes bytes, and fails when they are to be shown.
+/// Accepts bytes and fails on flush.
 struct Failing(io::ErrorKind);
 
 impl Write for Failing {
@@ -38,7 +38,7 @@ fn write_errors_set_the_exit_code() {
     assert_eq!(exit_code("outputs", Err(boxed.into()), &mut err), 0);
 }
 
-/// Every example that was built beside this test: `cargo test` builds all of them, `cargo test --test integration` none.
+/// Every example built beside this test: `cargo test` builds all of them, `cargo test --test integration` none.
 fn examples() -> Vec<(String, PathBuf)> {
     let me = std::env::current_exe().unwrap();
     let built = me.parent().unwrap().parent().unwrap().join("examples");
@@ -108,7 +108,7 @@ fn examples_check_output_paths_before_they_start() {
     let folder = Folder::new("places");
     let away = |name: &str| format!("{}/no/{name}", folder.0.display());
     let [mtx, svg, png, json, npy] = ["x.mtx", "x.svg", "x.png", "x.json", "x.npy"].map(away);
-    // Most inputs are missing too, which is found later.
+    // Most inputs are missing too; that error would come later.
     let cases: &[(&str, &[&str])] = &[
         ("solve", &["none.mtx", "-o", &mtx]),
         ("solve", &["none.mtx", "--plot", &svg]),
@@ -134,7 +134,7 @@ fn examples_check_output_paths_before_they_start() {
     }
 }
 
-/// What the host follows is reported, timed and refused as every op.
+/// Ops that the host drives are reported, timed and rejected like every op.
 #[test]
 fn op_reports_a_conversion_like_any_op() {
     if gpu().is_none() {

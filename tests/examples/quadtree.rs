@@ -22,7 +22,7 @@ mod parts {
     pub(super) mod tree;
 }
 
-/// Builds a tree in one submission and holds it against the processor's.
+/// Builds a tree in one submission and compares it with the CPU's.
 fn build(
     gpu: &Gpu,
     points: &[Point],
@@ -69,7 +69,7 @@ fn quadtrees_match_the_cpu() {
 #[test]
 fn a_small_quadtree_matches_a_known_one() {
     // One point in each lower quarter, none in the upper left one, and three in the upper right one, two of
-    // which part later.
+    // which separate later.
     let points = [[0.0, 0.0], [1.0, 1.0], [0.6, 0.2], [0.8, 0.8], [0.55, 0.95]];
     for device in devices() {
         let (tree, checked) = build(&device.gpu, &points, (1, 16), usize::MAX);
@@ -81,7 +81,7 @@ fn a_small_quadtree_matches_a_known_one() {
         assert_eq!(tree.levels[0].1, [cell(0, 0, 5, Some(0))]);
         assert_eq!(tree.levels[1].1, quarters);
         assert_eq!(tree.order[..2], [0, 2]);
-        // The check finds what is wrong.
+        // The check finds errors.
         let square = Square::around(&points);
         let rule = Rule { leaf: 1, deepest: 16 };
         let room = [1, 8, 8, 8, 8];
@@ -123,11 +123,11 @@ fn quadtrees_stop_at_inseparable_points() {
             }
         }
     }
-    // A point on a border is of the cell that begins there, and on the last one of the cell that ends there.
+    // A point on a border belongs to the cell that begins there; on the last border, to the cell that ends there.
     let square = Square::around(&[[0.0, 0.0], [8.0, 8.0]]);
     assert_eq!(square.place([4.0, 8.0]), [32_768, 65_535]);
     assert_eq!(square.place([3.999, 0.0]), [32_759, 0]);
-    // What is not finite is left out.
+    // Non-finite points are skipped.
     let mixed =
         vec![[0.0, 1.0], [f32::NAN, 0.0], [0.0, f32::INFINITY], [f32::NEG_INFINITY, 0.0], [-2e37, 0.0]];
     assert_eq!(points::finite(mixed), (vec![[0.0, 1.0]], 4));
@@ -161,7 +161,7 @@ fn run(args: &[&str]) -> (u8, String, String) {
     (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
 
-/// Colours that a picture has.
+/// The colours of an image.
 pub(super) fn colours(path: &Path) -> (u32, u32, usize) {
     let picture = ::image::open(path).unwrap().into_rgb8();
     let all: std::collections::HashSet<_> = picture.pixels().map(|pixel| pixel.0).collect();

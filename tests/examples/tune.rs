@@ -43,7 +43,7 @@ fn tune_reports_that_nothing_was_saved() {
     }
     let (code, out, err) = run(&["--ops", "transpose", "--sizes", "small", "--budget", "0", "--save"]);
     assert!(code == 0 && err.is_empty(), "{out}{err}");
-    // Unless the default is as fast as can be, which is known then.
+    // Unless the default is already as fast as the roofline, which is then saved.
     assert!(out.contains("Nothing to keep") || out.contains("  roofline\n"), "{out}");
 }
 

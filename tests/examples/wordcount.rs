@@ -24,7 +24,7 @@ fn on_host(text: &[u8]) -> Counts {
     counts
 }
 
-/// Counts a text on the device, cut by a file of it into pieces.
+/// Counts the words of a text on the device, split into chunks.
 fn on_device(counter: &Counter, text: &[u8], name: &str) -> Counts {
     let path = file(name, text);
     let mut pieces = Pieces::new(vec![path.clone()], counter.chunk());
@@ -54,7 +54,7 @@ fn words_are_split_as_documented() {
     let wanted = ["14", "3", "dash", "don", "na\u{ef}ve", "quoted", "t", "x", "y", "\u{6f22}\u{5b57}"];
     assert_eq!(rest, wanted);
     assert_eq!((counts.all(), counts.different()), (13, 11));
-    // Bytes that are no text are of words.
+    // Invalid UTF-8 belongs to words.
     counts = on_host(b"\xc2 \xe2\x80 \xe2\x80\xa6\xff\0a\xc2\xa0");
     let of: Vec<_> = counts.ranked().iter().map(|(word, _)| word.to_vec()).collect();
     assert_eq!(of, [&b"a"[..], b"\xc2", b"\xe2\x80", b"\xff"]);
@@ -76,7 +76,7 @@ fn wordcount_matches_the_host_when_words_cross_chunks() {
         b"a".to_vec(),
         b"a a b".to_vec(),
         any(1 << 12),
-        // As long as the device looks, and around.
+        // Around the longest word that the device reads.
         [long(1023), long(1024), long(1025)].join(&b' '),
         // Longer than a chunk.
         [b"x y ", &long(3000)[..], b" x"].concat(),
@@ -97,7 +97,7 @@ fn wordcount_matches_the_host_when_words_cross_chunks() {
 
 #[test]
 fn wordcount_is_exact_when_hashes_collide() {
-    // Four pairs of these 100,000 words have the same hash, and some 300 agree in the bits that are sorted by.
+    // Four pairs of these 100,000 words have the same hash, and about 300 agree in the sorted bits.
     let word =
         |n: u64| -> String { (0..6).map(|i| char::from(b'a' + (n / 10u64.pow(i) % 10) as u8)).collect() };
     let text: Vec<_> =

@@ -10,7 +10,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Blur::variants().iter().map(|v| v.name))
 }
 
-/// Compares all variants that fit the image and the radius, and returns which ran.
+/// Compares all variants that accept the image and the radius, and returns those that ran.
 fn compare<T: Sample>(device: &Device, image: Image, radius: usize, divide: Divide) -> Vec<&'static str> {
     let input = Random::new(image.w as u64).elements::<T>(image.h * image.w * image.channels);
     let op = Blur::new(image, radius).divide(divide);
@@ -40,7 +40,7 @@ fn blur_matches_reference() {
             for divide in if i < 2 { &Divide::ALL[..] } else { &Divide::ALL[..1] } {
                 let ran = compare::<u8>(device, Image::grey(h, w), radius, *divide);
                 assert!(ran.len() >= 4, "{ran:?}");
-                // Whole words in rows, and few enough terms.
+                // Rows of whole words, and few enough terms.
                 let short = w % 4 == 0 && radius <= 2;
                 assert_eq!(ran.contains(&"register"), short, "{h} x {w}, radius {radius}: {ran:?}");
                 compare::<f32>(device, Image::grey(h, w), radius, *divide);

@@ -10,7 +10,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Gaussian::variants().iter().map(|v| v.name))
 }
 
-/// Compares all variants that fit, and returns which ran.
+/// Compares all variants that accept the op, and returns those that ran.
 fn compare<T: Sample + Into<f64>>(device: &Device, op: &Gaussian, image: Image) -> Vec<&'static str> {
     let input = Random::new(image.w as u64).elements::<T>(image.h * image.w * image.channels);
     let (want, mut bound) = (gaussian(op, &input), gaussian_bound(op, &input));
@@ -73,7 +73,7 @@ fn gaussian_accepts_large_radii_that_fit() {
     let image = Image::rgb(30, 21);
     assert!(compare_both(device, &Gaussian::new(image, 8.0), image).contains(&"passes"));
     assert!(compare_both(device, &Gaussian::new(image, 200.0), image).contains(&"passes"));
-    // Tiles of fewer rows than there are above and below.
+    // Tiles of fewer rows than the halo.
     let image = Image::grey(90, 40);
     assert!(compare_both(device, &Gaussian::new(image, 3.0).radius(10), image).contains(&"fused"));
 }
@@ -108,7 +108,7 @@ fn gaussian_rejects_invalid_arguments() {
     for image in [[0, 3], [3, 0], [0, 0]] {
         assert!(Gaussian::new(image, 1.0).plan::<u8>(gpu).unwrap().program().dispatches.is_empty());
     }
-    // A very thin bell is one pixel.
+    // A very narrow Gaussian is one pixel.
     let x = gpu.upload(&[1.0f32, 2.0]).unwrap();
     assert_eq!(gpu.gaussian(&x, [1, 2], 1e-300).unwrap().read().unwrap(), [1.0, 2.0]);
 }

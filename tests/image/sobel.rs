@@ -30,7 +30,7 @@ fn sobel_matches_reference() {
     for device in devices() {
         let sizes = [(21, 36), (9, 35), (1, 1), (1, 2), (5, 1), (1, 77), (2, 4), (40, 300)];
         for (i, &(h, w)) in sizes.iter().enumerate() {
-            // Other devices get what compiles to other kernels.
+            // Other devices run only cases that compile to other kernels.
             let few = [Image::grey(h, w), Image::rgb(h, w).planar(), Image::rgb(h, w)];
             for image in if device.main {
                 images(h, w)
@@ -39,7 +39,7 @@ fn sobel_matches_reference() {
             } else {
                 Vec::new()
             } {
-                // Differences of bytes that are rarely above 255, and of floats that are exact.
+                // Differences of bytes that rarely exceed 255, and exact differences of floats.
                 compare::<u8>(device, image, Gradient::Magnitude, 0.2);
                 compare::<f32>(device, image, Gradient::Magnitude, 1000.0);
             }

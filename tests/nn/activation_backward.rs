@@ -28,7 +28,7 @@ where
 
 #[test]
 fn activation_backward_matches_reference_at_every_magnitude() {
-    // Between -1 and 1 where results lie, further out for GELU, and the ends.
+    // Between -1 and 1, further out for GELU, and the extremes.
     let value: Vec<f32> = (-600..600).map(|i| i as f32 * 0.01).chain([0.0, -0.0, 100.0, -100.0]).collect();
     check_all(&value, &random::<f32>(1, value.len()));
     let halves: Vec<f16> = value.iter().map(|x| f16::from_f32(*x)).collect();

@@ -59,6 +59,6 @@ fn cross_entropy_rejects_invalid_arguments() {
     assert_eq!(refusal::<f32>(gpu, &CrossEntropy::new(4, 0).with_gradient()), ErrorKind::Shape);
     assert_eq!(refusal::<f32>(gpu, &CrossEntropy::new(4, 4).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<f32>(gpu, &CrossEntropy::new(usize::MAX, 4)), ErrorKind::TooLarge);
-    // Too many steps of a loop for some drivers.
+    // More loop iterations than some drivers run.
     assert_eq!(refusal::<f32>(gpu, &CrossEntropy::new(1, 6_000_000)), ErrorKind::TooLarge);
 }

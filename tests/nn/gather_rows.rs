@@ -9,7 +9,7 @@ use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::gather_rows;
 
-/// Runs the op over a buffer of ones, with more behind its output than it may touch.
+/// Runs the op on an output buffer of ones that is longer than the output.
 fn check<T: Sample>(device: &Device, rows: usize, n: usize, numbers: &[u32])
 where
     GatherRows: Op<T>,
@@ -35,7 +35,7 @@ where
 
 #[test]
 fn gather_rows_matches_reference_for_rows_of_every_length() {
-    // Twice the same, in no order, and numbers that the table does not have.
+    // Repeated, unordered and out-of-range indices.
     let mut random = Random::new(5);
     for device in devices() {
         for (rows, n, count) in [(7, 1, 9), (300, 3, 40), (50, 8, 300), (4, 384, 3), (9, 6, 7), (3, 5, 1)] {

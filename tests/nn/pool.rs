@@ -12,7 +12,7 @@ fn kinds(r: usize, s: usize) -> [PoolKind; 4] {
     [PoolKind::Max, PoolKind::Average, PoolKind::L2, PoolKind::Weighted(weights)]
 }
 
-/// All variants that take it, without a bias and with one.
+/// All variants that accept it, without a bias and with one.
 fn check<T: Sample>(device: &Device, op: &Pool2d, channels: usize, x: &[T])
 where
     Pool2d: Op<T>,

@@ -22,7 +22,7 @@ pub(crate) const MORE: [(usize, usize); 12] = [
     (1, 300_001),
 ];
 
-/// Numbers between -4 and 4, with a mean of their own in each row.
+/// Numbers between -4 and 4, with a different mean in each row.
 pub(crate) fn numbers<T: Sample>(rows: usize, n: usize) -> Vec<T> {
     let mut random = Random::new((rows * 31 + n) as u64);
     let row = |_| {
@@ -32,7 +32,7 @@ pub(crate) fn numbers<T: Sample>(rows: usize, n: usize) -> Vec<T> {
     (0..rows).flat_map(row).collect()
 }
 
-/// Whether this device refuses the variant for a row of so many.
+/// Whether this device rejects the variant for rows of `n`.
 pub(crate) fn refused(device: &Device, variant: &str, n: usize) -> bool {
     let most = if device.gpu.profile().is_cpu() { 4096 } else { 16384 };
     variant == "whole" && n > most - 2
@@ -124,7 +124,7 @@ macro_rules! softmax_tests {
                     x[5 * n..].fill(-3e38);
                     x[6 * n - 1] = 3e38;
                     check(device, 6, n, &x);
-                    // Whole parts of nothing but -infinity beside numbers.
+                    // Segments of only -infinity beside numbers.
                     let mut x = vec![-inf; 2 * n];
                     x[0] = 2.0;
                     x[2 * n - 1] = -1000.0;
@@ -209,7 +209,7 @@ macro_rules! norm_tests {
                 (gpu.upload(x).unwrap(), gpu.upload(&gamma).unwrap(), gpu.upload(&beta).unwrap());
             for variant in names().filter(|v| !refused(device, v, n)) {
                 let op = op.clone().variant(variant);
-                // Both where a workgroup has several rows, one of them elsewhere.
+                // Both if a workgroup has several rows, otherwise one.
                 let shifts = [None, Some(beta.as_slice())];
                 for shift in if n < 128 { &shifts[..] } else { &shifts[n % 2..][..1] } {
                     let shift = *shift;

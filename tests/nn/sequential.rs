@@ -6,7 +6,7 @@ use tilework::nn::{Adam, Optimizer, Sequential, Sgd};
 use tilework::prelude::*;
 use tilework::{ErrorKind, Result, reference};
 
-/// Every kind of layer, with activations that are fused and that are not.
+/// Every kind of layer, with fused and separate activations.
 fn networks() -> Vec<Sequential> {
     vec![
         Sequential::new([1, 4, 4]).linear(3),
@@ -113,7 +113,7 @@ fn gradients_match_finite_differences() {
     }
 }
 
-/// Rings around the origin: classes that no straight line parts.
+/// Rings around the origin: classes that no straight line separates.
 fn rings(n: usize) -> (Vec<f32>, Vec<u32>) {
     let numbers = random::<f32>(11, 2 * n);
     let of = |i: usize| {
@@ -125,7 +125,7 @@ fn rings(n: usize) -> (Vec<f32>, Vec<u32>) {
     (all.iter().flat_map(|(x, _)| *x).collect(), all.iter().map(|(_, class)| *class).collect())
 }
 
-/// Losses of a training from the same beginning, and the parameters after it.
+/// Losses of one training run from fixed initial parameters, and the final parameters.
 fn train(gpu: &Gpu, net: &Sequential, optimizer: Optimizer, steps: usize) -> Result<(Vec<f32>, Vec<f32>)> {
     let (x, labels) = rings(128);
     let (x, labels) = (gpu.upload(&x)?, gpu.upload(&labels)?);
@@ -180,7 +180,7 @@ fn rejects_invalid_networks() {
     let e = Sequential::new([1, 4, 4]).linear(3).train(0, Adam::new(0, 0.1)).plan::<f32>(gpu).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Shape);
     assert_eq!(kind(&Sequential::new([usize::MAX, 2, 2]).linear(3)).kind(), ErrorKind::TooLarge);
-    // Flattening alone is a copy.
+    // A network that only flattens is a copy.
     let flat = Sequential::new([1, 2, 2]).flatten();
     let x = random::<f32>(1, 8);
     assert_eq!(run(gpu, &flat.forward(2), &[Given::Floats(&x), Given::Floats(&[])])[0], x);

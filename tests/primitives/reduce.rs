@@ -23,7 +23,7 @@ fn run<T: Element, O: Reducer<T>>(
     y.read()
 }
 
-/// Runs one variant and compares; what the device lacks is skipped.
+/// Runs one variant and compares; skips variants that the device lacks.
 fn check<T: Sample, O>(device: &Device, op: O, variant: &str, rows: usize, n: usize, input: &[T])
 where
     O: Reducer<T>,
@@ -43,7 +43,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Reduce::variants().iter().map(|v| v.name))
 }
 
-/// All operators on one type; products of numbers near 1, so that they neither vanish nor overflow.
+/// All operators on one type; factors near 1, so that products neither vanish nor overflow.
 fn check_all_ops<T: Sample>(device: &Device, variant: &str, rows: usize, n: usize, seed: u64)
 where
     Sum: Reducer<T, Output: Number>,
@@ -179,7 +179,7 @@ fn ties_give_the_first_position() {
 
 #[test]
 fn custom_operators_keep_order_unless_they_commute() {
-    // The last element that is not zero: associative, and does not commute.
+    // The last nonzero element: associative, not commutative.
     let last = CustomOp::new(
         "fn op_identity() -> T { return 0u; }
          fn op_combine(a: T, b: T) -> T { return select(b, a, b == 0u); }",
@@ -251,7 +251,7 @@ fn grids_beyond_one_dimension_are_folded() {
 
 #[test]
 fn inputs_larger_than_one_binding_are_split() {
-    // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer.
+    // WebGPU's default limits: 128 MiB per binding, 256 MiB per buffer.
     let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else { return };
     let n = 150_000_001;
     let mut input = vec![1u8; n];

@@ -8,7 +8,7 @@ use tilework::program::Op;
 use tilework::reference::{Number, reduce_by_key, reduce_by_key_bound};
 use tilework::{ErrorKind, Result};
 
-/// Keys out and results, or why not. What lies behind the count must be as it was.
+/// Output keys and results, or the error. Elements past the count must be unchanged.
 fn run<K, T, O>(gpu: &Gpu, desc: &ReduceByKey<O, K>, keys: &[K], values: &[T]) -> Result<(Vec<K>, Vec<T>)>
 where
     K: Number + PartialEq,
@@ -110,7 +110,7 @@ fn giant_and_tiny_runs_match_reference() {
 #[test]
 fn larger_tiles_match_reference() {
     let n = 40_003;
-    // SwiftShader takes minutes to compile what is written out for so many items.
+    // SwiftShader takes minutes to compile kernels unrolled over so many items.
     for device in devices().iter().filter(|d| !d.label.contains("SwiftShader")) {
         for (variant, tile) in names().zip([(256, 4), (128, 8)]) {
             let desc = ReduceByKey::new(Sum, n).variant(variant).tile(tile.0, tile.1);
@@ -122,7 +122,7 @@ fn larger_tiles_match_reference() {
 
 #[test]
 fn custom_operators_keep_order() {
-    // The last element that is not 0: associative, not commutative.
+    // The last nonzero element: associative, not commutative.
     let last = CustomOp::new(
         "fn op_identity() -> T { return 0u; }
          fn op_combine(a: T, b: T) -> T { return select(b, a, b == 0u); }",
@@ -218,7 +218,7 @@ fn rejects_operands_of_other_lengths() {
 
 #[test]
 fn a_value_equal_to_the_empty_post_matches_reference() {
-    // Its bits are those that stand for nothing posted; every prefix of the run has them.
+    // Its bits equal the marker for an empty post, and so do those of every prefix of the run.
     let n = 5001;
     let mut values = vec![0u32; n];
     values[0] = 0xffa5_c3e1;

@@ -24,7 +24,7 @@ where
     y.read()
 }
 
-/// Runs a program that was lowered for a profile of our own.
+/// Runs a program lowered for a modified profile.
 fn run_program<T: Element>(gpu: &Gpu, program: Program, input: &[T]) -> Vec<T> {
     let x = gpu.upload(input).unwrap();
     let y = gpu.alloc::<T>(input.len()).unwrap();
@@ -35,7 +35,7 @@ fn run_program<T: Element>(gpu: &Gpu, program: Program, input: &[T]) -> Vec<T> {
     y.read().unwrap()
 }
 
-/// Runs one form of one variant and compares; what the device lacks is skipped.
+/// Runs one form of one variant and compares; skips variants that the device lacks.
 fn check<T: Sample, O>(
     device: &Device,
     op: O,
@@ -65,12 +65,12 @@ fn check<T: Sample, O>(
     assert_close(&what, &numbers(&got), &want, &bound);
 }
 
-/// The variants, each with the form that it is tested in where one must do: a kernel takes long to compile.
+/// The variants, each with the one form to test if kernels compile slowly.
 fn variants() -> impl Iterator<Item = (&'static str, (bool, bool))> {
     Scan::variants().iter().enumerate().map(|(i, v)| (v.name, FORMS[(i + 1) % 4]))
 }
 
-/// Those whose kernels have the most forms.
+/// The variants whose kernels have the most forms.
 const FAST: [&str; 2] = ["hierarchical", "lookback"];
 
 #[test]
@@ -84,7 +84,7 @@ fn arrays_match_reference_at_every_length() {
             let fast = FAST.contains(&variant);
             let forms = FORMS.into_iter().filter(|f| *f == one_form || fast && device.main);
             for form in forms {
-                // A ladder variant takes a tenth of a second for the longest.
+                // A ladder variant takes 0.1 s for the longest array.
                 let lengths = lengths.iter().filter(|n| **n < 10_000 || fast);
                 for (i, &n) in lengths.enumerate().filter(|(i, _)| device.main || i % 4 == 1) {
                     let input: Vec<f32> = Random::new(i as u64).elements(n);
@@ -119,7 +119,7 @@ fn every_type_and_operator_matches_reference() {
     }
     for device in devices() {
         for (v, (variant, form)) in variants().enumerate() {
-            // All sixteen for the look-back, whose posts differ by type; elsewhere each type with one operator.
+            // All sixteen for the lookback, whose posts differ by type; otherwise each type with one operator.
             let all = device.main && variant == "lookback";
             if device.main || FAST.contains(&variant) {
                 all_ops::<f32>(device, variant, form, |i| all || i == v % 4);
@@ -165,7 +165,7 @@ fn rows_match_reference_at_every_alignment() {
 
 #[test]
 fn kernels_for_cards_match_reference() {
-    // What a card would get, as far as this device can run it: large workgroups, four vec4 a lane.
+    // The kernels for cards, as far as this device can run them: large workgroups, four vec4 per lane.
     for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
         let card = as_card(&device.gpu);
         for (variant, n) in [("lookback", 40_001), ("hierarchical", 40_001), ("lookback", (1 << 22) + 3)] {
@@ -199,7 +199,7 @@ fn nan_and_infinities_propagate_from_their_position() {
                 check(device, Max, variant, (1, n), form, &input);
             }
         }
-        // Values that are never posted, since they look like none: as total of every tile, and as NaN.
+        // Values that cannot be posted, since they equal the empty marker: as total of every tile, and as NaN.
         let (n, variant, form) = (3000, "lookback", FORMS[3]);
         let spare = 0xffa5_c3e1_u32;
         check(device, Sum, variant, (1, n), form, &[vec![0; n - 1], vec![spare]].concat());
@@ -215,14 +215,14 @@ fn nan_and_infinities_propagate_from_their_position() {
 
 #[test]
 fn custom_operators_keep_order() {
-    // The last element that is not zero: associative, and does not commute.
+    // The last nonzero element: associative, not commutative.
     let last = CustomOp::new(
         "fn op_identity() -> T { return T(0); }
          fn op_combine(a: T, b: T) -> T { return select(b, a, b == T(0)); }",
     );
     for device in devices() {
         for (v, (variant, (exclusive, reverse))) in variants().enumerate() {
-            // Kernels of users start by clearing workgroup memory, which OpenGL's compiler takes seconds for.
+            // Users' kernels start by clearing workgroup memory, which takes OpenGL's compiler seconds.
             if device.gpu.profile().backend == "gl" && variant != "lookback" {
                 continue;
             }
@@ -283,7 +283,7 @@ fn inputs_larger_than_one_binding_are_split() {
     let n = 50_001;
     let ints: Vec<u32> = Random::new(5).elements(n);
     for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
-        // A device that binds 32 KiB at the most, for a scan of 200 KB.
+        // A device that binds at most 32 KiB, for a scan of 200 KB.
         let mut small = device.gpu.profile().clone();
         small.limits.max_storage_binding = 32 << 10;
         for (variant, one_form) in variants() {
@@ -354,7 +354,7 @@ fn slices_are_scanned_and_neighbours_kept() {
 
 #[test]
 fn many_tiles_match_reference_in_any_order() {
-    // More tiles than the loops of a software driver's invocation have rounds to make posts for.
+    // More tiles than a software driver's loop has iterations to compute posts for.
     let n = 1 << 24;
     let ones = vec![1u32; n];
     for device in devices().iter().filter(|d| d.main) {

@@ -7,7 +7,7 @@ use tilework::program::Op;
 use tilework::reference::select;
 use tilework::{Element, ErrorKind, Result};
 
-/// Around every width the kernels have: words, subgroups, tiles, blocks of tiles.
+/// Around every width of the kernels: words, subgroups, tiles, blocks of tiles.
 pub(crate) const LENGTHS: [usize; 12] = [0, 1, 2, 31, 33, 255, 257, 4095, 4096, 4097, 70_001, 300_000];
 
 /// Every device with `auto` and all other variants.
@@ -16,12 +16,12 @@ pub(crate) fn cases() -> impl Iterator<Item = (&'static Device, &'static str)> {
     devices().iter().flat_map(move |d| names().map(move |v| (d, v)))
 }
 
-/// Flags of which about one in `every` is set, with any bit.
+/// Flags of which about one in `every` is nonzero.
 pub(crate) fn flags(random: &mut Random, n: usize, every: u64) -> Vec<u32> {
     (0..n).map(|_| if random.next().is_multiple_of(every) { 1 << (random.next() % 32) } else { 0 }).collect()
 }
 
-/// The elements in front, which are what the count says, and those behind, which must be as they were.
+/// The first `count` elements, and the rest, which must be unchanged.
 pub(crate) fn read_counted<T: Element + PartialEq>(
     output: &Buffer<T>,
     count: &Buffer<u32>,
@@ -103,7 +103,7 @@ fn counted_selection_reads_its_length_on_the_device() {
             let of_halves = select_counted.plan::<f16>(gpu).ok();
             let (input, flags) = (gpu.upload(&x).unwrap(), gpu.upload(&f).unwrap());
             let halves_in = of_halves.as_ref().map(|_| gpu.upload(&halves).unwrap());
-            // What is above n counts as n.
+            // A count above n is clamped to n.
             for length in [0, 1, n / 2, n - 1, n, n + 1, u32::MAX as usize] {
                 let what = format!("{}: {length} of {n} by {variant}", device.label);
                 let there = length.min(n);
@@ -130,7 +130,7 @@ fn counted_selection_reads_its_length_on_the_device() {
     let plan = Select::new(10).counted().plan::<u32>(gpu).unwrap();
     let e = plan.with_length(&two).record(&mut gpu.recorder(), &x, &x, &output, &count).unwrap_err();
     assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("length has 2"), "{e}");
-    // No elements, whatever the device says.
+    // No elements, whatever the count on the device.
     let none = gpu.alloc::<u32>(0).unwrap();
     let plan = Select::new(0).counted().plan::<u32>(gpu).unwrap();
     let mut rec = gpu.recorder();
@@ -182,7 +182,7 @@ fn predicates_receive_f16_as_f32() {
 
 #[test]
 fn the_count_stays_on_the_device_for_later_ops() {
-    // Selecting twice in one submission, with nothing read between.
+    // Selects twice in one submission, without reading back in between.
     for device in devices() {
         let gpu = &device.gpu;
         let x: Vec<u32> = (0..10_000).collect();

@@ -7,7 +7,7 @@ use tilework::program::{DeviceProfile, Op};
 use tilework::reference::sort_positions;
 use tilework::{Element, ErrorKind, Result};
 
-/// What is asked of a sort.
+/// The options of a sort.
 #[derive(Clone)]
 struct Ask {
     descending: bool,
@@ -74,7 +74,7 @@ fn describe<T: Element>(device: &Device, ask: &Ask, keys: &[T]) -> String {
     )
 }
 
-/// Sorts keys alone and compares bits; what the device lacks is skipped.
+/// Sorts keys alone and compares bits; skips variants that the device lacks.
 fn check_keys<T: Element>(device: &Device, ask: &Ask, keys: &[T]) {
     let what = describe(device, ask, keys);
     let got = match keys_of(&device.gpu, ask, keys) {
@@ -84,7 +84,7 @@ fn check_keys<T: Element>(device: &Device, ask: &Ask, keys: &[T]) {
     same(&what, &got, &ask.wanted(keys).iter().map(|&i| keys[i]).collect::<Vec<_>>());
 }
 
-/// Sorts keys with their positions and compares bits; what the device lacks is skipped.
+/// Sorts keys with their positions and compares bits; skips variants that the device lacks.
 fn check<T: Element>(device: &Device, ask: &Ask, keys: &[T]) {
     let what = describe(device, ask, keys);
     let positions: Vec<u32> = (0..keys.len() as u32).collect();
@@ -229,7 +229,7 @@ fn a_million_keys_match_reference() {
     }
 }
 
-/// Many tiles of a few keys, some or all of which other workgroups must count.
+/// Many small tiles, some or all of which other workgroups must count.
 #[test]
 fn lookback_is_correct_when_tiles_never_post() {
     let keys: Vec<u32> = Random::new(6).elements(20_000);
@@ -322,7 +322,7 @@ fn sorts_in_place_and_by_device_counts() {
     }
 }
 
-/// A profile with bindings of 64 KiB, so that some thousand keys take several pieces.
+/// A profile with bindings of 64 KiB, so that a few thousand keys need several bindings.
 #[test]
 fn keys_larger_than_one_binding_are_split() {
     let n = 40_001;
@@ -359,7 +359,7 @@ fn keys_larger_than_one_binding_are_split() {
     }
 }
 
-/// What cards get runs here too: steps written out, and ballots for subgroups above 32 lanes.
+/// Kernels for cards run here too: unrolled steps, and ballots for subgroups above 32 lanes.
 #[test]
 fn kernels_for_cards_match_reference_on_any_device() {
     let n = 5_000;
@@ -442,7 +442,7 @@ fn rejects_invalid_arguments() {
         "counting"
     );
     assert_eq!(Op::<u32>::lower(&RadixSort::new(1 << 28), &h100).unwrap().variant(), "onesweep");
-    // Keys that a binding holds, and the posts of small tiles that none does.
+    // Keys that fit a binding, with posts of small tiles that do not.
     let posts = RadixSort::new(1 << 28).variant("onesweep");
     let (kind, text) = error(Op::<u32>::lower(&posts, &DeviceProfile::swiftshader()));
     assert!(kind == ErrorKind::TooLarge && text.contains("posts counts of 2147483648 bytes"), "{text}");

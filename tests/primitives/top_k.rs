@@ -34,7 +34,7 @@ fn same<T: Element>(what: &str, x: &[T], k: usize, smallest: bool, got: &(Vec<T>
     assert!(bytemuck::cast_slice::<T, u8>(&got.0) == bytemuck::cast_slice::<T, u8>(&want), "{what}: bits");
 }
 
-/// Compares positions and bits; a variant that does not take these sizes is skipped. Gives whether it was not.
+/// Compares positions and bits. Returns false if the variant does not accept these sizes.
 fn check<T: Element>(device: &Device, top: &TopK, x: &[T], k: usize, smallest: bool) -> bool {
     let what = format!("{}: {top:?} of {}", device.label, T::DTYPE);
     match best_of(&device.gpu, &top.clone().smallest(smallest), x, k) {
@@ -71,7 +71,7 @@ fn every_type_sorts_in_its_order() {
         let n = if device.main { 9_000 } else { 1_500 };
         for smallest in [false, true] {
             let mut random = Random::new(3);
-            // Sorts take software drivers long to compile, for each type and direction.
+            // Software drivers compile sorts slowly, for each type and direction.
             if device.main || smallest {
                 check_all(device, &random.any::<f32>(n), &[20, n / 3], smallest);
             }
@@ -86,7 +86,7 @@ fn every_type_sorts_in_its_order() {
     }
 }
 
-/// k at the edge of what one workgroup does, and above.
+/// k at the limit of one workgroup, and above.
 #[test]
 fn k_within_and_beyond_one_workgroup_matches_reference() {
     let n = 150_000;
@@ -120,7 +120,7 @@ fn every_chunk_length_matches_reference() {
 fn equal_elements_keep_the_lower_index() {
     let n = 40_000;
     let mut random = Random::new(6);
-    // All of the best in one chunk; as good as each other in all chunks; few values.
+    // All of the best in one chunk; equal elements in all chunks; few distinct values.
     let mut crowded: Vec<f32> = random.elements(n);
     crowded[1000..1900].iter_mut().for_each(|x| *x += 10.0);
     let mut spread = vec![1.0f32; n];
@@ -179,7 +179,7 @@ fn a_million_elements_match_reference() {
     assert!(check(device, &TopK::new(n, 100), &x, 100, false), "auto");
 }
 
-/// A profile with bindings of 64 KiB, so that some thousand elements take several pieces.
+/// A profile with bindings of 64 KiB, so that a few thousand elements need several bindings.
 #[test]
 fn elements_larger_than_one_binding_are_split() {
     let n = 50_001;
@@ -213,7 +213,7 @@ fn run<T: Element>(gpu: &Gpu, program: Program, x: &[T], k: usize) -> (Vec<T>, V
     (values.read().unwrap(), indices.read().unwrap())
 }
 
-/// What cards get runs here too. Each variant once: software drivers take long to compile it.
+/// Kernels for cards run here too, each variant once: software drivers compile them slowly.
 #[test]
 fn kernels_for_cards_match_reference_on_any_device() {
     let n = 60_001;

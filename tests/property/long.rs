@@ -19,13 +19,13 @@ use tilework::quantize::{Dequantize, GemmInt8, Quantize, Scales};
 use tilework::reference;
 use tilework::sparse::{Csr, HostMatrix, List, SparseMatrix, Target};
 
-/// Above the rounds of an invocation.
+/// Above the loop limit of a thread.
 const EXTENT: usize = 70_000;
 
-/// Far above them, where ones are few.
+/// Far above it, for ops with few elements.
 const FAR: usize = 1_000_003;
 
-/// The device that plans by itself, and for attention the portable floor, whose kernels have no subgroups.
+/// The main device, and for attention the portable floor, whose kernels use no subgroups.
 fn runs_on(device: &Device, what: &str) -> bool {
     device.main || what.contains("Attention") && device.label.ends_with("WebGPU defaults)")
 }
@@ -35,7 +35,7 @@ fn names(variants: &'static [Variant]) -> impl Iterator<Item = &'static str> {
     once("auto").chain(variants.iter().map(|v| v.name))
 }
 
-/// Runs the cases of all variants on all devices, and gives what was wrong together.
+/// Runs the cases of all variants on all devices and reports all failures together.
 fn check(variants: &'static [Variant], case: impl Fn(&'static str) -> Case) {
     check_names(names(variants), case);
 }
@@ -58,7 +58,7 @@ fn ones(n: usize) -> Vec<f32> {
     vec![1.0; n]
 }
 
-/// A result of these numbers, exactly.
+/// An exact result.
 fn exact(case: Case, want: &[f32]) -> Case {
     case.near::<f32>(wide(want), vec![0.0; want.len()])
 }
@@ -84,7 +84,7 @@ const LAYERS: [([usize; 4], usize, [usize; 2], usize); 11] = [
     ([1, 2, 11, 6400], 2, [11, 6400], 2),
 ];
 
-/// The layers, with what is long on the side of x, or of the output.
+/// The layers, with the long extent on the side of x or of the output.
 fn layers(from_output: bool) -> impl Iterator<Item = ([usize; 4], Conv2d)> {
     sample(&LAYERS, 2).iter().map(move |&([n, c, h, w], filters, kernel, groups)| {
         let (c, filters) = if from_output { (filters, c) } else { (c, filters) };
@@ -114,7 +114,7 @@ fn long_extents_of_conv() {
 
 #[test]
 fn long_extents_of_conv_backward() {
-    // Each cell of a large window sums few terms, and there are many of them.
+    // Each cell of a large window sums few terms, but there are many cells.
     for (_, layer) in layers(true).filter(|(_, layer)| !is_large(layer.weights_shape())) {
         let (dy, w) = (ones_of(layer.output_shape().unwrap()), ones_of(layer.weights_shape()));
         let op = Conv2dBackwardData::new(&layer);
@@ -154,7 +154,7 @@ fn long_extents_of_conv_transpose() {
 
 #[test]
 fn long_filters() {
-    // As long as the signal: of zeros around it a sum of some of the ones.
+    // A filter as long as the signal; with zeros outside, each output sums some of the ones.
     let filtered = |n: usize| (0..n).map(|i| (n - i.abs_diff(n / 2)) as f32).collect::<Vec<_>>();
     for &n in sample(&[20_001, 70_001], 1) {
         let (x, want) = (ones(n), filtered(n));
@@ -188,7 +188,7 @@ fn long_extents_of_gemm() {
                 Case::new::<f32>(op).given(&a).given(&b).updated(&c, vec![k as f64; m * n], vec![0.0; m * n])
             });
         }
-        // `small` refuses large results as invalid arguments.
+        // `small` rejects large results as invalid arguments.
         let taken = |name: &&str| m.max(n) < 64 || *name != "small";
         check_names(names(GemmBatched::variants()).filter(taken), |name| {
             let op = GemmBatched::new(1, m, n, k).variant(name);
@@ -232,7 +232,7 @@ fn long_extents_of_gemv_and_transpose() {
     }
 }
 
-/// A matrix of ones with a row of `n` entries and short ones, and its transpose.
+/// A matrix of ones with one row of `n` entries and short rows, and a matrix with a column of `n` entries.
 fn long_row(n: usize) -> [Csr; 2] {
     let mut row_ptrs = vec![0, n as u32];
     let mut col_idxs: Vec<u32> = (0..n as u32).collect();
@@ -328,7 +328,7 @@ fn long_rows_of_networks() {
         check(LogSoftmax::variants(), |name| {
             near(Case::new::<f32>(LogSoftmax::new(rows, n).variant(name)).given(&x), &flat(-count.ln()))
         });
-        // Half of them 0, half 2: a mean of 1, a variance of 1, a mean of squares of 2.
+        // Half of them 0, half 2: mean 1, variance 1, mean square 2.
         let uneven: Vec<f32> = (0..rows * n).map(|i| if i % n % 2 == 1 { 2.0 } else { 0.0 }).collect();
         let layer = LayerNorm::new(rows, n);
         let want = reference::layer_norm(&layer, &uneven, &gamma, None);
@@ -379,7 +379,7 @@ fn long_rows_of_networks() {
         for scales in scales {
             let op = Quantize::<i8>::new(rows, n).scales(scales);
             let (codes, factors) = reference::quantize(&op, &uneven);
-            // `whole` refuses what it does not hold as an invalid argument.
+            // `whole` rejects rows that it cannot hold as invalid arguments.
             check_names(names(Quantize::<i8>::variants()).filter(|name| *name != "whole"), |name| {
                 let op = op.clone().variant(name);
                 near(Case::new::<f32>(op).given(&uneven).exactly(&codes), &factors)
@@ -393,7 +393,7 @@ fn long_rows_of_networks() {
     }
 }
 
-/// Of sums that cancel: within a small part of the number of terms.
+/// For sums that cancel: within 1e-6 times the number of terms.
 fn loose(case: Case, want: &[f32], terms: usize) -> Case {
     let bound = want.iter().map(|w| f64::from(w.abs()) * 1e-3 + 1e-6 * terms as f64).collect();
     case.near::<f32>(wide(want), bound)
@@ -489,7 +489,7 @@ fn long_windows_of_pools() {
 
 #[test]
 fn long_extents_of_attention() {
-    // Equal scores: the mean of what is seen.
+    // Equal scores give the mean of the visible values.
     let shapes =
         [[1, 1, 1, 1, FAR, 8], [1, 1, 1, 20, EXTENT, 8], [1, 16, 1, 1, EXTENT, 16], [EXTENT, 1, 1, 1, 2, 8]];
     for &[b, h, g, t, s, d] in sample(&shapes, 1) {

@@ -20,7 +20,7 @@ const TARGETS: [Target; 8] = [
     Target::Sell { slice: 32, window: 1 },
 ];
 
-/// Rows of very different lengths; columns may come more than once.
+/// Rows of very different lengths; columns may repeat.
 fn matrix(draw: &mut Draw) -> Csr {
     let (rows, cols) = (draw.length(0, 120), draw.length(0, 120));
     let longest = if cols == 0 { 0 } else { draw.length(0, 60) as u64 };

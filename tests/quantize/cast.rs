@@ -14,7 +14,7 @@ where
 {
     let gpu = &device.gpu;
     let input = gpu.upload(x).unwrap();
-    // What lies behind the result stays.
+    // Elements after the result are kept.
     let output = gpu.upload(&vec![R::from_f64(7.0); x.len() + 3]).unwrap();
     let mut rec = gpu.recorder();
     Cast::new(x.len())

@@ -16,7 +16,7 @@ where
     let (x, scale) = (random.elements::<Q>(len), random.elements::<f32>(spans));
     let gpu = &device.gpu;
     let (input, scales) = (gpu.upload(&x).unwrap(), gpu.upload(&scale).unwrap());
-    // What lies behind the result stays.
+    // Elements after the result are kept.
     let output = gpu.upload(&vec![T::from_f64(7.0); len + 3]).unwrap();
     let mut rec = gpu.recorder();
     op.plan::<T>(gpu).unwrap().record(&mut rec, &input, &scales, output.slice(..len).unwrap()).unwrap();

@@ -22,7 +22,7 @@ fn run(device: &Device, op: &GemmInt8, a: &[i8], b: &[i8], len: usize) -> Vec<i3
     c.read().unwrap()
 }
 
-/// Around the sides of tiles; k of whole vectors, of whole words, and not.
+/// Around tile sizes; k a multiple of a vector, of a word, or neither.
 const SHAPES: [(usize, usize, usize); 6] =
     [(17, 15, 33), (1, 1, 1), (20, 36, 20), (33, 40, 80), (5, 130, 129), (64, 64, 256)];
 
@@ -68,7 +68,7 @@ fn k_zero_returns_zeros() {
     }
 }
 
-/// A product with scales, and with a bias too.
+/// A product with scales, without a bias and with one.
 fn check_scaled<T: Number>(device: &Device, op: &GemmInt8, (m, n, k): (usize, usize, usize))
 where
     GemmInt8: Op<T>,
@@ -174,7 +174,7 @@ fn rejects_invalid_arguments() {
     let plan = GemmInt8::new(2, 4, 3).plan::<i32>(gpu).unwrap();
     let mut rec = gpu.recorder();
     plan.record(&mut rec, &a, &b, &c).unwrap();
-    // An operand of another k.
+    // An operand with a different k.
     assert_eq!(plan.record(&mut rec, &bytes(8), &b, &c).unwrap_err().kind(), ErrorKind::Shape);
     assert_eq!(plan.record(&mut rec, &a, &bytes(16), &c).unwrap_err().kind(), ErrorKind::Shape);
     rec.submit().unwrap();

@@ -17,7 +17,7 @@ where
     Quantize<Q>: Op<T>,
 {
     let gpu = &device.gpu;
-    // `whole` refuses what it cannot hold.
+    // `whole` rejects rows that it cannot hold.
     let plan = op.plan::<T>(gpu).ok()?;
     let input = gpu.upload(x).unwrap();
     let output = gpu.upload(&vec![Q::default(); x.len() + 3]).unwrap();
@@ -30,7 +30,7 @@ where
     Some((bytes, scale.read().unwrap()))
 }
 
-/// A device may err in a quotient by 3 ULP, so that one that is nearly halfway goes to the other side.
+/// A device's quotient may be off by 3 ULP, so a value near a midpoint may round either way.
 #[track_caller]
 fn assert_codes<Q: Code, T: Sample>(what: &str, x: &[T], scales: &[f32], span: usize, got: &[Q], want: &[Q]) {
     if let Some(wrong) = far_codes(x, scales, span, got, want) {
@@ -38,7 +38,7 @@ fn assert_codes<Q: Code, T: Sample>(what: &str, x: &[T], scales: &[f32], span: u
     }
 }
 
-/// The first code that is not what is wanted, nor as near.
+/// The first code that is neither the expected one nor as close.
 pub(crate) fn far_codes<Q: Code, T: Sample>(
     x: &[T],
     scales: &[f32],
@@ -56,7 +56,7 @@ pub(crate) fn far_codes<Q: Code, T: Sample>(
     })
 }
 
-/// The first factor that is farther from what is wanted than a division errs.
+/// The first factor that is off by more than the error of a division.
 pub(crate) fn far_scales(got: &[f32], want: &[f32]) -> Option<String> {
     assert_eq!(got.len(), want.len());
     got.iter().zip(want).find_map(|(got, want)| {
@@ -70,7 +70,7 @@ where
     Quantize<Q>: Op<T>,
 {
     let (want, scales) = quantize(op, x);
-    // Elsewhere kernels are compiled anew: what `auto` takes is both.
+    // Other devices run `auto` only.
     for variant in names().filter(|v| device.main || *v == "auto") {
         let what = format!("{}: {} {} {variant} {op:?}", device.label, T::DTYPE, Q::NAME);
         let Some((got, scale)) = run(device, &op.clone().variant(variant), x) else {
@@ -92,7 +92,7 @@ fn elements<T: Sample>(rows: usize, n: usize) -> Vec<T> {
         .collect()
 }
 
-/// Rows of words, and not; that begin anywhere; of one lane and of many.
+/// Rows of whole words or not, at any alignment, of one lane and of many.
 const SHAPES: [(usize, usize); 8] =
     [(3, 4), (5, 3), (300, 8), (3, 130), (7, 132), (2, 1028), (2, 4099), (1, 20_000)];
 
@@ -178,7 +178,7 @@ fn given_scales_match_reference() {
     for device in devices() {
         for (rows, n) in [(3, 5), (3, 8)] {
             let x = elements::<f32>(rows, n);
-            // One saturates, one is 0, one is fine.
+            // One saturates, one is 0, one is in range.
             let scale = [0.001, 0.0, 0.25];
             let got = run_by(device, &Quantize::<i8>::new(rows, n).with_scale(), &x, &scale);
             let want: Vec<i8> = x.chunks(n).zip(&scale).flat_map(|(x, s)| quantize_by(*s, x)).collect();
@@ -190,7 +190,7 @@ fn given_scales_match_reference() {
     }
 }
 
-/// Root mean square of what quantising loses, over that of the elements.
+/// Root mean square of the quantisation error, relative to that of the elements.
 fn error<Q: Code>(device: &Device, rows: usize, n: usize, scales: Scales) -> f64
 where
     Quantize<Q>: Op<f32>,
@@ -269,7 +269,7 @@ fn rejects_invalid_arguments() {
 
 #[test]
 fn input_larger_than_one_binding_is_split() {
-    // No data: that all of it is seen, and where.
+    // No data: checks that all of it is read, and where.
     let profile = DeviceProfile::webgpu_defaults();
     let limit = profile.limits.max_storage_binding;
     for (rows, n, scales) in

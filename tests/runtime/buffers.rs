@@ -76,7 +76,7 @@ fn empty_slices_reduce_to_the_identity() {
         let x = gpu.upload(&[7.0f32; 64]).unwrap();
         let total = gpu.upload(&[7.0f32; 64]).unwrap();
         let plan = Reduce::new(Sum, 0).plan::<f32>(gpu).unwrap();
-        // The last is at the very end of the memory.
+        // The last slice starts at the very end of the buffer.
         for at in [0, 1, 3, 64] {
             total.slice(..1).unwrap().write(&[9.0]).unwrap();
             let mut rec = gpu.recorder();
@@ -84,7 +84,7 @@ fn empty_slices_reduce_to_the_identity() {
             rec.submit().unwrap();
             assert_eq!(total.slice(..2).unwrap().read().unwrap(), [0.0, 7.0], "{} at {at}", d.label);
         }
-        // In the buffer that is written: whatever it does, it is no error of wgpu.
+        // In the buffer that is written: wgpu must not report an error.
         let mut rec = gpu.recorder();
         match plan.record(&mut rec, total.slice(..0).unwrap(), total.slice(..1).unwrap()) {
             Ok(()) => {}
@@ -121,7 +121,7 @@ fn every_bit_pattern_survives_upload_and_readback() {
         let halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
         let got = pollster::block_on(gpu.upload(&halves).unwrap().read_async()).unwrap();
         assert!(got.iter().map(|x| x.to_bits()).eq(0..=u16::MAX), "{}", d.label);
-        // A copy on the device moves bits too.
+        // A copy on the device keeps bits too.
         let (from, to) = (gpu.upload(&floats).unwrap(), gpu.alloc::<f32>(floats.len()).unwrap());
         let mut rec = gpu.recorder();
         rec.copy(&from, &to).unwrap();
@@ -195,7 +195,7 @@ fn fill_sets_every_element_and_no_other() {
             rec.submit().unwrap();
             assert!(x.read().unwrap() == vec![value; n], "{label}: {n}");
         }
-        // A part in the middle, and one to the end.
+        // A slice in the middle, and one to the end.
         let x = gpu.upload(&[T::default(); 1000]).unwrap();
         for (range, end) in [(256..512, 512), (768..1000, 1000)] {
             let mut rec = gpu.recorder();
@@ -267,7 +267,7 @@ fn rejects_a_buffer_above_the_limit_and_keeps_working() {
         refused(gpu.alloc::<u8>(usize::MAX), TooLarge, &[]);
         refused(gpu.alloc::<f32>(usize::MAX), TooLarge, &[]);
         refused(gpu.alloc::<f16>(usize::MAX / 2 + 1), TooLarge, &[]);
-        // The largest there is. Its memory is never touched.
+        // The largest possible buffer. Its memory is never touched.
         match gpu.alloc::<f32>(usize::try_from(limit / 4).unwrap()) {
             Ok(largest) => assert_eq!(largest.len() as u64, limit / 4),
             Err(e) => assert_eq!(e.kind(), OutOfMemory, "{e}"),
@@ -320,7 +320,7 @@ fn a_callers_buffer_is_checked_for_size_and_usage() {
     refused(rec.clear(&storage_only), Wrong, &["clear", "COPY_DST"]);
     refused(rec.copy(&storage_only, &full), Wrong, &["copy", "COPY_SRC"]);
     refused(rec.copy(&full, &storage_only), Wrong, &["copy", "COPY_DST"]);
-    // It is good enough for kernels.
+    // It is usable by kernels.
     let plan = Reduce::new(Sum, 16).plan::<f32>(gpu).unwrap();
     let total = gpu.wrap::<f32>(raw(gpu, 4, U::STORAGE | U::COPY_SRC)).unwrap();
     plan.record(&mut rec, &full, &total).unwrap();
@@ -344,7 +344,7 @@ fn a_buffer_wrapped_twice_cannot_be_input_and_output() {
         &["input and output", "one wgpu buffer", "two buffers"],
     );
     refused(rec.copy(front, b.slice(512..576).unwrap()), Aliasing, &["copy"]);
-    // So is the buffer behind one of ours.
+    // So is the wgpu buffer of one of ours.
     let ours = gpu.upload(&[1.0f32; 64]).unwrap();
     let again = gpu.wrap::<f32>(ours.raw().clone()).unwrap();
     refused(plan.record(&mut rec, &ours, again.slice(..1).unwrap()), Aliasing, &[]);

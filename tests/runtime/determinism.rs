@@ -26,7 +26,7 @@ fn a_deterministic_profile_excludes_programs_whose_rounding_varies() {
                 let free = (op.samples)(&profile, v.name).unwrap_or_else(|e| panic!("{what}: {e}"));
                 assert_eq!(free.iter().any(varies), v.any_order, "{what}");
                 let same = (op.samples)(&asked, v.name);
-                // Samples may leave out what a variant refuses.
+                // Samples may leave out cases that a variant rejects.
                 if same.as_ref().is_ok_and(|same| v.any_order && !same.iter().any(varies)) {
                     continue;
                 }
@@ -45,10 +45,10 @@ fn a_deterministic_profile_excludes_programs_whose_rounding_varies() {
     }
 }
 
-/// Lowers an op as this variant, asked for the same bits or not.
+/// Lowers an op as this variant, deterministic or not.
 type Lower = Box<dyn Fn(&str, bool) -> Result<Program>>;
 
-/// Every op that has the switch.
+/// Every op that has `deterministic()`.
 fn switched() -> Vec<Lower> {
     let (format, values) = (Format::Csr, DType::F32);
     let matrix = MatrixLayout { rows: 100, cols: 100, entries: 1000, longest: 20, format, values };
@@ -110,7 +110,7 @@ fn a_decision_names_the_excluded_variant_and_the_reason() {
     let profile = DeviceProfile { deterministic: true, ..DeviceProfile::h100() };
     let by_device = Op::<f32>::lower(&Scan::new(Sum, 1 << 20), &profile).unwrap().decision;
     assert!(by_device.why.contains("`GpuOptions::deterministic` asks"), "{by_device:?}");
-    // What does not round has the same bits in any order.
+    // Without rounding, any order gives the same bits.
     let integers = Op::<u32>::lower(&Scan::new(Sum, 1 << 20), &profile).unwrap().decision;
     assert_eq!(integers, free);
 }
@@ -139,7 +139,7 @@ fn tuning_and_fallbacks_stay_deterministic() {
     assert_eq!(Op::<f32>::lower(&by_key, &profile).unwrap().variant(), "lookback");
 }
 
-/// Opens the first adapter for the same bits.
+/// Opens the first adapter as a deterministic device.
 fn options() -> Option<GpuOptions> {
     let adapter = AdapterFilter::Name(support::gpu()?.profile().name.clone());
     Some(GpuOptions { adapter, cache: CacheDir::Off, deterministic: true, ..GpuOptions::default() })

@@ -82,7 +82,7 @@ fn a_device_with_tiny_limits_returns_errors() {
     let Some(caller) = Caller::new(tiny) else { return };
     let gpu = caller.gpu();
     let data: Vec<f32> = (0..250).map(|i| i as f32).collect();
-    // Up to the limit, which is no multiple of anything.
+    // Up to the limit, which is an odd number.
     let x = gpu.upload(&data).unwrap();
     assert_eq!(x.read().unwrap(), data);
     assert_eq!(pollster::block_on(x.read_async()).unwrap(), data);
@@ -90,7 +90,7 @@ fn a_device_with_tiny_limits_returns_errors() {
     assert_eq!(bytes.read().unwrap(), [7; 999]);
     refused(gpu.alloc::<f32>(251), TooLarge, &["251", "1002"]);
     refused(gpu.alloc::<u8>(1001), TooLarge, &["1002"]);
-    // Our kernels want 256 invocations.
+    // Our kernels need 256 threads.
     for variant in Reduce::variants() {
         refused(Reduce::new(Sum, 250).variant(variant.name).plan::<f32>(&gpu), Unsupported, &[]);
     }
@@ -145,7 +145,7 @@ fn a_callers_device_runs_ops_with_its_own_features() {
     assert!(!gpu.profile().features.subgroups);
     let x = gpu.upload(&vec![1.0f32; 100_000]).unwrap();
     assert_eq!(gpu.reduce(&x, Sum).unwrap().read().unwrap(), [100_000.0]);
-    // Two of ours on one device of theirs do not share buffers, and say so.
+    // Two `Gpu`s on one device do not share buffers; the error says so.
     let second = caller.gpu();
     assert_ne!(gpu, second);
     refused(second.reduce(&x, Sum), tilework::ErrorKind::Buffer, &["another Gpu"]);

@@ -59,7 +59,7 @@ fn rejects_a_kernel_above_the_limits() {
     refused(gpu.kernel("wide.wgsl", wide, "k"), Unsupported, &["16 x 16 x 2", "256"]);
     let fat = "var<workgroup> wg_x: array<u32, 5000>; @compute @workgroup_size(1) fn k() { wg_x[0] = 1u; }";
     refused(gpu.kernel("fat.wgsl", fat, "k"), Unsupported, &["20000 bytes", "16384"]);
-    // What only wgpu can tell, whatever it is called, is no reason to give the device up.
+    // An error that only wgpu can detect does not lose the device.
     let far = "@group(0) @binding(70000) var<storage, read_write> x: array<u32>;
         @compute @workgroup_size(1) fn k() { x[0] = 1u; }";
     let error = gpu.kernel("the lost ark.wgsl", far, "k").unwrap_err();
@@ -121,7 +121,7 @@ fn rejects_wrong_arguments() {
         TooLarge,
         &["scale", "largest uniform"],
     );
-    // No workgroups at all is nothing to do.
+    // A grid without workgroups does nothing.
     kernel.record(&mut rec, &[s, a, b], [0, 1, 1]).unwrap();
     rec.submit().unwrap();
     assert_eq!(y.read().unwrap(), [5.0; 128]);
@@ -152,7 +152,7 @@ fn uniforms_keep_their_values_within_one_submission() {
 
 #[test]
 fn an_index_out_of_bounds_is_harmless() {
-    // naga's GLSL has no checks, and llvmpipe none of its own.
+    // naga's GLSL backend has no bounds checks, and neither has llvmpipe.
     for d in devices().iter().filter(|d| d.gpu.profile().backend != "gl") {
         let gpu = &d.gpu;
         let wild = "
@@ -214,7 +214,7 @@ fn a_kernel_reports_its_bindings() {
     gpu.kernel("imports.wgsl", imported, "k").unwrap();
 }
 
-/// Doubles as many elements as `count` says, 64 a workgroup.
+/// Doubles `count` elements, 64 per workgroup.
 const DOUBLE: &str = "
     #import workgroup/index
     @group(0) @binding(0) var<storage, read> count: array<u32>;
@@ -257,14 +257,14 @@ fn a_kernel_runs_over_elements_selected_on_the_device() {
 
 #[test]
 fn a_count_starts_the_needed_workgroups_up_to_the_maximum() {
-    // Each workgroup adds 1, whatever the count: so the sum is the number of workgroups.
+    // Each workgroup adds 1, so the sum is the number of workgroups.
     let tally = "
         @group(0) @binding(0) var<storage, read_write> sum: atomic<u32>;
         @compute @workgroup_size(1) fn tally() { atomicAdd(&sum, 1u); }";
     for d in devices() {
         let gpu = &d.gpu;
         let tally = gpu.kernel("tally.wgsl", tally, "tally").unwrap();
-        // Count, items of a workgroup, most, workgroups: rows are whole once they fold.
+        // Count, items per workgroup, maximum, workgroups: a folded grid has whole rows.
         for (count, items, most, want) in [
             (0, 64, 1000, 0),
             (1, 64, 1000, 1),
@@ -297,7 +297,7 @@ fn a_count_starts_the_needed_workgroups_up_to_the_maximum() {
 
 #[test]
 fn a_count_beyond_the_capacity_keeps_elements_after_it() {
-    // Children of what was counted, four each, by 16 parents a workgroup: the count needs no multiplication.
+    // Four children for each counted parent, 16 parents per workgroup: the count needs no multiplication.
     let children = "
         #import workgroup/index
         @group(0) @binding(0) var<storage, read> count: array<u32>;
@@ -311,7 +311,7 @@ fn a_count_beyond_the_capacity_keeps_elements_after_it() {
     for d in devices() {
         let gpu = &d.gpu;
         let kernel = gpu.kernel("children.wgsl", children, "children").unwrap();
-        // Capacities in parents: one, not whole workgroups, one workgroup more than a row of the grid has.
+        // Capacities in parents: one, a partial workgroup, one workgroup more than a row of the grid.
         for (capacity, extra) in [(0, 0), (1, 0), (41, 0), (41, 30), (16 * 32_769, 1)] {
             if capacity > 1000 && !d.main {
                 continue;
@@ -326,8 +326,8 @@ fn a_count_beyond_the_capacity_keeps_elements_after_it() {
                 kernel.record_counted(&mut rec, &args, &n, 16, capacity).unwrap();
                 rec.submit().unwrap();
                 let got = data.read().unwrap();
-                // Workgroups are whole, and rows of them once they fold: the last ones may reach beyond the capacity,
-                // up to the end of what is bound.
+                // The last workgroup, and the last row of a folded grid, may reach beyond the capacity,
+                // up to the end of the binding.
                 let parents = capacity.min(count as usize);
                 let workgroups = parents.div_ceil(16);
                 let row = if workgroups > 32_768 { 32_768 } else { 1 };

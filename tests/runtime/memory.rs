@@ -7,7 +7,7 @@ use tilework::ErrorKind::OutOfMemory;
 use tilework::program::{DeviceClass, DeviceProfile};
 use tilework::{Gpu, Plannable, Reduce, Sum};
 
-/// Bytes of this process that are in memory.
+/// Resident bytes of this process.
 fn resident() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     Some(4096 * statm.split_whitespace().nth(1)?.parse::<u64>().ok()?)
@@ -24,7 +24,7 @@ fn dropped_buffers_are_reused() {
     assert_eq!(gpu.memory().pooled, 0, "a clone still uses it");
     drop(clone);
     assert_eq!(gpu.memory().pooled, memory.size());
-    // Any length of the same class, of any type.
+    // Any length of the same size class, of any type.
     let y = gpu.alloc::<u8>(39_999).unwrap();
     assert_eq!(y.raw(), &memory);
     assert_eq!(gpu.memory().pooled, 0);
@@ -49,7 +49,7 @@ fn memory_is_reported_by_label() {
     assert_eq!(all.live, all.uses.iter().map(|u| u.live).sum::<u64>());
     assert!(all.peak >= all.live && all.live >= before.live + sizes[0] + sizes[1]);
 
-    // What is dropped is pooled, and loses its label.
+    // A dropped buffer is pooled and loses its label.
     drop(y.clone());
     assert_eq!(gpu.memory().pooled, 0);
     drop((x, y));
@@ -62,7 +62,7 @@ fn memory_is_reported_by_label() {
     let trimmed = gpu.memory();
     assert_eq!((trimmed.live, trimmed.pooled), (before.live, 0), "{trimmed}");
     assert_eq!(trimmed.peak, all.peak);
-    // A caller's buffer is the caller's.
+    // A caller's buffer does not count.
     let desc = wgpu::BufferDescriptor {
         label: None,
         size: 4096,
@@ -101,7 +101,7 @@ fn trim_returns_all_unused_memory() {
                 "{before} bytes before, {after} after, and 12 MiB were pooled"
             );
         }
-        // What is in use stays.
+        // Buffers in use stay.
         assert_eq!(gpu.reduce(&kept, Sum).unwrap().read().unwrap(), [n as f32]);
     }
 }
@@ -120,7 +120,7 @@ fn uploads_and_readbacks_reuse_their_staging() {
         assert_eq!(x.read().unwrap(), data);
     }
     assert!(staged().is_none_or(|n| (1..=4).contains(&n)), "{:?} staging buffers", staged());
-    // Longer than one staging buffer carries, in both directions.
+    // Longer than one staging buffer, in both directions.
     let long: Vec<u32> = (0..9_000_001).collect();
     let y = gpu.upload(&long).unwrap();
     assert!(y.read().unwrap() == long);
@@ -128,8 +128,8 @@ fn uploads_and_readbacks_reuse_their_staging() {
     assert!(y.slice(8_388_600..8_388_620).unwrap().read().unwrap() == long[8_388_600..8_388_620]);
 }
 
-/// Records and submits a small op over and over. Growth is measured over the second half: a driver keeps
-/// what its busiest moment took.
+/// Records and submits a small op repeatedly. Growth is measured over the second half: a driver keeps
+/// the memory of its busiest moment.
 fn cycles(gpu: &Gpu, count: usize) -> (u64, u64) {
     let x = gpu.upload(&[1.0f32; 256]).unwrap();
     let total = gpu.alloc::<f32>(1).unwrap();
@@ -139,7 +139,7 @@ fn cycles(gpu: &Gpu, count: usize) -> (u64, u64) {
         let mut rec = gpu.recorder();
         plan.record(&mut rec, &x, &total).unwrap();
         rec.submit().unwrap();
-        // A driver that falls behind holds what is queued, however much that is.
+        // A driver that falls behind keeps all queued work in memory.
         if i % 100 == 0 {
             gpu.wait().unwrap();
         }
@@ -176,7 +176,7 @@ fn a_hundred_thousand_cycles() {
     assert!(after < before + (8 << 20), "{before} bytes resident grew to {after}");
     assert_eq!(allocated, report());
 
-    // All kinds of objects, while plans, buffers, uniforms and callers' encoders come and go.
+    // All kinds of objects: plans, buffers, uniforms and callers' encoders.
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let kernel = gpu
@@ -199,7 +199,7 @@ fn a_hundred_thousand_cycles() {
         assert_eq!(pollster::block_on(sum.read_async()).unwrap(), [i.wrapping_mul(x.len() as u32)]);
         assert_eq!(x.slice(..1).unwrap().read().unwrap(), [i]);
     };
-    // Long enough that the cache of parameters has begun to forget.
+    // Long enough for the cache of parameters to evict.
     (0..1500).for_each(round);
     let before = (resident(), caller.device.generate_allocator_report().map(|r| r.allocations.len()));
     (1500..4000).for_each(round);
@@ -214,11 +214,11 @@ fn a_hundred_thousand_cycles() {
     assert_eq!(caller.errors(), 0);
 }
 
-/// Allocates until there is no more.
+/// Allocates until memory runs out.
 fn exhaust(gpu: &Gpu, most: usize) {
     let x = gpu.upload(&vec![1.0f32; 100_000]).unwrap();
     assert_eq!(gpu.reduce(&x, Sum).unwrap().read().unwrap(), [100_000.0]);
-    // Half a gigabyte at a time, which every driver grants; none of it is touched.
+    // Half a gigabyte at a time, which every driver allows; none of it is touched.
     let mut hoard = Vec::new();
     let full = loop {
         match gpu.alloc::<f32>(1 << 27) {
@@ -236,7 +236,7 @@ fn exhaust(gpu: &Gpu, most: usize) {
         }
     };
     refused(Err::<(), _>(full), OutOfMemory, &["allocating", "bytes", "Gpu::trim"]);
-    // All that there was before stays usable, and the rest comes back.
+    // Existing buffers stay usable, and the new ones are released.
     assert_eq!(x.read().unwrap(), vec![1.0; 100_000]);
     drop(hoard);
     gpu.trim();
@@ -264,7 +264,7 @@ fn out_of_memory_under_a_limit() {
 
 #[test]
 fn a_full_card_is_a_recoverable_error() {
-    // Only a card: elsewhere the memory is everybody's.
+    // Only on a card: elsewhere memory is shared with the host.
     if let Some(gpu) = gpu().filter(|g| g.profile().class == DeviceClass::Discrete).and_then(|_| open(false))
     {
         exhaust(&gpu, 1000);

@@ -131,7 +131,7 @@ fn an_error_leaves_the_callers_encoder_valid() {
         )
         .unwrap();
     let mut encoder = caller.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-    // The caller's own work before and after ours.
+    // The caller's work before and after ours.
     encoder.clear_buffer(total.raw(), 0, Some(4));
     let mut rec = gpu.recorder_in(&mut encoder);
     let front = || x.slice(..256).unwrap();
@@ -151,7 +151,7 @@ fn an_error_leaves_the_callers_encoder_valid() {
     assert_eq!(caller.errors(), 0);
 }
 
-/// Records a sum of ones that are dropped before submission, and uploads other data meanwhile.
+/// Records a sum of ones whose buffer is dropped before submission, and uploads other data meanwhile.
 fn memory_is_kept(gpu: &Gpu, record_and_submit: impl FnOnce(Buffer<f32>, &Buffer<f32>, &mut dyn FnMut())) {
     const N: usize = 5000;
     let total = gpu.alloc::<f32>(1).unwrap();
@@ -161,7 +161,7 @@ fn memory_is_kept(gpu: &Gpu, record_and_submit: impl FnOnce(Buffer<f32>, &Buffer
     record_and_submit(ones(gpu, N), &total, &mut between);
     assert_eq!(total.read().unwrap(), [N as f32]);
     assert!(others.iter().all(|o| o.read().unwrap() == vec![100.0; N]));
-    // Done: now the memory is used again.
+    // The work is done: now the memory is reused.
     gpu.wait().unwrap();
     gpu.wait().unwrap();
     assert!(gpu.memory().pooled >= 4 * N as u64, "{} bytes are pooled", gpu.memory().pooled);
@@ -191,7 +191,7 @@ fn buffers_dropped_before_the_caller_submits_are_not_reused() {
                 caller.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
             let mut rec = gpu.recorder_in(&mut encoder);
             plan.record(&mut rec, &x, total).unwrap();
-            // Dropping the recorder, as an early return does, must do as well.
+            // Dropping the recorder, as an early return does, must work as well.
             if finished {
                 rec.finish();
             } else {
@@ -249,7 +249,7 @@ fn a_recorder_dropped_without_submission_does_nothing() {
 fn one_plan_recorded_with_many_buffers_keeps_them_apart() {
     for d in devices() {
         let gpu = &d.gpu;
-        // More sets of buffers than a plan remembers, and scratch that they share.
+        // More sets of buffers than a plan caches, sharing scratch.
         let n = 3000;
         let plan = Reduce::new(Sum, n).variant("coarsened").plan::<f32>(gpu).unwrap();
         let inputs: Vec<_> = (0..20).map(|i| gpu.upload(&vec![i as f32; n]).unwrap()).collect();

@@ -13,7 +13,7 @@ use tilework::stream::{Items, Reader};
 
 /// Kilobytes of address space: a software driver starts many threads, each with a stack.
 const SPACE: u32 = 12 << 20;
-/// Bytes that a balloon takes at a time, and how many of these are left free.
+/// Bytes of each allocation of the balloon, and the number of them that are freed again.
 const PIECE: usize = 8 << 20;
 const FREE: usize = 12;
 /// Elements of lists of 256 MiB.
@@ -37,7 +37,7 @@ fn host_out_of_memory_is_an_error() {
 #[ignore = "run by the test before it"]
 fn host_out_of_memory_under_a_limit() {
     let Some(gpu) = gpu() else { return };
-    // Everything that is needed is there before memory is short.
+    // Allocates everything needed before memory runs short.
     let x = gpu.alloc_zeroed::<u32>(N).unwrap();
     assert_eq!(x.slice(..4).unwrap().read().unwrap(), [0; 4]);
     let started = x.slice(..).unwrap().start_read().unwrap();
@@ -77,7 +77,7 @@ fn host_out_of_memory_under_a_limit() {
     refused(tall.to_jds(), OutOfMemory, &words);
     refused(tall.to_sell(32, 1024), OutOfMemory, &words);
     refused(tall.to_hybrid(3), OutOfMemory, &words);
-    // Told how many there are, and not told.
+    // With a known length, and without.
     refused(streamed.map(&list[..], same()), OutOfMemory, &words);
     refused(streamed.sort(&list[..], false), OutOfMemory, &words);
     refused(streamed.inclusive_scan(&list[..], Max), OutOfMemory, &words);

@@ -45,7 +45,7 @@ fn ops_see_shared_memory() {
         assert!(exported.device.is_same(&gpu.identity().unwrap()));
         let again = doubled.export().unwrap();
         if gpu.profile().class == tilework::program::DeviceClass::Cpu {
-            // The memory outlives the buffer: whatever is dropped first, nothing dangles.
+            // The memory outlives the buffer, whichever is dropped first.
             let file = File::from(exported.fd);
             drop((x, total, doubled));
             gpu.trim();
@@ -69,7 +69,7 @@ fn sharing_rejects_invalid_arguments() {
             let limit = gpu.profile().limits.max_buffer_size as usize;
             let e = gpu.alloc_shared::<f32>(limit / 4 + 1).unwrap_err();
             assert_eq!(e.kind(), ErrorKind::TooLarge, "{e}");
-            // What cannot be had leaves everything else usable.
+            // After a failure everything else stays usable.
             let held: Vec<_> = (0..3).map(|_| gpu.alloc_shared::<u8>(3).unwrap()).collect();
             held[1].write(&[1, 2, 3]).unwrap();
             assert_eq!(held[1].read().unwrap(), [1, 2, 3]);

@@ -16,12 +16,12 @@ fn same() -> MapFn {
 /// Elements of a chunk.
 const CHUNK: usize = 64;
 
-/// Gives at most so many elements at a time, in turn.
+/// Yields at most these numbers of elements at a time, in turn.
 struct Pieces<'a, T> {
     data: &'a [T],
     sizes: &'a [usize],
     calls: usize,
-    /// Whether it says how many elements are left.
+    /// Whether it reports its remaining length.
     tells: bool,
 }
 
@@ -43,10 +43,10 @@ fn pieces<'a, T>(data: &'a [T], sizes: &'a [usize], tells: bool) -> Pieces<'a, T
     Pieces { data, sizes, calls: 0, tells }
 }
 
-/// Each form, of a source that gives pieces of these sizes, is what it is of a slice.
+/// Every streamed op gives the same result for a source of these piece sizes as for a slice.
 fn check(streamed: &Streamed, n: usize, sizes: &[usize], tells: bool) {
     let what = format!("{n} elements by {sizes:?}, told {tells}");
-    // Those of a second source do not end where those of the first do.
+    // Pieces of the second source end elsewhere than those of the first.
     let others: Vec<usize> = sizes.iter().rev().map(|size| size + 1).collect();
     let mut random = Random::new(n as u64);
     let mut ints: Vec<i32> = random.elements(n);
@@ -127,7 +127,7 @@ fn short_reads_are_joined() {
 
 #[test]
 fn a_source_is_not_called_after_its_end() {
-    /// Ends at each multiple of 10 elements, as a terminal does, and would go on.
+    /// Reports its end at each multiple of 10 elements, like a terminal, and would then continue.
     struct Lines(usize);
     impl Source<u32> for Lines {
         fn next(&mut self, space: &mut Space<'_, u32>) -> Outcome {
@@ -149,7 +149,7 @@ fn a_source_is_not_called_after_its_end() {
 
 #[test]
 fn rejects_a_source_shorter_than_it_promised() {
-    /// Says that so many are left, whatever happens.
+    /// Always reports this many elements as remaining.
     struct Liar<'a>(&'a [u32], usize);
     impl Source<u32> for Liar<'_> {
         fn next(&mut self, space: &mut Space<'_, u32>) -> Outcome {
@@ -174,10 +174,10 @@ fn rejects_a_source_shorter_than_it_promised() {
         Shape,
         &["announced 200", "after 64"],
     );
-    // Fewer than there are is a hint that does no harm.
+    // Reporting too few is a harmless hint.
     assert_eq!(streamed.map(Liar(&x, 3), same()).unwrap(), x);
     assert_eq!(streamed.sort(Liar(&x, 0), true).unwrap()[0], 199);
-    // More than any memory has.
+    // More than fits in any memory.
     for left in [1 << 60, usize::MAX] {
         let words = ["list of"];
         refused(streamed.map(Liar(&x, left), same()), OutOfMemory, &words);
@@ -235,7 +235,7 @@ fn outputs_of_no_elements_are_empty() {
             let ran = pipeline.run(
                 |chunk| {
                     left -= 1;
-                    // Every second chunk has nothing in it.
+                    // Every second chunk is empty.
                     let n = if left % 2 == 0 { 0 } else { left as usize };
                     chunk.write(x, &vec![left as u32; n])?;
                     Ok(left > 0)

@@ -14,15 +14,15 @@ use tilework::stream::{Cancel, Fill, Outcome, Pipeline, Stage, Timeline};
 /// Elements of a chunk.
 const LEN: usize = 300;
 
-/// What a test does in each stage of a chunk, before the stage does its own.
+/// Called in each stage of a chunk, before the stage's own work.
 type Meddle<'m> = &'m (dyn Fn(&str, usize) -> Outcome + Sync);
 
 fn nothing(_: &str, _: usize) -> Outcome {
     Ok(())
 }
 
-/// Sums of pairs, and their bytes again: two inputs and two outputs of different types. The results are held against
-/// what they should be, as far as they came.
+/// Sums of pairs, and a copy of the bytes: two inputs and two outputs of different types. Compares the results that
+/// arrived with the expected ones.
 fn stream(gpu: &Gpu, pipeline: &mut Pipeline, n: usize, meddle: Meddle<'_>) -> tilework::Result<Timeline> {
     let (x, bytes) = (pipeline.input::<u32>(LEN), pipeline.input::<u8>(LEN));
     let (y, counts) = (pipeline.output::<u32>(LEN), pipeline.output::<u32>(256));
@@ -34,7 +34,7 @@ fn stream(gpu: &Gpu, pipeline: &mut Pipeline, n: usize, meddle: Meddle<'_>) -> t
         |chunk| {
             let Some((a, b)) = chunks.next() else { return Ok(false) };
             meddle("fill", chunk.number())?;
-            // What was there is replaced.
+            // Replaces the previous contents.
             chunk.write(x, &a[..1])?;
             chunk.write(x, a)?;
             let (first, second) = b.split_at(b.len() / 3);
@@ -104,7 +104,7 @@ fn chunks_in_flight_stay_within_the_limit_and_memory_is_constant() {
                         most.fetch_max(now, Ordering::SeqCst);
                     }
                     "drain" => {
-                        // A consumer that is slow.
+                        // A slow consumer.
                         std::thread::sleep(Duration::from_millis(3));
                         drained.fetch_add(1, Ordering::SeqCst);
                     }
@@ -113,13 +113,13 @@ fn chunks_in_flight_stay_within_the_limit_and_memory_is_constant() {
                 Ok(())
             };
             stream(&device.gpu, &mut pipeline, 12 * LEN, &count).unwrap();
-            // The drain that counts itself done still holds its set.
+            // A drain that has counted itself done still holds its set of buffers.
             let most = most.into_inner();
             assert!(most == in_flight, "{}: {most} of {in_flight} in flight", device.label);
             let held = pipeline.memory_bytes();
             let one = 2 * (LEN * 4) + LEN + 256 * 4;
             assert!(held >= (in_flight * one) as u64, "{held}");
-            // Nothing more for another run.
+            // Another run allocates nothing.
             let mut left = 4;
             let more = |_: &mut Fill<'_>| {
                 left -= 1;
@@ -234,14 +234,14 @@ fn a_stream_is_cancelled_at_any_chunk() {
                     let ran = stream(&device.gpu, &mut pipeline, CHUNKS * LEN, &meddle);
                     let label = format!("{}: {in_flight}, {stage} of chunk {at}", device.label);
                     match ran {
-                        // All was drained before the token was looked at again.
+                        // Everything was drained before the token was checked again.
                         Ok(timeline) => {
                             let last = (stage, at, timeline.chunks) == ("drain", CHUNKS - 1, CHUNKS);
                             assert!(last, "{label}");
                         }
                         Err(e) => {
                             assert_eq!(e.kind(), Cancelled, "{label}: {e}");
-                            // Each of two threads may have begun something just before.
+                            // Each of two threads may have started one more stage.
                             assert!(called.into_inner() <= 2, "{label}");
                         }
                     }
@@ -359,7 +359,7 @@ fn rejects_wrong_use() {
 
 #[test]
 fn timeline_events_share_one_clock() {
-    // A software driver has no staging, but for a caller who has not asked for storage that can be mapped.
+    // A software driver has no staging, except on a caller's device without mappable storage buffers.
     let stamped = Caller::with(wgpu::Limits::default(), wgpu::Features::TIMESTAMP_QUERY).map(|c| c.gpu());
     let others = devices().iter().map(|device| (&device.gpu, &device.label[..]));
     for (gpu, label) in stamped.iter().map(|gpu| (gpu, "a caller's with timestamps")).chain(others) {

@@ -61,7 +61,7 @@ fn four_threads_use_one_gpu() {
     }
 }
 
-/// Polls all of them until all are done.
+/// Polls all futures until they are done.
 async fn join<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>) -> Vec<T> {
     let mut results: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     std::future::poll_fn(move |cx| {
@@ -126,7 +126,7 @@ fn dropping_a_pending_future_is_harmless() {
     });
 }
 
-/// wgpu's own wait with a timeout panics when another thread collects the work just as the time is up.
+/// wgpu's own wait with a timeout panics if another thread finishes the work just as the timeout expires.
 #[test]
 fn waits_that_time_out_do_not_affect_others() {
     let Some(gpu) = super::open(false) else { return };

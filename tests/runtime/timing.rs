@@ -61,7 +61,7 @@ fn many_passes_give_one_time() {
             .unwrap();
         assert_eq!(m.seconds.len(), 7, "{}", d.label);
         assert!(m.min() > 0.0 && m.min() <= m.median() && m.median() <= m.max(), "{}: {m:?}", d.label);
-        // More passes than a query set has places.
+        // More passes than a query set holds.
         let many = gpu
             .time(|rec| (0..100).try_for_each(|_| plan.record(rec, &x, &y).and_then(|()| rec.clear(&z))))
             .unwrap();
@@ -91,9 +91,9 @@ fn empty_work_can_be_timed() {
 
 #[test]
 fn a_wait_ends_at_its_timeout() {
-    // Its own, where nobody else has work.
+    // Its own device, without other work.
     let Some(gpu) = super::open(false) else { return };
-    // OpenGL on a processor works while it is handed the work.
+    // OpenGL on a CPU runs the work during submission.
     let at_once = gpu.profile().backend == "gl" && gpu.profile().is_cpu();
     in_time(move || {
         let spin = "
@@ -115,7 +115,7 @@ fn a_wait_ends_at_its_timeout() {
             refused(gpu.wait_timeout(Duration::ZERO), Timeout, &[]);
         }
         assert!(at_once || began.elapsed() < Duration::from_secs(1));
-        // The work goes on, and the device with it.
+        // The work continues, and the device stays usable.
         gpu.wait_timeout(Duration::MAX).unwrap();
         gpu.wait_timeout(Duration::ZERO).unwrap();
         assert_eq!(x.read().unwrap().len(), 64);

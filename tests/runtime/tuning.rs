@@ -16,7 +16,7 @@ use tilework::{
 
 const N: usize = 1 << 18;
 
-/// A sum of two vectors in which some variants do only a part, and some do all of it many times.
+/// Adds two vectors; some variants compute only a part, others repeat all of it many times.
 #[derive(Clone)]
 struct Tampered {
     wrong: &'static [&'static str],
@@ -43,7 +43,7 @@ impl Op<f32> for Tampered {
     }
 }
 
-/// A cache directory that is gone with the test.
+/// A cache directory that is deleted when dropped.
 struct Cache(PathBuf);
 
 impl Cache {
@@ -53,7 +53,7 @@ impl Cache {
         Self(path)
     }
 
-    /// A device that keeps what it learns here.
+    /// A device that saves its measurements here.
     fn open(&self, tuning: Tuning) -> Option<Gpu> {
         let name = support::gpu()?.profile().name.clone();
         let (adapter, cache) = (AdapterFilter::Name(name), CacheDir::At(self.0.clone()));
@@ -61,7 +61,7 @@ impl Cache {
         Some(pollster::block_on(Gpu::request(options)).unwrap())
     }
 
-    /// Files of a kind.
+    /// Files with this extension.
     fn files(&self, kind: &str) -> Vec<PathBuf> {
         let homes = fs::read_dir(&self.0).into_iter().flatten().flatten().map(|e| e.path());
         let all = homes.flat_map(|home| fs::read_dir(home).into_iter().flatten().flatten().map(|e| e.path()));
@@ -76,7 +76,7 @@ impl Drop for Cache {
     }
 }
 
-/// Searches to the end, whatever the roofline says.
+/// Searches to the end, whatever the roofline predicts.
 fn thorough() -> TuningOptions {
     TuningOptions { budget: Duration::from_secs(60), near_roofline: 0.0, ..TuningOptions::default() }
 }
@@ -93,7 +93,7 @@ fn a_forced_variant_is_used_if_it_fits() {
         let program = Op::<f32>::lower(&sum, &profile).unwrap();
         assert_eq!(program.variant() == "subgroup", profile.features.subgroups, "{}", profile.name);
         assert_eq!(program.decision.why == "because", profile.features.subgroups, "{}", profile.name);
-        // By name is by name, and another op is another op.
+        // A variant selected by name stays, and other ops are not affected.
         assert_eq!(Op::<f32>::lower(&sum.clone().variant("shared"), &profile).unwrap().variant(), "shared");
         let scan = Op::<f32>::lower(&Scan::new(Sum, 1000), &profile).unwrap();
         assert_ne!(scan.decision.why, "because");
@@ -114,10 +114,10 @@ fn a_forced_row_is_used_if_it_fits() {
     let h100 = DeviceProfile::h100();
     assert!(why("32x32x16 by 4x4", &h100).starts_with("because; tile 32 x 32 x 16 by 4 x 4"));
     assert!(why("128x128x8 by 8x8", &h100).contains("tile 128 x 128 x 8"));
-    // Its policy is taken where the table has no such row.
+    // The policy decides if the table has no such row.
     assert!(why("7x7x7 by 1x1", &h100).contains("tile 128 x 128 x 8"));
     assert!(why("32x32x16 by 4x4", &DeviceProfile::mesa()).contains("tile 16 x 16 x 4"));
-    // What the caller asks for goes before.
+    // The caller's choice takes precedence.
     let mut profile = h100.clone();
     let choice = Choice { row: Some("32x32x16 by 4x4".into()), ..Choice::variant("double", "because") };
     profile.choices.forced.insert("gemm".into(), choice);
@@ -150,10 +150,10 @@ fn denied_variants_are_never_chosen_and_rejected_by_name() {
         );
         let asked = Op::<f32>::lower(&sum.clone().variant(default), &profile);
         refused(asked, Unsupported, &["reduce", default, "element 3 is 0", "clear_cache", "auto"]);
-        // Nor by force.
+        // Nor when forced.
         profile.choices.forced.insert("reduce".into(), Choice::variant(default, "because"));
         assert_ne!(Op::<f32>::lower(&sum, &profile).unwrap().variant(), default);
-        // Another op of the same variants is not meant.
+        // Another op with the same variants is not affected.
         assert!(!Op::<f32>::lower(&Scan::new(Sum, 1000), &profile).unwrap().decision.why.contains("failed"));
         for variant in Reduce::<Sum>::variants() {
             profile.choices.denied.push(denied("reduce", variant.name));
@@ -202,7 +202,7 @@ fn the_faster_variant_wins_and_is_kept() {
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let op = Tampered::new(&[], &["vec4"]);
     assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
-    // Another process that knows nothing yet.
+    // Another process without measurements.
     let other = cache.open(Tuning::Cached).unwrap();
     assert_eq!(op.plan::<f32>(&other).unwrap().program().variant(), "vec4");
     let report = tune::<f32, _>(&gpu, &op, &thorough()).unwrap();
@@ -220,7 +220,7 @@ fn the_faster_variant_wins_and_is_kept() {
     assert_eq!(tuned.program().variant(), report.best.variant);
     let why = tuned.report().decision.why;
     assert!(why.starts_with("tuned on this device: ") && why.ends_with(" us of the default"), "{why}");
-    // What it computes is what the caller wants.
+    // Its result is correct.
     let (x, y) = (gpu.upload(&vec![1.5f32; N]).unwrap(), gpu.upload(&vec![2.0f32; N]).unwrap());
     let z = gpu.alloc::<f32>(N).unwrap();
     let mut rec = gpu.recorder();
@@ -229,7 +229,7 @@ fn the_faster_variant_wins_and_is_kept() {
     rec.submit().unwrap();
     assert!(z.read().unwrap().iter().all(|z| *z == 3.5));
 
-    // A size of the same class has the same winner; another class and a variant by name have none.
+    // A size of the same class has the same winner; another class or a variant selected by name has none.
     let near = Zip::new(ZipFn::Add, N - 1024).plan::<f32>(&gpu).unwrap();
     assert_eq!(near.program().variant(), report.best.variant);
     assert_eq!(Zip::new(ZipFn::Add, 2 * N).plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
@@ -238,10 +238,10 @@ fn the_faster_variant_wins_and_is_kept() {
     assert_eq!(named.plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
     refused(tune::<f32, _>(&gpu, &named, &thorough()), InvalidArgument, &["vec4", "by name"]);
 
-    // What another process adds takes nothing away.
+    // Entries of another process replace nothing.
     tune::<f32, _>(&other, &Zip::new(ZipFn::Mul, 1000), &thorough()).unwrap();
 
-    // The next run of the program knows it, unless it wants nothing of it.
+    // The next run of the program uses it, unless tuning is off.
     let variant = |tuning| {
         let gpu = cache.open(tuning).unwrap();
         op.plan::<f32>(&gpu).unwrap().program().variant()
@@ -250,7 +250,7 @@ fn the_faster_variant_wins_and_is_kept() {
     assert_eq!(variant(Tuning::Measure), report.best.variant);
     assert_eq!(variant(Tuning::Off), "vec4");
 
-    // A file that is not what it should be is none.
+    // A malformed file is ignored.
     let files = cache.files("tuning");
     assert_eq!(files.len(), 1);
     let whole = fs::read(&files[0]).unwrap();
@@ -282,7 +282,7 @@ fn warm_up_and_streams_use_tuned_choices() {
     warm.warm_up([program]).unwrap();
     assert_eq!(kernels(&warm), 1);
     assert_eq!(zip.plan::<f32>(&warm).unwrap().program().variant(), best);
-    // Sums of vectors of this length, as a single op takes them.
+    // Vectors of this length, as a single op takes them.
     let (x, y) = (vec![1.5f32; 2 * N], vec![2.0f32; 2 * N]);
     let sums = warm.streamed().chunk(N).zip(&x[..], &y[..], ZipFn::Add).unwrap();
     assert!(sums.len() == 2 * N && sums.iter().all(|z| *z == 3.5));
@@ -291,7 +291,7 @@ fn warm_up_and_streams_use_tuned_choices() {
 
 #[test]
 fn a_variant_that_loses_the_device_is_denied() {
-    /// Asked for `plain`, it ends the device.
+    /// Its variant `plain` destroys the device.
     struct Ends(Gpu);
     impl Op<f32> for Ends {
         fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
@@ -310,7 +310,7 @@ fn a_variant_that_loses_the_device_is_denied() {
         let kept = if save { "it is denied from now on" } else { "nothing of it is kept" };
         refused(found, DeviceLost, &["tune: zip: `plain` ended the device", kept]);
         assert_eq!(gpu.denied().len(), 1);
-        // The next start leaves it alone.
+        // The next run of the program skips it.
         let next = cache.open(Tuning::Cached).unwrap();
         assert_eq!(next.denied(), if save { gpu.denied() } else { Vec::new() });
         if save {
@@ -320,7 +320,7 @@ fn a_variant_that_loses_the_device_is_denied() {
             let plain = report.tried.iter().find(|(c, _)| c.variant == "plain").unwrap();
             assert!(matches!(&plain.1, Outcome::Skipped(why) if why.contains("before")), "{report}");
         }
-        // A device that was gone before is no variant's fault.
+        // If the device was lost before, no variant is denied.
         refused(tune::<f32, _>(&gpu, &Tampered::new(&[], &[]), &options), DeviceLost, &[]);
         assert_eq!(gpu.denied().len(), 1);
     }
@@ -372,7 +372,7 @@ fn a_default_that_disagrees_with_all_others_is_denied() {
     assert!(
         plan.program().variant() != "vec4" && plan.program().decision.why.contains("failed on this driver")
     );
-    // Nothing was measured, so nothing is known to be faster.
+    // Nothing was measured, so nothing is saved.
     assert!(cache.files("tuning").is_empty() && cache.files("denied").len() == 1);
 }
 
@@ -389,13 +389,13 @@ fn planning_measures_if_allowed() {
         "{}",
         plan.program().decision.why
     );
-    // What it found is kept, and looked up from then on.
+    // The result is saved and looked up from then on.
     let kept = cache.files("tuning");
     assert_eq!(kept.len(), 1);
     let written = gpu.cache().written;
     assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant(), plan.program().variant());
     assert_eq!(gpu.cache().written, written);
-    // Variants by name, ops of nothing, and ops whose operands mean something are planned as ever.
+    // Variants selected by name, empty ops, and ops with structured operands are planned as usual.
     let named = Tampered { variant: "vec4", ..op };
     assert_eq!(named.plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
     Zip::new(ZipFn::Add, 0).plan::<f32>(&gpu).unwrap();
@@ -411,14 +411,14 @@ fn searches_end_early_or_in_time() {
     let report = tune::<f32, _>(&gpu, &op, &at_once).unwrap();
     assert_eq!((report.stopped, report.tried.len()), (Stopped::Budget, 0), "{report}");
     assert!(report.best == report.default && report.default_seconds > 0.0);
-    // What is not known for good is not kept.
+    // A provisional result is not saved.
     assert!(cache.files("tuning").is_empty());
-    // Everything is near enough to such a roofline, and the wrong variants are not even run.
+    // Everything is close enough to such a roofline, so the wrong variants are not even run.
     let near = TuningOptions { near_roofline: 1e12, ..thorough() };
     let report = tune::<f32, _>(&gpu, &op, &near).unwrap();
     assert_eq!((report.stopped, report.tried.len()), (Stopped::NearRoofline, 0), "{report}");
     assert!(report.percent_of_roofline().unwrap() > 0.0 && gpu.denied().is_empty());
-    // No kernel is short enough.
+    // No kernel is short enough for this budget.
     let short = TuningOptions { most_text: Some(10), save: false, ..thorough() };
     let report = tune::<f32, _>(&gpu, &op, &short).unwrap();
     let slow = |o: &Outcome| matches!(o, Outcome::Skipped(why) if why.contains("compiles slowly"));
@@ -471,7 +471,7 @@ fn every_variant_of_tunable_ops_verifies_here() {
     for report in reports {
         let report = report.unwrap();
         let ran = report.tried.iter().filter(|(_, o)| *o == Outcome::Right).count();
-        // On OpenGL one variant of `sort` is all there is.
+        // OpenGL has only one variant of `sort`.
         assert!(report.denied.is_empty() && (ran > 0 || gpu.profile().backend == "gl"), "{report}");
         assert!(report.tried.iter().all(|(_, o)| !matches!(o, Outcome::Wrong(_))), "{report}");
     }

@@ -8,12 +8,12 @@ use tilework::{Axpy, Buffer, Gpu, Map, MapFn, Plannable, Reduce, Scan, Slice, Su
 
 const NEVER: &str = "was allocated and never written";
 
-/// Elements that something has written to, and as many that nothing has.
+/// A written buffer and an unwritten one, of `n` elements each.
 fn pair(gpu: &Gpu, n: usize) -> (Buffer<u32>, Buffer<u32>) {
     (gpu.upload(&vec![1u32; n]).unwrap(), gpu.alloc(n).unwrap())
 }
 
-/// Whether nothing was written to it yet, as a scan sees it.
+/// Asserts that a scan rejects the buffer as unwritten.
 #[track_caller]
 fn is_refused(buffer: &Buffer<u32>) {
     let gpu = buffer.gpu();
@@ -98,7 +98,7 @@ fn every_way_to_write_marks_a_buffer_written() {
     };
     let source = gpu.upload(&vec![1u32; n]).unwrap();
     wrote(&|b| b.write(&vec![1; n]).unwrap());
-    // A part stands for the whole, whichever part the op reads.
+    // Writing a part marks the whole buffer, whichever part the op reads.
     wrote(&|b| b.slice(..4).unwrap().write(&[1; 4]).unwrap());
     wrote(&|b| gpu.recorder().copy(&source, b).unwrap());
     wrote(&|b| gpu.recorder().clear(b).unwrap());
@@ -112,7 +112,7 @@ fn every_way_to_write_marks_a_buffer_written() {
         mapped_at_creation: false,
     });
     is_taken(&gpu.wrap::<u32>(own).unwrap());
-    // Reading to the host says nothing against it, and writes nothing.
+    // Reading back to the host is allowed and does not mark the buffer as written.
     let buffer = gpu.alloc::<u32>(n).unwrap();
     assert_eq!(buffer.read().unwrap().len(), n);
     is_refused(&buffer);
@@ -122,7 +122,7 @@ fn every_way_to_write_marks_a_buffer_written() {
         &["copy", NEVER, "are the source and the target swapped?"],
     );
     gpu.recorder().copy(Slice::from(&buffer).slice(..0).unwrap(), source.slice(..0).unwrap()).unwrap();
-    // What is overwritten in place need not have been read.
+    // An operand updated in place need not have been written before.
     let (x, y) = (gpu.upload(&[1.0f32; 8]).unwrap(), gpu.alloc::<f32>(8).unwrap());
     Axpy::new(8, 2.0).plan::<f32>(gpu).unwrap().record(&mut gpu.recorder(), &x, &y).unwrap();
 }
@@ -167,7 +167,7 @@ fn reused_memory_counts_as_unwritten() {
     drop(first);
     gpu.wait().unwrap();
     let again = gpu.alloc::<u32>(5000).unwrap();
-    // The plan knows the memory, and has bound it.
+    // The plan has bound this memory before.
     refused(record(&again), Wrong, &["reduce: input", NEVER]);
     refused(record(&again), Wrong, &[NEVER]);
     assert_eq!(again.raw(), &raw, "the pool had the memory");

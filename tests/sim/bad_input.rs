@@ -238,7 +238,7 @@ fn rejects_memory_that_no_device_has() {
     let wide = "struct S { a: array<bool, 1000000>, b: array<bool, 1000000> }";
     let (kind, text) = refused(&kernel(wide, "var s: S; s.a[i] = true; _ = s.b[i];"), "f", &[], &options);
     assert!(kind == ErrorKind::TooLarge && text.contains("a struct of 2000000 values"), "{text}");
-    // A product of three sizes that 64 bits do not hold.
+    // A product of three sizes that overflows 64 bits.
     let sizes = "override n: u32 = 4294967295u; @compute @workgroup_size(n, n, n) fn f() {}";
     let (kind, text) = refused(sizes, "f", &[], &options);
     assert!(kind == ErrorKind::TooLarge && text.contains("invocations a workgroup"), "{text}");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tilework::sim::{self, FindingKind, Options, Report, Schedule};
 
-/// A kernel under `broken/` and its twin under `repaired/`, with what they run on.
+/// A kernel under `broken/`, its twin under `repaired/`, and their inputs.
 struct Case {
     name: &'static str,
     entry: &'static str,
@@ -107,16 +107,16 @@ fn each_broken_kernel_is_reported_at_its_line() {
         let text = text("broken", &case);
         let line = text.lines().position(|l| l.contains("<- found")).unwrap() as u32 + 1;
         for schedule in SCHEDULES {
-            // Waiting for another workgroup is right as long as that runs.
+            // Waiting for another workgroup is correct while that one runs.
             if ["lookback", "second_post"].contains(&case.name) && schedule != Schedule::Adversarial {
                 let report = run(&case, &text, schedule, 32);
                 assert!(report.is_clean(), "{}, {schedule:?}: {report}", case.name);
                 continue;
             }
             let report = run(&case, &text, schedule, 32);
-            // What has no end may be stopped anywhere in its loop of two lines.
+            // An endless loop may be stopped at either of its two lines.
             let last = line + u32::from(case.finds == FindingKind::StepLimit);
-            // One that may never have held a lock waits for the first of two.
+            // A thread that never held a lock waits for the first of two.
             let line = line - if case.name == "deadlock" { 2 } else { 0 };
             let mut there =
                 report.of(case.finds).filter(|f| f.at.file == "k.wgsl" && (line..=last).contains(&f.at.line));
@@ -124,7 +124,7 @@ fn each_broken_kernel_is_reported_at_its_line() {
             let found = found.unwrap_or_else(|| {
                 panic!("{}, {schedule:?}: no {:?} at {line}:\n{report}", case.name, case.finds)
             });
-            // Some take two: where the other was is told too.
+            // Some need two threads: the finding also names the place of the other.
             let takes_two =
                 [Race, SameValueRace, NonUniformBarrier, NonUniformSubgroup].contains(&case.finds);
             assert_eq!(found.other.is_some(), takes_two, "{}, {schedule:?}: {found}", case.name);
@@ -177,7 +177,7 @@ fn a_finding_names_both_threads() {
 
 #[test]
 fn waiting_for_a_running_workgroup_is_not_a_livelock() {
-    // The first workgroup works for long before it posts; within a workgroup the last subgroup does.
+    // The first workgroup works for long before it posts; within a workgroup so does the last subgroup.
     let text = "@group(0) @binding(0) var<storage, read_write> post: atomic<u32>;
         @group(0) @binding(1) var<storage, read_write> sums: array<u32>;
         var<workgroup> wg_post: atomic<u32>;

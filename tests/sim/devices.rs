@@ -81,13 +81,13 @@ fn floats(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     }
 }
 
-/// The largest difference, over the largest number.
+/// The largest difference, relative to the largest number.
 fn difference(dtype: DType, a: &[u8], b: &[u8]) -> f64 {
     let (a, b) = (floats(dtype, a), floats(dtype, b));
     let largest = a.iter().filter(|x| x.is_finite()).fold(1.0, |m: f64, x| m.max(x.abs()));
     let wrong =
         a.iter().zip(&b).map(|(x, y)| if x == y || x.is_nan() && y.is_nan() { 0.0 } else { (x - y).abs() });
-    // Not `max`, which would leave out a NaN.
+    // Not `max`, which would ignore a NaN.
     wrong.fold(0.0, |m: f64, d| if d <= m { m } else { d }) / largest
 }
 
@@ -107,7 +107,7 @@ fn every_variant_matches_the_device() {
                 Err(e) if e.kind() == ErrorKind::Unsupported => continue,
                 Err(e) => panic!("{e}"),
             };
-            // A sample for other devices' subgroups would not fit this one.
+            // Skips samples for larger subgroups.
             all.retain(|p| p.kernels.iter().all(|k| !k.spec.to_string().contains("LARGE_SUBGROUPS")));
             all.retain(|p| p.operands.iter().all(|o| o.dtype != DType::Bf16));
             let work = |p: &Program| p.operands.iter().map(|o| o.len as f64).sum::<f64>() + p.cost.flop;
@@ -119,7 +119,7 @@ fn every_variant_matches_the_device() {
             let options = Options { subgroup_size: least, ..Options::default() };
             sim::run(&program, &mut simulated, &options).unwrap_or_else(|e| panic!("{what}: {e}"));
             let wanted = on_device(gpu, &program, &given);
-            // A rounding on its way through half a number, or to a code, is a step of those.
+            // Rounding to f16 or to a code may differ by one step.
             let halves = program.operands.iter().any(|o| o.dtype == DType::F16);
             for ((operand, got), wanted) in program.operands.iter().zip(&simulated).zip(&wanted) {
                 let name = operand.name;
@@ -140,7 +140,7 @@ fn every_variant_matches_the_device() {
     assert!(ran.len() > 100, "{ran:?}");
 }
 
-/// Functions of the language, each with a name and a result of one word.
+/// Expressions of WGSL, each with a result of one word.
 const INTEGERS: &str = "
     a + b, a - b, a * b, a / max(b, 1u), a % max(b, 1u), a & b, a | b, a ^ b, ~a, a << (b % 32u), a >> (b % 32u),
     u32(i >> (b % 32u)), u32(i / max(j, 1)), u32(i % max(j, 1)), u32(-i), u32(abs(i)), u32(sign(i)), min(a, b), max(a, b),
@@ -167,8 +167,8 @@ const FLOATS: &str = "
     f32(pack4x8unorm(vec4(x, y, 0.3, 0.7)) % 65536u), subgroupAdd(x), subgroupMax(x), subgroupInclusiveAdd(x), subgroupExclusiveMul(y),
     subgroupShuffleXor(x, 1u), subgroupShuffleUp(x, 1u) * f32(lane % size != 0u), subgroupBroadcastFirst(y), f32(countOneBits(subgroupBallot(x > y).x))";
 
-/// Functions of `a` and `b`, of these as integers `i` and `j`, and of `x` and `y`, which are exact also in f16: WGSL lets
-/// devices round quotients, and conversions to f16, either way.
+/// A kernel that evaluates expressions of `a` and `b`, of the same as signed `i` and `j`, and of `x` and `y`, which are
+/// exact in f16: WGSL lets devices round quotients and conversions to f16 either way.
 fn kernel(functions: &[&str], ty: &str) -> String {
     let stores: String = functions
         .iter()
@@ -237,7 +237,7 @@ fn kernel(functions: &[&str], ty: &str) -> String {
     )
 }
 
-/// Parts at commas that no parenthesis holds.
+/// Splits at commas outside parentheses.
 fn parts(list: &str) -> Vec<&str> {
     let (mut depth, mut begin, mut all) = (0i32, 0, Vec::new());
     for (i, c) in list.char_indices() {
@@ -282,7 +282,7 @@ fn wgsl_functions_match_the_device() {
     let (got, wanted) = both(gpu, &functions, "f32");
     for (at, (got, wanted)) in got.iter().zip(&wanted).enumerate() {
         let (got, wanted) = (f32::from_bits(*got), f32::from_bits(*wanted));
-        // Drivers have some thousand units in the last place for what they compute by series.
+        // Drivers may be off by thousands of ULP in functions computed by series.
         let bound = 2f32.powi(-9) * wanted.abs().max(1.0);
         let what = functions[at % functions.len()];
         assert!((got - wanted).abs() <= bound, "{what}: {got}, the device has {wanted}");

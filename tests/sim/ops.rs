@@ -9,17 +9,17 @@ use tilework::program::{DeviceProfile, Kernel, Op, Operand, Operation, Program};
 use tilework::sim::{self, FindingKind, Options, Schedule};
 use tilework::{DType, ErrorKind, Gemm, MapFn, RadixSort, Reduce, Scan, Sum, Zip, ZipFn};
 
-/// Elements and operations of a program above which it is left to the tests on devices.
+/// Programs with more elements and operations run only on devices.
 const MAX_WORK: f64 = 15_000.0;
 
-/// Operands that the op is defined for, by the names that these go by in the house.
+/// Valid operands for a program, by their names.
 pub(super) fn operands(program: &Program, random: &mut Random) -> Vec<Vec<u8>> {
     let len = |names: &[&str]| program.operands.iter().find(|o| names.contains(&o.name)).map(|o| o.len);
     let entries = len(&["col_idxs", "row_idxs"]);
     program.operands.iter().map(|o| fill(o, entries, random)).collect()
 }
 
-/// An operand, of a sparse matrix of so many entries.
+/// Fills one operand; `entries` is the number of entries of a sparse matrix.
 fn fill(operand: &Operand, entries: Option<usize>, random: &mut Random) -> Vec<u8> {
     let n = operand.len;
     let name = operand.name;
@@ -30,7 +30,7 @@ fn fill(operand: &Operand, entries: Option<usize>, random: &mut Random) -> Vec<u
             () if name == "row_ptrs" || name == "col_ptrs" => {
                 Some(entries.map_or(3 * i, |entries| i * entries / (n - 1).max(1)) as u32)
             }
-            // Three entries a row, row after row.
+            // Three entries per row.
             () if name.ends_with("ptrs") || name == "starts" => Some(3 * i as u32),
             () if name.ends_with("row_idxs") => Some((10 * i / n) as u32),
             () if name == "row_order" => Some(i as u32),
@@ -58,7 +58,7 @@ fn fits(kernel: &Kernel, subgroup_size: u32) -> bool {
     subgroup_size >= 32 || !kernel.spec.to_string().contains("LARGE_SUBGROUPS")
 }
 
-/// Small programs of the variant with different kernels, `most` at the most and one at the least.
+/// Small programs of the variant with different kernels: at least one, at most `most`.
 fn programs(
     op: &Operation,
     variant: &'static str,
@@ -143,7 +143,7 @@ fn ops_are_clean_with_subgroups_of_32_against_an_adversary() {
     all_are_clean(32, Schedule::Adversarial, if all() { 8 } else { 1 });
 }
 
-/// A look-back scan of several tiles.
+/// A lookback scan of several tiles.
 fn lookback(profile: &DeviceProfile) -> Program {
     let scan = Scan::new(Sum, 20_000).exclusive(true).variant("lookback");
     Op::<u32>::lower(&scan, profile).unwrap()
@@ -191,13 +191,13 @@ fn reads_of_unwritten_scratch_are_found() {
         sim::run(program, &mut operands, &options).unwrap()
     };
     assert!(run(&program).is_clean());
-    // What it begins with: its scratch set to zeros.
+    // Removes the dispatch that clears the scratch.
     program.dispatches.remove(0);
     let report = run(&program);
     assert!(report.of(FindingKind::Uninitialized).next().is_some(), "{report}");
 }
 
-/// Some kernels always read, and then drop what lies beyond the end.
+/// Some kernels read past the end of their data and discard the values.
 #[test]
 fn results_do_not_depend_on_old_scratch_contents() {
     let mut seen = BTreeSet::new();
@@ -269,7 +269,7 @@ fn measured_counts_match_the_declared_cost() {
     }
 }
 
-/// An operation is an instruction of the simulator on one active invocation, as `Counts::active` has it.
+/// An operation is an instruction of the simulator on one active thread, as in `Counts::active`.
 #[test]
 #[ignore = "a measurement: run it alone"]
 fn operations_per_second() {

@@ -82,7 +82,7 @@ fn systems() -> Vec<Csr> {
 #[test]
 fn f16_systems_are_solved_in_every_format() {
     let Some(gpu) = gpu() else { return };
-    // Its values are of f16 as they are.
+    // Its values are exact in f16.
     let csr = laplacian(&[9, 11]);
     let mut random = Random::new(5);
     let (b, x) = (random.elements::<f32>(csr.rows), random.elements::<f32>(csr.rows));
@@ -163,7 +163,7 @@ fn any_number_of_partial_sums_matches_reference() {
     let a = gpu.upload_matrix(&csr).unwrap();
     let b = Random::new(6).elements::<f32>(3000);
     let (_, wanted) = reference::conjugate_gradient(&csr, &b, &[0.0; 3000], true, 1e-5, 1000).unwrap();
-    // Those of cards; one part of all; and more parts than a workgroup adds up at once.
+    // The number for cards; one part; and more parts than a workgroup sums at once.
     for (size, items, most) in [(256, 4, 1024), (64, 100, 1), (8, 1, 1000), (2, 3, 90)] {
         let cg = ConjugateGradient::new(a.layout()).preconditioner(Preconditioner::Jacobi);
         let (solution, x) = solve(gpu, &a, &cg.tile(size, items, most), &b, &[0.0; 3000]).unwrap();
@@ -238,14 +238,14 @@ fn unsolvable_systems_report_the_reason() {
         assert_eq!(solution.history.len(), solution.iterations + 1);
         let solution = outcome(&indefinite, Preconditioner::Jacobi, &b);
         assert_eq!((solution.outcome, solution.iterations), (Outcome::Diagonal(30), 0), "{solution}");
-        // Nothing at all on the diagonal of some rows, of which the first is told.
+        // Some rows have no diagonal entry; the error names the first.
         let gaps = matrix(n, n, |row, _| if row % 20 == 15 { vec![] } else { vec![row] });
         let gaps = Csr { values: vec![2.0; gaps.values.len()], ..gaps };
         assert_eq!(outcome(&gaps, Preconditioner::Jacobi, &b).outcome, Outcome::Diagonal(15));
         let nothing = matrix(n, n, |_, _| vec![]);
         assert_eq!(outcome(&nothing, Preconditioner::Jacobi, &b).outcome, Outcome::Diagonal(0));
         assert_eq!(outcome(&nothing, Preconditioner::None, &b).outcome, Outcome::NotPositiveDefinite(0.0));
-        // Numbers that are none.
+        // NaN and infinities.
         let mut wrong = laplacian(&[n]);
         wrong.values[7] = f32::NAN;
         assert_eq!(outcome(&wrong, Preconditioner::None, &b).outcome, Outcome::NotFinite);
@@ -253,7 +253,7 @@ fn unsolvable_systems_report_the_reason() {
         infinite[5] = f32::INFINITY;
         let solution = outcome(&laplacian(&[n]), Preconditioner::None, &infinite);
         assert_eq!(solution.outcome, Outcome::NotFinite);
-        // More than f32 can resolve, also where squares leave its range on the way.
+        // Tolerances that f32 cannot reach, also with intermediate squares outside its range.
         for (size, tolerance) in [(1.0, 1e-12), (1.0, 0.0), (1e-6, 0.0), (1e3, 0.0), (1e-25, 0.0)] {
             let mut csr = laplacian(&[n]);
             csr.values.iter_mut().for_each(|value| *value *= size);
@@ -274,7 +274,7 @@ fn solved_systems_take_no_iteration() {
     let csr = laplacian(&[8, 8]);
     let a = gpu.upload_matrix(&csr).unwrap();
     let cg = ConjugateGradient::new(a.layout());
-    // b = 0 is solved by 0, whatever the guess is.
+    // b = 0 is solved by 0, whatever the initial guess.
     let (solution, x) = solve(gpu, &a, &cg, &[0.0; 64], &[3.0; 64]).unwrap();
     assert_eq!((solution.outcome, solution.iterations, x), (Outcome::Converged, 0, vec![0.0; 64]));
     let x = [1.0; 64];
@@ -282,7 +282,7 @@ fn solved_systems_take_no_iteration() {
     let (solution, y) = solve(gpu, &a, &cg, &b, &x).unwrap();
     assert_eq!((solution.outcome, solution.iterations, y.as_slice()), (Outcome::Converged, 0, &x[..]));
     assert_eq!((solution.residual, solution.history.len()), (0.0, 1));
-    // A residual that is small enough whatever b is.
+    // A residual that is small enough for any b.
     let (solution, _) = solve(gpu, &a, &cg.clone().absolute(100.0), &b, &[0.0; 64]).unwrap();
     assert_eq!((solution.outcome, solution.iterations), (Outcome::Converged, 0));
     for n in [0, 1] {

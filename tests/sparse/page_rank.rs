@@ -6,7 +6,7 @@ use tilework::prelude::*;
 use tilework::reference;
 use tilework::sparse::{Csr, Outcome, PageRank};
 
-/// Links with weights; every fifth node has none.
+/// Weighted links; every fifth node has none.
 fn links(n: usize) -> Csr {
     let mut csr = matrix(n, n, |row, random| {
         let len = if row % 5 == 3 { 0 } else { 1 + random.next() as usize % 9 };
@@ -38,7 +38,7 @@ fn ranks_match_reference_in_every_format() {
                 let x = x.read().unwrap();
                 let sum: f64 = x.iter().map(|&x| f64::from(x)).sum();
                 let apart: f64 = x.iter().zip(&want).map(|(&x, want)| (f64::from(x) - want).abs()).sum();
-                // A step that is this small is d / (1 - d) of it from the end.
+                // After a step this small, the distance to the limit is at most d / (1 - d) times the step.
                 assert!(apart < 9e-6 + 2e-6 && (sum - 1.0).abs() < 1e-5, "{what}: {apart} {sum}");
             }
         }

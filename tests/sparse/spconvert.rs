@@ -8,7 +8,7 @@ use tilework::reference::spconvert;
 use tilework::sparse::{Coo, Csr, Format, HostMatrix, List, MatrixLayout, SparseMatrix, Target};
 use tilework::{DType, ErrorKind, Result};
 
-/// Every format, some in several forms.
+/// Every format, some with several parameters.
 const TARGETS: [Target; 9] = [
     Target::Coo,
     Target::Csr,
@@ -21,7 +21,7 @@ const TARGETS: [Target; 9] = [
     Target::Sell { slice: 32, window: 1 },
 ];
 
-/// Entries in an order by chance.
+/// Entries in random order.
 fn shuffled(coo: &Coo) -> Coo {
     let mut order: Vec<usize> = (0..coo.values.len()).collect();
     let mut random = Random::new(7);
@@ -46,7 +46,7 @@ fn bits(matrix: &HostMatrix) -> Vec<Vec<u32>> {
     matrix.lists().into_iter().map(list).collect()
 }
 
-/// Asserts that a matrix on a device is what the reference makes of one.
+/// Asserts that a matrix on a device equals the reference's conversion.
 #[track_caller]
 fn assert_same(what: &str, got: &DeviceMatrix, want: &HostMatrix) {
     let read = got.read().unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -63,7 +63,7 @@ fn assert_same(what: &str, got: &DeviceMatrix, want: &HostMatrix) {
     assert!(bits(&read) == bits(want), "{what}: {read:?} against {want:?}");
 }
 
-/// The matrix in every format that there is.
+/// The matrix in every format.
 fn sources(csr: &Csr) -> Vec<HostMatrix> {
     let of = HostMatrix::Csr(csr.clone());
     let mut all: Vec<_> = TARGETS.iter().map(|&to| spconvert(&of, to).unwrap()).collect();
@@ -224,7 +224,7 @@ fn transposing_twice_is_the_identity() {
 #[test]
 fn duplicate_entries_are_summed_in_order() {
     for device in devices() {
-        // 3 columns for 12 entries, so that most come again.
+        // 12 entries in 3 columns, so most positions repeat.
         for csr in [uniform(50, 3, 12), uniform(1, 1, 300), uniform(30, 50, 2), uniform(4, 4, 0)] {
             for host in sources(&csr) {
                 let coo = host.to_csr().unwrap().to_coo().unwrap();
@@ -259,7 +259,7 @@ fn statistics_match_the_host() {
             uniform(0, 4, 0),
             uniform(4, 0, 0),
             uniform(1, 90, 9),
-            // Squares of more than 32 bits, and such whose sum has more.
+            // Squares above 32 bits, and squares whose sum exceeds 32 bits.
             matrix(3, 70_000, |row, _| if row == 1 { (0..70_000).collect() } else { vec![row] }),
             matrix(3, 50_000, |row, _| if row == 1 { vec![] } else { (0..50_000).collect() }),
         ];
@@ -298,7 +298,7 @@ fn the_best_format_for_a_matrix_is_chosen() {
     }
 }
 
-/// The entries of both, those of `new` behind the others.
+/// The entries of both, those of `new` last.
 fn joined(old: &Coo, new: &Coo) -> Coo {
     let mut all = old.clone();
     all.row_idxs.extend(&new.row_idxs);
@@ -353,7 +353,7 @@ fn new_entries_fill_free_slots_of_ell() {
             (ell.col_idxs[free], ell.values[free]) = (col, value);
         }
         assert_same(&device.label, &a, &HostMatrix::Ell(ell.clone()));
-        // A row that has too few places: nothing changes.
+        // A row with too few free slots: nothing changes.
         let full =
             Coo { rows: 120, cols: 70, row_idxs: vec![9; 40], col_idxs: vec![1; 40], values: vec![1.0; 40] };
         let e = gpu.insert_entries(&mut a, &gpu.upload_matrix(&full).unwrap()).unwrap_err();
@@ -365,7 +365,7 @@ fn new_entries_fill_free_slots_of_ell() {
 #[test]
 fn unchecked_lists_stay_within_bounds() {
     let Some(gpu) = gpu() else { return };
-    // Pointers and indices that no check has seen: the result means nothing, and nothing beyond is touched.
+    // Unchecked pointers and indices: the result is meaningless, but no access is out of bounds.
     let wild =
         |n: usize| gpu.upload(&(0..n).map(|i| (i as u32).wrapping_mul(2_654_435_761)).collect::<Vec<_>>());
     let formats = [
@@ -424,12 +424,12 @@ fn rejects_invalid_arguments() {
     refused(lower(&Spconvert::new(no_cols, no_cols)), ErrorKind::Shape, "which hold none");
     let jds = MatrixLayout { longest: 0, format: Format::Jds, ..from };
     refused(lower(&Spconvert::new(from, jds)), ErrorKind::Shape, "rows of 0");
-    // Keys of 64 bits above the largest binding.
+    // 64-bit keys that exceed the largest binding.
     let wide = MatrixLayout { cols: 1 << 24, rows: 1 << 20, entries: 20_000_000, longest: 99, ..from };
     let csc = MatrixLayout { format: Format::Csc, ..wide };
     refused(lower(&Spconvert::new(wide, csc)), ErrorKind::TooLarge, "keys need 160000000 bytes");
     let Some(gpu) = gpu() else { return };
-    // One long row makes all of them long.
+    // One long row makes all rows long.
     let csr = matrix(200_000, 5000, |row, _| if row == 9 { (0..5000).collect() } else { vec![0] });
     let a = gpu.upload_matrix(&csr).unwrap();
     refused(gpu.convert_matrix(&a, Target::Ell).map(drop), ErrorKind::TooLarge, "4000000000 bytes");

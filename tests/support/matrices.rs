@@ -4,13 +4,13 @@
 use tilework::Gpu;
 use tilework::program::{CooperativeShape, DeviceProfile};
 
-/// A device like `gpu`, with cooperative matrices of this side.
+/// A profile like that of `gpu`, with cooperative matrices of this side.
 pub(crate) fn with_matrices(gpu: &Gpu, side: u32) -> DeviceProfile {
     let mut profile = gpu.profile().clone();
     profile.backend = "vulkan".into();
     profile.quirks.stores_whole_vectors = false;
     profile.features.cooperative_matrix = true;
-    // Of a matrix an invocation has eight elements.
+    // A thread holds eight elements of a matrix.
     profile.subgroup_sizes = (side * side / 8, side * side / 8);
     let (factors, result) = ("f16".into(), "f32".into());
     profile.cooperative = vec![CooperativeShape { m: side, n: side, k: side, factors, result }];
