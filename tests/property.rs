@@ -58,7 +58,7 @@ fn check(op: &str, case: impl Fn(&mut Draw) -> Case) {
     }
     let (cases, seed) = (setting("TILEWORK_CASES", cases(200) as u32), setting("TILEWORK_SEED", 1u64));
     // Kernels take long to compile: options come from a few choices of them, shapes and contents do not.
-    let specs = (cases as usize / 16).max(8);
+    let specs = (cases as usize / 16).max(5);
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     bytes.iter_mut().skip(8).zip(op.bytes()).for_each(|(to, from)| *to = from);

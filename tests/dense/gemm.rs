@@ -1,6 +1,6 @@
 //! Every variant of `Gemm` against the reference.
 
-use crate::support::coverage::sample;
+use crate::support::coverage::all;
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::dense::Activation;
@@ -416,9 +416,9 @@ fn nan_and_infinities_propagate() {
 
 #[test]
 fn a_long_k_is_split_and_summed() {
-    let Some(device) = devices().first() else { return };
+    let Some(device) = devices().first().filter(|_| all()) else { return };
     // Odd and even numbers of steps, for tiles of 8 and of 16.
-    for &k in sample(&[77, 85].map(|more| (1 << 20) + more), 1) {
+    for k in [77, 85].map(|more| (1 << 20) + more) {
         let data = Data { a: vec![1.0f32; 2 * k], b: vec![0.5; k], bias: vec![3.0], c: vec![1.0, 2.0] };
         let op = Gemm::new(2, 1, k).alpha(2.0).beta(-1.0);
         // Halves of integers below 2^24 add up without rounding.

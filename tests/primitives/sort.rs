@@ -1,5 +1,6 @@
 //! Every variant and form of `RadixSort` against the reference.
 
+use crate::support::coverage::sample;
 use crate::support::{Device, Random, Sample, as_card, devices};
 use std::ops::Range;
 use tilework::prelude::*;
@@ -179,17 +180,17 @@ fn a_bit_range_sorts_by_those_bits_only() {
         let keys: Vec<u32> = Random::new(2).elements(1500);
         let floats: Vec<f32> = Random::new(3).any(1500);
         for variant in variants() {
-            let ranges = [0..0, 32..32, 5..5, 0..1, 31..32, 4..12, 3..20, 0..24, 7..32];
-            for (i, bits) in ranges.into_iter().enumerate() {
-                let ask = Ask { bits: Some(bits), variant, descending: i % 2 == 0, ..PLAIN };
+            let ranges = [5..5, 4..12, 3..20, 0..24, 7..32, 0..0, 32..32, 0..1, 31..32];
+            for (i, bits) in sample(&ranges, 3).iter().enumerate() {
+                let ask = Ask { bits: Some(bits.clone()), variant, descending: i % 2 == 0, ..PLAIN };
                 check(device, &ask, &keys);
                 check(device, &ask, &floats);
             }
             if device.gpu.profile().features.int64 {
                 let mut random = Random::new(4);
                 let wide: Vec<u64> = (0..900).map(|_| random.next()).collect();
-                for bits in [0..64, 20..44, 32..40, 63..64, 64..64, 30..33] {
-                    check(device, &Ask { bits: Some(bits), variant, ..PLAIN }, &wide);
+                for bits in sample(&[20..44, 0..64, 32..40, 63..64, 64..64, 30..33], 1) {
+                    check(device, &Ask { bits: Some(bits.clone()), variant, ..PLAIN }, &wide);
                 }
             }
         }

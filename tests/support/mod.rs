@@ -106,13 +106,13 @@ pub(crate) fn gpu() -> Option<&'static Gpu> {
     devices().first().map(|d| &d.gpu)
 }
 
-/// Profiles written by hand: the portable floor, a card, and the software drivers.
+/// Profiles written by hand: a card, a software driver, the portable floor, and another software driver.
 pub(crate) fn profiles() -> Vec<DeviceProfile> {
     vec![
-        DeviceProfile::webgpu_defaults(),
         DeviceProfile::h100(),
-        DeviceProfile::swiftshader(),
         DeviceProfile::mesa(),
+        DeviceProfile::webgpu_defaults(),
+        DeviceProfile::swiftshader(),
     ]
 }
 
