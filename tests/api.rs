@@ -1,4 +1,4 @@
-//! Calls of one line against the references, and what they say of wrong arguments.
+//! One-line calls against the references, and their errors.
 
 use crate::support::{Random, Sample, assert_close, gpu, numbers};
 use half::f16;
@@ -28,14 +28,14 @@ fn close<T: Sample>(got: Result<Buffer<T>, Error>, want: &[T], bound: &[f64]) {
     assert_close("one line", &numbers(&got), &numbers(want), bound);
 }
 
-/// Within a ten-thousandth of numbers of about 1.
+/// Within 1e-4, for numbers of about 1.
 #[track_caller]
 fn near(got: &Buffer<f32>, want: &[f32]) {
     let bound: Vec<_> = want.iter().map(|x| 1e-4 * (1.0 + f64::from(x.abs()))).collect();
     assert_close("one line", &numbers(&got.read().unwrap()), &numbers(want), &bound);
 }
 
-/// As many elements as the device counted.
+/// The elements that the device counted.
 fn counted<T: tilework::Element>(buffer: &Buffer<T>, count: &Buffer<u32>) -> Vec<T> {
     buffer.slice(..count.read().unwrap()[0] as usize).unwrap().read().unwrap()
 }
@@ -257,7 +257,7 @@ fn partial_rows_are_rejected_with_op_and_length() {
     refused(gpu.quantize::<f32, i8>(&x, 7), Shape, &text("quantize"));
     refused(gpu.softmax_backward(&x, &x, 7), Shape, &text("softmax-backward"));
     refused(gpu.softmax(&x, 0), Shape, "softmax: 0 does not divide 100 elements");
-    // Fewer elements than a row: no talk of 0 rows.
+    // Fewer elements than a row: the error does not mention 0 rows.
     let few = x.slice(..3).unwrap();
     refused(gpu.cross_entropy(few, &labels, 7), Shape, "cross-entropy: 7 does not divide 3 elements");
     assert!(gpu.softmax(x.slice(..0).unwrap(), 7).unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! The import rule of the house: a module may use what stands left of it, and wgpu has one home.
+//! The import rule: a module may use only lower layers, and only `gpu` uses wgpu.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("../src/architecture.md");
 
-/// Where the picture's words about modules begin.
+/// The start of the module lines of the diagram.
 const WORDS: usize = 46;
 
-/// The line of a module in the page's picture: 0 for those of the lowest.
+/// The layer of a module in the diagram: 0 is the lowest.
 fn layer(module: &str) -> Option<usize> {
     let picture = PAGE.split("```text\n").nth(1).unwrap().split("\n```").next().unwrap();
     picture
@@ -18,7 +18,7 @@ fn layer(module: &str) -> Option<usize> {
         .position(|line| line.get(..WORDS).unwrap_or(line).split_whitespace().any(|name| name == module))
 }
 
-/// Every step of the call's path names a function and the file that has it.
+/// Every step of the call path names a function and its file.
 #[test]
 fn the_documented_call_path_exists_in_the_code() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -46,7 +46,7 @@ fn every_module_is_in_the_diagram() {
     }
 }
 
-/// Paths and texts of all files below `folder` that end like this.
+/// Paths and texts of all files below `folder` whose name ends in `ending`.
 fn files_below(folder: &str, ending: &str) -> Vec<(PathBuf, String)> {
     fn walk(dir: &Path, ending: &str, found: &mut Vec<(PathBuf, String)>) {
         for entry in fs::read_dir(dir).unwrap() {
@@ -68,7 +68,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     files_below("src", "rs")
 }
 
-/// Names of all shaders, as `#import` says them, and their texts.
+/// Names of all shaders, as in `#import`, and their texts.
 fn shaders() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
     let name = |path: &Path| {
@@ -84,7 +84,7 @@ fn module_of(path: &Path) -> String {
     first.trim_end_matches(".rs").to_owned()
 }
 
-/// Code without comments and without what is compiled for tests only.
+/// Code without comments and test modules.
 fn code(text: &str) -> String {
     let text = text.lines().map(|l| l.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n");
     let mut parts = text.split("#[cfg(test)]");
@@ -95,7 +95,7 @@ fn code(text: &str) -> String {
     kept
 }
 
-/// What follows the item that a text begins with: up to its semicolon or its closing brace.
+/// The text after its first item, which ends at a semicolon or closing brace.
 fn behind_item(text: &str) -> &str {
     let mut depth = 0usize;
     for (at, c) in text.char_indices() {
@@ -123,11 +123,11 @@ fn code_after_a_test_module_is_read() {
     }
 }
 
-/// Kernels stand in shader files.
+/// Kernels are in shader files.
 #[test]
 fn rust_files_contain_no_kernels() {
     for (path, text) in sources() {
-        // Texts of tests have braces within strings.
+        // Tests may have braces within strings.
         let code = code(text.split("\nmod tests {").next().unwrap_or_default());
         for word in ["@compute @", "@workgroup_size", "var<", "workgroupBarrier"] {
             assert!(!code.contains(word), "{} has WGSL: `{word}`", path.display());
@@ -164,7 +164,7 @@ fn type_declarations_are_found() {
     assert_eq!(names, [("A", true), ("B", false), ("C", false), ("DParams", false), ("G", false)]);
 }
 
-/// A search for the name of a private type finds one type.
+/// Searching for the name of a private type finds one type.
 #[test]
 fn private_type_names_are_unique() {
     let mut declared = BTreeMap::<String, Vec<(PathBuf, bool)>>::new();
@@ -179,7 +179,7 @@ fn private_type_names_are_unique() {
     }
 }
 
-/// Families look at what a device is and does, not at who made it.
+/// Families look at the properties of a device, not at its vendor or driver.
 #[test]
 fn families_do_not_query_the_driver() {
     let families =
@@ -194,7 +194,7 @@ fn families_do_not_query_the_driver() {
     }
 }
 
-/// What is common to all ops is a loop over the catalogue: no op and no variant is named there.
+/// Code common to all ops loops over the catalogue and names no op or variant.
 #[test]
 fn ops_are_named_only_in_their_own_files() {
     let names: Vec<_> = tilework::operations().map(|operation| format!("\"{}\"", operation.name)).collect();
@@ -218,7 +218,7 @@ fn ops_are_named_only_in_their_own_files() {
     }
 }
 
-/// What asks for ops by names, or draws them, is a loop over the catalogue too.
+/// Code that requests or draws ops by name loops over the catalogue too.
 #[test]
 fn loops_over_the_catalogue_name_no_op() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -273,7 +273,7 @@ fn modules_import_only_from_lower_layers() {
         let module = module_of(&path);
         let own = layer(&module).unwrap();
         for target in used(&code(&text)).into_iter().filter(|_| module != "lib") {
-            // A name that is no module is an item of the facade: only the facade's own layer may use it.
+            // A name that is not a module is an item of the facade, which only the facade's layer may use.
             let other = layer(&target).unwrap_or(10);
             let facade_type = ["Error", "ErrorKind", "Result", "DType", "Element"].contains(&target.as_str());
             // CUDA opens memory of wgpu.
@@ -290,7 +290,7 @@ fn modules_import_only_from_lower_layers() {
     assert!(wrong.is_empty(), "against the import rule:\n{}", wrong.join("\n"));
 }
 
-/// Layers of the folders of shaders: what all families share, then the families, as in `layer`.
+/// Layers of the shader folders: shared by all families, then the families, as in `layer`.
 fn shader_layer(folder: &str) -> Option<usize> {
     Some(match folder {
         "element" => 0,
@@ -316,7 +316,7 @@ fn shaders_import_only_from_lower_layers() {
             uses.push((format!("shaders/{name}.wgsl"), folder(name), known(name), other.to_owned()));
         }
     }
-    // Kernels and fillings of slots that the families, and what they share, name.
+    // Kernels and slot contents that the families and their shared code name.
     for (path, text) in sources() {
         let module = module_of(&path);
         let Some(own) = layer(&module).filter(|l| (2..=6).contains(l)).map(|l| l + 2) else { continue };
@@ -346,7 +346,7 @@ fn entries(text: &str) -> Vec<&str> {
     found
 }
 
-/// A profiler shows the entry point alone: it says the op and the phase.
+/// A profiler shows only the entry point: it names the op and the phase.
 #[test]
 fn entry_points_are_named_after_their_files() {
     let mut all = BTreeMap::new();
@@ -364,7 +364,7 @@ fn entry_points_are_named_after_their_files() {
     }
 }
 
-/// A fragment with one importer that nothing else names says what it wants of that one.
+/// A fragment with one importer states what it needs from that importer.
 #[test]
 fn fragments_with_one_importer_state_their_contract() {
     let shaders = shaders();
@@ -433,7 +433,7 @@ fn only_one_file_names_vulkan() {
     }
 }
 
-/// The macros panic where nobody reads, or the disk is full.
+/// The macros panic on a closed pipe or a full disk.
 #[test]
 fn examples_print_without_macros() {
     fn check(dir: &Path) {

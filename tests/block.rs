@@ -19,7 +19,7 @@ fn words(n: usize) -> Vec<u32> {
     (0..n).map(|_| next()).collect()
 }
 
-/// Runs a kernel that has `input` and `output` (an array of u32 each) and `body`, and holds what it writes against `wanted`.
+/// Runs a kernel with arrays of u32 `input` and `output` and `body`, and compares its output with `wanted`.
 fn check(name: &str, declarations: &str, body: &str, size: u32, input: &[u32], wanted: &[u32]) {
     let text = format!(
         "const WORKGROUP_SIZE: u32 = {size}u;
@@ -49,7 +49,7 @@ fn test(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     assert_eq!(y.read().unwrap(), wanted, "{name} of {size} on {}", gpu.profile().name);
 }
 
-/// A kernel that writes one word an invocation, on sizes that are powers of two and, if `any`, others.
+/// A kernel that writes one word per thread, for workgroup sizes that are powers of two and, if `any`, others.
 fn check_lanes(name: &str, any: bool, declarations: &str, body: &str, wanted: impl Fn(&[u32]) -> Vec<u32>) {
     for size in [1u32, 2, 7, 32, 100, 128, 256] {
         if !any && !size.is_power_of_two() {
@@ -150,7 +150,7 @@ fn radix_rank_is_the_position_in_a_stable_sort() {
     });
 }
 
-/// Keys with the lane that they come from, so that the order is the same for all.
+/// Keys with the lane that they come from, so that the order is total.
 const ENTRIES: &str = "alias Entry = vec2<u32>;
 fn goes_before(a: Entry, b: Entry) -> bool { return a.x < b.x || a.x == b.x && a.y < b.y; }";
 

@@ -17,7 +17,7 @@ impl forms::Source for Random {
     }
 }
 
-/// Makes the first input of a shape, and those that follow, of random numbers.
+/// Makes inputs of random numbers; the first has a given shape.
 struct Numbers {
     random: Random,
     first: Option<Vec<usize>>,
@@ -58,7 +58,7 @@ impl Supply for Numbers {
     }
 }
 
-/// The example's options, but for those that floats alone want.
+/// The options of the op's example.
 fn example_settings(op: &'static Operation) -> Settings {
     let mut settings = Settings::new(op);
     for (name, value) in op.example.options {
@@ -67,7 +67,7 @@ fn example_settings(op: &'static Operation) -> Settings {
     settings
 }
 
-/// A band of entries.
+/// A banded matrix.
 fn matrix(rows: usize, cols: usize) -> Csr {
     let mut a = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..rows {
@@ -93,7 +93,7 @@ fn form(op: &'static Operation, shape: &[usize], dtype: DType, variant: &str) ->
     op.form(Ask::new(&settings).variant(variant).supplied_by(&mut Numbers::new(shape, dtype)))
 }
 
-/// Shapes like that of the example, one axis longer each.
+/// The example's shape, and the same with one axis longer.
 fn shapes(op: &Operation) -> Vec<Vec<usize>> {
     let small = op.example.shape;
     let longer = |axis: usize| {
@@ -136,20 +136,20 @@ fn declarations_of_ops_are_consistent() {
     }
 }
 
-/// Runs a form, and says what is wrong with what it gives. `run` has nothing for what its device does not take.
+/// Runs a form and returns what is wrong with its results. `None` if the op, the device or the variant rejects it.
 fn wrong(
     op: &Operation,
     form: Form,
     run: impl FnOnce(Form) -> tilework::Result<Vec<HostArray>>,
 ) -> Option<String> {
     let wanted = match reference::wanted(op, &form) {
-        // The op does not take it either.
+        // The op rejects it too.
         Err(e) if e.kind() == ErrorKind::Unsupported => return None,
         wanted => wanted.unwrap()?,
     };
     let results = match run(form) {
         Ok(results) => results,
-        // This device or this variant does not take it.
+        // This device or this variant rejects it.
         Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::InvalidArgument) => return None,
         Err(e) => return Some(e.to_string()),
     };
@@ -194,7 +194,7 @@ fn every_variant_matches_reference_by_name() {
     }
 }
 
-/// What the catalogue's ops give on CUDA, of those that have kernels there. Without a device they are lowered all the same.
+/// Ops with CUDA kernels, on CUDA. Without a device they are only lowered.
 #[cfg(feature = "cuda")]
 #[test]
 fn every_op_on_cuda_matches_reference() {
@@ -218,7 +218,7 @@ fn every_op_on_cuda_matches_reference() {
                         continue;
                     }
                 }
-                // Tensor cores round what the twins do not; the tests of these ops on CUDA have bounds for that.
+                // Tensor cores round more than the references; the CUDA tests of these ops have bounds for that.
                 let Some(cuda) = cuda.filter(|_| dtype != DType::F16) else { continue };
                 let run = |form| {
                     let ready = cuda.ready(form)?;
@@ -247,7 +247,7 @@ fn every_op_has_a_reference() {
     assert!(without.is_empty(), "no judge: {without:?}");
 }
 
-/// The fuzz target `lower` in short, with the same requests in every run.
+/// A short version of the fuzz target `lower`, with the same requests in every run.
 #[test]
 fn requests_by_name_never_panic() {
     let profiles = [

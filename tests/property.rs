@@ -34,12 +34,12 @@ fn setting<T: FromStr>(name: &str, default: T) -> T {
     text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number"))
 }
 
-/// The devices whose results are compared, and those that a share of the cases runs on.
+/// The compared devices run every case, the others a quarter of them.
 fn runs_on(device: &Device, spec: usize) -> bool {
     device.main || device.label.ends_with("checked)") || spec % 4 == 1
 }
 
-/// Of each device, whether it takes subnormal numbers for 0: results may then be those of other operands.
+/// Whether each device flushes subnormal numbers to 0, which changes operands.
 fn flushes() -> &'static [bool] {
     static FLUSHES: OnceLock<Vec<bool>> = OnceLock::new();
     let of = |device: &Device| {
@@ -57,7 +57,7 @@ fn check(op: &str, case: impl Fn(&mut Draw) -> Case) {
         return;
     }
     let (cases, seed) = (setting("TILEWORK_CASES", cases(200) as u32), setting("TILEWORK_SEED", 1u64));
-    // Kernels take long to compile: options come from a few choices of them, shapes and contents do not.
+    // Kernels compile slowly, so options come from a few sets; shapes and contents do not.
     let specs = (cases as usize / 16).max(5);
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -184,7 +184,7 @@ properties! {
     kv_append: "kv-append", attention::kv_append;
 }
 
-/// Ops that need nothing special of what is drawn.
+/// Ops whose cases need no special shapes or contents.
 #[test]
 fn other_ops_match_reference() {
     let own = |name: &str| CASES.iter().any(|(op, _)| *op == name);

@@ -1,4 +1,4 @@
-//! The README's tables are what the committed measurements and the registry of variants give. `UPDATE_README=1` writes
+//! The README's tables match the committed measurements and the registry of variants. `UPDATE_README=1` writes
 //! them.
 
 use serde_json::Value;
@@ -18,13 +18,13 @@ fn number(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or(f64::NAN)
 }
 
-/// Three digits and a unit.
+/// Formats a number with three digits and a unit.
 fn time(seconds: f64) -> String {
     let (value, unit) = if seconds < 1e-3 { (seconds * 1e6, "us") } else { (seconds * 1e3, "ms") };
     format!("{value:.*} {unit}", if value < 10.0 { 2 } else { usize::from(value < 100.0) })
 }
 
-/// GFLOP/s where arithmetic bounds the op, GB/s elsewhere.
+/// GFLOP/s if arithmetic bounds the op, otherwise GB/s.
 fn rate(row: &Value) -> String {
     let (gflops, gbps) = (number(row, "gflops"), number(row, "gbps"));
     match text(row, "op").starts_with("gemm") || gflops > 10.0 * gbps {
@@ -34,19 +34,19 @@ fn rate(row: &Value) -> String {
     }
 }
 
-/// Whether kernels of CUDA were measured: what they and those of WGSL do stands in lines of its own.
+/// Whether CUDA kernels were measured: they have their own lines.
 fn by_cuda(row: &Value) -> bool {
     text(row, "backend").starts_with("cuda")
 }
 
-/// What a case is without its size; products and convolutions stay apart, whose sizes are not more of the same.
+/// The name of a case without its size; products and convolutions keep theirs, since their sizes differ in kind.
 fn kind(row: &Value) -> ([String; 3], bool) {
     let sized = ["gemm", "conv"].iter().any(|op| text(row, "op").starts_with(op));
     let size = text(row, "size").replace(|c: char| !sized && c.is_ascii_digit(), "");
     ([text(row, "op").to_owned(), text(row, "dtype").to_owned(), size], by_cuda(row))
 }
 
-/// The fastest variant of each case that has a peer; of several sizes the last, which is the largest.
+/// The fastest variant of each case with a peer; of several sizes the last, which is the largest.
 fn peers() -> String {
     let mut best: Vec<Value> = Vec::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
@@ -54,8 +54,8 @@ fn peers() -> String {
     files.retain(|path| !path.ends_with("matrix.json")); // which has a table of its own
     files.sort();
     let files = files.iter().map(|path| rows(path));
-    // Matrices that a cache holds are multiplied faster than the peer's host asks for it: that compares hosts.
-    // And tiles that were tried, with numbers behind the variant's name, are not what a user gets.
+    // Matrices that fit a cache are multiplied faster than the peer's host can launch: that compares hosts.
+    // Tiles that were tried, with numbers after the variant's name, are not what a user gets.
     let tried = |r: &Value| {
         text(r, "variant").split(' ').skip(1).any(|form| form.contains(|c: char| c.is_ascii_digit()))
     };
@@ -92,7 +92,7 @@ fn peers() -> String {
     table
 }
 
-/// Every op and solver, with the types that it takes.
+/// Every op and solver, with its types.
 fn ops() -> String {
     let mut table = "| op | what it computes | types |\n|---|---|---|\n".to_owned();
     for op in tilework::operations() {
@@ -102,7 +102,7 @@ fn ops() -> String {
     table
 }
 
-/// The variants that are not translated for every compiler, and why.
+/// The variants that are not translated for every compiler, with the reason.
 fn translations() -> String {
     let ops = tilework::operations();
     let variants = ops.flat_map(|op| (op.variants)().iter().map(move |v| (op, v)));

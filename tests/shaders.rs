@@ -1,5 +1,5 @@
-//! Shaders without a device: a variant reaches every file, every kernel validates and translates to each target its variant
-//! declares, and each kernel's `Params` is the Rust struct.
+//! Shaders without a device: variants reach every file, every kernel validates and translates to each target that its
+//! variant declares, and each kernel's `Params` matches the Rust struct.
 
 use crate::support::coverage::{all, sample};
 use crate::support::profiles;
@@ -55,7 +55,7 @@ fn samples() -> &'static [LoweredSample] {
     })
 }
 
-/// Every distinct kernel of the samples, and those of the runtime, by what they are made of.
+/// Every distinct kernel of the samples and of the runtime, by its description.
 fn kernels() -> &'static BTreeMap<String, ValidKernel> {
     static KERNELS: OnceLock<BTreeMap<String, ValidKernel>> = OnceLock::new();
     KERNELS.get_or_init(|| {
@@ -226,14 +226,14 @@ fn naga_errors_point_at_the_original_line() {
     assert!(e.to_string().starts_with("late.wgsl:"), "{e}");
 }
 
-/// Tint, the browsers' compiler, through Dawn in Node: rejects what naga lets through.
+/// Tint, the browsers' compiler, through Dawn in Node: it rejects some shaders that naga accepts.
 #[test]
 fn every_portable_kernel_passes_tint() {
     let Some(tint) = std::env::var_os("TILEWORK_TINT") else {
         eprintln!("skipped: TILEWORK_TINT is not set, so shaders do not go through Tint (.ci/run does it)");
         return;
     };
-    // Dawn falls silent after some 1900 pipelines of one process.
+    // Dawn stops answering after about 1900 pipelines in one process.
     const AT_ONCE: usize = 500;
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tint");
     let _ = std::fs::remove_dir_all(&dir);

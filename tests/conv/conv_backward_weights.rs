@@ -50,7 +50,7 @@ fn conv_backward_weights_matches_reference_for_every_layer() {
 
 #[test]
 fn conv_backward_weights_sums_slices_in_order() {
-    // Long enough for several slices of every variant; the same bits each time.
+    // Long enough for several slices of every variant; the bits are the same each time.
     let Some(gpu) = gpu() else { return };
     let layer = Conv2d::new([5, 2, 40, 40], 3, [3, 3]).pad([1, 1]);
     let mut random = Random::new(3);

@@ -1,4 +1,4 @@
-//! What the tests of convolution layers share: layers, and their lengths.
+//! Shared by tests of convolution layers: layers, and their lengths.
 
 use crate::support::Device;
 use tilework::prelude::*;

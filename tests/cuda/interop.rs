@@ -1,4 +1,4 @@
-//! Memory and order shared between wgpu and CUDA: refusals anywhere, round trips where there is a card.
+//! Memory shared and work ordered between wgpu and CUDA: errors anywhere, round trips on a card.
 
 use crate::support::{self, devices};
 use tilework::cuda::{Bridge, CudaGpu, CudaOptions, Order};

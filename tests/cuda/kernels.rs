@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tilework::ErrorKind;
 use tilework::cuda::{Arch, CudaKernel, CudaProfile, Nvrtc};
 
-/// One kernel for each source of the samples, specialised for each architecture that runs it, with all its entry points.
+/// One kernel for each source of the samples, for each architecture that runs it, with all its entry points.
 fn kernels() -> Vec<(CudaKernel, String, Vec<&'static str>)> {
     let mut all = HashMap::new();
     for profile in [CudaProfile::sm(75), CudaProfile::sm(80), CudaProfile::h100()] {

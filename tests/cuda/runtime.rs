@@ -1,4 +1,4 @@
-//! Devices, memory, streams and launches of CUDA, and what is refused.
+//! Devices, memory, streams and launches of CUDA, and their errors.
 
 use crate::support::Random;
 use crate::support::cuda::cuda;

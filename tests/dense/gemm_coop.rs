@@ -1,5 +1,5 @@
-//! `Gemm` on cooperative matrices against the reference: on devices that have them, and everywhere else with their
-//! functions written out, so that all but the hardware's own arithmetic is tested.
+//! `Gemm` on cooperative matrices against the reference: on devices that have them, and elsewhere with their functions
+//! emulated, which tests everything except the hardware's arithmetic.
 
 use crate::support::matrices::{with_matrices, without_matrices};
 use crate::support::{Random, Sample, assert_close, devices, gpu, numbers};

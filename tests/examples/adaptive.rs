@@ -1,4 +1,4 @@
-//! The `adaptive` example: its grids against the processor's, and its command line.
+//! The `adaptive` example: its grids against the CPU's, and its command line.
 
 use super::quadtree::colours;
 use super::rows::Folder;

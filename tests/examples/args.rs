@@ -1,4 +1,4 @@
-//! What all examples have in common: how they read their arguments.
+//! All examples: how they parse their arguments.
 
 use std::fs;
 use std::path::{Path, PathBuf};

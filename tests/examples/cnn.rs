@@ -1,4 +1,4 @@
-//! The `cnn` example: it learns a small set of its own, keeps what it has learned, and refuses what is no data.
+//! The `cnn` example: it learns a small data set, saves its weights, and rejects invalid data.
 
 use crate::support::{Random, gpu};
 use parts::{cli, learn, weights};
@@ -174,7 +174,7 @@ fn weights_survive_a_round_trip() {
     assert_eq!(same, values);
 }
 
-/// The digits and the weights of another program's training that .ci/oracles fetches, in the folder that TILEWORK_MNIST names.
+/// The digits and published weights that .ci/oracles fetches, in the folder that TILEWORK_MNIST names.
 #[test]
 fn published_weights_classify_real_digits() {
     let (Some(gpu), Some(folder)) = (gpu(), std::env::var_os("TILEWORK_MNIST").map(PathBuf::from)) else {

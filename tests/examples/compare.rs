@@ -1,4 +1,4 @@
-//! The `compare` example: a short run, what it writes, and what it refuses.
+//! The `compare` example: a short run, its files, and its errors.
 
 use super::common::measured::Check;
 use super::rows::Folder;
@@ -47,7 +47,7 @@ fn compare_checks_times_and_draws() {
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.contains("results are right\n") && out.contains("nothing was left out"), "{out}");
     let rows: Vec<Value> = serde_json::from_str(&fs::read_to_string(to.join("rows.json")).unwrap()).unwrap();
-    // Reference, loops, tiles and a crate compute the product; reference and loops compute the rest; the device computes all.
+    // Reference, loops, tiles and a crate compute the product, reference and loops the rest, the device all of them.
     let adapters = rows.iter().filter(|r| r["backend"].as_str().unwrap().starts_with(&id)).count();
     assert_eq!(rows.len() - adapters, 2 * (4 + 4 * 2), "{out}");
     assert!(adapters >= 2 * 5 && adapters % 10 == 0, "{out}");

@@ -1,4 +1,4 @@
-//! The `decode` example: the decoder against f64 and against itself token by token, its head, and what is refused.
+//! The `decode` example: the decoder against f64 and against itself token by token, its head, and its errors.
 
 use super::common::network::exact::{Heads, add, attention, linear};
 use super::common::network::layers::{Linear, Storage};

@@ -1,4 +1,4 @@
-//! The `encoder` example: words to tokens, a small network of its own and the real one against f64, and files that are none.
+//! The `encoder` example: its tokens, a small and a published network against f64, and malformed files.
 
 use crate::support::{Random, gpu};
 use parts::{cli, model, tokens};
@@ -212,8 +212,8 @@ fn encoder_rejects_invalid_models() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// The encoder of six layers that .ci/oracles fetches, in the folder that TILEWORK_MINILM names. Tokens are those that Hugging
-/// Face's tokenizers 0.23 finds; cosines those of a forward pass in f64 by NumPy.
+/// The encoder of six layers that .ci/oracles fetches, in the folder that TILEWORK_MINILM names. Tokens are from
+/// Hugging Face's tokenizers 0.23; cosines from a forward pass in f64 by NumPy.
 #[test]
 fn published_weights_reproduce_published_similarities() {
     let (Some(gpu), Some(folder)) = (gpu(), std::env::var_os("TILEWORK_MINILM").map(PathBuf::from)) else {

@@ -1,4 +1,4 @@
-//! The `explain` example: what it says of ops, its picture, and what it refuses.
+//! The `explain` example: its report, its picture, and its errors.
 
 use super::rows::Folder;
 use crate::support::gpu;

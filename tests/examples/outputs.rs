@@ -1,4 +1,4 @@
-//! All examples: what they print where nothing can be printed, and files that cannot be written.
+//! All examples: output that cannot be printed, and files that cannot be written.
 
 use super::common::{Failure, exit_code, main, say};
 use super::rows::Folder;

@@ -1,4 +1,4 @@
-//! The `overlap` example: its table and its picture, and what it refuses.
+//! The `overlap` example: its table, its picture, and its errors.
 
 use super::common::room_for;
 use super::rows::Folder;

@@ -1,4 +1,4 @@
-//! The `pagerank` example: ranks of graphs from files, and what it refuses.
+//! The `pagerank` example: ranks of graphs from files, and its errors.
 
 use super::common;
 use super::rows::Folder;

@@ -1,4 +1,4 @@
-//! The `quadtree` example: its trees against the processor's, and its command line.
+//! The `quadtree` example: its trees against the CPU's, and its command line.
 
 use super::rows::Folder;
 use crate::support::{devices, gpu};

@@ -1,4 +1,4 @@
-//! The `sanitize` example: what it finds and shows, and what it refuses.
+//! The `sanitize` example: its findings, its report, and its errors.
 
 use super::common;
 use super::rows::Folder;

@@ -1,4 +1,4 @@
-//! The `solve` example: systems from files, its pictures, and what it refuses.
+//! The `solve` example: systems from files, its pictures, and its errors.
 
 use super::common::{self, matrices};
 use super::rows::Folder;

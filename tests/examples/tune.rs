@@ -1,4 +1,4 @@
-//! The `tune` example: its command line, and what it finds and keeps.
+//! The `tune` example: its command line, its results, and what it saves.
 
 use crate::support::gpu;
 use parts::cli;

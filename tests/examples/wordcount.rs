@@ -1,4 +1,4 @@
-//! The `wordcount` example: its counts against the host's, its pieces, and its command line.
+//! The `wordcount` example: its counts against the host's, its chunks, and its command line.
 
 use crate::support::{Random, devices, gpu};
 use parts::cli;

@@ -110,7 +110,7 @@ fn median_matches_reference_with_large_windows() {
     }
 }
 
-/// The 0-1 principle: a network that selects correctly among zeros and ones does so among all numbers. Half of each is hardest.
+/// The 0-1 principle: a network that selects correctly among zeros and ones does so among all numbers.
 #[test]
 fn median_matches_reference_on_zeros_and_ones() {
     for device in devices().iter().filter(|d| d.main) {

@@ -1,4 +1,4 @@
-//! What tests of images share.
+//! Shared by tests of images.
 
 use crate::support::{Device, Sample, assert_close, numbers};
 use tilework::ErrorKind;

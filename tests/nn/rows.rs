@@ -1,5 +1,5 @@
-//! What tests of the ops over rows share: shapes that bracket what lanes and registers hold, rows of numbers, and the
-//! tests themselves where two ops have the same.
+//! Shared by tests of ops over rows: shapes around the sizes of lanes and registers, rows of numbers, and tests that
+//! two ops have in common.
 
 use crate::support::{Device, Random, Sample};
 

@@ -1,4 +1,4 @@
-//! What tests of gradients, losses and optimisers share: any op run on lists of numbers, all it writes held against lists.
+//! Shared by tests of gradients, losses and optimisers: runs any op on lists and compares its outputs.
 
 use crate::support::{Device, Random, Sample, assert_close, numbers};
 use tilework::gpu::RawSlice;

@@ -1,4 +1,4 @@
-//! Cases of stencils and of convolution layers.
+//! Cases of filters and of convolution layers.
 
 use super::draw::{Contents, Draw, typed};
 use super::guarded::{Case, wide};

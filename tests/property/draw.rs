@@ -1,4 +1,4 @@
-//! What cases are drawn by.
+//! How cases are drawn.
 
 use crate::support::{Random, Sample};
 use tilework::program::Variant;

@@ -1,4 +1,4 @@
-//! Cases, and running them with guard words around every operand.
+//! Cases, and how they run with guard words around every operand.
 
 use crate::support::far;
 use half::f16;

@@ -1,7 +1,7 @@
 //! Every op and variant over long extents, in the default run over a few: the right number, or an error.
 //!
-//! Mesa's software driver silently leaves the loops of an invocation after 65,535 rounds, so that an extent above that,
-//! walked by one invocation, gives a number that is too small. Data are ones, so that the number is known.
+//! Mesa's software driver silently ends the loops of a thread after 65,535 iterations, so a longer extent in one thread
+//! gives a result that is too small. All data is ones, so the result is known.
 
 use super::guarded::{Case, wide};
 use crate::support::coverage::{all, sample};

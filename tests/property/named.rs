@@ -1,5 +1,5 @@
-//! Cases of ops that have none of their own: asked for by names, with drawn options, shapes and contents, and held
-//! against the op's judge.
+//! Cases of ops without their own: formed by name, with random options, shapes and contents, and compared with
+//! the op's reference.
 
 use super::draw::Draw;
 use super::guarded::Case;

@@ -1,4 +1,4 @@
-//! Buffers and slices: ranges, lengths, bits, limits, a caller's own.
+//! Buffers and slices: ranges, lengths, bits, limits, and a caller's own buffers.
 
 use super::{Caller, refused};
 use crate::support::{Device, Random, devices, gpu};

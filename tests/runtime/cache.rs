@@ -1,4 +1,4 @@
-//! Compiled pipelines on disk: found again, and never in the way.
+//! The disk cache of compiled pipelines: reuse, and failures that do no harm.
 
 use crate::support::gpu;
 use std::fs;

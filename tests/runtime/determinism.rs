@@ -1,4 +1,4 @@
-//! Asking for the same bits in every run: of an op, and of all ops of a device.
+//! Determinism: of an op, and of all ops of a device.
 
 use super::{Caller, refused};
 use crate::support::{self, Random, profiles};

@@ -1,4 +1,4 @@
-//! Opening devices, and devices with less than they should have.
+//! Opening devices, and devices with low limits or missing features.
 
 use super::{Caller, refused};
 use crate::support::{devices, gpu};

@@ -1,4 +1,4 @@
-//! A user's own WGSL: whatever it is, and however it is called.
+//! Custom kernels: their WGSL, arguments and grids.
 
 use super::{Caller, open, refused};
 use crate::support::{devices, gpu};

@@ -1,4 +1,4 @@
-//! Ops over more than a chunk, a buffer or the device holds.
+//! Ops on more data than a chunk, a buffer or the device holds.
 
 use super::refused;
 use crate::support::{Random, assert_close, devices, gpu, numbers};
@@ -243,7 +243,7 @@ fn large_sorts_match_reference() {
 #[ignore = "takes 40 GB of the host's memory, and on a processor an hour"]
 fn ops_stream_more_than_a_buffer_holds() {
     let Some(gpu) = gpu() else { return };
-    let n = 1_200_000_000; // 4.8 GB; a buffer has 4 GiB at the most where it has that many
+    let n = 1_200_000_000; // 4.8 GB; a buffer holds at most 4 GiB
     let x: Vec<u32> = (0..n as u32).map(|i| i.wrapping_mul(0x9e37_79b9) ^ (i >> 3)).collect();
     assert!(4 * n as u64 > gpu.profile().limits.max_buffer_size, "a buffer holds all of it");
     let streamed = gpu.streamed();

@@ -1,4 +1,4 @@
-//! A lost device: every call says so, and none panics or hangs.
+//! A lost device: every call reports it, and none panics or hangs.
 
 use super::{Caller, in_time, open, refused};
 use std::future::Future;

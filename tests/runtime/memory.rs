@@ -226,8 +226,8 @@ fn exhaust(gpu: &Gpu, most: usize) {
             Err(e) => break e,
         }
         if hoard.len() >= 2 * most {
-            // Since Mesa 25 llvmpipe maps memory when it is used, and a limit on what is mapped binds nothing; OpenGL is not
-            // asked by wgpu whether it had any.
+            // Since Mesa 25 llvmpipe maps memory on first use, so a limit on mapped memory has no effect; wgpu does not ask
+            // OpenGL whether an allocation succeeded.
             let DeviceProfile { class, driver, backend, .. } = gpu.profile();
             let lazy =
                 *class == DeviceClass::Cpu && driver.contains("llvmpipe") && !driver.contains("Mesa 22");

@@ -1,4 +1,4 @@
-//! Profiles: what they say of each op, the trace that viewers read, and what they cost when nobody asks.
+//! Profiles: their entry for each op, the trace for viewers, and their cost when off.
 
 use super::{in_time, open, refused};
 use crate::support::{devices, gpu};

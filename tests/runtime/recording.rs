@@ -1,4 +1,4 @@
-//! Recording: what is refused, what is kept alive, what is not overwritten.
+//! Recording: rejected operands, lifetimes, and parameters that are not overwritten.
 
 use super::{Caller, open, refused};
 use crate::support::{devices, gpu};

@@ -1,4 +1,4 @@
-//! A logger that calls the library: each test has a process of its own, since a process has one logger.
+//! A logger that calls the library. Each test has its own process, since a process has one logger.
 
 use super::in_time;
 use crate::support::gpu;

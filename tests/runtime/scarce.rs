@@ -1,4 +1,4 @@
-//! A host whose memory is short: errors, and the process goes on. A process of its own, of which the system bounds the
+//! Running out of host memory is an error, and the process continues. Runs in its own process with limited
 //! memory.
 
 use super::refused;

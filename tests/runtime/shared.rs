@@ -1,4 +1,4 @@
-//! Memory that other interfaces open, on whatever Vulkan driver offers it.
+//! Memory shared with other APIs, on Vulkan drivers that support it.
 
 use crate::support::devices;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Sources that give few elements at a time, and such that give fewer than they say.
+//! Sources that yield few elements at a time, or fewer than they promise.
 
 use super::refused;
 use crate::support::{Random, devices, gpu};

@@ -1,4 +1,4 @@
-//! Streams: what comes out, what is in flight, and how they stop.
+//! Streams: their output, the chunks in flight, and how they stop.
 
 use super::{Caller, in_time, open, refused};
 use crate::support::{Random, devices, gpu};

@@ -1,4 +1,4 @@
-//! Time on the device and off it, and waits that end.
+//! Timing on the device and on the host, and timeouts.
 
 use super::{in_time, refused};
 use crate::support::devices;

@@ -1,4 +1,4 @@
-//! What was allocated and never written is not read: inputs and outputs that are swapped show themselves.
+//! Reading a buffer that was never written is an error, which finds swapped inputs and outputs.
 
 use super::{open, refused};
 use crate::support::{devices, gpu};

@@ -1,4 +1,4 @@
-//! What the simulator is given wrongly: an error that says what and where.
+//! Invalid input to the simulator: each error says what and where.
 
 use tilework::analysis::Interleaving;
 use tilework::program::{DeviceProfile, Grid, Op, Program, Resource};

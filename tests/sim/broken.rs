@@ -1,4 +1,4 @@
-//! Kernels that are wrong on purpose, each in one way: what is wrong is found at its line, and nothing in its repaired twin.
+//! Kernels with one deliberate error each: the simulator reports it at its line, and nothing in the repaired twin.
 
 use std::collections::BTreeSet;
 use std::fs;

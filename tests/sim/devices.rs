@@ -1,4 +1,4 @@
-//! The simulator beside a device: the same results, bit for bit on integers, within rounding on floats.
+//! The simulator against a device: the same results, bit for bit on integers, within rounding on floats.
 
 use super::ops::operands;
 use super::programs::program;

@@ -1,4 +1,4 @@
-//! Counts of small kernels beside the formulas of the analysis module, and their known answers.
+//! Counts of small kernels against the formulas of the analysis module, with known answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tilework::analysis::{

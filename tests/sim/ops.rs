@@ -1,4 +1,4 @@
-//! Every variant of every op in the simulator: nothing is found.
+//! Every variant of every op in the simulator, without findings.
 
 use crate::support::Random;
 use crate::support::coverage::{all, sample};

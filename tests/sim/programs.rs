@@ -1,5 +1,5 @@
-//! Kernels drawn at random, of everything that the language has: the simulator gives what the device gives, bit for
-//! bit, and finds nothing, as they are right by construction.
+//! Random kernels that use all of WGSL. They are correct by construction: the simulator matches the device bit for bit
+//! and reports nothing.
 
 use crate::support::Random;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Matrices from real problems, and files that are none, in the folder that TILEWORK_SPARSE names: .ci/oracles fetches
+//! Matrices from real problems, and malformed files, in the folder that TILEWORK_SPARSE names; .ci/oracles fetches
 //! them.
 
 use super::conjugate_gradient::residual;

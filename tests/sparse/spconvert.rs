@@ -288,9 +288,9 @@ fn the_best_format_for_a_matrix_is_chosen() {
         (ragged(300, 300, 100), "csr"),
     ];
     for (csr, name) in matrices {
-        let (a, seen) = gpu.suit_matrix(&gpu.upload_matrix(&csr.to_csc().unwrap()).unwrap()).unwrap();
-        assert_eq!(seen, csr.analyse());
-        assert_eq!((a.layout().format.name(), seen.format().0), (name, name));
+        let (a, statistics) = gpu.suit_matrix(&gpu.upload_matrix(&csr.to_csc().unwrap()).unwrap()).unwrap();
+        assert_eq!(statistics, csr.analyse());
+        assert_eq!((a.layout().format.name(), statistics.format().0), (name, name));
         let want = spconvert(
             &HostMatrix::Csr(csr.to_csc().unwrap().to_csr().unwrap()),
             Target::named(name).unwrap(),

@@ -1,5 +1,5 @@
-//! How much a test run covers. The default run holds every op and every variant against its reference; the complete run,
-//! `TILEWORK_TESTS=all`, adds repetitions, long extents, other ways to open the device, other profiles and translations.
+//! How much a test run covers. The default run compares every op and every variant with its reference. The complete
+//! run, `TILEWORK_TESTS=all`, adds cases, long extents, other ways to open the device, profiles and translations.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ pub(crate) fn all() -> bool {
     })
 }
 
-/// The list in the complete run, otherwise its first `n` elements: put the most telling ones first.
+/// The list in the complete run, otherwise its first `n` elements: put the most useful ones first.
 pub(crate) fn sample<T>(list: &[T], n: usize) -> &[T] {
     if all() { list } else { &list[..n.min(list.len())] }
 }

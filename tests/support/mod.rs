@@ -25,7 +25,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// The same with pipelines of its own, which go when it does: a software driver keeps megabytes of each.
+    /// The same device opened again, so that its pipelines are freed with it: a software driver keeps megabytes of each.
     pub(crate) fn again(&self) -> Self {
         let (options, label) = (self.options.clone(), self.label.clone());
         let gpu =
@@ -34,7 +34,7 @@ impl Device {
     }
 }
 
-/// The device as a card: kernels for cards, as far as `gpu` can run them. Its driver still ends long loops.
+/// The profile of `gpu` as a card, to run kernels for cards. Its driver still ends long loops.
 pub(crate) fn as_card(gpu: &Gpu) -> DeviceProfile {
     let profile = gpu.profile().clone();
     let class = DeviceClass::Discrete;
@@ -46,7 +46,7 @@ pub(crate) fn as_card(gpu: &Gpu) -> DeviceProfile {
 /// The devices that tests run on: each adapter whose name or driver contains TILEWORK_ADAPTER (any, if unset).
 ///
 /// The first adapter is opened with kernels unchecked and, in the complete run, also with kernels checked and as the
-/// portable floor: WebGPU's default limits and no optional features. TILEWORK_ONE_WAY=NAME opens each adapter only that way.
+/// portable floor: WebGPU's default limits and no optional features. TILEWORK_ONE_WAY=NAME opens adapters only that way.
 /// TILEWORK_RECORDING=FILE records the variants that run (see `tests/matrix.rs`).
 ///
 /// Without an adapter the list is empty and a line says so; with REQUIRE_GPU=1 that is a failure.
@@ -56,8 +56,8 @@ pub(crate) fn devices() -> &'static [Device] {
         let wanted = std::env::var("TILEWORK_ADAPTER").unwrap_or_default().to_lowercase();
         let fits = |p: &DeviceProfile| format!("{} {}", p.name, p.driver).to_lowercase().contains(&wanted);
         let mut devices = Vec::new();
-        // wgpu panics when OpenGL's only context is held for six seconds by another thread, which a software driver
-        // does while it compiles: on OpenGL tests run where it is asked for (one at a time), or all there is.
+        // wgpu panics if another thread holds OpenGL's only context for six seconds, as a software driver does while
+        // it compiles: OpenGL runs only if requested (one test at a time), or if there is nothing else.
         let all = Gpu::adapters();
         let steady = |p: &DeviceProfile| !wanted.is_empty() || p.backend != "gl";
         let only_gl = !all.iter().any(steady);
@@ -80,7 +80,7 @@ pub(crate) fn devices() -> &'static [Device] {
             };
             for &(way, checked, webgpu_defaults) in ways {
                 let adapter = AdapterFilter::Index(index);
-                // What this machine's user has tuned is no part of the tests.
+                // The user's tuning must not affect the tests.
                 let tuning = Tuning::Off;
                 let options = GpuOptions { adapter, checked, webgpu_defaults, tuning, ..Default::default() };
                 let gpu = Gpu::request(options.clone());
@@ -153,10 +153,10 @@ pub(crate) trait Sample: Element + Number {
     /// Floats uniform in [-1, 1), integers over their whole range.
     fn sample(random: &mut Random) -> Self;
 
-    /// Any bits: floats of every size, and now and then none.
+    /// Any bits: floats of every magnitude, and NaN.
     fn any(random: &mut Random) -> Self;
 
-    /// Where arithmetic goes wrong first.
+    /// Extreme values, at which arithmetic fails first.
     fn extremes() -> Vec<Self>;
 }
 
@@ -184,7 +184,7 @@ macro_rules! sample_float {
         }
     };
 }
-// Ends of the exponential's range, the middle of two pieces of tanh, integers that are the last to be exact.
+// The limits of exp's range, the boundary between two pieces of tanh, the largest exact integers.
 sample_float!(
     f32,
     u32,
@@ -204,7 +204,7 @@ macro_rules! sample_bits {
             }
 
             fn extremes() -> Vec<Self> {
-                // The root of what overflows, and its neighbour.
+                // The square root of the maximum, and its neighbour.
                 let root = $t::MAX.isqrt();
                 let ends = [$t::MIN, $t::MIN + 1, $t::MAX, $t::MAX - 1];
                 [ends.as_slice(), &[0, 1, 2, 7, root, root + 1, (0 as $t).wrapping_sub(1)]].concat()
@@ -214,8 +214,8 @@ macro_rules! sample_bits {
 }
 sample_bits!(i32, u32, u8, i8);
 
-/// Asserts that each element is within its bound of what is wanted; NaN is wanted where NaN is, and anything
-/// will do where the bound is infinite.
+/// Asserts that each element is within its bound of the expected one. NaN must match NaN; an infinite bound accepts
+/// anything.
 #[track_caller]
 pub(crate) fn assert_close(what: &str, got: &[f64], want: &[f64], bound: &[f64]) {
     if let Some(wrong) = far(got, want, bound) {
@@ -223,7 +223,7 @@ pub(crate) fn assert_close(what: &str, got: &[f64], want: &[f64], bound: &[f64])
     }
 }
 
-/// The first element that is farther than its bound from what is wanted, if there is one.
+/// The first element that differs from the expected one by more than its bound.
 pub(crate) fn far(got: &[f64], want: &[f64], bound: &[f64]) -> Option<String> {
     if [want.len(), bound.len()] != [got.len(); 2] {
         return Some(format!("{} elements, {} wanted within {}", got.len(), want.len(), bound.len()));
@@ -240,15 +240,14 @@ pub(crate) fn numbers<T: Number>(elements: &[T]) -> Vec<f64> {
     elements.iter().map(|x| x.to_f64()).collect()
 }
 
-/// Puts `value` in some rows of `d` elements, one in each.
+/// Puts one `value` into each of some rows of `d` elements.
 pub(crate) fn spoil<T: Number>(x: &mut [T], d: usize, rows: impl IntoIterator<Item = usize>, value: f64) {
     for row in rows {
         x[row * d + (3 * row + 1) % d] = T::from_f64(value);
     }
 }
 
-/// Runs an ignored test in a process of its own, where nothing else runs, and hands on what it printed. With `limit`, the
-/// process gets so many KiB of address space.
+/// Runs an ignored test in its own process and prints its output. `limit` bounds the process's address space, in KiB.
 pub(crate) fn alone(test: &str, limit: Option<u64>) {
     if gpu().is_none() {
         return;
@@ -262,7 +261,7 @@ pub(crate) fn alone(test: &str, limit: Option<u64>) {
             shell
         }
     };
-    // Threads of glibc take arenas of their own, each of which grows to its working size. The recording is this process's.
+    // glibc gives each thread an arena, each of which grows to its working size. The recording belongs to this process.
     command.env("MALLOC_ARENA_MAX", "1").env_remove("TILEWORK_RECORDING");
     let output =
         command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]).output().unwrap();
