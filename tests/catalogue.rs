@@ -128,10 +128,14 @@ fn declarations_of_ops_are_consistent() {
         let kind = |ask: Ask<'_>| op.form(ask).unwrap_err().kind();
         let one = || HostArray::zeros(&[1], DType::F32).unwrap();
         if !op.inputs.is_empty() {
-            assert_eq!(kind(Ask::new(&settings)), ErrorKind::InvalidArgument, "{name} of nothing");
+            assert_eq!(kind(Ask::new(&settings)), ErrorKind::InvalidArgument, "{name} without inputs");
         }
         let many = (0..=op.inputs.len()).map(|_| one());
-        assert_eq!(kind(Ask::new(&settings).inputs(many)), ErrorKind::InvalidArgument, "{name} of too much");
+        assert_eq!(
+            kind(Ask::new(&settings).inputs(many)),
+            ErrorKind::InvalidArgument,
+            "{name} with too many inputs"
+        );
         assert!(Settings::new(op).text("no-such-option", "1").is_err(), "{name}");
     }
 }
@@ -244,7 +248,7 @@ fn every_op_has_a_reference() {
         })
         .map(|op| op.name)
         .collect();
-    assert!(without.is_empty(), "no judge: {without:?}");
+    assert!(without.is_empty(), "no reference: {without:?}");
 }
 
 /// A short version of the fuzz target `lower`, with the same requests in every run.
@@ -266,5 +270,5 @@ fn requests_by_name_never_panic() {
         }
     }
     let never: Vec<_> = lowered.iter().filter(|(_, n)| **n == 0).map(|(name, _)| *name).collect();
-    assert!(never.is_empty(), "never anything but an error: {never:?}");
+    assert!(never.is_empty(), "every request fails: {never:?}");
 }

@@ -31,7 +31,7 @@ use std::sync::OnceLock;
 
 fn setting<T: FromStr>(name: &str, default: T) -> T {
     let Ok(text) = std::env::var(name) else { return default };
-    text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number"))
+    text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number"))
 }
 
 /// The compared devices run every case, the others a quarter of them.
@@ -100,8 +100,8 @@ fn check(op: &str, case: impl Fn(&mut Draw) -> Case) {
     let by = format!("TILEWORK_SEED={seed} TILEWORK_CASES={cases}");
     match result {
         Ok(()) => {
-            println!("{op}: {} cases ran and {} are not for this device, {by}", ran.get(), refused.get());
-            assert!(8 * ran.get() >= refused.get(), "{op}: nearly no case is for this device, {by}");
+            println!("{op}: {} cases ran and the device rejected {}, {by}", ran.get(), refused.get());
+            assert!(8 * ran.get() >= refused.get(), "{op}: the device rejects nearly all cases, {by}");
         }
         Err(TestError::Abort(why)) => panic!("{op}: {why}, {by}"),
         Err(TestError::Fail(why, smallest)) => panic!("{op}: {why}\nof {smallest:?}, {by}"),

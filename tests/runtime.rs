@@ -33,10 +33,10 @@ use tilework::{Error, ErrorKind, Gpu, GpuOptions};
 /// Asserts that a call failed with this kind and a text that contains all these words.
 #[track_caller]
 fn refused<T>(result: Result<T, Error>, kind: ErrorKind, words: &[&str]) {
-    let Err(e) = result else { panic!("accepted, and {kind:?} was wanted") };
+    let Err(e) = result else { panic!("succeeded, expected {kind:?}") };
     assert_eq!(e.kind(), kind, "{e}");
     for word in words {
-        assert!(e.to_string().contains(word), "`{word}` is not in: {e}");
+        assert!(e.to_string().contains(word), "`{word}` is missing in: {e}");
     }
 }
 

@@ -37,7 +37,7 @@ fn compare<T: Sample>(device: &Device, op: &Median, input: &[T]) -> usize {
         let got = y.read().unwrap();
         let wrong = bits(&got[..want.len()]).iter().zip(&want).position(|(got, want)| got != want);
         assert_eq!(wrong, None, "{what}: the first wrong element");
-        assert!(got[want.len()..].iter().all(|v| *v == fill), "{what}: wrote behind the image");
+        assert!(got[want.len()..].iter().all(|v| *v == fill), "{what}: wrote past the image");
         ran += 1;
     }
     ran

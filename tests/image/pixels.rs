@@ -36,6 +36,6 @@ pub(crate) fn check<T: Sample, D: Op<T>>(
     let got = y.read().unwrap();
     let what = format!("{}: {what}", device.label);
     assert_close(&what, &numbers(&got[..want.len()]), want, bound);
-    assert!(got[want.len()..].iter().all(|v| *v == fill), "{what}: something was written behind the image");
+    assert!(got[want.len()..].iter().all(|v| *v == fill), "{what}: wrote past the image");
     true
 }

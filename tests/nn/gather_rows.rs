@@ -29,7 +29,7 @@ where
         let what = format!("{}: {variant} {} of {rows} x {n}", device.label, T::DTYPE);
         let bits = |x: &[T]| bytemuck::cast_slice::<T, u8>(x).to_vec();
         assert_eq!(bits(&got[..want.len()]), bits(&want), "{what}");
-        assert_eq!(got[want.len()..], ones[want.len()..], "{what}: what lies behind");
+        assert_eq!(got[want.len()..], ones[want.len()..], "{what}: elements past the output");
     }
 }
 

@@ -157,7 +157,7 @@ fn training_reaches_its_loss_and_is_reproducible() {
             let last = losses[losses.len() - 1];
             assert!(last < if name == "adam" { 0.1 } else { 0.5 }, "{what}: ends at {last}");
             let again = train(&device.gpu, &net, optimizer, 150).unwrap();
-            assert!(again == (losses, after), "{what}: another run gives other bits");
+            assert!(again == (losses, after), "{what}: another run gives different bits");
         }
     }
 }

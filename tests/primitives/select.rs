@@ -29,7 +29,7 @@ pub(crate) fn read_counted<T: Element + PartialEq>(
     before: T,
 ) -> Result<Vec<T>> {
     let (mut all, count) = (output.read()?, count.read()?[0] as usize);
-    assert!(all[count..].iter().all(|x| *x == before), "elements behind the count were written");
+    assert!(all[count..].iter().all(|x| *x == before), "elements past the count were written");
     all.truncate(count);
     Ok(all)
 }

@@ -248,7 +248,7 @@ fn a_kernel_runs_over_elements_selected_on_the_device() {
             let k = want.len();
             let got = kept.read().unwrap();
             assert_eq!(got[..k], want, "{}: {n}", d.label);
-            assert!(got[k..].iter().all(|x| *x == 7), "{}: {n}, behind the count", d.label);
+            assert!(got[k..].iter().all(|x| *x == 7), "{}: {n}, past the count", d.label);
             want.reverse();
             assert_eq!(sorted.read().unwrap()[..k], want, "{}: {n}, sorted", d.label);
         }
@@ -335,7 +335,7 @@ fn a_count_beyond_the_capacity_keeps_elements_after_it() {
                 let reach = len.min(4 * count as usize).min(64 * workgroups.next_multiple_of(row));
                 let what = format!("{}: {count} of {capacity} and {extra}", d.label);
                 assert!(got[..end].iter().enumerate().all(|(i, x)| *x == 1 + i as u32 / 4), "{what}");
-                assert!(got[reach..].iter().all(|x| *x == 0), "{what}: behind it");
+                assert!(got[reach..].iter().all(|x| *x == 0), "{what}: past it");
             }
         }
     }

@@ -231,8 +231,8 @@ fn exhaust(gpu: &Gpu, most: usize) {
             let DeviceProfile { class, driver, backend, .. } = gpu.profile();
             let lazy =
                 *class == DeviceClass::Cpu && driver.contains("llvmpipe") && !driver.contains("Mesa 22");
-            assert!(lazy || backend == "gl", "{driver}: {most} GiB were granted");
-            return println!("{driver}: {most} GiB were granted, and not to be had");
+            assert!(lazy || backend == "gl", "{driver}: {most} GiB were allocated");
+            return println!("{driver}: {most} GiB were allocated, and not to be had");
         }
     };
     refused(Err::<(), _>(full), OutOfMemory, &["allocating", "bytes", "Gpu::trim"]);

@@ -297,7 +297,7 @@ fn a_report_says_what_runs_and_why() {
         "input f32[1048576]",
         "output f32[1]",
     ] {
-        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+        assert!(text.contains(part), "`{part}` is missing in:\n{text}");
     }
     // Measured once on a quiet machine.
     assert_eq!(gpu.ceilings().unwrap(), gpu.ceilings().unwrap());

@@ -96,6 +96,6 @@ fn identities_match_by_uuid_or_bus_address() {
     let card = id("0000:3b:00.0", 7);
     assert!(card.is_same(&id("0000:3B:00.0", 0)) && card.is_same(&id("", 7)));
     assert!(!card.is_same(&id("0000:af:00.0", 8)) && !card.is_same(&id("", 0)));
-    assert!(!id("", 0).is_same(&id("", 0)), "two unknowns are not one");
+    assert!(!id("", 0).is_same(&id("", 0)), "two unknown identities are not the same");
     assert!(card.to_string().contains("0000:3b:00.0") && card.to_string().contains("0707"), "{card}");
 }

@@ -144,7 +144,7 @@ fn a_callback_that_fails_stops_the_stream() {
                 let words = [format!("chunk {at}"), stage.to_owned(), "out of paper".into()];
                 let words: Vec<_> = words.iter().map(String::as_str).collect();
                 refused(stream(gpu, &mut pipeline, 10 * LEN, &fail), Callback, &words);
-                assert_eq!(pipeline.memory_bytes(), 0, "all memory is given back");
+                assert_eq!(pipeline.memory_bytes(), 0, "all memory is returned");
             }
         }
         stream(gpu, &mut Pipeline::new(gpu, 2), 5 * LEN, &nothing).unwrap();
